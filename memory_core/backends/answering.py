@@ -331,6 +331,7 @@ class Answerer:
         if trace.left_out:
             degradation.warn(f"{trace.left_out} more notes are of this period", "ask for a shorter period")
         result = self._to_result(tuple(hits), trace.mode, serving.space if serving and vectors else None, degradation)
+        result = replace(result, interpreted_as=trace.question.interpreted_as)
         if named is None:
             return result
         first, last = named.period.first.isoformat(), named.period.last.isoformat()

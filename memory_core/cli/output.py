@@ -100,6 +100,8 @@ def print_hits(result: Mapping[str, Any], query: str) -> None:
     if period := result.get("period"):
         until = "" if period["to"] == period["from"] else f" to {period['to']}"
         print_aside(f"{period['text']}: {period['from']}{until}")
+    for asked, meant in result.get("interpretedAs", {}).items():
+        print_aside(f"Showing results for {meant} instead of {_clean(asked)}:")
     hits = result["results"]
     warning = result.get("warning")
     if warning:

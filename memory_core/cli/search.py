@@ -175,7 +175,8 @@ def _describe_question(asked: records.AskedQuestion) -> list[str]:
 
 def _describe_term(term: records.AskedTerm) -> str:
     forms = f", also as {', '.join(term.forms)}" if term.forms else ""
-    return f"{term.text} (in {output.count(term.documents, 'passage') if term.documents else 'none'}{forms})"
+    meant = f"{term.meant}, taken for {term.text}" if term.meant else term.text
+    return f"{meant} (in {output.count(term.documents, 'passage') if term.documents else 'none'}{forms})"
 
 
 def _describe_passage(passage: records.Examined, found: records.Explanation) -> list[str]:

@@ -311,7 +311,8 @@ def _describe(question: Question, text: str) -> AskedQuestion:
         text=text,
         terms=tuple(
             AskedTerm(
-                text=term.text, stem=" ".join(term.stems), documents=term.documents,
+                text=term.asked or term.text, meant=term.text if term.asked else None,
+                stem=" ".join(term.stems), documents=term.documents,
                 forms=tuple(form.word for form in term.forms), weight=_round(share),
             )
             for term, share in zip(question.terms, shares, strict=True)

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import date
 from functools import cached_property
+from itertools import pairwise
 
 from memory_core.search import scores
 from memory_core.search.periods import NOTHING, Dated, find_dated
 from memory_core.stores.interface import Reader
 from memory_core.stores.values import DateRange, Form, IndexedChunk, Term
 from memory_core.text.dates import Period
-from memory_core.text.languages import STEMMED
+from memory_core.text.languages import STEMMED, STOP_WORDS, Language, is_common
 from memory_core.text.periods import NamedPeriod, find_period
+from memory_core.text.spelling import is_spaced, make_key, measure_distance, strip_marks, write_out
 from memory_core.text.terms import (
     QuestionKind,
     classify,
@@ -25,7 +27,6 @@ from memory_core.text.terms import (
     extract_phrases,
     extract_words,
     find_cjk_share,
-    is_cjk,
     is_functional,
     is_seam,
     is_single_cjk,
@@ -34,6 +35,9 @@ from memory_core.text.terms import (
 
 MAX_TERMS = 48  # of a question; the rarest stay
 MAX_PHRASES = 16
+COMMON_VERB = 0.02  # of the chunks: of an English verb that more hold in the form that is asked, other forms say little
+MISSPELT, TWICE_MISSPELT = 4, 8  # letters of a word that may have one wrong letter, and two
+MISSPELT_SHARE = 0.5  # of the weight of a word, which it covers where it was taken for another one
 CHARACTERS_AMONG = 1000  # chunks at most, for single characters to be asked for: of many, too many hold them
 
 
@@ -100,11 +104,22 @@ class Question:
         characters weighs less.
         """
         return [
-            scores.coverage_weight(self.chunks, word.documents)
+            scores.coverage_weight(self.chunks, 0 if word.asked else word.documents)
             * (0.5 if is_seam(word.text, word.documents) else 1.0)
             * (scores.FUNCTIONAL_SHARE if is_functional(word.text) else 1.0)
             for word in self.words
         ]
+
+    @property
+    def interpreted_as(self) -> dict[str, str]:
+        """The words of the notes that were taken for words of the question that no chunk holds, by those."""
+        return {word.asked: word.text for word in self.words if word.asked}
+
+    @cached_property
+    def certainty(self) -> float:
+        """The share of the question that its words may cover, 0..1: one that was taken for another covers half of its weight."""
+        doubtful = sum(weight for word, weight in zip(self.words, self.weights, strict=True) if word.asked)
+        return 1 - MISSPELT_SHARE * doubtful / sum(self.weights) if doubtful else 1.0
 
     @cached_property
     def known(self) -> float:
@@ -124,7 +139,7 @@ class Question:
     @cached_property
     def part_weights(self) -> list[float]:
         """The weight of each part: that of the words in it."""
-        share = {word.text: weight for word, weight in zip(self.words, self.weights, strict=True)}
+        share = {word.asked or word.text: weight for word, weight in zip(self.words, self.weights, strict=True)}
         return [sum(share.get(word, 0.0) for word in words) for words in self.parts]
 
     @cached_property
@@ -148,7 +163,9 @@ def analyse(reader: Reader, text: str, today: date, dates: DateRange | None = No
         dates: Of the files that are searched; None is all.
     """
     chunks = reader.count_chunks()
-    words = _find_words(reader, text, chunks)
+    exact = {one.lower() for one in extract_identifiers(text)}
+    named = find_period(text, today)
+    words = _find_words(reader, text, chunks, right=exact.union(extract_words(named.text) if named else ()))
     kept = {*sorted(words.values(), key=lambda term: (term.documents == 0, term.documents))[:MAX_TERMS]}
     found = (
         Term(phrase, tuple(reader.stem(phrase)), reader.count_phrase(phrase))
@@ -156,11 +173,10 @@ def analyse(reader: Reader, text: str, today: date, dates: DateRange | None = No
     )
     single = tuple(term for term in words.values() if term in kept)
     several = tuple(term for term in found if term.documents)
-    exact = {one.lower() for one in extract_identifiers(text)}
     identifiers = frozenset(
         number for number, term in enumerate(single + several) if term.documents and term.text.lower() in exact
     )
-    named, dated = find_period(text, today), NOTHING
+    dated = NOTHING
     if named is not None:
         dated = find_dated(reader, named, dates or DateRange())
         means_now = not named.alone and named.period.first == today
@@ -176,7 +192,7 @@ def analyse(reader: Reader, text: str, today: date, dates: DateRange | None = No
         names=tuple(extract_file_names(text)),
         named=named,
         dated=dated,
-        period_words=frozenset(number for number, word in enumerate(single) if word.text in naming),
+        period_words=frozenset(number for number, word in enumerate(single) if (word.asked or word.text) in naming),
         identifiers=identifiers,
         misses_identifier=bool(exact) and not identifiers,
         kind=kind,
@@ -196,36 +212,119 @@ def _find_characters(reader: Reader, text: str) -> Iterator[Term]:
             yield Term(character, (character,), documents)
 
 
-def _find_words(reader: Reader, text: str, chunks: int) -> dict[str, Term]:
-    """Return the words of a question by their stems, with their forms; of several forms of one word the first."""
+def _find_words(reader: Reader, text: str, chunks: int, *, right: Collection[str]) -> dict[str, Term]:
+    """Return the words of a question by their stems, with their forms; of several forms of one word the first.
+
+    A word that no chunk holds in any form is looked for in two parts, such as "Wi-Fi", else the nearest of the notes is taken
+    unless it is in `right` or a common word of the language.
+    """
+    words, language = extract_words(text), detect_language(text)
+    found = _look_up(reader, words, language, chunks)
+    for stem, term in [*found.items()]:
+        if term.documents or term.text in right or not is_spaced(term.text):
+            continue
+        if apart := _find_apart(reader, term):
+            found[stem] = apart
+        elif (
+            len(term.text) >= MISSPELT
+            and not is_common(term.text, language)
+            and (near := _find_near(reader, term.text, language))
+        ):
+            for other, meant in _look_up(reader, [near], language, chunks).items():
+                found = {(other if each == stem else each): kept for each, kept in found.items() if each != other}
+                found[other] = replace(meant, asked=term.text)
+    return found
+
+
+def _look_up(reader: Reader, several: Sequence[str], language: Language | None, chunks: int) -> dict[str, Term]:
+    """Return words with their forms and counts, by their stems."""
     stems: dict[str, str] = {}
-    for word in extract_words(text):
+    for word in several:
         for stem in reader.stem(word if is_single_cjk(word) else cut_cjk(word))[:1]:
             stems.setdefault(stem, word)
-    forms = _find_forms(reader, text, stems)
-    counts = dict(reader.count_by_stem({*stems, *(form.stem for several in forms.values() for form in several)}))
+    forms, verbs = _find_forms(reader, stems, language)
+    for first, second in pairwise(several):
+        if is_spaced(joined := first + second):  # "data base" finds "database"
+            for stem in reader.stem(joined)[:1]:
+                for word in (first, second):
+                    forms.setdefault(word, {})[stem] = joined
+    looked = {stem for kind in (forms, verbs) for each in kind.values() for stem in each}
+    counts = dict(reader.count_by_stem({*stems, *looked}))
     counts |= reader.count_by_prefix([stem for stem, word in stems.items() if is_single_cjk(word)])
     words: dict[str, Term] = {}
     named: set[str] = set()
     for stem, word in stems.items():
         if stem not in named:
-            own = forms.get(stem, ())
+            others = forms.get(word, {})
+            if counts.get(stem, 0) <= max(1, COMMON_VERB * chunks):
+                others = others | verbs.get(word, {})
+            own = tuple(Form(form, other) for other, form in others.items() if other != stem and counts.get(other))
             named.update(form.stem for form in own)
             documents = sum(counts.get(each, 0) for each in (stem, *(form.stem for form in own)))
             words[stem] = Term(word, (stem,), min(documents, chunks) if own else documents, own)
     return words
 
 
-def _find_forms(reader: Reader, text: str, stems: Mapping[str, str]) -> dict[str, tuple[Form, ...]]:
-    """Find other forms of words, given and returned by their stems; none where the question is in English."""
-    language = detect_language(text)
-    if language == "en":
-        return {}
-    inflected = [word for word in stems.values() if not is_cjk(word)]
-    found = reader.find_forms(inflected, STEMMED if language is None else [language]) if inflected else {}
-    forms: dict[str, tuple[Form, ...]] = {}
-    for stem, word in stems.items():
-        others = {other: form for form in found.get(word, ()) for other in reader.stem(form)[:1] if other != stem}
-        if others:
-            forms[stem] = tuple(Form(form, other) for other, form in others.items())
-    return forms
+def _find_forms(
+    reader: Reader, stems: Mapping[str, str], language: Language | None
+) -> tuple[dict[str, dict[str, str]], dict[str, dict[str, str]]]:
+    """Find other forms and spellings of words, and apart from them those of English verbs: by word, and by their stems."""
+    words = [word for word in stems.values() if is_spaced(word)]
+    if not words:
+        return {}, {}
+    stemmed = STEMMED if language is None else [language] if language in STEMMED else []
+    related = reader.find_forms(words, [*stemmed, "spelt"])
+    verbs = reader.find_forms(words, ["en"]) if language in (None, "en") else {}
+
+    def by_stem(several: Iterable[str]) -> dict[str, str]:
+        return {stem: each for each in several for stem in reader.stem(each)[:1]}
+
+    forms = {word: by_stem(_choose_spellings(word, related.get(word, ()))) for word in words}
+    return forms, {word: by_stem(others) for word, others in verbs.items()}
+
+
+def _choose_spellings(word: str, related: Sequence[str]) -> Iterator[str]:
+    """Yield the related words that are other forms of a word, and its spellings with umlauts written out or left away.
+
+    Words that share a key are spellings of one word only if an umlaut says so: Michael is not Michal.
+    """
+    spelt = [each for each in related if make_key(each) == make_key(word)]
+    yield from (each for each in related if each not in spelt)
+    for each in (word, *spelt):
+        if write_out(each) != each and strip_marks(word) in (strip_marks(each), strip_marks(write_out(each))):
+            yield from (strip_marks(each), write_out(each))
+
+
+def _find_apart(reader: Reader, term: Term) -> Term | None:
+    """Return a word with the two words as which the notes have it; None if they do not."""
+    word = term.text
+    parts = {f"{word[:at]} {word[at:]}" for at in range(1, len(word))}
+    counts = {each: documents for each in sorted(parts) if (documents := reader.count_phrase(each))}
+    if not counts:
+        return None
+    forms = tuple(Form(each, " ".join(reader.stem(each))) for each in counts)
+    return replace(term, documents=max(counts.values()), forms=forms)
+
+
+def _find_near(reader: Reader, word: str, language: Language | None) -> str | None:
+    """Return the word of the notes that is nearest to one, of several the commonest; None if none is near.
+
+    An edit leaves the first or the last letters as they are. Few err in the first letter (Pollock and Zamora 1984: 8 of 100), and
+    short words that differ in it are words of their own. A word that builds sentences is near to no other.
+    """
+    key = make_key(word)
+    most = 1 if len(word) < TWICE_MISSPELT else 2
+    head = (len(key) - 1) // 2 if most == 1 else 2
+    tail = len(key) - 1 - head if most == 1 else len(key) // 3
+    near: dict[int, list[str]] = {}
+    for each in reader.find_spelt(key[:head], key[len(key) - tail :], (len(key) - most, len(key) + most)):
+        if (most > 1 or each[0] == word[0]) and len({*key}.symmetric_difference(make_key(each))) <= 2 * most:
+            near.setdefault(measure_distance(key, make_key(each), most), []).append(each)
+    near.pop(most + 1, None)
+    nearest = near[min(near)] if near else []
+    if not STOP_WORDS[language or "en"].isdisjoint(nearest):
+        return None
+    stems = {each: stem for each in nearest for stem in reader.stem(each)[:1]}
+    counts = reader.count_by_stem({*stems.values()})
+    held = [each for each in stems if counts.get(stems[each])]
+    return min(held, key=lambda each: (-counts[stems[each]], each), default=None)

@@ -111,14 +111,14 @@ def judge(
     others = find_other_speakers(question, candidates, counts.units)
     text_ranks = _rank_by_text(question, candidates, counts, weights, others)
     dated = [question.is_dated(candidates[number].chunk) for number, _ in counts.units]
-    covered = [scores.coverage(question.weights, held) for held in counts.found]
+    covered = [question.certainty * scores.coverage(question.weights, held) for held in counts.found]
     if question.characters:
         before = len(question.words) + len(question.phrases)
         held = counts.best_shares([0.0] * before + question.rarities[before:])
         covered = [share + scores.CHARACTER_EVIDENCE * single for share, single in zip(covered, held, strict=True)]
     least = [scores.IDENTIFIED * identified for identified in counts.identified]
     texts = [
-        max(scores.score(share + scores.BEST_UNIT * (best - share), question.exponent), floor)
+        max(scores.score(share + scores.BEST_UNIT * (question.certainty * best - share), question.exponent), floor)
         for share, best, floor in zip(covered, counts.best_shares(question.weights), least, strict=True)
     ]
     if vectors is None or not candidates:

@@ -30,7 +30,7 @@ from memory_core.stores.values import (
     WindowCosine,
     WindowTokens,
 )
-from memory_core.text.languages import Language
+from memory_core.text.languages import Relation
 
 if TYPE_CHECKING:
     import numpy as np
@@ -81,15 +81,25 @@ class Reader(Protocol):
         """Return for each stem the number of chunks that hold it; a stem that none holds may be left out."""
         ...
 
-    def find_forms(self, words: Collection[str], languages: Sequence[Language]) -> Mapping[str, Sequence[str]]:
-        """Return for each word the other words of the notes with the same stem in one of some languages.
+    def find_forms(self, words: Collection[str], languages: Sequence[Relation]) -> Mapping[str, Sequence[str]]:
+        """Return for each word the other words of the notes with the same stem or verb in one of some languages.
 
         Args:
             words: In lower case.
-            languages: Of `text.languages.STEMMED`; notes in other languages count for none of them.
+            languages: Notes in other languages count for none of them. "spelt" finds words with the same key of their spelling.
 
         Returns:
             Forms in lower case; a word without any may be left out.
+        """
+        ...
+
+    def find_spelt(self, begin: str, end: str, lengths: tuple[int, int]) -> Sequence[str]:
+        """Return the words of the notes, in lower case and any order, whose keys of `spelling.make_key` begin or end so.
+
+        Args:
+            begin: Letters with which a key may begin.
+            end: Letters with which it may end.
+            lengths: The fewest and the most letters of a key.
         """
         ...
 

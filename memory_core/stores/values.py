@@ -319,7 +319,7 @@ class StateValues(TypedDict, total=False):
 
 
 class Form(NamedTuple):
-    """Another form of a word, in lower case, and its stem in the keyword index."""
+    """Another form of a word, in lower case, and its stem in the keyword index; two words and stems where it stands apart."""
 
     word: str
     stem: str
@@ -334,12 +334,14 @@ class Term:
         stems: As the keyword index holds it: one for a word.
         documents: The number of chunks that hold it; at most that, where it has other forms.
         forms: Other forms of a word that some chunk holds, with other stems, one for each stem.
+        asked: The word of the question that no chunk holds and that was taken for this one; "" where it is this one.
     """
 
     text: str
     stems: tuple[str, ...]
     documents: int
     forms: tuple[Form, ...] = ()
+    asked: str = ""
 
     @property
     def prefix(self) -> bool:

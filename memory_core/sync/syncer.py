@@ -29,7 +29,7 @@ from memory_core.text.markdown import read_front_matter
 log = logging.getLogger(__name__)
 
 CUT_VERSION = (
-    7  # goes up whenever chunks, units or windows are cut, words stemmed, dates told or sessions read differently
+    8  # goes up whenever chunks, units or windows are cut, words stemmed, dates told or sessions read differently
 )
 RECORD_SECONDS = 60.0  # a sync that changed nothing is recorded this often, so that most searches write nothing
 FILES_STEP = 64  # files that are committed together, unless they are long

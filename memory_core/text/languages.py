@@ -1,7 +1,8 @@
 """Languages of notes and questions: their function words, which language a text is in, and stems of its words; pure.
 
 English stems are the keyword index's own. For the others, the store keeps which of its words share a stem, and a question looks
-for all of them. The stemmers are Snowball's (https://snowballstem.org).
+for all of them. The stemmers are Snowball's (https://snowballstem.org). Forms of irregular verbs, of which stemmers know nothing,
+share the infinitive: the tables in `verbs` name their sources.
 """
 
 # ruff: noqa: SIM905 -- lists of words are five times shorter as text
@@ -9,10 +10,18 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from bisect import bisect_left
 from collections.abc import Collection, Iterable, Mapping, Sequence, Set
+from functools import cache
+from pathlib import Path
 from typing import Literal, NamedTuple
 
+from memory_core.text.spelling import is_spaced, make_key
+
 Language = Literal["en", "de", "es", "fr", "pt", "it", "nl", "ru"]
+# A relation of words, for which the store keeps those of the notes: the same stem or verb in a language, or the same key of its
+# spellings; "mirrored" keeps the keys backwards, so that words are found by their ends.
+Relation = Language | Literal["spelt", "mirrored"]
 
 # Function words and the scaffolding of questions. A question of these words alone asks for nothing.
 # fmt: off
@@ -157,7 +166,8 @@ OPENERS: Mapping[Language, frozenset[str]] = {
     """.split()),
 }
 # fmt: on
-_STEMMERS: Mapping[Language, str] = {
+STEMMERS: Mapping[Language, str] = {
+    "en": "english",
     "de": "german",
     "es": "spanish",
     "fr": "french",
@@ -166,7 +176,8 @@ _STEMMERS: Mapping[Language, str] = {
     "nl": "dutch",
     "ru": "russian",
 }
-STEMMED: Sequence[Language] = tuple(_STEMMERS)  # languages whose stems are not the keyword index's own
+# Languages whose stems are not the keyword index's own.
+STEMMED: Sequence[Language] = tuple(language for language in STEMMERS if language != "en")
 # Not counted when a language is detected: words of English notes, too.
 _ALSO_ENGLISH = frozenset(
     """
@@ -184,9 +195,9 @@ _LONGEST = 40  # letters; nobody inflects longer words, and base64 has them
 
 
 class Stemmed(NamedTuple):
-    """A word of a text, in lower case, with its stem in a language."""
+    """A word of a text, in lower case, with its stem in a language, "to" and the infinitive of an irregular verb, or its key."""
 
-    language: Language
+    language: Relation
     stem: str
     word: str
 
@@ -220,15 +231,34 @@ def _has_more(language: Language, other: Language, words: Set[str]) -> bool:
     return len(STOP_WORDS[language] & words) > len(STOP_WORDS[other] & words)
 
 
-def stem_text(text: str, seen: dict[Language, set[str]] | None = None) -> list[Stemmed]:
-    """Return the distinct words of a text with their stems; none of a text that begins in English or in no known language.
+def relate_words(text: str, seen: dict[Relation, set[str]] | None = None) -> list[Stemmed]:
+    """Return what the store keeps of a text's words: what `stem_text` returns, and the keys of their spellings.
+
+    Args:
+        text: Any text.
+        seen: See `stem_text`.
+    """
+    runs = set(text.split())
+    if seen is not None:
+        former = seen.setdefault("spelt", set())
+        runs -= former
+        former |= runs
+    words = [word for word in _find_words(runs) if is_spaced(word)]
+    keys = [*map(make_key, words)]
+    spelt = [Stemmed("spelt", *each) for each in zip(keys, words, strict=True)]
+    mirrored = [Stemmed("mirrored", key[::-1], word) for key, word in zip(keys, words, strict=True)]
+    return stem_text(text, seen) + spelt + mirrored
+
+
+def stem_text(text: str, seen: dict[Relation, set[str]] | None = None) -> list[Stemmed]:
+    """Return the distinct words of a text with their stems and verbs; none of a text that begins in no known language.
 
     Args:
         text: Any text.
         seen: What was seen in former texts, by language; words of that are left out, and what is seen here is added.
     """
     language = detect({run.lower() for run in text.split(maxsplit=_SAMPLE)[:_SAMPLE]})
-    if language is None or language not in _STEMMERS:
+    if language is None:
         return []
     runs = set(text.split())
     if seen is not None:
@@ -237,14 +267,63 @@ def stem_text(text: str, seen: dict[Language, set[str]] | None = None) -> list[S
         former |= runs
     if not runs:
         return []
-    words = set(_WORD.findall(unicodedata.normalize("NFC", " ".join(runs).lower())))
-    return stem_words(words - STOP_WORDS[language], language)
+    return stem_words(_find_words(runs) - STOP_WORDS[language], language)
 
 
-def stem_words(words: Iterable[str], language: Language) -> list[Stemmed]:
-    """Return words in lower case with their stems in a language of `STEMMED`; very long ones and numbers are left out."""
+def _find_words(runs: Iterable[str]) -> set[str]:
+    return set(_WORD.findall(unicodedata.normalize("NFC", " ".join(runs).lower())))
+
+
+def stem_words(words: Iterable[str], language: Relation) -> list[Stemmed]:
+    """Return words in lower case with their stems in a language, and once more for each irregular verb of which they are forms.
+
+    Very long words and numbers are left out, and English words that are forms of no irregular verb. "spelt" returns their keys.
+    """
+    if language == "spelt" or language == "mirrored":  # noqa: PLR1714 -- tells the type checker
+        return [Stemmed(language, make_key(word), word) for word in words if is_spaced(word)]
     from Stemmer import Stemmer
 
     several = [word for word in words if len(word) <= _LONGEST and word.isalpha()]
-    stems = Stemmer(_STEMMERS[language]).stemWords(several)  # a stemmer is made in 3 microseconds and is of one thread
-    return [Stemmed(language, *each) for each in zip(stems, several, strict=True)]
+    stems = Stemmer(STEMMERS[language]).stemWords(several)  # a stemmer is made in 3 microseconds and is of one thread
+    verbs = [
+        Stemmed(language, f"to {infinitive}", word)
+        for stem, word in zip(stems, several, strict=True)
+        for infinitive in _find_verbs(stem, language)
+    ]
+    return verbs + [Stemmed(language, *each) for each in zip(stems, several, strict=True) if language in STEMMED]
+
+
+def is_common(word: str, language: Language | None) -> bool:
+    """Return True for a common word in lower case, or a form of an irregular verb, of a language; of any if that is unknown."""
+    return any(
+        _find_line("words", one, word) or any(each.stem.startswith("to ") for each in stem_words([word], one))
+        for one in (STEMMERS if language is None else [language])
+    )
+
+
+def _find_verbs(stem: str, language: Language) -> Sequence[str]:
+    """Return the infinitives of the irregular verbs that have a form with a stem."""
+    return _find_line("verbs", language, stem)[1:] if language != "ru" else ()
+
+
+@cache
+def _load_table(kind: Literal["verbs", "words"], language: Language) -> str:
+    """Return a table: lines that begin with a stem or a word, in the order of those; the first one names the source."""
+    return "\n" + (Path(__file__).parent / kind / f"{language}.txt").read_text(encoding="utf-8")
+
+
+def _find_line(kind: Literal["verbs", "words"], language: Language, wanted: str) -> list[str]:
+    """Return the parts of the line that begins with a stem or a word; none if no line does.
+
+    The table is searched as it is: a mapping of the German verbs would take 27 ms and 7 MB in every process.
+    """
+    table = _load_table(kind, language)
+
+    def read_first(at: int) -> str:
+        start = table.index("\n", at) + 1
+        return table[start : table.index("\n", start)].partition(" ")[0]
+
+    at = bisect_left(range(table.rindex("\n", 0, -1)), wanted, key=read_first)
+    start = table.index("\n", at) + 1
+    line = table[start : table.index("\n", start)].split(" ")
+    return line if line[0] == wanted else []

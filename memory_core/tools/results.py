@@ -102,6 +102,7 @@ def shape_search(result: SearchResult, *, cite_hits: bool, citations: str) -> di
         "mode": result.mode,
         "asOf": _shape_as_of(result.as_of),
         "period": result.period,
+        "interpretedAs": dict(result.interpreted_as) or None,
         "stale": result.stale,
         "warning": result.warning,
         "action": result.action,
@@ -112,7 +113,7 @@ def shape_search(result: SearchResult, *, cite_hits: bool, citations: str) -> di
         past = f" (as of {shaped['asOf']['moment']})" if shaped["asOf"] else ""
         for hit, each in zip(result.hits, shaped["results"], strict=True):
             each["citation"] = cite(hit) + past
-    return _leave_out_nothings(shaped, "asOf", "period", "stale", "warning", "action")
+    return _leave_out_nothings(shaped, "asOf", "period", "interpretedAs", "stale", "warning", "action")
 
 
 def _shape_fallback(fallback: Fallback | None) -> dict[str, str] | None:
@@ -213,6 +214,11 @@ _ALWAYS: Output = {
     "denied": {"const": True, "description": "Memory may not be used here, or not for this path"},
 }
 _STALE: Output = {"type": "boolean", "description": "The notes have changed since they were indexed"}
+_INTERPRETED: Output = {
+    "type": "object",
+    "additionalProperties": _TEXT,
+    "description": "Words of the notes that were looked for, by words of the query that no note holds",
+}
 _NO_RESULTS: Output = {"type": "array", "maxItems": 0, "description": "Empty, beside an error"}
 # What the types of the records do not tell.
 _CITED = ("Hit", "Mention")
@@ -280,7 +286,12 @@ def _describe_result(name: str) -> Output:
         del hit["properties"]["evidence"]
         results = {"type": "array", "items": hit}
         always = {"results": results, **_SEARCH}
-        sometimes = {"stale": _STALE, "asOf": _derive(AsOf, brief=True), "period": _PERIOD}
+        sometimes = {
+            "stale": _STALE,
+            "asOf": _derive(AsOf, brief=True),
+            "period": _PERIOD,
+            "interpretedAs": _INTERPRETED,
+        }
         return {"properties": always | sometimes, "required": [*always]}
     if name == "memory_get":
         return _derive(Document, brief=True)

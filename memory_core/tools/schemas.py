@@ -40,7 +40,8 @@ SEARCH = make_tool(
             "type": "string",
             "minLength": 1,
             "description": "What to look for: a question, exact words and identifiers, or a period in any words, such as"
-            " yesterday, last weekend, 3 October or the first week of July, of which it lists the notes",
+            " yesterday, last weekend, 3 October or the first week of July, of which it lists the notes."
+            " A misspelt word is taken for the nearest one of the notes, as `interpretedAs` then says",
         },
         "maxResults": make_optional(
             {"type": "integer", "minimum": 1, "maximum": MOST_RESULTS}, "Number of passages, at most"

@@ -30,7 +30,8 @@ from memory_core.stores.values import (
     sort_equals,
 )
 from memory_core.text.chunks import split_chunks
-from memory_core.text.languages import Language, stem_text, stem_words
+from memory_core.text.languages import Relation, relate_words, stem_words
+from memory_core.text.spelling import fold
 from memory_core.text.terms import cut_cjk, is_single_cjk
 from memory_core.text.units import split_units, split_windows
 from tests.fakes import porter
@@ -105,7 +106,7 @@ class ListReader:
             texts = [chunk.text[unit.start : unit.end] for unit in units]
             number = len(self._chunks) + 1
             vectors, tokens = _embed(provider, number, windows, texts)
-            fields = porter.stems(cut_cjk(chunk.context)), porter.stems(cut_cjk(chunk.text))
+            fields = self.stem(cut_cjk(chunk.context)), self.stem(cut_cjk(chunk.text))
             self._chunks.append(
                 _Chunk(
                     IndexedChunk(
@@ -141,18 +142,27 @@ class ListReader:
         return ServingSpace(SPACE_ID, self._space, estimate(self._rows, len(self._rows)))
 
     def stem(self, text: str) -> list[str]:
-        return porter.stems(text)
+        return porter.stems(fold(text))
 
     def count_by_stem(self, stems: Collection[str]) -> dict[str, int]:
         return {stem: sum(chunk.count([stem]) > 0 for chunk in self._chunks) for stem in stems}
 
-    def find_forms(self, words: Collection[str], languages: Sequence[Language]) -> dict[str, list[str]]:
-        held = {each for chunk in self._chunks for each in stem_text(f"{chunk.row.context}\n{chunk.row.text}")}
+    def find_forms(self, words: Collection[str], languages: Sequence[Relation]) -> dict[str, list[str]]:
+        held = {each for chunk in self._chunks for each in relate_words(f"{chunk.row.context}\n{chunk.row.text}")}
         found: dict[str, list[str]] = {}
         for asked in (each for language in languages for each in stem_words(words, language)):
             forms = sorted(each.word for each in held if each[:2] == asked[:2] and each.word != asked.word)
             found.setdefault(asked.word, []).extend(forms)
         return found
+
+    def find_spelt(self, begin: str, end: str, lengths: tuple[int, int]) -> list[str]:
+        held = {each for chunk in self._chunks for each in relate_words(f"{chunk.row.context}\n{chunk.row.text}")}
+        return [
+            word
+            for relation, key, word in held
+            if lengths[0] <= len(key) <= lengths[1]
+            if (relation == "spelt" and key.startswith(begin)) or (relation == "mirrored" and key.startswith(end[::-1]))
+        ]
 
     def count_by_prefix(self, prefixes: Collection[str]) -> dict[str, int]:
         holding = Counter(stem for chunk in self._chunks for stem in chunk.stems)
@@ -163,7 +173,7 @@ class ListReader:
         return {prefix: count for prefix, count in found.items() if count}
 
     def count_phrase(self, phrase: str) -> int:
-        run = porter.stems(phrase)
+        run = self.stem(phrase)
         return sum(chunk.count(run) > 0 for chunk in self._chunks)
 
     def find_by_keyword(self, terms: Sequence[Term], dates: DateRange, depth: int) -> dict[int, float]:
@@ -171,7 +181,7 @@ class ListReader:
         total: dict[int, float] = {}
         for term in terms:
             for spelling in (term.text, *(form.word for form in term.forms)):
-                run = porter.stems(spelling)
+                run = self.stem(spelling)
                 counts = [chunk.count(run, prefix=is_single_cjk(spelling)) for chunk in self._chunks]
                 holding = sum(count > 0 for count in counts)
                 rarity = max(math.log((len(self._chunks) - holding + 0.5) / (holding + 0.5)), 1e-6)
@@ -243,7 +253,7 @@ class ListReader:
         return found
 
     def find_phrase(self, phrase: str, dates: DateRange) -> list[int]:
-        run = porter.stems(phrase)
+        run = self.stem(phrase)
         single = is_single_cjk(phrase)
         return [each.row.id for each in self._chunks if each.count(run, prefix=single) and _is_within(each, dates)]
 

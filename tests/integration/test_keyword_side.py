@@ -257,3 +257,31 @@ def test_front_matter_dates_and_names_a_note_and_leaves_others_alone(tmp_path: P
             query = Query(text=text, after=after, before=before, min_score=0)
             hits = search(reader, query, index.search.query.hybrid, vectors=None).hits
             assert {hit.path for hit in hits} == paths
+
+
+def test_any_form_of_an_irregular_verb_finds_any_other(index: Index) -> None:
+    index.note("memory/en.md", "We bought the barge in spring.\n")
+    index.note("memory/both.md", "She buys what he bought of the harbour.\n")
+    index.note("memory/de.md", "Wir sind mit der Fähre nach Föhr gefahren, und es war nicht kalt.\n")
+    index.note("memory/fr.md", "Nous avons vu le renard dans la cour.\n")
+    index.note("memory/other.md", "".join(f"- Lantern {number}\n" for number in range(400)))
+    index.sync()
+    assert found(index, "When did we buy the barge?")[0].path == "memory/en.md"
+    assert "memory/de.md" in {hit.path for hit in found(index, "Wann fuhr er mit der Fähre?")}
+    assert "memory/fr.md" in {hit.path for hit in found(index, "Qui est-ce que nous allons voir dans la cour ?")}
+    assert "memory/en.md" in {hit.path for hit in found(index, "barge buying")}
+    with index.store.read() as reader:
+        (word,) = [term for term in analyse(reader, "What did she buy?", TODAY).words if term.text == "buy"]
+    assert {form.word for form in word.forms} == {"bought"}  # the keyword index knows that "buys" is "buy"
+
+
+def test_other_forms_of_a_common_english_verb_are_not_looked_for(index: Index) -> None:
+    for number in range(80):
+        index.note(f"memory/{number}.md", f"We {'eat' if number < 3 else 'made'} soup number {number}.\n")
+    index.note("memory/eaten.md", "All of the soup was eaten.\n")
+    index.sync()
+    with index.store.read() as reader:
+        common, rare = (analyse(reader, text, TODAY).words[0] for text in ("What did we eat?", "What was eaten?"))
+    assert common.text == "eat"
+    assert common.forms == ()
+    assert rare.forms[0].word == "eat"

@@ -29,7 +29,7 @@ from memory_core.stores.values import (
     slice_units,
     spell,
 )
-from memory_core.text.languages import Language, stem_words
+from memory_core.text.languages import Relation, stem_words
 
 if TYPE_CHECKING:
     import numpy as np
@@ -103,7 +103,7 @@ class PostgresReader:
         found = self._count_matches({each: quote(each) for each in stems})
         return {each: found[each] for each in stems if found[each]}
 
-    def find_forms(self, words: Collection[str], languages: Sequence[Language]) -> Mapping[str, Sequence[str]]:
+    def find_forms(self, words: Collection[str], languages: Sequence[Relation]) -> Mapping[str, Sequence[str]]:
         """See `Reader`."""
         asked = [each for language in languages for each in stem_words(words, language)]
         if not asked:
@@ -116,6 +116,16 @@ class PostgresReader:
         # The table keeps words that no chunk holds any more.
         held = self._count_matches({word: write_query([word]) or quote(word) for _, _, word in rows})
         return pair_forms(asked, (row for row in rows if held[row[2]]))
+
+    def find_spelt(self, begin: str, end: str, lengths: tuple[int, int]) -> Sequence[str]:
+        """See `Reader`."""
+        rows = self.db.execute(
+            "SELECT DISTINCT word FROM word_forms WHERE tenant_id = ANY (%(tenants)s) AND length(stem) BETWEEN %(shortest)s"
+            " AND %(longest)s AND (language = 'spelt' AND starts_with(stem, %(begin)s)"
+            " OR language = 'mirrored' AND starts_with(stem, %(end)s))",
+            {"tenants": self._ids, "begin": begin, "end": end[::-1], "shortest": lengths[0], "longest": lengths[1]},
+        ).fetchall()
+        return [row[0] for row in rows]
 
     def count_by_prefix(self, prefixes: Collection[str]) -> dict[str, int]:
         """See `Reader`."""

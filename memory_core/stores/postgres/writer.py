@@ -22,7 +22,7 @@ from memory_core.stores.values import (
     digest,
     pair_chunks,
 )
-from memory_core.text.languages import stem_text
+from memory_core.text.languages import relate_words
 from memory_core.text.markdown import may_hold_links
 
 _STEP = 50  # notes that one statement writes
@@ -205,7 +205,7 @@ class PostgresWriter(PostgresReader):
                 (note, start, item.chunk.end_line, item.hash, words, context, text, may_hold_links(text), units, vector)
             )
             waiting.setdefault((note, start, item.hash), []).append(item)
-            forms |= {*stem_text(f"{context}\n{text}")}
+            forms |= {*relate_words(f"{context}\n{text}")}
         self._count_chunks(len(rows), added_words)
         numbered = self.db.execute(
             "INSERT INTO chunks (tenant_id, note_id, start_line, end_line, hash, words, context, text, links, units, tsv)"

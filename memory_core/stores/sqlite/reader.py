@@ -29,7 +29,8 @@ from memory_core.stores.values import (
     slice_units,
     spell,
 )
-from memory_core.text.languages import Language
+from memory_core.text.languages import Relation
+from memory_core.text.spelling import fold
 from memory_core.text.terms import is_single_cjk
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ class SqliteReader:
 
     def stem(self, text: str) -> list[str]:
         """See `Reader`."""
-        return self._tokenize(text.encode())
+        return self._tokenize(fold(text).encode())
 
     def count_by_stem(self, stems: Collection[str]) -> dict[str, int]:
         """See `Reader`."""
@@ -102,9 +103,13 @@ class SqliteReader:
         )
         return dict(cast("list[tuple[str, int]]", rows.fetchall()))
 
-    def find_forms(self, words: Collection[str], languages: Sequence[Language]) -> dict[str, list[str]]:
+    def find_forms(self, words: Collection[str], languages: Sequence[Relation]) -> dict[str, list[str]]:
         """See `Reader`."""
         return word_forms.find(self.db, words, languages)
+
+    def find_spelt(self, begin: str, end: str, lengths: tuple[int, int]) -> list[str]:
+        """See `Reader`."""
+        return word_forms.find_spelt(self.db, begin, end, lengths)
 
     def count_by_prefix(self, prefixes: Collection[str]) -> dict[str, int]:
         """See `Reader`."""
@@ -381,7 +386,7 @@ def match_expression(words: Iterable[str]) -> str:
 
     Every word is quoted, so that nothing in it is read as syntax (https://www.sqlite.org/fts5.html#full_text_query_syntax).
     """
-    return " OR ".join(f'"{word}"*' if is_single_cjk(word) else f'"{word}"' for word in words)
+    return " OR ".join(f'"{word}"*' if is_single_cjk(word) else f'"{fold(word)}"' for word in words)
 
 
 def _list_numbers(numbers: Collection[int]) -> str:

@@ -86,7 +86,7 @@ CREATE TABLE windows (                  -- what is embedded; pending = no row in
 CREATE INDEX windows_hash ON windows (hash);
 
 CREATE TABLE word_forms (
-  language TEXT NOT NULL,               -- see text/languages.py
+  language TEXT NOT NULL,               -- or another relation; see text/languages.py
   stem     TEXT NOT NULL,
   word     TEXT NOT NULL,               -- of some chunk in that language, lower case
   PRIMARY KEY (language, stem, word)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Literal
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_core.text.languages import STEMMED, Language, stem_text, stem_words
+from memory_core.text import languages
+from memory_core.text.languages import STEMMED, STEMMERS, Language, is_common, stem_text, stem_words
 from memory_core.text.terms import detect_language
 
 
@@ -77,6 +81,63 @@ def test_the_language_of_a_question(text: str, language: Language | None) -> Non
 )
 def test_words_of_a_text_with_their_stems(text: str, stems: dict[str, str]) -> None:
     assert {each.word: each.stem for each in stem_text(text)} == stems
+
+
+@pytest.mark.parametrize(
+    ("language", "words"),
+    [
+        ("en", "go went gone going"),
+        ("en", "eat ate eaten"),
+        ("en", "leave left leaving"),
+        ("de", "gehen geht ging gegangen"),
+        ("de", "nehmen nahm nimmt genommen"),
+        ("de", "kaufen kaufte gekauft"),
+        ("de", "anrufen angerufen anzurufen"),
+        ("fr", "aller va irai allé"),
+        ("fr", "voir vu verra"),
+        ("es", "ir fue voy"),
+        ("es", "ser fue era"),
+        ("es", "tener tuvo tengo tendrá"),
+        ("it", "andare vado andrò"),
+        ("it", "vedere visto vide"),
+        ("pt", "fazer fez feito faço"),
+        ("pt", "ir foi vai"),
+        ("nl", "komen kwam gekomen"),
+        ("nl", "kopen koopt kocht gekocht"),
+    ],
+)
+def test_all_forms_of_an_irregular_verb_share_its_infinitive(language: Language, words: str) -> None:
+    infinitive = f"to {words.split(maxsplit=1)[0]}"
+    sharing = {each.word for each in stem_words(words.split(), language) if each.stem == infinitive}
+    assert sharing == {*words.split()}
+
+
+def test_a_form_comes_before_its_stem() -> None:
+    """The keyword index's stemmer makes "ate" "at"; a word that is no verb has no verb."""
+    assert {each.word for each in stem_words(["ate", "at", "late"], "en")} == {"ate"}
+    assert stem_words(["invoice", "kitchens"], "en") == []
+
+
+@pytest.mark.parametrize("language", STEMMERS)
+@pytest.mark.parametrize("kind", ["verbs", "words"])
+def test_every_line_of_the_tables_is_found(kind: Literal["verbs", "words"], language: Language) -> None:
+    if (kind, language) == ("verbs", "ru"):
+        return
+    path = Path(languages.__file__).parent / kind / f"{language}.txt"
+    source, *rows = path.read_text(encoding="utf-8").splitlines()
+    assert source.startswith("# Made by tests/word_tables.py from ")
+    for line in [*rows[:40], *rows[40::97], *rows[-1:]]:
+        assert languages._find_line(kind, language, line.split()[0]) == line.split()
+    for missing in ("\U0010ffff", "", " ", "aaaaab"):
+        assert languages._find_line(kind, language, missing) == []
+
+
+def test_common_words_are_told_from_misspelt_ones() -> None:
+    assert all(is_common(word, "en") for word in ("fruit", "earn", "swum", "october"))
+    assert not any(is_common(word, "en") for word in ("friut", "ocotber", "wich", "definately", "adress"))
+    assert is_common("oktober", "de")
+    assert not is_common("oktober", "en")
+    assert is_common("oktober", None)
 
 
 @given(

@@ -34,7 +34,7 @@ function drawPassage(passage) {
 
 function describe(asked) {
   const chips = asked.terms.map((term) =>
-    make("span", { className: term.documents ? "chip" : "chip none" }, `${term.text} `, make("b", {}, term.documents ? `in ${term.documents}` : "nowhere")),
+    make("span", { className: term.documents ? "chip" : "chip none" }, `${term.meant ? `${term.meant}, taken for ${term.text}` : term.text} `, make("b", {}, term.documents ? `in ${term.documents}` : "nowhere")),
   );
   const rest = [asked.leftOut.length && `left out ${asked.leftOut.join(", ")}`, asked.language].filter(Boolean).join(" · ");
   return [...chips, rest && make("span", {}, rest)].filter(Boolean);

@@ -1,0 +1,91 @@
+"""Spellings of words: letters that have a plain spelling, umlauts that are written out, and words a letter apart. Pure."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from functools import cache
+
+# Letters that unicode61 leaves alone, as they have no decomposition.
+_LETTERS = {
+    "ß": "ss",
+    "æ": "ae",
+    "œ": "oe",
+    "ø": "o",
+    "ł": "l",
+    "đ": "d",
+    "ð": "d",
+    "þ": "th",
+    "ı": "i",
+    "ħ": "h",
+    "ŧ": "t",
+}
+_PLAIN = _LETTERS | {letter.upper(): plain for letter, plain in _LETTERS.items() if letter not in "ßı"} | {"ẞ": "ss"}
+# How umlauts are written where a keyboard has none.
+_WRITTEN_OUT = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ø": "oe", "å": "aa"})
+_DIGRAPH = re.compile("ae|oe|ue|aa")
+_ATE = re.compile(r"\b[Aa]te\b")
+_SPACED = re.compile(
+    "[a-z\u00df-\u058f\u1e00-\u1fff]{3,40}"
+)  # Latin, Greek, Cyrillic, Armenian: words with spaces between
+
+
+@cache
+def _letters() -> re.Pattern[str]:
+    return re.compile(f"[{''.join(_PLAIN)}]")
+
+
+def fold(text: str) -> str:
+    """Return a text as the keyword index takes it: ß, ø, æ, ł and their like in plain letters, other diacritics left to it.
+
+    "ate" becomes "eaten", since the index's stemmer makes "ate" the word "at".
+    """
+    if not text.isascii():
+        text = _letters().sub(lambda match: _PLAIN[match[0]], text)
+    return _ATE.sub("eaten", text) if "ate" in text or "Ate" in text else text
+
+
+def strip_marks(word: str) -> str:
+    """Return a word without diacritics, its other letters plain."""
+    apart = unicodedata.normalize("NFD", fold(word))
+    return "".join(letter for letter in apart if not unicodedata.combining(letter))
+
+
+def make_key(word: str) -> str:
+    """Return the key that all spellings of a word in lower case share: Müller, Muller and Mueller."""
+    return _DIGRAPH.sub(lambda match: match[0][0], strip_marks(word))
+
+
+def write_out(word: str) -> str:
+    """Return a word in lower case with its umlauts written out: "mueller" for "müller"; the same for one without."""
+    return unicodedata.normalize("NFC", word).translate(_WRITTEN_OUT)
+
+
+def is_spaced(word: str) -> bool:
+    """Return True for a word in lower case of three letters and more in a script that puts spaces between words."""
+    return _SPACED.fullmatch(word) is not None
+
+
+def measure_distance(one: str, other: str, most: int) -> int:
+    """Return the number of letters that are wrong, missing, too many or swapped with the next between two words.
+
+    That is the restricted Damerau-Levenshtein distance (https://en.wikipedia.org/wiki/Damerau-Levenshtein_distance).
+
+    Args:
+        one: A word.
+        other: Another one.
+        most: The largest distance that is of interest; any larger one is returned as `most` + 1.
+    """
+    before: list[int] = []
+    row: list[int] = [*range(len(other) + 1)]
+    for i, letter in enumerate(one):
+        above, row = row, [i + 1]
+        for j, against in enumerate(other):
+            least = min(above[j] + (letter != against), above[j + 1] + 1, row[j] + 1)
+            if before and j and letter == other[j - 1] and one[i - 1] == against:
+                least = min(least, before[j - 1] + 1)
+            row.append(least)
+        if min(row) > most:
+            return most + 1
+        before = above
+    return min(row[-1], most + 1)

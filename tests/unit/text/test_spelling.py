@@ -1,0 +1,82 @@
+"""Spellings of words: plain letters, umlauts that are written out, and the distance of two words."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memory_core.text.spelling import fold, is_spaced, make_key, measure_distance, strip_marks, write_out
+
+_LETTERS = st.text("abc", max_size=7)
+
+
+@pytest.mark.parametrize(
+    ("text", "folded"),
+    [
+        ("Straße, STRAẞE", "Strasse, STRAssE"),
+        ("Søren Æbelø Łódź Đorđe Þór Œuvre", "Soren aebelo lódź dordje thór oeuvre"),
+        ("ılık", "ilik"),
+        ("Müller and Zoë", "Müller and Zoë"),
+        ("We ate late. Ate what? Plates, ates.", "We eaten late. eaten what? Plates, ates."),
+        ("the date", "the date"),
+    ],
+)
+def test_letters_without_a_decomposition_become_plain(text: str, folded: str) -> None:
+    assert fold(text).lower() == folded.lower().replace("dordje", "dorde")
+
+
+def test_the_spellings_of_a_word_share_a_key() -> None:
+    assert {*map(make_key, ("müller", "mu\u0308ller", "mueller", "muller"))} == {"muller"}
+    assert {*map(make_key, ("søren", "soeren", "soren"))} == {"soren"}
+    assert {*map(make_key, ("håkon", "haakon", "hakon"))} == {"hakon"}
+    assert {*map(make_key, ("straße", "strasse"))} == {"strasse"}
+
+
+def test_umlauts_are_written_out() -> None:
+    assert write_out("müller") == write_out("mu\u0308ller") == "mueller"
+    assert write_out("smørrebrød") == "smoerrebroed"
+    assert write_out("muller") == "muller"
+    assert strip_marks("müller") == "muller"
+
+
+@pytest.mark.parametrize(
+    ("word", "spaced"),
+    [
+        ("kowalczyk", True),
+        ("дом", True),
+        ("σπίτι", True),
+        ("no", False),
+        ("e11000", False),
+        ("東京都", False),
+        ("บ้าน", False),
+    ],
+)
+def test_scripts_with_spaces_are_told(word: str, spaced: bool) -> None:
+    assert is_spaced(word) is spaced
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "distance"),
+    [
+        ("kovalczik", "kowalczyk", 2),
+        ("oksar", "oskar", 1),
+        ("kenel", "kennel", 1),
+        ("kennel", "kenel", 1),
+        ("same", "same", 0),
+        ("", "abc", 3),
+        ("ca", "abc", 3),
+    ],
+)
+def test_the_distance_counts_wrong_missing_added_and_swapped_letters(one: str, other: str, distance: int) -> None:
+    assert measure_distance(one, other, 3) == distance
+    assert measure_distance(one, other, 1) == min(distance, 2)
+
+
+@given(_LETTERS, _LETTERS)
+def test_a_distance_is_the_same_in_both_directions_and_bounded_by_the_lengths(one: str, other: str) -> None:
+    distance = measure_distance(one, other, 7)
+    assert distance == measure_distance(other, one, 7)
+    assert min(distance, 2) == measure_distance(one, other, 1)
+    assert abs(len(one) - len(other)) <= distance <= max(len(one), len(other))
+    assert (distance == 0) == (one == other)
