@@ -6,6 +6,8 @@ import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from datetime import date, datetime
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,11 +16,22 @@ from memory_core.embeddings.vectors import DEFAULT_CALIBRATION
 from memory_core.errors import InvalidArgument, MemoryCoreError, StoreReadOnly
 from memory_core.items.embedder import ItemEmbedder
 from memory_core.items.mirror import Mirror
-from memory_core.items.records import Draft, Forgotten, Item, ItemAnswer, Memorized, Provenance, Written, check_draft
+from memory_core.items.records import (
+    Draft,
+    Forgotten,
+    Item,
+    ItemAnswer,
+    ItemHit,
+    Memorized,
+    Provenance,
+    Written,
+    check_draft,
+)
 from memory_core.items.store.file import ItemsFile
 from memory_core.items.store.matching import DAY_SECONDS, measure_salience
 from memory_core.items.store.rows import Filter
 from memory_core.records import Access, KeySources, ProgressCallback
+from memory_core.text.periods import find_period
 from memory_core.threads import NoAnswer, start_call, wait_for
 
 if TYPE_CHECKING:
@@ -208,8 +221,9 @@ class Items:
         agent: str | None = None,
         limit: int = 6,
         seconds: float | None = None,
+        today: date | None = None,
     ) -> ItemAnswer:
-        """Return the items that answer a question, ranked by similarity times salience.
+        """Return the items that answer a question, ranked by similarity times salience; of a period alone, what was said then.
 
         Args:
             text: The question; its words count besides its meaning.
@@ -219,6 +233,7 @@ class Items:
             agent: Only items that this agent wrote.
             limit: The most hits.
             seconds: How long the question's embedding may take; None is `query.embedTimeoutMs`.
+            today: The day from which "yesterday" is counted; None takes no words as a period.
 
         Raises:
             InvalidArgument: There is neither text nor embedding, or the embedding does not fit.
@@ -226,22 +241,29 @@ class Items:
         if embedding is None and not (text and text.strip()):
             raise InvalidArgument("query", "expected a question or an embedding")
         _check_limit(limit)
+        scope = self._config.search.items.scope if scope is None else scope
+        wanted = Filter(scope=scope, tags=tuple(tags), agent=agent, settled=True)
+        named = find_period(text, today) if text and today else None
+        if named is not None and named.alone:
+            items = (each for each in reversed(self._file.load_all(wanted)) if _tell_day(each) in named.period)
+            if hits := tuple(ItemHit(item=each, score=1.0, similarity=1.0) for each in islice(items, limit)):
+                return ItemAnswer(hits=hits, strategy="keyword")
         vector, warning = None, None
         if embedding is not None:
             vector = self._embedder.check_given(embedding)
         elif text is not None and self._file.path.exists():
             found = self._embedder.embed_question(text, seconds=seconds)
             vector, warning = (None, found) if isinstance(found, str) else (found, None)
-        scope = self._config.search.items.scope if scope is None else scope
-        wanted = Filter(scope=scope, tags=tuple(tags), agent=agent, settled=True)
         settings = self._config.search.items
         floor = DEFAULT_CALIBRATION.floor if vector is None else self.calibration.floor
-        hits, lacking = self._file.find(
+        found_hits, lacking = self._file.find(
             text, vector, wanted, formula=settings.similarity, least_cosine=floor, limit=limit
         )
         if vector is not None and lacking and self._writable and settings.enabled:
             self._embedder.start()
-        return ItemAnswer(hits=tuple(hits), strategy="keyword" if vector is None else "embedding", warning=warning)
+        return ItemAnswer(
+            hits=tuple(found_hits), strategy="keyword" if vector is None else "embedding", warning=warning
+        )
 
     def get(self, item_id: str) -> Item | None:
         """Return an item; None if there is none with this id."""
@@ -393,6 +415,10 @@ class Items:
         ended = self._embedder.close()
         self._file.release()
         return ended
+
+
+def _tell_day(item: Item) -> date:
+    return datetime.fromtimestamp(item.said).astimezone().date()
 
 
 def _check_limit(limit: int) -> None:

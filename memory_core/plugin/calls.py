@@ -156,7 +156,7 @@ def _use_items(call: ToolCall) -> dict[str, Any]:
         return results.shape_denied(items.NOT_HERE, items.TALK_ELSEWHERE)
     known = call.shown.of(context.session_key)
     opened = call.items.get(config, context.access)
-    result = items.run(call.name, opened, call.arguments, context, recalled=known)
+    result = items.run(call.name, opened, call.arguments, context, recalled=known, today=call.today())
     call.shown.add(context.session_key, [fact["text"] for fact in result.get("results", ())])
     return result
 

@@ -23,6 +23,7 @@ from memory_core.text.terms import detect_language, is_cjk
 LONGEST = 2000  # characters of a text that are read: what asks for a period is short
 _OF = {*"of the de d di do del des du van von vom den der ter i の".split()}  # noqa: SIM905  # between a day and its month
 _SINCE = {"S", "s"}
+_MARKS = re.compile("[\u0300-\u036f]")  # accents, decomposed
 _BREAKS = re.compile(r"[?!;:()\n\"”“«»]")
 _LAST_YEAR = 2100
 _ROMANCE = ("es", "pt", "it", "fr")
@@ -95,7 +96,7 @@ _TOKEN = re.compile(
 def _fold(word: str) -> str:
     if word.isascii() or is_cjk(word):
         return word.lower()
-    return "".join(c for c in unicodedata.normalize("NFD", word.casefold()) if not unicodedata.combining(c))
+    return _MARKS.sub("", unicodedata.normalize("NFD", word.casefold()))
 
 
 def _read_kanji(text: str) -> int:
@@ -147,9 +148,8 @@ def _lexicons() -> Mapping[str, _Lexicon]:
             lexicon = found.setdefault(line[1:-1], _Lexicon())
         elif ":" in line and not line.startswith("#"):
             symbols, _, several = line.partition(": ")
-            for phrase in several.split(", "):
-                words = phrase if is_cjk(phrase[0]) else _fold(phrase).replace("'", " ").split()
-                key = " ".join(words)
+            for phrase in _fold(several).split(", "):
+                key = " ".join(phrase if is_cjk(phrase[0]) else phrase.replace("'", " ").split())
                 if symbols == "names":
                     lexicon.names.add(key)
                 elif symbols == "+":

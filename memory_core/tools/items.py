@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import date, datetime
 from typing import TYPE_CHECKING, Any
 
 from memory_core.errors import InvalidArgument
@@ -99,7 +99,13 @@ TALK_ELSEWHERE = "use them there, or memory_search and memory_append in this cha
 
 
 def run(
-    name: str, items: Items, arguments: Mapping[str, Any], context: CallContext, *, recalled: frozenset[str]
+    name: str,
+    items: Items,
+    arguments: Mapping[str, Any],
+    context: CallContext,
+    *,
+    recalled: frozenset[str],
+    today: date,
 ) -> dict[str, Any]:
     """Run one of these tools.
 
@@ -109,6 +115,7 @@ def run(
         arguments: As the schema allows them.
         context: The session.
         recalled: Fingerprints of what the session has been shown, which is not stored again.
+        today: The day of the person who asks.
 
     Raises:
         MemoryCoreError: It cannot be done.
@@ -116,7 +123,7 @@ def run(
     if name == STORE["name"]:
         return _store(items, arguments, context, recalled)
     if name == RECALL["name"]:
-        return _recall(items, arguments)
+        return _recall(items, arguments, today)
     return _forget(items, arguments)
 
 
@@ -135,9 +142,10 @@ def _store(
     return _warn(shaped, done.warning, items)
 
 
-def _recall(items: Items, arguments: Mapping[str, Any]) -> dict[str, Any]:
+def _recall(items: Items, arguments: Mapping[str, Any], today: date) -> dict[str, Any]:
+    limit = int(arguments.get("limit", LIMIT))
     answer = items.query(
-        replace_surrogates(arguments["query"]), tags=arguments.get("tags", ()), limit=int(arguments.get("limit", LIMIT))
+        replace_surrogates(arguments["query"]), tags=arguments.get("tags", ()), limit=limit, today=today
     )
     items.mark_recalled([hit.item.id for hit in answer.hits])
     shaped: dict[str, Any] = {

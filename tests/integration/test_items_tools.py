@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +44,16 @@ def test_an_agent_keeps_finds_and_forgets_a_fact(tmp_path: Path) -> None:
         assert slot.call_tool("memory_forget", {"ids": [stored["id"]]}, MAIN)["deleted"] == [stored["id"]]
         assert slot.call_tool("memory_forget", {"ids": [stored["id"]]}, MAIN)["status"] == "not_found"
         assert slot.call_tool("memory_recall", {"query": "vet"}, MAIN)["results"] == []
+
+
+def test_a_period_alone_recalls_what_was_said_then(tmp_path: Path) -> None:
+    with open_slot(tmp_path) as slot:
+        slot.call_tool("memory_store", {"text": "The vet is Dr. Lind."}, MAIN)
+        slot.call_tool("memory_store", {"text": "The boat is blue."}, MAIN)
+        later = replace(MAIN, now=datetime.now(UTC) + timedelta(1))
+        said = slot.call_tool("memory_recall", {"query": "What did I say yesterday?"}, later)
+        assert {hit["text"] for hit in said["results"]} == {"The vet is Dr. Lind.", "The boat is blue."}
+        assert slot.call_tool("memory_recall", {"query": "What did I say yesterday?"}, MAIN)["results"] == []
 
 
 def test_what_was_recalled_is_neither_stored_nor_appended_again(tmp_path: Path) -> None:
