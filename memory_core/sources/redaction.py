@@ -1,15 +1,17 @@
 r"""Secrets in text -> `[redacted]`: keys, tokens, passwords and private keys in their usual shapes; pure.
 
-The shapes of vendors' keys follow gitleaks' published rules, shortened to prefix, alphabet and a least length. A shape
-that ordinary words could have must hold a digit. In doubt, text is redacted: a lost word costs little. A bare hash or UUID
-stays, since people search for those.
+The shapes of vendors' keys are those of gitleaks (`vendors.json`), and some of its rules shortened to prefix, alphabet and a
+least length, for keys that were cut or invented. A shape that ordinary words could have must hold a digit. In doubt, text is
+redacted: a lost word costs little. A bare hash or UUID stays, since people search for those.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
+from pathlib import Path
 
 REDACTED = "[redacted]"
 _REFERENCE = re.compile(
@@ -30,7 +32,7 @@ def redact(text: str) -> str:
 
 def _redact_once(text: str) -> str:
     lowered = text.lower()
-    for rule in _RULES:
+    for rule in (*_RULES, *_load_vendors()):
         if any(map(lowered.__contains__, rule.hints)):
             text = rule.pattern.sub(_replace_secret, text)
     return _ACCOUNT.sub(_replace_account, text)
@@ -81,6 +83,13 @@ class _Rule:
         return re.compile(self.expression, self.flags)
 
 
+@cache
+def _load_vendors() -> tuple[_Rule, ...]:
+    """Return the rules for the keys of vendors."""
+    document = json.loads(Path(__file__).with_name("vendors.json").read_bytes())
+    return tuple(_Rule(tuple(rule["hints"]), rule["pattern"], re.NOFLAG) for rule in document["rules"])
+
+
 def _rule(hints: str, pattern: str) -> _Rule:
     """Make the rule for a secret that is recognised by its context."""
     return _Rule(tuple(hints.split()), pattern, re.VERBOSE | re.IGNORECASE)
@@ -98,41 +107,107 @@ def _key(hints: str, shape: str) -> _Rule:
     return _Rule(tuple(hints.split()), rf"(?<![A-Za-z0-9])(?P<secret>{shape})", re.ASCII)
 
 
+# ---- Secrets as people tell them, in English, German, French, Spanish, Italian and Portuguese.
+
+_IS_TOLD = r"(?: is | was | ist | lautet | war | est | était | es | era | è | é | foi | fue | to | auf | [:=]>? )"
+_WORDS = (
+    r"(?: [ \t]+ (?! (?:is|was|ist|lautet|est|es|è|é)\b ) [^\s\d:=]{1,20} ){0,6}?"  # "for the garage", "of our account"
+)
+# What a code opens, with its compounds: "Haustür", "garage door".
+_LOCKS = r"""(?: door | gate | alarm | garage | entry | entrance | access | security | safe | lock | key[ ]?pad
+    | pad[ ]?lock | bike
+    | verification | recovery | backup | 2fa | sms | login | one-time | bank | card | sim | phone | voicemail | house
+    | flat | apartment
+    | office | building | shed | wi-?fi | wlan | router | laptop | computer | vault | elevator | gym | storage
+    | t(?:ü|ue)r | wohnung | haus | tor | tresor | schloss | schließfach | spind | keller | büro | karte | handy | telefon | konto
+    | zugang | eingang | aufzug | rechner | hof | porte | portail | coffre | cadenas | immeuble | entrée | maison
+    | appartement | bureau
+    | carte | téléphone | compte | casier | ordinateur | vélo | cave | accès | puerta | portal | garaje | caja[ ]fuerte | candado
+    | edificio | entrada | casa | piso | oficina | tarjeta | teléfono | móvil | celular | cuenta | taquilla | ordenador
+    | bici | acceso
+    | porta | portone | cancello | cassaforte | lucchetto | palazzo | ingresso | ufficio | carta | bancomat | telefono
+    | cellulare | conto
+    | armadietto | accesso | portão | garagem | alarme | cofre | cadeado | prédio | apartamento | escritório | cartão | telefone
+    | telemóvel | conta | armário | computador | acesso )"""
+_CODES = r"""(?: pin(?:[ -]code)? | (?<!area[ ])(?<!zip[ ])(?<!postal[ ])(?<!error[ ])(?<!country[ ]) (?:[\w-]{0,20}) code
+    | codes | combination | combo | (?:zahlen)?kombination | geheimzahl | combinaison
+    | digicode | código | codigo | clave | combinación | codice | combinazione | combinação | senha )"""
+_CODE = r"(?P<secret> [*\#]? \d [\dA-Z-]{2,11} (?:[ -]\d{2,4}){0,3} [*\#]? ) (?!\w)"
+_CODE_HINTS = "pin code comb kombination geheimzahl código codigo clave codice senha"
+_PASSWORDS = r"""(?: pass(?:word|code|wd|phrase|wort) | pwd | kennwort | mot[ ]de[ ]passe | mdp | contraseña | contrasena
+    | clave | parola[ ]d'ordine
+    | senha | palavra-passe | wachtwoord | пароль )"""
+_NAMED_HINTS = "pass pwd kennwort mdp contrase clave parola senha wachtwoord пароль"
+_PHRASES = r"""(?: (?:seed|recovery)[ ]phrase | wiederherstellungsphrase | phrase[ ]de[ ]récupération
+    | frase[ ](?:semilla|de[ ]recuperación)
+    | frase[ ]di[ ]recupero | frase[ ]de[ ]recuperação )"""
+_OWN = r"""(?: my|our|his|her|their|the | mein|unser|sein|ihr|das|die | mon|notre|son|leur|le | mi|nuestra|su|la | mia|nostra|sua
+    | minha|nossa|a|o )"""
+_NO_VALUE = r"""(?! (?: wrong | not | too | the[ ]same | expired | weak | strong | saved | stored | in | on | incorrect
+    | safe | long | short
+    | required | still | now | being | reset | missing | lost | about | ok | fine | unknown | falsch | nicht | zu
+    | abgelaufen | schwach | sicher
+    | gespeichert | im | noch | jetzt | weg | lang | kurz | faux | fausse | pas | trop | expiré | incorrect[eo]? | dans
+    | encore | perdu | sûr
+    | no | demasiado | caducad[ao] | débil | guardad[ao] | en | segur[ao] | larg[ao] | cort[ao] | sbagliat[ao] | non
+    | troppo | scadut[ao]
+    | salvat[ao] | errad[ao] | não | muito | expirad[ao] | guardada
+    | the | that | dass | der | la | el | que | il )\b )"""
+# Numbers of papers and accounts.
+_PAPERS = r"""(?: (?: social[ ]security | national[ ]insurance | passport | driv(?:er'?s|ing)[ ]licen[cs]e | tax(?:payer)?[ ]id
+    | (?:bank[ ])?account | routing | sort[ ]code | credit[ ]card | debit[ ]card | insurance[ ]policy | identity[ ]card ) [ ]
+    (?:number|no\.?|nr\.?)
+    | ssn | (?:reise)?passnummer | (?:personal)?ausweisnummer | kontonummer | kreditkartennummer | steuer(?:-id|nummer)
+    | sozialversicherungsnummer
+    | num[ée]ro[ ]de[ ](?:sécurité[ ]sociale|passeport|compte|carte)
+    | número[ ]de[ ](?:(?:la[ ])?seguridad[ ]social|pasaporte|cuenta|tarjeta)
+    | dni | nie | numero[ ](?:di|del)[ ](?:passaporto|conto|carta) | codice[ ]fiscale
+    | número[ ](?:do|da)[ ](?:passaporte|conta|cartão) | cpf | nif )"""
+
+
 def _spoken() -> tuple[_Rule, ...]:
-    """Make the rules for secrets as people tell them: "the door code is 4471", "my password is swordfish"."""
-    words = r"(?: [ \t]+ (?! (?:is|was|ist)\b ) [^\s\d:=]{1,20} ){0,6}?"  # "for the garage", "of our account"
-    told = rf"(?: [ \t]* [:=\#]? [ \t]* | {words} [ \t]+ (?:is|was) [ \t]+ )"
-    code = r"(?P<secret> [*\#]? \d [\dA-Z-]{2,11} (?:[ -]\d{2,4}){0,3} [*\#]? ) (?!\w)"
-    lock = r"""(?: door | gate | alarm | garage | entry | entrance | access | security | safe | lock(?:er|box)? | key[ ]?pad
-        | pad[ ]?lock | bike[ ]?lock | verification | recovery | backup | 2fa | sms | login | one-time | bank(?:ing)? | card | sim
-        | phone | voicemail )"""
-    account = r"""(?: social[ ]security | national[ ]insurance | passport | driv(?:er'?s|ing)[ ]licen[cs]e | tax(?:payer)?[ ]id
-        | (?:bank[ ])?account | routing | sort[ ]code | credit[ ]card | debit[ ]card | insurance[ ]policy | identity[ ]card )"""
-    named = r"(?: password | passcode | passwd | passphrase | pwd | passwort | kennwort )"
-    no_value = r"""(?! (?: wrong | not | too | the[ ]same | expired | weak | strong | saved | stored | in | on | incorrect
-        | safe | long | short | required | still | now | being | reset | missing | lost | about | ok | fine | unknown )\b )"""
+    """Make the rules for secrets as people tell them: "the door code is 4471", "mein Passwort ist Schwertfisch"."""
+    told = rf"(?: [ \t]* [:=\#]? [ \t]* | {_WORDS} [ \t]+ {_IS_TOLD} [ \t]+ )"
     return (
-        _rule("code pin combination", rf"\b {lock} [ -]? (?:pin|code|combination|combo) {told} {code}"),
+        _rule(_CODE_HINTS, rf"\b [\w-]{{0,20}}? {_LOCKS} [\w-]{{0,8}} [ -]? {_CODES} {told} {_CODE}"),
+        _rule(
+            _CODE_HINTS,
+            rf"""\b {_CODES} (?: [ \t]+ [^\s\d:=]{{1,20}} ){{0,4}}? [ \t]+ (?:\w{{1,3}}')? [\w-]{{0,20}}? {_LOCKS} \w{{0,8}}
+            {told} {_CODE}""",
+        ),
+        _rule(  # "4471 opens the gate", "the gate opens with 4471"
+            "open öffne auf ouvr abre apr",
+            rf"""\b {_LOCKS} \w{{0,8}} {_WORDS} [ \t]+ (?: opens? | unlocks? | geht[ ]auf | öffnet (?:[ ]sich)? | s'ouvre
+    | se[ ]abre | si[ ]apre | abre )
+            [ \t]+ (?: with | mit | avec | con | com ) [ \t]+ {_CODE}""",
+        ),
+        _rule(
+            _CODE_HINTS,
+            rf"""(?<![\w.]) {_CODE} [ \t]+ {_IS_TOLD} (?: [ \t]+ [^\s\d:=.]{{1,20}} ){{0,6}}? [ \t]+ [\w-]{{0,20}}?
+            (?: {_CODES} {_WORDS} [ \t]+ (?:\w'|\w\w')? [\w-]{{0,20}}? {_LOCKS} | {_LOCKS} [\w-]{{0,8}} [ -]? {_CODES} )""",
+        ),
         _rule(
             "pin tan cvv cvc otp puk",
             rf"""\b (?:pin|tan|cvv2?|cvc2?|otp|puk) (?:[ -](?:code|number))?
-            (?: [ \t]* [:=] [ \t]* | {words} [ \t]+ (?:is|was) [ \t]+ ) {code}""",
+            (?: [ \t]* [:=] [ \t]* | {_WORDS} [ \t]+ {_IS_TOLD} [ \t]+ ) {_CODE}""",
         ),
-        _rule("combination", rf"\b combination {words} [ \t]+ (?:is|was) [ \t]+ {code}"),
+        _rule("combination", rf"\b combination {_WORDS} [ \t]+ (?:is|was) [ \t]+ {_CODE}"),
         _rule(
-            "number no nr ssn",
-            rf"""\b (?: {account} [ ] (?:number|no\.?|nr\.?) | ssn ) {told}
-            (?! (?:is|was)\b ) (?P<secret> (?=[A-Z0-9 -]{{0,30}}\d) [A-Z0-9]{{2,20}} (?:[ -]?\d\w{{1,20}}){{1,6}} )""",
+            "number no nr ssn num númer dni nie fiscale cpf nif steuer",
+            rf"""\b {_PAPERS} {told}
+            (?! (?:is|was)\b ) (?P<secret> (?=[A-Z0-9 -]{{0,30}}\d) [A-Z0-9]{{2,20}} (?:[ -]?\d\w{{1,20}}){{0,6}}
+            (?: [ -]? \d{{1,4}} [A-Z]? )? )""",
         ),
         _rule(
-            "pass pwd kennwort",
-            rf"""\b {named} {words} [ \t]+ (?:is|was|ist|changed[ ]to) [ \t]+
+            _NAMED_HINTS,
+            rf"""\b [\w-]{{0,20}}? {_PASSWORDS} {_WORDS} [ \t]+ {_IS_TOLD} [ \t]+
             (?P<secret> (?=\S{{0,60}}[\d!@\#$%^&*_]) [^\s.,;:?]{{4,60}} \S* )""",
         ),
         _rule(
-            "pass pwd kennwort phrase",
-            rf"""\b (?:my|our|his|her|their) [ ] (?:\w{{1,20}}[ ]){{0,3}}? (?: {named} | (?:seed|recovery)[ ]phrase ) [ ]
-            (?:is|was) [ ] {no_value} (?P<secret> [^\n.]{{3,}} )""",
+            f"{_NAMED_HINTS} phrase frase",
+            rf"""\b {_OWN}\w{{0,2}} [ ] (?:[\w-]{{1,20}}[ ]){{0,3}}? (?: [\w-]{{0,20}}? {_PASSWORDS}
+    | {_PHRASES} ) {_WORDS} [ ] {_IS_TOLD} [ ]
+            {_NO_VALUE} (?P<secret> [^\n.]{{3,}} )""",
         ),
         _rule(
             "login user credential",

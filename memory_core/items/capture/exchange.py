@@ -167,6 +167,69 @@ def _read_time(message: Mapping[str, Any]) -> float | None:
 MAX_CHARS = 400  # of a sentence; what is longer is prose that somebody pasted
 MAX_SENTENCES = 40  # of one message
 
+# ---- What somebody has pasted is nobody's statement: replies, mails, logs and what a line introduces, in six languages.
+
+_TAGGED_TEXT = re.compile(r"<(\w[\w-]*)[^>\n]*>.*?</\1>", re.DOTALL)
+# Behind such a line stands a message of others, to the end.
+_REPLY = re.compile(
+    r"^\W*(?:(?:On|Am|Le|El|Il|Em) .{4,100}(?: wrote| schrieb\b.*| a écrit| escribió| ha scritto| escreveu) ?:"
+    r"|-{2,} ?(?:Original|Forwarded|Ursprüngliche|Weitergeleitete|Message|Mensaje|Messaggio|Mensagem)\b.*"
+    r"|(?:Begin forwarded message|Anfang der weitergeleiteten Nachricht|Début du message (?:réexpédié|transféré)"
+    r"|Inicio del mensaje reenviado|Inizio messaggio inoltrato|Início da mensagem (?:reencaminhada|encaminhada)) ?:?)\s*$",
+    re.IGNORECASE,
+)
+_GREETING = re.compile(
+    r"^\s*(?:(?P<formal>dear|liebe[rs]?|sehr geehrte[rs]?|chère?|estimad[oa]s?|querid[oa]s?|gentile|car[oa]|prezad[oa]s?)"
+    r"|hi|hello|hey|hallo|guten tag|bonjour|salut|hola|ciao|olá)\b[^.!?\n]{0,40}[,!:]\s*$",
+    re.IGNORECASE,
+)
+_CLOSING = re.compile(
+    r"^\s*(?:(?:best|kind|warm|many)? ?(?:regards|wishes)|sincerely|yours"
+    r"|(?:mit )?(?:freundliche[nm]?|viele|liebe|beste) (?:grüße|gruß)\w*|mfg|cordialement|bien à vous|amicalement"
+    r"|(?:un )?saludos?|atentamente|(?:cordiali )?saluti|atenciosamente"
+    r"|cumprimentos|abraços)\b.{0,30}$",
+    re.IGNORECASE,
+)
+_STAMPED = re.compile(
+    r"^\s*(?:\$ |\[?\d{4}-\d\d-\d\d[T ,]+\d|\[?\d{1,2}[/.]\d{1,2}[/.]\d{2,4},? \d{1,2}:\d\d|\[\d{1,2}:\d\d"
+    r"|\d{1,2}:\d\d:\d\d\b|[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d"
+    r"|[A-Z][\w .'-]{1,30}\s{1,3}\[?\d{1,2}:\d\d(?: ?[AP]M)?\]?\s*$|Traceback)"
+)
+_SPEAKER = re.compile(r"^\s*(?:[A-ZÄÖÜÉ][\w'-]{1,20}(?: [A-ZÄÖÜÉ][\w'-]{1,20})?|[a-z_][\w-]{0,20}): \S")
+_INTRODUCED = re.compile(
+    r"^(?!.*\b(?:I|ich|je|yo|io|eu) (?:said|say|wrote|told|sagte|schrieb)\b).*\b(?:wrote|writes|said|says|texted|mailed"
+    r"|e-?mail|mail|message|letter|text|article|review|post|log|logs|output|transcript|quote|comment|tweet|document"
+    r"|paragraph|snippet|schrieb|schreibt|sagte|sagt"
+    r"|nachricht|artikel|brief|ausgabe|écrit|dit|texte|courriel|lettre|escribió|dice|dijo|texto|correo|mensaje"
+    r"|artículo|scritto|testo"
+    r"|messaggio|articolo|escreveu|disse|mensagem|artigo)\b[^:\n]{0,60}:(?:\s|$)"
+    r"|^\s*(?:traduis\w*|résume\w*|resum[ae]\w*|riassumi|traduci|corrigi|traduza|fass\w* .{0,40}zusammen|korrigiere"
+    r"|verbessere|reescribe|réécris)\b[^:\"\n]{0,60}(?:[:\"“]|$)",
+    re.IGNORECASE,
+)
+
+
+def _drop_pasted(message: str) -> Iterator[str]:
+    """Yield the lines of a message up to the first behind which others speak, without letters, logs and talk of several."""
+    lines = _TAGGED_TEXT.sub("\n", message).split("\n")
+    closed = max((number for number, line in enumerate(lines) if _CLOSING.match(line)), default=-1)
+    greeted = next((number for number, line in enumerate(lines) if _GREETING.match(line)), closed + 1)
+    talk = sum(map(bool, map(_SPEAKER.match, lines))) > 1
+    in_log = False
+    for number, line in enumerate(lines):
+        greeting = _GREETING.match(line)
+        if _REPLY.match(line) or _MAIL_HEADER.match(line) or (greeting and greeting["formal"] and closed < number):
+            return
+        in_log = bool(line.strip()) and (in_log or _STAMPED.match(line) is not None)
+        in_letter = closed >= number and (greeted > closed or number >= greeted)
+        is_name = 0 <= closed < number <= closed + 2 and len(line.split()) < 4
+        if not (in_log or in_letter or is_name or (talk and _SPEAKER.match(line))):
+            introduced = _INTRODUCED.match(line)
+            yield line[: line.rfind(". ", 0, introduced.end()) + 1] if introduced else line
+            if introduced:
+                return
+
+
 _MAIL_HEADER = re.compile(r"^(?:From|To|Cc|Subject|Date|Sent|Von|An|Betreff|De|Asunto): ", re.IGNORECASE)
 _LIST_MARK = re.compile(r"^\s*(?:[-*+•]|\d{1,2}[.)])\s+")
 # What follows is a story, a part to play, or a text to be written: its sentences are nobody's statements.
@@ -277,9 +340,7 @@ def capitalize(text: str) -> str:
 
 def _list_texts(message: str) -> Iterator[str]:
     """Yield sentences as they stand."""
-    for raw in FENCED.sub("\n", message).split("\n"):
-        if _MAIL_HEADER.match(raw):
-            return
+    for raw in _drop_pasted(FENCED.sub("\n", message)):
         line = " ".join(_LIST_MARK.sub("", raw).replace("’", "'").split())
         if PASTED_LINE.search(line):
             continue

@@ -1,0 +1,87 @@
+"""What somebody has pasted into a message is not what they say: mails, replies, logs, code, and texts of other people."""
+
+# ruff: noqa: E501 -- pasted texts
+
+from __future__ import annotations
+
+import pytest
+
+from memory_core.items.capture import exchange, rules
+
+PASTED = {
+    "mail with header": "From: Jane Doe <jane@x.org>\nTo: me\nSubject: Flat\n\nHi,\nmy new address is 12 Oak Street. I prefer tea.\nJane",
+    "mail no header": "Can you answer this?\n\nHi Tom,\n\nmy new address is 12 Oak Street. I work at Siemens. My daughter is called Mia.\n\nBest regards,\nJane",
+    "dear mail": "Dear Mr Smith,\nI live in Berlin. My phone is a Pixel. I always take the train on Mondays.\nKind regards\nAnna Weber",
+    "german mail": "Liebe Frau Kern,\n\nich wohne in Hamburg. Mein Hund heißt Rex. I live in Hamburg since 2019.\n\nMit freundlichen Grüßen\nP. Maier",
+    "on wrote": "On Tue, 3 Mar 2026 at 10:02, Jane <jane@x.org> wrote:\nI live in Berlin. My dog is called Rex.\nI prefer tea.",
+    "am schrieb": "Am 3. März 2026 um 10:02 schrieb Jane <jane@x.org>:\nI live in Berlin. My dog is called Rex.",
+    "le a ecrit": "Le mar. 3 mars 2026 à 10:02, Jane <jane@x.org> a écrit :\nI live in Berlin. My dog is called Rex.",
+    "original message": "-----Original Message-----\nI live in Berlin. My dog is called Rex.",
+    "forwarded": "---------- Forwarded message ---------\nI live in Berlin. My dog is called Rex.",
+    "begin forwarded": "Begin forwarded message:\n\nI live in Berlin. My dog is called Rex.",
+    "chat log": "[10:02] Jane: I live in Berlin\n[10:03] Tom: My dog is called Rex\n[10:04] Jane: I prefer tea",
+    "whatsapp": "03/03/26, 10:02 - Jane: I live in Berlin\n03/03/26, 10:03 - Tom: My dog is called Rex",
+    "slack": "Jane  10:02 AM\nI live in Berlin. My dog is called Rex.\nTom  10:03 AM\nI prefer tea.",
+    "speaker lines": "Jane: I live in Berlin.\nTom: My dog is called Rex.\nJane: I prefer tea.",
+    "log": "2026-03-03 10:02:11 INFO my server is called titan\n2026-03-03 10:02:12 ERROR I live in /tmp\nMy database is called prod-1",
+    "syslog": "Mar  3 10:02:11 host app[12]: my server is called titan\nMar  3 10:02:11 host app[12]: I prefer IPv6",
+    "traceback": "Traceback (most recent call last):\n  File \"a.py\", line 3, in f\n    my_name = 'Rex'\nValueError: my dog is called Rex",
+    "code": "def f():\n    # I live in Berlin\n    # My dog is called Rex\n    return 'I prefer tea'",
+    "js": "// My dog is called Rex\nconst x = 'I live in Berlin';\nfunction g() { return 'I prefer tea'; }",
+    "sql": "-- My dog is called Rex\nSELECT * FROM t WHERE name = 'I live in Berlin';",
+    "yaml": "name: app\ndescription: My dog is called Rex\nauthor: I live in Berlin",
+    "diff": "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-I live in Berlin\n+My dog is called Rex",
+    "quote >": "> I live in Berlin.\n> My dog is called Rex.\nwhat do you think?",
+    "quote |": "| I live in Berlin.\n| My dog is called Rex.",
+    "says that": "Jane wrote me: I live in Berlin. My dog is called Rex.",
+    "translate": "Translate this: I live in Berlin. My dog is called Rex.",
+    "summarize": "Please summarize the following text.\n\nI live in Berlin. My dog is called Rex. I prefer tea.",
+    "proofread": "Can you proofread this?\nI live in Berlin. My dog is called Rex.",
+    "whats wrong": "What's wrong with this sentence: my dog is called Rex",
+    "what does mean": 'Explain this message I got: "I live in Berlin and my dog is called Rex."',
+    "article": "Here is the article:\n\nMy dog is called Rex, said Ana. I live in Berlin, she added.",
+    "review": "Here is a review I found:\nI live in Berlin. My dog is called Rex.",
+    "html": "<p>I live in Berlin.</p><p>My dog is called Rex.</p>",
+    "json": '{"text": "I live in Berlin.", "dog": "My dog is called Rex."}',
+    "xml tag": "<email>\nI live in Berlin. My dog is called Rex.\n</email>",
+    "lang rewrite": "Rewrite: I live in Berlin and my dog is called Rex.",
+    "uebersetze": "Übersetze bitte: I live in Berlin. My dog is called Rex.",
+    "traduis": "Traduis ceci : I live in Berlin. My dog is called Rex.",
+    "resume": "Resume este texto:\nI live in Berlin. My dog is called Rex.",
+    "shell": "$ echo I live in Berlin\nI live in Berlin\n$ whoami\nMy dog is called Rex",
+}
+
+
+def find(said: str) -> list[str]:
+    turns = exchange.read_exchange([{"role": "user", "content": said}], max_tokens=3000).turns
+    return [found.content for found in rules.find_facts(turns, now=0)]
+
+
+@pytest.mark.parametrize("text", PASTED.values(), ids=PASTED)
+def test_nothing_is_kept_of_it(text: str) -> None:
+    assert find(text) == []
+
+
+@pytest.mark.parametrize(
+    "name", ["on wrote", "forwarded", "original message", "log", "article", "dear mail", "mail with header"]
+)
+def test_what_is_said_before_it_is_kept(name: str) -> None:
+    assert find(f"I work at Siemens.\n\n{PASTED[name]}") == ["I work at Siemens."]
+
+
+@pytest.mark.parametrize(
+    ("said", "kept"),
+    [
+        ("Hi! My daughter is called Mia. I prefer tea.", ["My daughter is called Mia.", "I prefer tea."]),
+        ("Note: my new address is 12 Oak Street", ["My new address is 12 Oak Street"]),
+        ("My dog is called Rex.\n\nThanks", ["My dog is called Rex."]),
+        (
+            "I live in Berlin. Here is the log:\n2026-03-03 10:02:11 INFO my server is called titan",
+            ["I live in Berlin."],
+        ),
+        ("Hello,\nmy dog is called Rex.", ["My dog is called Rex."]),
+        ("At 10:30 I have breakfast. My dog is called Rex.", ["My dog is called Rex."]),
+    ],
+)
+def test_what_people_say_themselves_is_kept(said: str, kept: list[str]) -> None:
+    assert [each for each in find(said) if each in kept] == kept
