@@ -214,10 +214,9 @@ def hook(options: Options, *, host: str) -> int:
         if kept or event.kind == "end":
             _start_index(options)
         if event.kind in ("start", "prompt", "compact"):
-            shown = config.state_dir / "memory-core" / f"{config.agent}.shown"
             copying = programs.PROGRAMS[host].copying if host in programs.PROGRAMS else None
             with closing(MemorySlot(source)) as slot:
-                hooks.answer_hook(event, sys.stdout, slot, options.agent, copying=copying, shown=shown)
+                hooks.answer_hook(event, sys.stdout, slot, options.agent, copying=copying, shown=config.shown_dir)
     except MemoryCoreError as error:
         output.complain(str(error), error.action)
         return 1  # to the hosts, 2 means that the prompt or the compaction is forbidden

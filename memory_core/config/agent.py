@@ -129,6 +129,11 @@ class AgentConfig:
         return self.state_dir / "memory-core" / f"{self.agent}.journal"
 
     @property
+    def shown_dir(self) -> Path:
+        """The folder in which hooks of this agent remember what each session has been shown."""
+        return self.state_dir / "memory-core" / f"{self.agent}.shown"
+
+    @property
     def session_folders(self) -> tuple[Path, ...]:
         """The folders of the session logs that are indexed, below the state folder; none if no sessions are a source."""
         logs = (self.sessions_dir,) if "sessions" in self.search.sources else ()

@@ -97,6 +97,8 @@ def keep_turns(event: Event, config: AgentConfig) -> bool:
             journal.add(session, event.messages)
         else:
             journal.follow(session)
+        if event.kind == "end":
+            journal.end(session)
         if event.kind == "start":
             journal.catch_up(seconds=START_SECONDS)
     except (MemoryCoreError, OSError) as error:

@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, wait
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import Any
@@ -33,6 +34,7 @@ CATCH_UP_SECONDS = 60.0  # of one sync for transcripts that the journal has miss
 # there in the next session, and seldom enough that a model is asked for a conversation, not for every message.
 READ_AFTER_TURNS = 5
 READ_AFTER_SECONDS = 300.0
+JOURNAL_IDLE_SECONDS = 2 * READ_AFTER_SECONDS  # until then the process in which a session runs may learn from it itself
 # A host that closes waits so long for what is still to be read, and its model gets less of that, so that rules can still answer.
 CLOSE_SECONDS, LAST_MODEL_SECONDS = 10.0, 7.0
 
@@ -51,6 +53,8 @@ class _Waiting:
         last: `time.monotonic()` of the last turn.
         complete: The host's model, as the last turn offered it.
         ended: The session is over.
+        host: The name of the host, for the journal; "" for what comes from there.
+        shown: Fingerprints of what other processes have shown in the session.
     """
 
     config: AgentConfig
@@ -61,6 +65,8 @@ class _Waiting:
     last: float = 0.0
     complete: Complete | AsyncComplete | None = None
     ended: bool = False
+    host: str = ""
+    shown: frozenset[str] = frozenset()
 
     @property
     def due_at(self) -> float:
@@ -125,7 +131,7 @@ class SessionCapture:
             if self._closed:
                 return
             waiting = self._sessions.setdefault(session_key, _Waiting(config))
-            waiting.config, waiting.complete, waiting.ended = config, complete, False
+            waiting.config, waiting.complete, waiting.ended, waiting.host = config, complete, False, host
             waiting.messages += turn
             waiting.tokens += sum(estimate_tokens(message["content"]) for message in turn)
             waiting.turns += 1
@@ -185,17 +191,15 @@ class SessionCapture:
                 if left > 0:
                     self._changed.wait(left)
                     continue
-                batch = _Waiting(
-                    waiting.config, waiting.context, waiting.messages, complete=waiting.complete, turns=waiting.turns
-                )
+                batch = replace(waiting)
                 waiting.context = [*waiting.context, *waiting.messages][-CONTEXT_MESSAGES:]
                 waiting.messages, waiting.tokens, waiting.turns = [], 0, 0
                 if waiting.ended:
                     del self._sessions[key]
             self._read(key, batch)
 
-    def _read(self, key: str | None, batch: _Waiting) -> None:
-        """Turn a batch into items; what goes wrong is logged, and harms nobody."""
+    def _read(self, key: str | None, batch: _Waiting) -> bool:
+        """Turn a batch into items; what goes wrong is logged, and harms nobody. Return True if nothing did."""
         new = 0
         self.read_notes(batch.config)
         try:
@@ -209,6 +213,11 @@ class SessionCapture:
             log.exception("capture: %d turns could not be learned from", batch.turns)
         else:
             log.info("capture: %d turns read, %d items are new", batch.turns, new)
+            if batch.host and batch.config.search.items.capture.journal:
+                with suppress(OSError):
+                    Journal(batch.config.journal_dir).mark_learned(JournalSession(batch.host, key or "main"))
+            return True
+        return False
 
     def read_notes_soon(self, config: AgentConfig) -> None:
         """Do as `read_notes` does in the background, unless that runs already."""
@@ -231,17 +240,31 @@ class SessionCapture:
                 log.exception("capture: the notes that mirror items are not read")
         return []
 
-    @staticmethod
-    def catch_up(config: AgentConfig) -> None:
-        """Keep what the journal has missed of transcripts, and drop what is too old; what goes wrong is for `doctor` to tell."""
+    def catch_up(self, config: AgentConfig) -> None:
+        """Keep what the journal has missed of transcripts, drop what is too old, and learn from sessions that are over or idle.
+
+        What goes wrong is for `doctor` to tell.
+        """
         capture = config.search.items.capture
         if capture.journal:
             journal = Journal(config.journal_dir)
             try:
                 journal.catch_up(seconds=CATCH_UP_SECONDS)
                 journal.prune(capture.retention_days)
+                if capture.enabled:
+                    self._learn_from(journal, config)
             except OSError as error:
                 journal.record_problem(str(error))
+
+    def _learn_from(self, journal: Journal, config: AgentConfig) -> None:
+        """Learn by rules from the sessions of the journal that are over or idle, each part of them once."""
+        for session, before, new in journal.list_unlearned(idle_seconds=JOURNAL_IDLE_SECONDS):
+            context, messages = (
+                [_keep_line(config, line) for line in part] for part in (before[-CONTEXT_MESSAGES:], new)
+            )
+            shown = Shown(config.shown_dir).of(session.key)
+            if self._read(session.key, _Waiting(config, context, messages, turns=len(messages), shown=shown)):
+                journal.mark_learned(session, str(new[-1]["id"]))
 
     def _memorize(self, key: str | None, batch: _Waiting, before: list[Message], piece: list[Message]) -> int:
         """Turn some messages into items, and return how many are new."""
@@ -250,7 +273,7 @@ class SessionCapture:
             [*before, *piece],
             batch.complete if settings.use_model else None,
             session=key,
-            recalled=self._recalled.of(key),
+            recalled=self._recalled.of(key) | batch.shown,
             first=len(before),
             max_tokens=settings.max_tokens,
             max_seconds=LAST_MODEL_SECONDS if self._closed else MODEL_SECONDS,
@@ -262,6 +285,10 @@ class SessionCapture:
             except (MemoryCoreError, OSError) as error:  # the items are kept, and what comes next can be learned
                 log.warning("capture: what was learned is not in the daily note: %s", error)
         return len(learned.stored)
+
+
+def _keep_line(config: AgentConfig, line: Mapping[str, Any]) -> Message:
+    return _keep({**line, "time": line.get("timestamp")}, config.search.items.capture.max_tokens)
 
 
 def _keep_in_journal(config: AgentConfig, session: JournalSession, turn: Sequence[Mapping[str, Any]]) -> None:

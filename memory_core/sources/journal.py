@@ -6,6 +6,7 @@ Each session has a file of JSON lines, named after host and session, which `sess
     {"id", "role", "content", "timestamp", "end", "mark"}    a message
     {"id", "end", "mark"}                                    a message of which nothing is kept
     {"end", "mark"}                                          how far the host's transcript was read
+    {"ended"}                                                the session was over
 
 `id` is a keyed hash by which a message is known in all sessions. `end` counts the bytes of the transcript that were read, and
 `mark` is a keyed hash of the last of them. A line of a message says both: what is read is appended in one write, and whichever
@@ -44,7 +45,8 @@ SLACK_NS = 5_000_000_000  # a transcript that changed so long before its file in
 KEY = ".key"  # the name of the file with the key of the hashes
 PAUSE = "MEMORY_CORE_PAUSE"  # the variable of the environment with which a host keeps a session out of the journal
 DAY_SECONDS, PROBLEM_DAYS = 86_400.0, 7
-FORGOTTEN, PAUSED, PRUNED, PROBLEM = "forgotten", "paused", "pruned", "problem"  # files beside those of sessions
+# Files beside those of sessions.
+FORGOTTEN, PAUSED, PRUNED, PROBLEM, LEARNED = "forgotten", "paused", "pruned", "problem", "learned"
 
 _ID = re.compile(rb'"id":"([0-9a-f]{16})"')  # within a text, quotes have a backslash
 _NAME, _NO_NAME = re.compile(r"[\w.-]{1,100}", re.ASCII), re.compile(r"[^\w.-]", re.ASCII)
@@ -205,6 +207,68 @@ class Journal:
                     lines, _ = self._read(stream, place, key, leaves=True, max_bytes=STEP_BYTES)
                 count += sum("id" in line for line in lines)
         return count
+
+    def end(self, session: JournalSession) -> None:
+        """Remember that a session is over, if anything of it is kept.
+
+        Raises:
+            OSError: The journal cannot be written, or another process holds its lock.
+        """
+        with self._locked():
+            place = self._load(self.folder / session.file_name)
+            if place.ids:
+                self._append(session, place, [{"ended": True}])
+
+    def list_unlearned(self, *, idle_seconds: float) -> Iterator[tuple[JournalSession, list[Line], list[Line]]]:
+        """Yield the sessions with messages that nobody has learned from, once they are over or idle.
+
+        Args:
+            idle_seconds: After the last message of a session.
+
+        Yields:
+            The session; the messages before, the last one last; and those to learn from.
+        """
+        learned = self._read_learned()
+        for path in self._list_files():
+            data = _read_whole_lines(path)
+            at = data.find(b"\n", data.rfind(learned[path.name].encode())) if path.name in learned else 0
+            session = _find_session(data)
+            if session is None or b',"role":"' not in data[at:]:
+                continue
+            before, new = (
+                [line for line in map(_parse, part.split(b"\n")) if "role" in line] for part in (data[:at], data[at:])
+            )
+            last = _read_time(new[-1]) if new else None
+            if new and (
+                data.endswith(_encode([{"ended": True}])) or last is None or time.time() - last >= idle_seconds
+            ):
+                yield session, before, new
+
+    def mark_learned(self, session: JournalSession, last: str = "") -> None:
+        """Remember that messages of a session were learned from.
+
+        Args:
+            session: The session.
+            last: The id of the last of them; "" for the last one that is kept.
+
+        Raises:
+            OSError: The journal cannot be written, or another process holds its lock.
+        """
+        with self._locked():
+            kept = {path.name for path in self._list_files()}
+            found = _ID.findall(_read_whole_lines(self.folder / session.file_name))
+            if last or found:
+                learned = {name: each for name, each in self._read_learned().items() if name in kept}
+                learned[session.file_name] = last or found[-1].decode("ascii")
+                replace_file(self.folder / LEARNED, json.dumps(learned).encode())
+
+    def _read_learned(self) -> dict[str, str]:
+        """Return by the name of a file the id of the last message that was learned from."""
+        try:
+            learned = _parse((self.folder / LEARNED).read_bytes())
+        except OSError:
+            return {}
+        return {name: each for name, each in learned.items() if isinstance(each, str)}
 
     # What is left out.
 

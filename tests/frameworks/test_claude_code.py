@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -89,6 +90,42 @@ def test_recall_is_one_key(claude: Program, server: ChatServer, notes: Path, tmp
     number = len(server.requests)
     claude.ask("-p", "Where does the anchor lie?")
     assert "The anchor lies in the shed." in json.dumps(server.requests[number])
+
+
+def test_a_session_that_ended_and_one_that_was_killed_are_recalled(
+    claude: Program, server: ChatServer, tmp_path: Path
+) -> None:
+    ours = Program([Path(sys.executable).with_name("memory-core")], claude.folder, claude.variables)
+    ours.ask("--config", str(tmp_path / "config.json5"), "install", "claude-code", "--capture")
+    claude.variables["MEMORY_CORE_PROVIDER"] = "static"
+    first = "The ferry to Kinsale leaves at nine."
+    second = "Captain Byrne repaired the winch of the trawler."
+    claude.ask("-p", f"{first} My password is swordfish-4711.")
+    words = [*claude.words, "-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose"]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(words, cwd=claude.folder, env=claude.variables, stdin=pipe, stdout=pipe) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        message = {"type": "user", "message": {"role": "user", "content": second}}
+        process.stdin.write(json.dumps(message).encode() + b"\n")
+        process.stdin.flush()
+        while b'"type":"result"' not in (line := process.stdout.readline()):
+            assert line
+        process.kill()
+        process.stdin.close()
+    for fact, question in (
+        (first, "When does the ferry to Kinsale leave?"),
+        (second, "Who repaired the winch of the trawler?"),
+    ):
+        number = len(server.requests)
+        claude.ask("-p", question)
+        assert fact in json.dumps(server.requests[number]), question
+    assert b"swordfish" not in b"".join(
+        path.read_bytes()
+        for folder in (tmp_path / "state", claude.folder)
+        for path in folder.rglob("*")
+        if path.is_file()
+    )
 
 
 def test_a_compaction_goes_on_where_nothing_can_be_saved(claude: Program, server: ChatServer, notes: Path) -> None:

@@ -117,6 +117,22 @@ def test_a_turn_is_kept_at_its_end_and_found_by_the_next_session(host: Host) -> 
     assert not any(b"swordfish" in data for data in kept)
 
 
+def test_a_session_is_learned_from_when_it_is_over(host: Host, switched: Callable[..., Path]) -> None:
+    switched(enabled=True)
+    host.write("s1", "user", "I prefer the aisle seat on flights.")
+    host.write("s1", "assistant", "You prefer oat milk.")
+    host.give("Stop")
+    assert eventually(lambda: not _runs(host))
+    assert host.command("items", "list", "--json").json["items"] == []
+    host.give("SessionEnd")
+    assert eventually(lambda: host.command("items", "list", "--json").json["items"])
+    (item,) = host.command("items", "list", "--json").json["items"]
+    assert (item["content"], item["session"], item["speaker"]) == ("I prefer the aisle seat on flights.", "s1", "user")
+    assert host.command("items", "forget", item["id"]).code == 0
+    assert host.command("index").code == 0
+    assert host.command("items", "list", "--json").json["items"] == []
+
+
 def test_a_killed_host_loses_no_turn(host: Host) -> None:
     host.give("SessionStart", "s1")
     host.write("s1", "user", TOLD)

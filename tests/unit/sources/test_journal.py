@@ -299,6 +299,32 @@ def test_turns_of_hosts_without_a_transcript(journal: Journal) -> None:
     assert texts(journal) == ["yes", "ok", "yes"]
 
 
+def test_sessions_that_are_over_or_idle_are_learned_from_once(journal: Journal, transcript: Path) -> None:
+    def list_texts(idle_seconds: float = 60.0) -> list[tuple[list[str], list[str]]]:
+        found = []
+        for here, before, new in journal.list_unlearned(idle_seconds=idle_seconds):
+            found.append(([line["content"] for line in before], [line["content"] for line in new]))
+            journal.mark_learned(here, new[-1]["id"])
+        return found
+
+    now = "2999-01-01T00:00:00Z"
+    transcript.write_bytes(claude("user", "one", timestamp=now) + claude("assistant", "two", timestamp=now))
+    journal.follow(session(transcript))
+    assert list_texts() == []
+    journal.end(session(transcript))
+    assert list_texts() == [([], ["one", "two"])]
+    assert list_texts() == []
+    with transcript.open("ab") as file:
+        file.write(claude("user", "three", timestamp=now))
+    journal.follow(session(transcript))
+    assert list_texts() == [], "it goes on"
+    with transcript.open("ab") as file:
+        file.write(claude("user", "four"))
+    journal.follow(session(transcript))
+    assert list_texts() == [(["one", "two"], ["three", "four"])], "nobody has said anything for long"
+    assert list_texts(-1e12) == []
+
+
 def test_problems_are_kept_for_the_doctor(journal: Journal) -> None:
     assert journal.find_problem() == ""
     journal.record_problem("the disk is full")
