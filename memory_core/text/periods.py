@@ -256,7 +256,9 @@ def _choose_languages(text: str, tokens: Sequence[_Token]) -> list[str]:
     if any(is_cjk(token.key[:1]) for token in tokens):
         return ["ja", "zh"] if re.search(r"[\u3040-\u30ff]", text) else ["zh", "ja"]
     detected = detect_language(text)
-    others = sorted((each for each in counts if each not in ("en", "zh", "ja")), key=lambda each: -counts[each])
+    words = {token.key for token in tokens}
+    others = [each for each in counts if each not in ("en", "zh", "ja")]
+    others.sort(key=lambda each: (counts[each], len(words & _fold_stop_words(each))), reverse=True)
     if detected in _ROMANCE:  # short questions in these are taken for each other
         return [detected, *(each for each in others if each in _ROMANCE)]
     if detected not in (None, "en"):
@@ -376,6 +378,8 @@ class _Reading:
             return False
         if codes in ("Q", "y"):  # else they may be a name or any number
             return (codes == "y" and bool((_SINCE | {"p", "B"}) & roles)) or self._is_alone(span)
+        if codes == "k":
+            return "p" in roles and "H" not in roles
         return codes not in ("m", "w", "s") or (
             "H" not in roles and not self._is_name(span, bool((_SINCE | {"p"}) & roles))
         )

@@ -129,6 +129,11 @@ def _read_unit(codes: str, values: _Values, today: date) -> Period:
     return _span(get_monday(today) + timedelta(7 * shift + (5 if unit == "k" else 0)), 2 if unit == "k" else 7)
 
 
+def _read_weekend(_: str, __: _Values, today: date) -> Period:
+    """Return the weekend that began last: that of "at the weekend"."""
+    return _span(today - timedelta((today.weekday() - 5) % 7), 2)
+
+
 def _read_weekday(codes: str, values: _Values, today: date) -> Period:
     """Return a weekday: the last before today; in this or another week where one is named."""
     day, shift = _get(codes, values, "w"), _get(codes, values, "r")
@@ -183,6 +188,7 @@ _READERS: Sequence[tuple[re.Pattern[str], _Read]] = [
         (_DATE, _read_date),
         (rf"{_NTH}{_C}|{_C}{_NTH}", _read_nth),
         (rf"n?e(?:{_C}|rv|vr)|(?:{_C}|rv|vr)n?e", _read_edge),
+        ("k", _read_weekend),
         (r"w(?:rv|vr)|(?:rv|vr)w|rw|wr|w", _read_weekday),
         (_C, _read_container),
         (r"rn[dvkMY]|nr[dvkMY]|n[dvkMY]r|r[vkd]|[vkd]r", _read_unit),
