@@ -22,6 +22,7 @@ from memory_core.items.records import ItemHit, Strategy
 from memory_core.records import Calibration, Hit, Query, SearchResult
 from memory_core.search.scores import vector_score
 from memory_core.text.messages import FENCED, PASTED_LINE, PAYLOAD, quote_safely
+from memory_core.text.spelling import list_spellings
 from memory_core.text.terms import extract_identifiers, extract_phrases, extract_words
 
 # A note or an item is shown for a message only if the best of its kind has this much evidence, and then all with a half of it
@@ -196,8 +197,12 @@ class Evidence:
         )
 
     def _find_held(self, low: str) -> list[str]:
-        stems = {stem(word) for word in _WORD.findall(low)}
-        return [word for word in self.asked.words if stem(word) in stems or (not word.isascii() and word in low)]
+        stems = {stem(word) for text in list_spellings(low) for word in _WORD.findall(text)}
+        return [
+            word
+            for word in self.asked.words
+            if any(stem(each) in stems for each in list_spellings(word)) or (not word.isascii() and word in low)
+        ]
 
     def _weigh(self, held: list[str]) -> float:
         return sum(1 + self._bits[word] for word in held) / sum(1 + bits for bits in self._bits.values())

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from memory_core.search.question import choose_spellings
 from memory_core.sources.roots import LONGTERM_NAMES
 from memory_core.stores.interface import Reader
 from memory_core.stores.values import DateRange
@@ -203,7 +204,18 @@ class About:
 
 def find_about(reader: Reader, entity: Entity, dates: DateRange) -> About:
     """Return what restricts a search to a thing; its chunks are none if no note mentions it."""
-    chunks = find_chunks(reader, entity.names, dates)
+    names = _spell_names(reader, entity.names)
+    chunks = find_chunks(reader, names, dates)
     for path in entity.notes:
         chunks.update(reader.find_by_name(path.lower(), dates, _MOST_CHUNKS))
-    return About(chunks, compile_spellings(entity.names), frozenset(entity.notes))
+    return About(chunks, compile_spellings(names), frozenset(entity.notes))
+
+
+def _spell_names(reader: Reader, names: Sequence[str]) -> list[str]:
+    """Return names, and each of them with the other spellings that the notes have of one of its words, such as Mueller."""
+    found = dict.fromkeys(names)
+    for name in names:
+        words = {word.lower(): word for word in name.split()}
+        for word, related in reader.find_forms(words, ["spelt"]).items():
+            found.update(dict.fromkeys(name.replace(words[word], other) for other in choose_spellings(word, related)))
+    return list(found)

@@ -279,11 +279,11 @@ def _find_forms(
     def by_stem(several: Iterable[str]) -> dict[str, str]:
         return {stem: each for each in several for stem in reader.stem(each)[:1]}
 
-    forms = {word: by_stem(_choose_spellings(word, related.get(word, ()))) for word in words}
+    forms = {word: by_stem(choose_spellings(word, related.get(word, ()))) for word in words}
     return forms, {word: by_stem(others) for word, others in verbs.items()}
 
 
-def _choose_spellings(word: str, related: Sequence[str]) -> Iterator[str]:
+def choose_spellings(word: str, related: Sequence[str]) -> Iterator[str]:
     """Yield the related words that are other forms of a word, and its spellings with umlauts written out or left away.
 
     Words that share a key are spellings of one word only if an umlaut says so: Michael is not Michal.

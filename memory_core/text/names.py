@@ -11,6 +11,7 @@ from itertools import chain
 
 from memory_core.text.dates import MONTHS, WEEKDAYS
 from memory_core.text.languages import STOP_WORDS
+from memory_core.text.spelling import strip_marks
 from memory_core.text.terms import extract_identifiers, find_words
 from memory_core.text.tokens import WORD_CHARACTERS
 from memory_core.text.wording import fold
@@ -31,8 +32,8 @@ _COMMON = frozenset(chain((form for name in (*MONTHS, *WEEKDAYS) for form in (na
 
 
 def fold_name(text: str) -> str:
-    """Return a text in the form in which names are compared: as `fold` returns it, with apostrophes of one kind."""
-    return fold(text).replace("’", "'")
+    """Return a text as names are compared: as `fold` returns it, in plain letters, with apostrophes of one kind."""
+    return strip_marks(fold(text)).replace("’", "'")
 
 
 def make_key(name: str) -> str:

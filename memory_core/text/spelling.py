@@ -35,6 +35,11 @@ def _letters() -> re.Pattern[str]:
     return re.compile(f"[{''.join(_PLAIN)}]")
 
 
+@cache
+def _accented() -> re.Pattern[str]:
+    return re.compile("[\u00c0-\u024f\u1e00-\u1eff]")
+
+
 def fold(text: str) -> str:
     """Return a text as the keyword index takes it: ß, ø, æ, ł and their like in plain letters, other diacritics left to it.
 
@@ -45,10 +50,12 @@ def fold(text: str) -> str:
     return _ATE.sub("eaten", text) if "ate" in text or "Ate" in text else text
 
 
-def strip_marks(word: str) -> str:
-    """Return a word without diacritics, its other letters plain."""
-    apart = unicodedata.normalize("NFD", fold(word))
-    return "".join(letter for letter in apart if not unicodedata.combining(letter))
+def strip_marks(text: str) -> str:
+    """Return a text with the Latin letters that have diacritics, and those of `fold`, in plain letters."""
+    if text.isascii():
+        return text
+    whole = _letters().sub(lambda match: _PLAIN[match[0]], unicodedata.normalize("NFC", text))
+    return _accented().sub(lambda match: unicodedata.normalize("NFD", match[0])[0], whole)
 
 
 def make_key(word: str) -> str:
@@ -59,6 +66,11 @@ def make_key(word: str) -> str:
 def write_out(word: str) -> str:
     """Return a word in lower case with its umlauts written out: "mueller" for "müller"; the same for one without."""
     return unicodedata.normalize("NFC", word).translate(_WRITTEN_OUT)
+
+
+def list_spellings(text: str) -> list[str]:
+    """Return a text in lower case in plain letters, and also with its umlauts written out if it has any."""
+    return list(dict.fromkeys((strip_marks(text), strip_marks(write_out(text)))))
 
 
 def is_spaced(word: str) -> bool:

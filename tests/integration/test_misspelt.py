@@ -152,6 +152,30 @@ def test_every_spelling_of_a_name_finds_every_other(index: Index, spellings: tup
         assert not question.interpreted_as
 
 
+@pytest.mark.parametrize(
+    ("said", "asked"),
+    [
+        ("Müller", "Mueller"),
+        ("Mueller", "Müller"),
+        ("Gauß", "Gauss"),
+        ("Gauss", "Gauß"),
+        ("Lukasz", "Łukasz"),
+        ("Łukasz", "Lukasz"),
+    ],
+)
+def test_items_and_names_meet_their_other_spellings(tmp_path: Path, said: str, asked: str) -> None:
+    (tmp_path / "MEMORY.md").write_text(f"The boiler was mended by {said} himself.\n\nThe lamp is new.\n")
+    config = {"memorySearch": {"provider": "none", "items": {"enabled": True}}}
+    with MemorySlot(config, workspace=tmp_path, state_dir=tmp_path / "state") as slot:
+        context = CallContext.local("agent:main:main")
+        slot.call_tool("memory_store", {"text": f"{said} mends boilers."}, context)
+        slot.call_tool("memory_store", {"text": "The lamp is new."}, context)
+        recalled = slot.call_tool("memory_recall", {"query": f"What does {asked} do?"}, context)
+        assert [item["text"] for item in recalled["results"]] == [f"{said} mends boilers."]
+        found = slot.call_tool("memory_search", {"query": "boiler", "about": asked}, context)
+        assert [hit["snippet"] for hit in found["results"]] == [f"The boiler was mended by {said} himself."]
+
+
 def test_names_without_an_umlaut_are_not_taken_for_each_other(index: Index) -> None:
     index.note("memory/one.md", "Michael called about the boiler.\n")
     index.note("memory/two.md", "Michal called about the boiler.\n")

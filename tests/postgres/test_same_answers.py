@@ -49,6 +49,44 @@ def test_the_sample_is_answered_alike(tmp_path: Path, vectors: str) -> None:
     other.memory_close()
 
 
+def test_misspelt_words_and_other_forms_are_answered_alike(tmp_path: Path) -> None:
+    config = AgentConfig(
+        agent="main",
+        workspace=tmp_path / "notes",
+        state_dir=tmp_path / "state",
+        store_path=tmp_path / "state/index.sqlite",
+    )
+    config.workspace.mkdir()
+    (config.workspace / "MEMORY.md").write_text(
+        "Müller bought the telescope.\n\nMueller paid.\n\nWir haben das Wi-Fi in der Straße gekauft.\n"
+    )
+    database = make_database()
+    section = PostgresConfig(dsn=Secret(database.add_role("host", writes=("main",))), schema=database.schema)
+    one, other = (
+        BuiltinBackend(BackendContext(config=config)),
+        PostgresBackend(BackendContext(config=config, settings=section)),
+    )
+    for each in (one, other):
+        each.memory_sync(False, None)
+    taken = []
+    for text in (
+        "tellescope",
+        "What did Muller buy?",
+        "wifi",
+        "Strasse",
+        "Wann kaufte er das?",
+        "the telescpoe",
+        "Strase",
+    ):
+        answers = [each.memory_search(Query(text=text, min_score=0.0)) for each in (one, other)]
+        assert places(answers[0]) == places(answers[1]), text
+        assert answers[0].interpreted_as == answers[1].interpreted_as, text
+        taken.append({*answers[0].interpreted_as.values()})
+    assert taken == [{"telescope"}, set(), set(), set(), set(), {"telescope"}, {"straße"}]
+    one.memory_close()
+    other.memory_close()
+
+
 def test_the_sample_is_related_alike(tmp_path: Path) -> None:
     config = AgentConfig(
         agent="main", workspace=SAMPLE, state_dir=tmp_path / "state", store_path=tmp_path / "state/index.sqlite"

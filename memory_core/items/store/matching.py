@@ -17,6 +17,7 @@ from memory_core.records import Space
 from memory_core.search.scores import inverse_document_frequency
 from memory_core.stores.sqlite import Connection
 from memory_core.stores.sqlite.encoding import load_distances, write_distance
+from memory_core.text.spelling import list_spellings
 from memory_core.text.terms import cut_cjk, extract_words
 
 if TYPE_CHECKING:
@@ -118,9 +119,15 @@ def find_by_words(connection: Connection, among: Sequence[Standing], question: s
     """Return for each word of a question the places of the items that hold it, in another form of the word or within a word."""
     found = []
     for word in extract_words(question)[:MAX_WORDS] or question.split()[:MAX_WORDS]:
-        quoted, folded = cut_cjk(word).replace('"', " ").strip(), word.casefold()
+        quoted, spellings = cut_cjk(word).replace('"', " ").strip(), list_spellings(word.casefold())
         keys = rows.find_words(connection, f'"{quoted}"') if quoted else set()
-        found.append([place for place, item in enumerate(among) if item.key in keys or folded in item.folded])
+        found.append(
+            [
+                place
+                for place, item in enumerate(among)
+                if item.key in keys or any(each in text for text in list_spellings(item.folded) for each in spellings)
+            ]
+        )
     return found
 
 
