@@ -18,6 +18,7 @@ PASSING = {
     "damage": (2, 12, 16),
     "kills": (0,),
     "past": range(5),
+    "people": range(16),
     "mcp": (*range(6), *range(50, 56)),
 }
 

@@ -13,6 +13,7 @@ from memory_core.config.settings import Remote, SearchSettings
 from memory_core.records import Query
 from tests.postgres.agents import open_agent
 from tests.postgres.crew import Crew
+from tests.servers.loopback import Reply, Request, openai_error
 from tests.servers.openai import OpenAIServer
 from tests.servers.postgres import Database, RealServer, make_database
 
@@ -114,3 +115,30 @@ def test_a_tenant_does_not_use_what_another_one_has_embedded(tmp_path: Path) -> 
             assert backend.memory_search(Query(text="gate")).hits
             backend.memory_close()
         assert sent[0] == sent[1] > 0
+
+
+class PickyServer(OpenAIServer):
+    """Refuses each request with a certain word in it."""
+
+    def answer(self, request: Request) -> Reply:
+        if "kayak" in str(request.json().get("input")):
+            return openai_error(400, "The input was filtered due to the content management policy")
+        return super().answer(request)
+
+
+def test_a_text_that_is_refused_costs_no_other_its_embedding_and_is_not_sent_by_the_next_host(tmp_path: Path) -> None:
+    with PickyServer(dimensions=1536) as provider:
+        team = Team(tmp_path, provider, make_database())
+        (team.workspace / "memory").mkdir(parents=True)
+        for number in range(6):
+            text = "Olaf sold me a red kayak." if number == 3 else f"The gate number {number} is green."
+            (team.workspace / f"memory/note-{number}.md").write_text(f"# Gate {number}\n\n{text}\n")
+        for host in ("one", "two"):
+            before = count_texts(provider)
+            backend = team.open(host)
+            backend.memory_sync(False, None)
+            status = backend.memory_status()
+            backend.memory_close()
+            assert (status.embeddings, status.pending) == (5, 1)
+            assert status.details["refused by the provider"] == "a text of memory/note-3.md"
+        assert count_texts(provider) == before

@@ -17,6 +17,7 @@ NAMES = (
     "past",
     "postgres",
     "items",
+    "people",
     "mcp",
     "provider",
 )  # the longest last, which gets what time the others leave

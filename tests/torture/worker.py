@@ -26,6 +26,7 @@ _ATTACKS = {  # their classes, by the names of their modules
     "past": "PastAttack",
     "postgres": "PostgresAttack",
     "kills": "KillAttack",
+    "people": "PeopleAttack",
 }
 
 
