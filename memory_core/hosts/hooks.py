@@ -232,8 +232,12 @@ class CopySlot(MemorySlot):
         super().__init__(config, workspace=workspace, state_dir=state_dir, today=lambda: day)
 
     def call_tool(self, name: str, arguments: Mapping[str, Any], context: CallContext | None = None) -> dict[str, Any]:
-        """Run a tool, and note what was appended."""
-        result = super().call_tool(name, arguments, context)
+        """Run a tool, and note what was appended, without secrets."""
+        from memory_core.plugin.flush.runner import leave_out_secrets
+
+        result = super().call_tool(
+            name, leave_out_secrets(arguments) if name == "memory_append" else arguments, context
+        )
         if result.get("status") == "appended":
             with suppress(FileNotFoundError), self._file.open("a", encoding="utf-8") as file:  # the hook has ended
                 file.write(f"{result['path']}\n")

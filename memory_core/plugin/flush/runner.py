@@ -25,6 +25,7 @@ from memory_core.plugin.calls import record_flush
 from memory_core.plugin.flush import cycles
 from memory_core.plugin.flush.policy import FlushTurn
 from memory_core.records import CallContext
+from memory_core.sources.redaction import redact
 from memory_core.text.messages import is_silent_reply
 from memory_core.tools import results
 from memory_core.tools.append import APPEND, memory_append
@@ -210,7 +211,8 @@ def _answer(
         result = {"error": f"there is no tool {name!r} in this turn; known are {', '.join(turn.tools)}"}
     else:
         try:
-            result = handler(parse_arguments(function.get("arguments")))
+            arguments = parse_arguments(function.get("arguments"))
+            result = handler(leave_out_secrets(arguments) if name == APPEND["name"] else arguments)
         except Exception as error:
             logger.info("A tool of the memory flush of %s failed", turn.session_key, exc_info=True)
             result = {"error": f"{error}", "action": getattr(error, "action", "")}
@@ -219,6 +221,12 @@ def _answer(
             stored.append(appended if isinstance(appended, int) else 0)
     content = json.dumps(result, ensure_ascii=False, default=str)[:MAX_RESULT_CHARS]
     return {"role": "tool", "tool_call_id": str(facts.get("id", "")), "content": content}
+
+
+def leave_out_secrets(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments of an append that nobody has asked for, without the secrets in its text."""
+    text = arguments.get("text")
+    return {**arguments, "text": redact(text)} if isinstance(text, str) else {**arguments}
 
 
 def _first_messages(turn: FlushTurn, history: Sequence[Mapping[str, Any]]) -> list[Message]:

@@ -95,6 +95,19 @@ def test_stores_and_ends(turn: FlushTurn, agent: AgentConfig) -> None:
     assert [m["tool_call_id"] for m in second["messages"] if m["role"] == "tool"] == ["call_0", "call_1"]
 
 
+@pytest.mark.parametrize(
+    "secret",
+    ["ghp_a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8", "mein Passwort ist Schwertfisch", "the code for the door is 4471"],
+)
+def test_secrets_are_left_out(turn: FlushTurn, agent: AgentConfig, secret: str) -> None:
+    model = ScriptedModel([calls(append(f"Ada prefers tea; {secret}")), says("NO_REPLY")])
+    assert run_flush(turn, model, make_flush_tools(turn, agent)).status == "stored"
+    written = (agent.workspace / NOTE).read_text()
+    assert "Ada prefers tea; " in written
+    assert "[redacted]" in written
+    assert secret.rsplit(" ", maxsplit=1)[-1] not in written
+
+
 def test_nothing_to_store(turn: FlushTurn, agent: AgentConfig) -> None:
     outcome = run_flush(turn, ScriptedModel([says("NO_REPLY")]), make_flush_tools(turn, agent))
     assert (outcome.status, outcome.appended, outcome.steps) == ("nothing", 0, 1)
