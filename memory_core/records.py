@@ -205,6 +205,7 @@ class Hit:
         now: What became of it, for a hit in the past.
         superseded_by: The line that took the place of one of its lines; None where the evidence is thin.
         evidence: What is compared with `Query.min_score`, 0..1; None if that is the score. No tool returns it.
+        origin: For a hit in the journal of turns: who said it ("by"), "session", "host", and if known "project" and "at".
     """
 
     path: str
@@ -218,6 +219,7 @@ class Hit:
     now: Now | None = None
     superseded_by: Successor | None = None
     evidence: float | None = None
+    origin: Mapping[str, str] | None = None
 
     @property
     def compared(self) -> float:
@@ -428,8 +430,7 @@ class Status:
         sources: Counts of files by source.
         dirty: Files have changed since the last sync; None if unknown.
         provider, model: The maker of embeddings, as configured or found by "auto".
-        vector: The search by vectors: "exact" compares all, "signs" those that stored signs pick, "vec0" those of QMD's
-            vec0 table; or "off".
+        vector: The search by vectors: "exact" compares all, "signs" those of stored signs, "vec0" those of QMD's table; or "off".
         vector_reason: Why it is off, or why not sqlite-vec compares; None if it does, or if no embeddings are wanted.
         fallback: Set if a fallback provider serves.
         backend_fallback: Set by the selector if another backend was asked for.
@@ -512,8 +513,7 @@ class KeySources:
     """Sources of keys for remote providers, besides the configuration.
 
     Attributes:
-        resolve: Returns the host's own key for a provider; asked after the configuration and before the environment. None
-            when the host has no keys.
+        resolve: Returns the host's own key for a provider; asked between configuration and environment. None: it has no keys.
         auto_environ: The environment variables in which the provider "auto" looks for a key. Inside a host they are none:
             the key of its chats is no consent to send notes. A provider that the configuration names finds its key in
             the environment everywhere.

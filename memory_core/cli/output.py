@@ -114,7 +114,10 @@ def print_hits(result: Mapping[str, Any], query: str) -> None:
     clean = [{**hit, "snippet": _clean(hit["snippet"]), "path": _clean(hit["path"])} for hit in hits]
     columns, colours = find_columns(), shows_colours()
     shown = (
-        format_hit(hit, query, columns=columns, colours=colours) + _describe_now(hit) + _describe_successor(hit)
+        format_hit(hit, query, columns=columns, colours=colours)
+        + _describe_now(hit)
+        + _describe_successor(hit)
+        + _describe_origin(hit)
         for hit in clean
     )
     print("\n\n".join(shown))
@@ -138,6 +141,15 @@ def _describe_successor(hit: Mapping[str, Any]) -> str:
         return ""
     since = f", since {newer['since'][:16]}" if "since" in newer else ""
     return f"\n    (superseded by {_clean(newer['path'])}:L{newer['line']}{since}: {_clean(newer['text'])})"
+
+
+def _describe_origin(hit: Mapping[str, Any]) -> str:
+    """Return the line below a hit in the journal that says who said it, where and when; "" for any other hit."""
+    origin = hit.get("origin")
+    if origin is None:
+        return ""
+    facts = (origin.get("at", "")[:16], origin["host"], origin["session"], origin.get("project", ""))
+    return f"\n    (said by {origin['by']}: {_clean(', '.join(filter(None, facts)))})"
 
 
 def _join_sentences(what: str, action: str | None) -> str:

@@ -22,6 +22,7 @@ from memory_core.history.history import History
 from memory_core.plugin import explaining
 from memory_core.records import CallContext, Query, SearchResult
 from memory_core.sources.activity import Action, Activity, append_entry, load_entries
+from memory_core.sources.journal import Journal
 from memory_core.sources.redaction import redact
 from memory_core.sources.roots import MAKE_IT, find_workspace_problem
 from memory_core.sources.session_logs import SOURCE
@@ -80,7 +81,15 @@ def search_here(
 ) -> SearchResult:
     """Search as a session may: what the journal has kept of main private sessions is found in these only."""
     if sees_journal(config, context):
-        return search(query)
+        result = search(query)
+        if config.search.items.capture.journal:
+            find = Journal(config.journal_dir).find_origin
+            hits = [
+                replace(hit, origin=find(hit.path, hit.start_line, hit.end_line)) if hit.source == SOURCE else hit
+                for hit in result.hits
+            ]
+            result = replace(result, hits=tuple(hits))
+        return result
     result = search(replace(query, max_results=min(2 * query.max_results, schemas.MOST_RESULTS)))
     hits = [hit for hit in result.hits if hit.source != SOURCE]
     return replace(result, hits=tuple(hits[: query.max_results]))

@@ -293,6 +293,23 @@ class Journal:
         """Return the sessions of the journal, the last changed first."""
         return [session for path in self._list_files() if (session := _read_session(path)) is not None]
 
+    def find_origin(self, path: str, first: int, last: int) -> dict[str, str] | None:
+        """Return the origin of some lines of a file, as `Hit.origin` has it; None if they hold no message of the journal.
+
+        Args:
+            path: As search shows it.
+            first, last: The lines, from 1; `last` is included.
+        """
+        data = _read_whole_lines(self.folder / path.rpartition("/")[2])
+        session = _find_session(data)
+        said = [line for line in map(_parse, data.split(b"\n")[first - 1 : last]) if "role" in line]
+        if session is None or not said:
+            return None
+        by = "user" if all(line["role"] == "user" for line in said) else "agent"
+        known = {"by": by, "session": session.key, "host": session.host}
+        rest = {"project": session.project, "at": str(said[0].get("timestamp") or "")}
+        return known | {name: value for name, value in rest.items() if value}
+
     def count(self, key: str) -> int:
         """Return the number of messages that are kept of sessions with a name, of whichever host."""
         found = ((_find_session(data), data) for data in map(_read_whole_lines, self._list_files()))

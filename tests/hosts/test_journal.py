@@ -104,7 +104,14 @@ def test_a_turn_is_kept_at_its_end_and_found_by_the_next_session(host: Host) -> 
     assert host.give("Stop") == Outcome(0, "", "")
     assert len(host.texts()) == 2
     assert host.finds("When does the ferry to Kinsale leave?", TOLD)
-    event = {"prompt": "When does the ferry to Kinsale leave?"}
+    asked = "When does the ferry to Kinsale leave?"
+    hits = host.command("search", asked, "--json").json["results"]
+    origin = next(hit["origin"] for hit in hits if hit["source"] == "sessions")
+    at = "2999-03-01T10:00:00.000Z"
+    assert {**origin, "by": "?"} == {"by": "?", "session": "s1", "host": "claude-code", "project": "/work", "at": at}
+    assert origin["by"] == ("agent" if "Noted" in hits[0]["snippet"] else "user")
+    assert "2999-03-01T10:00, claude-code, s1, /work)" in host.command("search", asked).out
+    event = {"prompt": asked}
     assert host.give("UserPromptSubmit", "s1", **event).out == "", "the session has said it itself"
     assert TOLD in host.give("UserPromptSubmit", "s2", **event).out
     assert eventually(lambda: not _runs(host))
