@@ -282,9 +282,11 @@ def _read_phrase(
 
 
 def _join(before: str, after: str, gap: str | None, between: Sequence[str]) -> str:
-    """Return what stands between two symbols: "" if they belong together, "~" for to, "&" for and, else " "."""
+    """Return what stands between two symbols: "" if they belong together, "~" for to, "&" for and, "<" for before, else " "."""
     if gap is None:
         return " "
+    if "z" in gap and before in "dvk":
+        return "<"
     if "T" in gap and before in "nomxwtysiQ" and after in "nomxwtysiQ":
         return "~"
     if "&" in gap:
@@ -298,7 +300,7 @@ class _Reading:
     """A text read in one language, by the longest phrases of its table.
 
     Attributes:
-        codes: One character a symbol, with " ", "~" or "&" between symbols that do not stand side by side.
+        codes: One character a symbol, with " ", "~", "&" or "<" between symbols that do not stand side by side.
         values: For every character its value.
         spans: For every character the first and last token of the symbol.
         roles: For every token its roles, None for a word that the table does not know.

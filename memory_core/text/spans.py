@@ -134,6 +134,15 @@ def _read_weekend(_: str, __: _Values, today: date) -> Period:
     return _span(today - timedelta((today.weekday() - 5) % 7), 2)
 
 
+def _read_before(codes: str, values: _Values, today: date) -> Period:
+    """Return the day, the seven days or the weekend before a date."""
+    at = codes.index("<")
+    day = _read_date(codes[at + 1 :], values[at + 1 :], today).first - timedelta(1)
+    if codes[at - 1] == "k":
+        return _read_weekend("", [], day)
+    return Period(day if codes[at - 1] == "d" else day - timedelta(6), day)
+
+
 def _read_weekday(codes: str, values: _Values, today: date) -> Period:
     """Return a weekday: the last before today; in this or another week where one is named."""
     day, shift = _get(codes, values, "w"), _get(codes, values, "r")
@@ -184,6 +193,7 @@ _READERS: Sequence[tuple[re.Pattern[str], _Read]] = [
     for pattern, read in (
         (rf"[no][~&][no]m{_Y}?", _read_days_of_month),
         (r"m[no][~][no](?![dvkMYm])y?", _read_days_of_month),
+        (rf"r?[dvk]<{_DATE}", _read_before),
         (rf"v{_DATE}", _read_week_of),
         (_DATE, _read_date),
         (rf"{_NTH}{_C}|{_C}{_NTH}", _read_nth),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -42,6 +43,11 @@ def test_the_sample_is_answered_alike(tmp_path: Path, vectors: str) -> None:
     assert reports[0].chunks == reports[1].chunks
     answers = [[each.memory_search(Query(text=question)) for question in questions] for each in (one, other)]
     assert list(map(places, answers[0])) == list(map(places, answers[1]))
+    for text in ("what happened on 12 February", "what happened last week", "what was said of the puppy in January"):
+        asked = Query(text=text, today=date(2026, 3, 15))
+        mine, theirs = (each.memory_search(asked) for each in (one, other))
+        assert mine.hits
+        assert (places(mine), mine.period) == (places(theirs), theirs.period)
     bound = 1e-3 if vectors == "float32" else 2e-2
     for mine, theirs in zip(*answers, strict=True):
         assert [hit.score for hit in mine.hits] == pytest.approx([hit.score for hit in theirs.hits], abs=bound)
