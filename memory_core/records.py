@@ -165,12 +165,14 @@ class Successor:
     Attributes:
         path, line, text: Where it stands, from 1, and its text.
         since: The moment at which the old one was replaced, or the date of the newer note; ISO 8601. None if nobody knows.
+        because: It is the old line, edited ("edit"), or one of a newer note ("newer").
     """
 
     path: str
     line: int
     text: str
     since: str | None = None
+    because: Literal["edit", "newer"] = "newer"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -735,11 +737,10 @@ class Shares:
 
     Attributes:
         words: Of its words, and of those of its chunk.
-        window: Of the cosine of its window.
-        tokens: Of the similarity of its tokens.
-        named: Because the question names its note.
-        period: Because its note is of the days that the question speaks of.
-        recency: Always 1: the age of a note does not change its rank.
+        window, tokens: Of the cosine of its window, and of the similarity of its tokens.
+        named, period: Because the question names its note, or because its note is of the days that the question speaks of.
+        age: Because it is a newer statement, or an older one, and that is asked.
+        recency: Always 1: the age of a note alone does not change its rank.
     """
 
     words: float
@@ -747,6 +748,7 @@ class Shares:
     tokens: float = 0.0
     named: float = 0.0
     period: float = 0.0
+    age: float = 0.0
     recency: float = 1.0
 
 

@@ -278,7 +278,9 @@ class IndexStates:
         old, new = edit
         since = self._history.find_replacement(version, past[old - 1])
         told = None if since is None else since.at.astimezone().isoformat(timespec="milliseconds")
-        return replace(hit, now=found, superseded_by=Successor(hit.path, new, now[new - 1].strip(), told))
+        return replace(
+            hit, now=found, superseded_by=Successor(hit.path, new, now[new - 1].strip(), told, because="edit")
+        )
 
     def _read_lines(self, path: str) -> list[str] | None:
         """Return the lines of a note as it stands; None if there is none."""

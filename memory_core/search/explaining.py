@@ -226,7 +226,7 @@ class _View:
         tokens = judgement.token_shares[at] if judgement.token_shares else 0.0
         return Shares(
             words=_round(judgement.text_ranks[at] - named), window=_round(window), tokens=_round(tokens),
-            named=named, period=_round(dated),
+            named=named, period=_round(dated), age=_round(judgement.recency.bonuses.get(at, 0.0)),
         )  # fmt: skip
 
     def _examine_outsiders(self, chunks: Sequence[IndexedChunk], line: int | None) -> Examined:

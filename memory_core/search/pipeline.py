@@ -14,7 +14,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from memory_core.config.settings import Hybrid
-from memory_core.records import Hit, Mode, Query
+from memory_core.records import Hit, Mode, Query, Successor
 from memory_core.search import scores
 from memory_core.search.candidates import (
     RANKED_CHUNKS,
@@ -29,7 +29,8 @@ from memory_core.search.candidates import (
 from memory_core.search.passages import SHARED, Mark, Packing, Passage, PlacedUnit, find_marks
 from memory_core.search.periods import list_notes
 from memory_core.search.question import Question, analyse
-from memory_core.search.scoring import Judgement, Score, VectorQuery, judge, weigh_vectors
+from memory_core.search.recency import Recency
+from memory_core.search.scoring import Judgement, Score, VectorQuery, judge, prefer_age, weigh_vectors
 from memory_core.sources.session_logs import SOURCE, is_log
 from memory_core.stores.interface import Reader
 from memory_core.stores.values import DateRange
@@ -116,7 +117,9 @@ def search(
         ranked=ranked,
     )  # fmt: skip
     counts = TermCounts(question, candidates, reader.stem)
-    judgement = judge(reader, question, candidates, counts, weights=weights, vectors=vectors)
+    judgement = prefer_age(
+        judge(reader, question, candidates, counts, weights=weights, vectors=vectors), question, candidates, counts
+    )
     ranks = judgement.ranks
     enough = scores.NEAR_BEST * max(ranks, default=0.0) if vectors is not None else math.inf
 
@@ -138,6 +141,7 @@ def search(
     hits, shown = pack_best(units) if passing else ([], [])
     if passing and not hits:  # what passes may rank behind all that is shown
         hits, shown = pack_best(passing)
+    hits = _mark_replaced(hits, shown, judgement.recency, candidates, counts)
     return Trace(
         hits=tuple(hits), mode=mode, question=question, about=about, by_text=by_text, near=near, weights=weights,
         candidates=candidates, counts=counts, judgement=judgement, shown=shown,
@@ -245,6 +249,24 @@ def _keep_best(
     evidence = scores.lift([score.whole for score in own], kind)
     hits = [_to_hit(*each) for each in zip(passages, own, evidence, scores.lift(sure, kind), strict=True)]
     return [hit for hit in hits[: query.max_results] if hit.compared >= query.min_score]
+
+
+def _mark_replaced(
+    hits: Sequence[Hit], shown: Sequence[Passage], recency: Recency, candidates: Sequence[Candidate], counts: TermCounts
+) -> list[Hit]:
+    """Return hits, those that the newest statement of another one replaces with `superseded_by`."""
+    numbers = [{counts.firsts[unit.chunk] + unit.index for unit in passage.units} for passage in shown]
+    if recency.newest is None or not any(recency.newest in own for own in numbers):
+        return [*hits]
+    number, index = counts.units[recency.newest]
+    chunk = candidates[number].chunk
+    unit = chunk.units[index]
+    text = " ".join(chunk.text[unit.start : unit.end].split())
+    newer = Successor(chunk.path, chunk.start_line + unit.first_line, text, chunk.date, because="newer")
+    return [
+        replace(hit, superseded_by=newer) if recency.newest not in own and not recency.replaced.isdisjoint(own) else hit
+        for hit, own in zip(hits, numbers, strict=True)
+    ]
 
 
 def _to_hit(passage: Passage, best: Score, evidence: float, shown: float) -> Hit:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from memory_core.embeddings.protocols import Calibrated
@@ -14,6 +14,7 @@ from memory_core.search import scores
 from memory_core.search.candidates import Candidate, TermCounts
 from memory_core.search.confidence import BY_KEYWORD, WITH_TABLE, Confidence
 from memory_core.search.question import Question
+from memory_core.search.recency import Recency, compare_ages
 from memory_core.stores.interface import Reader
 from memory_core.stores.values import IndexedChunk, ServingSpace
 from memory_core.text.terms import find_cjk_share, is_cjk
@@ -68,6 +69,7 @@ class Judgement:
         window_shares, token_shares: What was added for every unit; empty without vectors.
         period_bonus: What was added for units of the period that the question names.
         confidence: Tells how surely units answer; None where meaning alone counts.
+        recency: What the age of statements has added to the ranks.
     """
 
     ranks: list[float]
@@ -78,6 +80,7 @@ class Judgement:
     token_shares: Sequence[float] = ()
     period_bonus: float = 0.0
     confidence: Confidence | None = None
+    recency: Recency = field(default_factory=Recency)
 
     def show(self, unit: int, chunk: int) -> float:
         """Return the score of a hit of one unit, by its number and that of its chunk."""
@@ -182,6 +185,17 @@ def _prefer_period(
         return list(ranks), 0.0
     bonus = scores.period_bonus((period.last - period.first).days + 1, max(ranks))
     return [rank + bonus * each for rank, each in zip(ranks, dated, strict=True)], bonus
+
+
+def prefer_age(
+    judgement: Judgement, question: Question, candidates: Sequence[Candidate], counts: TermCounts
+) -> Judgement:
+    """Return a judgement in which newer statements rank higher, or older ones, if the question asks for that."""
+    if judgement.confidence is None:
+        return judgement
+    recency = compare_ages(question, candidates, counts, judgement.confidence, judgement.ranks)
+    ranks = [rank + recency.bonuses.get(unit, 0.0) for unit, rank in enumerate(judgement.ranks)]
+    return replace(judgement, ranks=ranks, recency=recency)
 
 
 def _rank_by_text(

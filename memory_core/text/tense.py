@@ -1,0 +1,168 @@
+"""Questions about how things are and how they were, and lines that tell a change; pure.
+
+The words are translations, after Wiktionary (https://en.wiktionary.org), of now, currently, still, today, these days, at the
+moment; of before, previously, formerly, originally, initially, at first, in the past; and of from now on, as of, no longer,
+instead, new, and of the verbs change, move, switch, replace, raise, lower, postpone, bring forward, take over.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import cache
+from typing import Literal
+
+from memory_core.text.languages import Language
+from memory_core.text.terms import classify, detect_language
+
+Time = Literal["now", "then"]
+
+_NOW: Mapping[Language, str] = {
+    "en": r"""
+        now|nowadays|currently|current|presently|at\ present|at\ the\ moment|still|today|these\ days|any\ ?more
+        | latest|newest
+    """,
+    "de": r"""
+        jetzt|nun|nunmehr|aktuell(?:e[mnrs]?)?|derzeit|derzeitige[mnrs]?|momentan|gegenwärtig
+        | im\ (?:moment|augenblick)|zurzeit|zur\ zeit|heute|heutzutage|noch|inzwischen|mittlerweile|neueste[mnrs]?
+    """,
+    "es": r"""
+        ahora|actual|actuales|actualmente|hoy|hoy\ en\ día|todavía|aún|en\ este\ momento|por\ el\ momento
+    """,
+    "fr": r"""
+        maintenant|actuel(?:le)?s?|actuellement|à\ présent|en\ ce\ moment|pour\ le\ moment|aujourd'hui|encore
+        | désormais
+    """,
+    "pt": r"""
+        agora|atual|atuais|atualmente|hoje|hoje\ em\ dia|ainda|neste\ momento|no\ momento
+    """,
+    "it": r"""
+        ora|adesso|attuale|attuali|attualmente|oggi|oggigiorno|ancora|in\ questo\ momento|al\ momento
+    """,
+    "nl": r"""
+        nu|thans|huidige?|momenteel|tegenwoordig|vandaag|nog|op\ dit\ moment|op\ het\ moment
+    """,
+    "ru": r"""
+        сейчас|теперь|ныне|сегодня|ещё|еще|пока|текущ\w+|нынешн\w+|в\ настоящее\ время|в\ данный\ момент
+    """,
+}
+_THEN: Mapping[Language, str] = {
+    "en": r"""
+        before|beforehand|previous|previously|former|formerly|earlier|original|originally|initial|initially
+        | at\ first|used\ to|in\ the\ past|in\ the\ beginning|back\ (?:in|then)|once|old|prior
+    """,
+    "de": r"""
+        vorher|vorherige[mnrs]?|vor|zuvor|früher|frühere[mnrs]?|ehemalige?[mnrs]?|ehemals|ursprünglich
+        | ursprüngliche[mnrs]?|anfangs|am\ anfang|zu\ anfang|zunächst|einst|damals|bisher|bisherige[mnrs]?
+        | alte[mnrs]?
+    """,
+    "es": r"""
+        antes|anterior|anteriores|anteriormente|previo|previa|previamente|original|originalmente|inicial
+        | inicialmente|al\ principio|al\ comienzo|antaño|antigu[oa]s?|antiguamente|entonces
+    """,
+    "fr": r"""
+        avant|auparavant|autrefois|jadis|anciens?|anciennes?|anciennement|précédente?s?|précédemment|à\ l'origine
+        | initial|initiale|initialement|originellement|au\ début|au\ départ|d'abord|alors
+    """,
+    "pt": r"""
+        antes|anterior|anteriores|anteriormente|prévi[oa]|previamente|original|originalmente|inicial|inicialmente
+        | no\ início|no\ começo|no\ princípio|outrora|antig[oa]s?|antigamente
+    """,
+    "it": r"""
+        prima|precedente|precedenti|precedentemente|in\ precedenza|originario|originale|originariamente|in\ origine
+        | iniziale|inizialmente|all'inizio|un\ tempo|una\ volta|vecchi[oa]|ex|allora
+    """,
+    "nl": r"""
+        eerder|eerdere|voor|voorheen|vorige?|vroeger|vroegere|oorspronkelijke?|aanvankelijke?|in\ het\ begin
+        | destijds|voormalige?|toen|oude
+    """,
+    "ru": r"""
+        раньше|прежде|прежн\w+|ранее|до|первоначальн\w+|изначальн\w+|сначала|вначале|сперва|бывш\w+|тогда|стар\w+
+    """,
+}
+# Tenses of what has happened, of which neither the present nor an earlier state is asked.
+_PAST: Mapping[Language, str] = {
+    "en": r"""
+        did|was|were|had|been|ago|yesterday|last
+        | (?:has|have)\ (?:\w+\ ){0,3}(?:\w+ed|been|done|gone|got|made|said|seen|taken|told|written)
+    """,
+    "de": r"""
+        war|waren|warst|hatten?|hattest|wurden?|gestern|letzte[mnrs]?|\w*ge\w{2,}(?:t|en)\W*$
+        | (?:be|ver|er|ent|zer)\w+(?:t|en)\W*$
+    """,
+    "es": r"""
+        \w+(?:ó|aron|ieron|aste|iste)|fue|fui|fuimos|era|eran|estaban?|había|habían|tenían?|hubo|\w+aban?
+        | (?:ha|he|han|hemos)\ \w+
+    """,
+    "fr": r"""
+        étaient|étais|était|avaient|avais|avait|hier|\w+(?:aient|ait)
+        | (?:a|ai|as|avons|avez|ont)[\ -].*(?:é|és|ée|ées|i|is|it|u|us|ue)
+    """,
+    "pt": r"""
+        foi|fui|foram|era|eram|estava|estavam|tinham?|havia|\w+(?:ou|eu|iu|aram|eram|iram|ava|avam)|ontem
+    """,
+    "it": r"""
+        era|erano|fu|furono|aveva|avevano|ieri|\w+(?:ava|eva|avano|evano)
+        | (?:ha|ho|hanno|abbiamo|hai)\ .*(?:to|ta|ti|te|so|sa)
+    """,
+    "nl": r"""
+        was|waren|had|hadden|werd|werden|gisteren|vorige|ge\w+(?:d|t|en)\W*$
+    """,
+    "ru": r"""
+        был|была|было|были|вчера|\w+(?:л|ла|ло|ли|лся|лась|лись)
+    """,
+}
+_CHANGE = r"""
+    now|henceforth|as\ (?:of|from)|from\ (?:now|today|tonight|tomorrow|next|this|the|\w+day|\d)|effective|starting
+    | no\ longer|not\ any\ ?more|instead|new|(?:chang|mov|replac|rais|reduc|increas)(?:es?|ed|ing)
+    | switch(?:es|ed|ing)?|lower(?:s|ed)?|postponed?|rescheduled?|(?:brought|brings?)\ forward|(?:put|pushed)\ back
+    | (?:took|takes?|taking)\ over|jetzt|nun|nunmehr|künftig|fortan
+    | ab\ (?:sofort|heute|morgen|jetzt|nächste\w*|dem|der|\w+tag|mittwoch|\d)|seit\ (?:heute|gestern)|nicht\ mehr
+    | kein\w*\ mehr|stattdessen|statt|neu(?:e[mnrs]?)?|(?:ge)?ändert|umgezogen|zieht\ um|gewechselt|wechselt|ersetzt
+    | erhöht|gesenkt|verlegt|verschoben|vorgezogen|umgestellt|übernimmt|übernommen|gestiegen|gesunken|maintenant
+    | désormais|dorénavant|à\ (?:partir|compter)\ d[eu']|à\ partir
+    | dès\ (?:demain|maintenant|lundi|mardi|mercredi|jeudi|vendredi|samedi|dimanche)|n(?:e\ |')\w+\ plus
+    | nouve(?:au|aux|l|lle|lles)|au\ lieu|à\ la\ place|chang(?:e|é|ée|és|ées|ent)|déménag\w+|remplac\w+|augment\w+
+    | baiss\w+|report(?:é|ée|és|ées)|repouss\w+|avancé\w*|déplacé\w*|pass(?:e|é|ent)\ (?:à|au|de)|ahora|a\ partir\ de[l]?
+    | desde\ (?:hoy|ahora|mañana)|en\ adelante|ya\ no|nuev[oa]s?|en\ (?:vez|lugar)\ de|cambi\w+|mud(?:a|ó|ado|an|amos)|traslad\w+
+    | sustitu\w+|reemplaz\w+|sub(?:e|ió|ido|en)|baj(?:a|ó|ado|an)|aument\w+|aplaz\w+|adelant\w+|pas(?:a|ó|an)\ a|ora
+    | adesso|ormai|d'ora\ in\ (?:poi|avanti)|da\ (?:oggi|domani|\w+dì)|a\ partire|non\ \w+\ più|nuov[oaie]|invece
+    | al\ posto|trasferit\w+|spostat\w+|sostitui\w+|ridott\w+|rimandat\w+|rinviat\w+|anticipat\w+|agora
+    | a\ partir\ d[eoa]|desde\ hoje|em\ diante|já\ não|não\ \w+\ mais|nov[oa]s?|em\ (?:vez|lugar)\ de|troc\w+
+    | baix(?:a|ou)|reduz\w+|adi(?:ou|ad\w+)|antecip\w+|nu|voortaan|vanaf|met\ ingang\ van|per\ direct
+    | niet\ (?:meer|langer)|geen\ \w+\ meer|nieuwe?|in\ plaats|verander\w+|gewijzigd|wijzig\w+|verhuis\w+|verplaatst
+    | verzet|vervang\w+|verhoogd|verlaagd|uitgesteld|overgestapt|overgenomen|теперь|отныне
+    | с\ (?:сегодняшнего|завтрашнего|\d)|больше\ не|вместо|нов\w+|измен\w+|перее\w+|перенес\w+|замен\w+|повы\w+
+    | сниз\w+
+"""
+
+
+def find_asked_time(text: str) -> Time | None:
+    """Tell if a question asks how things are, "now", or how they were before, "then"; None of what has happened.
+
+    Nor do statements ask, and lists of words without a question mark or a word such as "now".
+
+    >>> find_asked_time("Where does Ann live?"), find_asked_time("Where did she live before?"), find_asked_time("Who was ill?")
+    ('now', 'then', None)
+    """
+    kind, asks = classify(text), text.rstrip().endswith(("?", "？"))
+    if kind == "statement" and not asks:
+        return None
+    language = detect_language(text) or "en"
+    lowered = text.lower().replace("’", "'")
+    if _compile(_THEN[language]).search(lowered):
+        return "then"
+    if _compile(_NOW[language]).search(lowered):
+        return "now"
+    asks = asks or kind == "question"
+    return "now" if asks and not _compile(_PAST[language]).search(lowered) else None
+
+
+def tells_change(text: str) -> bool:
+    """Return True if a line says that something is not what it was."""
+    return _compile(_CHANGE).search(text) is not None
+
+
+@cache
+def _compile(words: str) -> re.Pattern[str]:
+    return re.compile(rf"(?<!\w)(?:{words})(?!\w)", re.VERBOSE | re.IGNORECASE)

@@ -1,0 +1,62 @@
+"""Newer statements stand before older ones where the present is asked, older ones where that is asked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import memory_core
+from memory_core.plugin.memory import Memory
+
+NOTES = {
+    "memory/2026-03-02.md": "The standup meeting of the team is at nine.\n",
+    "memory/2026-04-06.md": "The standup meeting of the team is at ten from today, in the kitchen.\n",
+    "memory/2026-06-01.md": "- Ann: The choir rehearsal is now on Monday.\n- Ben: Fine.\n- Ann: Bring cake.\n- Ben: I will.\n",
+    "memory/2026-02-02.md": "- Ann: The choir rehearsal is on Friday.\n- Ben: Fine.\n- Ann: Bring cake.\n- Ben: I will.\n",
+}
+
+
+@pytest.fixture(params=["static", "none"])
+def memory(tmp_path: Path, request: pytest.FixtureRequest) -> Memory:
+    for path, text in NOTES.items():
+        (tmp_path / "w" / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "w" / path).write_text(text, encoding="utf-8")
+    config = {"agents": {"defaults": {"memorySearch": {"provider": request.param}}}}
+    return memory_core.open_memory(config, workspace=tmp_path / "w", state_dir=tmp_path / "s")
+
+
+def search(memory: Memory, question: str) -> list[dict[str, Any]]:
+    with memory:
+        found: list[dict[str, Any]] = memory.call_tool("memory_search", {"query": question})["results"]
+        return found
+
+
+def test_the_newest_change_comes_first_and_the_older_statement_says_so(memory: Memory) -> None:
+    first, *others = search(memory, "When is the standup meeting of the team?")
+    assert first["path"] == "memory/2026-04-06.md"
+    assert "supersededBy" not in first
+    [older] = [hit for hit in others if hit["path"] == "memory/2026-03-02.md"]
+    assert older["supersededBy"] == {
+        "path": "memory/2026-04-06.md", "line": 1,
+        "text": "The standup meeting of the team is at ten from today, in the kitchen.",
+        "since": "2026-04-06", "because": "newer",
+    }  # fmt: skip
+
+
+def test_the_older_one_comes_first_where_that_is_asked(memory: Memory) -> None:
+    first, *_ = search(memory, "When was the standup meeting of the team originally?")
+    assert first["path"] == "memory/2026-03-02.md"
+
+
+def test_what_is_said_in_a_conversation_replaces_nothing(memory: Memory) -> None:
+    assert not any("supersededBy" in hit for hit in search(memory, "When is the choir rehearsal?"))
+
+
+def test_explain_tells_what_age_adds(memory: Memory) -> None:
+    with memory:
+        passages = memory.explain("When is the standup meeting of the team?").passages
+    ages = {passage.path: passage.shares.age for passage in passages if passage.shares is not None}
+    assert ages["memory/2026-04-06.md"] > 0
+    assert ages["memory/2026-03-02.md"] == 0
