@@ -672,8 +672,7 @@ class Verdict:
     """The stage at which a passage stands, and the reason.
 
     Attributes:
-        stage: Where it was lost, or "shown".
-        cause: Why.
+        stage, cause: Where it was lost, or "shown", and why.
         reason: The same as one sentence without a full stop, which goes on after the name of the place.
         action: What can be done about it; "" if nothing needs to be.
     """
@@ -717,7 +716,7 @@ class AskedQuestion:
         names: File names and dates in it.
         first, last: The days of which it speaks, YYYY-MM-DD; None without a period.
         is_sentence: It was taken for a sentence, not for a list of words.
-        chunks: The number of chunks in the index.
+        chunks: Those in the index.
     """
 
     text: str
@@ -758,16 +757,14 @@ class Examined:
 
     Attributes:
         path, source, date: Of its note; the date is None for a note without one.
-        start_line, end_line: The lines of its best unit, from 1, included.
-        text: That unit, cut to 300 characters.
+        start_line, end_line, text: The lines of its best unit, from 1, included; that unit, cut to 300 characters.
         holds, lacks: The words of the question that its chunk holds, and those that it does not hold.
         keyword_rank, keyword_score: Its rank by keyword, from 1, and the BM25 of its chunk; None if it was not found by keyword.
         vector_rank: Its rank by cosine, from 1; None if it is not among the nearest that were looked at.
         cosine: The cosine of its best window; None without a vector search, or without an embedding.
         is_embedded: Its chunk has an embedding; None without a vector search.
         is_candidate: Its units were ranked.
-        unit_rank: The rank of its best unit among all units of candidates, from 1; None if it is no candidate.
-        shares: Of that unit; None likewise.
+        unit_rank, shares: The rank of its best unit among all units of candidates, from 1; None if it is no candidate.
         score, evidence: The score of a hit of its best unit alone, and the evidence of its chunk, which is compared with the
             gate, 0..1; None if nothing was scored.
         vector_score, text_score: The score of its evidence by meaning or by keyword alone; None if that does not count.

@@ -30,7 +30,7 @@ from memory_core.search.passages import SHARED, Mark, Packing, Passage, PlacedUn
 from memory_core.search.periods import list_notes
 from memory_core.search.question import Question, analyse
 from memory_core.search.recency import Recency
-from memory_core.search.scoring import Judgement, Score, VectorQuery, judge, prefer_age, weigh_vectors
+from memory_core.search.scoring import Judgement, Score, VectorQuery, judge, prefer_matter, weigh_vectors
 from memory_core.sources.session_logs import SOURCE, is_log
 from memory_core.stores.interface import Reader
 from memory_core.stores.values import DateRange
@@ -117,7 +117,7 @@ def search(
         ranked=ranked,
     )  # fmt: skip
     counts = TermCounts(question, candidates, reader.stem)
-    judgement = prefer_age(
+    judgement = prefer_matter(
         judge(reader, question, candidates, counts, weights=weights, vectors=vectors), question, candidates, counts
     )
     ranks = judgement.ranks

@@ -12,7 +12,7 @@ from memory_core.embeddings.protocols import Calibrated
 from memory_core.embeddings.vectors import DEFAULT_CALIBRATION, calibrate
 from memory_core.search import scores
 from memory_core.search.candidates import Candidate, TermCounts
-from memory_core.search.confidence import BY_KEYWORD, WITH_TABLE, Confidence
+from memory_core.search.confidence import BY_KEYWORD, WITH_CONTEXT, WITH_TABLE, Confidence
 from memory_core.search.question import Question
 from memory_core.search.recency import Recency, compare_ages
 from memory_core.stores.interface import Reader
@@ -167,7 +167,8 @@ def judge(
     def score_window(unit: int) -> float:
         return share_by_meaning * scores.vector_score(cosines.units[unit], worth, unknown_words=unknown)
 
-    points = WITH_TABLE if vectors.table is not None and not question.cjk else None
+    measured = WITH_TABLE if vectors.table is not None else WITH_CONTEXT if vectors.tokens is not None else None
+    points = None if question.cjk else measured
     confidence = Confidence(question, candidates, counts, others, score_window, by_token.words, points)
     return Judgement(
         ranks=ranks, scores=[Score(*parts) for parts in zip(whole, near, texts, strict=True)], text_ranks=text_ranks,
@@ -187,14 +188,20 @@ def _prefer_period(
     return [rank + bonus * each for rank, each in zip(ranks, dated, strict=True)], bonus
 
 
-def prefer_age(
+def prefer_matter(
     judgement: Judgement, question: Question, candidates: Sequence[Candidate], counts: TermCounts
 ) -> Judgement:
-    """Return a judgement in which newer statements rank higher, or older ones, if the question asks for that."""
-    if judgement.confidence is None:
+    """Return a judgement in which lines about those rank higher whom the question names, and newer statements, or older ones.
+
+    One of two with similar names is told by the headings above a line, or by the line itself.
+    """
+    confidence = judgement.confidence
+    if confidence is None:
         return judgement
-    recency = compare_ages(question, candidates, counts, judgement.confidence, judgement.ranks)
-    ranks = [rank + recency.bonuses.get(unit, 0.0) for unit, rank in enumerate(judgement.ranks)]
+    taken = scores.LACKS_NAME * max(judgement.ranks, default=0.0)
+    ranks = [rank - taken * confidence.lack_names(unit) for unit, rank in enumerate(judgement.ranks)]
+    recency = compare_ages(question, candidates, counts, confidence, ranks)
+    ranks = [rank + recency.bonuses.get(unit, 0.0) for unit, rank in enumerate(ranks)]
     return replace(judgement, ranks=ranks, recency=recency)
 
 

@@ -13,7 +13,7 @@ nothing  share of questions without any hit
 
 Of questions that the notes do not answer (kind none): answered, with any hit; confident, whose best score is at least .6. Then
 auc: how often an answerable question (plain, verb, keywords, person, current) has a higher best score than one that is not. And
-sure: the share of answerable ones (plain, verb, keywords) whose best score is at least .6.
+sure: the share of answerable ones (plain, verb, keywords) whose best score is at least .6. A last table tells what scores mean.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +36,8 @@ KINDS = ("plain", "verb", "keywords", "person", "then", "current", "typo", "list
 JUDGED_RIGHT = ("person", "then", "current")
 ANSWERABLE = ("plain", "verb", "keywords", "person", "current")
 SURE = ("plain", "verb", "keywords")
-CONFIDENT = 0.6
+BANDED = (*ANSWERABLE, "then", "list")
+CONFIDENT, BANDS = 0.6, (0.35, 0.45, 0.6, 0.75, 0.9)
 
 
 @dataclass(frozen=True)
@@ -154,6 +156,16 @@ def table(figures: Mapping[str, Mapping[str, float]]) -> str:
     return "\n".join(lines)
 
 
+def show_bands(asked: Sequence[Asked]) -> str:
+    """Return a Markdown table of what the best score means, over all questions but those of paraphrases and misspelt words."""
+    lines = ["| best score | answers | its answer is shown | the notes hold none |", "|---" * 4 + "|"]
+    for low, high in pairwise((*BANDS, 1.01)):
+        own = [each for each in asked if each.hits and each.kind in (*BANDED, "none") and low <= each.best < high]
+        shown, none = mean([each.seen > 0 for each in own]), mean([each.kind == "none" for each in own])
+        lines.append(f"| {low:.2f} to {min(high, 1.0):.2f} | {len(own)} | {shown:.2f} | {none:.2f} |")
+    return "\n".join(lines)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", type=Path, nargs="+", metavar="FOLDER")
@@ -174,6 +186,7 @@ def main() -> None:
         print(f"\n{folder.name}\n\n{table(summarise(own))}", flush=True)
     if len(folders) > 1:
         print(f"\nall {len(folders)} notebooks\n\n{table(summarise(asked))}")
+    print(f"\n{show_bands(asked)}")
     for each in asked:
         wrong = each.best >= CONFIDENT if each.kind == "none" else bool(each.missed)
         wrong = wrong or (each.kind in JUDGED_RIGHT and not each.right)

@@ -121,3 +121,13 @@ def test_spelling_alike_in_letters_or_bytes_is_no_meaning(tmp_path: Path, alphab
         assert search(memory, question) == []
         word = max(re.findall(r"\w+", text), key=len)
         assert search(memory, word)
+
+
+@pytest.mark.parametrize("provider", ["static", "none"])
+def test_lines_about_the_one_who_is_named_come_first(tmp_path: Path, provider: str) -> None:
+    notes = {
+        "memory/people.md": "# People\n\n## Marta\n- birthday 9 June, birthday cake with nuts\n\n## Martin\n- birthday 4 May\n"
+    }
+    with open_notes(tmp_path, notes, provider) as memory:
+        passages = memory.explain("When is the birthday of Martin?").passages
+        assert "4 May" in passages[0].text
