@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from functools import cached_property
-from itertools import pairwise
+from itertools import islice, pairwise
 
 from memory_core.search import scores
 from memory_core.search.periods import NOTHING, Dated, find_dated
@@ -37,6 +37,9 @@ MAX_TERMS = 48  # of a question; the rarest stay
 MAX_PHRASES = 16
 COMMON_VERB = 0.02  # of the chunks: of an English verb that more hold in the form that is asked, other forms say little
 MISSPELT, TWICE_MISSPELT = 4, 8  # letters of a word that may have one wrong letter, and two
+MOST_UNKNOWN = (
+    6  # words that no note holds and that are looked into, at .5 to 3 ms each; of more, most are of another matter
+)
 MISSPELT_SHARE = 0.5  # of the weight of a word, which it covers where it was taken for another one
 CHARACTERS_AMONG = 1000  # chunks at most, for single characters to be asked for: of many, too many hold them
 
@@ -220,9 +223,9 @@ def _find_words(reader: Reader, text: str, chunks: int, *, right: Collection[str
     """
     words, language = extract_words(text), detect_language(text)
     found = _look_up(reader, words, language, chunks)
-    for stem, term in [*found.items()]:
-        if term.documents or term.text in right or not is_spaced(term.text):
-            continue
+    unknown = ((stem, term) for stem, term in [*found.items()] if not term.documents)
+    asked = ((stem, term) for stem, term in unknown if term.text not in right and is_spaced(term.text))
+    for stem, term in islice(asked, MOST_UNKNOWN):
         if apart := _find_apart(reader, term):
             found[stem] = apart
         elif (

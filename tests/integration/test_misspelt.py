@@ -96,6 +96,13 @@ def test_a_wrong_letter_finds_the_note_and_counts_half(index: Index) -> None:
     assert right.certainty == 1.0
 
 
+def test_a_text_of_many_unknown_words_is_not_looked_into_word_by_word(index: Index) -> None:
+    index.note("memory/kin.md", "Kowalczyk lent us the telescope.\n")
+    unknown = [f"zq{first}{second}xq" for first in "abcd" for second in "mnop"]
+    assert ask(index, " ".join([*unknown[:5], "Kovalczik"])).interpreted_as == {"kovalczik": "kowalczyk"}
+    assert ask(index, " ".join([*unknown, "Kovalczik"])).interpreted_as == {}
+
+
 def test_a_word_goes_with_the_note_that_held_it(index: Index) -> None:
     index.note("memory/kin.md", "Kowalczyk lent us the telescope.\n")
     assert ask(index, "Kovalczik").interpreted_as
