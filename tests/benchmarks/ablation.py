@@ -49,7 +49,7 @@ RANKING = (
     Part("a quarter of late interaction with the whole chunk", [(similarity, "AROUND", 0.0)]),
     Part("BM25 of chunks", [(scores, "UNIT_SHARE", 1.0)]),
     Part("BM25 of units", [(scores, "UNIT_SHARE", 0.0)]),
-    Part("dates in questions", [(scores, "PERIOD_BONUS", 0.0)]),
+    Part("dates in questions", [(scores, "PERIOD_BONUSES", ())]),
     Part("lines of the other speaker rank lower", [(scores, "OTHER_SPEAKER", 0.0)]),
     Part("units without a word of the question open no passage", [(scores, "NEAR_BEST", 0.0)]),
     Part("sharing of room in lists of more than six results", [(passages, "SHARED", 100)]),

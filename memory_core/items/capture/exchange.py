@@ -172,8 +172,8 @@ MAX_SENTENCES = 40  # of one message
 _TAGGED_TEXT = re.compile(r"<(\w[\w-]*)[^>\n]*>.*?</\1>", re.DOTALL)
 # Behind such a line stands a message of others, to the end.
 _REPLY = re.compile(
-    r"^\W*(?:(?:On|Am|Le|El|Il|Em) .{4,100}(?: wrote| schrieb\b.*| a écrit| escribió| ha scritto| escreveu) ?:"
-    r"|-{2,} ?(?:Original|Forwarded|Ursprüngliche|Weitergeleitete|Message|Mensaje|Messaggio|Mensagem)\b.*"
+    r"^\W*+(?:(?:On|Am|Le|El|Il|Em) .{4,100}(?: wrote| schrieb\b.*| a écrit| escribió| ha scritto| escreveu) ?:"
+    r"|(?:(?<=--)|(?<=-- ))(?:Original|Forwarded|Ursprüngliche|Weitergeleitete|Message|Mensaje|Messaggio|Mensagem)\b.*"
     r"|(?:Begin forwarded message|Anfang der weitergeleiteten Nachricht|Début du message (?:réexpédié|transféré)"
     r"|Inicio del mensaje reenviado|Inizio messaggio inoltrato|Início da mensagem (?:reencaminhada|encaminhada)) ?:?)\s*$",
     re.IGNORECASE,
