@@ -92,8 +92,8 @@ class Confidence:
     def lack_names(self, unit: int) -> float:
         """Return the share of the question's names that stand neither in a unit nor above it; 0 where it has none."""
         held, above = self.counts.counts[unit], self.counts.above[unit]
-        lacking = sum([name not in held and name not in above for name in self._names])
-        return lacking / len(self._names) if lacking else 0.0
+        lacking = sum([name not in held and name not in above for name in self.names])
+        return lacking / len(self.names) if lacking else 0.0
 
     def show(self, unit: int, evidence: float) -> float:
         """Return the score of a hit of a unit, 0..1: at least .35 where the evidence of its chunk is, else that evidence."""
@@ -112,7 +112,7 @@ class Confidence:
         return [weight / whole for weight in self.question.weights]
 
     @cached_property
-    def _names(self) -> list[int]:
+    def names(self) -> list[int]:
         """The numbers of the words that the question writes with a capital, though no sentence begins with them."""
         text = self.question.text
         capitals = {

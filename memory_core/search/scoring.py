@@ -198,10 +198,13 @@ def prefer_matter(
     confidence = judgement.confidence
     if confidence is None:
         return judgement
-    taken = scores.LACKS_NAME * max(judgement.ranks, default=0.0)
-    ranks = [rank - taken * confidence.lack_names(unit) for unit, rank in enumerate(judgement.ranks)]
+    ranks = judgement.ranks
+    if confidence.names:
+        taken = scores.LACKS_NAME * max(ranks, default=0.0)
+        ranks = [rank - taken * confidence.lack_names(unit) for unit, rank in enumerate(ranks)]
     recency = compare_ages(question, candidates, counts, confidence, ranks)
-    ranks = [rank + recency.bonuses.get(unit, 0.0) for unit, rank in enumerate(ranks)]
+    if recency.bonuses:
+        ranks = [rank + recency.bonuses.get(unit, 0.0) for unit, rank in enumerate(ranks)]
     return replace(judgement, ranks=ranks, recency=recency)
 
 
