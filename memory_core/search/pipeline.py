@@ -254,9 +254,10 @@ def _keep_best(
 def _mark_replaced(
     hits: Sequence[Hit], shown: Sequence[Passage], recency: Recency, candidates: Sequence[Candidate], counts: TermCounts
 ) -> list[Hit]:
-    """Return hits, those that the newest statement of another one replaces with `superseded_by`."""
+    """Return hits, those that the newest statement of one before them replaces with `superseded_by`."""
     numbers = [{counts.firsts[unit.chunk] + unit.index for unit in passage.units} for passage in shown]
-    if recency.newest is None or not any(recency.newest in own for own in numbers):
+    place = next((place for place, own in enumerate(numbers) if recency.newest in own), None)
+    if recency.newest is None or place is None:
         return [*hits]
     number, index = counts.units[recency.newest]
     chunk = candidates[number].chunk
@@ -264,8 +265,8 @@ def _mark_replaced(
     text = " ".join(chunk.text[unit.start : unit.end].split())
     newer = Successor(chunk.path, chunk.start_line + unit.first_line, text, chunk.date, because="newer")
     return [
-        replace(hit, superseded_by=newer) if recency.newest not in own and not recency.replaced.isdisjoint(own) else hit
-        for hit, own in zip(hits, numbers, strict=True)
+        replace(hit, superseded_by=newer) if behind > place and not recency.replaced.isdisjoint(own) else hit
+        for behind, (hit, own) in enumerate(zip(hits, numbers, strict=True))
     ]
 
 
