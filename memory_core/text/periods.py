@@ -414,9 +414,15 @@ class _Reading:
         """Return True if the other words of the text only build the question, or are words of time themselves."""
         stop_words = _fold_stop_words(self._language)
         return all(
-            span[0] <= at <= span[1] or token.code or self.roles[at] is not None or token.key in stop_words
+            span[0] <= at <= span[1]
+            or (token.value in _DAYS_OF_MONTH if token.code == "n" else token.code)
+            or (token.code != "n" and self.roles[at] is not None)
+            or token.key in stop_words
             for at, token in enumerate(self._tokens)
         )
+
+
+_DAYS_OF_MONTH = range(1, 32)  # any other number is no time, but something that is looked for
 
 
 @cache

@@ -1,6 +1,6 @@
 """Questions about how things are and how they were, and lines that tell a change; pure.
 
-The words are translations, after Wiktionary (https://en.wiktionary.org), of now, currently, still, today, these days, at the
+The words are written by hand: the usual translations of now, currently, still, today, these days, at the
 moment; of before, previously, formerly, originally, initially, at first, in the past; and of from now on, as of, no longer,
 instead, new, and of the verbs change, move, switch, replace, raise, lower, postpone, bring forward, take over.
 """
