@@ -106,8 +106,11 @@ def replace_file(path: Path, data: bytes, *, mode: int | None = 0o600, root: Pat
                 if mode is None and found is not None and stat.S_ISREG(found.st_mode):
                     mode = stat.S_IMODE(found.st_mode)
                     _keep_owner(descriptor, found)
+                mode = 0o600 if mode is None else mode
                 if hasattr(os, "fchmod"):
-                    os.fchmod(descriptor, 0o600 if mode is None else mode)
+                    os.fchmod(descriptor, mode)
+                else:
+                    os.chmod(at(temporary), mode, dir_fd=folder)
                 write_all(descriptor, data)
             finally:
                 os.close(descriptor)
@@ -123,12 +126,15 @@ def replace_file(path: Path, data: bytes, *, mode: int | None = 0o600, root: Pat
 @contextmanager
 def _open_folder(folder: Path, root: Path | None) -> Iterator[int | None]:
     """Open a folder name by name, so that no link is followed that somebody puts in the way; None where that cannot be done."""
+    below = () if root is None else folder.relative_to(root).parts
     if not OPENS_BELOW:
+        for link in (folder, *folder.parents)[: len(below)]:
+            if link.is_symlink():
+                raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(link))
         folder.mkdir(parents=True, exist_ok=root is not None or folder.exists())
         yield None
         return
     top = (folder if root is None else root).resolve()
-    below = () if root is None else folder.relative_to(root).parts
     opened = os.open(top.anchor, os.O_RDONLY | DIRECTORY | CLOEXEC)
     try:
         for number, name in enumerate((*top.parts[1:], *below)):
