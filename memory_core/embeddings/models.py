@@ -378,7 +378,7 @@ def make_plan(config: AgentConfig, provider: str, *, endpoint: str) -> Plan:
         raise mark_permanent(error)
     model = find_model(name)
     # A server of the user's own may run anything under a model's name: its first vectors tell their dimensions.
-    known = model.dimensions if row.needs_key or row.route == "local" else 0
+    known = 0 if row.route == "openai" and not row.needs_key else model.dimensions
     document_type, query_type = _choose_types(search, row, model)
     return Plan(
         space=Space(

@@ -67,7 +67,8 @@ class ToolCall:
 
 def _search(call: ToolCall) -> dict[str, Any]:
     query = schemas.read_query(call.arguments, call.config.search.query, today=call.today())
-    result = search_here(call.selector.search, query, call.config, call.context)
+    result = call.selector.search(widen_query(query, call.config, call.context))
+    result = leave_out_journal(result, query, call.config, call.context)
     if problem := find_workspace_problem(call.config.workspace):
         warning = "; ".join(filter(None, (problem, result.warning)))
         result = replace(result, warning=warning, action=MAKE_IT)
@@ -76,23 +77,28 @@ def _search(call: ToolCall) -> dict[str, Any]:
     return results.shape_search(result, cite_hits=scope.cites(citations, call.context), citations=citations)
 
 
-def search_here(
-    search: Callable[[Query], SearchResult], query: Query, config: AgentConfig, context: CallContext
-) -> SearchResult:
-    """Search as a session may: what the journal has kept of main private sessions is found in these only."""
+def widen_query(query: Query, config: AgentConfig, context: CallContext) -> Query:
+    """Ask for more hits where `leave_out_journal` may take some away."""
     if sees_journal(config, context):
-        result = search(query)
-        if config.search.items.capture.journal:
-            find = Journal(config.journal_dir).find_origin
-            hits = [
-                replace(hit, origin=find(hit.path, hit.start_line, hit.end_line)) if hit.source == SOURCE else hit
-                for hit in result.hits
-            ]
-            result = replace(result, hits=tuple(hits))
+        return query
+    return replace(query, max_results=min(2 * query.max_results, schemas.MOST_RESULTS))
+
+
+def leave_out_journal(
+    result: SearchResult, query: Query, config: AgentConfig, context: CallContext
+) -> SearchResult:  # fmt: skip
+    """Return what a session may see: what the journal has kept of main private sessions is shown, with its origin, only there."""
+    if not config.search.items.capture.journal:
         return result
-    result = search(replace(query, max_results=min(2 * query.max_results, schemas.MOST_RESULTS)))
-    hits = [hit for hit in result.hits if hit.source != SOURCE]
-    return replace(result, hits=tuple(hits[: query.max_results]))
+    if not sees_journal(config, context):
+        hits = [hit for hit in result.hits if hit.source != SOURCE]
+        return replace(result, hits=tuple(hits[: query.max_results]))
+    find = Journal(config.journal_dir).find_origin
+    hits = [
+        replace(hit, origin=find(hit.path, hit.start_line, hit.end_line)) if hit.source == SOURCE else hit
+        for hit in result.hits
+    ]
+    return replace(result, hits=tuple(hits))
 
 
 def sees_journal(config: AgentConfig, context: CallContext) -> bool:

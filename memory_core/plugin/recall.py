@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from memory_core.config.agent import AgentConfig
 from memory_core.errors import MemoryClosed
-from memory_core.plugin.calls import record_recall, search_here
+from memory_core.plugin.calls import leave_out_journal, record_recall, widen_query
 from memory_core.records import Access, CallContext, KeySources, Query, SearchResult
 from memory_core.sources.journal import holds_session
 from memory_core.sources.roots import LONGTERM_NAMES
@@ -152,7 +152,7 @@ class SessionRecall:
 
         def search_others(query: Query) -> SearchResult:
             """Search as this session may, and leave out what it says itself."""
-            found = search_here(search, query, config, context)
+            found = leave_out_journal(search(widen_query(query, config, context)), query, config, context)
             return replace(found, hits=tuple(hit for hit in found.hits if not (key and holds_session(hit.path, key))))
 
         recaller = Recaller(items if main else None, search_others, items)

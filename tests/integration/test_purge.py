@@ -180,14 +180,14 @@ def test_files_that_were_set_aside_are_deleted(memory: Memory) -> None:
 
 def test_forgetting_an_item_tells_what_the_past_holds(memory: Memory, capsys: pytest.CaptureFixture[str]) -> None:
     config = memory.config()
-    write_notes(config.workspace, {"MEMORY.md": "- The safe opens with 7788.\n"})
+    write_notes(config.workspace, {"MEMORY.md": "- The cellar holds 7788 bottles.\n"})
     memory.sync()
-    write_notes(config.workspace, {"MEMORY.md": "- The safe is gone.\n"})
+    write_notes(config.workspace, {"MEMORY.md": "- The cellar is empty.\n"})
     memory.sync()
-    item = memory.items.write("The safe opens with 7788.", scope=None, tags=[]).item
+    item = memory.items.write("The cellar holds 7788 bottles.", scope=None, tags=[]).item
     names = ["--workspace", str(config.workspace), "--state-dir", str(config.state_dir)]
     app.run(["items", "forget", item.id, *names])
-    assert "history purge --match 'The safe opens with 7788'" in capsys.readouterr().err
+    assert "history purge --match 'The cellar holds 7788 bottles'" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
