@@ -169,7 +169,8 @@ MAX_SENTENCES = 40  # of one message
 
 # ---- What somebody has pasted is nobody's statement: replies, mails, logs and what a line introduces, in six languages.
 
-_TAGGED_TEXT = re.compile(r"<(\w[\w-]*)[^>\n]*>.*?</\1>", re.DOTALL)
+_OPENING_TAG = re.compile(r"<(\w[\w-]*+)[^<>\n]*>")
+_CLOSING_TAG = re.compile(r"</(\w[\w-]*+)>")
 # Behind such a line stands a message of others, to the end.
 _REPLY = re.compile(
     r"^\W*+(?:(?:On|Am|Le|El|Il|Em) .{4,100}(?: wrote| schrieb\b.*| a écrit| escribió| ha scritto| escreveu) ?:"
@@ -209,9 +210,22 @@ _INTRODUCED = re.compile(
 )
 
 
+def _drop_tagged(message: str) -> str:
+    """Return a message with line ends in place of what stands between tags."""
+    last = {found[1]: found.start() for found in _CLOSING_TAG.finditer(message)}
+    kept, at, begin = list[str](), 0, 0
+    while opening := _OPENING_TAG.search(message, at):
+        at = opening.end()
+        if last.get(opening[1], -1) >= at:
+            closing = f"</{opening[1]}>"
+            kept.append(message[begin : opening.start()])
+            begin = at = message.index(closing, at) + len(closing)
+    return "\n".join([*kept, message[begin:]])
+
+
 def _drop_pasted(message: str) -> Iterator[str]:
     """Yield the lines of a message up to the first behind which others speak, without letters, logs and talk of several."""
-    lines = _TAGGED_TEXT.sub("\n", message).split("\n")
+    lines = _drop_tagged(message).split("\n")
     closed = max((number for number, line in enumerate(lines) if _CLOSING.match(line)), default=-1)
     greeted = next((number for number, line in enumerate(lines) if _GREETING.match(line)), closed + 1)
     talk = sum(map(bool, map(_SPEAKER.match, lines))) > 1
