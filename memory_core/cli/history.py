@@ -286,9 +286,8 @@ def _is_leftover(file: Path, wording: Wording) -> bool:
         return False
     text = file.read_bytes().decode(errors="replace")
     begun = any(text.casefold().endswith(wording.folded[:size]) for size in range(LEAST_CHARS, len(wording.folded)))
-    old = (
-        is_temporary and time.time() - file.stat().st_mtime > LEFT_SECONDS
-    )  # a younger one may be of a writer that runs
+    # A younger one may be of a writer that runs.
+    old = is_temporary and time.time() - file.stat().st_mtime > LEFT_SECONDS
     return old or wording.stands_in(text) or (is_temporary and begun)
 
 

@@ -13,6 +13,8 @@ from datetime import UTC, datetime
 from itertools import islice, pairwise
 from typing import NamedTuple
 
+from memory_core.text.matching import find_longest_run
+
 
 class NoteKey(NamedTuple):
     """The names by which a note is known: its source and its path as shown to the agent."""
@@ -76,7 +78,7 @@ def repair_times(recorded: Sequence[int]) -> list[int]:
     times = list(recorded)
     if all(map(operator.le, times, islice(times, 1, None))):  # as most histories: a fifth of the time
         return times
-    right = _find_longest_run(recorded)
+    right = find_longest_run(recorded)
     edges = [-1, *right, len(recorded)]
     for before, behind in pairwise(edges):
         if behind - before > 1:
@@ -90,27 +92,6 @@ def find_moment(moments: Sequence[Moment], instant_ms: int) -> Moment | None:
     """Return the last moment that is not later than an instant; None before the first."""
     number = bisect_right(moments, instant_ms, key=lambda moment: moment.at_ms)
     return moments[number - 1] if number else None
-
-
-def _find_longest_run(values: Sequence[int]) -> list[int]:
-    """Return the places of a longest subsequence that never falls."""
-    ends: list[int] = []  # for every length the least last value of a run of that length
-    places: list[int] = []
-    previous: list[int] = []
-    for place, value in enumerate(values):
-        length = bisect_right(ends, value)
-        previous.append(places[length - 1] if length else -1)
-        if length == len(ends):
-            ends.append(value)
-            places.append(place)
-        else:
-            ends[length], places[length] = value, place
-    run = []
-    place = places[-1] if places else -1
-    while place >= 0:
-        run.append(place)
-        place = previous[place]
-    return run[::-1]
 
 
 def _place(wrong: Sequence[int], low: int | None, high: int | None) -> list[int]:

@@ -93,11 +93,15 @@ def leave_out_journal(
     if not sees_journal(config, context):
         hits = [hit for hit in result.hits if hit.source != SOURCE]
         return replace(result, hits=tuple(hits[: query.max_results]))
-    find = Journal(config.journal_dir).find_origin
-    hits = [
-        replace(hit, origin=find(hit.path, hit.start_line, hit.end_line)) if hit.source == SOURCE else hit
-        for hit in result.hits
-    ]
+    journal, hits = Journal(config.journal_dir), [*result.hits]
+    of_path: dict[str, list[int]] = {}
+    for number, hit in enumerate(hits):
+        if hit.source == SOURCE:
+            of_path.setdefault(hit.path, []).append(number)
+    for path, numbers in of_path.items():
+        origins = journal.find_origins(path, [(hits[number].start_line, hits[number].end_line) for number in numbers])
+        for number, origin in zip(numbers, origins, strict=True):
+            hits[number] = replace(hits[number], origin=origin)
     return replace(result, hits=tuple(hits))
 
 

@@ -10,7 +10,7 @@ from memory_core.records import Query
 from memory_core.search.passages import SHARED, Passage, PlacedUnit
 from memory_core.stores.interface import Reader
 from memory_core.stores.values import DateRange, IndexedChunk
-from memory_core.text.periods import NamedPeriod, find_periods, list_spellings
+from memory_core.text.periods import NamedPeriod, find_periods, list_day_spellings
 
 MOST_NOTES = 12  # of a period that is all that a question asks for
 MOST_CHUNKS = 400  # of a period that are read
@@ -45,7 +45,7 @@ def _find_naming(
     reader: Reader, named: NamedPeriod, own: Collection[int], dates: DateRange
 ) -> dict[int, list[int]]:  # fmt: skip
     day = named.period.first
-    spellings = list_spellings(day, named.language)
+    spellings = list_day_spellings(day, named.language)
     found = {chunk_id for spelling in spellings for chunk_id in reader.find_phrase(spelling, dates)} - set(own)
     naming: dict[int, list[int]] = {}
     for chunk in reader.load_chunks(sorted(found)[:MOST_CHUNKS]):

@@ -15,7 +15,7 @@ from memory_core.stores.values import DateRange, Form, IndexedChunk, Term
 from memory_core.text.dates import Period
 from memory_core.text.languages import STEMMED, STOP_WORDS, Language, is_common
 from memory_core.text.periods import NamedPeriod, find_period
-from memory_core.text.spelling import is_spaced, make_key, measure_distance, strip_marks, write_out
+from memory_core.text.spelling import is_spaced, make_spelling_key, measure_distance, strip_marks, write_out
 from memory_core.text.terms import (
     QuestionKind,
     classify,
@@ -37,9 +37,8 @@ MAX_TERMS = 48  # of a question; the rarest stay
 MAX_PHRASES = 16
 COMMON_VERB = 0.02  # of the chunks: of an English verb that more hold in the form that is asked, other forms say little
 MISSPELT, TWICE_MISSPELT = 4, 8  # letters of a word that may have one wrong letter, and two
-MOST_UNKNOWN = (
-    6  # words that no note holds and that are looked into, at .5 to 3 ms each; of more, most are of another matter
-)
+# Words that no note holds and that are looked into, at .5 to 3 ms each; of more, most are of another matter.
+MOST_UNKNOWN = 6
 MISSPELT_SHARE = 0.5  # of the weight of a word, which it covers where it was taken for another one
 CHARACTERS_AMONG = 1000  # chunks at most, for single characters to be asked for: of many, too many hold them
 
@@ -291,7 +290,7 @@ def choose_spellings(word: str, related: Sequence[str]) -> Iterator[str]:
 
     Words that share a key are spellings of one word only if an umlaut says so: Michael is not Michal.
     """
-    spelt = [each for each in related if make_key(each) == make_key(word)]
+    spelt = [each for each in related if make_spelling_key(each) == make_spelling_key(word)]
     yield from (each for each in related if each not in spelt)
     for each in (word, *spelt):
         if write_out(each) != each and strip_marks(word) in (strip_marks(each), strip_marks(write_out(each))):
@@ -315,14 +314,14 @@ def _find_near(reader: Reader, word: str, language: Language | None) -> str | No
     An edit leaves the first or the last letters as they are. Few err in the first letter (Pollock and Zamora 1984: 8 of 100), and
     short words that differ in it are words of their own. A word that builds sentences is near to no other.
     """
-    key = make_key(word)
+    key = make_spelling_key(word)
     most = 1 if len(word) < TWICE_MISSPELT else 2
     head = (len(key) - 1) // 2 if most == 1 else 2
     tail = len(key) - 1 - head if most == 1 else len(key) // 3
     near: dict[int, list[str]] = {}
     for each in reader.find_spelt(key[:head], key[len(key) - tail :], (len(key) - most, len(key) + most)):
-        if (most > 1 or each[0] == word[0]) and len({*key}.symmetric_difference(make_key(each))) <= 2 * most:
-            near.setdefault(measure_distance(key, make_key(each), most), []).append(each)
+        if (most > 1 or each[0] == word[0]) and len({*key}.symmetric_difference(make_spelling_key(each))) <= 2 * most:
+            near.setdefault(measure_distance(key, make_spelling_key(each), most), []).append(each)
     near.pop(most + 1, None)
     nearest = near[min(near)] if near else []
     if not STOP_WORDS[language or "en"].isdisjoint(nearest):

@@ -293,22 +293,16 @@ class Journal:
         """Return the sessions of the journal, the last changed first."""
         return [session for path in self._list_files() if (session := _read_session(path)) is not None]
 
-    def find_origin(self, path: str, first: int, last: int) -> dict[str, str] | None:
-        """Return the origin of some lines of a file, as `Hit.origin` has it; None if they hold no message of the journal.
+    def find_origins(self, path: str, places: Iterable[tuple[int, int]]) -> list[dict[str, str] | None]:
+        """Return the origins of places in a file, as `Hit.origin` has them; None where no message of the journal stands.
 
         Args:
             path: As search shows it.
-            first, last: The lines, from 1; `last` is included.
+            places: The first and the last line of each, from 1, both included.
         """
         data = _read_whole_lines(self.folder / path.rpartition("/")[2])
-        session = _find_session(data)
-        said = [line for line in map(_parse, data.split(b"\n")[first - 1 : last]) if "role" in line]
-        if session is None or not said:
-            return None
-        by = "user" if all(line["role"] == "user" for line in said) else "agent"
-        known = {"by": by, "session": session.key, "host": session.host}
-        rest = {"project": session.project, "at": str(said[0].get("timestamp") or "")}
-        return known | {name: value for name, value in rest.items() if value}
+        session, lines = _find_session(data), data.split(b"\n")
+        return [_tell_origin(session, map(_parse, lines[first - 1 : last])) for first, last in places]
 
     def count(self, key: str) -> int:
         """Return the number of messages that are kept of sessions with a name, of whichever host."""
@@ -586,6 +580,16 @@ def _parse(raw: bytes) -> Line:
     except ValueError:
         return {}
     return line if isinstance(line, dict) else {}
+
+
+def _tell_origin(session: JournalSession | None, lines: Iterable[Line]) -> dict[str, str] | None:
+    said = [line for line in lines if "role" in line]
+    if session is None or not said:
+        return None
+    by = "user" if all(line["role"] == "user" for line in said) else "agent"
+    known = {"by": by, "session": session.key, "host": session.host}
+    rest = {"project": session.project, "at": str(said[0].get("timestamp") or "")}
+    return known | {name: value for name, value in rest.items() if value}
 
 
 def _read_time(line: Line) -> float | None:

@@ -32,9 +32,8 @@ from memory_core.text.messages import SILENT_REPLY, is_silent_reply, replace_sur
 SPEAKERS = {"user": "User", "assistant": "Assistant"}
 
 _TEXT_PARTS = frozenset({"text", "input_text", "output_text"})
-_BY_HOST = frozenset(
-    {"user", "assistant", "response_item"}
-)  # types of entries in which hosts speak in the user's name, too
+# Types of entries in which hosts speak in the user's name, too.
+_BY_HOST = frozenset({"user", "assistant", "response_item"})
 _NOT_SAID = ("isMeta", "isSidechain", "isCompactSummary")  # marks of such entries
 _HOST_BLOCK = re.compile(
     r"<(?P<tag>system-reminder|command-\w+|local-command-\w+|bash-(?:input|stdout|stderr)|task-notification|ide_\w+"

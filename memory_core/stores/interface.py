@@ -94,7 +94,7 @@ class Reader(Protocol):
         ...
 
     def find_spelt(self, begin: str, end: str, lengths: tuple[int, int]) -> Sequence[str]:
-        """Return the words of the notes, in lower case and any order, whose keys of `spelling.make_key` begin or end so.
+        """Return the words of the notes, in lower case and any order, whose keys of `spelling.make_spelling_key` begin or end so.
 
         Args:
             begin: Letters with which a key may begin.

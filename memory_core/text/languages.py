@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from memory_core.text.spelling import is_spaced, make_key
+from memory_core.text.spelling import is_spaced, make_spelling_key
 
 Language = Literal["en", "de", "es", "fr", "pt", "it", "nl", "ru"]
 # A relation of words, for which the store keeps those of the notes: the same stem or verb in a language, or the same key of its
@@ -244,7 +244,7 @@ def relate_words(text: str, seen: dict[Relation, set[str]] | None = None) -> lis
         runs -= former
         former |= runs
     words = [word for word in _find_words(runs) if is_spaced(word)]
-    keys = [*map(make_key, words)]
+    keys = [*map(make_spelling_key, words)]
     spelt = [Stemmed("spelt", *each) for each in zip(keys, words, strict=True)]
     mirrored = [Stemmed("mirrored", key[::-1], word) for key, word in zip(keys, words, strict=True)]
     return stem_text(text, seen) + spelt + mirrored
@@ -280,7 +280,7 @@ def stem_words(words: Iterable[str], language: Relation) -> list[Stemmed]:
     Very long words and numbers are left out, and English words that are forms of no irregular verb. "spelt" returns their keys.
     """
     if language == "spelt" or language == "mirrored":  # noqa: PLR1714 -- tells the type checker
-        return [Stemmed(language, make_key(word), word) for word in words if is_spaced(word)]
+        return [Stemmed(language, make_spelling_key(word), word) for word in words if is_spaced(word)]
     from Stemmer import Stemmer
 
     several = [word for word in words if len(word) <= _LONGEST and word.isalpha()]

@@ -209,14 +209,8 @@ MAX_DEPTH = 50  # of lists and mappings, far more than anybody writes
 
 _BLOCK = re.compile(r"\A---[ \t]*\n(.*?)^(?:---|\.\.\.)[ \t]*$", re.DOTALL | re.MULTILINE)
 _TOML = re.compile(r"\A\+\+\+[ \t]*\n(?:(?!\+\+\+).*\n)*?(?:date|created)[ \t]*=[ \t]*(.+)")
-_DATES = (
-    "date",
-    "created",
-    "date created",
-    "created_at",
-    "created at",
-    "creation date",
-)  # as programs and people name it
+# As programs and people name it.
+_DATES = ("date", "created", "date created", "created_at", "created at", "creation date")
 _NOTHING = frozenset({"", "~", "null"})
 
 

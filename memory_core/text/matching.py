@@ -7,7 +7,7 @@ between them in the same way. What is left is compared exactly where it is small
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from difflib import Match, SequenceMatcher
@@ -102,22 +102,28 @@ def _find_anchors(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int
     """Return the lines that stand once in both texts, as many as are in the same order in both."""
     once, places = _list_single(old), _list_single(new)
     pairs = [(at, places[line]) for line, at in once.items() if line in places]
-    ends: list[int] = []  # the last line in the new text of the best chain of each length
-    tips: list[int] = []  # and its number in `pairs`
-    before: list[int] = []  # for each pair, the number of the one before it in its chain; -1 for none
-    for number, (_, other) in enumerate(pairs):
-        length = bisect_left(ends, other)
-        before.append(tips[length - 1] if length else -1)
+    return [pairs[place] for place in find_longest_run([other for _, other in pairs])]
+
+
+def find_longest_run(values: Sequence[int]) -> list[int]:
+    """Return the places of a longest subsequence that never falls."""
+    ends: list[int] = []  # for every length the least last value of a run of that length
+    places: list[int] = []
+    previous: list[int] = []
+    for place, value in enumerate(values):
+        length = bisect_right(ends, value)
+        previous.append(places[length - 1] if length else -1)
         if length == len(ends):
-            ends.append(other)
-            tips.append(number)
+            ends.append(value)
+            places.append(place)
         else:
-            ends[length], tips[length] = other, number
-    found, number = [], tips[-1] if tips else -1
-    while number >= 0:
-        found.append(pairs[number])
-        number = before[number]
-    return found[::-1]
+            ends[length], places[length] = value, place
+    run = []
+    place = places[-1] if places else -1
+    while place >= 0:
+        run.append(place)
+        place = previous[place]
+    return run[::-1]
 
 
 def _list_single(lines: Sequence[str]) -> dict[str, int]:

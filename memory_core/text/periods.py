@@ -179,7 +179,7 @@ def _triggers() -> Mapping[str, frozenset[str]]:
     return {word: frozenset(languages) for word, languages in found.items()}
 
 
-def list_spellings(day: date, language: str) -> list[str]:
+def list_day_spellings(day: date, language: str) -> list[str]:
     """Return the ways in which notes in a language write a day or the week of it, without a year; CJK has one way."""
     monday = get_monday(day)
     spellings = [f"{day:%Y-%m-%d}", f"{day.day} {day.month}", f"{day:%d %m}", f"{day.month}月{day.day}日"]

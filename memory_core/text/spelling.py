@@ -24,10 +24,9 @@ _PLAIN = _LETTERS | {letter.upper(): plain for letter, plain in _LETTERS.items()
 # How umlauts are written where a keyboard has none.
 _WRITTEN_OUT = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ø": "oe", "å": "aa"})
 _DIGRAPH = re.compile("ae|oe|ue|aa")
-_ATE = re.compile(r"\b[Aa]te\b")
-_SPACED = re.compile(
-    "[a-z\u00df-\u058f\u1e00-\u1fff]{3,40}"
-)  # Latin, Greek, Cyrillic, Armenian: words with spaces between
+_ATE = re.compile(r"[Aa](?<!\w[Aa])te\b")  # a letter first, which is looked for faster than a place between words
+# Latin, Greek, Cyrillic, Armenian: words with spaces between.
+_SPACED = re.compile("[a-z\u00df-\u058f\u1e00-\u1fff]{3,40}")
 
 
 @cache
@@ -40,7 +39,7 @@ def _accented() -> re.Pattern[str]:
     return re.compile("[\u00c0-\u024f\u1e00-\u1eff]")
 
 
-def fold(text: str) -> str:
+def fold_letters(text: str) -> str:
     """Return a text as the keyword index takes it: ß, ø, æ, ł and their like in plain letters, other diacritics left to it.
 
     "ate" becomes "eaten", since the index's stemmer makes "ate" the word "at".
@@ -51,14 +50,14 @@ def fold(text: str) -> str:
 
 
 def strip_marks(text: str) -> str:
-    """Return a text with the Latin letters that have diacritics, and those of `fold`, in plain letters."""
+    """Return a text with the Latin letters that have diacritics, and those of `fold_letters`, in plain letters."""
     if text.isascii():
         return text
     whole = _letters().sub(lambda match: _PLAIN[match[0]], unicodedata.normalize("NFC", text))
     return _accented().sub(lambda match: unicodedata.normalize("NFD", match[0])[0], whole)
 
 
-def make_key(word: str) -> str:
+def make_spelling_key(word: str) -> str:
     """Return the key that all spellings of a word in lower case share: Müller, Muller and Mueller."""
     return _DIGRAPH.sub(lambda match: match[0][0], strip_marks(word))
 

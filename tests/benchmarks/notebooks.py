@@ -1,4 +1,4 @@
-"""What a default search shows of a person's dated notebooks, by kind of question.
+"""Measure what a default search shows of a person's dated notebooks, by kind of question.
 
     python -m tests.benchmarks.notebooks FOLDER... [--provider static|none] [--model FOLDER] [--json FILE] [--failures KIND]
 
@@ -108,7 +108,7 @@ def mean(values: Sequence[float]) -> float:
 
 
 def auc(asked: Sequence[Asked]) -> float:
-    """How often an answerable question has a higher best score than one that is not; equal scores count half."""
+    """Return the share of pairs in which the answerable question has the higher best score; equal scores count half."""
     others = [each.best for each in asked if each.kind == "none"]
     return mean([(each.best > o) + (each.best == o) / 2 for each in asked if each.kind in ANSWERABLE for o in others])
 

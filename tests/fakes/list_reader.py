@@ -31,7 +31,7 @@ from memory_core.stores.values import (
 )
 from memory_core.text.chunks import split_chunks
 from memory_core.text.languages import Relation, relate_words, stem_words
-from memory_core.text.spelling import fold
+from memory_core.text.spelling import fold_letters
 from memory_core.text.terms import cut_cjk, is_single_cjk
 from memory_core.text.units import split_units, split_windows
 from tests.fakes import porter
@@ -142,7 +142,7 @@ class ListReader:
         return ServingSpace(SPACE_ID, self._space, estimate(self._rows, len(self._rows)))
 
     def stem(self, text: str) -> list[str]:
-        return porter.stems(fold(text))
+        return porter.stems(fold_letters(text))
 
     def count_by_stem(self, stems: Collection[str]) -> dict[str, int]:
         return {stem: sum(chunk.count([stem]) > 0 for chunk in self._chunks) for stem in stems}

@@ -77,7 +77,7 @@ class PickyServer(OpenAIServer):
 
     @property
     def asked(self) -> int:
-        """How often the word was sent."""
+        """The number of times that the word was sent."""
         return sum(WORD in text for batch in self.batches() for text in batch)
 
 

@@ -1,4 +1,4 @@
-"""What an attacker with time tries on a person's machine: secrets, pasted texts, long notes, odd commits, planted files, locks.
+"""Attacks by somebody with time on a person's machine: secrets, pasted texts, long notes, odd commits, planted files, locks.
 
 Each case is of one section, by its number: `SECTIONS` has them all, and the figures count the cases of each.
 """

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from memory_core.text.messages import replace_surrogates
-from memory_core.text.spelling import fold
+from memory_core.text.spelling import fold_letters
 from memory_core.text.terms import cut_cjk, is_single_cjk
 
 Stem: TypeAlias = Callable[[str], list[str]]
@@ -31,7 +31,7 @@ def stem(text: str) -> list[str]:
         from memory_core.stores.sqlite import open_tokenizer
 
         tokenize = _local.tokenize = open_tokenizer()
-    stems: list[str] = tokenize(fold(text).encode())
+    stems: list[str] = tokenize(fold_letters(text).encode())
     return stems
 
 

@@ -1,4 +1,4 @@
-"""What somebody has pasted into a message is not what they say: mails, replies, logs, code, and texts of other people."""
+"""Texts that somebody has pasted into a message are not their statements: mails, replies, logs, code, and texts of other people."""
 
 # ruff: noqa: E501 -- pasted texts
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory_core.text.dates import Period
-from memory_core.text.periods import find_period, find_written_day, list_spellings
+from memory_core.text.periods import find_period, find_written_day, list_day_spellings
 
 TODAY = date(2026, 3, 18)  # a Wednesday
 LATER = date(2026, 11, 25)  # a Wednesday, too
@@ -237,7 +237,7 @@ def test_a_day_in_figures_is_itself(day: date, form: str) -> None:
 @pytest.mark.parametrize("language", LANGUAGES)
 @given(day=DAYS)
 def test_the_ways_in_which_notes_write_a_day_are_read_as_that_day_or_its_week(language: str, day: date) -> None:
-    with_month = [each for each in list_spellings(day, language) if any(char.isalpha() for char in each)]
+    with_month = [each for each in list_day_spellings(day, language) if any(char.isalpha() for char in each)]
     found = [find_period(each, day) for each in with_month]
     near = [each for each in found if each and (day in each.period or day - timedelta(6) <= each.period.first <= day)]
     assert len(near) >= 3
