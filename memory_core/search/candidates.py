@@ -7,7 +7,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, islice
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias, cast
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from memory_core.records import Query
 from memory_core.search import scores
@@ -222,22 +222,16 @@ class _StemmedTexts(NamedTuple):
 
 
 def _stem_all(candidates: Sequence[Candidate], stem: Stem) -> list[_StemmedTexts]:
-    """Return the stems of all candidates; those that no search has found before in one call of the stemmer."""
-    missing = [each for each in candidates if _name(each) not in each.chunk.derived]
-    if missing:
-        headings = [_find_headings(each.chunk) for each in missing]
-        several = [_texts(each, own) for each, own in zip(missing, headings, strict=True)]
-        stemmed = iter(_stem([text for texts in several for text in texts], stem))
-        for each, texts, own_headings in zip(missing, several, headings, strict=True):
-            own = [f"\n {text}" for text in islice(stemmed, len(texts))]
-            levels = [(unit, level) for unit, level, _ in own_headings]
-            made = _StemmedTexts("".join(own), [*map(len, own)], [text.count(" ") - 1 for text in own], levels)
-            each.chunk.derived[_name(each)] = made
-    return [cast("_StemmedTexts", each.chunk.derived[_name(each)]) for each in candidates]
-
-
-def _name(candidate: Candidate) -> str:
-    return "stems, with its name" if candidate.is_named else "stems"
+    """Return the stems of all candidates, from one call of the stemmer."""
+    headings = [_find_headings(each.chunk) for each in candidates]
+    several = [_texts(each, own) for each, own in zip(candidates, headings, strict=True)]
+    stemmed = iter(_stem([text for texts in several for text in texts], stem))
+    made = []
+    for texts, own_headings in zip(several, headings, strict=True):
+        own = [f"\n {text}" for text in islice(stemmed, len(texts))]
+        levels = [(unit, level) for unit, level, _ in own_headings]
+        made.append(_StemmedTexts("".join(own), [*map(len, own)], [text.count(" ") - 1 for text in own], levels))
+    return made
 
 
 def _stem(texts: Sequence[str], stem: Stem) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, chain
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -119,7 +119,8 @@ def compare_table(model: TokenModel, question: Question, chunks: Sequence[Indexe
     asked, lengths = _rows(model, np.array([token for row in ids for token in row], dtype=np.uint16))
     asked *= (weights / lengths / weights.sum()).astype(np.float32)[:, None]
     texts = [chunk.text[unit.start : unit.end] for chunk in chunks for unit in chunk.units]
-    flat = np.array([token for row in model.token_ids(texts) for token in (*row, END_OF_UNIT)], dtype=np.uint16)
+    cut = chain.from_iterable(chain(row, (END_OF_UNIT,)) for row in model.token_ids(texts))
+    flat = np.fromiter(cut, dtype=np.uint16)
     distinct, place = _distinct(flat)
     rows, row_lengths = _rows(model, distinct)
     # Scaling the products costs less than scaling the vectors.

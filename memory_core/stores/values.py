@@ -431,7 +431,6 @@ class IndexedChunk:
         context: The date and headings above it.
         text: Its lines.
         units: What is ranked, never empty.
-        derived: What searches have made of the rest, by name, for others that find it while the store keeps it in memory.
     """
 
     id: int
@@ -442,7 +441,6 @@ class IndexedChunk:
     context: str
     text: str
     units: Sequence[Unit]
-    derived: dict[str, object] = field(default_factory=dict, compare=False, repr=False)
 
 
 class WindowCosine(NamedTuple):  # a search makes some hundred: the cheapest kind of record
