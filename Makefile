@@ -18,7 +18,7 @@ LLAMA := .cache/llama-cpp-python
 # What `make docs` writes and `make lint` checks: the parts between cog's markers come from tests/generated.py.
 GENERATED := -p 'from tests import generated' README.md CONTRIBUTING.md $(wildcard docs/*.md docs/*.svg)
 
-.PHONY: demo demo-postgres test test-portable test-local test-qmd test-web pictures test-postgres test-hosts torture lint package test-314 joint bench bench-retrieval bench-notebooks data-is-named bench-cost bench-postgres bench-peers bench-scale bench-qmd docs word-tables clean
+.PHONY: demo demo-postgres test test-portable test-local test-qmd test-web pictures test-postgres test-hosts torture lint package test-314 joint bench bench-retrieval bench-notebooks bench-public data-is-named bench-cost bench-postgres bench-peers bench-scale bench-qmd docs word-tables clean
 .DELETE_ON_ERROR:
 
 demo: .venv/runtime
@@ -128,8 +128,12 @@ bench-cost: .venv/dev
 bench-notebooks: data-is-named .venv/dev
 	nice $(BIN)/python -m tests.benchmarks.notebooks $(DATA) $(OPTIONS)
 
+# Session retrieval by the protocol of other projects: DATA=locomo10.json, a file of LongMemEval, or a folder of such workspaces.
+bench-public: data-is-named .venv/dev
+	nice $(BIN)/python -m tests.benchmarks.public $(DATA) $(OPTIONS)
+
 data-is-named:
-	@test -d '$(DATA)' || { echo 'say where the judged sets are: make bench-retrieval DATA=folder' >&2; exit 2; }
+	@test -e '$(DATA)' || { echo 'say where the judged sets are: DATA=folder or file' >&2; exit 2; }
 
 $(QMD)/all-MiniLM-L6-v2.gguf: | .venv/qmd
 	$(BIN)/python tests/qmd/install.py $(QMD) --model-only

@@ -1,0 +1,242 @@
+"""Measure session retrieval on published sets of conversations: no model, no key, no network.
+
+    python -m tests.benchmarks.public DATA [--max-results N] [--provider static|none] [--model FOLDER] [--json FILE]
+
+DATA is LoCoMo's locomo10.json (https://github.com/snap-research/locomo), a file of LongMemEval, as longmemeval_s.json
+(https://github.com/xiaowu0162/LongMemEval), or a folder of workspaces that were made of LoCoMo's conversations.
+
+Every session becomes one note of its day. Every question that names evidence is asked with one `memory_search` call; the sessions
+of its hits, in their order and each once, are the answer. Printed are, by category:
+
+fraction  share of the sessions with evidence among the first 5, and 10, sessions
+any       share of questions with at least one of them there
+
+This is the protocol by which other projects print their figures, and it is generous: a session is a large target (LoCoMo's
+conversations have 19 to 32, so that 10 are a third of all), and nobody checks that an answer can be given. Questions of category
+5 (adversarial) ask about the wrong person; their evidence counts as in those figures, and a line without them is printed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from memory_core.config.load import ConfigSource
+from memory_core.plugin.memory import Memory
+
+CATEGORIES = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop", 5: "adversarial"}
+# The conversations on which the ranking was developed; all others of the ten are held out.
+DEVELOPMENT = frozenset({"conv-26", "conv-30", "conv-41", "conv-42", "conv-43"})
+LOCOMO = DEVELOPMENT | {"conv-44", "conv-47", "conv-48", "conv-49", "conv-50"}
+DEPTHS = (5, 10)
+_EVIDENCE = re.compile(r"D:?(\d+):0*\d+")
+_SESSION = re.compile(r"^## Session (\d+), (.*)$", re.MULTILINE)
+_DAYS = ("%I:%M %p on %d %B, %Y", "%Y/%m/%d (%a) %H:%M")
+
+
+@dataclass(frozen=True)
+class Session:
+    """One session: its name, what was said, as the lines of a note, and when, as the set writes it."""
+
+    name: str
+    lines: Sequence[str]
+    at: str
+
+
+@dataclass(frozen=True)
+class PublicQuestion:
+    """A question, its category, and the names of the sessions that hold its evidence."""
+
+    text: str
+    category: str
+    evidence: frozenset[str]
+
+
+@dataclass(frozen=True)
+class Conversation:
+    """Sessions, and questions about them."""
+
+    name: str
+    sessions: Sequence[Session]
+    questions: Sequence[PublicQuestion]
+
+
+@dataclass(frozen=True)
+class Found:
+    """The sessions that a question found, best first, each once, and the seconds of its call."""
+
+    conversation: str
+    question: PublicQuestion
+    sessions: Sequence[str]
+    seconds: float
+
+    def fraction(self, depth: int) -> float:
+        """Return the share of the sessions with evidence among the first ones."""
+        return len(self.question.evidence & {*self.sessions[:depth]}) / len(self.question.evidence)
+
+
+def read_locomo(rows: Sequence[Mapping[str, Any]]) -> Iterator[Conversation]:
+    """Read the conversations of locomo10.json."""
+    for row in rows:
+        talk = row["conversation"]
+        numbers = sorted(int(found[1]) for key in talk if (found := re.fullmatch(r"session_(\d+)", key)))
+        sessions = [
+            Session(f"D{number}", [*map(_write_turn, talk[f"session_{number}"])], talk[f"session_{number}_date_time"])
+            for number in numbers
+            if talk[f"session_{number}"]
+        ]
+        yield Conversation(row["sample_id"], sessions, _read_questions(row["qa"], sessions))
+
+
+def read_workspace(folder: Path) -> Conversation:
+    """Read a conversation from notes that were made of it: a section `## Session N, time` for each."""
+    sessions = []
+    for path in sorted((folder / "memory").glob("*.md")):
+        _, *parts = _SESSION.split(path.read_text(encoding="utf-8"))
+        for number, at, text in zip(parts[::3], parts[1::3], parts[2::3], strict=True):
+            sessions.append(Session(f"D{number}", text.strip().split("\n"), at))
+    questions = json.loads((folder / "questions.json").read_text(encoding="utf-8"))
+    return Conversation(folder.name, sessions, _read_questions(questions, sessions))
+
+
+def read_longmemeval(rows: Sequence[Mapping[str, Any]]) -> Iterator[Conversation]:
+    """Read a file of LongMemEval: every question has a history of its own. Those that have no evidence (`_abs`) are left out."""
+    for row in rows:
+        whole = zip(row["haystack_session_ids"], row["haystack_dates"], row["haystack_sessions"], strict=True)
+        sessions = [
+            Session(name, [f"- {turn['role']}: {' '.join(turn['content'].split())}" for turn in turns], at)
+            for name, at, turns in whole
+        ]
+        evidence = frozenset(row["answer_session_ids"])
+        if evidence and not row["question_id"].endswith("_abs"):
+            question = PublicQuestion(row["question"], row["question_type"], evidence)
+            yield Conversation(row["question_id"], sessions, [question])
+
+
+def read_set(data: Path) -> tuple[str, list[Conversation]]:
+    """Read a set; return its name, too."""
+    if data.is_dir():
+        found = [read_workspace(path.parent) for path in sorted(data.glob("*/questions.json"))]
+        return f"LoCoMo, {len(found)} conversations", found
+    rows = json.loads(data.read_text(encoding="utf-8"))
+    if rows and "haystack_sessions" in rows[0]:
+        return f"LongMemEval, {len(rows)} questions", [*read_longmemeval(rows)]
+    if not rows or "conversation" not in rows[0]:
+        raise SystemExit(
+            f"{data} is neither LoCoMo's nor LongMemEval's: expected `conversation` or `haystack_sessions`"
+        )
+    found = [*read_locomo(rows)]
+    names = {one.name for one in found}
+    name = "LoCoMo, the whole locomo10.json" if names == LOCOMO else f"LoCoMo, {len(found)} conversations"
+    return name, found
+
+
+def _write_turn(turn: Mapping[str, Any]) -> str:
+    text = " ".join(turn["text"].split())
+    picture = f" [image: {' '.join(turn['blip_caption'].split())}]" if turn.get("blip_caption") else ""
+    return f"- {turn['speaker']}: {text}{picture}"
+
+
+def _read_questions(rows: Sequence[Mapping[str, Any]], sessions: Sequence[Session]) -> list[PublicQuestion]:
+    """Return the questions with evidence; evidence may stand as "D8:6; D9:17" and as "D:11:26"."""
+    known = {session.name for session in sessions}
+    questions = []
+    for row in rows:
+        evidence = {f"D{found[1]}" for each in row.get("evidence") or () for found in _EVIDENCE.finditer(each)} & known
+        if evidence:
+            questions.append(PublicQuestion(row["question"], CATEGORIES[row["category"]], frozenset(evidence)))
+    return questions
+
+
+def _read_day(at: str) -> str:
+    for form in _DAYS:
+        try:
+            return f"{datetime.strptime(at, form):%Y-%m-%d}"  # noqa: DTZ007 -- the sets name no zone
+        except ValueError:
+            continue
+    raise SystemExit(f"{at!r} is no time as LoCoMo or LongMemEval write it")
+
+
+def write_notes(conversation: Conversation, workspace: Path) -> dict[str, str]:
+    """Write a note for every session; return the name of the session by the path of its note."""
+    (workspace / "memory").mkdir(parents=True)
+    names = {}
+    for number, session in enumerate(conversation.sessions, 1):
+        day = _read_day(session.at)
+        path = f"memory/{day}-session-{number}.md"
+        text = "\n".join([f"# {day}", "", f"## Session {number}, {session.at}", "", *session.lines, ""])
+        (workspace / path).write_text(text, encoding="utf-8")
+        names[path] = session.name
+    return names
+
+
+def ask_all(conversation: Conversation, settings: Mapping[str, Any], most: int) -> list[Found]:
+    """Index a conversation in a folder of its own, and ask its questions."""
+    found = []
+    with tempfile.TemporaryDirectory() as folder:
+        workspace = Path(folder) / "workspace"
+        names = write_notes(conversation, workspace)
+        source = ConfigSource({"memorySearch": settings}, workspace=workspace, state_dir=Path(folder) / "state")
+        with Memory(source) as memory:
+            memory.sync()
+            for question in conversation.questions:
+                begun = time.perf_counter()
+                answer = memory.call_tool("memory_search", {"query": question.text, "maxResults": most, "minScore": 0})
+                seconds = time.perf_counter() - begun
+                sessions = [*dict.fromkeys(names[hit["path"]] for hit in answer["results"])]
+                found.append(Found(conversation.name, question, sessions, seconds))
+    return found
+
+
+def tell(title: str, found: Sequence[Found]) -> dict[str, float]:
+    """Print a line of figures, and return it."""
+    figures = {}
+    for depth in DEPTHS:
+        shares = [each.fraction(depth) for each in found]
+        figures[f"fraction {depth}"] = sum(shares) / len(shares)
+        figures[f"any {depth}"] = sum(share > 0 for share in shares) / len(shares)
+    print(f"{title:28s} {len(found):9d} " + "".join(f"{value:15.3f}" for value in figures.values()), flush=True)
+    return figures
+
+
+def main() -> None:
+    """Run the benchmark."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("data", type=Path)
+    parser.add_argument("--max-results", type=int, default=40, help="hits a question: enough for ten sessions")
+    parser.add_argument("--provider", choices=("static", "none", "local"), default="static")
+    parser.add_argument("--model", type=Path, help="a GGUF model, with --provider local")
+    parser.add_argument("--json", type=Path, help="write the figures, too")
+    arguments = parser.parse_args()
+    name, conversations = read_set(arguments.data)
+    settings: dict[str, Any] = {"provider": arguments.provider}
+    if arguments.model is not None:
+        settings["local"] = {"modelPath": str(arguments.model)}
+    found = [each for one in conversations for each in ask_all(one, settings, arguments.max_results)]
+    print(f"{name}; {arguments.provider}, no language model, no key")
+    columns = [f"{kind} at {depth}" for depth in DEPTHS for kind in ("fraction", "any")]
+    print(f"{'':28s} {'questions':>9s} " + "".join(f"{column:>15s}" for column in columns))
+    rows = {"all": found}
+    if any(one.name in LOCOMO for one in conversations):
+        rows["development half"] = [each for each in found if each.conversation in DEVELOPMENT]
+        rows["held-out half"] = [each for each in found if each.conversation not in DEVELOPMENT]
+        rows["all but adversarial"] = [each for each in found if each.question.category != CATEGORIES[5]]
+    for each in found:
+        rows.setdefault(each.question.category, []).append(each)
+    figures = {title: tell(title, several) for title, several in rows.items() if several}
+    seconds = sorted(each.seconds for each in found)
+    print(f"a question: median {seconds[len(seconds) // 2] * 1000:.1f} ms")
+    if arguments.json is not None:
+        arguments.json.write_text(json.dumps(figures, indent=1), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

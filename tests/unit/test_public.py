@@ -1,0 +1,107 @@
+"""Published sets of conversations are read as they are published."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.benchmarks.public import DEVELOPMENT, LOCOMO, ask_all, read_set, write_notes
+
+TALK: dict[str, Any] = {
+    "sample_id": "conv-91",
+    "conversation": {
+        "speaker_a": "Ines", "speaker_b": "Tom",
+        "session_1_date_time": "1:56 pm on 8 May, 2023",
+        "session_1": [
+            {"speaker": "Ines", "dia_id": "D1:1", "text": "I planted  quinces\nalong the wall."},
+            {"speaker": "Tom", "dia_id": "D1:2", "text": "Nice!", "img_url": ["x"], "blip_caption": "a photo of a\nwall"},
+        ],
+        "session_2_date_time": "10:05 am on 12 June, 2023",
+        "session_2": [{"speaker": "Tom", "dia_id": "D2:1", "text": "My canoe leaks again."}],
+        "session_3_date_time": "9:00 am on 1 July, 2023",
+        "session_3": [],
+    },
+    "qa": [
+        {"question": "What did Ines plant?", "answer": "quinces", "evidence": ["D1:1"], "category": 4},
+        {"question": "What leaks, and what grows?", "answer": 2, "evidence": ["D2:01; D:1:1"], "category": 1},
+        {"question": "What did Tom plant?", "adversarial_answer": "quinces", "evidence": ["D1:1"], "category": 5},
+        {"question": "Who knows?", "answer": "nobody", "evidence": [], "category": 3},
+        {"question": "Of a session that is not there?", "answer": "", "evidence": ["D9:1"], "category": 3},
+    ],
+}  # fmt: skip
+HISTORY: dict[str, Any] = {
+    "question_id": "q1",
+    "question_type": "single-session-user",
+    "question": "Where do I keep the spare key?",
+    "answer": "under the anvil",
+    "question_date": "2023/05/30 (Tue) 23:40",
+    "haystack_session_ids": ["s_a", "s_b"],
+    "haystack_dates": ["2023/05/20 (Sat) 02:21", "2023/05/21 (Sun) 10:00"],
+    "haystack_sessions": [
+        [
+            {"role": "user", "content": "The spare key lies under the anvil."},
+            {"role": "assistant", "content": "Noted."},
+        ],
+        [{"role": "user", "content": "What is a good soup?"}, {"role": "assistant", "content": "Leek\nsoup."}],
+    ],
+    "answer_session_ids": ["s_a"],
+}
+
+
+def write(folder: Path, rows: object) -> Path:
+    path = folder / "data.json"
+    path.write_text(json.dumps(rows), encoding="utf-8")
+    return path
+
+
+def test_a_file_of_locomo(tmp_path: Path) -> None:
+    name, (talk,) = read_set(write(tmp_path, [TALK]))
+    assert name == "LoCoMo, 1 conversations"
+    assert [(session.name, len(session.lines)) for session in talk.sessions] == [("D1", 2), ("D2", 1)]
+    assert talk.sessions[0].lines[1] == "- Tom: Nice! [image: a photo of a wall]"
+    assert [(each.category, sorted(each.evidence)) for each in talk.questions] == [
+        ("single-hop", ["D1"]),
+        ("multi-hop", ["D1", "D2"]),
+        ("adversarial", ["D1"]),
+    ]
+    names = write_notes(talk, tmp_path / "notes")
+    assert names == {"memory/2023-05-08-session-1.md": "D1", "memory/2023-06-12-session-2.md": "D2"}
+    text = (tmp_path / "notes" / "memory" / "2023-05-08-session-1.md").read_text(encoding="utf-8")
+    assert "- Ines: I planted quinces along the wall.\n" in text
+
+
+def test_the_whole_file_is_known_by_its_conversations(tmp_path: Path) -> None:
+    rows = [{**TALK, "sample_id": name} for name in sorted(LOCOMO)]
+    name, talks = read_set(write(tmp_path, rows))
+    assert name == "LoCoMo, the whole locomo10.json"
+    assert sum(talk.name in DEVELOPMENT for talk in talks) == 5
+
+
+def test_a_file_of_longmemeval_and_its_figures(tmp_path: Path) -> None:
+    without = {**HISTORY, "question_id": "q2_abs"}
+    name, (history,) = read_set(write(tmp_path, [HISTORY, without]))
+    assert name == "LongMemEval, 2 questions"
+    (found,) = ask_all(history, {"provider": "none"}, 40)
+    assert found.sessions[0] == "s_a"
+    assert (found.fraction(5), found.question.category) == (1.0, "single-session-user")
+
+
+def test_workspaces_that_were_made_of_it(tmp_path: Path) -> None:
+    notes = tmp_path / "conv-92" / "memory"
+    notes.mkdir(parents=True)
+    (notes / "2023-05-08.md").write_text(
+        "# 2023-05-08\n\n## Session 1, 1:56 pm on 8 May, 2023\n\n- Ines: Quinces.\n\n"
+        "## Session 2, 6:00 pm on 8 May, 2023\n\n- Tom: My canoe leaks.\n",
+        encoding="utf-8",
+    )
+    (notes.parent / "questions.json").write_text(json.dumps(TALK["qa"]), encoding="utf-8")
+    _, (talk,) = read_set(tmp_path)
+    (both,) = [each for each in ask_all(talk, {"provider": "none"}, 40) if len(each.question.evidence) == 2]
+    assert [session.name for session in talk.sessions] == ["D1", "D2"]
+    assert both.sessions[0] == "D2"
+
+
+def test_another_file_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(SystemExit, match="neither LoCoMo's nor LongMemEval's"):
+        read_set(write(tmp_path, [{"text": "x"}]))
