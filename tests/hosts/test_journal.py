@@ -10,6 +10,7 @@ import subprocess
 import time
 import uuid
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -53,6 +54,22 @@ class Host:
     def give(self, name: str, session: str = "s1", host: str = "claude-code", **more: Any) -> Outcome:
         words = [*self.command.start(), "hook", host]
         return run(words, {**self.command.variables(), "PATH": "/nowhere"}, feed=self.make_event(name, session, **more))
+
+    def find_behind(self) -> list[int]:
+        """Return the processes behind, which hooks have started; before `give` returns, theirs has its command line."""
+        found = []
+        for process in Path("/proc").glob("[0-9]*"):
+            try:
+                words = (process / "cmdline").read_bytes()
+            except OSError:
+                continue
+            if b"--behind" in words and os.fsencode(self.command.state_dir) in words:
+                found.append(int(process.name))
+        return found
+
+    def settle(self) -> None:
+        """Wait until no process behind runs, so that nothing changes any more with the settings that it has read."""
+        assert eventually(lambda: not self.find_behind(), seconds=60), "a process behind does not end"
 
     def texts(self) -> list[str]:
         lines = [
@@ -114,7 +131,7 @@ def test_a_turn_is_kept_at_its_end_and_found_by_the_next_session(host: Host) -> 
     event = {"prompt": asked}
     assert host.give("UserPromptSubmit", "s1", **event).out == "", "the session has said it itself"
     assert TOLD in host.give("UserPromptSubmit", "s2", **event).out
-    assert eventually(lambda: not _runs(host))
+    host.settle()
     kept = (
         path.read_bytes()
         for folder in (host.command.state_dir, host.command.workspace)
@@ -129,10 +146,11 @@ def test_a_session_is_learned_from_when_it_is_over(host: Host, switched: Callabl
     host.write("s1", "user", "I prefer the aisle seat on flights.")
     host.write("s1", "assistant", "You prefer oat milk.")
     host.give("Stop")
-    assert eventually(lambda: not _runs(host))
+    host.settle()
     assert host.command("items", "list", "--json").json["items"] == []
     host.give("SessionEnd")
     assert eventually(lambda: host.command("items", "list", "--json").json["items"])
+    host.settle()
     (item,) = host.command("items", "list", "--json").json["items"]
     assert (item["content"], item["session"], item["speaker"]) == ("I prefer the aisle seat on flights.", "s1", "user")
     assert host.command("items", "forget", item["id"]).code == 0
@@ -145,6 +163,7 @@ def test_a_killed_host_loses_no_turn(host: Host) -> None:
     host.write("s1", "user", TOLD)
     host.write("s1", "assistant", "Noted.")  # it is killed before it calls the hook
     host.give("SessionStart", "s2")
+    host.settle()
     assert host.texts() == [TOLD, "Noted."]
     host.write("s1", "user", "The tide is high at noon.")
     assert host.command("index").code == 0
@@ -178,10 +197,12 @@ def test_what_is_too_old_leaves_the_journal(host: Host, switched: Callable[..., 
     host.write("s1", "user", "An old word.", at="2020-03-01T10:00:00Z")
     host.write("s1", "user", TOLD)
     host.give("Stop")
-    assert eventually(lambda: host.texts() == [TOLD])
+    host.settle()  # the old word leaves before that is noted
+    assert host.texts() == [TOLD]
     switched(retentionDays=1_000_000)
     host.write("s2", "user", "Another old word.", at="2020-03-01T10:00:00Z")
     host.give("Stop", "s2")
+    host.settle()
     (host.journal.folder / "pruned").unlink()
     assert host.command("index").code == 0
     assert sorted(host.texts()) == ["Another old word.", TOLD]
@@ -219,6 +240,7 @@ def test_a_person_pauses_forgets_and_purges(host: Host) -> None:
     for session, text in (("s1", TOLD), ("s2", "The key hangs at the door.")):
         host.write(session, "user", text)
         host.give("Stop", session)
+    host.settle()
     assert host.command("pause").out == "The journal keeps nothing until you run: memory-core resume\n"
     host.write("s1", "user", "Secretly.")
     assert host.give("Stop").code == 0
@@ -226,6 +248,7 @@ def test_a_person_pauses_forgets_and_purges(host: Host) -> None:
     assert host.command("resume", "--json").json == {"paused": False}
     host.write("s1", "user", "Openly.")
     host.give("Stop")
+    host.settle()
     assert sorted(host.texts()) == sorted([TOLD, "Openly.", "The key hangs at the door."])
     assert host.command("forget", "--session", "s2", "--dry-run").out == "1 message and 0 items would be forgotten.\n"
     assert host.command("forget", "--session", "s2", "--json").json["messages"] == 1
@@ -233,7 +256,7 @@ def test_a_person_pauses_forgets_and_purges(host: Host) -> None:
     assert "1 message taken out of the journal" in host.command("history", "purge", "--match", TOLD, "--yes").out
     host.give("Stop", "s2")
     assert host.texts() == ["Openly."]
-    assert eventually(lambda: not _runs(host))
+    host.settle()
     assert host.command("search", "ferry to Kinsale", "--json").json["results"] == []
     kept = [path.read_bytes() for path in host.command.state_dir.rglob("*") if path.is_file()]
     assert not any(word in data for data in kept for word in (b"Kinsale", b"Secretly", b"key hangs"))
@@ -247,7 +270,7 @@ def test_the_doctor_tells_of_the_journal(host: Host) -> None:
     folder = host.journal.folder
     assert find() == [("ok", f"0 sessions in {folder}, for 90 days")]
     host.give("SessionStart")
-    assert eventually(lambda: not _runs(host))
+    host.settle()
     host.write("s1", "user", TOLD)
     assert find()[1:] == [("warn", "transcripts hold 1 message that it lacks")]
     host.journal.record_problem("no space left")
@@ -284,19 +307,6 @@ def test_a_state_folder_that_cannot_be_written_keeps_no_host_from_going_on(host:
     assert broken.give("Stop").code == 0
 
 
-def _runs(host: Host) -> bool:
-    """Return True while a process behind runs."""
-    found = []
-    for process in Path("/proc").glob("[0-9]*"):
-        try:
-            words = (process / "cmdline").read_bytes()
-        except OSError:
-            continue
-        if b"--behind" in words and os.fsencode(host.command.state_dir) in words:
-            found.append(process.name)
-    return bool(found)
-
-
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="processes are found in /proc")
 def test_kills_of_hooks_and_of_what_runs_behind_lose_and_repeat_nothing(host: Host) -> None:
     """MEMORY_CORE_TEST_KILLS says how many hooks are killed."""
@@ -316,16 +326,12 @@ def test_kills_of_hooks_and_of_what_runs_behind_lose_and_repeat_nothing(host: Ho
             hook.stdin.close()
             time.sleep(chance.uniform(0.1, 0.5))
             hook.kill()
-        for process in Path("/proc").glob("[0-9]*"):
-            try:
-                if b"--behind" in (words_of := (process / "cmdline").read_bytes()) and (
-                    os.fsencode(host.command.state_dir) in words_of
-                ):
-                    os.kill(int(process.name), signal.SIGKILL)
-            except OSError:
-                continue
+        for process in host.find_behind():
+            with suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
     host.give("SessionStart", "s3")
+    host.settle()
     assert sorted(host.texts()) == sorted(said)
-    assert eventually(lambda: not _runs(host))
+    host.settle()
     assert host.command("index").code == 0
     assert host.finds(f"Number {ROUNDS - 1} of what is said", said[-1])
