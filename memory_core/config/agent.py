@@ -22,6 +22,7 @@ from memory_core.config.settings import (
 from memory_core.errors import InvalidArgument, MemoryOff
 
 GET_LINES = 120
+JOURNAL_SUFFIX = ".journal"  # of the folder with the journal of turns
 AGENT_ID = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}", re.IGNORECASE | re.ASCII)
 
 
@@ -126,7 +127,7 @@ class AgentConfig:
     @property
     def journal_dir(self) -> Path:
         """The folder of this agent's journal of turns; no other agent has the same."""
-        return self.state_dir / "memory-core" / f"{self.agent}.journal"
+        return self.state_dir / "memory-core" / f"{self.agent}{JOURNAL_SUFFIX}"
 
     @property
     def shown_dir(self) -> Path:

@@ -133,8 +133,10 @@ def _read_messages(raw: Mapping[str, Any]) -> tuple[Said, ...]:
     """Return the messages that an event brings: in a list of ours, or as the prompt and the response of a turn."""
     listed = raw.get("messages")
     if not isinstance(listed, list):
-        texts = {"user": raw.get("prompt"), "assistant": raw.get("prompt_response")}
-        listed = [{"role": role, "text": text} for role, text in texts.items()] if texts["assistant"] else []
+        texts, time = {"user": raw.get("prompt"), "assistant": raw.get("prompt_response")}, raw.get("timestamp")
+        listed = (
+            [{"role": role, "text": text, "time": time} for role, text in texts.items()] if texts["assistant"] else []
+        )
     found = []
     for each in listed:
         facts = each if isinstance(each, dict) else {}

@@ -92,7 +92,7 @@ class MemoryCoreProvider(MemoryProvider):  # type: ignore[misc]  # untyped where
     ) -> None:
         """Learn items from a finished turn, where `memorySearch.items.capture` is on."""
         said = [{"role": "user", "content": user_content}, write_assistant(assistant_content)]
-        self._slot.turn_ended(self._context, messages or said, _complete)
+        self._slot.turn_ended(self._context, messages or said, _complete, host="hermes")
 
     def on_session_end(self, messages: list[Message]) -> None:  # noqa: ARG002
         """Learn from the turns that have not been read yet."""

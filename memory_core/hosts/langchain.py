@@ -80,7 +80,9 @@ class MemoryMiddleware(AgentMiddleware):  # type: ignore[misc]  # untyped where 
 
     def after_agent(self, state: Mapping[str, Any], runtime: Any) -> None:  # noqa: ARG002
         """Report the end of the turn."""
-        self._slot.turn_ended(self._describe(_read_thread()), to_openai(state["messages"]), self._complete)
+        self._slot.turn_ended(
+            self._describe(_read_thread()), to_openai(state["messages"]), self._complete, host="langchain"
+        )
 
     def before_model(self, state: Any, runtime: Any) -> dict[str, Any] | None:
         """Let the wrapped middleware shorten the session; flush before it does."""

@@ -111,6 +111,7 @@ class MemorySession(SessionABC):  # type: ignore[misc]  # untyped where OpenAI A
         self._keep_turns = keep_turns
         self._describe = context
         self._lock = asyncio.Lock()
+        self._turn: list[Message] = []  # that has no answer yet
         self.session_id = inner.session_id
         self.session_settings = getattr(inner, "session_settings", None)
 
@@ -123,10 +124,17 @@ class MemorySession(SessionABC):  # type: ignore[misc]  # untyped where OpenAI A
         return items
 
     async def add_items(self, items: list[Any]) -> None:
-        """Add items to the inner session, and report a turn that they hold."""
+        """Add items to the inner session, and report a turn once it has its answer, or the next one begins."""
+        said = to_openai(items)
         async with self._lock:
             await self._inner.add_items(items)
-        await asyncio.to_thread(self._slot.turn_ended, self._describe(self.session_id), to_openai(items))
+            begins = any(message["role"] == "user" for message in said)
+            before, self._turn = (self._turn, said) if begins else ([], [*self._turn, *said])
+            ended = [before] if before else []
+            if self._turn and self._turn[-1]["role"] == "assistant" and not self._turn[-1].get("tool_calls"):
+                ended, self._turn = [*ended, self._turn], []
+        for turn in ended:
+            await asyncio.to_thread(self._slot.turn_ended, self._describe(self.session_id), turn, host="openai-agents")
 
     async def pop_item(self) -> Any:
         """Remove the newest item of the inner session and return it."""

@@ -127,7 +127,9 @@ class MemoryCapability(AbstractCapability[Any]):  # type: ignore[misc]  # untype
 
     async def after_run(self, ctx: RunContext[Any], *, result: Any) -> Any:
         """Report the end of the turn."""
-        await asyncio.to_thread(self._slot.turn_ended, self._describe(ctx), to_openai(result.all_messages()))
+        await asyncio.to_thread(
+            self._slot.turn_ended, self._describe(ctx), to_openai(result.all_messages()), host="pydantic-ai"
+        )
         return result
 
     def _make_tool(self, schema: Mapping[str, Any]) -> Tool[Any]:

@@ -191,7 +191,7 @@ class ReferenceHost:
         self._show("\n")
         self._record()
         self._slot.session_updated(self._key)
-        self._slot.turn_ended(self._context, self._messages, self._ask_silently)
+        self._slot.turn_ended(self._context, self._messages, self._ask_silently, host="chat")
         if self.count_tokens() >= self._limit:
             self.compact()
         else:

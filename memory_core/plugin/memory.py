@@ -334,6 +334,8 @@ class Memory:
         messages: Sequence[Mapping[str, Any]],
         complete: Complete | AsyncComplete | None = None,
         context: CallContext | None = None,
+        *,
+        host: str = "",
     ) -> None:
         """Learn from a turn later on, in the background, where capture is on.
 
@@ -343,6 +345,7 @@ class Memory:
             messages: In OpenAI's form: those of the turn, or all of the session, of which the last turn is taken.
             complete: Asks the host's model once; None leaves it to rules.
             context: The session.
+            host: The name of the host; "" for the channel of the context.
 
         Raises:
             MemoryCoreError: A message is no object, or the configuration cannot be used.
@@ -351,7 +354,7 @@ class Memory:
         capture = config.search.items.capture
         wanted = capture.enabled or capture.journal
         if wanted and context.access == "rw" and scope.is_main(context, config.agent) and self.allows(context, config):
-            self._capture.add(config, context.session_key, messages, complete, host=context.channel or "host")
+            self._capture.add(config, context.session_key, messages, complete, host=host or context.channel or "host")
 
     def session_ended(self, session_key: str | None) -> None:
         """Learn now, in the background, from the turns of a session that have not been read yet."""

@@ -291,6 +291,8 @@ class MemorySlot:
         context: CallContext | None,
         messages: Sequence[Message],
         complete: Complete | AsyncComplete | None = None,
+        *,
+        host: str = "",
     ) -> None:
         """Learn items from what the user said in a turn, in the background, where `memorySearch.items.capture` is on.
 
@@ -301,11 +303,12 @@ class MemorySlot:
             context: The session, as for a tool call.
             messages: In OpenAI's form: those of the turn, or all of the session, of which the last turn is taken.
             complete: Asks the host's model once; see `memory_core.completions`. None leaves it to rules.
+            host: The host's name, by which the journal tells where it was said; "" for the channel of the context.
         """
         check_kind("messages", messages, Sequence)
         if not (complete is None or callable(complete)):
             raise InvalidArgument("complete", f"expected a function or None, not {type(complete).__name__}")
-        self._find(context).turn_ended(messages, complete, context)
+        self._find(context).turn_ended(messages, complete, context, host=host)
 
     @never_raises(lambda _: None)
     def session_ended(self, context: CallContext | None = None) -> None:

@@ -159,6 +159,8 @@ class Journal:
     def add(self, session: JournalSession, messages: Iterable[Said]) -> None:
         """Keep the messages of a turn, for a host without a transcript. A message that is known by its name is passed over.
 
+        One that has neither name nor time is taken for a new one, though it may say what was said before.
+
         Raises:
             OSError: The journal cannot be written, or another process holds its lock.
         """
@@ -166,7 +168,8 @@ class Journal:
             place = self._load(self.folder / session.file_name)
             lines = [] if place.session == session else [session.to_line()]
             choose = _Keeper(place, key, leaves=session.leaves)
-            lines += filter(None, map(choose.keep, messages))
+            now = datetime.now(UTC).isoformat(timespec="microseconds")
+            lines += filter(None, (choose.keep(said._replace(at=said.at or now)) for said in messages))
             self._append(session, place, lines)
 
     def catch_up(self, *, seconds: float) -> bool:

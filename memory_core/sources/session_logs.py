@@ -17,7 +17,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from memory_core.config.agent import AgentConfig
+from memory_core.config.agent import JOURNAL_SUFFIX, AgentConfig
 from memory_core.config.settings import SessionDeltas
 from memory_core.errors import FileUnreadable, PathRefused, SessionsUnusable
 from memory_core.records import FileFailure, MemoryFile
@@ -269,8 +269,9 @@ def read_session(file: MemoryFile) -> SessionText:
 def has_outgrown(file: MemoryFile, indexed_bytes: int, deltas: SessionDeltas) -> bool:
     """Return True if a session log that changed since it was indexed is worth indexing again.
 
-    It is if it grew by enough bytes or lines, or if the indexed part is no longer its beginning: the log is no larger
-    than before, or no line ends where the indexed part did. (A log that was rewritten to a larger one, with a line that
+    A file of the journal always is: what was said in one chat is asked for in the next. Another log is if it grew by enough
+    bytes or lines, or if the indexed part is no longer its beginning: the log is no larger than before, or no line ends where
+    the indexed part did. (A log that was rewritten to a larger one, with a line that
     ends at that very byte, is found once it has grown enough, or by the next process.)
 
     Args:
@@ -279,7 +280,7 @@ def has_outgrown(file: MemoryFile, indexed_bytes: int, deltas: SessionDeltas) ->
         deltas: The growth that is enough.
     """
     grown = file.stamp.size_bytes - indexed_bytes
-    if grown <= 0 or grown >= deltas.delta_bytes:
+    if file.real_path.parent.suffix == JOURNAL_SUFFIX or grown <= 0 or grown >= deltas.delta_bytes:
         return True
     try:
         with notes.open_file(file, max_bytes=MAX_LOG_BYTES) as (_, stream):

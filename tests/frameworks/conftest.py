@@ -16,7 +16,7 @@ from tests.waiting import eventually
 
 NOTE = "The lease of the boat house ends on 31 May."
 OLD = "The anchor lies behind the net in the old barn."
-FACTS = ("- The gate code is 4711.", "- The piano tuner comes on Tuesday.")  # saved before two compactions
+FACTS = ("- The archive box has number 4711.", "- The piano tuner comes on Tuesday.")  # saved before two compactions
 
 
 @pytest.fixture
@@ -93,7 +93,7 @@ async def converse(
         server.stores = fact
         await compact(number)
         assert_saved_once_before_each(server, notes, number, summaries=summaries)
-    assert "4711" in await say("What is the gate code?")
+    assert "4711" in await say("Which number has the archive box?")
 
 
 def write_old_note(notes: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -13,8 +12,20 @@ import pytest
 from memory_core.hosts.hooks import APPEND
 from tests.command import REPOSITORY
 from tests.frameworks.conftest import FACTS, NOTE, assert_saved_once_before_each, read_daily
-from tests.frameworks.programs import Program, kill_while_it_stores, needs_proc
+from tests.frameworks.programs import (
+    ENDED_WITH_SECRET,
+    KILLED,
+    SECONDS,
+    Program,
+    Terminal,
+    assert_both_are_recalled,
+    capture,
+    kill_when_it_prints,
+    kill_while_it_stores,
+    needs_proc,
+)
 from tests.servers.chat import REMEMBER, ChatServer
+from tests.waiting import eventually
 
 sdk: Any = pytest.importorskip("claude_agent_sdk", reason="make test-hosts installs it")
 
@@ -53,7 +64,7 @@ def test_it_finds_appends_and_saves_once_before_each_compaction(
         claude.ask("-p", "-c", "/compact")
         assert_saved_once_before_each(server, notes, number, summaries=True)
         claude.ask("-p", "-c", "How are you?")
-    assert "4711" in claude.ask("-p", "-c", "What is the gate code?")
+    assert "4711" in claude.ask("-p", "-c", "Which number has the archive box?")
 
 
 def test_the_users_own_hooks_do_not_run_in_the_copy(
@@ -64,7 +75,7 @@ def test_the_users_own_hooks_do_not_run_in_the_copy(
     (home / ".claude" / "settings.json").write_text(json.dumps({"hooks": hooks}), encoding="utf-8")
     claude.ask("-p", "When does the lease of the boat house end?")
     assert "When does the lease" in log.read_text(encoding="utf-8")
-    server.stores = "- The gate code is 4711."
+    server.stores = FACTS[0]
     claude.ask("-p", "-c", "/compact")
     assert server.kinds["store"] == 1
     assert "NO_REPLY" not in log.read_text(encoding="utf-8")
@@ -93,39 +104,24 @@ def test_recall_is_one_key(claude: Program, server: ChatServer, notes: Path, tmp
 
 
 def test_a_session_that_ended_and_one_that_was_killed_are_recalled(
-    claude: Program, server: ChatServer, tmp_path: Path
+    claude: Program, server: ChatServer, home: Path, tmp_path: Path
 ) -> None:
-    ours = Program([Path(sys.executable).with_name("memory-core")], claude.folder, claude.variables)
-    ours.ask("--config", str(tmp_path / "config.json5"), "install", "claude-code", "--capture")
-    claude.variables["MEMORY_CORE_PROVIDER"] = "static"
-    first = "The ferry to Kinsale leaves at nine."
-    second = "Captain Byrne repaired the winch of the trawler."
-    claude.ask("-p", f"{first} My password is swordfish-4711.")
-    words = [*claude.words, "-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose"]
-    pipe = subprocess.PIPE
-    with subprocess.Popen(words, cwd=claude.folder, env=claude.variables, stdin=pipe, stdout=pipe) as process:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        message = {"type": "user", "message": {"role": "user", "content": second}}
-        process.stdin.write(json.dumps(message).encode() + b"\n")
-        process.stdin.flush()
-        while b'"type":"result"' not in (line := process.stdout.readline()):
-            assert line
-        process.kill()
-        process.stdin.close()
-    for fact, question in (
-        (first, "When does the ferry to Kinsale leave?"),
-        (second, "Who repaired the winch of the trawler?"),
-    ):
-        number = len(server.requests)
-        claude.ask("-p", question)
-        assert fact in json.dumps(server.requests[number]), question
-    assert b"swordfish" not in b"".join(
-        path.read_bytes()
-        for folder in (tmp_path / "state", claude.folder)
-        for path in folder.rglob("*")
-        if path.is_file()
-    )
+    capture(claude, "claude-code", tmp_path / "config.json5")
+    # As if its first steps had been taken.
+    known = {"hasTrustDialogAccepted": True, "hasCompletedProjectOnboarding": True}
+    key = {"approved": [claude.variables["ANTHROPIC_API_KEY"]], "rejected": []}
+    settings = {"hasCompletedOnboarding": True, "customApiKeyResponses": key, "projects": {str(claude.folder): known}}
+    (home / ".claude.json").write_text(json.dumps(settings), encoding="utf-8")
+    terminal = Terminal(claude)
+    terminal.wait_for("❯")
+    terminal.type_line(ENDED_WITH_SECRET)
+    assert eventually(lambda: server.kinds["answer"], seconds=SECONDS)
+    terminal.type_line("/exit")
+    terminal.end()
+    message = {"type": "user", "message": {"role": "user", "content": KILLED}}
+    words = ("-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose")
+    kill_when_it_prints(claude, '"type":"result"', *words, given=json.dumps(message).encode() + b"\n")
+    assert_both_are_recalled(lambda text: claude.ask("-p", text), server, tmp_path / "state", claude.folder)
 
 
 def test_a_compaction_goes_on_where_nothing_can_be_saved(claude: Program, server: ChatServer, notes: Path) -> None:

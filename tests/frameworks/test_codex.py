@@ -17,7 +17,18 @@ from tests.frameworks.conftest import (
     read_daily,
     write_old_note,
 )
-from tests.frameworks.programs import SAVE, Program, find_npm_program, kill_while_it_stores, needs_proc
+from tests.frameworks.programs import (
+    ENDED_WITH_SECRET,
+    KILLED,
+    SAVE,
+    Program,
+    assert_both_are_recalled,
+    capture,
+    find_npm_program,
+    kill_when_it_prints,
+    kill_while_it_stores,
+    needs_proc,
+)
 from tests.servers.chat import REMEMBER, ChatServer
 from tests.servers.wires import USED
 
@@ -72,6 +83,15 @@ def test_killed_while_it_waits_it_leaves_no_process_and_no_lock(
     kill_while_it_stores(codex, server, notes, SAVE)
 
 
+def test_a_session_that_ended_and_one_that_was_killed_are_recalled(
+    codex: Program, server: ChatServer, notes: Path, tmp_path: Path
+) -> None:
+    capture(codex, "codex", tmp_path / "config.json5")
+    codex.ask(RESUME[-1], ENDED_WITH_SECRET)
+    kill_when_it_prints(codex, '"agent_message"', RESUME[-1], "--json", KILLED)
+    assert_both_are_recalled(lambda text: codex.ask(RESUME[-1], text), server, tmp_path / "state", notes)
+
+
 FILL = "Where is the anchor, the net, the rope, the oar, the sail?"
 
 
@@ -95,7 +115,7 @@ def test_it_saves_once_before_each_compaction(codex: Program, server: ChatServer
                 break
             codex.ask(*RESUME, FILL)
         assert_saved_once_before_each(server, notes, number, summaries=True)
-    assert "4711" in codex.ask(*RESUME, "What is the gate code?")
+    assert "4711" in codex.ask(*RESUME, "Which number has the archive box?")
 
 
 @needs_proc

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
 import sys
-from collections.abc import Callable, Iterator
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -13,7 +10,14 @@ from pathlib import Path
 import pytest
 
 from tests.frameworks.conftest import FACTS, NOTE, assert_saved_once_before_each, read_daily
-from tests.frameworks.programs import Program, kill_while_it_stores, needs_proc
+from tests.frameworks.programs import (
+    Conversation,
+    Program,
+    assert_conversations_are_recalled,
+    capture,
+    kill_while_it_stores,
+    needs_proc,
+)
 from tests.servers.chat import REMEMBER, ChatServer
 
 pytestmark = pytest.mark.skipif(find_spec("hermes_cli") is None, reason="make test-hosts installs Hermes")
@@ -51,38 +55,16 @@ def hermes(notes: Path, tmp_path: Path, server: ChatServer) -> Program:
 
 
 @pytest.fixture
-def say(hermes: Program, server: ChatServer) -> Iterator[Callable[[str], str]]:
-    """Say something to one agent, and return its answer."""
-    words = [sys.executable, "-c", CHAT, server.url]
-    with subprocess.Popen(
-        words,
-        cwd=hermes.folder,
-        env=hermes.variables,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        encoding="utf-8",
-    ) as process:
-        assert process.stdin
-        assert process.stdout
-
-        def speak(text: str) -> str:
-            assert process.stdin
-            assert process.stdout
-            process.stdin.write(f"{text}\n")
-            process.stdin.flush()
-            for line in process.stdout:
-                if line.startswith("ANSWER "):
-                    return str(json.loads(line.removeprefix("ANSWER ")))
-            raise AssertionError(f"it ended with status {process.wait()}")
-
-        yield speak
-        process.stdin.close()
-        assert process.wait(60) == 0
+def chat(hermes: Program, server: ChatServer) -> Program:
+    """A program that answers each line that it is given."""
+    return Program([sys.executable, "-c", CHAT, server.url], hermes.folder, hermes.variables)
 
 
 def test_it_finds_appends_recalls_and_saves_once_before_each_compression(
-    say: Callable[[str], str], server: ChatServer, notes: Path
+    chat: Program, server: ChatServer, notes: Path
 ) -> None:
+    conversation = Conversation(chat)
+    say = conversation.say
     assert "31 May" in say("When does the lease of the boat house end?")
     first = server.requests[0]["messages"]
     assert NOTE in first[0]["content"], "the notes stand in the system prompt"
@@ -95,14 +77,22 @@ def test_it_finds_appends_recalls_and_saves_once_before_each_compression(
             say("How are you?")
         say(COMPRESS)
         assert_saved_once_before_each(server, notes, number)
-    assert "4711" in say("What is the gate code?")
+    assert "4711" in say("Which number has the archive box?")
+    conversation.end()
+
+
+def test_a_session_that_ended_and_one_that_was_killed_are_recalled(
+    hermes: Program, chat: Program, server: ChatServer, notes: Path, tmp_path: Path
+) -> None:
+    capture(hermes, "hermes", tmp_path / "config.json5")
+    program = Program(chat.words, notes, hermes.variables)
+    assert_conversations_are_recalled(program, server, "hermes", tmp_path / "state", waits=True)
 
 
 @needs_proc
 def test_killed_before_a_compression_it_leaves_no_process_and_no_lock(
-    hermes: Program, server: ChatServer, notes: Path
+    chat: Program, server: ChatServer, notes: Path
 ) -> None:
-    chat = Program([sys.executable, "-c", CHAT, server.url], notes, hermes.variables)
     kill_while_it_stores(chat, server, notes, *["How are you?"] * 5, COMPRESS, processes=1)
 
 

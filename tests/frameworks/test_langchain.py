@@ -11,6 +11,7 @@ import pytest
 from memory_core import CallContext
 from memory_core.plugin import MemorySlot
 from tests.frameworks.conftest import FACTS, NOTE, TOLD, assert_saved_once_before_each, has_learned, read_daily
+from tests.frameworks.programs import assert_conversations_are_recalled, make_talking_program
 from tests.servers.chat import REMEMBER, ChatServer
 
 agents: Any = pytest.importorskip("langchain.agents", reason="make test-hosts installs LangChain")
@@ -72,7 +73,7 @@ def test_it_finds_appends_and_saves_once_before_each_compaction(
         server.stores = fact
         chat.compact()
         assert_saved_once_before_each(server, notes, number)
-    assert "4711" in chat.say("What is the gate code?")
+    assert "4711" in chat.say("Which number has the archive box?")
     system = server.requests[-1]["messages"][0]
     assert system["role"] == "system"
     assert "Be brief." in str(system["content"])
@@ -93,6 +94,30 @@ def test_what_is_said_in_a_turn_is_learned(capturing: MemorySlot, server: ChatSe
     Chat(make_agent(capturing, server), asynchronous=asynchronous).say(TOLD)
     assert has_learned(capturing)
     assert server.kinds["capture"] == 1
+
+
+SAY = """
+from langchain.agents import create_agent
+from langchain.agents.middleware import SummarizationMiddleware
+from langchain_openai import ChatOpenAI
+from langgraph.checkpoint.memory import InMemorySaver
+from memory_core.hosts.langchain import MemoryMiddleware
+
+model = ChatOpenAI(model="rules", base_url=url, api_key="placeholder")
+middleware = MemoryMiddleware(slot, model, compaction=SummarizationMiddleware(model, trigger=("messages", 99)), recall=True)
+agent = create_agent(model, middleware=[middleware], checkpointer=InMemorySaver())
+
+def say(text):
+    asked = {"messages": [{"role": "user", "content": text}]}
+    return agent.invoke(asked, {"configurable": {"thread_id": session}})["messages"][-1].text
+"""
+
+
+def test_a_session_that_ended_and_one_that_was_killed_are_recalled(
+    server: ChatServer, notes: Path, tmp_path: Path
+) -> None:
+    program = make_talking_program(SAY, notes, tmp_path / "state", server.url)
+    assert_conversations_are_recalled(program, server, "langchain", tmp_path / "state")
 
 
 def test_each_thread_is_described_by_the_host(slot: MemorySlot, server: ChatServer) -> None:

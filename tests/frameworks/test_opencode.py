@@ -10,8 +10,19 @@ from pathlib import Path
 import pytest
 
 from tests.frameworks.conftest import FACTS, assert_recalled, assert_saved_once_before_each, read_daily, write_old_note
-from tests.frameworks.programs import SAVE, Program, find_npm_program, kill_while_it_stores, needs_proc
-from tests.servers.chat import REMEMBER, ChatServer
+from tests.frameworks.programs import (
+    ENDED_WITH_SECRET,
+    KILLED,
+    SAVE,
+    Program,
+    assert_both_are_recalled,
+    capture,
+    find_npm_program,
+    kill_when_it_prints,
+    kill_while_it_stores,
+    needs_proc,
+)
+from tests.servers.chat import FOUND_NOTHING, REMEMBER, ChatServer
 from tests.servers.wires import USED
 
 OUTPUT = 8_000  # tokens that an answer may have
@@ -66,6 +77,15 @@ def test_what_a_message_calls_to_mind_stands_beside_it_once(
     assert_recalled(server, number)
 
 
+def test_a_session_that_ended_and_one_that_was_killed_are_recalled(
+    opencode: Program, server: ChatServer, notes: Path, tmp_path: Path
+) -> None:
+    capture(opencode, "opencode", tmp_path / "config.json5")
+    opencode.ask(ENDED_WITH_SECRET)
+    kill_when_it_prints(opencode, FOUND_NOTHING, KILLED)
+    assert_both_are_recalled(opencode.ask, server, tmp_path / "state", notes)
+
+
 @needs_proc
 def test_killed_while_it_waits_it_leaves_no_process_and_no_lock(
     opencode: Program, server: ChatServer, notes: Path
@@ -93,6 +113,6 @@ def test_it_saves_once_before_each_compaction(
                 break
             opencode.ask("--continue", "Where is the anchor, the net, the rope, the oar, the sail?")
         assert_saved_once_before_each(server, notes, number, summaries=True)
-    assert "4711" in opencode.ask("What is the gate code?")
+    assert "4711" in opencode.ask("Which number has the archive box?")
     listed = Program(opencode.words[:1], notes, opencode.variables).ask("session", "list")
     assert listed.count("ses_") == 2, "the copies are gone"

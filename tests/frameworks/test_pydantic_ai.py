@@ -10,6 +10,7 @@ import pytest
 
 from memory_core.plugin import MemorySlot
 from tests.frameworks.conftest import NOTE, TOLD, converse, has_learned
+from tests.frameworks.programs import assert_conversations_are_recalled, make_talking_program
 from tests.servers.chat import ChatServer
 
 pydantic_ai: Any = pytest.importorskip("pydantic_ai", reason="make test-hosts installs pydantic-ai")
@@ -67,3 +68,27 @@ def test_what_is_said_in_a_turn_is_learned(capturing: MemorySlot) -> None:
     agent = pydantic_ai.Agent(TestModel(call_tools=[]), capabilities=[MemoryCapability(capturing)])
     asyncio.run(agent.run(TOLD))
     assert has_learned(capturing)
+
+
+SAY = """
+from openai import AsyncOpenAI
+from pydantic_ai import Agent
+from pydantic_ai.models.openai import OpenAIChatModel
+from pydantic_ai.providers.openai import OpenAIProvider
+from memory_core.hosts.pydantic_ai import MemoryCapability
+
+client = AsyncOpenAI(base_url=url, api_key="placeholder")
+model = OpenAIChatModel("rules", provider=OpenAIProvider(openai_client=client))
+agent = Agent(model, capabilities=[MemoryCapability(slot, recall=True)])
+runner = asyncio.Runner()
+
+def say(text):
+    return str(runner.run(agent.run(text)).output)
+"""
+
+
+def test_a_session_that_ended_and_one_that_was_killed_are_recalled(
+    server: ChatServer, notes: Path, tmp_path: Path
+) -> None:
+    program = make_talking_program(SAY, notes, tmp_path / "state", server.url)
+    assert_conversations_are_recalled(program, server, "pydantic-ai", tmp_path / "state")

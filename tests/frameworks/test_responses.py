@@ -10,6 +10,7 @@ import pytest
 
 from memory_core.plugin import MemorySlot
 from tests.frameworks.conftest import NOTE, TOLD, converse, has_learned
+from tests.frameworks.programs import assert_conversations_are_recalled, make_talking_program
 from tests.servers.chat import ChatServer
 
 agents: Any = pytest.importorskip("agents", reason="make test-hosts installs OpenAI Agents")
@@ -85,5 +86,31 @@ def test_what_is_said_in_a_turn_is_learned(capturing: MemorySlot) -> None:
     from memory_core.hosts.openai_agents import MemorySession
 
     session = MemorySession(agents.SQLiteSession("t1"), capturing, object(), max_tokens=100_000)
+    answer = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Noted."}]}
     asyncio.run(session.add_items([{"role": "user", "content": TOLD}]))
+    asyncio.run(session.add_items([answer]))
     assert has_learned(capturing)
+
+
+SAY = """
+import agents
+from openai import AsyncOpenAI
+from memory_core.hosts.openai_agents import MemorySession, memory_instructions, memory_tools
+
+agents.set_tracing_disabled(True)
+model = agents.OpenAIChatCompletionsModel("rules", AsyncOpenAI(base_url=url, api_key="placeholder"))
+instructions = memory_instructions(slot, "Be brief.", recall=True)
+agent = agents.Agent(name="a", instructions=instructions, tools=memory_tools(slot), model=model)
+kept = MemorySession(agents.SQLiteSession(session), slot, model, max_tokens=90_000, keep_turns=9)
+runner = asyncio.Runner()
+
+def say(text):
+    return str(runner.run(agents.Runner.run(agent, text, session=kept)).final_output)
+"""
+
+
+def test_a_session_that_ended_and_one_that_was_killed_are_recalled(
+    server: ChatServer, notes: Path, tmp_path: Path
+) -> None:
+    program = make_talking_program(SAY, notes, tmp_path / "state", server.url)
+    assert_conversations_are_recalled(program, server, "openai-agents", tmp_path / "state")

@@ -184,8 +184,9 @@ def test_what_is_no_transcript_of_the_host_is_not_read(host: Host, tmp_path: Pat
 
 
 def test_other_hosts_bring_their_turns(host: Host) -> None:
-    turn = {"prompt": TOLD, "prompt_response": "Noted.", "timestamp": "2026-03-01T10:00:00Z", "unheard": {"of": 1}}
-    assert host.give("AfterAgent", "g1", "gemini", **turn) == Outcome(0, "", "")
+    turn = {"prompt": TOLD, "prompt_response": "Noted.", "timestamp": "2999-03-01T10:00:00Z", "unheard": {"of": 1}}
+    for _ in range(2):
+        assert host.give("AfterAgent", "g1", "gemini", **turn) == Outcome(0, "", "")
     assert host.give("BeforeTool", "g1", "gemini") == Outcome(0, "", "")
     messages = [{"id": "m1", "role": "user", "text": "The key hangs at the door."}, {"role": "user", "text": 7}, "?"]
     for _ in range(2):
@@ -230,10 +231,18 @@ def test_turns_of_frameworks_are_kept_at_their_end(host: Host) -> None:
         {"role": "assistant", "content": "Noted."},
         {"role": "user", "content": "recalled", "recalled": True},
     ]
-    with open_memory(config, workspace=host.command.workspace, state_dir=host.command.state_dir) as memory:
-        memory.turn_ended(messages[1:4], context=CallContext.local("thread 7"))
+    with (
+        open_memory(config, workspace=host.command.workspace, state_dir=host.command.state_dir) as memory,
+        open_memory(config, workspace=host.command.workspace, state_dir=host.command.state_dir) as other,
+    ):
+        question = {"query": "When does the ferry to Kinsale leave?"}
+        assert other.call_tool("memory_search", question)["results"] == []
+        memory.turn_ended(messages[1:4], context=CallContext.local("thread 7"), host="ours")
         memory.turn_ended(messages[:1], context=CallContext(session_key="agent:main:slack:group:7", chat_type="group"))
         assert host.texts() == [f"{TOLD} My password is [redacted]", "Noted."]
+        assert eventually(lambda: other.call_tool("memory_search", question)["results"]), "it runs all the time"
+        (hit, *_) = other.call_tool("memory_search", question)["results"]
+        assert (hit["origin"]["host"], hit["origin"]["session"]) == ("ours", "thread 7")
 
 
 def test_a_person_pauses_forgets_and_purges(host: Host) -> None:

@@ -297,6 +297,8 @@ def test_turns_of_hosts_without_a_transcript(journal: Journal) -> None:
     journal.add(here, [Said("user", "yes", "2026-03-01T10:00:00Z", "m1")])
     journal.add(here, [Said("user", "yes", "2026-03-01T10:00:00Z", "m1")])
     assert texts(journal) == ["yes", "ok", "yes"]
+    journal.add(here, [Said("user", "yes"), Said("assistant", "ok")])
+    assert texts(journal)[3:] == ["yes", "ok"], "which is said twice"
 
 
 def test_sessions_that_are_over_or_idle_are_learned_from_once(journal: Journal, transcript: Path) -> None:
