@@ -103,6 +103,7 @@ bench: .venv/dev
 	$(BIN)/python -m tests.benchmarks.starts $(if $(BESIDE),--beside $(BESIDE))
 	$(BIN)/python -m tests.benchmarks.recall $(if $(BESIDE),--beside $(BESIDE)) $(if $(wildcard $(MODEL)),--model $(MODEL))
 	$(BIN)/python -m tests.benchmarks.inspect_page
+	$(BIN)/python -m tests.benchmarks.journal
 	$(BIN)/python -m tests.benchmarks.bench
 	$(BIN)/python -m tests.benchmarks.history
 

@@ -56,7 +56,7 @@ COMMANDS = {
     "mcp": "hosts:mcp",
     "install": "hosts:install",
     "uninstall": "hosts:uninstall",
-    "hook": "hosts:hook",
+    "hook": "hook:hook",
     "chat": "hosts:chat",
     "flush": "hosts:flush",
     "items": "items:items",
@@ -285,6 +285,13 @@ def find_state_dir(options: Options) -> Path:
     from memory_core.config.load import load_config
 
     return load_config({}, state_dir=options.state_dir).agent(options.agent).state_dir
+
+
+def list_options(options: Options) -> dict[str, str]:
+    """Return the options that the host has to pass on; folders and files by their whole path."""
+    named = {"config": options.config, "workspace": options.workspace, "state-dir": options.state_dir}
+    given = {name: str(Path(value).expanduser().absolute()) for name, value in named.items() if value}
+    return given if options.agent == DEFAULT_AGENT else {**given, "agent": options.agent}
 
 
 def open_source(options: Options) -> ConfigSource:

@@ -1,12 +1,10 @@
-"""The commands for hosts: serve them, put memory-core into them, answer their hooks, and be one; what `doctor` says of them."""
+"""The commands for hosts: serve them, put memory-core into them, and be one; what `doctor` says of them."""
 
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,17 +12,15 @@ from typing import Any
 import click
 
 from memory_core.cli import output
-from memory_core.cli.app import Options, argument, command, find_state_dir, open_memory, open_source
+from memory_core.cli.app import Options, argument, command, find_state_dir, list_options, open_memory
 from memory_core.config.environment import CONFIG, expand_home
-from memory_core.config.settings import DEFAULT_AGENT
-from memory_core.errors import InvalidArgument, MemoryCoreError
-from memory_core.hosts import hooks, reference
-from memory_core.hosts.events import HOSTS, read_event
-from memory_core.hosts.hooks import CopySlot, is_saving
+from memory_core.errors import InvalidArgument
+from memory_core.hosts import reference
+from memory_core.hosts.events import is_saving
+from memory_core.hosts.hooks import CopySlot
 from memory_core.hosts.install import changes, programs
 from memory_core.hosts.mcp import serve
 from memory_core.plugin.flush.cycles import preview
-from memory_core.plugin.memory import Memory
 from memory_core.plugin.slot import MemorySlot
 from memory_core.records import CallContext, Finding
 from memory_core.sources.roots import describe_os_error
@@ -119,13 +115,6 @@ def _find_program(name: str) -> programs.Program:
     return programs.PROGRAMS[name]
 
 
-def list_options(options: Options) -> dict[str, str]:
-    """Return the options that the host has to pass on; folders and files by their whole path."""
-    named = {"config": options.config, "workspace": options.workspace, "state-dir": options.state_dir}
-    given = {name: str(Path(value).expanduser().absolute()) for name, value in named.items() if value}
-    return given if options.agent == DEFAULT_AGENT else {**given, "agent": options.agent}
-
-
 def _list_programs(options: Options) -> None:
     rows = []
     for name, program in programs.PROGRAMS.items():
@@ -188,46 +177,6 @@ def diagnose_hosts() -> list[Finding]:
             message = f"memory-core is not in {program.title}; to change that: memory-core install {name}"
             findings.append(Finding(subject="hosts", level="ok", message=message, action=""))
     return findings
-
-
-@command("hook")
-@argument(
-    "host",
-    required=False,
-    default="claude-code",
-    type=click.Choice(list(HOSTS)),
-    metavar="[HOST]",
-    help=f"whose hook it is: {', '.join(HOSTS)} (claude-code)",
-)
-def hook(options: Options, *, host: str) -> int:
-    """Answer a hook of another host, whose event is read from standard input."""
-    hooks.prepare_process()
-    try:
-        event = read_event(host, sys.stdin)
-        if is_saving():
-            return 0
-        source = open_source(options)  # which reads the file once
-        with Memory(source, agent=options.agent) as memory:
-            memory.check()  # raises for a wrong configuration, which a slot would only log
-            config = memory.config()
-        kept = hooks.keep_turns(event, config)
-        if kept or event.kind == "end":
-            _start_index(options)
-        if event.kind in ("start", "prompt", "compact"):
-            copying = programs.PROGRAMS[host].copying if host in programs.PROGRAMS else None
-            with closing(MemorySlot(source)) as slot:
-                hooks.answer_hook(event, sys.stdout, slot, options.agent, copying=copying, shown=config.shown_dir)
-    except MemoryCoreError as error:
-        output.complain(str(error), error.action)
-        return 1  # to the hosts, 2 means that the prompt or the compaction is forbidden
-    return 0
-
-
-def _start_index(options: Options) -> None:
-    """Index in a process of its own, which the host does not wait for. `doctor` tells if it failed."""
-    command_line = programs.find_start(list_options(options)).write("index", "--behind")
-    nothing = subprocess.DEVNULL
-    subprocess.Popen(command_line, stdin=nothing, stdout=nothing, stderr=nothing, start_new_session=True)  # noqa: S603  # memory-core itself
 
 
 @command("chat")

@@ -1,17 +1,29 @@
-"""The events of all hosts that run commands of ours: a table says what each means to us. Unknown ones are ignored."""
+"""The events of all hosts that run commands of ours: a table says what each means to us. Unknown ones are ignored.
+
+At the end of a turn, a hook does what is in here and no more; `hooks`, which needs the whole of memory, answers other events.
+"""
 
 from __future__ import annotations
 
 import json
 import os
+import signal
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Literal
 
+from memory_core.config.agent import AgentConfig
 from memory_core.config.environment import expand_home, find_home
-from memory_core.errors import InvalidArgument, PathRefused
+from memory_core.errors import InvalidArgument, MemoryCoreError, PathRefused
+from memory_core.sources.journal import Journal, JournalSession
 from memory_core.sources.session_logs import SPEAKERS, Said
+
+# Names, in the copy, a file: its first line is the day of the turn, and the copy's server adds a line for each text that it has
+# appended. The copy's hooks do nothing, and its server writes the note of that day only.
+SAVING = "MEMORY_CORE_SAVING"
+START_SECONDS = 0.3  # that a session's start waits for what was missed in others
 
 Kind = Literal["start", "prompt", "turn", "compact", "end", "unknown"]
 
@@ -144,3 +156,45 @@ def _read_messages(raw: Mapping[str, Any]) -> tuple[Said, ...]:
         if role in SPEAKERS and isinstance(text, str) and text.strip():
             found.append(Said(role, text.strip(), at if isinstance(at, str) else "", str(name)))
     return tuple(found)
+
+
+def keep_turns(event: Event, config: AgentConfig) -> bool:
+    """Keep what is new in the session of an event, where the journal is on; what goes wrong is for `doctor` to tell.
+
+    Returns:
+        True if something of it is to be indexed, or still to be read.
+    """
+    journal = Journal(config.journal_dir)
+    if not (config.enabled and config.search.items.capture.journal) or event.kind == "unknown":
+        return False
+    try:
+        session = JournalSession(
+            event.host, event.session, event.cwd, event.find_transcript(), leaves=journal.is_paused
+        )
+        if event.kind == "turn" and event.messages:
+            journal.add(session, event.messages)
+        else:
+            journal.follow(session)
+        if event.kind == "end":
+            journal.end(session)
+        if event.kind == "start":
+            journal.catch_up(seconds=START_SECONDS)
+    except (MemoryCoreError, OSError) as error:
+        journal.record_problem(f"session {event.session} of {event.host}: {error}")
+    return event.kind != "prompt"
+
+
+def prepare_process() -> None:
+    """Work in the folder in which Claude Code started the MCP server, so that both find the same workspace.
+
+    When the host gives the hook up, it ends as if interrupted, so that a copy of the session ends with it.
+    """
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
+    project = os.environ.get("CLAUDE_PROJECT_DIR")
+    if project and Path(project).is_dir():
+        os.chdir(project)
+
+
+def is_saving() -> bool:
+    """Return True in the hooks and the server of a copy that saves notes."""
+    return bool(os.environ.get(SAVING))

@@ -11,9 +11,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -23,13 +21,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory, gettempdir
 from typing import IO, TYPE_CHECKING, Any
 
-from memory_core.config.agent import AgentConfig
 from memory_core.config.settings import SLOT_ID
-from memory_core.errors import MemoryCoreError
-from memory_core.hosts.events import Event
+from memory_core.hosts.events import SAVING, Event
 from memory_core.plugin import MemorySlot
 from memory_core.records import CallContext
-from memory_core.sources.journal import Journal, JournalSession
 from memory_core.tools.shown import Shown
 
 if TYPE_CHECKING:
@@ -38,9 +33,6 @@ if TYPE_CHECKING:
 MAX_CHARS = 9_500  # Claude Code shows the model the beginning only of a text with more than 10,000
 POLL_SECONDS = 0.05
 WARM_UP_SECONDS = 5.0  # below the timeout of the hook, in hooks.json
-# Names, in the copy, a file: its first line is the day of the turn, and the copy's server adds a line for each text that it has
-# appended. The copy's hooks do nothing, and its server writes the note of that day only.
-SAVING = "MEMORY_CORE_SAVING"
 APPEND = "mcp__plugin_memory-core_memory-core__memory_append"  # what Claude Code calls the tool of the plugin's server
 MAX_TURNS = 6
 NO_HOOKS = '{"disableAllHooks": true}'  # the user's own would take the copy for a session of theirs
@@ -49,8 +41,6 @@ LOOK_SECONDS = 0.5
 PREFIX = "memory-core-saving-"  # of the name of a folder for one turn
 LEFT_SECONDS = 3600.0  # after which a folder is of a hook that was killed
 NO_LIMIT = 1_000_000_000  # tokens: a copy that compacts itself first could save only what the summary has kept
-
-START_SECONDS = 0.3  # that a session's start waits for what was missed in others
 
 
 def answer_hook(
@@ -78,43 +68,6 @@ def answer_hook(
             answer = {"hookSpecificOutput": {"hookEventName": event.name, "additionalContext": text}}
     if answer:
         said.write(json.dumps(answer, ensure_ascii=False) + "\n")
-
-
-def keep_turns(event: Event, config: AgentConfig) -> bool:
-    """Keep what is new in the session of an event, where the journal is on; what goes wrong is for `doctor` to tell.
-
-    Returns:
-        True if something of it is to be indexed, or still to be read.
-    """
-    journal = Journal(config.journal_dir)
-    if not (config.enabled and config.search.items.capture.journal) or event.kind == "unknown":
-        return False
-    try:
-        session = JournalSession(
-            event.host, event.session, event.cwd, event.find_transcript(), leaves=journal.is_paused
-        )
-        if event.kind == "turn" and event.messages:
-            journal.add(session, event.messages)
-        else:
-            journal.follow(session)
-        if event.kind == "end":
-            journal.end(session)
-        if event.kind == "start":
-            journal.catch_up(seconds=START_SECONDS)
-    except (MemoryCoreError, OSError) as error:
-        journal.record_problem(f"session {event.session} of {event.host}: {error}")
-    return event.kind != "prompt"
-
-
-def prepare_process() -> None:
-    """Work in the folder in which Claude Code started the MCP server, so that both find the same workspace.
-
-    When the host gives the hook up, it ends as if interrupted, so that a copy of the session ends with it.
-    """
-    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
-    project = os.environ.get("CLAUDE_PROJECT_DIR")
-    if project and Path(project).is_dir():
-        os.chdir(project)
 
 
 def _show_notes(_: Event, slot: MemorySlot, context: CallContext, shown: Shown) -> str:
@@ -216,11 +169,6 @@ def copy_opencode(program: str, event: Event, turn: FlushTurn, file: Path) -> Co
 def _say(turn: FlushTurn) -> str:
     """Return a turn as one message, for a host that takes no system prompt beside it."""
     return f"{turn.system_prompt}\n\n{turn.prompt}"
-
-
-def is_saving() -> bool:
-    """Return True in the hooks and the server of a copy that saves notes."""
-    return bool(os.environ.get(SAVING))
 
 
 class CopySlot(MemorySlot):

@@ -14,8 +14,8 @@ import pytest
 
 from memory_core.__about__ import __version__
 from memory_core.hosts import hooks
-from memory_core.hosts.events import Event
-from memory_core.hosts.hooks import SAVING, Copying
+from memory_core.hosts.events import SAVING, Event
+from memory_core.hosts.hooks import Copying
 from memory_core.text.paragraphs import is_recalled
 from memory_core.tools.shown import FINGERPRINTS, SESSIONS, Shown
 from tests.command import REPOSITORY, Command, Outcome, run

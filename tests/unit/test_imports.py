@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import resource
 import subprocess
@@ -55,6 +56,11 @@ NOT_FOR_A_SEARCH = {
     *("memory_core.cli.adopt", "memory_core.cli.history", "memory_core.cli.hosts", "memory_core.cli.notes"),
     *("memory_core.embeddings.remote", "memory_core.embeddings.local", "memory_core.embeddings.static"),
 }
+NOT_FOR_A_TURN = {
+    *("apsw", "asyncio", "httpx", "jsonschema", "multiprocessing", "numpy", "rich", "tokenizers", "wordllama"),
+    *("memory_core.backends", "memory_core.embeddings", "memory_core.hosts.hooks", "memory_core.hosts.install"),
+    *("memory_core.items", "memory_core.plugin", "memory_core.search", "memory_core.stores", "memory_core.sync"),
+}
 MOST_MODULES = 500  # of a search by keyword, those of the standard library, pydantic and jsonschema included
 
 
@@ -86,6 +92,27 @@ def test_a_keyword_search_loads_only_what_it_works_with(tmp_path: Path) -> None:
     loaded = modules_of("search", "fence", "--json", *common)
     assert not among(loaded, NOT_FOR_A_SEARCH)
     assert len(loaded) <= MOST_MODULES
+
+
+def test_a_hook_that_keeps_a_turn_loads_only_what_it_works_with(tmp_path: Path) -> None:
+    """The host waits for it at the end of every turn."""
+    transcript = tmp_path / "projects" / "s1.jsonl"
+    transcript.parent.mkdir()
+    said = {"type": "user", "uuid": "1", "message": {"role": "user", "content": "The fence is green."}}
+    transcript.write_text(f"{json.dumps(said)}\n", encoding="utf-8")
+    config = tmp_path / "config.json5"
+    config.write_text("{memorySearch: {items: {capture: {journal: true}}}}", encoding="utf-8")
+    # What is new is kept at every event; this one starts no process behind it.
+    event = {"hook_event_name": "UserPromptSubmit", "session_id": "s1", "transcript_path": str(transcript)}
+    script = (
+        "import io, os, sys; from memory_core.cli.main import main;"
+        f"os.environ['CLAUDE_CONFIG_DIR'] = {str(tmp_path)!r}; sys.stdin = io.StringIO({json.dumps(event)!r});"
+        f"assert main(['--config', {str(config)!r}, '--state-dir', {str(tmp_path / 'state')!r}, 'hook']) == 0;"
+        "print(*sys.modules)"
+    )
+    loaded = set(python(script).split())
+    assert not among(loaded, NOT_FOR_A_TURN)
+    assert "The fence is green." in next((tmp_path / "state").rglob("*.jsonl")).read_text(encoding="utf-8")
 
 
 def processor_seconds(*arguments: str) -> float:

@@ -1,0 +1,61 @@
+"""The command that hosts run at their events. Of a turn's end it imports little, since the host waits for it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from contextlib import closing
+
+import click
+
+from memory_core.cli import output
+from memory_core.cli.app import Options, argument, command, list_options, open_source
+from memory_core.errors import MemoryCoreError
+from memory_core.hosts import events
+from memory_core.hosts.events import HOSTS
+
+
+@command("hook")
+@argument(
+    "host",
+    required=False,
+    default="claude-code",
+    type=click.Choice(list(HOSTS)),
+    metavar="[HOST]",
+    help=f"whose hook it is: {', '.join(HOSTS)} (claude-code)",
+)
+def hook(options: Options, *, host: str) -> int:
+    """Answer a hook of another host, whose event is read from standard input."""
+    events.prepare_process()
+    try:
+        event = events.read_event(host, sys.stdin)
+        if events.is_saving():
+            return 0
+        source = open_source(options)  # which reads the file once
+        config = source.current().agent(options.agent)
+        if events.keep_turns(event, config) or event.kind == "end":
+            _start_index(options)
+        if event.kind in ("start", "compact") or (event.kind == "prompt" and config.search.recall.enabled):
+            from memory_core.hosts import hooks
+            from memory_core.hosts.install.programs import PROGRAMS
+            from memory_core.plugin.memory import Memory
+            from memory_core.plugin.slot import MemorySlot
+
+            with Memory(source, agent=options.agent) as memory:
+                memory.check()  # raises for a wrong configuration, which a slot would only log
+            copying = PROGRAMS[host].copying if host in PROGRAMS else None
+            with closing(MemorySlot(source)) as slot:
+                hooks.answer_hook(event, sys.stdout, slot, options.agent, copying=copying, shown=config.shown_dir)
+    except MemoryCoreError as error:
+        output.complain(str(error), error.action)
+        return 1  # to the hosts, 2 means that the prompt or the compaction is forbidden
+    return 0
+
+
+def _start_index(options: Options) -> None:
+    """Index in a process of its own, which the host does not wait for. `doctor` tells if it failed."""
+    given = [word for name, value in list_options(options).items() for word in (f"--{name}", value)]
+    # Without -P, Python would import a memory_core of the folder in which the host happens to run.
+    command_line = [sys.executable, "-P", "-m", "memory_core", *given, "index", "--behind"]
+    nothing = subprocess.DEVNULL
+    subprocess.Popen(command_line, stdin=nothing, stdout=nothing, stderr=nothing, start_new_session=True)  # noqa: S603  # memory-core itself
