@@ -2,7 +2,8 @@
 
 The words are written by hand: the usual translations of now, currently, still, today, these days, at the
 moment; of before, previously, formerly, originally, initially, at first, in the past; and of from now on, as of, no longer,
-instead, new, and of the verbs change, move, switch, replace, raise, lower, postpone, bring forward, take over.
+instead, new, and of the verbs change, move, switch, replace, raise, lower, postpone, bring forward, take over; of no longer, not
+any more, not after all, and of the verbs give up, sell, stop, quit, cancel, call off, part.
 """
 
 from __future__ import annotations
@@ -135,6 +136,24 @@ _CHANGE = r"""
     | с\ (?:сегодняшнего|завтрашнего|\d)|больше\ не|вместо|нов\w+|измен\w+|перее\w+|перенес\w+|замен\w+|повы\w+
     | сниз\w+
 """
+# What somebody says is over: denials with "any more", "after all" and their translations, and verbs of giving up, selling,
+# stopping, cancelling and parting in the tenses in which people tell it. They tell no change of a line of a
+# note: where things are sold and cancelled every day, a line with such a word is often about something else.
+_END = r"""
+    no\ longer|(?:not|never|\w+n't)\b[^.;]{0,60}\b(?:any\ ?more|after\ all)|(?:gave|giv(?:e|es|en|ing))\ up
+    | quit(?:s|ting)?|stopped\ \w+ing|sold\ (?:my|our|his|her|their|the)|(?:got|getting|gotten)\ rid\ of
+    | cancel(?:l?ed|l?ing)|called\ off|broke\ up|split\ up|dropped\ out|let\ go\ of|retired\ from|moved\ out
+    | (?:have|has|am|are|is|'ve|'m|'re)\ (?:done\ with|finished\ with)|gave\b[^.;,]{0,40}\baway
+    | (?:ended|terminated|closed)\ (?:my|our|the\ (?:contract|lease|account|subscription|membership))
+    | nicht\ mehr|kein\w*\b[^.;,]{0,40}\bmehr|nie\ (?:mehr|wieder)|doch\ (?:nicht|kein\w*)|gekündigt|aufgegeben
+    | geben?\b[^.;,]{0,40}\bauf|aufgehört|hören?\b[^.;,]{0,40}\bauf|beendet|abgeschafft|abgemeldet|abbestellt|abgesagt
+    | (?:den|die|das|mein\w*|unser\w*)\b[^.;,]{0,40}\bverkauft|(?:uns|sich)\ getrennt|storniert|weggegeben|verschenkt
+    | ausgezogen|n(?:e\ |')\w+(?:\ \w+)?\ plus|plus\ jamais|finalement\ pas|résiliée?s?|arrêtée?s?|arrête\ de|abandonnée?s?
+    | vendue?s?\ (?:les?|la|l'|mon|ma|mes|notre|nos|son|sa)|renoncé|quitté|annulée?s?|mis\ fin|séparée?s?|rompu
+    | ya\ no|no\ \w+\ más|al\ final\ no|cancel(?:é|ado|amos|ó)|(?:he|hemos)\ dejado|dejé|dejamos\ de
+    | vend(?:í|imos|ido|ió)\ (?:el|la|los|las|mi|mis|nuestr\w+|su)|renunci(?:é|amos|ado)|abandon(?:é|amos|ado)
+    | (?:dado|di|dimos)\ de\ baja|rompí|roto\ con|(?:nos\ )?separamos
+"""
 
 
 def find_asked_time(text: str) -> Time | None:
@@ -161,6 +180,15 @@ def find_asked_time(text: str) -> Time | None:
 def tells_change(text: str) -> bool:
     """Return True if a line says that something is not what it was."""
     return _compile(_CHANGE).search(text) is not None
+
+
+def tells_end(text: str) -> bool:
+    """Return True if a line says that something is over: given up, sold, cancelled, or not so any more.
+
+    >>> tells_end("We sold the boat."), tells_end("Ich rauche nicht mehr."), tells_end("We bought a boat.")
+    (True, True, False)
+    """
+    return _compile(_END).search(text.replace("’", "'")) is not None
 
 
 @cache

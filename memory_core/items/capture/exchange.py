@@ -256,6 +256,10 @@ _FICTION = re.compile(
     r"|in (?:my|the|this) (?:novel|story|book|game|screenplay|film|movie|play)|(?:the|my) (?:main )?character)\b",
     re.IGNORECASE,
 )
+# What is asked for behind a statement: "the 14th, can you draft a note?"
+_REQUEST_BEHIND = re.compile(
+    r"(?<=\w), (?:so |and |but )?(?:can|could|would|will) you\b[^,;?]{0,120}\?\W*$", re.IGNORECASE
+)
 _QUOTED = re.compile(r"[\"“„«][^\"”“»\n]{12,}[\"”“»]|(?<!\w)['‘][^'’\n]{20,}['’](?!\w)")
 _ELLIPSIS_END = re.compile(r"(?:\.\.\.|…)\s*$")
 
@@ -263,10 +267,13 @@ _ELLIPSIS_END = re.compile(r"(?:\.\.\.|…)\s*$")
 _LEAD = re.compile(
     r"^(?:(?:ok(?:ay)?|oh|ah|hm+|well|hey|hi|hello|yes|yeah|yep|yup|sure|right|great|cool|nice|perfect|thanks|thank you"
     r"|cheers|so"
-    r"|and|but|also|plus|anyway|btw|by the way|besides|then|though|look|listen|good|haha|lol|oops|as you know|as i said|alright"
+    r"|and|but|because|also|plus|anyway|btw|by the way|besides|then|though|look|listen|good|haha|lol|oops|as you know"
+    r"|as i said|alright"
     r"|(?:it )?turns out(?: that)?|good news|bad news|guess what|the thing is|news|quick update|final update"
     r"|one more thing|quick note|side note|heads up|just a heads up|in case you wonder|in case it matters|if it helps|honestly"
-    r"|frankly|to be clear|for context|some context|context|background|und|aber|also|übrigens|ja|bueno|pues|por cierto"
+    r"|frankly|to be clear|for context|some context|context|background|und|aber|also|übrigens|ja|ach ja|genau|klar|super"
+    r"|stimmt|gut|danke|na gut|alles klar|passt|bueno|pues|por cierto|vale|perfecto|genial|gracias|claro|cierto|de acuerdo"
+    r"|bon|bien|ah oui|oui|d'accord|merci|parfait|génial|très bien|en fait|du coup|au fait"
     r")\b[\s,:;.!–—-]+)+",
     re.IGNORECASE,
 )
@@ -364,6 +371,8 @@ def _list_texts(message: str) -> Iterator[str]:
             text = line[start:end].strip()
             if not text:
                 continue
+            if (request := _REQUEST_BEHIND.search(text)) is not None:
+                text = text[: request.start()]
             fiction = _FICTION.search(text)
             if PAYLOAD.match(f"{text}\n") or (
                 fiction and not text[: fiction.start()].strip().lower().endswith("remember that")
@@ -372,6 +381,8 @@ def _list_texts(message: str) -> Iterator[str]:
             quoted = sum(len(found[0]) for found in _QUOTED.finditer(text))
             if len(text) <= MAX_CHARS and quoted <= 0.4 * len(text) and not _ELLIPSIS_END.search(text):
                 yield text
+            if request is not None and _FICTION.search(request[0]):
+                return
 
 
 def _is_in_date(line: str, place: int) -> bool:

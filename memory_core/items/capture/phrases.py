@@ -7,6 +7,7 @@ only `[A-Z]` minds the case.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from memory_core.text.dates import WEEKDAYS
 
@@ -22,7 +23,9 @@ _PIECES = {
     "DAY": WEEKDAY,
     "DATE": rf"(?:\b{WEEKDAY}s?\b|\b\d{{1,2}}(?:st|nd|rd|th)?\.? (?:of )?{_MONTHS}\b|\b{_MONTHS} \d{{1,4}}|\b(?:in|until|by"
     rf"|since|from) {_MONTHS}\b"
-    r"|\b\d{4}-\d\d-\d\d\b|\b\d{1,2}[./]\d{1,2}\b|\btomorrow\b|\bnext (?:week|month|year|spring|summer|autumn|fall|winter)\b"
+    r"|\b\d{4}-\d\d-\d\d\b|\b\d{1,2}[./]\d{1,2}\b|\btomorrow\b|\bnext (?:week|month|year|spring|summer|autumn|fall|winter|"
+    + _MONTHS
+    + r")\b"
     r"|\bthe \d{1,2}(?:st|nd|rd|th)\b|\b\d{1,2}:\d\d\b|\b\d{1,2} ?[ap]\.?m\b|\bat (?:noon|midnight|\d{1,2})\b|\bnoon\b"
     r"|\b(?:end|middle|start|beginning) of (?:the )?(?:month|year|week|quarter|summer|" + _MONTHS + r"))",
     # Words before the subject, and between it and its verb.
@@ -66,6 +69,9 @@ _PIECES = {
     r"|licen[cs]e|insurance|semester|term|school|rent|invoice|payment|tax(?:es)?|audit|workshop|presentation"
     r"|ceremony|graduation"
     r"|plumber|offsite|off-site|kick-?off|webinar|lecture|hearing|inspection|viewing|move|year)",
+    "HOME": r"(?:car|bike|licen[cs]e|dog|cat|pets?|kids|children|siblings|brothers?|sisters?|tv|television|garden|balcony|oven"
+    r"|dishwasher|freezer|microwave|printer|smartphone|landline|lift|elevator|parking|credit card)\b",
+    "BODY": r"(?:back|knees?|hips?|shoulders?|eyes?|eyesight|heart|stomach|skin|hearing|wrists?|ankles?|blood pressure|lungs?)\b",
     "DECIDED": r"(?:decided|agreed|settled|chosen|chose|opted|voted|resolved|concluded|committed|signed off|plumped"
     r"|ended up|made up (?:my|our) minds?)",
     # What no decision is about: the work of the moment.
@@ -78,11 +84,11 @@ _PIECES = {
 }
 
 
-def compile_one(pattern: str) -> Pattern:
-    """Return a pattern written as above."""
-    joined = re.sub(r"\n\s*", "", pattern)
-    filled = re.sub(r"<([A-Z]+)>", lambda found: _PIECES[found[1]], joined)
-    return re.compile(filled.replace("[A-Z]", "(?-i:[A-Z])"), re.IGNORECASE)
+def compile_one(pattern: str, pieces: Mapping[str, str] = _PIECES) -> Pattern:
+    """Return a pattern written as above; a line break between two words is a space."""
+    filled = re.sub(r"<([A-Z]+)>", lambda found: pieces[found[1]], pattern)
+    joined = re.sub(r"\n\s*", "", re.sub(r"(?<=\w)\n\s*(?=\w)", " ", filled))
+    return re.compile(joined.replace("[A-Z]", "(?-i:[A-Z])"), re.IGNORECASE)
 
 
 def compile_all(*patterns: str) -> tuple[Pattern, ...]:
@@ -147,13 +153,13 @@ PREFERENCES = compile_all(
     r"""^<OPENING>(?:I|we) (?:also |both )?(?:always|usually|normally|typically|generally|mostly|mainly|only
     |exclusively) (?!just|get (?!up|home)|got|forget|forgot|see|saw|know|knew|thought|think|wonder|mix|confuse|end\b
     |understand|struggle|wanted|need|have to|hear|want|tried|did|was\b|were|google|say|said|enjoy our|\w+ed\b)\w+ \w""",
-    r"""^<OPENING>(?:I|we) (?:really |just |usually |generally )?(?:don't|do not) (?:really |usually |ever )?(?:eat|drink
+    r"""^<OPENING>(?:I|we) (?:really |just |usually |generally )?(?:don't|do not) (?:really |usually |ever )?(?:do|eat|drink
     |smoke|drive|fly|work|use|take|celebrate|own|watch|wear|answer|enjoy|travel|deploy|ship|merge|accept|buy|cook|read
     |listen|play|speak|allow|trust|meet|schedule|want (?:any|to be)|support|care for|tolerate|like) (?!(?:it|that|this|them
     |how|the)\b)\w""",
     r"""^<OPENING><I> <ADVERBS>(?:an? |not an? (?:big )?|no )?(?:(?:strict|lifelong|big|huge|committed|practi[sc]ing|proud
     |total|severe\w*|mildly|highly|mostly|very|deathly|badly) )*(?:vegetarian|vegan|pescatarian|allergic|lactose
-    |\w*intolerant|co?eliac|gluten|left-handed|right-handed|colou?r-?blind|diabetic|asthmatic|teetotal\w*|sober|dyslexic
+    |\w*intolerant|co?eliac|gluten|left-handed|right-handed|colou?r[ -]?blind|diabetic|asthmatic|teetotal\w*|sober|dyslexic
     |deaf|hard of hearing|fans? of|into \w{4,}|more of an?|partial to|morning person|night owl|early (?:bird|riser)
     |sensitive to|muslim|jewish|hindu|buddhist|catholic|kosher|halal|introvert|extrovert|minimalist|on a \w+ diet|keto
     |scared of|terrified of|picky|particular about|fluent)\b(?!.*\b(?:code|bugs)\b)""",
@@ -165,18 +171,15 @@ PREFERENCES = compile_all(
     |after|plain|white|neat)\b""",
     r"""^(?:nobody|no one|none|neither|everyone|everybody|all) (?:of us|in (?:my|our) (?:family|house|home|team|company
     |office|household))\b""",
+    r"""^(?:I|we)(?:'m|'re| am| are) not (?:drinking|eating|smoking|driving|flying|travell?ing) (?!<VAGUE>|now\b)\w""",
+    r"""^(?:nothing|no \w+s?|never) (?:before|after|later than|earlier than|on) (?:\d|noon|<DAY>|weekends|lunch|dark)""",
     r"""^no (?:\w+ ){1,4}?(?:in (?:my|your|our|any|the)|on (?:my|our|<DAY>s)|at night|after|before|for me|ever|please
     |unless|from now)\b""",
     r"""^(?:\w+ ){1,4}(?:max|maximum|at most|only|or less|tops)\b,? (?:always|please|for me|in (?:my|your))""",
     r"""^(?:I|we)(?:'d| would)? (?:always |only )?(?:want|like|need|expect) (?:all (?:of )?|any |every |each )?(?:my
     |you to (?:always|never)|answers|replies|responses|emails|summaries|messages|reports|meetings|everything|reminders
     |notifications|explanations) .{3,}""",
-    r"""^ich (?:bevorzuge|mag|liebe|hasse|trinke|esse|nehme|möchte (?:immer|nie|lieber|keine)|bin (?:allergisch|Vegetarier
-    |vegan|Veganer))\b|^mir ist .+ lieber\b|^mein\w* Lieblings""",
-    r"""^(?:yo )?(?:prefiero|odio|detesto|soy (?:alérgic|vegetarian|vegan)\w*|no (?:como|bebo|tomo|me gustan?)|me gustan?
-    |me encantan?)\b|^mi \w+ favorit[oa] es\b""",
-    r"""^(?:je préfère|j'aime|j'adore|je déteste|je n'aime pas|je suis (?:allergique|végétari|végétal|vegan)\w*|je ne[ ]
-    (?:mange|bois) pas)\b|^(?:preferisco|odio|adoro|sono (?:allergic|vegetarian|vegan)\w*|non mangio)\b""",
+    r"^(?:preferisco|odio|adoro|sono (?:allergic|vegetarian|vegan)\w*|non mangio)\b",
     r"^(?:私は|僕は|俺は)?.{1,40}(?:が好き|が嫌い|の方が好き|を好みます|が苦手|アレルギー|ベジタリアン)(?:です|だ|があります)?[。.!]*$|^我(?:不?喜欢|讨厌|对.+过敏|是素食|更喜欢)",
 )
 # Commands; one counts only with a word that makes it lasting, or about something that is lasting by itself.
@@ -211,8 +214,6 @@ LASTING_IMPERATIVE = compile_all(
     |send|give|assume|prefer|skip|leave|say|tell|remind|book|suggest|check|format|sign|round|call)\b""",
     r"""^(?:when|if|whenever) I (?:say|write|type|ask for|mention|talk about)\b.+\bI (?:always )?mean\b|^by ["'“].+\bI[ ]
     (?:always )?mean\b|^["'“]?[\w ]{1,30}["'”]? (?:stands for|is short for|is our name for)\b""",
-    r"""^(?:bitte )?(?:(?:duz|siez)\w*|nenn\w* mich|antworte\w* (?:mir )?(?:bitte )?(?:immer|nur|künftig|auf))\b|^llámame\b
-    |^(?:tutéame|trátame)\b|^appelle-moi\b|^tutoie-moi\b""",
 )
 
 # ---- Decisions.
@@ -225,6 +226,8 @@ DECISIONS = compile_all(
     |landed on|signed (?:with|the)|accepted|turned down|rejected|ruled out|scrapped|ditched|dropped|adopted
     |standardi[sz]ed on|committed to|cancell?ed|postponed|rescheduled|hired|approved|renamed|appointed|promoted|named[ ]
     (?:the|our|him|her)) (?!up\b|<VAGUE>|(?:a|the) (?:bit|few)\b)\w""",
+    r"""^<OPENING>(?:I|we)(?:'ve| have)? (?:just |already |finally )?(?:booked|reserved|bought|ordered|signed up|enrolled
+    |registered) (?!<VAGUE>).*(?:<DATE>|\b(?:in|for|from|at|with) (?:the )?[A-Z])""",
     r"""\b(?:is|are|was|were|has been|have been|got|gets|being|will be|'s been) (?:now |been )?(?:(?:moved|pushed(?: back)?
     |shifted|brought forward)\b(?=.*<DATE>)|(?:postponed|delayed|cancell?ed|called off)\b(?=.*(?:<DATE>|\b[A-Z]\w))
     |rescheduled|set for|scheduled for|fixed for|confirmed for|decided|agreed|approved)\b""",
@@ -239,7 +242,7 @@ DECISIONS = compile_all(
     |switching|moving (?:to|from|in|out|away|the|house|our)|sticking (?:with|to)|dropping|migrating|staying with|replacing
     |adopting|standardi[sz]ing|hiring|closing|launching|getting (?:married|divorced|rid|an? (?:dog|cat|puppy|new))|quitting
     |leaving (?!now|soon|for lunch|the office)|selling|buying|renaming|phasing out|cancell?ing|postponing
-    |renewing) (?!<VAGUE>)""",
+    |renewing|skipping) (?!<VAGUE>)""",
     r"""^<OPENING>we(?:'ll| will| won't| will not) (?:now |all |always |never |only |be )?(?!<TASK>\b|do\b|ask|need|get\b
     |deal|come|have to|figure|know|talk|start (?:with|by|over))(?!\w+ (?:it|that|this|them|later|soon
     |for now)\b)[a-z]+ (?=.*\b(?:for|on|in|at|from|to|with|instead|until|[A-Z]\w+|\d+)\b)\w+""",
@@ -248,8 +251,7 @@ DECISIONS = compile_all(
     r"""^(?:the|our|final) (?:\w+ )?(?:plan|decision|agreement|verdict|choice|winner|consensus|conclusion|policy|rule
     |convention|deal) (?:is|has been)[ ](?!to (?:<TASK>|\w+ (?:it|this|that))\b|off\b|on\b|strict|not clear|unclear|fine|ok
     |good|too|very|so\b|great|bad|wrong|broken|simple|easy|hard|nice|clear)\w""",
-    r"""^(?:wir haben (?:uns )?.*(?:entschieden|beschlossen|geeinigt)|wir nehmen |hemos decidido|decidimos|he decidido
-    |nous avons décidé|on a décidé|j'ai décidé|abbiamo deciso|ho deciso)""",
+    r"^(?:abbiamo|ho) deciso\b",
 )
 
 DECIDING = compile_one(
@@ -284,8 +286,28 @@ CORRECTIONS = compile_all(
     r"""^(?:my|our|(?!The\b)[A-Z][\w']+) .{0,60}\b(?:is now|now (?:is|runs|lives|works|uses|costs|starts|ends|has|goes
     |takes|lasts|belongs|reports)|(?:is|are|runs|lives|works|costs|starts|uses|goes) now\b|(?:is|are|lives|works|runs|uses
     |starts|costs|has) .+ (?:now|these days|instead)(?:[,.!]|$)|has (?:changed|moved|switched|been replaced|a new))""",
+    r"""^(?:the|our|my) (?!error|warning|file|message|problem|issue|bug|button)(?:\w+ ){1,3}?(?:is|are) (?:gone|no more|history
+    |closed (?:for good|down))\b|^(?:I|we)(?:'ve| have)? (?:cut (?:down|back)|gone (?:down|up|part-time|full-time)|reduced
+    |increased)\b(?=.*\d|.*\b(?:days?|hours|a week)\b)""",
     r"""^(?:I|we)(?:'m|'re| am| are| have)? (?:now |only )?(?:live|work|use|drive|eat|drink|read|study|living|working|using
     |on|at|with) (?!<VAGUE>).+ (?:now|these days|instead)(?:[,.!]|$)""",
+)
+
+# What somebody has given up, sold or ended; what is over otherwise is among the corrections.
+WITHDRAWN = compile_one(
+    r"""^<OPENING>(?:I|we|my \w+|our \w+)(?:'ve| have| has|'m|'re| am| are| is)? <ADVERBS>(?:(?:(?:gave|given|giving) up|sold
+    |got rid of|dropped out of|done with|finished with|split up with|broke up with|retired from|(?:cancell?ed|ended
+    |terminated|quit|closed) (?:my|our|the \w+ (?:contract|subscription|account|membership)|the (?:contract|lease|subscription
+    |membership)|all))[ ](?!<VAGUE>|trying\b|waiting\b|looking\b|on (?:it|that|this)\b|the (?:\w+ )?part\b)\w
+    |(?:stopped|quit) (?!using\b|trying\b|running\b|looking\b|waiting\b)\w+ing\b|gave (?:my|our) [\w ]{1,30} away\b)"""
+)
+# What somebody will do on a day that is named.
+PLAN = compile_one(
+    r"""^<OPENING>(?:I|we|my (?:\w+ )?<PEOPLE>|[A-Z]\w+ and I)(?:'m|'re|'ll|'s| am| are| is| will| will be)? <ADVERBS>(?:\w+ing
+    |starts?|begins?|leaves?|arrives?|fly|flies|turns?|visits?|moves?|returns?|join|meet|travel|go)\b.*<DATE>
+    |^(?:I|we|my (?:\w+ )?<PEOPLE>)(?:'m|'re|'s| am| are| is|'ll be| will be) (?:back|away|off|out of|abroad|on (?:holiday|leave
+    |vacation)|unavailable)\b.*<DATE>|^(?:I|we) have (?:the|our|my|an?) (?:\w+ ){1,3}(?:in|over|on|here|staying) (?:until|from
+    |for)\b.*<DATE>"""
 )
 
 # ---- Who people are, and what their life is like.
@@ -310,7 +332,8 @@ IDENTITIES = compile_all(
     |founder|lead|cto|ceo|widow|immigrant|native|citizen|veteran|architect|analyst|consultant|accountant|assistant)\b""",
     r"""^(?:my|our) (?:\w+ ){0,2}?<PEOPLE>(?:'s name)?,? (?:(?:[A-Z]\w+,?|and \w+|is also|also|both|just|still|really
     |always|usually) )*(?:(?:is|are|was|were|'s|'re) (?:an? |the |my |our |called|named|allergic|vegan|vegetarian|diabetic
-    |pregnant|married|divorced|from|based|at |in (?:charge|hospital|[A-Z]\w*)|retired|turning|getting|moving|starting
+    |pregnant|married|divorced|from|based|at |in (?:charge|hospital|(?:\w+ )?(?:grade|class|school|college)
+    |[A-Z]\w*)|retired|turning|getting|moving|starting
     |visiting|coming|with |on (?:parental|maternity|paternity|sick|holiday|vacation)|afraid|deaf|blind|gluten|lactose|left-
     |responsible|[A-Z]\w*|\d+)|(?:has|have|had) (?!an? (?:question|problem|issue|point|idea|doubt)|to\b|the same)|lives?
     |works?|hates?|loves? (?!this|that|it)|likes?|prefers?|turns?|turned|starts?|teaches|plays?|speaks?|moved|studies|study
@@ -321,7 +344,13 @@ IDENTITIES = compile_all(
     r"""^(?:the (?:kids|children|dog|cat|puppy|kitten|baby|twins|landlord|landlady|neighbou?rs?)|grandma|grandpa|granny|mom
     |mum|dad|mama|papa)\b(?:, [\w.]+(?: \w+)?,)? (?:is[ ](?!\w+ing\b)|are (?!\w+ing\b)|has|have|can't|cannot|lives?|passed
     |died|hates?|loves?|likes?|turns?|starts?|only|never|always|don't|doesn't|goes|go|eats?)\b(?! just\b)""",
-    r"^(?:the|our|my) (?:\w+ ){1,4}?(?:is|are) (?:called|named) \w",
+    r"^(?:the|our|my) (?:\w+ ){1,4}?(?:is|are) (?:called|named) \w|^(?:I|we) call (?:the|our|my) \w+ \w",
+    r"^(?:I|we) (?:don't|do not) have (?:an?|any) <HOME>",
+    r"^(?:I|we)(?:'m|'re| am| are) an? (?:team|family|company|couple|group) of \w",
+    r"""^I have (?:an? )?(?:bad|weak|high|low|sensitive) (?:\w+ )?<BODY>
+    |^my (?:\w+ )?<BODY> (?:can't|cannot|don't|doesn't|won't) \w""",
+    r"""^(?:my|our|the) (?:boss|manager|clients?|customers?|landlord|landlady|teacher|school|bank|team) (?:(?:wants?|expects?
+    |needs?|accepts?|insists on|allows?|requires?)[ ](?!(?:me|to|the|this|that|it|an?|us|you)\b)|(?:only|always|never) )\w""",
     r"""^(?:my|the) (?:doctor|dentist|physio|vet|therapist|gp|cardiologist|surgeon|midwife|optician|\w+ologist) (?:has )?
     (?:said|says|told|recommends?|recommended|advised|prescribed|wants)\b""",
     r"^(?:\w+ ){1,6}?(?:should|must|has to|have to|needs? to) (?:always|never|only)\b",
@@ -331,12 +360,7 @@ IDENTITIES = compile_all(
     |will be) (?:now |also |one of )?(?:my|our|the new|the (?:head|lead|owner|contact|one who)|in charge|responsible
     |on[ ](?:parental|maternity|paternity|sick) leave|on (?:vacation|holiday|sabbatical)|allergic|married|pregnant|from
     |based)\b""",
-    r"""^(?:ich (?:heiße|wohne|lebe|arbeite|komme aus|bin (?:aus|Lehrer|Ärzt|verheiratet))|mein\w* (?:Frau|Mann|Tochter
-    |Sohn|Name|Chef\w*|Geburtstag|Hund|Katze|Bruder|Schwester|Mutter|Vater) (?:heißt|ist|wohnt|arbeitet|hat|lebt))\b""",
-    r"""^(?:me llamo|vivo en|trabajo (?:en|como|de)|soy de|mi (?:mujer|marido|esposa|hija|hijo|jefe|jefa|perro|gato|hermana
-    |hermano|madre|padre|cumpleaños|nombre)[ ](?:se llama|es|vive|trabaja|tiene))\b""",
-    r"""^(?:je m'appelle|j'habite|je vis à|je travaille|je viens de|(?:ma|mon) (?:femme|mari|fille|fils|chef\w*|chien|chat
-    |sœur|frère|mère|père|anniversaire|nom)[ ](?:s'appelle|est|habite|travaille|a)|mi chiamo|vivo a|lavoro)\b""",
+    r"^(?:mi chiamo|vivo a|lavoro)\b",
     r"^(?:私|僕|俺)(?:の名前は|は.+(?:に住んで|で働いて)|の.+は)|^我(?:叫|住在|在.+工作)",
 )
 # Belongings; with a name or a number.
@@ -347,15 +371,21 @@ EVENTS = compile_one(
     r"""\b<EVENT>\b.*?(?:\b(?:is|are|will be|starts?|begins?|ends?|runs|takes place|leaves?|departs?|arrives?|expires?
     |opens?|closes?|renews?|falls|happens?|lands|comes|goes up|goes down|rises)\b|'s\b|:|'ll be\b).*?<DATE>"""
 )
+OWN_NAMED = compile_one(
+    r"""^(?:my|our) (?!test|code|program|build|function|script|file|question|point|problem|issue|answer|text)(?:[\w-]+ ){1,3}?
+    (?:(?:is|are|'s) (?:called |an? |the )?(?:[A-Z]|\d)|(?:lives?|runs?|sits?|stays?|is (?:hosted|stored|kept)|are kept)[ ]
+    (?:on|in|at|under|behind|with) \w)|\b(?:my|our)\b.{1,60}\b(?:expires?|runs? out|is due|renews?)\b.*<DATE>"""
+)
 # What somebody does again and again.
 RECURRING = compile_one(
+    r"""^(?:at|in|with) (?:my|our) (?:\w+ ){1,4}?(?:is|are|\w+s) always\b|"""
     r"""^<OPENING>(?:I|we|my|our|the|both|he|she|they|[A-Z]\w+)\b.*\b(?:(?:every|each) (?:other |second |third |single )?
     (?:day|week|month|year|morning|evening|night|weekend|weekday|quarter|summer|winter|spring|autumn|<DAY>)|on <DAY>s|
-    (?:once|twice|\w+ times) a (?:day|week|month|year)|on weekends|<DAY>s at)\b"""
+    (?:once|twice|\w+ (?:times|days|hours|shifts)) a (?:day|week|month|year)|on weekends|<DAY>s at)\b"""
 )
 # What a group uses, and how it works; with a name or a number.
 PRACTICES = compile_one(
-    r"""^<OPENING>we (?:also |only |mostly |currently |still |always |now )?(?:use|host|deploy|ship|run|track|store|write
+    r"""^<OPENING>we (?:also |only |mostly |currently |still |always |now )?(?:use|bank|host|deploy|ship|run|track|store|write
     |build|bill|invoice|pay|rent|own|lease|meet|keep|work|sell|serve|support|charge|have) (?!(?:it|that|this|them|to|a[ ]
     (?:problem|question|bug|meeting in))\b)\w"""
 )
@@ -363,7 +393,8 @@ PRACTICES = compile_one(
 LIFE = compile_one(
     r"""^(?:I|we|my \w+|[A-Z]\w+)(?:'ve| have| has)? (?:just |recently |finally |officially )*(?:changed jobs|got[ ]
     (?:the job(?! done)|married|engaged|divorced|promoted|laid off|fired|pregnant|accepted|a new (?:job|car|phone|dog|cat
-    |boss|manager|flat|apartment|laptop))|quit (?:smoking|drinking|my|the)|passed away|died|became|retired|graduated
+    |boss|manager|flat|apartment|laptop))|quit (?:smoking|drinking|my
+    |the (?!program|app|game|editor|process|terminal|shell))|passed away|died|became|retired|graduated
     |gave birth|had a baby|started (?:at|as|a new job|my|working)|joined (?:the|a|[A-Z])|left (?:the company|my job
     |[A-Z]))\b"""
 )
@@ -406,6 +437,7 @@ CONTRAST = compile_one(r", not \w+|\b(?:instead of|rather than)\b")
 
 IS = compile_one(r"""(?<=[a-z])'s(?= (?:\w+ing|called|named|on|in|at|allergic|an?|the|now|not|been|got|due|my|our|from
     |always|never|called|\d+)\b)(?<!\bit's)(?<!\bthat's)(?<!\bthere's)(?<!\blet's)(?<!\bhe's)(?<!\bshe's)""")
+HAVE_GOT = compile_one(r"\b(I|we)(?:'ve| have) got(?= (?:an?|the|my|our|no|one|two|three|four|\d+)\b)")
 WITHOUT_I = compile_one(
     r"""^(?:just |recently |finally |still )?(?:got|moved|started|bought|sold|quit|joined|booked|signed|turned (?:\d|down)
     |left (?:the|my)|work(?:ed)? (?:as|at|for|in)|live[ds]? in|grew up|prefer|hate|love)\b"""
@@ -457,7 +489,8 @@ DEIXIS = compile_one(
 WORK = compile_one(
     r"""\b(?:fails?|failed|failing|errors?|exceptions?|crash\w*|broken|doesn't (?:work|compile|run|build|start|load|render)
     |does not work|hangs?|hanging|frozen|freez\w+|timeouts?|time[sd] out|stuck|bugs?|traceback|stack ?trace|warnings?
-    |compil\w+|undefined|null|nan|segfault|works (?:now|fine|great)|throws?|complains|prints|snippet|loops?|regex\w*
+    |compil\w+|undefined|null|nan|segfault|(?:works|runs) (?:now|fine|great|again)|throws?|complains|prints|snippet|loops?
+    |regex\w*
     |variables?|functions?|methods?|columns?|rows|arrays?|strings?|integers?|booleans?|semicolons?|docstrings?|indexed
     |parsers?|parse|scripts?|quer(?:y|ies)|datasets?|dataframes?|endpoints?|parameters?|arguments?|the (?:input|output|list
     |file)|console|terminal|unit tests?|tests? (?:pass|passed|passes)|(?:write|writing|run|running) (?:the )?tests|debug\w*
@@ -472,12 +505,15 @@ PASSING = compile_one(
     |asking|new here|fine|good|ok|okay|not following|at the|using|reading|writing|watching|making|doing|on (?:the (?!board
     |committee|team)|page|my (?:train|bus|phone|way)))|i'll (?:try|send|check|look|ask|do|see|let|be (?:back|there)|come
     |go\b(?! (?:by|with))|fix|test|report|ping|call|add|get|take (?:it|a|that)|tell|show|write|give|think|update|start
-    |finish|continue|read|leave)|i (?:see|need|have to|want (?:a|an|to (?:see|know|try|add|make|use|do|get)|some|the|\d+)
+    |finish|continue|read|leave)|i (?:see|need(?! (?:everything|all|every)\b)|have to
+    |want (?:a|an|to (?:see|know|try|add|make|use|do|get)|some|the|\d+)
     |read|heard|saw|watched|tried|ran|slept|woke|was up|just (?!moved|started|turned|became|got|bought|signed|quit|joined
     |found out|had a baby)\w+|must(?! not)|couldn't|(?:can't|cannot) (?!do\b|stand|bear|eat|drink|have|tolerate|digest|work
     |live|function|fly|lift|take|make|drive|swim)|got (?!the job|married|engaged|divorced|promoted|laid|fired|a new
-    |accepted|a (?:dog|cat|puppy|job))|get (?!paid|up|off|home|\w*sick)|always get (?!up)|don't (?:know|understand|get|see
-    |think|remember|mind|want to|have|care)|understand|meant|asked|forgot|found|noticed|know|knew|opened|tested|installed
+    |accepted|a (?:dog|cat|puppy|job))|get (?!paid|up|off|home|\w*sick)|always get (?!up)
+    |don't (?:know|understand|get|see
+    |think|remember|mind|want to|have(?! (?:an?|any) <HOME>)|care)
+    |understand|meant|asked|forgot|found|noticed|know|knew|opened|tested|installed
     |updated|pushed|committed|have \d+ min\w*|have (?:a|an|some|another|one|two) (?:\w+ )?(?:questions?|problem|issue|idea
     |doubt|request|task|file|list|table|headache|feeling)|was[ ](?:just |only )?(?:wondering|looking|trying|reading
     |thinking|hoping))|we (?:need|have) to|we(?:'ll| will) (?:see|talk|manage)|we're (?:almost|nearly|at step)|we won

@@ -14,9 +14,10 @@ from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import Literal
 
-from memory_core.items.capture import exchange, phrases
+from memory_core.items.capture import exchange, languages, phrases
 from memory_core.items.records import Tier
 from memory_core.text.dates import MONTHS, WEEKDAYS
+from memory_core.text.terms import detect_language
 
 KINDS = ("fact", "preference", "decision", "correction")
 
@@ -130,6 +131,7 @@ def _find_old(correction: ShortCorrection, fact: str, said: set[str]) -> str | N
 
 
 MIN_WORDS = 3  # of a sentence that nobody asked to keep
+LANGUAGE_WORDS = 8  # of a message, from which its language is not taken for another
 _FIRST_NAME = re.compile(r"\A[A-Z][\w'-]++(?= (?:is|was|has|does|runs|lives|works|likes|hates|loves|comes|can)\b)")
 _FULL_NAME = re.compile(r"[A-ZÄÖÜÉ][\w'-]+(?: [A-ZÄÖÜÉ][\w'-]+)*")
 _SUBJECT_PRONOUN = re.compile(r"^(?:he|she|they)\b", re.IGNORECASE)
@@ -166,22 +168,51 @@ def find_facts(turns: Sequence[exchange.Turn], *, now: float) -> Iterator[FoundF
         turns: An exchange.
         now: Unix seconds, for turns without a time.
     """
+    problem = ""
+    spoken = _find_language(" ".join(turn.text for turn in turns if turn.speaker == "user"))
     for number, turn in enumerate(turns):
-        if turn.speaker != "user" or not turn.new or turn.has_secret:
+        if turn.speaker != "user" or turn.has_secret:
             continue
-        said_at = now if turn.said_at is None else turn.said_at
-        for found in _join_pronouns(turn.text):
-            content = found.content if found.short else resolve_days(found.content, said_at)
-            yield replace(found, content=content, said_at=turn.said_at, turn=number)
+        tells_language = len(_WORD.findall(turn.text)) >= LANGUAGE_WORDS
+        language = (_find_language(turn.text) if tells_language else None) or spoken
+        if turn.new:
+            said_at = now if turn.said_at is None else turn.said_at
+            solved = _find_solution(turn.text, language, problem)
+            stated = [fact for fact in _join_pronouns(turn.text, language) if fact.content.rstrip(".!") not in solved]
+            for fact in [*stated, *([FoundFact(content=solved)] if solved else [])]:
+                content = fact.content if fact.short else resolve_days(fact.content, said_at)
+                yield replace(fact, content=content, said_at=turn.said_at, turn=number)
+        problem = _find_problem(turn.text, language) or problem
 
 
-def _join_pronouns(message: str) -> Iterator[FoundFact]:
+def _find_problem(message: str, language: str | None) -> str:
+    """Return the last sentence of a message that may tell a problem; "" if none does."""
+    sentences = [sentence.text for sentence in exchange.split_sentences(message)]
+    return next((each for each in reversed(sentences) if languages.tells_problem(each, language or "en")), "")
+
+
+def _find_solution(message: str, language: str | None, problem: str) -> str:
+    """Return a problem and what a message says of how it was solved; "" if it says nothing of that."""
+    said = [sentence.text for sentence in exchange.split_sentences(message) if problem]
+    solved = [
+        each for each in said if languages.tells_solution(each, language or "en") and not phrases.DOUBT.search(each)
+    ]
+    return " ".join(_end(exchange.capitalize(each)) for each in (problem, *solved)) if solved else ""
+
+
+def _find_language(text: str) -> str | None:
+    """Return the language of a text; None if the rules do not know it: short texts are taken for others of its kin."""
+    language = detect_language(text)
+    return language if language == "en" or language in languages.LANGUAGES else None
+
+
+def _join_pronouns(message: str, language: str | None) -> Iterator[FoundFact]:
     """Yield the facts of a message; a sentence about somebody whom the fact before it names stands in one fact with it."""
     held: FoundFact | None = None
     last = ""
     for sentence in exchange.split_sentences(message):
         continues = held is not None and last == sentence.before and _continues(sentence.text, held.content)
-        found = next(_list_facts(sentence, continues=continues), None)
+        found = next(_list_facts(sentence, language, continues=continues), None)
         if held is not None and found is not None and continues:
             held, last = replace(held, content=f"{_end(held.content)} {found.content}"), sentence.text
         elif found is not None:
@@ -198,11 +229,12 @@ def _continues(text: str, fact: str) -> bool:
     return exchange.begins_with_pronoun(text) or (named is not None and named[0].lower() in fact.lower().split())
 
 
-def _list_facts(sentence: exchange.Sentence, *, continues: bool) -> Iterator[FoundFact]:
+def _list_facts(sentence: exchange.Sentence, language: str | None, *, continues: bool) -> Iterator[FoundFact]:
     """Yield what may be read from a sentence, the surest first.
 
     Args:
         sentence: The sentence.
+        language: Of its message; None if it is unknown.
         continues: It speaks of what the fact before it names.
     """
     text = sentence.text
@@ -212,6 +244,11 @@ def _list_facts(sentence: exchange.Sentence, *, continues: bool) -> Iterator[Fou
         yield explicit
     if sentence.asked_to_keep and not _find_any((phrases.QUESTION, phrases.DEIXIS), text):
         yield FoundFact(content=exchange.capitalize(text), kind=_name_kind(text))
+    for each in languages.LANGUAGES if language is None else {language} - {"en"}:
+        if (stated := languages.read_statement(text, each)) is not None:
+            yield FoundFact(content=exchange.capitalize(stated[1]), kind=stated[0])
+    if language in languages.LANGUAGES:
+        return
     if continues and (found := _read_statement(text, own=True)) is not None:
         yield found
     readings = [_name_subject(text, sentence.before)]
@@ -260,7 +297,7 @@ def _read_statement(text: str, *, own: bool = False) -> FoundFact | None:
 def _list_readings(text: str, *, correcting: bool, deciding: bool, own: bool) -> Iterator[tuple[str, Tier]]:
     """Yield kind and tier of the fact that a sentence may state, the surest first."""
     anchored, decided = _is_anchored(text, own=own), _find_any(phrases.DECISIONS, text)
-    if phrases.PASSING.search(text):
+    if phrases.PASSING.search(text) and not phrases.RECURRING.search(text):
         if anchored and phrases.DATE.search(text):
             yield "fact", "pending"
         return
@@ -268,13 +305,13 @@ def _list_readings(text: str, *, correcting: bool, deciding: bool, own: bool) ->
         if _is_lasting(text):
             yield "preference", "sure"
         return
-    if (correcting and anchored) or _find_any(phrases.CORRECTIONS, text):
+    if (correcting and anchored) or _find_any(phrases.CORRECTIONS, text) or phrases.WITHDRAWN.match(text):
         yield "correction", "sure"
     if _find_any((*phrases.PREFERENCES, *phrases.LASTING_IMPERATIVE), text):
         yield "preference", "sure"
     if decided or deciding:
         yield "decision", "sure"
-    if _is_about_life(text, anchored=anchored):
+    if _is_about_life(text, anchored=anchored) or phrases.PLAN.match(text):
         yield "fact", "sure"
     if correcting and _find_any((phrases.NAME, phrases.NUMBER), text):
         yield "correction", "pending"
@@ -284,7 +321,7 @@ def _list_readings(text: str, *, correcting: bool, deciding: bool, own: bool) ->
 
 def _is_about_life(text: str, *, anchored: bool) -> bool:
     """Return True if a statement says who people are, what belongs to them, or what happens when."""
-    if _find_any((*phrases.IDENTITIES, phrases.EVENTS, phrases.RECURRING, phrases.LIFE), text):
+    if _find_any((*phrases.IDENTITIES, phrases.OWN_NAMED, phrases.EVENTS, phrases.RECURRING, phrases.LIFE), text):
         return True
     if phrases.BELONGINGS.match(text) and _find_any((phrases.NAME, phrases.NUMBER), text):
         return True
@@ -293,7 +330,7 @@ def _is_about_life(text: str, *, anchored: bool) -> bool:
 
 def _complete(text: str) -> str:
     """Return a sentence as the phrases expect it: with the subject that people leave out, and with "is" for "'s"."""
-    full = phrases.IS.sub(" is", text)
+    full = phrases.HAVE_GOT.sub(r"\1 have", phrases.IS.sub(" is", text))
     if phrases.WITHOUT_I.match(full):
         return f"I {full}"
     if phrases.WITHOUT_I_AM.match(full):

@@ -58,7 +58,7 @@ def test_what_holds_beyond_the_moment_is_kept_for_sure(said: str, kept: str, kin
 
 @pytest.mark.parametrize(
     "said",
-    ["I'm flying to Rome on the 12th of May.", "I use Neovim for everything.", "I have to renew my passport by June."],
+    ["I use Neovim for everything.", "I have to renew my passport by June."],
 )
 def test_a_plain_statement_with_a_name_or_a_date_waits(said: str) -> None:
     assert learn(said) == [(said, "fact", "pending")]
