@@ -96,6 +96,20 @@ def count_written_tokens(response: Mapping[str, Any], message: Mapping[str, Any]
     return counted if isinstance(counted, int) and counted > 0 else estimate_tokens(json.dumps(message, default=str))
 
 
+def count_tokens(response: Mapping[str, Any], asked: object) -> int:
+    """Count the tokens that the model read and wrote, by its own count or else by estimate.
+
+    Args:
+        response: A chat completion; one that failed may be empty.
+        asked: What it was asked, which JSON can tell.
+    """
+    usage = response.get("usage")
+    counted = [usage.get(name) for name in ("prompt_tokens", "completion_tokens")] if isinstance(usage, Mapping) else []
+    if known := [each for each in counted if isinstance(each, int) and each > 0]:
+        return sum(known)
+    return estimate_tokens(json.dumps([asked, response], default=str))
+
+
 def join_text(message: Mapping[str, Any]) -> str:
     """Return the text of a message, whose content is a string or a list of parts."""
     content = message.get("content")

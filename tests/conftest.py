@@ -75,4 +75,4 @@ def command(workspace: Path, tmp_path: Path) -> Command:
 @pytest.fixture
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let capture read turns one by one."""
-    monkeypatch.setattr("memory_core.plugin.capture.READ_AFTER_TURNS", 1)
+    monkeypatch.setattr("memory_core.plugin.capture.READ_AFTER_SECONDS", 0.0)

@@ -274,6 +274,13 @@ class Capture(Section):
     enabled: bool = setting(False, "Learn items from the turns of main private sessions.")
     max_tokens: int = setting(4000, "Tokens that are read at once, at most; more are read earlier.", ge=200, le=100_000)
     use_model: bool = setting(True, "Let the host's model find the facts, where the host offers it; else rules do.")
+    use_program: bool = setting(
+        False, "Ask the host's own program, `claude -p` or `codex exec`, for the facts of a session in the journal."
+    )
+    model_calls: int = setting(1, "Calls of the model for one session, at most; rules read what is left.", ge=1, le=100)
+    model_tokens: int = setting(
+        8000, "Tokens that one call of the model may read and write, at most.", ge=3000, le=200_000
+    )
     journal: bool = setting(
         False, "Keep what is said in main private sessions, without secrets, and find it as earlier conversations."
     )

@@ -147,12 +147,14 @@ class Memorized:
         refused: The facts that were found and not kept.
         by: Who found them: the host's model, or the rules.
         warning: Why the rules answered though a model was given, one sentence; None otherwise.
+        tokens: That the model read and wrote, by its own count or by estimate; 0 if none was asked.
     """
 
     written: tuple[Written, ...] = ()
     refused: tuple[RefusedFact, ...] = ()
     by: Literal["model", "rules"] = "rules"
     warning: str | None = None
+    tokens: int = 0
 
     @property
     def stored(self) -> tuple[Item, ...]:

@@ -206,10 +206,10 @@ def record_recall(config: AgentConfig, places: Sequence[str], session: str | Non
         _record(config, "recalled", "recall", session, places)
 
 
-def record_capture(config: AgentConfig, ids: Sequence[str], session: str | None) -> None:
-    """Record the items that capture has learned from a session."""
-    if ids:
-        _record(config, "stored", "capture", session, ids)
+def record_capture(config: AgentConfig, ids: Sequence[str], session: str | None, tokens: int = 0) -> None:
+    """Record the items that capture has learned from a session, and the tokens of the model that was asked for them."""
+    if ids or tokens:
+        _record(config, "stored", "capture", session, ids, outcome=f"{tokens:,} tokens of a model" if tokens else "")
 
 
 def record_flush(config: AgentConfig, turn: FlushTurn, outcome: FlushOutcome) -> None:

@@ -29,9 +29,11 @@ MAX_SESSIONS = 64  # that wait to be read; of more, the one that waits longest i
 KEPT_CHARS = 20_000  # of one message
 CONTEXT_MESSAGES = 4  # that were read before and are given again, so that "no, the blue one" can be understood
 MODEL_SECONDS = 60.0
+PROGRAM_SECONDS = 180.0  # a host's program starts, and asks its model
+PROMPT_TOKENS = 2000  # of one call of the model: what we tell it, and its answer
 CATCH_UP_SECONDS = 60.0  # of one sync for transcripts that the journal has missed something of
-# A session is read after as many turns, or when nobody has said anything for as long: often enough that what was said is
-# there in the next session, and seldom enough that a model is asked for a conversation, not for every message.
+# A session is read by rules after as many turns, and by rules or a model when nobody has said anything for as long: a model is
+# asked for a conversation, not for every message.
 READ_AFTER_TURNS = 5
 READ_AFTER_SECONDS = 300.0
 JOURNAL_IDLE_SECONDS = 2 * READ_AFTER_SECONDS  # until then the process in which a session runs may learn from it itself
@@ -53,6 +55,7 @@ class _Waiting:
         last: `time.monotonic()` of the last turn.
         complete: The host's model, as the last turn offered it.
         ended: The session is over.
+        calls: Of the model, in this session.
         host: The name of the host, for the journal; "" for what comes from there.
         shown: Fingerprints of what other processes have shown in the session.
     """
@@ -65,15 +68,28 @@ class _Waiting:
     last: float = 0.0
     complete: Complete | AsyncComplete | None = None
     ended: bool = False
+    calls: int = 0
     host: str = ""
     shown: frozenset[str] = frozenset()
+
+    @property
+    def calls_left(self) -> int:
+        """The number of calls of the model that are left."""
+        capture = self.config.search.items.capture
+        return max(capture.model_calls - self.calls, 0) if self.complete is not None and capture.use_model else 0
+
+    @property
+    def size(self) -> int:
+        """The most tokens that are read at once: by the model, or by rules."""
+        capture = self.config.search.items.capture
+        return capture.model_tokens - PROMPT_TOKENS if self.calls_left else capture.max_tokens
 
     @property
     def due_at(self) -> float:
         """The `time.monotonic()` from which it is to be read; infinite without anything to read."""
         if not self.turns:
             return float("inf")
-        if self.ended or self.turns >= READ_AFTER_TURNS or self.tokens >= self.config.search.items.capture.max_tokens:
+        if self.ended or self.tokens >= self.size or (self.turns >= READ_AFTER_TURNS and not self.calls_left):
             return 0.0
         return self.last + READ_AFTER_SECONDS
 
@@ -197,15 +213,19 @@ class SessionCapture:
                 if waiting.ended:
                     del self._sessions[key]
             self._read(key, batch)
+            waiting.calls = batch.calls
 
     def _read(self, key: str | None, batch: _Waiting) -> bool:
         """Turn a batch into items; what goes wrong is logged, and harms nobody. Return True if nothing did."""
-        new = 0
+        new, left, size = 0, batch.calls_left, batch.size
         self.read_notes(batch.config)
         try:
             before = batch.context
-            for piece in _cut(batch.messages, batch.config.search.items.capture.max_tokens):
-                new += self._memorize(key, batch, before, piece)
+            pieces = list(_cut(batch.messages, size))
+            for number, piece in enumerate(pieces, start=1):
+                asks = number > len(pieces) - left  # the last ones, since what was said last holds
+                batch.calls += asks
+                new += self._memorize(key, batch, before, piece, size, asks=asks)
                 before = [*before, *piece][-CONTEXT_MESSAGES:]
         except (MemoryCoreError, OSError) as error:
             log.warning("capture: %d turns could not be learned from: %s", batch.turns, error)
@@ -257,28 +277,41 @@ class SessionCapture:
                 journal.record_problem(str(error))
 
     def _learn_from(self, journal: Journal, config: AgentConfig) -> None:
-        """Learn by rules from the sessions of the journal that are over or idle, each part of them once."""
+        """Learn from the sessions of the journal that are over or idle, each part of them once.
+
+        The host's program is asked where that is configured, and rules else.
+        """
+        from memory_core.plugin.programs import open_program
+
+        capture = config.search.items.capture
         for session, before, new in journal.list_unlearned(idle_seconds=JOURNAL_IDLE_SECONDS):
             context, messages = (
                 [_keep_line(config, line) for line in part] for part in (before[-CONTEXT_MESSAGES:], new)
             )
-            shown = Shown(config.shown_dir).of(session.key)
-            if self._read(session.key, _Waiting(config, context, messages, turns=len(messages), shown=shown)):
+            batch = _Waiting(
+                config, context, messages, turns=len(messages), shown=Shown(config.shown_dir).of(session.key)
+            )
+            complete = open_program(session.host) if capture.use_program and capture.use_model else None
+            if complete is not None and journal.take_call(session, capture.model_calls):
+                batch.complete, batch.calls = complete, capture.model_calls - 1
+            if self._read(session.key, batch):
                 journal.mark_learned(session, str(new[-1]["id"]))
 
-    def _memorize(self, key: str | None, batch: _Waiting, before: list[Message], piece: list[Message]) -> int:
-        """Turn some messages into items, and return how many are new."""
+    def _memorize(
+        self, key: str | None, batch: _Waiting, before: list[Message], piece: list[Message], size: int, *, asks: bool
+    ) -> int:
+        """Turn some messages into items, and return how many are new; `asks` lets the model find them."""
         settings, items = batch.config.search.items.capture, self._items.get(batch.config)
         learned = items.memorize(
             [*before, *piece],
-            batch.complete if settings.use_model else None,
+            batch.complete if asks else None,
             session=key,
             recalled=self._recalled.of(key) | batch.shown,
             first=len(before),
-            max_tokens=settings.max_tokens,
-            max_seconds=LAST_MODEL_SECONDS if self._closed else MODEL_SECONDS,
+            max_tokens=size,
+            max_seconds=PROGRAM_SECONDS if not batch.host else LAST_MODEL_SECONDS if self._closed else MODEL_SECONDS,
         )
-        record_capture(batch.config, [written.item.id for written in learned.written], key)
+        record_capture(batch.config, [written.item.id for written in learned.written], key, learned.tokens)
         if settings.notes:
             try:
                 items.mirror.append([written.item for written in learned.written], self._today(batch.config))

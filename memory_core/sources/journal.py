@@ -46,7 +46,7 @@ KEY = ".key"  # the name of the file with the key of the hashes
 PAUSE = "MEMORY_CORE_PAUSE"  # the variable of the environment with which a host keeps a session out of the journal
 DAY_SECONDS, PROBLEM_DAYS = 86_400.0, 7
 # Files beside those of sessions.
-FORGOTTEN, PAUSED, PRUNED, PROBLEM, LEARNED = "forgotten", "paused", "pruned", "problem", "learned"
+FORGOTTEN, PAUSED, PRUNED, PROBLEM, LEARNED, ASKED = "forgotten", "paused", "pruned", "problem", "learned", "asked"
 
 _ID = re.compile(rb'"id":"([0-9a-f]{16})"')  # within a text, quotes have a backslash
 _NAME, _NO_NAME = re.compile(r"[\w.-]{1,100}", re.ASCII), re.compile(r"[^\w.-]", re.ASCII)
@@ -267,11 +267,28 @@ class Journal:
 
     def _read_learned(self) -> dict[str, str]:
         """Return by the name of a file the id of the last message that was learned from."""
+        return {name: each for name, each in self._read_marks(LEARNED).items() if isinstance(each, str)}
+
+    def take_call(self, session: JournalSession, most: int) -> bool:
+        """Count a call of a model for a session, before it is made; return False if there were as many as there may be.
+
+        Raises:
+            OSError: The journal cannot be written, or another process holds its lock.
+        """
+        with self._locked():
+            kept = {path.name for path in self._list_files()}
+            asked = {name: each for name, each in self._read_marks(ASKED).items() if name in kept}
+            calls = asked.get(session.file_name, 0)
+            if calls >= most:
+                return False
+            replace_file(self.folder / ASKED, json.dumps({**asked, session.file_name: calls + 1}).encode())
+        return True
+
+    def _read_marks(self, name: str) -> Line:
         try:
-            learned = _parse((self.folder / LEARNED).read_bytes())
+            return _parse((self.folder / name).read_bytes())
         except OSError:
             return {}
-        return {name: each for name, each in learned.items() if isinstance(each, str)}
 
     # What is left out.
 

@@ -97,14 +97,45 @@ def test_turns_are_read_when_they_are_long_and_none_is_left_out(tmp_path: Path) 
         asked.append(messages[-1]["content"])
         return {"role": "assistant", "content": '{"facts": []}'}
 
-    with open_slot(tmp_path, maxTokens=200) as slot:
+    with open_slot(tmp_path, maxTokens=2000, modelTokens=3000, modelCalls=9) as slot:
         slot.turn_ended(MAIN, turn("Short word."), complete)
-        slot.turn_ended(MAIN, turn("Long word. " + "So it goes on and on. " * 200), complete)
-        slot.turn_ended(MAIN, turn("Last word. " + "So it goes on and on. " * 200), complete)
+        slot.turn_ended(MAIN, turn("Long word. " + "So it goes on and on. " * 800), complete)
+        slot.turn_ended(MAIN, turn("Last word. " + "So it goes on and on. " * 800), complete)
         assert eventually(lambda: len(asked) >= 2)
     for word in ("Short word.", "Long word.", "Last word."):
         assert [word in text.partition("The exchange:")[2] for text in asked].count(True) == 1
-    assert max(map(len, asked)) < 4 * 200 + 500
+    assert max(map(len, asked)) < 4 * 1000 + 500
+
+
+@pytest.mark.usefixtures("at_once")
+def test_a_model_is_asked_as_often_in_a_session_as_it_may_and_rules_read_the_rest(tmp_path: Path) -> None:
+    asked: list[str] = []
+
+    def complete(messages: list[Message], *_: object, **__: object) -> Message:
+        asked.append(messages[-1]["content"])
+        return {"role": "assistant", "content": '{"facts": []}'}
+
+    with open_slot(tmp_path) as slot:
+        slot.turn_ended(MAIN, turn("My first word is no fact."), complete)
+        assert eventually(lambda: len(asked) == 1)
+        slot.turn_ended(MAIN, turn(), complete)
+        assert eventually(lambda: contents(tmp_path) == [LEARNED])
+        slot.session_ended(MAIN)
+    assert len(asked) == 1
+
+
+def test_a_model_is_not_asked_after_every_few_turns(tmp_path: Path) -> None:
+    asked: list[str] = []
+
+    def complete(messages: list[Message], *_: object, **__: object) -> Message:
+        asked.append(messages[-1]["content"])
+        return {"role": "assistant", "content": '{"facts": []}'}
+
+    with open_slot(tmp_path) as slot:
+        for number in range(12):
+            slot.turn_ended(MAIN, turn(f"Word number {number}."), complete)
+    (text,) = asked
+    assert all(f"Word number {number}." in text for number in range(12))
 
 
 def test_turns_are_read_when_their_session_ends(tmp_path: Path) -> None:
@@ -147,7 +178,7 @@ def test_what_was_learned_from_before_is_context_and_not_learned_twice(tmp_path:
         asked.append(messages[-1]["content"])
         return {"role": "assistant", "content": '{"facts": []}'}
 
-    with open_slot(tmp_path) as slot:
+    with open_slot(tmp_path, modelCalls=2) as slot:
         slot.turn_ended(MAIN, turn("The red one."), complete)
         assert eventually(lambda: len(asked) == 1)
         slot.turn_ended(MAIN, turn("No, the blue one."), complete)

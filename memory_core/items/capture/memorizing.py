@@ -9,9 +9,10 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any, Literal
 
-from memory_core.completions import call_within, join_text, parse_arguments, parse_message
+from memory_core.completions import Message, call_within, count_tokens, join_text, parse_arguments, parse_message
 from memory_core.errors import InvalidArgument
 from memory_core.items.capture.exchange import Exchange, Turn, read_exchange
 from memory_core.items.capture.rules import KINDS, FoundFact, apply_correction, find_facts
@@ -21,6 +22,8 @@ from memory_core.sources.redaction import redact
 from memory_core.text.paragraphs import fingerprint_recalled, is_recalled
 
 if TYPE_CHECKING:
+    from pydantic import TypeAdapter
+
     from memory_core.completions import AsyncComplete, Complete
     from memory_core.items.items import Items
 
@@ -50,10 +53,14 @@ def memorize(
 ) -> Memorized:
     """Find the facts of an exchange and write them; see `Items.memorize`."""
     exchange = read_exchange(messages, first=first, max_tokens=max_tokens)
-    findings, warning = None, None
+    findings, warning, tokens = None, None, 0
     if complete is not None and any(turn.new and turn.speaker == "user" for turn in exchange.turns):
         try:
-            findings = ask_model(exchange.turns, complete, now=now, max_seconds=max_seconds)
+            asked = quote_exchange(exchange.turns, now)
+            tokens = count_tokens({}, asked)
+            answer = call_within(max_seconds, partial(_ask, complete, asked, max_seconds))
+            tokens = count_tokens(answer, asked)
+            findings = read_facts(answer, exchange.turns)
         except Exception as error:  # noqa: BLE001 -- the host's model may raise anything; the rules answer then
             warning = f"the model gave no facts, the rules did: {redact(str(error)) or type(error).__name__}"
             log.warning("capture: %s", warning)
@@ -78,8 +85,9 @@ def memorize(
         "capture: %d facts kept, %d refused, by %s", len(written), len(refused), "the model" if by_model else "rules"
     )
     return Memorized(
-        written=tuple(written), refused=tuple(refused), by="model" if by_model else "rules", warning=warning
-    )
+        written=tuple(written), refused=tuple(refused), by="model" if by_model else "rules", warning=warning,
+        tokens=tokens,
+    )  # fmt: skip
 
 
 def _find_by_rules(items: Items, exchange: Exchange, *, scope: str, now: float) -> list[FoundFact]:
@@ -190,28 +198,10 @@ _SYSTEM = (
 _FENCED = re.compile(r"\A\s*```\w*\s*\n(.*?)\n?```\s*\Z", re.DOTALL)
 
 
-def ask_model(
-    turns: Sequence[Turn], complete: Complete | AsyncComplete, *, now: float, max_seconds: float
-) -> list[FoundFact]:
-    """Return the facts that the model finds.
-
-    Raises:
-        ValueError: The answer does not fit the schema.
-        TimeoutError: No answer came in time.
-        Exception: Raised by the host's function.
-    """
-    messages = [{"role": "system", "content": _SYSTEM}, {"role": "user", "content": _quote(turns, now)}]
+def _ask(complete: Complete | AsyncComplete, asked: list[Message], max_seconds: float) -> Mapping[str, Any]:
     tools = [{"type": "function", "function": dict(STORE_FACTS)}]
-
-    def ask() -> Mapping[str, Any]:
-        answer = complete(messages, tools, max_tokens=ANSWER_TOKENS, timeout_seconds=max_seconds)
-        return _await(answer) if inspect.isawaitable(answer) else answer
-
-    said_at = next((turn.said_at for turn in reversed(turns) if turn.new and turn.speaker == "user"), None)
-    return [
-        FoundFact(content=fact["fact"], kind=fact["kind"], tier="sure" if fact["sure"] else "pending", said_at=said_at)
-        for fact in _read_facts(parse_message(call_within(max_seconds, ask)))
-    ]
+    answer = complete(asked, tools, max_tokens=ANSWER_TOKENS, timeout_seconds=max_seconds)
+    return _await(answer) if inspect.isawaitable(answer) else answer
 
 
 def _await(answer: Any) -> Mapping[str, Any]:
@@ -224,55 +214,54 @@ def _await(answer: Any) -> Mapping[str, Any]:
     return asyncio.run(wait())
 
 
-def _quote(turns: Sequence[Turn], now: float) -> str:
+def quote_exchange(turns: Sequence[Turn], now: float) -> list[Message]:
+    """Return the messages that ask a model for the facts of an exchange, which stands in them as quoted data."""
     today = datetime.fromtimestamp(now).astimezone()
     lines = [f"Today is {today:%A}, {today.date().isoformat()}."]
     for new, head in ((False, "Said before, for context:"), (True, "The exchange:")):
         said = [turn for turn in turns if turn.new is new]
         if said:
             lines += ["", head, *("> " + f"{turn.speaker}: {turn.text}".replace("\n", "\n> ") for turn in said)]
-    return "\n".join(lines)
+    return [{"role": "system", "content": _SYSTEM}, {"role": "user", "content": "\n".join(lines)}]
 
 
-def _read_facts(message: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the facts of an answer: the arguments of a tool call, or JSON as the text.
+@cache
+def _answers() -> TypeAdapter[Any]:
+    """Return the validator of an answer; imports pydantic."""
+    from pydantic import BaseModel, Field, TypeAdapter
+
+    class Finding(BaseModel, strict=True):
+        fact: str = Field(min_length=1)
+        kind: Literal["fact", "preference", "decision", "correction"] = "fact"
+        sure: bool = True
+
+    class Answer(BaseModel, strict=True):
+        facts: list[Finding] = Field(max_length=MAX_FACTS)
+
+    return TypeAdapter(Answer)
+
+
+def read_facts(answer: Mapping[str, Any], turns: Sequence[Turn]) -> list[FoundFact]:
+    """Return the facts of a completion: the arguments of a tool call, or JSON as the text.
 
     Raises:
         ValueError: They do not fit the schema.
     """
+    message = parse_message(answer)
     calls = message.get("tool_calls")
     try:
         if isinstance(calls, list) and calls:
-            found = [fact for call in calls for fact in _list_facts(parse_arguments(call["function"]["arguments"]))]
+            given = [parse_arguments(call["function"]["arguments"]) for call in calls]
         else:
             text = join_text(message)
             fenced = _FENCED.match(text)
-            found = _list_facts(json.loads(fenced[1] if fenced else text))
+            given = [json.loads(fenced[1] if fenced else text)]
+        found = [fact for each in given for fact in _answers().validate_python(each).facts]
     except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise ValueError("the model's answer is no list of facts") from error
-    checked = [_check_fact(fact) for fact in found[:MAX_FACTS]]
-    facts = [fact for fact in checked if fact is not None]
-    if checked and not facts:
-        raise ValueError("the model's answer holds only facts without text")
-    if len(facts) < len(checked):
-        log.warning(
-            "capture: %d of %d facts of the model have no text and are left out",
-            len(checked) - len(facts),
-            len(checked),
-        )
-    return facts
-
-
-def _list_facts(arguments: object) -> list[Any]:
-    facts = arguments.get("facts") if isinstance(arguments, Mapping) else None
-    if not isinstance(facts, list):
-        raise TypeError("facts is no list")
-    return facts
-
-
-def _check_fact(fact: object) -> dict[str, Any] | None:
-    """Return a fact whose kind and certainty may be missing; None if it has no text."""
-    if not isinstance(fact, Mapping) or not isinstance(fact.get("fact"), str) or not fact["fact"].strip():
-        return None
-    kind = fact.get("kind")
-    return {"fact": fact["fact"], "kind": kind if kind in KINDS else "fact", "sure": fact.get("sure") is not False}
+    said_at = next((turn.said_at for turn in reversed(turns) if turn.new and turn.speaker == "user"), None)
+    return [
+        FoundFact(content=each.fact, kind=each.kind, tier="sure" if each.sure else "pending", said_at=said_at)
+        for each in found
+        if each.fact.strip()
+    ]

@@ -274,10 +274,24 @@ def test_a_correction_leaves_other_facts_of_its_subject_alone(items: Items) -> N
     assert items.memorize(talk, session="s2").superseded == ()
 
 
-def test_a_fact_without_text_costs_no_other(items: Items, caplog: pytest.LogCaptureFixture) -> None:
-    done = items.memorize(TALK, Scripted(facts(GHENT, ("", "fact", True))))
-    assert (done.by, [item.content for item in done.stored]) == ("model", ["The user lives in Ghent"])
-    assert "1 of 2 facts of the model have no text" in caplog.text
+@pytest.mark.parametrize(
+    "found",
+    [
+        [{"fact": "", "kind": "fact", "sure": True}],
+        [{"fact": 7, "kind": "fact", "sure": True}],
+        [{"fact": "The user lives in Ghent", "kind": "rumour", "sure": True}],
+        [{"fact": "The user lives in Ghent", "kind": "fact", "sure": "yes"}],
+        ["The user lives in Ghent"],
+        [{"fact": "The user lives in Ghent", "kind": "fact", "sure": True}] * 33,
+    ],
+)
+def test_an_answer_that_does_not_fit_the_schema_is_none(items: Items, found: list[object]) -> None:
+    good = {"fact": "The user may buy a boat", "kind": "fact", "sure": True}
+    done = items.memorize(TALK, Scripted({"content": json.dumps({"facts": [good, *found]})}))
+    assert done.by == "rules"
+    assert {item.content for item in done.stored} >= {
+        "I moved to Ghent, and from now on I want answers without tables."
+    }
 
 
 @pytest.mark.parametrize("conversation", [None, 5, "Remember that the vet is Dr. Lind.", {"role": "user"}])
