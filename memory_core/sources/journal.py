@@ -2,7 +2,8 @@
 
 Each session has a file of JSON lines, named after host and session, which `session_logs` lists and reads. Its lines are:
 
-    {"session", "host", "project", "transcript"}             the session; "leaves" if it is kept out; the last such line counts
+    {"session", "host", "project", "transcript"}             the session; "leaves" if it is kept out; the last such line counts,
+                                                             and comes again from time to time
     {"id", "role", "content", "timestamp", "end", "mark"}    a message
     {"id", "end", "mark"}                                    a message of which nothing is kept
     {"end", "mark"}                                          how far the host's transcript was read
@@ -37,9 +38,11 @@ from memory_core.sources.session_logs import SUFFIX, Said, parse_said
 
 STEP_BYTES = 1 << 20  # of a transcript that are read before they are appended
 LINE_BYTES = 8 << 20  # a longer line holds no message
+BUFFER_BYTES = 1 << 18
 PLACE_BYTES = 1 << 16  # without a message, after which the place is kept
 TEXT_CHARS = 100_000  # of one message
 MARK_BYTES = 64
+TELL_BYTES = 1 << 16  # after which a file says again which session it holds, so that its end tells
 LOCK_SECONDS = 1.0
 SLACK_NS = 5_000_000_000  # a transcript that changed so long before its file in the journal holds nothing new
 KEY = ".key"  # the name of the file with the key of the hashes
@@ -48,6 +51,7 @@ DAY_SECONDS, PROBLEM_DAYS = 86_400.0, 7
 # Files beside those of sessions.
 FORGOTTEN, PAUSED, PRUNED, PROBLEM, LEARNED, ASKED = "forgotten", "paused", "pruned", "problem", "learned", "asked"
 
+_SESSION = b'\n{"session":'
 _ID = re.compile(rb'"id":"([0-9a-f]{16})"')  # within a text, quotes have a backslash
 _NAME, _NO_NAME = re.compile(r"[\w.-]{1,100}", re.ASCII), re.compile(r"[^\w.-]", re.ASCII)
 _OFF_THE_RECORD = re.compile(r"\boff[ -]the[ -]record\b", re.IGNORECASE)
@@ -107,6 +111,7 @@ class _KeptSession:
         leaves: The turn that goes on is left out.
         ids: Of its messages.
         size: Of its whole lines, in bytes.
+        told: How many of them follow the beginning of the line that says the session.
     """
 
     session: JournalSession | None = None
@@ -115,6 +120,11 @@ class _KeptSession:
     leaves: bool = False
     ids: set[bytes] = field(default_factory=set)
     size: int = 0
+    told: int = 0
+
+    def tell(self, session: JournalSession) -> list[Line]:
+        """Return the line of a session, unless it stands near the end."""
+        return [] if self.session == session and self.told < TELL_BYTES else [session.to_line()]
 
 
 class Journal:
@@ -147,7 +157,7 @@ class Journal:
         """
         with self._locked() as key:
             place = self._load(self.folder / session.file_name)
-            lines = [] if place.session == session else [session.to_line()]
+            lines = place.tell(session)
             try:
                 with _open(session.transcript) as stream:
                     found, more = self._read(stream, place, key, leaves=session.leaves, max_bytes=max_bytes)
@@ -166,7 +176,7 @@ class Journal:
         """
         with self._locked() as key:
             place = self._load(self.folder / session.file_name)
-            lines = [] if place.session == session else [session.to_line()]
+            lines = place.tell(session)
             choose = _Keeper(place, key, leaves=session.leaves)
             now = datetime.now(UTC).isoformat(timespec="microseconds")
             lines += filter(None, (choose.keep(said._replace(at=said.at or now)) for said in messages))
@@ -433,6 +443,7 @@ class Journal:
     def _load(self, path: Path) -> _KeptSession:
         data = _read_whole_lines(path)
         place = _KeptSession(session=_find_session(data), ids=set(_ID.findall(data)), size=len(data))
+        place.told = len(data) - data.rfind(_SESSION)
         for raw in reversed(data.split(b"\n")):
             line = _parse(raw)
             if isinstance(line.get("end"), int) and not place.mark:
@@ -460,9 +471,9 @@ class Journal:
         choose = _Keeper(place, key, leaves=leaves)
         lines: list[Line] = []
         kept_at = first = end
-        for raw, end in _read_lines(stream, first):
-            tail = (tail + raw)[-MARK_BYTES:]
-            said = parse_said(raw) if b'"user"' in raw or b'"assistant"' in raw else None
+        for raw, end, is_line in _read_lines(stream, first, within=not tail.endswith(b"\n") and first > 0):
+            tail = (tail + raw[-MARK_BYTES:])[-MARK_BYTES:]
+            said = parse_said(raw) if is_line and (b'"user"' in raw or b'"assistant"' in raw) else None
             if said is not None and (line := choose.keep(said, end)):
                 lines.append({**line, "end": end, "mark": _digest(tail, key)})
                 kept_at = end
@@ -534,7 +545,9 @@ def _open(path: str) -> Iterator[BinaryIO]:
     try:
         if problem := refuse_type(os.lstat(path)):
             raise FileUnreadable(path, problem)
-        with os.fdopen(os.open(path, os.O_RDONLY | NOFOLLOW | NONBLOCK | CLOEXEC | BINARY), "rb") as stream:
+        with os.fdopen(
+            os.open(path, os.O_RDONLY | NOFOLLOW | NONBLOCK | CLOEXEC | BINARY), "rb", BUFFER_BYTES
+        ) as stream:
             if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
                 raise FileUnreadable(path, "is no regular file")
             yield stream
@@ -544,16 +557,23 @@ def _open(path: str) -> Iterator[BinaryIO]:
         raise FileUnreadable(path, describe_os_error(error)) from error
 
 
-def _read_lines(stream: BinaryIO, end: int) -> Iterator[tuple[bytes, int]]:
-    """Yield the whole lines of a transcript, each with where it ends; of one that is too long, the last bytes."""
-    before = b""
+def _read_lines(stream: BinaryIO, end: int, *, within: bool) -> Iterator[tuple[bytes, int, bool]]:
+    """Yield the lines of a transcript, each with where it ends and True; of one that is too long, its parts and False.
+
+    Half a line at the end, which the host is still writing, is left for the next reading.
+
+    Args:
+        stream: The transcript.
+        end: Where it stands.
+        within: It stands within a line that is too long.
+    """
     while raw := stream.readline(LINE_BYTES):
+        is_end = raw.endswith(b"\n")
+        if not is_end and len(raw) < LINE_BYTES:
+            return
         end += len(raw)
-        if raw.endswith(b"\n"):
-            yield (before + raw)[-MARK_BYTES:] if before else raw, end
-            before = b""
-        else:
-            before = raw[-MARK_BYTES:]
+        yield raw, end, is_end and not within
+        within = not is_end
 
 
 def _read_whole_lines(path: Path) -> bytes:
@@ -579,13 +599,15 @@ def _is_session(entry: os.DirEntry[str]) -> bool:
 def _read_session(path: Path) -> JournalSession | None:
     """Return the session of a file of the journal; None if it does not say."""
     try:
-        return _find_session(_read_whole_lines(path))
+        with path.open("rb") as file:
+            file.seek(max(os.fstat(file.fileno()).st_size - 2 * TELL_BYTES, 0))
+            return _find_session(file.read()) or _find_session(_read_whole_lines(path))
     except OSError:
         return None
 
 
 def _find_session(data: bytes) -> JournalSession | None:
-    at = data.rfind(b'\n{"session":') + 1
+    at = data.rfind(_SESSION) + 1
     line = _parse(data[at:].partition(b"\n")[0])
     names = ("host", "session", "project", "transcript")
     if not all(name in line for name in names):

@@ -179,7 +179,14 @@ def test_what_is_no_transcript_of_the_host_is_not_read(host: Host, tmp_path: Pat
     assert "outside.jsonl: is no transcript below" in host.journal.find_problem()
     assert host.give("Stop", "link") == Outcome(0, "", "")
     assert "symbolic link" in host.journal.find_problem()
+    (found,) = (each for each in host.command("doctor", "--json").json["findings"] if "link.jsonl" in each["message"])
+    assert (found["subject"], found["level"]) == ("journal", "warn")
+    assert "session link of claude-code" in found["message"]
     assert host.give("Stop", "s1", transcript_path="../outside.jsonl") == Outcome(0, "", "")
+    folder = host.projects / "folder.jsonl"
+    folder.mkdir()
+    assert host.give("Stop", "folder") == Outcome(0, "", "")
+    assert "folder.jsonl" in host.journal.find_problem()
     assert host.texts() == []
 
 

@@ -174,6 +174,68 @@ def test_a_long_transcript_is_read_in_parts(
     assert texts(journal) == ["one", "two", "three"]
 
 
+def test_a_transcript_of_two_gigabytes_without_a_line_is_read_in_parts(journal: Journal, transcript: Path) -> None:
+    with transcript.open("wb") as file:
+        file.write(claude("user", "one"))
+        file.seek(2 << 30)  # nothing is stored of what lies between
+        file.write(b"\n" + claude("user", "two") + claude("assistant", "three")[:40])
+    begun, parts = time.monotonic(), 1
+    assert journal.follow(session(transcript)), "a hook reads no more than a part"
+    assert time.monotonic() - begun < 1
+    while journal.follow(session(transcript)):
+        parts += 1
+    assert parts >= (2 << 30) // module.LINE_BYTES
+    assert texts(journal) == ["one", "two"]
+    assert len(everything(journal)) < 100_000
+    with transcript.open("ab") as file:
+        file.write(claude("assistant", "three")[40:])
+    journal.follow(session(transcript))
+    assert texts(journal) == ["one", "two", "three"], "half a line is read once it is whole"
+
+
+def test_a_line_of_100_megabytes_holds_no_message_and_hides_none(journal: Journal, transcript: Path) -> None:
+    inner = json.dumps(claude("user", "within").decode())  # as a tool may quote a transcript
+    with transcript.open("wb") as file:
+        file.write(claude("user", "one") + b'{"type":"progress","data":"')
+        for _ in range(100):
+            file.write(b"x" * 1_000_000 + inner.strip('"').encode())
+        file.write(b'"}\n' + claude("assistant", "two"))
+    while journal.follow(session(transcript)):
+        pass
+    assert texts(journal) == ["one", "two"]
+
+
+def test_a_line_that_is_too_long_is_never_read_from_its_middle(
+    journal: Journal, transcript: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its second part looks like a message of its own."""
+    monkeypatch.setattr(module, "LINE_BYTES", 4_000)
+    monkeypatch.setattr(module, "PLACE_BYTES", 1)
+    transcript.write_bytes(b"y" * 4_000 + claude("user", "within") + claude("user", "one"))
+    journal.follow(session(transcript), max_bytes=1)
+    while journal.follow(session(transcript), max_bytes=1):
+        pass
+    assert texts(journal) == ["one"]
+
+
+def test_times_that_go_back_change_no_order(journal: Journal, transcript: Path) -> None:
+    times = (
+        "2026-03-01T10:00:00Z",
+        "2020-01-01T00:00:00Z",
+        "1969-12-31T23:59:59Z",
+        "yesterday",
+        "9999-12-31T23:59:59Z",
+        "",
+    )
+    transcript.write_bytes(b"".join(claude("user", f"at {at!r}", timestamp=at) for at in times))
+    journal.follow(session(transcript))
+    assert texts(journal) == [f"at {at!r}" for at in times]
+    assert not journal.follow(session(transcript))
+    assert journal.catch_up(seconds=10)
+    assert len(texts(journal)) == len(times)
+    assert journal.prune(365 * 2) == 2, "those without a time that can be read stay"
+
+
 def test_no_secret_is_on_the_disk(journal: Journal, transcript: Path) -> None:
     transcript.write_bytes(claude("user", "My password is swordfish-4711, and sk-abcdefghij0123456789 is the key."))
     journal.follow(session(transcript))
@@ -280,6 +342,20 @@ def test_what_is_no_regular_file_is_not_read(journal: Journal, transcript: Path,
         journal.follow(session(transcript))
     assert journal.catch_up(seconds=10)
     assert texts(journal) == []
+
+
+def test_the_end_of_a_file_tells_its_session(journal: Journal, transcript: Path) -> None:
+    here = session(transcript)
+    for number in range(8):
+        with transcript.open("ab") as file:
+            file.write(claude("user", f"{number} {'x' * 50_000}"))
+        journal.follow(here)
+    (path,) = journal.folder.glob("*.jsonl")
+    assert path.read_bytes().count(b'{"session":') == 4
+    assert journal.list_sessions() == [here]
+    with path.open("ab") as file:
+        file.write(b'{"session":"torn')
+    assert journal.list_sessions() == [here]
 
 
 def test_a_torn_line_is_made_good(journal: Journal, transcript: Path) -> None:
