@@ -78,7 +78,9 @@ def write_all(descriptor: int, data: bytes) -> None:
     os.fsync(descriptor)
 
 
-def replace_file(path: Path, data: bytes, *, mode: int | None = 0o600, root: Path | None = None) -> None:
+def replace_file(
+    path: Path, data: bytes, *, mode: int | None = 0o600, root: Path | None = None, expected: bytes | None = None
+) -> None:
     """Replace a file as a whole: readers see the old bytes or the new ones, also after kill -9 or a power cut.
 
     Call this under a lock: the temporary file has one fixed name, so that a killed writer leaves at most one file
@@ -91,8 +93,10 @@ def replace_file(path: Path, data: bytes, *, mode: int | None = 0o600, root: Pat
         mode: Of the file; None keeps that of the file, and its owner, and is 600 where there is none.
         root: A folder below which no link is followed on the way to the file, and folders are made that are missing; None takes
             the path as it is.
+        expected: The bytes that the file must still hold when the new ones are ready; None replaces whatever stands there.
 
     Raises:
+        FileChanged: The file does not hold the expected bytes.
         OSError: The file cannot be written, is a folder, or belongs to somebody else and would not any more.
     """
     with _open_folder(path.parent, root) as folder:
@@ -114,6 +118,8 @@ def replace_file(path: Path, data: bytes, *, mode: int | None = 0o600, root: Pat
                 write_all(descriptor, data)
             finally:
                 os.close(descriptor)
+            if expected is not None and _read_whole(at(path.name), folder) != expected:
+                raise FileChanged(path)
             os.replace(at(temporary), at(path.name), src_dir_fd=folder, dst_dir_fd=folder)
         except BaseException:
             with suppress(OSError):
@@ -121,6 +127,20 @@ def replace_file(path: Path, data: bytes, *, mode: int | None = 0o600, root: Pat
             raise
         if folder is not None:
             os.fsync(folder)
+
+
+class FileChanged(Exception):
+    """A file that was to be replaced holds other bytes than expected."""
+
+
+def _read_whole(name: str, folder: int | None) -> bytes:
+    """Return the bytes of a file, which is not followed if it is a link; none if there is no file."""
+    try:
+        descriptor = os.open(name, os.O_RDONLY | NOFOLLOW | NONBLOCK | BINARY, dir_fd=folder)
+    except FileNotFoundError:
+        return b""
+    with os.fdopen(descriptor, "rb") as stream:
+        return stream.read()
 
 
 @contextmanager

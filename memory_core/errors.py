@@ -5,7 +5,8 @@ MemoryCoreError
 ├── InvalidArgument             a caller's argument is wrong; names it
 ├── PathRefused                 a path is outside what this agent's memory serves
 ├── FileUnreadable              a note cannot be read or is no text; it is skipped and reported
-├── NoteNotWritten              a note cannot be appended to
+├── NoteNotWritten              a note cannot be appended to, or changed
+│   └── NoteChanged             it was changed since the change was proposed; nothing was written
 ├── SessionsUnusable            the host's sessions.json cannot be read or written; it is left as it is
 ├── MemoryOff                   memory is switched off for this agent
 ├── MemoryClosed                the memory or the slot was closed; open a new one
@@ -125,7 +126,7 @@ class FileUnreadable(MemoryCoreError):
 
 
 class NoteNotWritten(MemoryCoreError):
-    """A note cannot be appended to; the message says why. The next append finishes one that was interrupted.
+    """A note cannot be appended to or changed; the message says why. The next append finishes one that was interrupted.
 
     Attributes:
         path: The path shown to the agent.
@@ -134,6 +135,13 @@ class NoteNotWritten(MemoryCoreError):
     def __init__(self, path: str, reason: str, *, action: str = "") -> None:
         super().__init__(f"{path}: {reason}", action=action)
         self.path = path
+
+
+class NoteChanged(NoteNotWritten):
+    """A note was changed since an edit of it was proposed; nothing was written, and it is looked at anew."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(path, "was changed meanwhile; nothing was written", action="run: memory-core review")
 
 
 class SessionsUnusable(MemoryCoreError):

@@ -165,14 +165,14 @@ class Successor:
     Attributes:
         path, line, text: Where it stands, from 1, and its text.
         since: The moment at which the old one was replaced, or the date of the newer note; ISO 8601. None if nobody knows.
-        because: It is the old line, edited ("edit"), or one of a newer note ("newer").
+        because: It is the old line, edited ("edit"), one of a newer note ("newer"), or one that `tidy` proposes ("proposal").
     """
 
     path: str
     line: int
     text: str
     since: str | None = None
-    because: Literal["edit", "newer"] = "newer"
+    because: Literal["edit", "newer", "proposal"] = "newer"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

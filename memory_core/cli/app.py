@@ -59,6 +59,8 @@ COMMANDS = {
     "hook": "hook:hook",
     "chat": "hosts:chat",
     "flush": "hosts:flush",
+    "tidy": "review:tidy",
+    "review": "review:review",
     "items": "items:items",
     "postgres": "postgres:postgres",
     "completion": "config:completion",

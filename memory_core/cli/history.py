@@ -253,6 +253,7 @@ def purge(options: Options, *, text: str, dry_run: bool, yes: bool) -> int:
             # The history last: once it is marked, a later index finishes what a kill has left, but only there.
             _delete(asides)
             _drop_activity(config, wording)
+            _drop_proposals(config, wording)
             _drop_leftovers(config, wording)
             turns = _drop_turns(config, wording)
             wiped = _wipe_items(config)
@@ -299,6 +300,13 @@ def _drop_activity(config: AgentConfig, wording: Wording) -> None:
             config.activity_path, f"may still hold the text: {error.strerror or error}; nothing was purged",
             action="delete it, then run the same command again",
         ) from error  # fmt: skip
+
+
+def _drop_proposals(config: AgentConfig, wording: Wording) -> None:
+    from memory_core.upkeep.store import TidyStore
+
+    with closing(TidyStore(config.tidy_path)) as store:
+        store.purge(wording.stands_in)
 
 
 def _drop_turns(config: AgentConfig, wording: Wording) -> int:

@@ -120,6 +120,11 @@ class AgentConfig:
         return self.store_path.parent / f"{self.agent}-{make_workspace_key(self.workspace)}.history.sqlite"
 
     @property
+    def tidy_path(self) -> Path:
+        """The file of what `tidy` proposes for this workspace, beside the index; no other agent or workspace has the same."""
+        return self.store_path.parent / f"{self.agent}-{make_workspace_key(self.workspace)}.tidy.sqlite"
+
+    @property
     def sessions_dir(self) -> Path:
         """The folder in which the host keeps this agent's session logs and `sessions.json`."""
         return self.state_dir / "agents" / self.agent / "sessions"

@@ -322,6 +322,16 @@ class Experimental(Section):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TidySettings(Section):
+    """The upkeep of the notes: `memory-core tidy` and `memory-core review`."""
+
+    agent_may_apply: bool | None = setting(
+        None, "true: agents may list, accept and reject proposals; false: they may propose; unset: neither."
+    )
+    interval: float = setting(0, "Hours between two runs of tidy in the background; 0 means never.", ge=0, le=24 * 366)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SearchSettings(Section):
     """The section `memorySearch`: sources, embeddings, the index, syncing and searching."""
 
@@ -364,6 +374,7 @@ class SearchSettings(Section):
     activity: ActivitySettings = field(default_factory=ActivitySettings)
     items: ItemSettings = field(default_factory=ItemSettings)
     recall: RecallSettings = field(default_factory=RecallSettings)
+    tidy: TidySettings = field(default_factory=TidySettings)
     experimental: Experimental = field(default_factory=Experimental)
 
 

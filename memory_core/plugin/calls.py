@@ -27,7 +27,7 @@ from memory_core.sources.redaction import redact
 from memory_core.sources.roots import MAKE_IT, find_workspace_problem
 from memory_core.sources.session_logs import SOURCE
 from memory_core.text.dates import parse_instant
-from memory_core.tools import items, results, schemas, scope
+from memory_core.tools import items, results, review, schemas, scope
 from memory_core.tools.append import APPEND, memory_append
 from memory_core.tools.arguments import read_citation
 from memory_core.tools.shown import Shown
@@ -69,6 +69,10 @@ def _search(call: ToolCall) -> dict[str, Any]:
     query = schemas.read_query(call.arguments, call.config.search.query, today=call.today())
     result = call.selector.search(widen_query(query, call.config, call.context))
     result = leave_out_journal(result, query, call.config, call.context)
+    if call.config.tidy_path.exists() and query.as_of is None:
+        from memory_core.plugin.reviewing import mark_proposed
+
+        result = replace(result, hits=mark_proposed(result.hits, call.config))
     if problem := find_workspace_problem(call.config.workspace):
         warning = "; ".join(filter(None, (problem, result.warning)))
         result = replace(result, warning=warning, action=MAKE_IT)
@@ -180,6 +184,30 @@ def _use_items(call: ToolCall) -> dict[str, Any]:
     return result
 
 
+def _review(call: ToolCall) -> dict[str, Any]:
+    from memory_core.plugin.reviewing import Review
+
+    config, context, arguments = call.config, call.context, call.arguments
+    may_apply = config.search.tidy.agent_may_apply
+    if may_apply is None or may_apply == (call.name == review.PROPOSE["name"]) or context.access != "rw":
+        return results.shape_disabled(review.NOT_OFFERED, review.SWITCH_ON)
+    if not scope.is_main(context, config.agent):
+        return results.shape_denied(review.NOT_HERE, items.TALK_ELSEWHERE)
+    held = Review(config, None, call.selector.sync)
+    if call.name == review.PROPOSE["name"]:
+        made = held.propose(arguments["path"], int(arguments["line"]), arguments["text"], arguments["why"])
+        return {"status": "waits", "id": made.id}
+    if call.name == review.REVIEW["name"]:
+        found = held.find()
+        listed = found[: int(arguments.get("maxResults", review.LIMIT))]
+        return {"results": [review.shape(each) for each in listed], "total": len(found)}
+    if arguments["action"] == "reject":
+        held.reject([arguments["id"]])
+        return {"status": "rejected"}
+    (done,) = held.accept([arguments["id"]], arguments.get("text"))
+    return {"status": "accepted", "path": done.path, "line": done.line}
+
+
 def record_call(call: ToolCall, result: dict[str, Any]) -> dict[str, Any]:
     """Record a call of a tool if it has succeeded, and return its result; one that only looked around is no entry."""
     if call.name in _DESCRIBE and "error" not in result:
@@ -197,6 +225,7 @@ RUN: Mapping[str, Callable[[ToolCall], dict[str, Any]]] = {
     schemas.EXPLAIN["name"]: _explain,
     schemas.RELATED["name"]: _relate,
     **dict.fromkeys(items.NAMES, _use_items),
+    **dict.fromkeys(review.RESULTS, _review),
 }
 
 
@@ -245,6 +274,9 @@ _DESCRIBE: Mapping[str, Callable[[Mapping[str, Any]], tuple[Action, Sequence[str
     "memory_append": lambda done: ("stored", [_cite(done)] if done["appended"] else [], done["status"]),
     "memory_store": lambda done: ("stored", [done["id"]] if "id" in done else [], done["status"]),
     "memory_recall": lambda found: ("recalled", [hit["id"] for hit in found["results"]], ""),
+    "memory_resolve": lambda done: (
+        ("stored", [f"{done['path']}#L{done['line']}"], "accepted") if "path" in done else None
+    ),
     "memory_forget": lambda done: ("forgot", done["deleted"], done["status"]) if "deleted" in done else None,
 }
 

@@ -235,7 +235,10 @@ class Memory:
         config, context = self._open_config(), check_context(context)
         if not self.allows(context, config):
             return ""
-        return self._recall.quote_context(config, context, self._get_today(config, context), budget_chars=budget_chars)
+        told = self._tell_of_proposals(config, context)
+        room = budget_chars - len(told) - 2 * bool(told)
+        quoted = self._recall.quote_context(config, context, self._get_today(config, context), budget_chars=room)
+        return "\n\n".join(filter(None, (quoted, told)))
 
     def system_text(self, context: CallContext | None = None, message: str = "") -> str:
         """Return all that the system prompt of a session says of memory: `prompt_section`, then `session_context`.
@@ -252,8 +255,17 @@ class Memory:
             return ""
         readable = self.allows(context, config)
         quoted = self._recall.quote_context(config, context, self._get_today(config, context)) if readable else ""
+        told = self._tell_of_proposals(config, context) if readable else ""
         recalled = self._quote_recalled(config, context, message, PASSAGES) if message else ""
-        return "\n\n".join(filter(None, [prompts.explain_memory(config, context), quoted, recalled]))
+        return "\n\n".join(filter(None, [prompts.explain_memory(config, context), quoted, told, recalled]))
+
+    def _tell_of_proposals(self, config: AgentConfig, context: CallContext) -> str:
+        """Return that proposals wait, at most once a day and in the main private session alone; "" otherwise."""
+        if not config.tidy_path.exists() or not scope.is_main(context, config.agent) or context.access != "rw":
+            return ""
+        from memory_core.plugin.reviewing import tell_of_proposals
+
+        return tell_of_proposals(config)
 
     def recall_for_message(
         self, message: str, context: CallContext | None = None, *, shown: frozenset[str] = frozenset()
@@ -319,6 +331,7 @@ class Memory:
             MemoryCoreError: The configuration cannot be used.
         """
         config, context = self._open_config(), check_context(context)
+        _tidy_soon(config)
         if not config.enabled or not config.search.sync.on_session_start or context.access != "rw":
             return
         key = context.session_key or ""
@@ -352,6 +365,7 @@ class Memory:
         """
         config, context = self._open_config(), check_context(context)
         capture = config.search.items.capture
+        _tidy_soon(config)
         wanted = capture.enabled or capture.journal
         if wanted and context.access == "rw" and scope.is_main(context, config.agent) and self.allows(context, config):
             self._capture.add(config, context.session_key, messages, complete, host=host or context.channel or "host")
@@ -676,6 +690,15 @@ class Memory:
         with self._lock:
             selectors, self._selectors = list(self._selectors.values()), {}
         return tuple(problem for _, selector in selectors for problem in selector.close())
+
+
+def _tidy_soon(config: AgentConfig) -> None:
+    """Run tidy in the background, where `memorySearch.tidy.interval` says so and it is due."""
+    if config.enabled and config.search.tidy.interval:
+        from memory_core.plugin.reviewing import run_if_due
+        from memory_core.threads import start_call
+
+        start_call(lambda: run_if_due(config), name="memory-core-tidy")
 
 
 def _warn_of_workspace(config: AgentConfig) -> tuple[str, ...]:

@@ -1,8 +1,9 @@
-"""The only writer of notes: it appends whole paragraphs under a lock, and never rewrites or truncates.
+"""The only writer of notes: it appends whole paragraphs under a lock, and replaces a part of a note where it is asked to.
 
 A note must be whole even if its writer is killed amid a `write`. So the writer puts the new bytes into a journal in the
 state folder first, and removes the journal afterwards; whoever holds the lock next and finds a journal adds the bytes
-that are missing. Nothing but notes is ever created in the workspace.
+that are missing. A part is replaced by a new file in the place of the old one, if that still holds the bytes that were read.
+Nothing but notes is ever created in the workspace.
 """
 
 from __future__ import annotations
@@ -12,16 +13,35 @@ import json
 import logging
 import os
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal
 
-from memory_core.atomic import BINARY, DIRECTORY, NOFOLLOW, NONBLOCK, OPENS_BELOW, locked, replace_file, write_all
-from memory_core.errors import FileUnreadable, InvalidArgument, MemoryCoreError, NoteNotWritten, PathRefused
+from memory_core.atomic import (
+    BINARY,
+    DIRECTORY,
+    NOFOLLOW,
+    NONBLOCK,
+    OPENS_BELOW,
+    FileChanged,
+    locked,
+    replace_file,
+    write_all,
+)
+from memory_core.errors import (
+    FileUnreadable,
+    InvalidArgument,
+    MemoryCoreError,
+    NoteChanged,
+    NoteNotWritten,
+    PathRefused,
+)
+from memory_core.records import MemoryFile
 from memory_core.sources import roots
+from memory_core.sources.notes import read_bytes
 from memory_core.text.paragraphs import (
     Paragraph,
     Skipped,
@@ -117,6 +137,49 @@ def append(
     with _lock_notes(path, workspace, state_dir, lock_timeout_seconds) as journal:
         _finish(journal, workspace)
         return _append_new(offered, path, workspace, journal, recalled)
+
+
+def replace_part(
+    file: MemoryFile,
+    find: Callable[[bytes], tuple[int, bytes, bytes]],
+    *,
+    workspace: Path,
+    state_dir: Path,
+    before: Callable[[int, bytes, bytes, bytes], None] = lambda *_: None,
+    lock_timeout_seconds: float = LOCK_TIMEOUT_SECONDS,
+) -> None:
+    """Replace some bytes of a note by others; readers see the note as it was or as it is to be, also after a kill.
+
+    An editor that saves the note meanwhile wins: nothing is written then.
+
+    Args:
+        file: The note, below the workspace.
+        find: Returns the first byte to replace, those that stand there, and those that take their place; raises where the note
+            is not as expected.
+        workspace: The workspace, which must exist.
+        state_dir: As `append`.
+        before: Called with those three and the note's new bytes, before they are written.
+        lock_timeout_seconds: As `append`.
+
+    Raises:
+        PathRefused: The note does not lie in the workspace, or behind a link.
+        NoteChanged: The note was changed meanwhile.
+        NoteNotWritten: It is locked too long, or the system refused.
+    """
+    root = workspace.resolve()
+    if not file.real_path.is_relative_to(root):
+        raise PathRefused(file.path, "does not lie in the workspace", action="change it by hand")
+    with _lock_notes(file.path, workspace, state_dir, lock_timeout_seconds) as journal:
+        _finish(journal, workspace)
+        data = read_bytes(file)[0]
+        start, old, new = find(data)
+        changed = data[:start] + new + data[start + len(old) :]
+        before(start, old, new, changed)
+        try:
+            replace_file(file.real_path, changed, mode=None, root=root, expected=data)
+        except FileChanged as error:
+            raise NoteChanged(file.path) from error
+        _count_write()
 
 
 def finish_interrupted(*, workspace: Path, state_dir: Path, lock_timeout_seconds: float = LOCK_TIMEOUT_SECONDS) -> None:

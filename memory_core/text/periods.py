@@ -428,3 +428,20 @@ _DAYS_OF_MONTH = range(1, 32)  # any other number is no time, but something that
 @cache
 def _fold_stop_words(language: str) -> frozenset[str]:
     return frozenset(_fold(word) for known, words in STOP_WORDS.items() if known == language for word in words)
+
+
+def read_time_word(word: str, language: str) -> tuple[str, int] | None:
+    """Return the symbol and number of a word that is a weekday, month, unit, number or "next" in a language; None for any other.
+
+    >>> read_time_word("Mondays", "en"), read_time_word("sat", "en"), read_time_word("mois", "fr")
+    (('w', 0), None, ('M', 0))
+    """
+    lexicon = _lexicons()[language]
+    key = _fold(word)
+    if (
+        len(key) <= 3 and not word[:1].isupper() and language != "fr"
+    ):  # "sat" and "mar" are words, "Sat" and "Mar" are not
+        parts = lexicon.symbols.get(key, [])
+        return parts[0] if len(parts) == 1 and parts[0][0] in "dvMYrone" else None
+    parts = lexicon.symbols.get(key) or lexicon.symbols.get(key.removesuffix("s")) or []
+    return parts[0] if len(parts) == 1 and parts[0][0] in "wmdvMYrone" else None

@@ -2,15 +2,17 @@
 
 The words are written by hand: the usual translations of now, currently, still, today, these days, at the
 moment; of before, previously, formerly, originally, initially, at first, in the past; and of from now on, as of, no longer,
-instead, new, and of the verbs change, move, switch, replace, raise, lower, postpone, bring forward, take over; of no longer, not
-any more, not after all, and of the verbs give up, sell, stop, quit, cancel, call off, part.
+instead, new, and of change, move, switch, replace, raise, lower, rise, fall, postpone, extend, bring forward, take over; of no
+longer, not any more, not after all, and of the verbs give up, sell, stop, quit, cancel, call off, part. What is unsure, a state
+or a habit is told by the words in stance.txt.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
+from pathlib import Path
 from typing import Literal
 
 from memory_core.text.languages import Language
@@ -125,7 +127,8 @@ _CHANGE = r"""
     | dès\ (?:demain|maintenant|lundi|mardi|mercredi|jeudi|vendredi|samedi|dimanche)|n(?:e\ |')\w+\ plus
     | nouve(?:au|aux|l|lle|lles)|au\ lieu|à\ la\ place|chang(?:e|é|ée|és|ées|ent)|déménag\w+|remplac\w+|augment\w+
     | baiss\w+|report(?:é|ée|és|ées)|repouss\w+|avancé\w*|déplacé\w*|pass(?:e|é|ent)\ (?:à|au|de)|ahora|a\ partir\ de[l]?
-    | desde\ (?:hoy|ahora|mañana)|en\ adelante|ya\ no|nuev[oa]s?|en\ (?:vez|lugar)\ de|cambi\w+|mud(?:a|ó|ado|an|amos)|traslad\w+
+    | desde\ (?:hoy|ahora|mañana)|en\ adelante|ya\ no|nuev[oa]s?|en\ (?:vez|lugar)\ de|cambi\w+
+    | mud(?:a|ó|ado|an|amos)|traslad\w+
     | sustitu\w+|reemplaz\w+|sub(?:e|ió|ido|en)|baj(?:a|ó|ado|an)|aument\w+|aplaz\w+|adelant\w+|pas(?:a|ó|an)\ a|ora
     | adesso|ormai|d'ora\ in\ (?:poi|avanti)|da\ (?:oggi|domani|\w+dì)|a\ partire|non\ \w+\ più|nuov[oaie]|invece
     | al\ posto|trasferit\w+|spostat\w+|sostitui\w+|ridott\w+|rimandat\w+|rinviat\w+|anticipat\w+|agora
@@ -135,6 +138,20 @@ _CHANGE = r"""
     | verzet|vervang\w+|verhoogd|verlaagd|uitgesteld|overgestapt|overgenomen|теперь|отныне
     | с\ (?:сегодняшнего|завтрашнего|\d)|больше\ не|вместо|нов\w+|измен\w+|перее\w+|перенес\w+|замен\w+|повы\w+
     | сниз\w+
+    | (?:go|goes|went|gone|is|are)\ (?:up|down|back)|rises?|rose|risen|falls?|fell|drops?|dropped|put\ off
+    | extend(?:s|ed)?|shorten(?:s|ed)?
+    | steigt|steigen|stieg|sinkt|sinken|sank|verlängert|verkürzt|verschiebt|wechsle|wechseln|zieh(?:e|en)\ um
+    | s'élève|mont(?:e|é)|prolong\w+|passer(?:a|ont)|retras\w+|sale|salita|scende|scesa|prorog\w+|slitta\w*
+    | sobe|subiu|desce|desceu|prorrog\w+|stijgt|steeg|daalt|daalde|verlengd|verschoven|выр\w+|упал\w*|продл\w+
+"""
+
+# Negations that tell a change: "no longer", and "not X but Y".
+_REPLACES = r"""
+    no\ longer|not\ any\ ?more
+    | (?:not|nicht|kein\w*|no|non|não|niet|geen|не|pas)\b[^.;!?]{1,60}\b(?:but|sondern|sino|ma|mas|maar|а|mais)
+    | nicht\ (?:nur|mehr)|kein\w*\ mehr|ya\ no|n(?:e\ |')\w+\ plus|non\ \w+\ più|já\ não|não\ \w+\ mais
+    | niet\ (?:meer|langer)|geen\ \w+\ meer|больше\ не
+    | not\ until
 """
 # What somebody says is over: denials with "any more", "after all" and their translations, and verbs of giving up, selling,
 # stopping, cancelling and parting in the tenses in which people tell it. They tell no change of a line of a
@@ -189,6 +206,37 @@ def tells_end(text: str) -> bool:
     (True, True, False)
     """
     return _compile(_END).search(text.replace("’", "'")) is not None
+
+
+def find_stance(text: str, language: Language) -> Literal["unsure", "state"] | None:
+    """Tell if a sentence supposes, wishes or denies something, "unsure", or says how things are, "state"; None of what happened.
+
+    >>> find_stance("We might move to Mondays", "en"), find_stance("The class is no longer on Mondays", "en")
+    ('unsure', 'state')
+    """
+    if _compile_words(language, "unsure").search(_compile(_REPLACES).sub(" ", text)):
+        return "unsure"
+    stands = _compile_words(language, "states").search(text) or _compile_words(language, "habits").search(text)
+    return "state" if stands else None
+
+
+def find_turns(text: str, language: Language) -> Iterator[int]:
+    """Yield where a sentence says how something is, or that it changes: what stands before is its subject."""
+    for found in (*_compile_words(language, "states").finditer(text), *_compile(_CHANGE).finditer(text)):
+        yield found.start()
+
+
+@cache
+def _compile_words(language: Language, name: Literal["unsure", "states", "habits"]) -> re.Pattern[str]:
+    return re.compile(rf"(?<!\w)(?:{'|'.join(list_words(language, name))})(?!\w)", re.IGNORECASE)
+
+
+@cache
+def list_words(language: str, name: str) -> Sequence[str]:
+    """Return the words of a language that stand under a name in stance.txt."""
+    text = (Path(__file__).parent / "stance.txt").read_text(encoding="utf-8")
+    section = text.partition(f"[{language}]\n")[2].partition("\n[")[0]
+    return section.partition(f"{name}: ")[2].partition("\n")[0].split("; ")
 
 
 @cache

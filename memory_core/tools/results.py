@@ -15,7 +15,7 @@ from typing import Any, TypeVar, cast
 from memory_core.errors import ConfigError, InvalidArgument, MemoryCoreError, PathRefused
 from memory_core.records import AsOf, Document, Explanation, Fallback, Hit, Related, SearchResult, to_camel, to_json
 from memory_core.text.messages import replace_surrogates
-from memory_core.tools import append, items
+from memory_core.tools import append, items, review
 
 log = logging.getLogger(__name__)
 
@@ -236,6 +236,9 @@ _HINTS = {
     "memory_store": ("Keep a fact", False, False, True),  # the same fact is kept once
     "memory_recall": ("Look up facts", True, False, True),
     "memory_forget": ("Forget facts", False, True, True),
+    "memory_review": ("List what is proposed for the notes", True, False, True),
+    "memory_resolve": ("Settle a proposal", False, True, True),
+    "memory_propose": ("Propose a change of a note", False, False, True),
 }
 
 
@@ -297,7 +300,7 @@ def _describe_result(name: str) -> Output:
         return _derive(Document, brief=True)
     if name in ("memory_explain", "memory_related"):
         return _derive(Explanation if name == "memory_explain" else Related, brief=False)
-    by_hand: Mapping[str, Mapping[str, Any]] = {"memory_append": append.RESULT, **items.RESULTS}
+    by_hand: Mapping[str, Mapping[str, Any]] = {"memory_append": append.RESULT, **items.RESULTS, **review.RESULTS}
     return dict(by_hand[name])
 
 

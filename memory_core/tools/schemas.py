@@ -15,7 +15,7 @@ from memory_core.text.dates import parse_day, parse_instant
 from memory_core.text.messages import replace_surrogates
 from memory_core.text.periods import find_period
 from memory_core.text.terms import asks_for_several
-from memory_core.tools import items
+from memory_core.tools import items, review
 from memory_core.tools.append import APPEND
 from memory_core.tools.arguments import Schema, make_optional, make_tool
 from memory_core.tools.results import describe_tool
@@ -113,7 +113,9 @@ RELATED = make_tool(
 
 READING: tuple[Schema, ...] = (SEARCH, GET)
 WRITING: tuple[Schema, ...] = (*READING, APPEND)
-ALL: tuple[Schema, ...] = (*WRITING, EXPLAIN, RELATED, items.STORE, items.RECALL, items.FORGET)
+ALL: tuple[Schema, ...] = (
+    *WRITING, EXPLAIN, RELATED, items.STORE, items.RECALL, items.FORGET, review.REVIEW, review.RESOLVE, review.PROPOSE
+)  # fmt: skip
 BY_NAME: Mapping[str, Schema] = {schema["name"]: schema for schema in ALL}
 
 ALIASES: Mapping[str, str] = {"search_memory": "memory_search", "get_memory": "memory_get"}
@@ -144,6 +146,8 @@ def list_tools(config: AgentConfig, access: Access, *, main: bool = True) -> lis
         offered += (RELATED,)
     if config.search.items.enabled and main:
         offered += (items.STORE, items.RECALL, items.FORGET) if access == "rw" else (items.RECALL,)
+    if config.search.tidy.agent_may_apply is not None and main and access == "rw":
+        offered += (review.REVIEW, review.RESOLVE) if config.search.tidy.agent_may_apply else (review.PROPOSE,)
     if not config.search.history.enabled:
         offered = tuple(_leave_out_past(schema) for schema in offered)
     return [adapt(schema, config) for schema in offered]

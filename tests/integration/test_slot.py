@@ -27,6 +27,8 @@ FLUSH_POLICY = "tests/unit/plugin/flush/test_policy.py"
 
 # Where the change is seen, for keys that have a test of their own.
 ELSEWHERE = {
+    "memorySearch.tidy.agentMayApply": "tests/integration/test_review_tools.py::test_agents_get_what_the_setting_allows",
+    "memorySearch.tidy.interval": "tests/integration/test_review_tools.py::test_a_host_looks_at_the_notes_at_intervals",
     "memorySearch.timeZone": "tests/integration/test_periods.py::test_the_day_is_that_of_the_users_time_zone",
     "memorySearch.query.related": "tests/integration/test_related.py::test_agents_are_offered_it_only_where_it_is_on",
     "memorySearch.query.explain": "tests/integration/test_explain.py::test_agents_are_offered_it_only_where_it_is_on",

@@ -153,6 +153,8 @@ KEYS = [
     whole("memorySearch.cache.maxEntries", 50_000, 0),
     switch("memorySearch.activity.enabled", default=True),
     switch("memorySearch.history.enabled", default=True),
+    Key("memorySearch.tidy.agentMayApply", None, [True, False], [("yes", "expected true or false"), (1, "not a")]),
+    number("memorySearch.tidy.interval", 0, 0, 24 * 366),
     number("memorySearch.history.retentionDays", None, 0, above=True),
     Key(
         "memorySearch.history.maxBytes",

@@ -18,8 +18,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from memory_core.atomic import locked
-from memory_core.errors import FileUnreadable, InvalidArgument, NoteNotWritten, PathRefused
-from memory_core.sources import writer
+from memory_core.config.load import load_config
+from memory_core.errors import FileUnreadable, InvalidArgument, NoteChanged, NoteNotWritten, PathRefused
+from memory_core.sources import pages, writer
 from memory_core.text.paragraphs import (
     Paragraph,
     clean,
@@ -555,3 +556,36 @@ def test_a_workspace_that_is_not_there_is_not_made(make: Callable[[Path], object
     assert os.path.lexists(folders.workspace) == before
     assert not folders.workspace.is_dir()
     assert not folders.state_dir.exists()
+
+
+def test_a_part_is_replaced_only_while_the_note_holds_what_was_read(tmp_path: Path) -> None:
+    folders = Folders(tmp_path)
+    note = folders.workspace / "MEMORY.md"
+    note.parent.mkdir(parents=True, exist_ok=True)
+    note.write_bytes(b"one\r\ntwo\r\n")
+    config = load_config({}, workspace=folders.workspace, state_dir=folders.state_dir).agent("main")
+    file = pages.resolve(config, "MEMORY.md")
+    assert file is not None
+
+    def replace(*, meanwhile: bytes | None = None) -> None:
+        def save(*_: object) -> None:
+            if meanwhile is not None:
+                note.write_bytes(meanwhile)
+
+        writer.replace_part(
+            file,
+            lambda data: (data.index(b"two"), b"two", b"three"),
+            workspace=folders.workspace,
+            state_dir=folders.state_dir,
+            before=save,
+        )
+
+    mode = note.stat().st_mode
+    replace()
+    assert note.read_bytes() == b"one\r\nthree\r\n"
+    assert note.stat().st_mode == mode
+    note.write_bytes(b"two\n")
+    with pytest.raises(NoteChanged, match="was changed meanwhile"):
+        replace(meanwhile=b"saved by an editor: two\n")
+    assert note.read_bytes() == b"saved by an editor: two\n"
+    assert [each.name for each in folders.workspace.iterdir()] == ["MEMORY.md"]

@@ -72,9 +72,11 @@ def test_hosts_with_strict_schemas_may_make_every_argument_required() -> None:
     for schema in schemas.ALL:
         parameters = schema["parameters"]
         strict = Draft202012Validator({**parameters, "required": list(parameters["properties"])})
-        given = dict.fromkeys(parameters["properties"]) | dict.fromkeys(parameters["required"], "x")
+        needed = {name: parameters["properties"][name] for name in parameters["required"]}
+        plain = {name: each.get("enum", [1 if each["type"] == "integer" else "x"])[0] for name, each in needed.items()}
+        given = dict.fromkeys(parameters["properties"]) | plain
         strict.validate(given)
-        assert check_arguments(schema, given) == dict.fromkeys(parameters["required"], "x")
+        assert check_arguments(schema, given) == plain
         for name in parameters["required"]:
             assert not strict.is_valid({**given, name: None})
 
@@ -132,8 +134,9 @@ def test_mcp_clients_are_told_of_every_tool_what_it_does() -> None:
         "memory_explain",
         "memory_related",
         "memory_recall",
+        "memory_review",
     }
-    assert {name for name in hints if hints[name]["destructiveHint"]} == {"memory_forget"}
+    assert {name for name in hints if hints[name]["destructiveHint"]} == {"memory_forget", "memory_resolve"}
     for tool in told.values():
         assert tool["title"] == tool["annotations"]["title"]
         assert tool["annotations"]["openWorldHint"] is False

@@ -1,0 +1,148 @@
+"""The commands that look after the notes: find what is outdated in them, and go through what is proposed."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
+
+import click
+
+from memory_core.cli import output
+from memory_core.cli.app import Group, Options, argument, command, open_notes
+from memory_core.errors import InvalidArgument, MemoryCoreError
+from memory_core.plugin.memory import Memory
+from memory_core.plugin.reviewing import Review
+from memory_core.upkeep.proposals import Proposal
+
+KEYS = "a accept, e edit, s skip, n never again, u undo, q quit"
+
+
+def _open_review(memory: Memory) -> Review:
+    return Review(memory.config(), memory.items, memory.sync)
+
+
+@command("tidy")
+def tidy(options: Options) -> None:
+    """Find what is outdated, repeated or broken in the notes, and propose changes; nothing is written."""
+    with open_notes(options) as memory:
+        found = _open_review(memory).find()
+    _print(found, options)
+
+
+def _print(found: Sequence[Proposal], options: Options) -> None:
+    if options.json:
+        output.print_json({"proposals": found})
+        return
+    for each in found:
+        output.write(f"{describe(each)}\n")
+    ask = "; go through them: memory-core review" if found else ""
+    output.write(f"{output.count(len(found), 'proposal')}{ask}")
+
+
+def describe(proposal: Proposal) -> str:
+    """Return a proposal as it is printed: its place, the line as it is and as it is to be, and what speaks for it."""
+    lines = [f"{proposal.id}  {proposal.kind}, {proposal.path}:{proposal.line}"]
+    lines += [f"  - {proposal.text.strip()}"]
+    if proposal.new is not None and proposal.kind != "pending":
+        lines += [f"  + {line.strip()}" for line in proposal.new.split("\n") if line.strip() != proposal.text.strip()]
+    lines += [f"  {proposal.why}"]
+    lines += [f"  {each.path}:{each.line}: {each.text}" for each in proposal.evidence[:3]]
+    return "\n".join(lines)
+
+
+class _ReviewGroup(Group):
+    """`review` alone goes through the proposals; its other words are commands."""
+
+    aliases: ClassVar[Mapping[str, str]] = {"never": "reject"}
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return a command by its name, or by another one of it."""
+        return super().get_command(ctx, self.aliases.get(cmd_name, cmd_name))
+
+
+@click.group("review", cls=_ReviewGroup, invoke_without_command=True)
+@click.pass_context
+def review(context: click.Context) -> None:
+    """Go through what `tidy` proposes, one by one; or accept, reject or undo by id."""
+    if context.invoked_subcommand is None:
+        options = context.ensure_object(Options)
+        with open_notes(options) as memory:
+            _go_through(_open_review(memory), options)
+
+
+def _go_through(held: Review, options: Options) -> None:
+    found = held.find()
+    if options.json or not (sys.stdin.isatty() and sys.stdout.isatty()):
+        _print(found, options)
+        return
+    from rich.console import Console
+    from rich.text import Text
+
+    console, seen, accepted = Console(highlight=False), set[str](), 0
+    while waiting := [each for each in found if each.id not in seen]:
+        each = waiting[0]
+        for line in describe(each).split("\n"):
+            style = {"  -": "red", "  +": "green"}.get(line[:3], "")
+            console.print(Text(line, style=style))
+        console.print(f"{len(waiting)} left; {KEYS}", style="dim")
+        key = click.getchar().lower()
+        if key in ("q", "\x03", "\x04"):
+            break
+        try:
+            if key in ("a", "\r") or (key == "e" and each.kind != "pending"):
+                text = click.prompt("New line", default=each.new or each.text) if key == "e" else None
+                held.accept([each.id], text)
+                accepted += 1
+                console.print("Accepted; u takes it back.\n")
+            elif key == "n":
+                held.reject([each.id])
+                console.print("Never again.\n")
+            elif key == "u":
+                console.print(f"Taken back in {held.undo().path}.\n")
+                found = held.find()
+                continue
+            elif key != "s":
+                continue
+        except MemoryCoreError as error:
+            output.complain(str(error), error.action)
+        seen.add(each.id)
+        found = held.find()
+    console.print(f"{output.count(accepted, 'change')} made; memory-core review undo takes back the last one.")
+
+
+def _report(options: Options, verb: str, found: Sequence[Proposal]) -> None:
+    if options.json:
+        output.print_json({verb.lower(): [each.id for each in found]})
+    for each in () if options.json else found:
+        output.write(f"{verb} {each.id}: {each.path}:{each.line}")
+
+
+@review.command("accept")
+@argument("ids", nargs=-1, required=True, help="ids of proposals, as tidy prints them")
+@click.option("--text", metavar="LINE", help="the line to write instead of the proposed one")
+def accept(options: Options, *, ids: tuple[str, ...], text: str | None) -> None:
+    """Make the changes that proposals name."""
+    if text is not None and len(ids) > 1:
+        raise InvalidArgument("--text", "one line is for one proposal")
+    with open_notes(options) as memory:
+        _report(options, "Accepted", _open_review(memory).accept(ids, text))
+
+
+@review.command("reject")
+@argument("ids", nargs=-1, required=True, help="ids of proposals, as tidy prints them")
+def reject(options: Options, *, ids: tuple[str, ...]) -> None:
+    """Never propose these again; `never` is another name for it."""
+    with open_notes(options) as memory:
+        _report(options, "Rejected", _open_review(memory).reject(ids))
+
+
+@review.command("undo")
+def undo(options: Options) -> None:
+    """Take back the last change that was accepted."""
+    with open_notes(options) as memory:
+        edit = _open_review(memory).undo()
+    if options.json:
+        output.print_json({"undone": edit.proposal, "path": edit.path})
+    else:
+        output.write(f"Taken back in {edit.path}.")

@@ -1,0 +1,175 @@
+"""Proposals for the notes of one agent as commands, tools and the page use them: found, accepted, rejected, undone."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from memory_core.config.agent import AgentConfig
+from memory_core.errors import InvalidArgument, MemoryCoreError
+from memory_core.records import Hit, Successor
+from memory_core.tools.prompts import CONTEXT_CHARS
+from memory_core.upkeep.outdated import STRONG
+from memory_core.upkeep.proposals import Proposal
+from memory_core.upkeep.store import Edit, TidyStore
+from memory_core.upkeep.tidy import Tidy
+
+if TYPE_CHECKING:
+    from memory_core.items.items import Items
+
+log = logging.getLogger(__name__)
+
+DAY_SECONDS = 24 * 3600
+
+
+class Review:
+    """The proposals of one agent.
+
+    Args:
+        config: The agent's.
+        items: Its items, of which those that are pending are proposed, too; None leaves them out.
+        sync: Indexes what has changed in the notes, so that the history holds a note as it was before an edit.
+    """
+
+    def __init__(self, config: AgentConfig, items: Items | None, sync: Callable[[], Any]) -> None:
+        self._config = config
+        self._items = items
+        self._sync = sync
+
+    def find(self) -> list[Proposal]:
+        """Look at what has changed in the notes, and return all that is proposed, the surest first."""
+        with closing(Tidy(self._config)) as tidy:
+            return [*tidy.run(shown_chars=CONTEXT_CHARS), *self._list_pending()]
+
+    def accept(self, ids: Sequence[str], text: str | None = None) -> list[Proposal]:
+        """Make the changes that proposals name, in order; return them. Each is looked for anew after the one before.
+
+        Args:
+            ids: Of the proposals.
+            text: The line to write instead of the proposed one.
+
+        Raises:
+            InvalidArgument: There is no such proposal, or not any more.
+            NoteChanged, NoteNotWritten: A note was changed meanwhile, or cannot be written.
+        """
+        done = []
+        if self._config.search.history.enabled:
+            self._sync()
+        for each in ids:
+            found = self._find(each)
+            if found.kind == "pending" and self._items is not None:
+                self._items.promote([found.id])
+            else:
+                with closing(Tidy(self._config)) as tidy:
+                    tidy.accept(found, text)
+            done.append(found)
+        return done
+
+    def reject(self, ids: Sequence[str]) -> list[Proposal]:
+        """Never propose these again; return them.
+
+        Raises:
+            InvalidArgument: There is no such proposal.
+        """
+        done = []
+        for each in ids:
+            found = self._find(each)
+            if found.kind == "pending" and self._items is not None:
+                self._items.forget(ids=[found.id])
+            else:
+                with closing(Tidy(self._config)) as tidy:
+                    tidy.store.settle(found.id)
+            done.append(found)
+        return done
+
+    def propose(self, path: str, line: int, text: str, why: str) -> Proposal:
+        """Keep what an agent proposes; see `Tidy.propose`."""
+        with closing(Tidy(self._config)) as tidy:
+            return tidy.propose(path, line, text, why, "proposed by an agent")
+
+    def undo(self) -> Edit:
+        """Take back the last change that was accepted; see `Tidy.undo`."""
+        with closing(Tidy(self._config)) as tidy:
+            return tidy.undo()
+
+    def _find(self, proposal_id: str) -> Proposal:
+        known = self.find()
+        found = [each for each in known if each.id == proposal_id]
+        if not found:
+            raise InvalidArgument(
+                "id", f"there is no proposal {proposal_id!r:.40}", action="run: memory-core review --json"
+            )
+        return found[0]
+
+    def _list_pending(self) -> Iterator[Proposal]:
+        for item in self._items.list(limit=100) if self._items is not None else ():
+            if item.pending and item.superseded_by is None:
+                why = "It was said once, and waits to be said again or confirmed."
+                yield Proposal(
+                    id=item.id, kind="pending", path="items", line=1, text=item.content, new=item.content, why=why
+                )
+
+
+def run_if_due(config: AgentConfig) -> None:
+    """Look at what has changed in the notes, unless that was done within `memorySearch.tidy.interval`; a problem is logged."""
+    try:
+        with closing(Tidy(config)) as tidy:
+            if tidy.store.take_turn("run", config.search.tidy.interval * 3600):
+                tidy.run(shown_chars=CONTEXT_CHARS)
+    except MemoryCoreError as error:
+        log.warning("tidy does not run in the background: %s", error)
+
+
+@contextmanager
+def _open_store(config: AgentConfig) -> Iterator[TidyStore | None]:
+    """Open what tidy has written for reading; None where it has not run yet."""
+    store = TidyStore(config.tidy_path, writable=False)
+    with closing(store):
+        yield store if store.exists() else None
+
+
+def mark_proposed(hits: Sequence[Hit], config: AgentConfig) -> tuple[Hit, ...]:
+    """Return hits, those with a line that is proposed as outdated on strong evidence marked, and behind what replaces them."""
+    with _open_store(config) as store:
+        if store is None:
+            return tuple(hits)
+        paths = {hit.path for hit in hits}
+        found = [each for each in store.list_proposals(paths) if each.kind == "outdated"]
+    found.sort(key=lambda each: each.evidence[0].path not in paths)  # what answers the question, too, is named first
+    marked = list(hits)
+    for each in found:
+        newer = each.evidence[0]
+        stale = next((at for at, hit in enumerate(marked) if _is_outdated(hit, each)), None)
+        if stale is None or each.score < STRONG:
+            continue
+        told = Successor(newer.path, newer.line, newer.text, newer.date, because="proposal")
+        held = [
+            at
+            for at, hit in enumerate(marked)
+            if hit.path == newer.path and hit.start_line <= newer.line <= hit.end_line
+        ]
+        behind = max([stale, *held])
+        hit = marked.pop(stale)
+        last = marked[behind - 1].score if behind > stale else hit.score
+        marked.insert(behind, replace(hit, superseded_by=told, score=min(hit.score, last)))
+    return tuple(marked)
+
+
+def _is_outdated(hit: Hit, proposal: Proposal) -> bool:
+    """Return True if a hit shows the line of a proposal as it was judged, and nothing else is known to replace it."""
+    stands = hit.path == proposal.path and hit.start_line <= proposal.line <= hit.end_line
+    return stands and hit.superseded_by is None and proposal.text.strip(" -*+>|") in hit.snippet
+
+
+def tell_of_proposals(config: AgentConfig) -> str:
+    """Return a sentence that proposals wait, at most once a day; "" otherwise."""
+    if not config.tidy_path.exists():
+        return ""
+    with closing(TidyStore(config.tidy_path)) as store:
+        count = len(store.list_proposals())
+        if not count or not store.take_turn("told", DAY_SECONDS):
+            return ""
+    return f"{count} {'proposal' if count == 1 else 'proposals'} for the notes wait for the user: memory-core review"

@@ -1,0 +1,390 @@
+"""Statements of notes: their sentences, with the words, values and names in them; pure.
+
+What states nothing is left out: code, quotes, tasks, questions, and what is wished, supposed or denied.
+"""
+
+# ruff: noqa: SIM905 -- lists of words are shorter as text
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import cache, lru_cache
+from itertools import pairwise
+from typing import NamedTuple, cast
+
+from memory_core.text import languages
+from memory_core.text.languages import STEMMERS, STOP_WORDS, Language
+from memory_core.text.markdown import Line, parse_heading, scan, split_lines
+from memory_core.text.periods import read_time_word
+from memory_core.text.spelling import strip_marks
+from memory_core.text.succession import find_key
+from memory_core.text.tense import find_stance, find_turns, list_words, tells_change
+from memory_core.text.units import find_sentence_starts, split_units
+
+UNDATED = "0000-00-00"  # sorts before every day: MEMORY.md and topic files may be as old as the notebook
+MOST_CHARS = 400  # of a sentence that is read; a longer one tells a story
+MOST_LINES = 20_000  # of a note
+PREFIX = 6  # letters of a stem by which words are compared, so that "insured" and "insurance" are one
+COMPOUND_PREFIX = 9  # where words are put together
+
+_MARK = re.compile(r"^[ \t>]*(?:[-*+]|\d{1,3}[.)])?[ \t]*(\[.\][ \t])?")
+_SEEN = re.compile(r"\(until \d{4}-\d\d-\d\d, see [^)]+\)\s*$")  # as `proposals` marks a line
+_QUOTED = re.compile(r"\"[^\"\n]{12,}\"|“[^”\n]{12,}”|«[^»\n]{12,}»|„[^“”\n]{12,}[“”]")
+_TIMED = re.compile(r"\d{1,2}[:.h]\d\d\b")
+_WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
+_PLAIN = re.compile(r"https?://\S+|`[^`]*`|\*\*|__|~~")
+_NUMBER = r"\d{1,3}(?:[.,  ]\d{3})+(?:[.,]\d{1,2})?|\d+(?:[.,]\d+)?"
+_VALUE = re.compile(
+    r"(?P<iso>\d{4}-\d\d-\d\d)"
+    r"|(?P<phone>(?<![\w.,])\+?\d[\d /-]{7,16}\d(?!\w))"
+    r"|(?P<clock>(?<![\d.,])(?:[01]?\d|2[0-4])(?:(?::|h)[0-5]\d(?!\d)|\s?(?:Uhr|o'clock|[ap]\.?m\b|h(?!\w))))"
+    rf"|(?P<before>[£€$]\s?(?:{_NUMBER}))"
+    rf"|(?P<behind>(?:{_NUMBER})\s?(?:[€£$]|euros?\b|pounds?\b|dollars?\b|EUR\b|CHF\b|kr\b))"
+    rf"|(?P<number>(?<![\w.,])(?:{_NUMBER})(?![\d.,]*\d))"
+)
+_LINE_END = re.compile(r"(?<!.{60})\n|\n(?=\W*[A-ZÀ-ÞА-Я\d])")  # but not where a sentence is wrapped
+_ORDINAL = re.compile(r"(?<!\d)\d{1,2}\.\s*\Z")  # "9. September"
+_TITLES = frozenset(
+    "mr mrs ms miss dr prof sir herr frau monsieur madame mme mlle don doña señor señora sr sra signor signora dom dona"
+    " mevrouw meneer".split()
+)
+_CONFLICT = re.compile(r"^(?:<{7}|>{7}) ", re.MULTILINE)  # of a merge that nobody has finished
+_COLON = re.compile(r":(?!\d)")
+_NEW = re.compile(
+    r"(?<!\w)(?:new|neu(?:e[mnrs]?)?|nouve\w+|nuev\w+|nuov\w+|nov[oa]s?|nieuwe?|нов\w+)(?!\w)", re.IGNORECASE
+)
+_OPENS_NEW = re.compile(rf"\s*(?:[^\W\d_]{{1,5}}\s)?{_NEW.pattern}", re.IGNORECASE)  # "Our new code is"
+_WITH = frozenset("with at from by bei mit von con en avec chez com met bij с у da presso".split())
+_BREAK = re.compile(r"[.:;!?(\n|–—]|(?<!\d),(?!\d)")
+
+
+class Value(NamedTuple):
+    """A value in a sentence.
+
+    Attributes:
+        kind: "money", "clock", "weekday", "date", "phone", or "number" with the stem of the word that it counts.
+        text: As it is compared.
+        start, end: Its characters in the line.
+        rate: The unit of time for which it is paid or counted; "" without one.
+    """
+
+    kind: str
+    text: str
+    start: int
+    end: int
+    rate: str = ""
+
+
+class Statement(NamedTuple):
+    """A sentence of a note that states something.
+
+    Attributes:
+        path: Of the note.
+        line: From 1.
+        date: The note's day; `UNDATED` for MEMORY.md and topic files.
+        text: The sentence.
+        language: Of the note.
+        key: What stands before a colon at the beginning; "" if nothing does.
+        own: The stems of its words, in order.
+        head: Those before the first "is", colon or value: what the sentence is about; without "with Ann".
+        filler: The first word with a capital letter behind "is" or the colon; "" without one.
+        near: The stems of the sentence before and of the heading.
+        values: In order.
+        names: The words that may be names, folded.
+        flags: Of "change", "new", "event", "state", "1" and "3" for mine and theirs.
+    """
+
+    path: str
+    line: int
+    date: str
+    text: str
+    language: str
+    key: str
+    own: tuple[str, ...]
+    head: tuple[str, ...]
+    filler: str
+    near: tuple[str, ...]
+    values: tuple[Value, ...]
+    names: tuple[str, ...]
+    flags: tuple[str, ...]
+
+
+def read_statements(path: str, date: str | None, text: str, usual: Language = "en") -> Iterator[Statement]:
+    """Yield the statements of a note that may be outdated or tell what has changed.
+
+    Args:
+        path: Of the note.
+        date: Its day, YYYY-MM-DD; None for one without.
+        text: As `notes.read_note` returns it.
+        usual: The language of a note that is too short to tell.
+    """
+    lines = split_lines(text)[:MOST_LINES]
+    body = "\n".join(lines)
+    if _CONFLICT.search(body):
+        return
+    language = detect_language(body) or usual
+    skipped = _count_front_matter(lines)
+    heading, before = "", ""
+    kinds = scan(lines)
+    for unit in split_units(body, skip_lines=skipped):
+        start = unit.start
+        for number in range(unit.first_line, unit.last_line + 1):
+            if kinds[number] is Line.HEADING:
+                heading = (parse_heading(lines[number]) or (0, ""))[1]
+                start = max(start, sum(len(line) + 1 for line in lines[: number + 1])) if start < unit.end else start
+                before = ""
+        first = lines[body.count("\n", 0, start)] if start < unit.end else ""
+        mark = _MARK.match(first)
+        if kinds[unit.last_line] in (Line.CODE, Line.OPEN, Line.CLOSE, Line.HEADING) or first.lstrip().startswith(">"):
+            continue
+        if date and first.lstrip().startswith("|"):  # a log
+            continue
+        if mark and mark[1]:  # a task: it may never have been done
+            continue
+        breaks = [found.end() for found in _LINE_END.finditer(body, start, unit.end)]
+        stops = [
+            at
+            for at in find_sentence_starts(body, start, unit.end)
+            if not _ORDINAL.search(body[max(start, at - 6) : at])
+        ]
+        bounds = sorted({start, *stops, *breaks, unit.end})
+        before = ""
+        for begin, end in pairwise(bounds):
+            said = body[begin:end].strip()
+            if said:
+                line = body.count("\n", 0, begin) + 1
+                yield from _read_sentence(path, date, line, said, first, language, heading, before)
+                before = said
+
+
+def _count_front_matter(lines: Sequence[str]) -> int:
+    if not lines or lines[0].strip() != "---":
+        return 0
+    return next((at + 1 for at, line in enumerate(lines[1:200], start=1) if line.strip() in ("---", "...")), 0)
+
+
+def _read_sentence(  # noqa: PLR0917
+    path: str, date: str | None, line: int, said: str, first: str, language: Language, heading: str, before: str
+) -> Iterator[Statement]:
+    """Yield the statement of a sentence, unless it states nothing that could be outdated or replace something."""
+    if len(said) > MOST_CHARS or said.endswith(("?", "？")) or _SEEN.search(first):
+        return
+    bare = _MARK.sub("", said, count=1)
+    plain = _QUOTED.sub(lambda quoted: " " * len(quoted[0]), _PLAIN.sub(lambda each: " " * len(each[0]), bare))
+    stance = find_stance(plain, language)
+    if stance == "unsure":
+        return
+    words = [*_WORD.finditer(plain)]
+    values = tuple(_find_values(plain, language))
+    names = tuple(dict.fromkeys(_find_names(plain, words, language)))
+    change = tells_change(plain)
+    found = find_key(said)
+    key = found[0] if found else ""
+    if before and not change:  # "The broadband has changed. It costs £27."
+        change = tells_change(_NEW.sub(" ", before))
+    if not (values or names or change or key or stance):
+        return
+    flags = [
+        *(
+            ["change"]
+            if _OPENS_NEW.match(plain) or tells_change(_NEW.sub(" ", f"{before} {plain}"))
+            else ["new"]
+            if change
+            else []
+        ),
+        *(["event"] if _TIMED.match(bare) or _is_event(words, language) else []),
+        *(["state"] if stance == "state" else []),
+        *_find_owners(words, language),
+    ]
+    taken = [(value.start, value.end) for value in values]
+    own = [word for word in words if not any(start <= word.start() < end for start, end in taken)]
+    turns = sorted([*find_turns(plain, language), *(colon.start() for colon in _COLON.finditer(plain))])
+    ends = sorted([*turns, *(value.start for value in values)])
+    about = next((led for end in ends if (led := [word for word in own if word.start() < end])), [])
+    head = stem([word[0] for word in about if not _is_filler(word, plain, language)], language)
+    filler = _find_filler(own, turns[0], language) if turns else ""
+    near = _WORD.findall(f"{before} {heading}")
+    yield Statement(
+        path=path, line=line, date=date or UNDATED, text=bare, language=language, key=key,
+        own=tuple(dict.fromkeys(stem([word[0] for word in own], language))), head=tuple(dict.fromkeys(head)), filler=filler,
+        near=tuple(dict.fromkeys(stem(near, language))), values=values, names=names, flags=tuple(flags),
+    )  # fmt: skip
+
+
+def detect_language(text: str) -> Language | None:
+    """Return the language of a note; None for one that is too short to tell."""
+    return languages.detect({*re.findall(r"[^\W\d_]+", text[:6000].lower())})
+
+
+@lru_cache(maxsize=50_000)
+def _stem(word: str, language: Language) -> str:
+    return strip_marks(cast("str", _stemmer(language).stemWord(word)))
+
+
+@cache
+def _stemmer(language: Language):  # type: ignore[no-untyped-def]
+    from Stemmer import Stemmer
+
+    return Stemmer(STEMMERS[language])
+
+
+def stem(words: Sequence[str], language: str) -> list[str]:
+    """Return the stems of words in a language, without function words and words of time."""
+    tongue = cast("Language", language)
+    stop = STOP_WORDS[tongue]
+    found = []
+    for word in words:
+        bare = re.sub(r"['’]s$", "", word)
+        lowered = bare.lower().replace("’", "'").rpartition("'")[2]
+        if len(lowered) > 1 and lowered not in stop and _read_time(bare, tongue) is None:
+            found.append(_stem(lowered, tongue)[: COMPOUND_PREFIX if tongue in ("de", "nl") else PREFIX])
+    return found
+
+
+@lru_cache(maxsize=50_000)
+def _read_time(word: str, language: Language) -> tuple[str, int] | None:
+    return read_time_word(word, language)
+
+
+@lru_cache(maxsize=50_000)
+def _is_common(word: str, language: Language) -> bool:
+    return languages.is_common(word, language)
+
+
+def _find_names(text: str, words: Sequence[re.Match[str]], language: Language) -> Iterator[str]:
+    """Yield the words that begin with a capital letter where the language would not write one, folded."""
+    for word in words:
+        said = re.sub(r"['’]s$", "", word[0])
+        if not said[0].isupper() or len(said) < 2 or (said.isupper() and len(said) > 5):
+            continue
+        lowered = said.lower()
+        if lowered in _TITLES or lowered in STOP_WORDS[language] or _read_time(said, language) is not None:
+            continue
+        opens = not text[: word.start()].strip(" \t-*>(\"'“„«") or text[: word.start()].rstrip()[-1:] in ".!?"
+        if (opens or language == "de") and _is_common(lowered, language):
+            continue
+        yield strip_marks(lowered)
+
+
+def _is_filler(word: re.Match[str], text: str, language: Language) -> bool:
+    """Return True for a name behind "with" and its like: another one may take its place."""
+    before = text[: word.start()].split()
+    return (
+        bool(before) and before[-1].lower() in _WITH and word[0][0].isupper() and _read_time(word[0], language) is None
+    )
+
+
+def _find_filler(words: Sequence[re.Match[str]], start: int, language: Language) -> str:
+    """Return the first word behind "is" or a colon if it has a capital letter, folded; words of time may stand before it."""
+    for word in words:
+        if word.start() >= start:
+            lowered = word[0].lower()
+            if lowered in STOP_WORDS[language] or lowered in _TITLES or _read_time(word[0], language) is not None:
+                continue
+            return strip_marks(lowered) if word[0][0].isupper() else ""
+    return ""
+
+
+def _find_owners(words: Sequence[re.Match[str]], language: Language) -> Iterator[str]:
+    """Yield "1" and "3" where the words say mine and theirs."""
+    said = {word[0].lower() for word in words}
+    yield from ("1" for word in list_words(language, "mine") if word in said)
+    yield from ("3" for word in list_words(language, "theirs") if word in said)
+
+
+_DETERMINERS = frozenset("the a an my our your his her its their this that of for".split())
+
+
+@lru_cache(maxsize=50_000)
+def _is_past(word: str, language: Language) -> bool:
+    """Return True for an English past tense; other languages are read by `tense`."""
+    if language != "en" or len(word) < 3:
+        return False
+    verbs = [each.stem[3:] for each in languages.stem_words([word], "en") if each.stem.startswith("to ")]
+    return bool(verbs) and word not in verbs and not word.endswith(("s", "ing"))
+
+
+def _is_event(words: Sequence[re.Match[str]], language: Language) -> bool:
+    """Return True if a sentence tells what somebody did: an English past tense among its first words."""
+    if language != "en":
+        return False
+    said = [word[0].lower() for word in words[:5]]
+    for at, word in enumerate(said[:4]):
+        nominal = (at and said[at - 1] in _DETERMINERS) or said[at + 1 : at + 2] in (["is"], ["are"])
+        if not nominal and (_is_past(word, language) or (at < 2 and word.endswith("ed") and len(word) > 4)):
+            end = words[at].end()
+            if words[at].string[end : end + 1] != ":":
+                return True
+    return False
+
+
+def _find_values(text: str, language: Language) -> Iterator[Value]:
+    """Yield the values of a sentence, in order."""
+    words = [*_WORD.finditer(text)]
+    times = [(word, found) for word in words if (found := _read_time(word[0], language)) is not None]
+    taken: list[tuple[int, int]] = []
+    values: list[Value] = []
+    for word, (symbol, number) in times:
+        if symbol == "w":
+            values.append(Value("weekday", str(number), word.start(), word.end()))
+        elif symbol == "m":
+            day = re.search(r"(\d{1,2})(?:st|nd|rd|th|er|º|\.)?(?: (?:de|of))? ?$", text[: word.start()])
+            later = None if day else re.match(r" (\d{1,2})(?:st|nd|rd|th)?(?!\d|:)", text[word.end() :])
+            given = day or later
+            start = day.start() if day else word.start()
+            end = word.end() + (later.end() if later else 0)
+            year = re.match(r",? (?:de )?((?:19|20)\d\d)", text[end:])
+            end += year.end() if year else 0
+            said = f"{year[1] if year else ''}-{number:02d}-{int(given[1]) if given else 0:02d}"
+            values.append(Value("date" if given else "month", said, start, end))
+            taken.append((start, end))
+    for match in _VALUE.finditer(text):
+        if any(start < match.end() and match.start() < end for start, end in taken):
+            continue
+        kind = cast("str", match.lastgroup)
+        values.append(_make_value(kind, match, text, words, language))
+    yield from sorted(values, key=lambda each: each.start)
+
+
+def _make_value(
+    kind: str, match: re.Match[str], text: str, words: Sequence[re.Match[str]], language: Language
+) -> Value:  # fmt: skip
+    following = [word for word in words if word.start() >= match.end()][:4]
+    rate = _find_rate(following, text, match.end(), language)
+    digits = re.sub(r"[^\d]", "", match[0])
+    if kind in ("before", "behind"):
+        return Value("money", _read_amount(match[0]), match.start(), match.end(), rate)
+    if kind == "iso":
+        return Value("date", match[0], match.start(), match.end())
+    if kind == "clock":
+        hour, _, minute = re.sub(r"[^\d:]", "", match[0].replace("h", ":")).partition(":")
+        late = 12 if re.search(r"p\.?m", match[0]) and int(hour) < 12 else 0
+        return Value("clock", f"{int(hour) + late:02d}:{minute or '00'}", match.start(), match.end())
+    if kind == "phone":
+        return Value("phone" if len(digits) > 8 else "number:", digits, match.start(), match.end())
+    counted = ""
+    if following and text[match.end() : following[0].start()].strip() in ("", "%"):
+        time = _read_time(following[0][0], language)
+        stems = stem([following[0][0]], language)
+        counted = time[0] if time else stems[0] if stems else ""
+    if text[match.end() : match.end() + 2].strip()[:1] == "%":
+        counted = "%"
+    return Value(f"number:{counted}", _read_amount(match[0]), match.start(), match.end(), rate)
+
+
+def _read_amount(text: str) -> str:
+    """Return a number as it is compared: 1.500,00, 1,500 and 1500 are one."""
+    bare = re.sub(r"[^\d.,]", "", text)
+    bare = re.sub(r"[.,](?=\d{3}(?:\D|$))", "", bare).replace(",", ".")
+    return re.sub(r"\.0+$", "", bare)
+
+
+def _find_rate(following: Sequence[re.Match[str]], text: str, end: int, language: Language) -> str:
+    """Return the unit in "a month", "al mes", "im Monat" and "per day" behind a value; "" without one."""
+    for word in following:
+        if _BREAK.search(text, end, word.start()):
+            return ""
+        time = _read_time(word[0], language)
+        if time is not None and time[0] in "dvMY":
+            return time[0]
+    return ""

@@ -1,0 +1,316 @@
+"""The file of `tidy`: what it has read of the notes, what it proposes, what was settled, and what was changed."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import time
+import zlib
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import asdict
+from functools import lru_cache
+from hashlib import blake2b
+from pathlib import Path
+from typing import NamedTuple
+
+from memory_core.stores.sqlite import Connection, Database, FileKind, cut_log
+from memory_core.upkeep.proposals import CitedLine, Proposal
+from memory_core.upkeep.statements import Statement, Value
+
+TIDY = FileKind(
+    noun="file of tidy",
+    application_id=0x4D454D54,  # "MEMT"
+    repair="delete it, and run: memory-core tidy",
+    retry="free some space, then run: memory-core tidy",
+    elsewhere="choose another place: --state-dir or memorySearch.store.path",
+    empty="nothing is proposed yet",
+    fill="run: memory-core tidy",
+)
+_FIRST = """
+CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
+CREATE TABLE notes (                    -- as they were last read
+  path   TEXT PRIMARY KEY,
+  stamp  TEXT NOT NULL,
+  hash   TEXT NOT NULL,
+  marks  TEXT NOT NULL                  -- JSON: see marks.py
+) STRICT, WITHOUT ROWID;
+CREATE TABLE statements (
+  id     INTEGER PRIMARY KEY,
+  path   TEXT NOT NULL,
+  digest INTEGER NOT NULL,              -- the same for the same fact in other words of the same stems
+  body   TEXT NOT NULL                  -- JSON of the statement
+) STRICT;
+CREATE INDEX statements_path ON statements (path);
+CREATE INDEX statements_digest ON statements (digest) WHERE digest != 0;
+CREATE TABLE terms (term INTEGER NOT NULL, statement INTEGER NOT NULL, PRIMARY KEY (term, statement)) STRICT, WITHOUT ROWID;
+CREATE TABLE pairs (                    -- an older statement, and one that may replace it
+  old    INTEGER NOT NULL,
+  new    INTEGER NOT NULL,
+  score  REAL NOT NULL,
+  body   TEXT NOT NULL,                 -- JSON of the judgement
+  PRIMARY KEY (old, new)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX pairs_new ON pairs (new);
+CREATE TABLE proposals (id TEXT PRIMARY KEY, path TEXT NOT NULL, kind TEXT NOT NULL, body TEXT NOT NULL) STRICT, WITHOUT ROWID;
+CREATE INDEX proposals_path ON proposals (path);
+CREATE TABLE settled (id TEXT PRIMARY KEY, at REAL NOT NULL) STRICT, WITHOUT ROWID;  -- never again; ids are keyed hashes
+CREATE TABLE edits (                    -- what was accepted; the text itself is in the note and in its history
+  id       INTEGER PRIMARY KEY,
+  at       REAL NOT NULL,
+  proposal TEXT NOT NULL,
+  path     TEXT NOT NULL,
+  start    INTEGER NOT NULL,            -- byte of the note
+  old      BLOB NOT NULL,
+  new      BLOB NOT NULL,
+  hash     BLOB NOT NULL,               -- of the note after the edit
+  done     INTEGER NOT NULL             -- 0: begun, 1: made, 2: undone
+) STRICT;
+"""
+VERSION = "1"  # of the rules: raised when statements are read in another way, so that all notes are read anew
+
+
+class Edit(NamedTuple):
+    """A change of a note; see the table."""
+
+    id: int
+    proposal: str
+    path: str
+    start: int
+    old: bytes
+    new: bytes
+    hash: bytes
+    done: int
+
+
+class TidyStore(Database):
+    """One file of `tidy`. The constructor opens nothing.
+
+    Args:
+        path: The file, made by the first write.
+        writable: False never makes or changes it.
+    """
+
+    def __init__(self, path: Path, *, writable: bool = True) -> None:
+        super().__init__(path, TIDY, (_FIRST,), writable=writable)
+
+    def get_key(self) -> bytes:
+        """Return the secret by which proposals are known, made at the first call."""
+        with self.write() as connection:
+            connection.execute("INSERT OR IGNORE INTO meta VALUES ('key', ?)", (secrets.token_hex(16),))
+            return bytes.fromhex(str(connection.execute("SELECT value FROM meta WHERE key = 'key'").get))
+
+    def take_turn(self, name: str, seconds: float) -> bool:
+        """Return True, and remember it, if the last time it did so for a name is long enough ago."""
+        with self.write() as connection:
+            last = connection.execute("SELECT value FROM meta WHERE key = ?", (name,)).get
+            if last is not None and 0 <= time.time() - float(last) < seconds:
+                return False
+            connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (name, str(time.time())))
+            return True
+
+    def list_proposals(self, paths: Collection[str] | None = None) -> list[Proposal]:
+        """Return what is proposed, the surest first; of some notes, or of all."""
+        if not self.exists():
+            return []
+        with self.read() as connection:
+            if paths is None:
+                rows = connection.execute("SELECT body FROM proposals").fetchall()
+            else:
+                rows = [
+                    row
+                    for path in paths
+                    for row in connection.execute("SELECT body FROM proposals WHERE path = ?", (path,))
+                ]
+        found = [load_proposal(str(body)) for (body,) in rows]
+        return sorted(found, key=lambda each: (-each.score, each.path, each.line))
+
+    def add_proposal(self, proposal: Proposal) -> None:
+        """Add a proposal that somebody else makes, unless it was settled."""
+        with self.write() as connection:
+            if not connection.execute("SELECT 1 FROM settled WHERE id = ?", (proposal.id,)).get:
+                connection.execute("INSERT OR REPLACE INTO proposals VALUES (?, ?, ?, ?)", _to_row(proposal))
+
+    def settle(self, proposal_id: str) -> None:
+        """Never propose this again."""
+        with self.write() as connection:
+            connection.execute("INSERT OR REPLACE INTO settled VALUES (?, ?)", (proposal_id, time.time()))
+            connection.execute("DELETE FROM proposals WHERE id = ?", (proposal_id,))
+
+    def begin_edit(self, edit: Edit) -> int:
+        """Record an edit that is about to be made; return its id."""
+        with self.write() as connection:
+            connection.execute(
+                "INSERT INTO edits (at, proposal, path, start, old, new, hash, done) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                (time.time(), *edit[1:]),
+            )
+            return int(connection.last_insert_rowid())
+
+    def end_edit(self, edit: int, done: int) -> None:
+        """Record that an edit was made (1), undone (2), or never made (-1)."""
+        with self.write() as connection:
+            if done < 0:
+                connection.execute("DELETE FROM edits WHERE id = ?", (edit,))
+            else:
+                connection.execute("UPDATE edits SET done = ? WHERE id = ?", (done, edit))
+            if done == 1:
+                connection.execute(
+                    "DELETE FROM proposals WHERE id = (SELECT proposal FROM edits WHERE id = ?)", (edit,)
+                )
+
+    def list_edits(self, done: int) -> list[Edit]:
+        """Return the edits in a state, the last one first."""
+        if not self.exists():
+            return []
+        with self.read() as connection:
+            rows = connection.execute(
+                "SELECT id, proposal, path, start, old, new, hash, done FROM edits WHERE done = ? ORDER BY id DESC",
+                (done,),
+            )
+            return [Edit(*row) for row in rows]
+
+    def purge(self, holds: Callable[[str], bool]) -> None:
+        """Forget all that was read and proposed, and the edits whose text `holds` a text; leave no byte of it."""
+        if not self.exists():
+            return
+        with self.write() as connection:
+            Corpus(connection).clear()
+            connection.execute("DELETE FROM proposals")
+            for number, old, new in connection.execute("SELECT id, old, new FROM edits").fetchall():
+                if any(holds(each.decode(errors="replace")) for each in (old, new) if isinstance(each, bytes)):
+                    connection.execute("DELETE FROM edits WHERE id = ?", (number,))
+        with self.maintain() as connection:
+            connection.execute("VACUUM")
+            cut_log(connection)
+
+    def list_notes(self) -> dict[str, tuple[str, str]]:
+        """Return stamp and marks of the notes that were read; none where they were read by other rules."""
+        if not self.exists():
+            return {}
+        with self.read() as connection:
+            if connection.execute("SELECT value FROM meta WHERE key = 'version'").get != VERSION:
+                return {}
+            return {
+                path: (stamp, marks)
+                for path, stamp, marks in connection.execute("SELECT path, stamp, marks FROM notes")
+            }
+
+
+def load_proposal(body: str) -> Proposal:
+    """Return a proposal from its JSON."""
+    values = json.loads(body)
+    return Proposal(**values | {"evidence": tuple(CitedLine(**each) for each in values["evidence"])})
+
+
+def _to_row(proposal: Proposal) -> tuple[str, str, str, str]:
+    return proposal.id, proposal.path, proposal.kind, json.dumps(asdict(proposal), ensure_ascii=False)
+
+
+class Corpus:
+    """The statements of all notes, within one write transaction.
+
+    Args:
+        connection: Of the transaction.
+    """
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._run = connection.execute
+        self.load = lru_cache(maxsize=20_000)(self._load)
+        self.count_holders = lru_cache(maxsize=200_000)(self._count_holders)
+
+    def clear(self) -> None:
+        """Forget all notes."""
+        self._run("DELETE FROM notes; DELETE FROM statements; DELETE FROM terms; DELETE FROM pairs")
+        self._run("INSERT OR REPLACE INTO meta VALUES ('version', ?)", (VERSION,))
+
+    def remove(self, path: str) -> None:
+        """Forget what a note says."""
+        for number, body in self._run("SELECT id, body FROM statements WHERE path = ?", (path,)).fetchall():
+            self._connection.executemany(
+                "DELETE FROM terms WHERE term = ? AND statement = ?",
+                [(_hash(word), number) for word in _to_statement(str(body)).own],
+            )
+            self._run("DELETE FROM pairs WHERE old = ? OR new = ?", (number, number))
+        self._run("DELETE FROM statements WHERE path = ?", (path,))
+        self._run("DELETE FROM notes WHERE path = ?", (path,))
+
+    def add(self, path: str, stamp: str, hash_: str, marks: str, statements: Iterable[Statement]) -> list[int]:
+        """Add what a note says; return the ids of its statements."""
+        self._run("INSERT INTO notes VALUES (?, ?, ?, ?)", (path, stamp, hash_, marks))
+        added = []
+        for statement in statements:
+            body = json.dumps(statement, ensure_ascii=False)
+            self._run("INSERT INTO statements (path, digest, body) VALUES (?, ?, ?)", (path, digest(statement), body))
+            number = self._connection.last_insert_rowid()
+            rows = [(_hash(word), number) for word in statement.own]
+            self._connection.executemany("INSERT OR IGNORE INTO terms VALUES (?, ?)", rows)
+            added.append(number)
+        return added
+
+    def count(self) -> int:
+        """Return the number of statements."""
+        return int(self._run("SELECT count(*) FROM statements").get or 0)
+
+    def _count_holders(self, word: str, most: int = 4000) -> int:
+        """Return in how many statements a stem stands, counted up to a limit."""
+        return int(
+            self._run("SELECT count(*) FROM (SELECT 1 FROM terms WHERE term = ? LIMIT ?)", (_hash(word), most)).get or 0
+        )
+
+    def list_holders(self, word: str) -> list[int]:
+        """Return the statements that hold a stem."""
+        return [number for (number,) in self._run("SELECT statement FROM terms WHERE term = ?", (_hash(word),))]
+
+    def _load(self, number: int) -> Statement:
+        return _to_statement(str(self._run("SELECT body FROM statements WHERE id = ?", (number,)).get))
+
+    def add_pair(self, old: int, new: int, score: float, body: str) -> None:
+        """Record that a statement may replace another."""
+        self._run("INSERT OR REPLACE INTO pairs VALUES (?, ?, ?, ?)", (old, new, score, body))
+
+    def list_pairs(self) -> list[tuple[int, int, float, str]]:
+        """Return all pairs: ids, score and body."""
+        rows = self._run("SELECT old, new, score, body FROM pairs")
+        return [(int(old), int(new), float(score), str(body)) for old, new, score, body in rows]
+
+    def list_repeated(self) -> Iterator[list[int]]:
+        """Yield the statements that say the same, those of each fact together."""
+        for (numbers,) in self._run(
+            "SELECT group_concat(id) FROM statements WHERE digest != 0 GROUP BY digest HAVING count(*) > 1"
+        ).fetchall():
+            yield sorted(map(int, str(numbers).split(",")))
+
+    def get_hash(self, path: str) -> str:
+        """Return the hash of a note's bytes; "" if it was not read."""
+        return str(self._run("SELECT hash FROM notes WHERE path = ?", (path,)).get or "")
+
+    def list_settled(self) -> set[str]:
+        """Return the ids of what is never to be proposed again."""
+        return {each for (each,) in self._run("SELECT id FROM settled")}
+
+    def replace_proposals(self, proposals: Sequence[Proposal]) -> None:
+        """Replace what is proposed, but for what others have proposed of lines that still stand."""
+        self._run("DELETE FROM proposals WHERE kind != 'proposed'")
+        self._connection.executemany("INSERT OR REPLACE INTO proposals VALUES (?, ?, ?, ?)", [*map(_to_row, proposals)])
+
+
+def digest(statement: Statement) -> int:
+    """Return a number that statements of the same words and values share; 0 for one that says little."""
+    words = sorted(statement.own)
+    values = sorted(f"{value.kind} {value.text}" for value in statement.values)
+    if len(words) + len(values) < 4 or "event" in statement.flags:
+        return 0
+    return int.from_bytes(blake2b(repr((words, values)).encode(), digest_size=7).digest())
+
+
+def _hash(word: str) -> int:
+    return zlib.crc32(word.encode())
+
+
+def _to_statement(body: str) -> Statement:
+    *parts, near, values, names, flags = json.loads(body)
+    path, line, date, text, language, key, own, head, filler = parts
+    return Statement(
+        path, line, date, text, language, key, tuple(own), tuple(head), filler, tuple(near),
+        tuple(Value(*each) for each in values), tuple(names), tuple(flags),
+    )  # fmt: skip

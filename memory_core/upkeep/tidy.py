@@ -1,0 +1,424 @@
+"""Finds what is outdated, repeated or broken in the notes of an agent, and makes the changes that somebody has accepted."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, suppress
+from datetime import date, datetime
+from functools import cache
+from typing import Any
+
+from memory_core.config.agent import AgentConfig
+from memory_core.errors import FileUnreadable, InvalidArgument, NoteChanged, PathRefused
+from memory_core.history.history import History
+from memory_core.records import MemoryFile
+from memory_core.sources import pages, roots, writer
+from memory_core.sources.activity import load_entries
+from memory_core.sources.files import list_files
+from memory_core.sources.notes import find_note_date, hash_bytes, read_note
+from memory_core.text.languages import Language
+from memory_core.text.markdown import split_lines
+from memory_core.upkeep import findings, outdated
+from memory_core.upkeep.outdated import Pair
+from memory_core.upkeep.proposals import CitedLine, Proposal, sign
+from memory_core.upkeep.statements import UNDATED, Statement, detect_language, read_statements
+from memory_core.upkeep.store import Corpus, Edit, TidyStore
+
+MOST_HOLDERS = 30  # of a stem by which a statement is compared with others
+LEAST_STATEMENTS = 200  # that are counted: words of a small notebook are no commoner than those of a larger one
+REPEATED_DAYS = 3  # notes of days that say a fact before it is proposed for MEMORY.md
+RECALLED = 5  # times that a line was recalled before it is
+MOST_VERSIONS = 200  # of a note's history that are read to learn when a line was written
+MOST_ENTRIES = 5_000  # of the activity log
+
+
+class Tidy:
+    """The proposals for the notes of one agent. The constructor opens nothing; close it.
+
+    Args:
+        config: The agent's.
+        writable: False only reads what was proposed.
+    """
+
+    def __init__(self, config: AgentConfig, *, writable: bool = True) -> None:
+        self._config = config
+        self.store = TidyStore(config.tidy_path, writable=writable)
+
+    def close(self) -> None:
+        """Close the file."""
+        self.store.close()
+
+    def run(self, *, shown_chars: int) -> list[Proposal]:
+        """Read what has changed in the notes, and return all that is proposed, the surest first. No note is written.
+
+        Args:
+            shown_chars: The most characters of MEMORY.md that a session start shows.
+
+        Raises:
+            StoreError: The file of tidy cannot be used.
+        """
+        self._finish_edits()
+        known = self.store.list_notes()
+        files = {file.path: file for file in list_files(self._config).files if file.source == "memory"}
+        stamps = {path: repr(file.stamp) for path, file in files.items()}
+        changed = [path for path, stamp in stamps.items() if known.get(path, ("", ""))[0] != stamp]
+        key = self.store.get_key()
+        with self.store.write() as connection:
+            corpus = Corpus(connection)
+            if not known:
+                corpus.clear()
+            for path in [*(known.keys() - files.keys()), *(path for path in changed if path in known)]:
+                corpus.remove(path)
+            usual = _find_usual_language(files)
+            added: list[int] = []
+            for path in changed:
+                with suppress(FileUnreadable):  # sync reports it; the next run reads it anew
+                    added += _add_note(corpus, files[path], stamps[path], usual)
+            _add_pairs(corpus, added)
+        marks = {path: json.loads(text) for path, (_, text) in self.store.list_notes().items()}
+        reader = _Lines(files)
+        with self.store.write() as connection:
+            corpus = Corpus(connection)
+            found = [
+                *_propose_outdated(corpus, reader),
+                *_propose_repeated(corpus, reader),
+                *_propose_recalled(self._config, reader),
+                *_propose_findings(marks, reader, shown_chars),
+                *_propose_dates(self._config, marks, reader),
+            ]
+            settled = corpus.list_settled()
+            signed = [sign(each, key, corpus.get_hash(each.path)) for each in found]
+            corpus.replace_proposals([each for each in signed if each.id not in settled])
+        return self.store.list_proposals()
+
+    def accept(self, proposal: Proposal, text: str | None = None) -> None:
+        """Make the change that a proposal names.
+
+        Args:
+            proposal: As `run` has returned it.
+            text: The line to write in place of the proposed one.
+
+        Raises:
+            NoteChanged: The note is not as it was when the change was proposed.
+            NoteNotWritten: See `writer.replace_part`.
+        """
+        new = proposal.new if text is None else text
+        if new is None:
+            raise InvalidArgument(
+                "id", f"{proposal.id} names no new line", action="change the note by hand, or give the line"
+            )
+
+        def find(data: bytes) -> tuple[int, bytes, bytes]:
+            if hash_bytes(data).hex() != proposal.note_hash:
+                raise NoteChanged(proposal.path)
+            start, old = _find_line(data, proposal.line)
+            ended = old.rstrip(b"\r\n")
+            end = old[len(ended) :] or (b"\r\n" if b"\r\n" in data else b"\n")
+            lines = [line.encode() for line in new.split("\n")]
+            return (start, old, b"") if not new else (start, ended, end.join(lines))
+
+        self._change(self._resolve(proposal.path), proposal.id, find)
+
+    def undo(self) -> Edit:
+        """Take back the last change that was accepted.
+
+        Raises:
+            InvalidArgument: There is none.
+            NoteChanged: What was written does not stand in the note any more, or more than once.
+        """
+        self._finish_edits()
+        edits = self.store.list_edits(done=1)
+        if not edits:
+            raise InvalidArgument("undo", "there is nothing to undo")
+        edit = edits[0]
+
+        def find(data: bytes) -> tuple[int, bytes, bytes]:
+            if data[edit.start : edit.start + len(edit.new)] == edit.new and hash_bytes(data) == edit.hash:
+                return edit.start, edit.new, edit.old
+            if not edit.new or data.count(edit.new) != 1:
+                raise NoteChanged(edit.path)
+            return data.index(edit.new), edit.new, edit.old
+
+        writer.replace_part(
+            self._resolve(edit.path), find, workspace=self._config.workspace, state_dir=self._config.state_dir
+        )
+        self.store.end_edit(edit.id, 2)
+        return edit
+
+    def propose(self, path: str, line: int, text: str, why: str, shown_by: str) -> Proposal:
+        """Keep the proposal of an agent until somebody accepts or rejects it.
+
+        Args:
+            path: The note.
+            line: Its line, from 1.
+            text: The line to write in its place; "" takes it away.
+            why: A sentence.
+            shown_by: Who proposes it.
+
+        Raises:
+            InvalidArgument: The note has no such line.
+        """
+        reader = _Lines({path: self._resolve(path)})
+        stands = findings.pick(reader.lines(path), line)
+        if not stands.strip():
+            raise InvalidArgument("line", f"{path} has no text in line {line}")
+        made = _make(reader, "proposed", path, line, text, f"{why} ({shown_by})", score=outdated.SHOWN)
+        made = sign(made, self.store.get_key(), reader.hash(path))
+        self.store.add_proposal(made)
+        return made
+
+    def _resolve(self, path: str) -> MemoryFile:
+        file = pages.resolve(self._config, path)
+        if file is None:
+            raise PathRefused(path, "there is no such note any more", action="run: memory-core tidy")
+        return file
+
+    def _change(self, file: MemoryFile, proposal: str, find: Callable[[bytes], tuple[int, bytes, bytes]]) -> None:
+        begun: list[int] = []
+
+        def record(start: int, old: bytes, new: bytes, changed: bytes) -> None:
+            edit = Edit(0, proposal, file.path, start, old, new, hash_bytes(changed), done=0)
+            begun.append(self.store.begin_edit(edit))
+
+        try:
+            writer.replace_part(
+                file, find, workspace=self._config.workspace, state_dir=self._config.state_dir, before=record
+            )
+        except BaseException:
+            for edit in begun:
+                self.store.end_edit(edit, -1)
+            raise
+        self.store.end_edit(begun[0], 1)
+
+    def _finish_edits(self) -> None:
+        """Find out of edits whose process was killed if they were made."""
+        for edit in self.store.list_edits(done=0):
+            made = False
+            with suppress(FileUnreadable, PathRefused):
+                data = read_note(self._resolve(edit.path)).data
+                made = hash_bytes(data) == edit.hash or (bool(edit.new) and edit.new in data and edit.old not in data)
+            self.store.end_edit(edit.id, 1 if made else -1)
+
+
+def _find_line(data: bytes, number: int) -> tuple[int, bytes]:
+    """Return where a line of a note begins, and its bytes with their line end."""
+    lines = data.split(b"\n")
+    start = sum(len(line) + 1 for line in lines[: number - 1])
+    mark = b"\xef\xbb\xbf" if number == 1 and data.startswith(b"\xef\xbb\xbf") else b""
+    end = b"\n" if number < len(lines) else b""
+    return start + len(mark), (lines[number - 1] + end)[len(mark) :]
+
+
+class _Lines:
+    """The lines of notes, each read once.
+
+    Args:
+        files: The notes, by path.
+    """
+
+    def __init__(self, files: Mapping[str, MemoryFile]) -> None:
+        self.files = files
+        self._read = cache(lambda path: read_note(files[path]))
+
+    def lines(self, path: str) -> list[str]:
+        """Return the lines of a note; none if it cannot be read."""
+        try:
+            return split_lines(self._read(path).text)
+        except (FileUnreadable, KeyError):
+            return []
+
+    def hash(self, path: str) -> str:
+        return self._read(path).hash.hex()
+
+    def date(self, path: str) -> str | None:
+        return find_note_date(path, self._read(path).text) if path in self.files else None
+
+
+def _find_usual_language(files: Mapping[str, MemoryFile]) -> Language:
+    """Return the language of MEMORY.md, for notes that are too short to tell theirs."""
+    for name in roots.LONGTERM_NAMES:
+        with suppress(FileUnreadable, KeyError):
+            return detect_language(read_note(files[name]).text) or "en"
+    return "en"
+
+
+def _add_note(corpus: Corpus, file: MemoryFile, stamp: str, usual: Language) -> list[int]:
+    note = read_note(file)
+    day = find_note_date(file.path, note.text)
+    marks = findings.read_marks(note.text, dated=day is not None)
+    statements = read_statements(file.path, day, note.text, usual)
+    return corpus.add(file.path, stamp, note.hash.hex(), json.dumps(marks, ensure_ascii=False), statements)
+
+
+def _add_pairs(corpus: Corpus, added: Sequence[int]) -> None:
+    """Compare new statements with all others that share a rare stem."""
+    count = max(corpus.count(), LEAST_STATEMENTS)
+    fresh = set(added)
+
+    @cache
+    def bits(word: str) -> float:
+        return min(outdated.MOST_BITS, math.log2(count / max(corpus.count_holders(word), 1)))
+
+    for number in added:
+        statement = corpus.load(number)
+        near: set[int] = set()
+        for word in statement.own:
+            if corpus.count_holders(word) <= MOST_HOLDERS:
+                near.update(corpus.list_holders(word))
+        near.discard(number)
+        for other in near:
+            if other in fresh and other > number:
+                continue  # its own turn comes
+            stands = corpus.load(other)
+            for old, new, pair in ((stands, statement, (other, number)), (statement, stands, (number, other))):
+                judged = outdated.judge(old, new, bits)
+                if judged is not None and judged.score >= outdated.SHOWN:
+                    corpus.add_pair(*pair, judged.score, json.dumps(judged))
+
+
+def _propose_outdated(corpus: Corpus, reader: _Lines) -> Iterator[Proposal]:
+    judged = {(old, new): (score, body) for old, new, score, body in corpus.list_pairs()}
+    pairs = [Pair(old, new, corpus.load(new).date, score) for (old, new), (score, _) in judged.items()]
+    for old, pair in outdated.select(pairs).items():
+        score, body = judged.get((old, pair.new), (pair.score, ""))
+        before, after = corpus.load(old), corpus.load(pair.new)
+        line = findings.pick(reader.lines(before.path), before.line)
+        if not line.strip():
+            continue
+        new = _swap(before, after, body, line) or _mark(line, after)
+        since = "" if before.date == UNDATED else f" of {before.date}"
+        why = f"The line{since} is replaced by what was written on {after.date}."
+        yield _make(reader, "outdated", before.path, before.line, new, why, [(after.path, after.line)], score)
+
+
+def _swap(old: Statement, new: Statement, body: str, line: str) -> str | None:
+    """Return a line of an undated note with the new value in the place of the old one, where both name one of that kind."""
+    judged: list[Any] = json.loads(body) if body else [""] * 5
+    _, kind, before, after, _ = judged
+    if kind != "value" or old.date != UNDATED or old.language != new.language:
+        return None
+    if any(sum(each.kind == before[0] for each in values) != 1 for values in (old.values, new.values)):
+        return None
+    said, says = old.text[before[2] : before[3]], new.text[after[2] : after[3]]
+    return line.replace(said, says) if line.count(said) == 1 else None
+
+
+def _mark(line: str, after: Statement) -> str:
+    """Return a line that says since when it holds no more, and where that stands."""
+    mark = f"(until {after.date}, see {after.path}:{after.line})"
+    if line.rstrip().endswith("|"):
+        return f"{line.rstrip()[:-1].rstrip()} {mark} |"
+    return f"{line.rstrip()} {mark}"
+
+
+def _propose_repeated(corpus: Corpus, reader: _Lines) -> Iterator[Proposal]:
+    """Propose to take away what an undated note says again, and to add to MEMORY.md what notes of several days say."""
+    for numbers in corpus.list_repeated():
+        several = [corpus.load(number) for number in numbers]
+        lasting = [each for each in several if each.date == UNDATED]
+        places = [(each.path, each.line) for each in several]
+        if len(lasting) > 1:
+            first, *others = sorted(
+                lasting, key=lambda each: (each.path not in roots.LONGTERM_NAMES, each.path, each.line)
+            )
+            for each in others:
+                if len(split := findings.pick(reader.lines(each.path), each.line)) <= len(each.text) + 8 and split:
+                    why = f"{first.path} says the same in line {first.line}."
+                    yield _make(reader, "repeated", each.path, each.line, "", why, [(first.path, first.line)], 5.0)
+        elif (
+            not lasting
+            and len({each.date for each in several}) >= REPEATED_DAYS
+            and any("state" in each.flags for each in several)
+        ):
+            yield from _propose_missing(reader, several[-1].text, f"{len(places)} notes say so.", places)
+
+
+def _propose_missing(reader: _Lines, fact: str, why: str, places: Sequence[tuple[str, int]]) -> Iterator[Proposal]:
+    """Propose to add a fact behind the last line of MEMORY.md."""
+    path = next((name for name in roots.LONGTERM_NAMES if name in reader.files), None)
+    lines = reader.lines(path) if path else []
+    last = next((number for number in range(len(lines), 0, -1) if lines[number - 1].strip()), 0)
+    if path and last and not any(fact in line for line in lines):
+        yield _make(reader, "missing", path, last, f"{lines[last - 1]}\n- {fact}", why, places[:5], 4.5)
+
+
+def _propose_recalled(config: AgentConfig, reader: _Lines) -> Iterator[Proposal]:
+    """Propose for MEMORY.md the lines of dated notes that are recalled again and again."""
+    counts: Counter[str] = Counter()
+    with suppress(OSError):  # without a log nothing was recalled
+        for entry in load_entries(config.activity_path, limit=MOST_ENTRIES):
+            if entry.action == "recalled":
+                counts.update(entry.places)
+    for place, count in counts.most_common(20):
+        path, _, number = place.partition("#L")
+        if count < RECALLED or not number.isdigit() or path not in reader.files or reader.date(path) is None:
+            continue
+        line = findings.pick(reader.lines(path), int(number)).lstrip("-*+ ").strip()
+        if 10 < len(line) <= 200 and not line.startswith(("#", "|", ">", "[")):
+            yield from _propose_missing(reader, line, f"It was recalled {count} times.", [(path, int(number))])
+
+
+def _propose_findings(marks: Mapping[str, Mapping[str, Any]], reader: _Lines, shown_chars: int) -> Iterator[Proposal]:
+    found = [*findings.find_links_that_lead_nowhere(marks), *findings.find_spellings(marks)]
+    for name in roots.LONGTERM_NAMES:
+        if name in reader.files:
+            found += findings.find_overflow(name, "\n".join(reader.lines(name)), shown_chars)
+    for each in found:
+        line = findings.pick(reader.lines(each.path), each.line)
+        new = line.replace(each.old, each.new) if each.old and each.new else None
+        yield _make(reader, each.kind, each.path, each.line, new, each.why, each.evidence, 5.0)
+
+
+def _propose_dates(config: AgentConfig, marks: Mapping[str, Mapping[str, Any]], reader: _Lines) -> Iterator[Proposal]:
+    """Propose the dates of "next Friday" and its like in undated notes, where the history knows when a line was written."""
+    held = {path: each["relative"] for path, each in marks.items() if each.get("relative")}
+    if not held:
+        return
+    with closing(History(config, writable=False)) as history:
+        for path, several in held.items():
+            lines = reader.lines(path)
+            for number, phrase in several:
+                line = findings.pick(lines, number)
+                day = _find_day(history, path, line)
+                named = (
+                    next((each for each in findings.find_relative(line, day) if each.text == phrase), None)
+                    if day
+                    else None
+                )
+                if named is None or day is None or named.period.last >= datetime.now().astimezone().date():
+                    continue
+                first, last = named.period.first.isoformat(), named.period.last.isoformat()
+                stands = first if first == last else f"{first} to {last}"
+                why = f"The line was written on {day.isoformat()}; {phrase} is {stands}."
+                new = line.replace(phrase, f"{phrase} ({stands})", 1)
+                yield _make(reader, "relative date", path, number, new, why, (), 5.0)
+
+
+def _find_day(history: History, path: str, line: str) -> date | None:
+    """Return the day on which a line came into a note; None if it stood there before the history began."""
+    versions = history.list_versions(path)[:MOST_VERSIONS]
+    moments = {moment.id: moment.at for moment in history.list_moments()} if versions else {}
+    first = min(moments, default=0)
+    for version, note in history.load_texts(versions) if versions else ():
+        if line in split_lines(note.text):
+            return moments[version.since].astimezone().date() if version.since != first else None
+    return None
+
+
+def _make(  # noqa: PLR0917
+    reader: _Lines, kind: Any, path: str, line: int, new: str | None, why: str,
+    places: Iterable[tuple[str, int]] = (), score: float = 0.0,
+) -> Proposal:  # fmt: skip
+    evidence = tuple(
+        CitedLine(
+            path=each, line=number, text=findings.pick(reader.lines(each), number).strip(), date=reader.date(each)
+        )
+        for each, number in places
+    )
+    text = findings.pick(reader.lines(path), line)
+    return Proposal(
+        id="", kind=kind, path=path, line=line, text=text, new=new, why=why, evidence=evidence, score=round(score, 1)
+    )

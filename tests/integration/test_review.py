@@ -1,0 +1,96 @@
+"""`memory-core tidy` and `memory-core review` as their users have them."""
+
+from __future__ import annotations
+
+import os
+import pty
+import select
+import subprocess
+import termios
+import time
+from contextlib import suppress
+from pathlib import Path
+
+from tests.command import Command
+
+MEMORY = "# Memory\n\n- Rent: £410 a month\n- Evening class on Mondays at 18:30\n"
+
+
+def write(workspace: Path) -> None:
+    (workspace / "memory").mkdir(parents=True, exist_ok=True)
+    for note in workspace.rglob("*.md"):
+        note.unlink()
+    (workspace / "MEMORY.md").write_text(MEMORY, encoding="utf-8")
+    (workspace / "memory/2026-05-11.md").write_text("The rent goes up to £445 a month from June.\n", encoding="utf-8")
+    (workspace / "memory/2026-06-08.md").write_text(
+        "The evening class meets on Wednesdays from now on.\n", encoding="utf-8"
+    )
+
+
+def test_tidy_lists_and_review_accepts_rejects_and_undoes(command: Command) -> None:
+    write(command.workspace)
+    told = command("tidy")
+    assert told.code == 0
+    assert "- - Rent: £410 a month\n  + - Rent: £445 a month" in told.out
+    assert "memory/2026-05-11.md:1: The rent goes up" in told.out
+    assert "2 proposals; go through them: memory-core review" in told.out
+    found = {each["line"]: each for each in command("review", "--json").json["proposals"]}
+    assert {each["kind"] for each in found.values()} == {"outdated"}
+    assert (command.workspace / "MEMORY.md").read_text(encoding="utf-8") == MEMORY
+    assert command("review", "accept", found[3]["id"], found[4]["id"]).code == 0
+    changed = (command.workspace / "MEMORY.md").read_text(encoding="utf-8")
+    assert "£445" in changed
+    assert "Wednesdays" in changed
+    assert (
+        "£410" in command("get", "MEMORY.md", "--as-of", "2999-01-01").out or command("history", "MEMORY.md").code == 0
+    )
+    assert command("review", "undo").code == command("review", "undo").code == 0
+    assert (command.workspace / "MEMORY.md").read_text(encoding="utf-8") == MEMORY
+    assert "there is nothing to undo" in command("review", "undo").error
+    assert command("review", "never", found[3]["id"]).code == 0
+    assert [each["id"] for each in command("tidy", "--json").json["proposals"]] == [found[4]["id"]]
+    assert "there is no proposal 'nonsense'" in command("review", "accept", "nonsense").error
+
+
+def test_the_old_text_is_in_the_history_after_an_edit(command: Command) -> None:
+    write(command.workspace)
+    rent = next(each for each in command("tidy", "--json").json["proposals"] if each["line"] == 3)
+    assert command("review", "accept", rent["id"], "--text", "- Rent: £445 a month, from June").code == 0
+    assert command("index").code == 0
+    versions = command("history", "MEMORY.md", "--json").json
+    assert len(versions["versions"]) == 2
+
+
+def _is_cooked(terminal: int) -> bool:
+    """Return True until the program waits for a single key."""
+    return bool(termios.tcgetattr(terminal)[3] & termios.ICANON)
+
+
+def _drain(process: subprocess.Popen[bytes], terminal: int) -> None:
+    """Read what a program still writes, so that it ends."""
+    while process.poll() is None:
+        if select.select([terminal], [], [], 0.05)[0]:
+            with suppress(OSError):  # it has closed its end
+                os.read(terminal, 65536)
+
+
+def test_a_person_goes_through_proposals_with_single_keys(command: Command) -> None:
+    write(command.workspace)
+    master, slave = pty.openpty()
+    with subprocess.Popen(
+        [*command.start(), "review"], stdin=slave, stdout=slave, stderr=slave, env=command.variables(), close_fds=True
+    ) as process:
+        os.close(slave)
+        shown = ""
+        for answers, key in enumerate("an"):
+            deadline = time.monotonic() + 60
+            while (shown.count("left;") <= answers or _is_cooked(master)) and time.monotonic() < deadline:
+                if select.select([master], [], [], 0.05)[0]:
+                    shown += os.read(master, 65536).decode(errors="replace")
+            os.write(master, key.encode())
+        _drain(process, master)
+        assert process.wait(60) == 0
+    os.close(master)
+    changed = (command.workspace / "MEMORY.md").read_text(encoding="utf-8")
+    assert ("£445" in changed) != ("Wednesdays" in changed)
+    assert command("tidy").out == "0 proposals\n"

@@ -1,0 +1,105 @@
+"""What agents may do with proposals, what a session is told of them, and what a search makes of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memory_core.plugin.memory import Memory, open_memory
+from memory_core.plugin.reviewing import Review
+from memory_core.records import CallContext
+from tests.integration.test_review import write
+from tests.waiting import eventually
+
+TOOLS = {None: [], True: ["memory_review", "memory_resolve"], False: ["memory_propose"]}
+
+
+@contextmanager
+def opened(base: Path, **tidy: Any) -> Iterator[Memory]:
+    write(base / "ws")
+    config = {"memorySearch": {"tidy": tidy}} if tidy else {}
+    with open_memory(config, workspace=base / "ws", state_dir=base / "state") as memory:
+        yield memory
+
+
+@pytest.mark.parametrize("may_apply", [None, True, False])
+def test_agents_get_what_the_setting_allows(tmp_path: Path, may_apply: bool | None) -> None:
+    with opened(tmp_path, **({} if may_apply is None else {"agentMayApply": may_apply})) as memory:
+        names = [tool["name"] for tool in memory.tool_schemas()]
+        assert names[3:] == TOOLS[may_apply]
+        assert not {*names} & {"memory_review", "memory_propose"} or len(memory.tool_schemas("ro")) == 2
+        for name in ("memory_review", "memory_propose"):
+            given = {} if name == "memory_review" else {"path": "MEMORY.md", "line": 3, "text": "- x", "why": "y"}
+            answer = memory.call_tool(name, given)
+            assert ("error" in answer) == (name not in names)
+            assert "error" in memory.call_tool(name, given, CallContext(session_key="agent:main:group:7"))
+
+
+def test_an_agent_that_may_settles_proposals(tmp_path: Path) -> None:
+    with opened(tmp_path, agentMayApply=True) as memory:
+        found = memory.call_tool("memory_review", {})
+        assert found["total"] == 2
+        rent = next(each for each in found["results"] if each["line"] == 3)
+        assert rent["evidence"] == [{"path": "memory/2026-05-11.md", "line": 1, "text": rent["evidence"][0]["text"]}]
+        done = memory.call_tool("memory_resolve", {"id": rent["id"], "action": "accept"})
+        assert done["status"] == "accepted", done
+        assert "£445" in (tmp_path / "ws/MEMORY.md").read_text(encoding="utf-8")
+        other = next(each for each in found["results"] if each["line"] == 4)
+        assert memory.call_tool("memory_resolve", {"id": other["id"], "action": "reject"})["status"] == "rejected"
+        assert memory.call_tool("memory_review", {})["total"] == 0
+        assert "there is no proposal" in memory.call_tool("memory_resolve", {"id": "zz", "action": "accept"})["error"]
+
+
+def test_what_an_agent_proposes_waits_for_the_user(tmp_path: Path) -> None:
+    with opened(tmp_path, agentMayApply=False) as memory:
+        told = {"path": "MEMORY.md", "line": 4, "text": "- Evening class on Tuesdays", "why": "The user said so."}
+        made = memory.call_tool("memory_propose", told)
+        assert made["status"] == "waits"
+        assert "Tuesdays" not in (tmp_path / "ws/MEMORY.md").read_text(encoding="utf-8")
+        held = Review(memory.config(), None, memory.sync)
+        assert made["id"] in [each.id for each in held.find()]
+        held.accept([made["id"]])
+        assert "Tuesdays" in (tmp_path / "ws/MEMORY.md").read_text(encoding="utf-8")
+        assert "no text in line 99" in memory.call_tool("memory_propose", {**told, "line": 99})["error"]
+
+
+def test_a_session_is_told_once_a_day_that_proposals_wait(tmp_path: Path) -> None:
+    with opened(tmp_path) as memory:
+        assert "memory-core review" not in memory.session_context()
+        Review(memory.config(), None, memory.sync).find()
+        assert "wait for the user" not in memory.session_context(CallContext(session_key="agent:main:group:7"))
+        assert memory.session_context().endswith("2 proposals for the notes wait for the user: memory-core review")
+        assert "wait for the user" not in memory.session_context()
+
+
+def test_a_search_marks_what_is_proposed_as_outdated_and_puts_it_behind(tmp_path: Path) -> None:
+    with opened(tmp_path) as memory:
+        before = memory.call_tool("memory_search", {"query": "rent a month"})["results"]
+        assert {hit["path"] for hit in before} == {"MEMORY.md", "memory/2026-05-11.md"}
+        Review(memory.config(), None, memory.sync).find()
+        hits = memory.call_tool("memory_search", {"query": "rent a month"})["results"]
+        assert [hit["path"] for hit in hits] == ["memory/2026-05-11.md", "MEMORY.md"]
+        newer = hits[1]["supersededBy"]
+        assert (newer["because"], newer["path"], newer["line"]) == ("proposal", "memory/2026-05-11.md", 1)
+        assert hits[0]["score"] >= hits[1]["score"]
+        note = tmp_path / "ws/MEMORY.md"
+        note.write_text(note.read_text(encoding="utf-8").replace("£410", "£420"), encoding="utf-8")
+        hits = memory.call_tool("memory_search", {"query": "rent a month"})["results"]
+        assert all("£410" not in str(hit) for hit in hits)
+        assert not any(
+            "supersededBy" in hit and hit["supersededBy"]["line"] == 1 and "£" in hit["supersededBy"]["text"]
+            for hit in hits
+        )  # the line that was judged stands no more
+
+
+def test_a_host_looks_at_the_notes_at_intervals(tmp_path: Path) -> None:
+    with opened(tmp_path) as memory:
+        memory.session_started(CallContext(session_key="agent:main:main"))
+        assert not memory.config().tidy_path.exists()
+    with opened(tmp_path, interval=6) as memory:
+        memory.session_started(CallContext(session_key="agent:main:main"))
+        assert eventually(lambda: "2 proposals" in memory.session_context(CallContext(session_key="agent:main:main")))

@@ -1,0 +1,90 @@
+"""Which statements take the place of an older one, and which only look like it."""
+
+from __future__ import annotations
+
+import pytest
+
+from memory_core.upkeep.outdated import SHOWN, Pair, judge, select
+from memory_core.upkeep.statements import detect_language, read_statements
+
+
+def score(old: str, new: str, *, then: str | None = None, now: str = "2026-05-11") -> float:
+    """Judge the first statement of each text, in a notebook in which their words are rare."""
+    language = detect_language(f"{old} {new}") or "en"
+    before = [*read_statements("old.md", then, old, language)]
+    after = [*read_statements("new.md", now, new, language)]
+    found = [judge(one, other, lambda _: 6.0) for one in before for other in after]
+    return max((each.score for each in found if each is not None), default=0.0)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("- Rent: £410 a month", "The rent goes up to £445 a month from June."),
+        ("- Gym: 29 € a month", "The gym costs 33 € a month now."),
+        ("- Yoga class on Mondays at 18:30", "The yoga class meets on Wednesdays from now on."),
+        ("- The alarm code is 5521", "New alarm code: 8830"),
+        ("- Our plumber is Ortwin", "Our plumber is Hedda as of today."),
+        ("- My cousin Bela lives in Graz", "Bela has moved, he lives in Linz now."),
+        ("- Die Miete beträgt 420 €", "Die Miete steigt im Juni auf 455 €."),
+        ("- Chorprobe immer dienstags um 19:00", "Die Chorprobe ist ab Mai donnerstags um 20:00."),
+        ("- El alquiler cuesta 620 € al mes", "El alquiler sube a 655 € al mes."),
+        ("- Le cours de danse est le lundi à 18h30", "Le cours de danse passe au jeudi désormais."),
+        ("- Il corso di yoga è il lunedì", "Il corso di yoga è il giovedì da oggi."),
+        ("- Zwemles op maandag om 16:30", "De zwemles is voortaan op donderdag om 17:00."),
+    ],
+)
+def test_a_line_that_tells_a_change_replaces_the_older_one(old: str, new: str) -> None:
+    assert score(old, new) >= SHOWN
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("- Rent: £410 a month", "If the rent goes up to £500 a month, I leave."),  # a condition
+        ("- Rent: £410 a month", "Does the rent go up to £445 a month?"),  # a question
+        ("- Rent: £410 a month", "The rent might go up to £445 a month."),
+        ("- Rent: £410 a month", "The rent does not go up to £445 a month."),
+        ("- Rent: £410 a month", 'He said "the rent goes up to £445 a month" and laughed.'),  # a quote
+        ("- Rent: £410 a month", "> The rent goes up to £445 a month from June."),
+        ("- Rent: £410 a month", "- [ ] the rent goes up to £445 a month from June"),  # a task
+        ("- Rent: £410 a month", "The rent of my sister goes up to £445 a month."),  # another person's
+        ("- Rent: £410 a month", "The rent is £12 a day now."),  # another rate
+        ("- My swimming class is on Mondays", "Her swimming class is on Fridays now."),
+        ("- Tennis on Mondays", "Piano on Fridays from now on."),
+        ("- Die Miete beträgt 420 €", "Wenn die Miete auf 455 € steigt, ziehe ich aus."),
+        ("- El alquiler cuesta 620 € al mes", "Quizás el alquiler sube a 655 € al mes."),
+        ("- Le cours de danse est le lundi", "Le cours de danse pourrait passer au jeudi."),
+    ],
+)
+def test_what_only_looks_like_a_change_replaces_nothing(old: str, new: str) -> None:
+    assert score(old, new) < SHOWN
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("Dentist on Friday at 9:40", "Dentist on Monday at 10:00"),  # two appointments
+        ("Ran 14 km along the canal", "Ran 5 km before work"),
+        ("Paid Hollis £212 for cobalt", "Paid Hollis £90 for clay"),
+        ("Water meter: 8 214 m³", "Water meter: 9 872 m³"),
+        ("Concert on 5 March at 19:00", "The concert is on 9 April now."),  # the first is over
+    ],
+)
+def test_events_readings_and_payments_replace_none_before_them(old: str, new: str) -> None:
+    assert score(old, new, then="2026-03-01") < SHOWN
+
+
+def test_an_older_note_never_replaces_a_newer_one() -> None:
+    assert score("Rent: £410 a month", "The rent goes up to £445 a month.", then="2026-06-01") == 0
+
+
+def test_the_newest_good_successor_is_shown_and_chains_are_followed() -> None:
+    pairs = [
+        Pair(1, 2, "2026-02-01", 6.0),
+        Pair(1, 3, "2026-03-01", 5.2),
+        Pair(2, 3, "2026-03-01", 7.0),
+        Pair(4, 3, "2026-03-01", 4.6),  # far below what 3 fits best
+    ]
+    chosen = select(pairs)
+    assert {old: pair.new for old, pair in chosen.items()} == {1: 3, 2: 3}

@@ -1,0 +1,185 @@
+"""What is proposed for a workspace, and what becomes of its notes when a proposal is accepted or taken back."""
+
+from __future__ import annotations
+
+from contextlib import closing
+
+import pytest
+
+from memory_core.errors import InvalidArgument, NoteChanged
+from memory_core.history.history import History
+from memory_core.plugin.memory import open_memory
+from memory_core.upkeep.tidy import Tidy
+from tests.unit.upkeep.conftest import NOTES, House
+
+
+def test_an_outdated_line_comes_with_its_evidence_and_the_exact_edit(house: House) -> None:
+    rent, lesson = sorted(house.find("outdated"), key=lambda each: each.line)
+    assert (rent.path, rent.line, rent.text) == ("MEMORY.md", 3, "- Rent: £410 a month")
+    assert rent.new == "- Rent: £445 a month"
+    assert [(each.path, each.line, each.date) for each in rent.evidence] == [("memory/2026-05-11.md", 1, "2026-05-11")]
+    assert lesson.new == "- Evening class on Wednesdays at 18:30"
+
+
+def test_nothing_is_written_before_a_proposal_is_accepted(house: House) -> None:
+    house.find()
+    assert {path: house.read(path).decode() for path in NOTES} == NOTES
+    assert sorted(each.name for each in house.workspace.rglob("*") if each.is_file()) == sorted(
+        path.rpartition("/")[2] for path in NOTES
+    )
+
+
+def test_an_accepted_edit_changes_one_line_and_undo_gives_back_every_byte(house: House) -> None:
+    odd = b"\xef\xbb\xbf# Memory\r\n\r\n- Rent: \xc2\xa3410 a month\r\n- tabs\t and trailing  \r\nno end"
+    house.write({"MEMORY.md": odd})
+    (rent,) = house.find("outdated")
+    house.tidy.accept(rent)
+    assert house.read("MEMORY.md") == odd.replace(b"\xc2\xa3410", b"\xc2\xa3445")
+    assert house.find("outdated") == []
+    assert house.tidy.undo().path == "MEMORY.md"
+    assert house.read("MEMORY.md") == odd
+    assert [each.id for each in house.find("outdated")] == [rent.id]
+    with pytest.raises(InvalidArgument, match="nothing to undo"):
+        house.tidy.undo()
+
+
+def test_a_note_that_was_changed_since_is_never_overwritten(house: House) -> None:
+    rent = house.find("outdated")[0]
+    mine = house.read("MEMORY.md") + b"- my own line\n"
+    house.write({"MEMORY.md": mine})
+    with pytest.raises(NoteChanged):
+        house.tidy.accept(rent)
+    assert house.read("MEMORY.md") == mine
+    again = next(each for each in house.find("outdated") if each.id == rent.id)  # proposed anew
+    house.tidy.accept(again)
+    assert b"- my own line\n" in house.read("MEMORY.md")
+
+
+def test_undo_after_a_hand_edit_takes_back_only_its_own_line(house: House) -> None:
+    house.tidy.accept(house.find("outdated")[0])
+    house.write({"MEMORY.md": b"- mine\n" + house.read("MEMORY.md")})
+    house.tidy.undo()
+    assert house.read("MEMORY.md").decode() == "- mine\n" + NOTES["MEMORY.md"]
+
+
+def test_undo_refuses_where_the_line_was_edited_since(house: House) -> None:
+    rent = next(each for each in house.find("outdated") if "Rent" in each.text)
+    house.tidy.accept(rent)
+    mine = house.read("MEMORY.md").replace("£445".encode(), "£450".encode())
+    house.write({"MEMORY.md": mine})
+    with pytest.raises(NoteChanged):
+        house.tidy.undo()
+    assert house.read("MEMORY.md") == mine
+
+
+def test_an_edit_whose_process_was_killed_is_known_to_be_made_or_not(house: House) -> None:
+    rent = next(each for each in house.find("outdated") if "Rent" in each.text)
+    house.tidy.accept(rent)
+    with house.tidy.store.write() as connection:  # as if killed before it was recorded as made
+        connection.execute("UPDATE edits SET done = 0")
+    house.tidy.undo()
+    assert house.read("MEMORY.md").decode() == NOTES["MEMORY.md"]
+    house.tidy.accept(next(each for each in house.find("outdated") if each.id == rent.id))
+    house.write(NOTES)
+    with house.tidy.store.write() as connection:  # as if killed before the note was written
+        connection.execute("UPDATE edits SET done = 0 WHERE done = 1")
+    with pytest.raises(InvalidArgument, match="nothing to undo"):
+        house.tidy.undo()
+
+
+def test_what_was_settled_is_not_proposed_again_wherever_the_line_moves(house: House) -> None:
+    rent = next(each for each in house.find("outdated") if "Rent" in each.text)
+    house.tidy.store.settle(rent.id)
+    house.write({"MEMORY.md": "# Memory\n\nmore\n\n" + NOTES["MEMORY.md"].partition("\n\n")[2]})
+    assert all(each.id != rent.id for each in house.find())
+
+
+def test_only_changed_notes_are_read_again_and_the_answer_is_that_of_a_fresh_run(house: House) -> None:
+    house.find()
+    house.write({"memory/2026-07-01.md": "The rent goes up to £480 a month now.\n", "memory/2026-05-11.md": "quiet\n"})
+    (house.workspace / "memory/2026-06-08.md").unlink()
+    grown = house.find()
+    house.config.tidy_path.unlink()
+    with closing(Tidy(house.config)) as fresh:
+        anew = fresh.run(shown_chars=10_000)
+    assert [(each.kind, each.line, each.new) for each in grown] == [(each.kind, each.line, each.new) for each in anew]
+    assert [each.new for each in grown] == ["- Rent: £480 a month"]
+
+
+def test_two_lasting_lines_that_say_the_same_are_one_too_many(house: House) -> None:
+    house.write({"memory/bank.md": "# Bank\n\n- The blue folder with the deeds is under the stairs\n"})
+    house.write({"MEMORY.md": "# Memory\n\n- The blue folder with the deeds is under the stairs\n"})
+    (found,) = house.find("repeated")
+    assert (found.path, found.line, found.new) == ("memory/bank.md", 3, "")
+    before = house.read("memory/bank.md")
+    house.tidy.accept(found)
+    assert house.read("memory/bank.md") == b"# Bank\n\n"
+    house.tidy.undo()
+    assert house.read("memory/bank.md") == before
+
+
+def test_what_notes_of_several_days_say_is_proposed_for_memory_md(house: House) -> None:
+    for day in ("2026-05-01", "2026-05-02", "2026-05-04"):
+        house.write({f"memory/{day}.md": "The staging server is called Otter and has 16 cores.\n"})
+    (found,) = house.find("missing")
+    assert found.new == f"{found.text}\n- The staging server is called Otter and has 16 cores."
+    house.tidy.accept(found)
+    assert (
+        house.read("MEMORY.md").decode()
+        == NOTES["MEMORY.md"] + "- The staging server is called Otter and has 16 cores.\n"
+    )
+    house.tidy.undo()
+    assert house.read("MEMORY.md").decode() == NOTES["MEMORY.md"]
+
+
+def test_a_line_that_is_recalled_again_and_again_is_proposed_for_memory_md(house: House) -> None:
+    house.write({"memory/2026-04-01.md": "The deploy key lives in the vault under the name harbour.\n"})
+    with open_memory(workspace=house.workspace, state_dir=house.state) as memory:
+        for _ in range(5):
+            assert memory.call_tool("memory_get", {"path": "memory/2026-04-01.md"})["status"] == "ok"
+    (found,) = house.find("missing")
+    assert "recalled 5 times" in found.why
+
+
+def test_a_relative_date_gets_the_day_that_the_history_knows(house: House) -> None:
+    with open_memory(workspace=house.workspace, state_dir=house.state) as memory:
+        memory.sync()
+        house.write(
+            {"memory/plans.md": "# Plans\n\n- the boiler was serviced the day before yesterday\n- Lunch on Fridays\n"}
+        )
+        memory.sync()
+    (found,) = house.find("relative date")
+    assert found.line == 3
+    assert found.new is not None
+    assert found.new.startswith("- the boiler was serviced the day before yesterday (20")
+    with closing(History(house.config)) as history:
+        assert history.list_versions("memory/plans.md")
+
+
+def test_memory_md_that_no_session_start_shows_whole_is_told_where_it_ends(house: House) -> None:
+    house.write(
+        {"MEMORY.md": "# Memory\n\n" + "- a line of some forty characters, again\n" * 30 + "\n## Old trips\n- Ghent\n"}
+    )
+    (found,) = house.find("long", shown_chars=1000)
+    assert found.new is None
+    assert "memory/old-trips.md" in found.why
+    assert house.find("long", shown_chars=5000) == []
+
+
+def test_an_agents_proposal_waits_as_long_as_its_line_stands(house: House) -> None:
+    made = house.tidy.propose("MEMORY.md", 5, "- Accountant: Sunniva Bell", "The user said so.", "an agent")
+    assert made.id in [each.id for each in house.find("proposed")]
+    house.tidy.accept(next(each for each in house.find("proposed") if each.id == made.id))
+    assert b"Sunniva" in house.read("MEMORY.md")
+    with pytest.raises(InvalidArgument, match="no text in line"):
+        house.tidy.propose("MEMORY.md", 2, "x", "y", "an agent")
+
+
+def test_conflict_marks_and_half_written_notes_are_no_evidence(house: House) -> None:
+    house.write(
+        {
+            "memory/2026-05-11.md": "<<<<<<< HEAD\nThe rent goes up to £445 a month.\n=======\nThe rent is £300.\n>>>>>>> x\n"
+        }
+    )
+    house.write({"memory/2026-06-08.md": b"The evening class meets on Wedn\xff\xfe"})
+    assert house.find("outdated") == []
