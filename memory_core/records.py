@@ -192,6 +192,32 @@ class Now:
     text: str | None = None
 
 
+# Who said a text: the user; the agent, also where it has only its part in it; a tool; a web page or a mail; another program.
+Author = Literal["user", "agent", "tool", "web", "import"]
+AUTHORS: tuple[Author, ...] = ("user", "agent", "import", "tool", "web")  # the one whose word counts most first
+OUTSIDERS = ("tool", "web")  # whose word nobody has vouched for
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Origin:
+    """The origin of an item or of a passage.
+
+    Attributes:
+        by: Who said it.
+        session, host, project: The host's name of the session, the host and the folder in which it was said.
+        at: The time at which it was said, as ISO 8601.
+        path, line: The note or session log that it was learned from, and the line, from 1.
+    """
+
+    by: Author
+    session: str | None = None
+    host: str | None = None
+    project: str | None = None
+    at: str | None = None
+    path: str | None = None
+    line: int | None = None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hit:
     """A passage of one place, with a score.
@@ -207,7 +233,7 @@ class Hit:
         now: What became of it, for a hit in the past.
         superseded_by: The line that took the place of one of its lines; None where the evidence is thin.
         evidence: What is compared with `Query.min_score`, 0..1; None if that is the score. No tool returns it.
-        origin: For a hit in the journal of turns: who said it ("by"), "session", "host", and if known "project" and "at".
+        origin: Who said it, and where; None until the session that asks is known.
     """
 
     path: str
@@ -221,7 +247,7 @@ class Hit:
     now: Now | None = None
     superseded_by: Successor | None = None
     evidence: float | None = None
-    origin: Mapping[str, str] | None = None
+    origin: Origin | None = None
 
     @property
     def compared(self) -> float:

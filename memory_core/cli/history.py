@@ -256,13 +256,16 @@ def purge(options: Options, *, text: str, dry_run: bool, yes: bool) -> int:
             _drop_proposals(config, wording)
             _drop_leftovers(config, wording)
             turns = _drop_turns(config, wording)
+            learned = memory.items.forget_learned(turns)
             wiped = _wipe_items(config)
             history.deletions.purge_text(text)
             memory.sync()  # overwrites
             done = history.deletions.load_mark() is None and wiped
     code = _report(options, found, asides, done=done)
     if turns and not options.json:
-        output.write(f"{output.count(turns, 'message')} taken out of the journal of turns.")
+        output.write(f"{output.count(len(turns), 'message')} taken out of the journal of turns.")
+    if learned and not options.json:
+        output.write(f"{output.count(len(learned), 'item')} learned from them forgotten.")
     if done and (held := find_held(config, text)):
         output.complain(f"the text is still in files of this agent: {', '.join(held)}", "run the same command again")
         code = 1
@@ -309,10 +312,10 @@ def _drop_proposals(config: AgentConfig, wording: Wording) -> None:
         store.purge(wording.stands_in)
 
 
-def _drop_turns(config: AgentConfig, wording: Wording) -> int:
-    """Take the messages that hold the text out of the journal, and return their number."""
+def _drop_turns(config: AgentConfig, wording: Wording) -> list[tuple[str, int]]:
+    """Take the messages that hold the text out of the journal, and return where they stood."""
     if not config.journal_dir.exists():
-        return 0
+        return []
     try:
         return Journal(config.journal_dir).forget(lambda _session, said, _at: wording.stands_in(said))
     except OSError as error:

@@ -18,8 +18,9 @@ from memory_core.cli import output
 from memory_core.cli.app import Group, Options, argument, open_notes
 from memory_core.errors import InvalidArgument
 from memory_core.history.history import History
-from memory_core.items.records import Item, Provenance
-from memory_core.records import ITEM_KINDS, to_camel, to_json
+from memory_core.items.records import SPEAKERS, Item, Provenance
+from memory_core.records import ITEM_KINDS, Origin, to_camel, to_json
+from memory_core.sources.origins import cite_origin, load_source
 from memory_core.text.dates import parse_day
 from memory_core.text.messages import quote_safely
 
@@ -78,9 +79,9 @@ def list_items(
 @items.command("show")
 @argument("item_id", metavar="ID", help="id as the list shows it")
 def show(options: Options, *, item_id: str) -> int:
-    """Show one item with its origin."""
-    with _open(options) as held:
-        item = held.get(item_id)
+    """Show one item with its origin: who said it, where, and the message or note that it was learned from."""
+    with open_notes(options) as memory:
+        item, config = memory.items.get(item_id), memory.config()
     if item is None:
         error, action = f"there is no item {item_id!r}", "`memory-core items list` shows the ids."
         if options.json:
@@ -92,9 +93,12 @@ def show(options: Options, *, item_id: str) -> int:
         return 0
     output.write(quote_safely(item.content))
     times = {name: output.format_time(getattr(item, name)) for name in ("created", "updated", "said", "recalled")}
-    facts = {name: getattr(item, name) for name in ("id", "scope", "tags", "kind", "agent", "session", "speaker")}
+    facts = {name: getattr(item, name) for name in ("id", "scope", "tags", "kind", "agent")}
+    source = load_source(config, item.origin)
     output.print_pairs(
-        facts | times
+        facts
+        | {"said by": item.origin.by, "session": item.origin.session, "host": item.origin.host, "said first": item.origin.at}
+        | {"learned from": cite_origin(item.origin), "which says": source and quote_safely(source)} | times
         | {"said by other sessions": item.reinforced, "pending": item.pending or None, "superseded by": item.superseded_by}
     )  # fmt: skip
     return 0
@@ -243,14 +247,18 @@ def _to_item(raw: Mapping[str, Any]) -> Item:
     if not isinstance(raw, dict):
         raise TypeError("expected an object")
     names = {to_camel(each.name): each.name for each in fields(Item)}
-    if unknown := raw.keys() - names.keys():
+    if unknown := raw.keys() - names.keys() - {"session", "speaker"}:
         raise ValueError(f"unknown key {min(unknown)!r}")
     kinds: Mapping[str, tuple[type, ...]] = {
         "pending": (bool,), "reinforced": (int,), "created": (int, float), "updated": (int, float), "said": (int, float),
-        "tags": (list,), "recalled": (int, float, type(None)), "session": (str, type(None)),
-        "superseded_by": (str, type(None)),
+        "tags": (list,), "recalled": (int, float, type(None)),
+        "superseded_by": (str, type(None)), "origin": (dict,),
     }  # fmt: skip
-    values = {}
+    if "origin" not in raw:  # exported before items had one
+        former = {key: raw[key] for key in ("session", "speaker") if key in raw}
+        raw = {key: value for key, value in raw.items() if key not in former}
+        raw["origin"] = {"by": SPEAKERS.get(former["speaker"], "import"), "session": former["session"]}
+    values: dict[str, Any] = {}
     for key, name in names.items():
         if key not in raw:
             raise ValueError(f"{key} is missing")
@@ -259,7 +267,10 @@ def _to_item(raw: Mapping[str, Any]) -> Item:
         values[name] = raw[key]
     if not all(isinstance(tag, str) for tag in values["tags"]):
         raise TypeError("tags has the wrong type")
-    return Item(**{**values, "tags": tuple(values["tags"])})
+    origin = Origin(**values["origin"])
+    if origin.by not in SPEAKERS.values():
+        raise ValueError(f"origin.by is {origin.by!r}")
+    return Item(**{**values, "tags": tuple(values["tags"]), "origin": origin})
 
 
 def _find_in_past(config: AgentConfig, items: Sequence[Item]) -> list[str]:

@@ -148,8 +148,9 @@ def _describe_origin(hit: Mapping[str, Any]) -> str:
     origin = hit.get("origin")
     if origin is None:
         return ""
-    facts = (origin.get("at", "")[:16], origin["host"], origin["session"], origin.get("project", ""))
-    return f"\n    (said by {origin['by']}: {_clean(', '.join(filter(None, facts)))})"
+    facts = [origin.get("at", "")[:16], *(origin.get(name, "") for name in ("host", "session", "project"))]
+    known = _clean(", ".join(filter(None, facts)))
+    return f"\n    (said by {origin['by']}: {known})" if known else ""
 
 
 def _join_sentences(what: str, action: str | None) -> str:

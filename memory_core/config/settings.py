@@ -312,6 +312,9 @@ class RecallSettings(Section):
 
     enabled: bool = setting(False, "Let hosts put what fits a message from notes and items in front of it.")
     timeout_ms: int = setting(300, "Milliseconds that a message waits. After that, nothing is added.", gt=0, le=60_000)
+    trust: Literal["all", "user", "agent"] = setting(
+        "all", "Whose word is recalled: the user's alone; the agent's, too; or also that of tools and pages."
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import date, datetime
 from itertools import islice
@@ -28,7 +28,6 @@ from memory_core.items.records import (
     check_draft,
 )
 from memory_core.items.store.file import ItemsFile
-from memory_core.items.store.matching import DAY_SECONDS, measure_salience
 from memory_core.items.store.rows import Filter
 from memory_core.records import Access, KeySources, ProgressCallback
 from memory_core.text.periods import find_period
@@ -288,12 +287,10 @@ class Items:
             Filter(scope=scope, tags=tuple(tags), agent=agent), limit=limit, offset=max(offset, 0)
         )
 
-    def list_salient(self, *, kind: str, limit: int) -> Sequence[Item]:
-        """Return the settled items of a kind in the scope of the tools, the most salient first."""
-        scope, now = self._config.search.items.scope, self._clock()
-        found = [item for item in self._file.load_all(Filter(scope=scope, settled=True)) if item.kind == kind]
-        found.sort(key=lambda item: -float(measure_salience(item.reinforced, (now - item.said) / DAY_SECONDS)))
-        return found[:limit]
+    def list_standing(self, *, limit: int) -> Sequence[Item]:
+        """Return the user's own settled preferences in the scope of the tools, the one said last first."""
+        found = self._file.load_all(Filter(scope=self._config.search.items.scope, settled=True))
+        return [item for item in found if item.kind == "preference" and item.origin.by == "user"][:limit]
 
     def count(self, *, scope: str | None = None) -> int:
         """Count the items of every scope or of one."""
@@ -341,6 +338,16 @@ class Items:
         if gone and not self._file.wipe():
             remains = (*remains, _BEING_READ)
         return Forgotten(items=tuple(gone), dry_run=False, remains=remains)
+
+    def forget_learned(self, places: Collection[tuple[str, int]]) -> tuple[Item, ...]:
+        """Forget the items that were learned from messages which are forgotten, and that no other session has said.
+
+        Args:
+            places: The paths of the messages, as search shows them, and the lines.
+        """
+        learned = [item for item in self._file.load_all(Filter()) if places and not item.reinforced]
+        ids = [item.id for item in learned if (item.origin.path, item.origin.line) in places]
+        return self.forget(ids=ids).items if ids else ()
 
     def was_forgotten(self, draft: Draft) -> bool:
         """Return True if a fact has been forgotten since it was said; one without a time is said now."""
@@ -455,7 +462,7 @@ def _find_items(file: ItemsFile, wanted: Filter, *, ids: Sequence[str], query: s
         for item in file.load_all(wanted)
         if (not ids or item.id in ids)
         and all(word in item.content.casefold() for word in words)
-        and (wanted.session is None or (item.session == wanted.session and not item.reinforced))
+        and (wanted.session is None or (item.origin.session == wanted.session and not item.reinforced))
     ]
 
 
@@ -466,7 +473,7 @@ def _list_remains(config: AgentConfig, file: ItemsFile, items: Sequence[Item]) -
     remains = [
         f"{aside.name}, a damaged items file that was set aside, holds what it held" for aside in file.list_asides()
     ]
-    sessions = sorted({item.session for item in items if item.session is not None})
+    sessions = sorted({item.origin.session for item in items if item.origin.session is not None})
     if sessions:
         remains.append(f"the host's logs of these sessions hold what was said: {', '.join(sessions)}")
     remains += [f"{path} holds the text; edit or delete it there" for path in _find_in_notes(config, items)]

@@ -300,7 +300,9 @@ class Mirror:
         added: list[tuple[str, str]] = []
         for text in changes.added:
             with suppress(InvalidArgument):  # a line that is too long, or holds a secret, stays a line of the note
-                written = self._items.write(text, provenance=Provenance(session=NOTES, speaker="user"))
+                path = note.relative_to(self._config.workspace.resolve()).as_posix()
+                origin = Provenance(session=NOTES, speaker="user", path=path)
+                written = self._items.write(text, provenance=origin)
                 added.append((written.item.id, text))
         self._file.record_added(str(note), added)
         if changes.gone:

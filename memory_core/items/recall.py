@@ -19,7 +19,7 @@ from memory_core.items.items import Items
 from memory_core.items.likeness import Words, stem
 from memory_core.items.mirror import leave_out_mirrored
 from memory_core.items.records import ItemHit, Strategy
-from memory_core.records import Calibration, Hit, Query, SearchResult
+from memory_core.records import Author, Calibration, Hit, Query, SearchResult
 from memory_core.search.scores import vector_score
 from memory_core.text.messages import FENCED, PASTED_LINE, PAYLOAD, quote_safely
 from memory_core.text.spelling import list_spellings
@@ -76,6 +76,7 @@ class Piece:
         text: The text, without headings, safe to show; to be quoted.
         evidence: The worth of it for the message; comparable within one source.
         start_line, end_line: Lines of the note; 0 for an item.
+        by: Who said it.
     """
 
     source: str
@@ -84,6 +85,7 @@ class Piece:
     evidence: float
     start_line: int = 0
     end_line: int = 0
+    by: Author = "user"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -279,8 +281,9 @@ def _judge_items(hits: Iterable[ItemHit], evidence: Evidence, calibration: Calib
         score = 1 - (1 - near) * (1 - evidence.cover(item.content))
         text = quote_safely(item.content)
         yield Piece(
-            source="item", place=item.id, text=text, evidence=evidence.measure(item.content, score=score, near=near)
-        )
+            source="item", place=item.id, text=text, by=item.origin.by,
+            evidence=evidence.measure(item.content, score=score, near=near),
+        )  # fmt: skip
 
 
 def _judge_notes(result: SearchResult, evidence: Evidence, *, mirrored: bool) -> Iterator[Piece]:
@@ -291,7 +294,7 @@ def _judge_notes(result: SearchResult, evidence: Evidence, *, mirrored: bool) ->
             worth = evidence.measure(snippet, score=hit.compared, near=hit.vector_score or 0.0)
             yield Piece(
                 source=hit.source, place=hit.path, text=quote_safely(text[:PIECE_CHARS]), evidence=worth, start_line=first,
-                end_line=hit.end_line,
+                end_line=hit.end_line, by=hit.origin.by if hit.origin else "user",
             )  # fmt: skip
 
 

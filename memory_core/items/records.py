@@ -6,15 +6,22 @@ A fact is checked before it is written: `check_draft`.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
 from memory_core.errors import InvalidArgument
+from memory_core.records import Author, Origin
 from memory_core.sources.redaction import redact
 
 DEFAULT_SCOPE = "default"
-SPEAKERS = ("user", "assistant", "tool", "host")
+SPEAKERS: Mapping[str, Author] = {
+    "user": "user",
+    "assistant": "agent",
+    "tool": "tool",
+    "web": "web",
+    "host": "import",
+}
 
 MAX_CHARS = 2000  # of a fact: what is longer is a note
 MAX_TAGS, MAX_TAG_CHARS = 16, 64
@@ -33,12 +40,22 @@ class Provenance:
     Attributes:
         session: The key of the session in which it was said; None outside of sessions, as at the command line.
         said_at: Unix seconds; None is now.
-        speaker: Who said it: "user", "assistant", "tool" or "host".
+        speaker: Who said it: "user", "assistant", "tool", "web" (a web page or a mail) or "host" (a program).
+        host: The name of the host; "" if nobody knows.
+        path, line: The note or session log in which it stands, and the line, from 1; "" and 0 if nobody knows.
     """
 
     session: str | None = None
     said_at: float | None = None
     speaker: str = "host"
+    host: str = ""
+    path: str = ""
+    line: int = 0
+
+    @property
+    def by(self) -> Author:
+        """The speaker, as `Origin.by` has it."""
+        return SPEAKERS.get(self.speaker, "import")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,8 +74,7 @@ class Item:
         said: Unix seconds at which it was last said.
         recalled: Unix seconds at which it was last put in front of a model; None if never.
         reinforced: How many other sessions have said it since.
-        session: The key of the session that said it first; None outside of sessions.
-        speaker: As `Provenance.speaker`.
+        origin: Where it was said first, and by whom; where the user has said it too, where the user did.
         superseded_by: The id of the item that corrects it; None while it holds.
     """
 
@@ -74,8 +90,7 @@ class Item:
     said: float
     recalled: float | None
     reinforced: int
-    session: str | None
-    speaker: str
+    origin: Origin
     superseded_by: str | None
 
 

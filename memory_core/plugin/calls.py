@@ -22,7 +22,7 @@ from memory_core.history.history import History
 from memory_core.plugin import explaining
 from memory_core.records import CallContext, Query, SearchResult
 from memory_core.sources.activity import Action, Activity, append_entry, load_entries
-from memory_core.sources.journal import Journal
+from memory_core.sources.origins import find_origins
 from memory_core.sources.redaction import redact
 from memory_core.sources.roots import MAKE_IT, find_workspace_problem
 from memory_core.sources.session_logs import SOURCE
@@ -68,7 +68,7 @@ class ToolCall:
 def _search(call: ToolCall) -> dict[str, Any]:
     query = schemas.read_query(call.arguments, call.config.search.query, today=call.today())
     result = call.selector.search(widen_query(query, call.config, call.context))
-    result = leave_out_journal(result, query, call.config, call.context)
+    result = shape_found(result, query, call.config, call.context)
     if call.config.tidy_path.exists() and query.as_of is None:
         from memory_core.plugin.reviewing import mark_proposed
 
@@ -82,31 +82,17 @@ def _search(call: ToolCall) -> dict[str, Any]:
 
 
 def widen_query(query: Query, config: AgentConfig, context: CallContext) -> Query:
-    """Ask for more hits where `leave_out_journal` may take some away."""
+    """Ask for more hits where `shape_found` may take some away."""
     if sees_journal(config, context):
         return query
     return replace(query, max_results=min(2 * query.max_results, schemas.MOST_RESULTS))
 
 
-def leave_out_journal(
-    result: SearchResult, query: Query, config: AgentConfig, context: CallContext
-) -> SearchResult:  # fmt: skip
-    """Return what a session may see: what the journal has kept of main private sessions is shown, with its origin, only there."""
-    if not config.search.items.capture.journal:
-        return result
-    if not sees_journal(config, context):
-        hits = [hit for hit in result.hits if hit.source != SOURCE]
-        return replace(result, hits=tuple(hits[: query.max_results]))
-    journal, hits = Journal(config.journal_dir), [*result.hits]
-    of_path: dict[str, list[int]] = {}
-    for number, hit in enumerate(hits):
-        if hit.source == SOURCE:
-            of_path.setdefault(hit.path, []).append(number)
-    for path, numbers in of_path.items():
-        origins = journal.find_origins(path, [(hits[number].start_line, hits[number].end_line) for number in numbers])
-        for number, origin in zip(numbers, origins, strict=True):
-            hits[number] = replace(hits[number], origin=origin)
-    return replace(result, hits=tuple(hits))
+def shape_found(result: SearchResult, query: Query, config: AgentConfig, context: CallContext) -> SearchResult:
+    """Return what a session may see, each hit with its origin: what the journal keeps is for main private sessions only."""
+    hits = [hit for hit in result.hits if hit.source != SOURCE or sees_journal(config, context)]
+    most = len(hits) if sees_journal(config, context) else query.max_results
+    return replace(result, hits=tuple(find_origins(config, hits[:most])))
 
 
 def sees_journal(config: AgentConfig, context: CallContext) -> bool:
@@ -165,6 +151,7 @@ def _append(call: ToolCall) -> dict[str, Any]:
         state_dir=config.state_dir,
         today=call.today(),
         access=context.access,
+        session=context.session_key,
         longterm=scope.is_main(context, config.agent),
         # What was found in a daily note may well be promoted to long-term memory, when the model says so.
         recalled=frozenset() if call.arguments.get("target") == "longterm" else call.shown.of(context.session_key),

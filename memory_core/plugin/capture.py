@@ -17,8 +17,8 @@ from memory_core.config.agent import AgentConfig
 from memory_core.errors import InvalidArgument, MemoryCoreError
 from memory_core.plugin.calls import record_capture
 from memory_core.plugin.recall import OpenItems
-from memory_core.sources.journal import Journal, JournalSession
-from memory_core.sources.session_logs import SPEAKERS, Said
+from memory_core.sources.journal import OFF_THE_RECORD, Journal, JournalSession
+from memory_core.sources.session_logs import SHOWN, SPEAKERS, Said
 from memory_core.text.tokens import estimate_tokens
 from memory_core.threads import start_call
 from memory_core.tools.shown import Shown
@@ -136,11 +136,12 @@ class SessionCapture:
         Raises:
             InvalidArgument: A message is no object.
         """
-        if config.search.items.capture.journal:
-            _keep_in_journal(config, JournalSession(host, session_key or "main"), find_turn(messages))
-        if not config.search.items.capture.enabled:
+        capture, said = config.search.items.capture, find_turn(messages)
+        if capture.journal:
+            said = _keep_in_journal(config, JournalSession(host, session_key or "main"), said)
+        if not capture.enabled or Journal(config.journal_dir).is_paused or _is_off_the_record(said):
             return
-        turn = [_keep(message, config.search.items.capture.max_tokens) for message in find_turn(messages)]
+        turn = [_keep(message, capture.max_tokens) for message in said]
         if not turn:
             return
         with self._changed:
@@ -286,7 +287,7 @@ class SessionCapture:
         capture = config.search.items.capture
         for session, before, new in journal.list_unlearned(idle_seconds=JOURNAL_IDLE_SECONDS):
             context, messages = (
-                [_keep_line(config, line) for line in part] for part in (before[-CONTEXT_MESSAGES:], new)
+                [_keep_line(config, session, line) for line in part] for part in (before[-CONTEXT_MESSAGES:], new)
             )
             batch = _Waiting(
                 config, context, messages, turns=len(messages), shown=Shown(config.shown_dir).of(session.key)
@@ -320,23 +321,41 @@ class SessionCapture:
         return len(learned.stored)
 
 
-def _keep_line(config: AgentConfig, line: Mapping[str, Any]) -> Message:
-    return _keep({**line, "time": line.get("timestamp")}, config.search.items.capture.max_tokens)
+def _keep_line(config: AgentConfig, session: JournalSession, line: Mapping[str, Any]) -> Message:
+    kept = {**line, "time": line.get("timestamp"), "place": _place(session, line["line"])}
+    return _keep(kept, config.search.items.capture.max_tokens)
 
 
-def _keep_in_journal(config: AgentConfig, session: JournalSession, turn: Sequence[Mapping[str, Any]]) -> None:
-    """Keep a turn in the journal; a host does not notice if that fails."""
+def _place(session: JournalSession, line: int) -> dict[str, Any]:
+    """Return the place of a message of the journal; see `items.capture.exchange.Turn`."""
+    return {"host": session.host, "path": SHOWN + session.file_name, "line": line}
+
+
+def _keep_in_journal(
+    config: AgentConfig, session: JournalSession, turn: Sequence[Mapping[str, Any]]
+) -> Sequence[Mapping[str, Any]]:
+    """Keep a turn in the journal, and return it with the places of its messages; a host does not notice if that fails."""
     journal = Journal(config.journal_dir)
-    said = []
-    for message in turn:
+    said = {}
+    for number, message in enumerate(turn):
         role, text = message.get("role"), join_text(message).strip()
         if role in SPEAKERS and text and message.get("recalled") is not True:
-            said.append(Said(str(role), text))
+            said[number] = Said(str(role), text)
     try:
-        journal.add(replace(session, leaves=journal.is_paused), said)
+        lines = journal.add(replace(session, leaves=journal.is_paused), said.values())
     except OSError as error:
         log.warning("capture: a turn is not in the journal: %s", error)
         journal.record_problem(f"session {session.key} of {session.host}: {error}")
+        return turn
+    known = dict(zip(said, lines, strict=True))
+    return [
+        {**message, "place": _place(session, known[number])} if known.get(number) else message
+        for number, message in enumerate(turn)
+    ]
+
+
+def _is_off_the_record(turn: Sequence[Mapping[str, Any]]) -> bool:
+    return any(message.get("role") == "user" and OFF_THE_RECORD.search(join_text(message)) for message in turn)
 
 
 def find_turn(messages: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
@@ -370,6 +389,7 @@ def _keep(message: Mapping[str, Any], max_tokens: int) -> Message:
         "content": text if tokens <= most else text[: len(text) * most // tokens],
         "time": stamp if isinstance(stamp, (str, int, float)) else time.time(),
         "recalled": message.get("recalled") is True,
+        "place": message.get("place"),
     }
 
 

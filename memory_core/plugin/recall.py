@@ -6,7 +6,7 @@ import logging
 import threading
 import time
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
 from datetime import date
@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 from memory_core.config.agent import AgentConfig
 from memory_core.errors import MemoryClosed
-from memory_core.plugin.calls import leave_out_journal, record_recall, widen_query
-from memory_core.records import Access, CallContext, KeySources, Query, SearchResult
+from memory_core.plugin.calls import record_recall, shape_found, widen_query
+from memory_core.records import AUTHORS, Access, Author, CallContext, KeySources, Query, SearchResult
 from memory_core.sources.journal import holds_session
 from memory_core.sources.roots import LONGTERM_NAMES
 from memory_core.threads import NoAnswer, start_call, wait_for
@@ -25,6 +25,13 @@ from memory_core.tools.shown import Shown
 if TYPE_CHECKING:
     from memory_core.items.items import Items
     from memory_core.items.recall import Recall
+
+# Whose word is recalled, by `memorySearch.recall.trust`.
+TRUST: Mapping[str, Sequence[Author]] = {
+    "user": ("user",),
+    "agent": ("user", "agent", "import"),
+    "all": AUTHORS,
+}
 
 log = logging.getLogger(__name__)
 
@@ -152,7 +159,7 @@ class SessionRecall:
 
         def search_others(query: Query) -> SearchResult:
             """Search as this session may, and leave out what it says itself."""
-            found = leave_out_journal(search(widen_query(query, config, context)), query, config, context)
+            found = shape_found(search(widen_query(query, config, context)), query, config, context)
             return replace(found, hits=tuple(hit for hit in found.hits if not (key and holds_session(hit.path, key))))
 
         recaller = Recaller(items if main else None, search_others, items)
@@ -171,7 +178,10 @@ class SessionRecall:
             found = wait_for(future, max(deadline - time.monotonic(), 0.0))
         except NoAnswer:
             return self._report_late(begun)
-        pieces = [piece for piece in found.pieces if main or piece.place not in LONGTERM_NAMES]
+        trusted = TRUST[settings.trust]
+        pieces = [
+            piece for piece in found.pieces if (main or piece.place not in LONGTERM_NAMES) and piece.by in trusted
+        ]
         text, kept = prompts.frame(pieces, MOST_CHARS)
         texts = [piece.text for piece in kept]
         self._shown.add(key, texts)
@@ -197,7 +207,7 @@ class SessionRecall:
         """Return the standing preferences for the context of a main private session; "" elsewhere, and where recall is off."""
         if not config.search.recall.enabled or not scope.is_main(context, config.agent):
             return ""
-        preferences = self._items.get(config, context.access).list_salient(kind="preference", limit=20)
+        preferences = self._items.get(config, context.access).list_standing(limit=20)
         text = prompts.frame_standing(preferences)
         self._shown.add(context.session_key, [item.content for item in preferences if item.id in text])
         return text

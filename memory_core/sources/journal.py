@@ -32,9 +32,10 @@ from typing import Any, BinaryIO
 
 from memory_core.atomic import BINARY, CLOEXEC, NOFOLLOW, NONBLOCK, locked, replace_file, write_all
 from memory_core.errors import FileUnreadable
+from memory_core.records import Origin
 from memory_core.sources.redaction import redact
 from memory_core.sources.roots import describe_os_error, refuse_type
-from memory_core.sources.session_logs import SUFFIX, Said, parse_said
+from memory_core.sources.session_logs import SHOWN, SUFFIX, Said, parse_said
 
 STEP_BYTES = 1 << 20  # of a transcript that are read before they are appended
 LINE_BYTES = 8 << 20  # a longer line holds no message
@@ -54,7 +55,18 @@ FORGOTTEN, PAUSED, PRUNED, PROBLEM, LEARNED, ASKED = "forgotten", "paused", "pru
 _SESSION = b'\n{"session":'
 _ID = re.compile(rb'"id":"([0-9a-f]{16})"')  # within a text, quotes have a backslash
 _NAME, _NO_NAME = re.compile(r"[\w.-]{1,100}", re.ASCII), re.compile(r"[^\w.-]", re.ASCII)
-_OFF_THE_RECORD = re.compile(r"\boff[ -]the[ -]record\b", re.IGNORECASE)
+# Said by the user in English, German, French or Spanish, it keeps the message and the answer to it out.
+OFF_THE_RECORD = re.compile(
+    r"\boff[ -]the[ -]record\b"
+    r"|\bnicht (?:fürs|für das|ins|zu) protokoll\b|\baußerhalb des protokolls\b|\b(?:unter uns|im vertrauen) gesagt\b"
+    r"|\b(?:bleibt|bleiben) (?:bitte )?unter uns\b"
+    r"|\bhors (?:procès[- ]verbal|micro|enregistrement)\b|(?<!voix )\ben off\b|\b(?:reste|rester) entre nous\b"
+    r"|\bfuera de (?:micrófono|acta|registro)\b|\bno conste en acta\b|\b(?:queda|quede) entre nosotros\b"
+    # Words that say so only where they open a sentence.
+    r"|(?:^|[.!?]\s)(?:ganz )?(?:unter uns|im vertrauen|inoffiziell|entre nous|officieusement|confidentiellement"
+    r"|entre nosotros|extraoficialmente|confidencialmente) ?[:,]",
+    re.IGNORECASE | re.MULTILINE,
+)
 _JSON = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 Line = dict[str, Any]
@@ -110,8 +122,8 @@ class _KeptSession:
         end, mark: How far the transcript was read.
         leaves: The turn that goes on is left out.
         ids: Of its messages.
-        size: Of its whole lines, in bytes.
-        told: How many of them follow the beginning of the line that says the session.
+        size, lines: Of its whole lines, in bytes, and their number.
+        told: How many bytes of them follow the beginning of the line that says the session.
     """
 
     session: JournalSession | None = None
@@ -120,6 +132,7 @@ class _KeptSession:
     leaves: bool = False
     ids: set[bytes] = field(default_factory=set)
     size: int = 0
+    lines: int = 0
     told: int = 0
 
     def tell(self, session: JournalSession) -> list[Line]:
@@ -166,10 +179,13 @@ class Journal:
             self._append(session, place, [*lines, *found])
             return more
 
-    def add(self, session: JournalSession, messages: Iterable[Said]) -> None:
+    def add(self, session: JournalSession, messages: Iterable[Said]) -> list[int]:
         """Keep the messages of a turn, for a host without a transcript. A message that is known by its name is passed over.
 
         One that has neither name nor time is taken for a new one, though it may say what was said before.
+
+        Returns:
+            For each message its line in the file of the session, from 1; 0 if it is not kept.
 
         Raises:
             OSError: The journal cannot be written, or another process holds its lock.
@@ -178,9 +194,13 @@ class Journal:
             place = self._load(self.folder / session.file_name)
             lines = place.tell(session)
             choose = _Keeper(place, key, leaves=session.leaves)
-            now = datetime.now(UTC).isoformat(timespec="microseconds")
-            lines += filter(None, (choose.keep(said._replace(at=said.at or now)) for said in messages))
+            now, numbers = datetime.now(UTC).isoformat(timespec="microseconds"), []
+            for said in messages:
+                line = choose.keep(said._replace(at=said.at or now))
+                lines += [line] if line else []
+                numbers.append(place.lines + len(lines) if "role" in line else 0)
             self._append(session, place, lines)
+            return numbers
 
     def catch_up(self, *, seconds: float) -> bool:
         """Keep what is new in the transcripts of all sessions, the last changed first; return False if time was too short.
@@ -239,7 +259,7 @@ class Journal:
             idle_seconds: After the last message of a session.
 
         Yields:
-            The session; the messages before, the last one last; and those to learn from.
+            The session; the messages before, the last one last; and those to learn from, each with its "line" in the file.
         """
         learned = self._read_learned()
         for path in self._list_files():
@@ -248,9 +268,9 @@ class Journal:
             session = _find_session(data)
             if session is None or b',"role":"' not in data[at:]:
                 continue
-            before, new = (
-                [line for line in map(_parse, part.split(b"\n")) if "role" in line] for part in (data[:at], data[at:])
-            )
+            first = data.count(b"\n", 0, at + 1)
+            parsed = [{**line, "line": number} for number, line in enumerate(map(_parse, data.split(b"\n")), 1)]
+            before, new = ([line for line in part if "role" in line] for part in (parsed[:first], parsed[first:]))
             last = _read_time(new[-1]) if new else None
             if new and (
                 data.endswith(_encode([{"ended": True}])) or last is None or time.time() - last >= idle_seconds
@@ -323,8 +343,8 @@ class Journal:
         """Return the sessions of the journal, the last changed first."""
         return [session for path in self._list_files() if (session := _read_session(path)) is not None]
 
-    def find_origins(self, path: str, places: Iterable[tuple[int, int]]) -> list[dict[str, str] | None]:
-        """Return the origins of places in a file, as `Hit.origin` has them; None where no message of the journal stands.
+    def find_origins(self, path: str, places: Iterable[tuple[int, int]]) -> list[Origin | None]:
+        """Return the origins of places in a file; None where no message of the journal stands.
 
         Args:
             path: As search shows it.
@@ -334,40 +354,54 @@ class Journal:
         session, lines = _find_session(data), data.split(b"\n")
         return [_tell_origin(session, map(_parse, lines[first - 1 : last])) for first, last in places]
 
+    def load_message(self, path: str, line: int) -> str | None:
+        """Return the text of a message; None if it is not kept any more.
+
+        Args:
+            path: Of its file, as search shows it.
+            line: From 1.
+        """
+        lines = _read_whole_lines(self.folder / path.rpartition("/")[2]).split(b"\n")
+        message = _parse(lines[line - 1]) if 0 < line <= len(lines) else {}
+        return str(message["content"]) if "role" in message else None
+
     def count(self, key: str) -> int:
         """Return the number of messages that are kept of sessions with a name, of whichever host."""
         found = ((_find_session(data), data) for data in map(_read_whole_lines, self._list_files()))
         return sum(data.count(b',"role":"') for session, data in found if session is not None and session.key == key)
 
-    def forget(self, is_forgotten: Callable[[JournalSession, str, float | None], bool]) -> int:
-        """Remove messages for good, and return their number; keyed hashes remain, by which they are known if they come again.
+    def forget(self, is_forgotten: Callable[[JournalSession, str, float | None], bool]) -> list[tuple[str, int]]:
+        """Remove messages for good; keyed hashes remain, by which they are known if they come again.
 
         Args:
             is_forgotten: Takes the session, the text and the time of a message, in Unix seconds; None if nobody knows it.
 
+        Returns:
+            Where they stood: the paths as search shows them, and the lines.
+
         Raises:
             OSError: The journal cannot be written, or another process holds its lock.
         """
-        count = 0
+        places: list[tuple[str, int]] = []
         with self._locked():
             for path in self._list_files():
                 data = _read_whole_lines(path)
                 if (session := _find_session(data)) is None:
                     continue
                 kept: list[Line] = []
-                gone = 0
-                for line in filter(None, map(_parse, data.split(b"\n"))):
+                gone = []
+                for number, line in enumerate(map(_parse, data.split(b"\n")[:-1]), 1):
                     if "role" in line and is_forgotten(session, str(line.get("content")), _read_time(line)):
-                        gone += 1
+                        gone.append((SHOWN + path.name, number))
                         kept.append({name: line[name] for name in ("id", "end", "mark") if name in line})
                     else:
                         kept.append(line)
-                count += gone
+                places += gone
                 if gone and any("role" in line for line in kept):
                     _replace(path, kept)
                 elif gone:
                     self._retire(path, data)
-        return count
+        return places
 
     def prune(self, days: float) -> int:
         """Forget what is older, unless that was done within the last day; return the number of messages.
@@ -379,7 +413,7 @@ class Journal:
         if not self.folder.exists() or (mark.exists() and 0 <= now - mark.stat().st_mtime < DAY_SECONDS):
             return 0
         limit = now - days * DAY_SECONDS
-        count = self.forget(lambda _session, _text, at: at is not None and at < limit)
+        count = len(self.forget(lambda _session, _text, at: at is not None and at < limit))
         with self._locked():
             for path in self._list_files():  # of sessions in which nothing was said that is kept
                 if path.stat().st_mtime < limit:
@@ -443,7 +477,7 @@ class Journal:
     def _load(self, path: Path) -> _KeptSession:
         data = _read_whole_lines(path)
         place = _KeptSession(session=_find_session(data), ids=set(_ID.findall(data)), size=len(data))
-        place.told = len(data) - data.rfind(_SESSION)
+        place.lines, place.told = data.count(b"\n"), len(data) - data.rfind(_SESSION)
         for raw in reversed(data.split(b"\n")):
             line = _parse(raw)
             if isinstance(line.get("end"), int) and not place.mark:
@@ -517,7 +551,7 @@ class _Keeper:
             end: Where it ends in the transcript, which tells messages from each other that have neither name nor time.
         """
         if said.role == "user":
-            off = _OFF_THE_RECORD.search(said.text) is not None
+            off = OFF_THE_RECORD.search(said.text) is not None
             self._turn_leaves = off or (self._role == "user" and self._turn_leaves)
         self._role = said.role
         facts = [said.name] if said.name else [said.role, said.text, said.at or str(end)]
@@ -624,14 +658,14 @@ def _parse(raw: bytes) -> Line:
     return line if isinstance(line, dict) else {}
 
 
-def _tell_origin(session: JournalSession | None, lines: Iterable[Line]) -> dict[str, str] | None:
+def _tell_origin(session: JournalSession | None, lines: Iterable[Line]) -> Origin | None:
     said = [line for line in lines if "role" in line]
     if session is None or not said:
         return None
-    by = "user" if all(line["role"] == "user" for line in said) else "agent"
-    known = {"by": by, "session": session.key, "host": session.host}
-    rest = {"project": session.project, "at": str(said[0].get("timestamp") or "")}
-    return known | {name: value for name, value in rest.items() if value}
+    return Origin(
+        by="user" if all(line["role"] == "user" for line in said) else "agent", session=session.key, host=session.host,
+        project=session.project or None, at=str(said[0].get("timestamp") or "") or None,
+    )  # fmt: skip
 
 
 def _read_time(line: Line) -> float | None:

@@ -8,10 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from memory_core.errors import InvalidArgument, PathRefused
-from memory_core.records import Access
-from memory_core.sources import writer
+from memory_core.records import Access, Origin
+from memory_core.sources import origins, writer
 from memory_core.tools.arguments import make_optional, make_tool
 
+BY = make_optional(
+    {"type": "string", "enum": ["agent", "tool", "web"]},
+    "Who says so: agent (default), you or the user; tool, the output of a tool; web, a page or a mail",
+)
 APPEND = make_tool(
     "memory_append",
     "Store something that should outlast this conversation: appends Markdown paragraphs to a note. Existing text is"
@@ -23,6 +27,7 @@ APPEND = make_tool(
             {"type": "string", "enum": ["daily", "longterm"]},
             "daily (default): today's note; longterm: MEMORY.md, for lasting facts and preferences",
         ),
+        "by": BY,
     },
     required=["text"],
 )
@@ -56,11 +61,12 @@ def memory_append(
     longterm: bool = False,
     pinned: str | None = None,
     recalled: frozenset[str] = frozenset(),
+    session: str | None = None,
 ) -> dict[str, Any]:
     """Run the tool.
 
     Args:
-        arguments: `text` and perhaps `target`, as the schema allows them.
+        arguments: `text` and perhaps `target` and `by`, as the schema allows them.
         workspace: The folder of the notes.
         state_dir: The folder of the lock and the journal.
         today: The date in the user's timezone; names the daily note.
@@ -68,6 +74,7 @@ def memory_append(
         longterm: True if MEMORY.md may be written: in a main private session.
         pinned: In a flush turn, `FlushTurn.target`: the only note that is written; else None.
         recalled: Fingerprints of the passages that the session has been shown.
+        session: The key of the session.
 
     Returns:
         `{path, status, appended, skipped?, startLine?, endLine?}`: status is "appended" or "nothing new", appended and
@@ -99,5 +106,7 @@ def memory_append(
     if done.skipped:
         shaped["skipped"] = len(done.skipped)
     if done.paragraphs:
+        origin = Origin(by=arguments.get("by", "agent"), session=session)
+        origins.record_written(done.path, done.paragraphs, origin, origins.find_record(workspace, state_dir))
         shaped.update(startLine=done.start_line, endLine=done.end_line)
     return shaped

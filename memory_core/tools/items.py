@@ -7,8 +7,9 @@ from datetime import date, datetime
 from typing import TYPE_CHECKING, Any
 
 from memory_core.errors import InvalidArgument
-from memory_core.records import ITEM_KINDS, CallContext
+from memory_core.records import AUTHORS, ITEM_KINDS, CallContext, to_json
 from memory_core.text.messages import quote_safely, replace_surrogates
+from memory_core.tools.append import BY
 from memory_core.tools.arguments import make_optional, make_tool
 
 if TYPE_CHECKING:
@@ -30,9 +31,10 @@ STORE = make_tool(
         "text": {"type": "string", "minLength": 1, "description": "The fact"},
         "kind": make_optional(
             {"type": "string", "enum": list(ITEM_KINDS)},
-            "fact (default); preference: stands in the context of every session; decision",
+            "fact (default); preference: once the user says so, too, it stands in the context of every session; decision",
         ),
         "tags": make_optional(_TAGS, "Words to filter by"),
+        "by": BY,
     },
     required=["text"],
 )
@@ -65,7 +67,16 @@ FORGET = make_tool(
 
 _TEXT = {"type": "string"}
 _TEXTS = {"type": "array", "items": _TEXT}
-_FACT = {"id": _TEXT, "text": _TEXT, "tags": _TEXTS, "said": _TEXT}
+_ORIGIN = {
+    "type": "object",
+    "properties": {
+        "by": {"enum": [*AUTHORS]},
+        **dict.fromkeys(("session", "host", "project", "at", "path"), _TEXT),
+        "line": {"type": "integer", "minimum": 1},
+    },
+    "required": ["by"],
+}
+_FACT = {"id": _TEXT, "text": _TEXT, "tags": _TEXTS, "said": _TEXT, "origin": _ORIGIN}
 _FOUND = {**_FACT, "score": {"type": "number"}}
 
 
@@ -136,7 +147,8 @@ def _store(
     text = arguments["text"]
     if is_recalled(text, recalled):
         return {"status": "nothing new"}
-    origin = Provenance(session=context.session_key, speaker="assistant")
+    by, host = arguments.get("by", "agent"), context.channel or ""
+    origin = Provenance(session=context.session_key, speaker="assistant" if by == "agent" else by, host=host)
     done = items.write(text, tags=arguments.get("tags", ()), kind=arguments.get("kind", "fact"), provenance=origin)
     shaped: dict[str, Any] = {"status": done.outcome, "id": done.item.id, "text": quote_safely(done.item.content)}
     return _warn(shaped, done.warning, items)
@@ -170,7 +182,8 @@ def _forget(items: Items, arguments: Mapping[str, Any]) -> dict[str, Any]:
 
 def _shape(item: Item) -> dict[str, Any]:
     said = datetime.fromtimestamp(item.said).astimezone().date().isoformat()
-    return {"id": item.id, "text": quote_safely(item.content), "tags": list(item.tags), "said": said}
+    origin = to_json(item.origin, brief=True)
+    return {"id": item.id, "text": quote_safely(item.content), "tags": list(item.tags), "said": said, "origin": origin}
 
 
 def _warn(shaped: dict[str, Any], warning: str | None, items: Items) -> dict[str, Any]:

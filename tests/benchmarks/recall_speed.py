@@ -19,6 +19,7 @@ from pathlib import Path
 
 import memory_core
 from memory_core.items.records import Item
+from memory_core.records import Origin
 from tests.benchmarks.bench import CHUNKS_A_NOTE, write_notes
 from tests.benchmarks.daily_notes import Vocabulary, questions
 
@@ -36,7 +37,7 @@ def make_items(count: int) -> Iterator[Item]:
         yield Item(
             id=f"{number:010x}", content=f"{words.text(rng.randint(8, 20))} {number}", scope="default", tags=(), agent="main",
             kind="fact", pending=False, created=said, updated=said, said=said, recalled=None,
-            reinforced=rng.choice((0, 0, 0, 1, 4)), session=None, speaker="user", superseded_by=None,
+            reinforced=rng.choice((0, 0, 0, 1, 4)), origin=Origin(by="user"), superseded_by=None,
         )  # fmt: skip
 
 

@@ -152,7 +152,9 @@ def test_a_session_is_learned_from_when_it_is_over(host: Host, switched: Callabl
     assert eventually(lambda: host.command("items", "list", "--json").json["items"])
     host.settle()
     (item,) = host.command("items", "list", "--json").json["items"]
-    assert (item["content"], item["session"], item["speaker"]) == ("I prefer the aisle seat on flights.", "s1", "user")
+    assert (item["content"], item["origin"]["session"], item["origin"]["by"]) == (
+        "I prefer the aisle seat on flights.", "s1", "user",
+    )  # fmt: skip
     assert host.command("items", "forget", item["id"]).code == 0
     assert host.command("index").code == 0
     assert host.command("items", "list", "--json").json["items"] == []

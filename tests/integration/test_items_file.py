@@ -176,7 +176,7 @@ def test_one_session_is_forgotten_and_what_others_said_stays(tmp_path: Path) -> 
         items.write(text, provenance=Provenance(session=session))
     assert [item.content for item in items.forget(session="s1").items] == ["Only one said it."]
     both = next(iter(items.list()))
-    assert (both.content, both.session, both.reinforced) == ("Both said it.", None, 0)
+    assert (both.content, both.origin.session, both.reinforced) == ("Both said it.", None, 0)
     items.close()
 
 

@@ -96,6 +96,8 @@ ELSEWHERE = {
     "memorySearch.items.capture.notes": "tests/integration/test_mirror.py::test_notes_are_left_alone_by_default",
     "memorySearch.recall.enabled": "tests/integration/test_recall.py"
     "::test_recall_is_off_by_default_and_for_chats_out_of_scope",
+    "memorySearch.recall.trust": "tests/integration/test_origins.py"
+    "::test_recall_leaves_out_whom_the_user_does_not_trust",
     "memorySearch.recall.timeoutMs": "tests/integration/test_recall.py::test_a_late_answer_is_an_empty_one_and_says_so",
     "memorySearch.cache.enabled": "tests/integration/test_sync.py"
     "::test_only_as_many_unused_embeddings_are_kept_as_configured",

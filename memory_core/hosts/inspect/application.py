@@ -20,6 +20,8 @@ from memory_core.hosts.serving import listen, resting_when_quiet
 from memory_core.items.items import Items
 from memory_core.records import Status, to_json
 from memory_core.sources.activity import Activity
+from memory_core.sources.origins import cite_origin, load_source
+from memory_core.text.messages import quote_safely
 from memory_core.tools.results import shape_explanation
 
 if TYPE_CHECKING:
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
 STATIC = Path(__file__).parent / "static"
 ADDRESS = "127.0.0.1"
 MOST_ITEMS = 500  # that are listed, those said last
+MAX_CHARS = 1_000  # of a message that an item was learned from
 MOST_ENTRIES = 300  # of the activity log, the last ones
 
 
@@ -139,10 +142,17 @@ def _list_items(config: AgentConfig) -> dict[str, Any]:
     with closing(Items(config, access="ro")) as items:
         found, total = items.list(limit=MOST_ITEMS), items.count()
         gone = items.get_many({item.superseded_by for item in found if item.superseded_by})
+    sources = {item.id: (load_source(config, item.origin) or "")[:MAX_CHARS] for item in found}
     corrected = {item.id: item.content for item in gone}
     return {
         "enabled": config.search.items.enabled, "total": total,
-        "items": [{**to_json(item), "correctedBy": corrected.get(item.superseded_by or "")} for item in found],
+        "items": [
+            {
+                **to_json(item), "correctedBy": corrected.get(item.superseded_by or ""), "place": cite_origin(item.origin),
+                "learnedFrom": quote_safely(sources[item.id]),
+            }
+            for item in found
+        ],
     }  # fmt: skip
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import pairwise
 from typing import Any, Literal
@@ -50,6 +50,7 @@ class Turn:
         said_at: Unix seconds; None if the message has no time.
         new: Facts are looked for in it; else it is context.
         has_secret: A secret was taken out of the text.
+        place: Where it stands: "host", "path" and "line", as `Provenance` has them, as far as they are known.
     """
 
     speaker: Speaker
@@ -57,6 +58,7 @@ class Turn:
     said_at: float | None
     new: bool
     has_secret: bool = False
+    place: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +83,7 @@ def read_exchange(messages: Sequence[Mapping[str, Any]], *, first: int = 0, max_
 
     Args:
         messages: Each has `role` and `content`, a string or a list of parts; and may have `time` or `timestamp` (ISO 8601, or
-            Unix seconds or milliseconds) and a true `recalled`, which says that its text comes from memory.
+            Unix seconds or milliseconds), a true `recalled`, which says that its text comes from memory, and a `place`.
         first: The index of the first message in which facts are looked for.
         max_tokens: The most tokens of all turns together; the last messages are kept.
 
@@ -121,7 +123,9 @@ def read_exchange(messages: Sequence[Mapping[str, Any]], *, first: int = 0, max_
 def _make_turn(speaker: Speaker, own: str, message: Mapping[str, Any], *, new: bool) -> Iterator[Turn]:
     if own:
         safe = redact(own)
-        yield Turn(speaker, safe, _read_time(message), new, has_secret=safe != own)
+        place = message.get("place")
+        known = place if isinstance(place, Mapping) else {}
+        yield Turn(speaker, safe, _read_time(message), new, has_secret=safe != own, place=known)
 
 
 def _split_injected(text: str) -> tuple[str, list[str]]:
@@ -383,6 +387,11 @@ def _list_texts(message: str) -> Iterator[str]:
                 yield text
             if request is not None and _FICTION.search(request[0]):
                 return
+
+
+def list_own_words(message: str) -> str:
+    """Return a message without what somebody has pasted into it."""
+    return "\n".join(_drop_pasted(FENCED.sub("\n", message)))
 
 
 def _is_in_date(line: str, place: int) -> bool:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from memory_core.completions import Message, call_within, count_tokens, join_text, parse_arguments, parse_message
 from memory_core.errors import InvalidArgument
-from memory_core.items.capture.exchange import Exchange, Turn, read_exchange
+from memory_core.items.capture.exchange import Exchange, Turn, list_own_words, read_exchange
 from memory_core.items.capture.rules import KINDS, FoundFact, apply_correction, find_facts
 from memory_core.items.likeness import list_words, stem
 from memory_core.items.records import Draft, Memorized, Provenance, Reason, RefusedFact, check_draft
@@ -73,7 +73,7 @@ def memorize(
         if turn.new and turn.has_secret
     ]
     for finding in found:
-        draft, reason = _judge(finding, exchange, recalled, scope=scope, session=session)
+        draft, reason = _judge(finding, exchange, recalled, scope=scope, session=session, by_model=by_model)
         if reason is None and items.was_forgotten(draft):
             reason = "forgotten"
         if reason is None:
@@ -112,10 +112,24 @@ def _find_by_rules(items: Items, exchange: Exchange, *, scope: str, now: float) 
 
 
 def _judge(
-    finding: FoundFact, exchange: Exchange, recalled: frozenset[str], *, scope: str, session: str | None
+    finding: FoundFact,
+    exchange: Exchange,
+    recalled: frozenset[str],
+    *,
+    scope: str,
+    session: str | None,
+    by_model: bool,
 ) -> tuple[Draft, Reason | None]:
     """Return a fact to write, or the reason why it must not be written."""
-    origin = Provenance(session=session, said_at=finding.said_at, speaker=finding.speaker)
+    said = [turn for turn in exchange.turns if turn.speaker == "user"]
+    own = _share(finding.content, " ".join(list_own_words(turn.text) for turn in said))
+    source = max((turn for turn in said if turn.new), key=lambda turn: _share(finding.content, turn.text), default=None)
+    speaker: str = finding.speaker
+    if by_model and own < OWN_SHARE:  # the model may have believed a mail or a page that the user has pasted
+        heard = _share(finding.content, source.text) if source else 0.0
+        speaker = "web" if heard > own else speaker if own else "assistant"
+    place = source.place if source else {}
+    origin = Provenance(session=session, said_at=finding.said_at, speaker=speaker, **place)
     draft = Draft(
         content=finding.content, scope=scope, kind=finding.kind, pending=finding.tier == "pending", provenance=origin,
         supersedes=finding.supersedes,
@@ -124,8 +138,7 @@ def _judge(
         return draft, "secret"
     if is_recalled(finding.content, recalled | _fingerprint(exchange.recalled_texts)):
         return draft, "recalled"
-    own = " ".join(turn.text for turn in exchange.turns if turn.speaker == "user")
-    if _share(finding.content, own) < OWN_SHARE:
+    if own < OWN_SHARE:
         if _share(finding.content, " ".join(exchange.recalled_texts)) >= REPEATED_SHARE:
             return draft, "recalled"
         if _share(finding.content, " ".join(exchange.tool_texts)) >= REPEATED_SHARE:

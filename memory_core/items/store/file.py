@@ -14,7 +14,7 @@ from memory_core.items.records import Draft, Item, ItemHit, Outcome, Written, ch
 from memory_core.items.store import matching, rows
 from memory_core.items.store.rows import Filter, index_text
 from memory_core.items.store.store import ItemStore
-from memory_core.records import Space
+from memory_core.records import AUTHORS, OUTSIDERS, Space
 from memory_core.stores import sqlite
 
 if TYPE_CHECKING:
@@ -82,10 +82,11 @@ class ItemsFile(ItemStore):
             if key is None and words is not None:
                 repeated, corrected = matching.relate(
                     connection, draft, matching.compare(connection, vector, self._vec0), words,
-                    look_for_corrections=corrects and not draft.pending,
+                    look_for_corrections=corrects and not draft.pending and draft.provenance.by not in OUTSIDERS,
                 )  # fmt: skip
             if repeated is not None and repeated not in named:
-                rows.revive(connection, repeated, draft, now=now)
+                if draft.provenance.by not in OUTSIDERS:
+                    rows.revive(connection, repeated, draft, now=now)
                 rows.reinforce(connection, repeated, draft, now=now)
                 same = rows.load_one(connection, repeated)
                 return Written(
@@ -150,6 +151,7 @@ class ItemsFile(ItemStore):
         except NotIndexed:
             return [], False
         hits = [ItemHit(item=items[key], score=score, similarity=similarity) for key, score, similarity in best]
+        hits.sort(key=lambda hit: (-hit.score, AUTHORS.index(hit.item.origin.by)))
         return hits, any(item.key not in cosines for item in among)
 
     def get_many(self, ids: Iterable[str]) -> list[Item]:

@@ -8,10 +8,12 @@ import secrets
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any, NamedTuple
 
 from memory_core.items.mirror import RecordedLine, show
-from memory_core.items.records import Draft, Item
+from memory_core.items.records import SPEAKERS, Draft, Item, Provenance
+from memory_core.records import OUTSIDERS, Origin
 from memory_core.stores.sqlite import Connection
 from memory_core.text.terms import cut_cjk
 
@@ -19,6 +21,8 @@ _FIELDS = (
     "id, content, scope, tags, agent, kind, pending, created, updated, said, recalled, reinforced, session, speaker,"
     " superseded_by"
 )
+_SOURCE = "items LEFT JOIN origins ON item = key"
+_LOADED = f"{_FIELDS}, host, path, line, at"
 ID_BYTES = 5
 
 
@@ -119,11 +123,12 @@ def insert(connection: Connection, draft: Draft, text: ItemText, *, agent: str, 
         (
             item_id, draft.content, text.terms, text.folded, text.hash, text.text_hash, draft.scope,
             json.dumps(list(draft.tags), ensure_ascii=False), agent, draft.kind, int(draft.pending), now, now, said,
-            origin.session, origin.speaker,
+            origin.session, origin.by,
         ),
     )  # fmt: skip
     key = connection.last_insert_rowid()
     _add_saying(connection, key, origin.session, said)
+    _put_origin(connection, key, _tell_origin(origin, said))
     return load_one(connection, key)
 
 
@@ -134,18 +139,21 @@ def restore(connection: Connection, item: Item, text: ItemText) -> None:
         " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
             item.id, item.content, item.scope, json.dumps(list(item.tags), ensure_ascii=False), item.agent, item.kind,
-            int(item.pending), item.created, item.updated, item.said, item.recalled, item.reinforced, item.session,
-            item.speaker, item.superseded_by, text.terms, text.folded, text.hash, text.text_hash,
+            int(item.pending), item.created, item.updated, item.said, item.recalled, item.reinforced,
+            item.origin.session, item.origin.by, item.superseded_by, text.terms, text.folded, text.hash, text.text_hash,
         ),
     )  # fmt: skip
     if connection.changes():
-        _add_saying(connection, connection.last_insert_rowid(), item.session, item.said)
+        key = connection.last_insert_rowid()
+        _add_saying(connection, key, item.origin.session, item.said)
+        _put_origin(connection, key, item.origin)
 
 
 def reinforce(connection: Connection, key: int, draft: Draft, *, now: float) -> None:
     """Record that a fact was said again: it counts once for every further session.
 
     A guess is settled when it is said surely, or in another session; without sessions nobody knows that it is another one.
+    What a tool or a page says settles none. A fact that the user says, too, is the user's from then on.
     """
     origin = draft.provenance
     said = now if origin.said_at is None else origin.said_at
@@ -164,10 +172,16 @@ def reinforce(connection: Connection, key: int, draft: Draft, *, now: float) -> 
             said,
             now,
             json.dumps(tags, ensure_ascii=False),
-            int(draft.pending and (bool(known) or origin.session is None)),
+            int(origin.by in OUTSIDERS or (draft.pending and (bool(known) or origin.session is None))),
             key,
         ),
     )
+    if origin.by == "user":
+        connection.execute(
+            "UPDATE items SET speaker = 'user', session = ? WHERE key = ? AND speaker <> 'user'", (origin.session, key)
+        )
+        if connection.changes():
+            _put_origin(connection, key, _tell_origin(origin, said))
 
 
 def edit(connection: Connection, item_id: str, draft: Draft, text: ItemText, *, now: float) -> bool:
@@ -198,7 +212,8 @@ def edit(connection: Connection, item_id: str, draft: Draft, text: ItemText, *, 
         (draft.content, text.terms, text.folded, text.hash, text.text_hash, now, now, item_id),
     )
     if former[2] != text.hash:
-        revision = replace(old, id=secrets.token_hex(ID_BYTES), superseded_by=item_id, updated=now, session=None)
+        origin = replace(old.origin, session=None)
+        revision = replace(old, id=secrets.token_hex(ID_BYTES), superseded_by=item_id, updated=now, origin=origin)
         restore(connection, revision, ItemText(terms=former[0], folded=former[1], hash=former[2], text_hash=former[3]))
     return True
 
@@ -266,7 +281,7 @@ def leave_session(connection: Connection, session: str) -> list[str]:
     alone = []
     for key in keys:
         item = load_one(connection, key)
-        if item.session == session and not item.reinforced:
+        if item.origin.session == session and not item.reinforced:
             alone.append(item.id)
         else:
             connection.execute(
@@ -291,7 +306,7 @@ def find_keys(connection: Connection, ids: Iterable[str]) -> list[int]:
 
 def load_one(connection: Connection, key: int) -> Item:
     """Return the item with a key, which exists."""
-    row = connection.execute(f"SELECT {_FIELDS} FROM items WHERE key = ?", (key,)).fetchone()
+    row = connection.execute(f"SELECT {_LOADED} FROM {_SOURCE} WHERE key = ?", (key,)).fetchone()
     assert row is not None
     return _to_item(row)
 
@@ -299,7 +314,7 @@ def load_one(connection: Connection, key: int) -> Item:
 def load_by_keys(connection: Connection, keys: Sequence[int]) -> dict[int, Item]:
     """Return items by key; those that are gone are left out."""
     rows = connection.execute(
-        f"SELECT key, {_FIELDS} FROM items WHERE key IN (SELECT value FROM json_each(?))", (json.dumps(list(keys)),)
+        f"SELECT key, {_LOADED} FROM {_SOURCE} WHERE key IN (SELECT value FROM json_each(?))", (json.dumps(list(keys)),)
     )
     return {int(row[0]): _to_item(row[1:]) for row in rows}
 
@@ -308,7 +323,7 @@ def load_by_ids(connection: Connection, ids: Iterable[str]) -> list[Item]:
     """Return items in the order of their ids, each once; unknown ids are left out."""
     wanted = list(dict.fromkeys(ids))
     rows = connection.execute(
-        f"SELECT {_FIELDS} FROM items WHERE id IN (SELECT value FROM json_each(?))", (json.dumps(wanted),)
+        f"SELECT {_LOADED} FROM {_SOURCE} WHERE id IN (SELECT value FROM json_each(?))", (json.dumps(wanted),)
     )
     found = {str(row[0]): _to_item(row) for row in rows}
     return [found[item_id] for item_id in wanted if item_id in found]
@@ -318,7 +333,7 @@ def load_page(connection: Connection, wanted: Filter, *, limit: int, offset: int
     """Return items, the one said last first."""
     where, values = wanted.to_condition()
     rows = connection.execute(
-        f"SELECT {_FIELDS} FROM items WHERE {where} ORDER BY said DESC, key DESC LIMIT ? OFFSET ?",
+        f"SELECT {_LOADED} FROM {_SOURCE} WHERE {where} ORDER BY said DESC, key DESC LIMIT ? OFFSET ?",
         (*values, limit, offset),
     )
     return [_to_item(row) for row in rows]
@@ -355,13 +370,32 @@ def _add_saying(connection: Connection, key: int, session: str | None, said: flo
         connection.execute("INSERT OR REPLACE INTO sayings VALUES (?, ?, ?)", (key, session, said))
 
 
+def _put_origin(connection: Connection, key: int, origin: Origin) -> None:
+    connection.execute(
+        "INSERT OR REPLACE INTO origins VALUES (?, ?, ?, ?, ?)",
+        (key, origin.host or "", origin.path or "", origin.line or 0, origin.at or ""),
+    )
+
+
+def _tell_origin(origin: Provenance, said: float) -> Origin:
+    return Origin(by=origin.by, host=origin.host, path=origin.path, line=origin.line, at=_tell_time(said))
+
+
+def _tell_time(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds).astimezone().isoformat(timespec="seconds")
+
+
 def _to_item(row: Sequence[Any]) -> Item:
     item_id, content, scope, tags, agent, kind, pending, *rest = row
-    created, updated, said, recalled, reinforced, session, speaker, superseded_by = rest
+    created, updated, said, recalled, reinforced, session, speaker, superseded_by, host, path, line, at = rest
     return Item(
         id=item_id, content=content, scope=scope, tags=tuple(json.loads(tags)), agent=agent, kind=kind,
         pending=bool(pending), created=created, updated=updated, said=said, recalled=recalled, reinforced=reinforced,
-        session=session, speaker=speaker, superseded_by=superseded_by,
+        origin=Origin(
+            by=SPEAKERS.get(speaker, speaker), session=session, host=host or None, path=path or None, line=line or None,
+            at=at or _tell_time(created),
+        ),
+        superseded_by=superseded_by,
     )  # fmt: skip
 
 

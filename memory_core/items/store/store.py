@@ -106,7 +106,18 @@ CREATE TABLE forgotten (                -- keyed hashes of texts that must not c
 INSERT INTO meta VALUES ('digest_key', hex(randomblob(16)));
 """
 
-MIGRATIONS: tuple[str, ...] = (_FIRST, _SECOND)
+# Where a fact was said first; its session and its speaker stand in its row.
+_THIRD = """
+CREATE TABLE origins (
+  item INTEGER PRIMARY KEY REFERENCES items(key) ON DELETE CASCADE,
+  host TEXT    NOT NULL,                -- '' if nobody knows, as below
+  path TEXT    NOT NULL,                -- of the note or session log, as search shows it
+  line INTEGER NOT NULL,                -- from 1; 0 if nobody knows
+  at   TEXT    NOT NULL                 -- ISO 8601
+) STRICT;
+"""
+
+MIGRATIONS: tuple[str, ...] = (_FIRST, _SECOND, _THIRD)
 ITEMS = FileKind(
     noun="items file",
     application_id=0x4D454D49,  # "MEMI"
@@ -215,9 +226,10 @@ def _restore_others(connection: Connection, aside: Path, keys: set[object]) -> N
     if digest_key is not None:
         connection.execute("INSERT OR REPLACE INTO meta VALUES ('digest_key', ?)", (digest_key,))
     for table, columns in _TABLES.items():
-        if table != "sayings" and digest_key is None:
+        of_items = next(iter(columns)) == "item"
+        if not of_items and digest_key is None:
             continue
-        found = [row for row in _read_table(aside, table) if table != "sayings" or row[0] in keys]
+        found = [row for row in _read_table(aside, table) if not of_items or row[0] in keys]
         marks = ", ".join("?" * len(columns))
         connection.executemany(f"INSERT OR IGNORE INTO {table} ({', '.join(columns)}) VALUES ({marks})", found)
 
@@ -266,6 +278,7 @@ _COLUMNS = (
 # What else is saved, with the types of the columns, in the order of the primary keys.
 _TABLES: dict[str, dict[str, type]] = {
     "sayings": {"item": int, "session": str, "said": float},
+    "origins": {"item": int, "host": str, "path": str, "line": int, "at": str},
     "forgotten": {"hash": bytes, "at": float},
     "mirror": {"note": str, "item": str, "digest": bytes, "marked": int},
 }

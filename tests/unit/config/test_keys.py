@@ -180,6 +180,7 @@ KEYS = [
     switch("memorySearch.items.capture.notes", False),
     switch("memorySearch.recall.enabled", False),
     whole("memorySearch.recall.timeoutMs", 300, 1, 60_000),
+    choice("memorySearch.recall.trust", "all", "user", "agent"),
     switch("memorySearch.experimental.sessionMemory", default=False),
     whole("compaction.reserveTokensFloor", 20_000, 0),
     switch("compaction.memoryFlush.enabled", default=True),

@@ -73,7 +73,7 @@ def test_all_that_a_model_finds_is_kept_with_its_kind_tier_and_origin(items: Ite
     assert [(each.item.content, each.item.kind, each.tier) for each in done.written] == [
         (fact, kind, "sure" if sure else "pending") for fact, kind, sure in (GHENT, TABLES, BOAT)
     ]
-    assert {(item.session, item.said, item.speaker) for item in done.stored} == {("s1", 1_770_000_000, "user")}
+    assert {(item.origin.session, item.said, item.origin.by) for item in done.stored} == {("s1", 1_770_000_000, "user")}
     assert [hit.item.content for hit in items.query("boat").hits] == []  # pending: listed, not found
     assert items.count() == 3
 

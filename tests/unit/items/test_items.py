@@ -67,7 +67,7 @@ def test_a_fact_is_written_read_listed_and_deleted(items: Items, clock: Clock) -
     assert item == written.item
     assert item is not None
     assert (item.content, item.tags, item.scope) == ("The dentist is Dr. Okafor.", ("health",), "default")
-    assert (item.session, item.speaker, item.agent, item.created, item.said) == (
+    assert (item.origin.session, item.origin.by, item.agent, item.created, item.said) == (
         "s1",
         "user",
         "main",

@@ -308,11 +308,11 @@ def test_what_is_forgotten_leaves_hashes_and_never_comes_back(journal: Journal, 
     lines = [claude("user", "The rose is red."), claude("assistant", "Noted."), claude("user", "The fence is green.")]
     transcript.write_bytes(b"".join(lines))
     journal.follow(session(transcript))
-    assert journal.forget(lambda _session, text, _at: "rose" in text) == 1
+    assert journal.forget(lambda _session, text, _at: "rose" in text) == [("sessions/claude-code-s1.jsonl", 2)]
     transcript.write_bytes(claude("user", "before") + b"".join(lines))
     journal.follow(session(transcript))
     assert texts(journal) == ["Noted.", "The fence is green.", "before"]
-    assert journal.forget(lambda session, _text, _at: session.key == "s1") == 3
+    assert len(journal.forget(lambda session, _text, _at: session.key == "s1")) == 3
     assert journal.list_sessions() == []
     transcript.write_bytes(transcript.read_bytes() + claude("user", "after"))
     journal.follow(session(transcript))

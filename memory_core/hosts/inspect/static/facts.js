@@ -2,11 +2,12 @@
 import { ask, count, find, group, link, make, showDay, showHour, showTime } from "./common.js";
 import { openNote } from "./note.js";
 
+const AUTHORS = { user: "the user", agent: "the agent", tool: "a tool", web: "a page or mail", import: "another program" };
 const chip = (text, className = "chip") => make("span", { className }, text);
 
 function drawFact(item) {
   const origin = [
-    `said by the ${item.speaker}`, item.session, showTime(1000 * item.said),
+    `said by ${AUTHORS[item.origin.by]}`, item.origin.host, item.origin.session, showTime(1000 * item.said),
     item.reinforced && `and by ${count(item.reinforced, "other session")} since`,
     item.recalled && `last recalled ${showTime(1000 * item.recalled)}`, `agent ${item.agent}`,
   ].filter(Boolean);
@@ -21,7 +22,14 @@ function drawFact(item) {
     item.correctedBy && make("p", { className: "why" }, `Now: ${item.correctedBy}`),
     make("p", { className: "chips" }, ...chips.filter(Boolean)),
     make("p", { className: "quiet" }, origin.join(" · ")),
+    item.place && drawSource(item),
   );
+}
+
+function drawSource({ origin, place, learnedFrom }) {
+  if (!place.startsWith("sessions/")) return link(`learned from ${place}`, () => openNote(origin.path, origin.line ?? 0));
+  const said = learnedFrom || "The message is not kept any more.";
+  return make("details", {}, make("summary", {}, `learned from ${place}`), make("blockquote", {}, said));
 }
 
 export async function drawFacts() {
@@ -39,7 +47,7 @@ export async function drawFacts() {
       const words = find("facts-filter").value.toLowerCase().split(/\s+/).filter(Boolean);
       const scope = find("facts-scope").value;
       const shown = items.filter((item) => {
-        const text = [item.content, item.id, item.kind, item.session ?? "", ...item.tags.map((tag) => `#${tag}`)].join(" ").toLowerCase();
+        const text = [item.content, item.id, item.kind, item.origin.session ?? "", ...item.tags.map((tag) => `#${tag}`)].join(" ").toLowerCase();
         return (!scope || item.scope === scope) && words.every((word) => text.includes(word));
       });
       const none = total ? [make("li", { className: "empty" }, "No fact holds all of these words.")] : [];
