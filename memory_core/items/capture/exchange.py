@@ -200,7 +200,18 @@ _STAMPED = re.compile(
     r"|\d{1,2}:\d\d:\d\d\b|[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d"
     r"|[A-Z][\w .'-]{1,30}\s{1,3}\[?\d{1,2}:\d\d(?: ?[AP]M)?\]?\s*$|Traceback)"
 )
-_SPEAKER = re.compile(r"^\s*(?:[A-ZÄÖÜÉ][\w'-]{1,20}(?: [A-ZÄÖÜÉ][\w'-]{1,20})?|[a-z_][\w-]{0,20}): \S")
+_SPEAKER = re.compile(r"^\s*(?:[A-ZÄÖÜÉ][\w'-]{1,20}(?: [A-ZÄÖÜÉ][\w'-]{1,20})?|[a-z_][\w-]{0,20}) ?: \S")
+# A line in the name of the system, or addressed to the assistant: it and what follows are written for the model, not by the user.
+_ADDRESSED = re.compile(
+    r"^\W*(?:(?:(?:system|système|sistema|assistant|assistente?|asistente|developer|instructions?|anweisung|instrucciones)"
+    r"(?: (?:prompt|message|note|override))?"
+    r"|(?:(?:important|wichtig|importante?) )?(?:note|message|instructions?|notice|hint|hinweis|nachricht|anweisung(?:en)?|notiz"
+    r"|remarque|consignes?|nota|mensaje|instrucci[oó]n(?:es)?|aviso)"
+    r" (?:to|for|an|für|à|au|pour|al?|para)\b.{0,20}?\b(?:assistants?|assistenten?|asistentes?|ais?|ki|ia|llms?|models?|modell"
+    r"|modèle|modelo|agente?n?s?|chatbots?|claude|gpt))\W{0,3}:|\[(?:system|système|sistema|assistant|inst)\])",
+    re.IGNORECASE,
+)
+_KEY = re.compile(r"^[\w-]++:\s*$")  # below which a file has indented lines
 _INTRODUCED = re.compile(
     r"^(?!.*\b(?:I|ich|je|yo|io|eu) (?:said|say|wrote|told|sagte|schrieb)\b).*\b(?:wrote|writes|said|says|texted|mailed"
     r"|e-?mail|mail|message|letter|text|article|review|post|log|logs|output|transcript|quote|comment|tweet|document"
@@ -208,8 +219,19 @@ _INTRODUCED = re.compile(
     r"|nachricht|artikel|brief|ausgabe|écrit|dit|texte|courriel|lettre|escribió|dice|dijo|texto|correo|mensaje"
     r"|artículo|scritto|testo"
     r"|messaggio|articolo|escreveu|disse|mensagem|artigo)\b[^:\n]{0,60}:(?:\s|$)"
+    r"|^(?!.*\b(?:my|our|mein\w*|unser\w*|mon|ma|mes|notre|nos|mis?|nuestr\w+)\b).*"
+    r"\b(?:results?|response|search|tools?|web ?(?:site|page)|page|file|ergebnis\w*|antwort|suche|werkzeugs?|(?:web)?seite"
+    r"|datei|anleitung|résultats?|réponse|recherche|outil|site|page|fichier|resultados?|respuesta|búsqueda|herramienta"
+    r"|página|sitio|archivo)\b[^:\n]{0,60}:\s*$"
     r"|^\s*(?:traduis\w*|résume\w*|resum[ae]\w*|riassumi|traduci|corrigi|traduza|fass\w* .{0,40}zusammen|korrigiere"
-    r"|verbessere|reescribe|réécris)\b[^:\"\n]{0,60}(?:[:\"“]|$)",
+    r"|verbessere|reescribe|réécris)\b[^:\"\n]{0,60}(?:[:\"“]|$)"
+    # A question about a text that stands on the lines below.
+    r"|^\W*(?:kannst|könntest|magst|würdest) du\b.{0,60}\b(?:zusammenfassen|übersetzen|korrigieren|prüfen|lesen|umschreiben"
+    r"|beantworten)\W*$"
+    r"|^\W*(?:peux-tu|tu peux|pourrais-tu|tu pourrais)\b.{0,30}\b(?:résumer|traduire|corriger|relire|lire|réécrire|répondre"
+    r"|vérifier)\b[^.\n]{0,40}\W*$"
+    r"|^\W*(?:puedes|podrías|me puedes)\b.{0,30}\b(?:resumir|traducir|corregir|revisar|leer|reescribir|responder|comprobar)"
+    r"(?:me|lo|la)?\b[^.\n]{0,40}\W*$",
     re.IGNORECASE,
 )
 
@@ -233,22 +255,30 @@ def _drop_pasted(message: str) -> Iterator[str]:
     closed = max((number for number, line in enumerate(lines) if _CLOSING.match(line)), default=-1)
     greeted = next((number for number, line in enumerate(lines) if _GREETING.match(line)), closed + 1)
     talk = sum(map(bool, map(_SPEAKER.match, lines))) > 1
-    in_log = False
+    in_log = in_file = False
     for number, line in enumerate(lines):
         greeting = _GREETING.match(line)
         if _REPLY.match(line) or _MAIL_HEADER.match(line) or (greeting and greeting["formal"] and closed < number):
             return
+        if _ADDRESSED.match(line):
+            return
+        in_file = (in_file and line.startswith((" ", "\t"))) or (
+            _KEY.match(line) is not None and lines[number + 1 : number + 2] != [] and lines[number + 1].startswith("  ")
+        )
         in_log = bool(line.strip()) and (in_log or _STAMPED.match(line) is not None)
         in_letter = closed >= number and (greeted > closed or number >= greeted)
         is_name = 0 <= closed < number <= closed + 2 and len(line.split()) < 4
-        if not (in_log or in_letter or is_name or (talk and _SPEAKER.match(line))):
+        if not (in_file or in_log or in_letter or is_name or (talk and _SPEAKER.match(line))):
             introduced = _INTRODUCED.match(line)
             yield line[: line.rfind(". ", 0, introduced.end()) + 1] if introduced else line
             if introduced:
                 return
 
 
-_MAIL_HEADER = re.compile(r"^(?:From|To|Cc|Subject|Date|Sent|Von|An|Betreff|De|Asunto): ", re.IGNORECASE)
+_MAIL_HEADER = re.compile(
+    r"^(?:From|To|Cc|Subject|Date|Sent|URL|Content-Type|Von|An|Betreff|Datum|De|À|Objet|Para|Asunto|Fecha) ?: ",
+    re.IGNORECASE,
+)
 _LIST_MARK = re.compile(r"^\s*(?:[-*+•]|\d{1,2}[.)])\s+")
 # What follows is a story, a part to play, or a text to be written: its sentences are nobody's statements.
 _FICTION = re.compile(
@@ -265,6 +295,7 @@ _REQUEST_BEHIND = re.compile(
     r"(?<=\w), (?:so |and |but )?(?:can|could|would|will) you\b[^,;?]{0,120}\?\W*$", re.IGNORECASE
 )
 _QUOTED = re.compile(r"[\"“„«][^\"”“»\n]{12,}[\"”“»]|(?<!\w)['‘][^'’\n]{20,}['’](?!\w)")
+_QUOTED_SENTENCES = re.compile(r"[\"“„«](?=[^\"”“»\n]*[.!?] )[^\"”“»\n]{12,}[\"”“»]")
 _ELLIPSIS_END = re.compile(r"(?:\.\.\.|…)\s*$")
 
 # Words that open a sentence and say nothing.
@@ -366,7 +397,7 @@ def capitalize(text: str) -> str:
 def _list_texts(message: str) -> Iterator[str]:
     """Yield sentences as they stand."""
     for raw in _drop_pasted(FENCED.sub("\n", message)):
-        line = " ".join(_LIST_MARK.sub("", raw).replace("’", "'").split())
+        line = " ".join(_QUOTED_SENTENCES.sub(" ", _LIST_MARK.sub("", raw)).replace("’", "'").split())
         if PASTED_LINE.search(line):
             continue
         starts = (start for start in find_sentence_starts(line, 0, len(line)) if not _is_in_date(line, start))
@@ -391,7 +422,7 @@ def _list_texts(message: str) -> Iterator[str]:
 
 def list_own_words(message: str) -> str:
     """Return a message without what somebody has pasted into it."""
-    return "\n".join(_drop_pasted(FENCED.sub("\n", message)))
+    return " ".join(_list_texts(message))
 
 
 def _is_in_date(line: str, place: int) -> bool:
