@@ -55,19 +55,21 @@ def install(options: Options, *, host: str | None, capture: bool, dry_run: bool)
     if host is None:
         _list_programs(options)
         return
+    program, state_dir = _find_program(host), find_state_dir(options)
     settings: list[changes.FileChange] = []
     if capture:
         path = _find_config(options)
-        options, settings = replace(options, config=str(path)), changes.plan_settings(path, CAPTURED)
-    program = _find_program(host)
+        options = replace(options, config=str(path))
+        settings = changes.plan_settings(path, CAPTURED, host, state_dir)
     if program.serves:
         programs.check_server()
     parts = program.plan(program.find_home(), programs.find_start(list_options(options)))
-    state_dir = find_state_dir(options)
     planned = [*changes.plan_install(parts, state_dir), *settings]
-    if settings and not dry_run and sys.stdin.isatty() and not click.confirm(CAPTURE, err=True):
-        output.complain("nothing was changed")
-        return
+    if settings:
+        output.print_aside(CAPTURE)
+        if not dry_run and sys.stdin.isatty() and not click.confirm("Turn that on?", err=True):
+            output.complain("nothing was changed")
+            return
     if not dry_run:
         changes.make_changes(planned, parts, state_dir)
     _report(options, planned, f"memory-core is in place in {program.title}.", program.note, dry_run=dry_run)
@@ -75,7 +77,7 @@ def install(options: Options, *, host: str | None, capture: bool, dry_run: bool)
 
 CAPTURE = (
     "What is said in your sessions will be kept on this machine without secrets, for 90 days, learned from, and put beside later"
-    " messages that call it to mind. `memory-core pause` and `forget` leave things out. Turn that on?"
+    " messages that call it to mind. `memory-core pause` and `forget` leave things out, `uninstall` turns it off."
 )
 CAPTURED = (("items", "capture", "enabled"), ("items", "capture", "journal"), ("recall", "enabled"))  # in memorySearch
 
@@ -100,13 +102,19 @@ def uninstall(options: Options, *, host: str, dry_run: bool) -> None:
     program = _find_program(host)
     parts = program.plan(program.find_home(), programs.find_start())
     state_dir = find_state_dir(options)
-    planned = changes.plan_uninstall(parts, state_dir)
+    released = changes.plan_release(host, state_dir)
+    planned = [*changes.plan_uninstall(parts, state_dir), *released]
     if not dry_run:
         changes.make_changes(planned, parts, state_dir)
     done = f"{program.title} is without memory-core."
     if planned and not dry_run and changes.are_in_place(parts):
         done = f"{program.title} has the entry for memory-core that it had before; to remove it, uninstall again."
-    _report(options, planned, done, "Your notes and their index stay.", dry_run=dry_run)
+    note = "Your notes and their index stay."
+    if released:
+        note += (
+            " So does what was kept of sessions, until its days are over: memory-core forget --session ID removes it."
+        )
+    _report(options, planned, done, note, dry_run=dry_run)
 
 
 def _find_program(name: str) -> programs.Program:

@@ -316,6 +316,54 @@ def test_capture_is_switched_on_by_the_installation(command: Command, tmp_path: 
     assert f"--config {config}" in hooks
 
 
+@pytest.mark.parametrize(
+    "before",
+    [
+        "// mine\n{ memorySearch: { items: { enabled: true } } }\n",
+        "{ memorySearch: { recall: { enabled: true, timeoutMs: 400 }, items: { capture: { journal: false } } } }",
+        "{ agents: { defaults: { memorySearch: { provider: 'none' } } } }",
+        '[memorySearch]\nprovider = "none"  # mine\n',
+        None,
+    ],
+)
+def test_uninstalling_turns_off_what_the_installation_has_turned_on(
+    command: Command, tmp_path: Path, before: str | None
+) -> None:
+    home, config = tmp_path / "home", tmp_path / ("own.toml" if before and before.startswith("[") else "own.json5")
+    variables = {"HOME": str(home), "CLAUDE_CONFIG_DIR": "", "CODEX_HOME": str(home / ".codex")}
+    if before is not None:
+        config.write_text(before, encoding="utf-8")
+    for host in ("claude-code", "codex", "claude-code"):
+        done = command("--config", str(config), "install", host, "--capture", environment=variables)
+        assert done.code == 0
+    assert "will be kept on this machine" not in done.err, "it is on"
+    assert command("uninstall", "claude-code", environment=variables).code == 0
+    assert "journal" in config.read_text(encoding="utf-8"), "codex needs it"
+    assert "what was kept of sessions" in command("uninstall", "codex", environment=variables).out
+    assert (config.read_text(encoding="utf-8") if config.exists() else None) == before
+    kept = command.state_dir / "memory-core" / "before-install"
+    assert not kept.exists()
+
+
+def test_uninstalling_keeps_what_was_changed_and_turned_on_by_others(command: Command, tmp_path: Path) -> None:
+    config, variables = tmp_path / "own.json5", {"HOME": str(tmp_path / "home"), "CLAUDE_CONFIG_DIR": ""}
+    config.write_text("{ memorySearch: { recall: { enabled: true } } }\n", encoding="utf-8")
+    asked = command("--config", str(config), "install", "claude-code", "--capture", environment=variables)
+    assert "put beside later messages" in asked.err, "it says what that means"
+    text = config.read_text(encoding="utf-8")
+    config.write_text(f"// later\n{text}", encoding="utf-8")
+    assert command("uninstall", "claude-code", environment=variables).code == 0
+    text = config.read_text(encoding="utf-8")
+    assert text.startswith("// later\n")
+    with open_memory(config, workspace=command.workspace, state_dir=command.state_dir) as memory:
+        search = memory.config().search
+        assert (search.recall.enabled, search.items.capture.journal, search.items.capture.enabled) == (
+            True,
+            False,
+            False,
+        )
+
+
 def test_a_state_folder_that_cannot_be_written_keeps_no_host_from_going_on(host: Host, tmp_path: Path) -> None:
     host.write("s1", "user", TOLD)
     file = tmp_path / "file"

@@ -19,6 +19,7 @@ from memory_core.errors import MemoryCoreError
 from memory_core.text.matching import unified_diff
 
 KEPT = "before-install"  # the folder of the copies
+CAPTURES = "capture.json"  # beside them: the configuration of each host, and the switches that were turned on in it
 LOCK_SECONDS = 30.0
 _MEND = "mend it, and run the command again"
 
@@ -144,19 +145,87 @@ def plan_install(parts: Iterable[Part], state_dir: Path) -> list[FileChange]:
     return [change for change in changes if change.before != change.after]
 
 
-def plan_settings(path: Path, switches: Iterable[tuple[str, ...]]) -> list[FileChange]:
-    """Return the change of a configuration of ours that turns switches of `memorySearch` on; empty if they are.
+def plan_settings(path: Path, switches: Iterable[tuple[str, ...]], host: str, state_dir: Path) -> list[FileChange]:
+    """Return the change of a configuration of ours that turns switches of `memorySearch` on for a host; empty if they are.
+
+    What is turned on is recorded with the host, so that `plan_release` turns it off.
 
     Raises:
         MemoryCoreError: The file cannot be read or changed.
     """
-    before = _read(path)
+    before, kept = _read(path), _read(_kept(path, state_dir))
     text = changed = _decode(path, before)
-    for keys in switches:
-        with _explained(Entry(path, ("memorySearch", *keys), True), "write it yourself"):
-            above = ("agents", "defaults") if "agents" in read_document(text, path.suffix) else ()
-            changed = put_entry(changed, path.suffix, (*above, "memorySearch", *keys), True)
-    return [] if before is not None and changed == text else [FileChange(path, before, _encode(changed, before))]
+    turned: list[list[str]] = []
+    for switch in switches:
+        with _explained(Entry(path, ("memorySearch", *switch), True), "write it yourself"):
+            document = read_document(text, path.suffix)
+            keys = [*(("agents", "defaults") if "agents" in document else ()), "memorySearch", *switch]
+            if find_entry(document, keys) is not True:
+                turned.append(keys)
+                changed = put_entry(changed, path.suffix, keys, True)
+    record, captures = _load_captures(state_dir)
+    known: list[list[str]] = next((each["switches"] for each in captures.values() if each["config"] == str(path)), [])
+    if not (turned or known):
+        return [] if before is not None else [FileChange(path, None, b"")]
+    after = {
+        **captures,
+        host: {"config": str(path), "switches": known + [keys for keys in turned if keys not in known]},
+    }
+    copied = [FileChange(_kept(path, state_dir), kept, before)] if turned and before is not None and not known else []
+    found = [
+        *copied,
+        _change_captures(record, captures, after, state_dir),
+        FileChange(path, before, _encode(changed, before)),
+    ]
+    return [change for change in found if change.before != change.after]
+
+
+def plan_release(host: str, state_dir: Path) -> list[FileChange]:
+    """Return what turns off what `plan_settings` has turned on for a host, unless another host needs it.
+
+    Raises:
+        MemoryCoreError: The configuration cannot be read or changed.
+    """
+    record, captures = _load_captures(state_dir)
+    if host not in captures:
+        return []
+    path, switches = Path(captures[host]["config"]), captures[host]["switches"]
+    rest = {name: each for name, each in captures.items() if name != host}
+    found = [_change_captures(record, captures, rest, state_dir)]
+    if any(each["config"] == str(path) for each in rest.values()):
+        return found
+    before, kept = _read(path), _read(_kept(path, state_dir))
+    text, earlier_text = _decode(path, before), _decode(path, kept)
+    for keys in switches if before is not None else ():
+        with _explained(Entry(path, tuple(keys), True), "turn it off yourself"):
+            if find_entry(read_document(text, path.suffix), keys) is True:
+                earlier = find_entry(read_document(earlier_text, path.suffix), keys)
+                is_new = earlier is None
+                text = take_entry(text, path.suffix, keys) if is_new else put_entry(text, path.suffix, keys, earlier)
+    if kept is not None and "".join(text.split()) == "".join(earlier_text.split()):
+        after: bytes | None = kept
+    else:
+        after = None if kept is None and "".join(text.split()) in ("", "{}") else _encode(text, before)
+    found += [FileChange(path, before, after), FileChange(_kept(path, state_dir), kept, None)]
+    return [change for change in found if change.before != change.after]
+
+
+def _load_captures(state_dir: Path) -> tuple[bytes | None, dict[str, Any]]:
+    """Return the record of the hosts for which switches were turned on: as it is, and what it says by host."""
+    data = _read(state_dir / OWN_FOLDER / KEPT / CAPTURES)
+    try:
+        return data, {} if data is None else dict(json.loads(data))
+    except ValueError as error:
+        raise MemoryCoreError(
+            f"{CAPTURES} in {KEPT} is damaged", action="delete it, and look at the settings"
+        ) from error
+
+
+def _change_captures(
+    record: bytes | None, before: Mapping[str, Any], after: Mapping[str, Any], state_dir: Path
+) -> FileChange:
+    data = record if before == after else json.dumps(after).encode() if after else None
+    return FileChange(state_dir / OWN_FOLDER / KEPT / CAPTURES, record, data)
 
 
 def plan_uninstall(parts: Iterable[Part], state_dir: Path) -> list[FileChange]:
