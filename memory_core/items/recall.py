@@ -21,6 +21,7 @@ from memory_core.items.mirror import leave_out_mirrored
 from memory_core.items.records import ItemHit, Strategy
 from memory_core.records import Author, Calibration, Hit, Query, SearchResult
 from memory_core.search.scores import vector_score
+from memory_core.text.dates import WEEKDAYS
 from memory_core.text.messages import FENCED, PASTED_LINE, PAYLOAD, quote_safely
 from memory_core.text.spelling import list_spellings
 from memory_core.text.terms import extract_identifiers, extract_phrases, extract_words
@@ -59,6 +60,27 @@ _ABOUT_AGENT = re.compile(
     r"(?! (?:remember|recall|know (?:my|our|when|who|what|where)))|who are you|which model are you|what can you do)"
     r"|\bare you\b|\byour (?:favou?rite|name)\b",
     re.IGNORECASE,
+)
+# Words of which messages consist that only agree, go on, thank, greet or part; in English, German, French and Spanish.
+_PHATIC = frozenset(
+    """
+    a ahead afternoon agreed all alright and bye care carry cheers continue cool correct day do done evening exactly
+    fine for fun go going good goodbye got great have hello help hey hi it job just keep later looks lot love lovely
+    makes me moment morning much nice night no nope of ok okay on perfect please problem proceed right see sense so soon
+    sounds start super sure take talk thank thanks that the then there this to today tomorrow tonight very wait weekend
+    welcome well will works yeah yep yes you abend aber alles also bis bitte danke dann das dir einen einverstanden
+    erstmal fortfahren ganz gehts geht genau gerne gute gutem guten gut gutes hallo ja jawohl jetzt klar klasse liebe
+    los mach mache morgen nacht na nein nochmal passt prima richtig sehr schön schöne schönen schönes servus sofort
+    später stimmt tag toll tschüss und viel vielen weiter weitermachen wochenende wunderbar à accord ainsi allez alors
+    au aussi beaucoup bien bientôt bon bonjour bonne bonsoir c ce comme compris continuer continuez d demain encore
+    entendu est exact il excellent fais fin génial journée là merci moi mon niquel non nuit ouais oui parfait plaît plus
+    pour poursuis reprends revoir s salut semaine si soirée suite te tes toi tout très va vas vous y adelante adiós
+    ahora así ay buena buenas bueno buenos chao claro como con continúa continuar correcto de dale después días está
+    esta exacto favor gracias hasta hecho hola listo lo luego mañana mismo muchas muy noche noches otra pronto perfecto
+    por que qué seguir semana sí sigue sin tal tarde tardes todo un una vale vamos vez ya buen acuerdo estupendo
+    prosigue siga encantado poursuivez daccord fortsetzen sicher logo jo nee bestens
+    """.split()  # noqa: SIM905 -- shorter
+    + [each for day in WEEKDAYS for each in (day, f"{day}s")]
 )
 _WORD = re.compile(r"[^\W_]+")  # as words of questions are cut: ERR_QUOTA is two
 
@@ -134,7 +156,7 @@ def read_message(message: str) -> Asked:
     """Return the part of a message that may ask for something: its questions, else all it says, without pastes and payloads."""
     text = _find_asking_part(message[:READ_CHARS])
     words = tuple(extract_words(text))
-    if not words:
+    if not words or all(word in _PHATIC for word in _WORD.findall(text.lower())):
         return Asked("")
     return Asked(
         text=text,

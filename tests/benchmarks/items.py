@@ -20,10 +20,14 @@ import memory_core
 from memory_core.embeddings.static import StaticProvider
 from memory_core.items.likeness import Fact, Words, corrects, is_same
 from memory_core.items.store.matching import measure_salience
+from memory_core.sources.journal import Journal, JournalSession
+from memory_core.sources.session_logs import Said
 from tests.benchmarks.capture import measure as measure_capture
 from tests.benchmarks.judged import collapsed, conversations, load_questions
 
 SAMPLE = Path(__file__).parents[1] / "data" / "sample"
+TURNS = 2_000  # of the journal
+MIN_CHARS = 20  # of a sentence by which a turn is recognised
 QUESTIONS = 60  # of each conversation, drawn with one seed
 # As people put a question into a chat; each question gets one of them.
 WRAPPERS = (
@@ -106,6 +110,54 @@ def recall_notes(folder: Path, questions: Path) -> None:
         )
 
 
+def recall_turns(folder: Path, questions: Path) -> None:
+    """Print the silence at small talk over a journal of 2,000 turns, the share of questions with a gold line, and times."""
+    talk = [line for line in (folder / "smalltalk.txt").read_text(encoding="utf-8").splitlines() if line.strip()]
+    search = {
+        "provider": "static",
+        "items": {"capture": {"journal": True}},
+        "recall": {"enabled": True, "timeoutMs": 60_000},
+        "sync": {"watch": False},
+    }
+    with (
+        tempfile.TemporaryDirectory() as workspace,
+        memory_core.open_memory(
+            {"memorySearch": search}, workspace=workspace, state_dir=f"{workspace}/state"
+        ) as memory,
+    ):
+        journal, turns, asked = Journal(memory.config().journal_dir), 0, list[tuple[str, str]]()
+        for conversation in conversations(questions):
+            for note in sorted((conversation / "memory").glob("*.md")):
+                said = [line[2:] for line in note.read_text(encoding="utf-8").splitlines() if line.startswith("- ")]
+                said = said[: max(TURNS - turns, 0)]
+                turns += len(said)
+                key = f"{conversation.name}-{note.stem}"
+                messages = (Said(("user", "assistant")[at % 2], text) for at, text in enumerate(said))
+                journal.add(JournalSession("bench", key), messages)
+            if turns < TURNS:
+                judged = random.Random(1).sample(load_questions(conversation), QUESTIONS)
+                asked += [(each.text, line) for each in judged for *_, line in each.gold[:1]]
+        memory.sync()
+        milliseconds: list[float] = []
+        recall(memory, "where is the key to the shed?", -1, [])
+        texts = [recall(memory, text, number, milliseconds) for number, (text, _) in enumerate(asked)]
+        # Sentences of a turn are shown one by one.
+        seen = [
+            any(part in text for part in line.split(". ") if len(part) >= MIN_CHARS)
+            for (_, line), text in zip(asked, texts, strict=True)
+        ]
+        heard = {each: recall(memory, each, 10_000 + number, milliseconds) for number, each in enumerate(talk)}
+    for message in (message for message, text in heard.items() if text):
+        print(f"not silent: {message}")
+    milliseconds.sort()
+    print(
+        f"journal of {turns} turns: gold line {sum(seen) / len(seen):.3f},"
+        f" silent {sum(not text for text in heard.values()) / len(heard):.3f},"
+        f" p50 {milliseconds[len(milliseconds) // 2]:.0f} ms, p95 {milliseconds[int(0.95 * len(milliseconds))]:.0f} ms",
+        flush=True,
+    )
+
+
 def recall_requests(requests: Path) -> None:
     """Print the share of short personal requests about the sample workspace that are shown what they need."""
     judged = json.loads(requests.read_text(encoding="utf-8"))
@@ -128,3 +180,4 @@ if __name__ == "__main__":
     recall_requests(Path(sys.argv[1]) / "firstperson.json")
     if len(sys.argv) > 2:
         recall_notes(Path(sys.argv[1]), Path(sys.argv[2]))
+        recall_turns(Path(sys.argv[1]), Path(sys.argv[2]))

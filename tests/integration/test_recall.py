@@ -278,3 +278,28 @@ def test_scripts_recall_too(workspace: Path, tmp_path: Path) -> None:
 )
 def test_the_part_of_a_message_that_asks(message: str, asked: str) -> None:
     assert read_message(message).text == asked
+
+
+# Words with which people agree, go on, greet and part, which a journal is full of.
+PHATIC = """
+yes|Yes, please.|ok|okay thanks|Continue.|go on|Go ahead!|sounds good, thank you|Good morning!|Have a nice weekend
+no, that's all|see you later
+ja|Ja bitte.|weiter|Mach weiter!|alles klar, danke|passt so|Guten Morgen|nein danke|bis später|Schönes Wochenende!|genau so
+oui|Oui, merci.|continue|Vas-y !|d'accord, parfait|très bien|Bonjour|non merci|à bientôt|Bonne journée !|c'est bon
+sí|Sí, por favor.|sigue|Continúa.|vale, gracias|muy bien|Buenos días|no, gracias|hasta luego|¡Buen fin de semana!|de acuerdo
+"""
+
+
+def test_what_calls_nothing_to_mind_brings_nothing_of_a_journal_that_is_full_of_it(tmp_path: Path) -> None:
+    messages = [each for line in PHATIC.split("\n") for each in line.split("|") if each]
+    assert len(messages) == 45
+    capture = {"journal": True}
+    with open_slot(tmp_path, tmp_path, items={"capture": capture}) as slot:
+        for number in range(2):
+            context = CallContext.local(f"session {number}")
+            for said in messages:
+                slot.turn_ended(context, [{"role": "user", "content": said}, {"role": "assistant", "content": said}])
+        told = "The ferry to Kinsale leaves at nine."
+        slot.turn_ended(CallContext.local("session 7"), [{"role": "user", "content": told}])
+        assert told in slot.recall_for_message("When does the ferry to Kinsale leave?", MAIN).text
+        assert [each for each in messages if slot.recall_for_message(each, MAIN).pieces] == []

@@ -18,7 +18,7 @@ import pytest
 
 from memory_core.errors import FileUnreadable
 from memory_core.sources import journal as module
-from memory_core.sources.journal import PAUSE, Journal, JournalSession
+from memory_core.sources.journal import OFF_THE_RECORD, PAUSE, Journal, JournalSession
 from memory_core.sources.session_logs import Said, parse_said
 
 ROUNDS = int(os.environ.get("MEMORY_CORE_TEST_KILLS", "12"))
@@ -275,6 +275,34 @@ def test_what_is_said_off_the_record_or_while_paused_is_passed_over(
     journal.follow(session(transcript))
     assert texts(journal) == ["Fine.", "Good.", "Openly.", "New."]
     assert not any(word in everything(journal) for word in (b"tired", b"Very", b"Rest", b"Secretly", b"Indeed"))
+
+
+@pytest.mark.parametrize(
+    ("text", "off"),
+    [
+        ("Off-the-record, I am tired.", True),
+        ("That stays off the record.", True),
+        ("The record is off by two.", False),
+        ("Das ist nicht fürs Protokoll: ich bin müde.", True),
+        ("Unter uns gesagt, ich bin müde.", True),
+        ("Gut. Im Vertrauen: ich bin müde.", True),
+        ("Das bleibt bitte unter uns.", True),
+        ("Einer unter uns ist müde.", False),
+        ("Das Treffen war inoffiziell, aber gut.", False),
+        ("Hors micro, je suis fatigué.", True),
+        ("Je te le dis en off.", True),
+        ("Entre nous : je suis fatigué.", True),
+        ("Que ça reste entre nous.", True),
+        ("Il nous faut une voix en off.", False),
+        ("La table est entre nous deux.", False),
+        ("Extraoficialmente, estoy cansado.", True),
+        ("Te lo digo fuera de micrófono.", True),
+        ("Que quede entre nosotros.", True),
+        ("Entre nosotros hay una mesa.", False),
+    ],
+)
+def test_what_says_that_it_is_off_the_record(text: str, *, off: bool) -> None:
+    assert (OFF_THE_RECORD.search(text) is not None) is off
 
 
 def test_a_session_that_is_kept_out_is_kept_out_of_what_is_caught_up_with(journal: Journal, transcript: Path) -> None:
