@@ -25,9 +25,14 @@ def test_facts_show_where_they_come_from(page: Any) -> None:
     turn_to(page, "Facts")
     assert page.locator("#facts-lead").inner_text().startswith("5 facts beside the notes")
     tea = page.locator("#facts > li", has_text="Prefers tea").inner_text()
-    for fact in ("preference", "#food", "said by the assistant", "agent:main:main", "by 1 other session since"):
+    for fact in ("preference", "#food", "said by the user", "agent:main:telegram:direct:7", "by 1 other session since"):
         assert fact in tea
-    assert "pending" in page.locator("#facts > li", has_text="Lena may visit").inner_text()
+    assert "said by the agent" in page.locator("#facts > li", has_text="The vet is").inner_text()
+    lena = page.locator("#facts > li", has_text="Lena may visit")
+    assert "pending" in lena.inner_text()
+    assert "both cats" not in lena.inner_text()
+    lena.get_by_text("learned from sessions/claude-code-7.jsonl#L2").click()
+    assert "she may visit us in May, with both cats." in lena.inner_text()
     old = page.locator("#facts > li.old").inner_text()
     assert "on 3 March at nine" in old
     assert "Now: The dentist is on 5 March" in old

@@ -19,7 +19,7 @@ from memory_core.errors import MemoryCoreError
 from memory_core.text.matching import unified_diff
 
 KEPT = "before-install"  # the folder of the copies
-CAPTURES = "capture.json"  # beside them: the configuration of each host, and the switches that were turned on in it
+CAPTURES = "capture.json"  # beside them: the configurations in which capture was turned on, for which hosts, and what was there
 LOCK_SECONDS = 30.0
 _MEND = "mend it, and run the command again"
 
@@ -148,84 +148,63 @@ def plan_install(parts: Iterable[Part], state_dir: Path) -> list[FileChange]:
 def plan_settings(path: Path, switches: Iterable[tuple[str, ...]], host: str, state_dir: Path) -> list[FileChange]:
     """Return the change of a configuration of ours that turns switches of `memorySearch` on for a host; empty if they are.
 
-    What is turned on is recorded with the host, so that `plan_release` turns it off.
+    What they were before is recorded with the host, so that `plan_release` turns them back.
 
     Raises:
         MemoryCoreError: The file cannot be read or changed.
     """
-    before, kept = _read(path), _read(_kept(path, state_dir))
+    before = _read(path)
     text = changed = _decode(path, before)
-    turned: list[list[str]] = []
+    record, captures = _load_captures(state_dir)
+    known = captures.get(str(path), {"hosts": [], "before": [], "made": before is None})
+    turned = list(known["before"])
     for switch in switches:
         with _explained(Entry(path, ("memorySearch", *switch), True), "write it yourself"):
             document = read_document(text, path.suffix)
             keys = [*(("agents", "defaults") if "agents" in document else ()), "memorySearch", *switch]
-            if find_entry(document, keys) is not True:
-                turned.append(keys)
+            if (earlier := find_entry(document, keys)) is not True:
+                turned.append([keys, earlier])
                 changed = put_entry(changed, path.suffix, keys, True)
-    record, captures = _load_captures(state_dir)
-    known: list[list[str]] = next((each["switches"] for each in captures.values() if each["config"] == str(path)), [])
-    if not (turned or known):
-        return [] if before is not None else [FileChange(path, None, b"")]
-    after = {
-        **captures,
-        host: {"config": str(path), "switches": known + [keys for keys in turned if keys not in known]},
-    }
-    copied = [FileChange(_kept(path, state_dir), kept, before)] if turned and before is not None and not known else []
-    found = [
-        *copied,
-        _change_captures(record, captures, after, state_dir),
-        FileChange(path, before, _encode(changed, before)),
-    ]
+    if turned:
+        captures[str(path)] = {**known, "hosts": sorted({*known["hosts"], host}), "before": turned}
+    found = [_record_captures(record, captures, state_dir), FileChange(path, before, _encode(changed, before))]
     return [change for change in found if change.before != change.after]
 
 
 def plan_release(host: str, state_dir: Path) -> list[FileChange]:
-    """Return what turns off what `plan_settings` has turned on for a host, unless another host needs it.
+    """Return what turns back what `plan_settings` has turned on for a host, unless another host needs it.
 
     Raises:
         MemoryCoreError: The configuration cannot be read or changed.
     """
     record, captures = _load_captures(state_dir)
-    if host not in captures:
+    config = next((name for name, known in captures.items() if host in known["hosts"]), None)
+    if config is None:
         return []
-    path, switches = Path(captures[host]["config"]), captures[host]["switches"]
-    rest = {name: each for name, each in captures.items() if name != host}
-    found = [_change_captures(record, captures, rest, state_dir)]
-    if any(each["config"] == str(path) for each in rest.values()):
-        return found
-    before, kept = _read(path), _read(_kept(path, state_dir))
-    text, earlier_text = _decode(path, before), _decode(path, kept)
-    for keys in switches if before is not None else ():
+    known, path = captures.pop(config), Path(config)
+    if others := [name for name in known["hosts"] if name != host]:
+        captures[config] = {**known, "hosts": others}
+        return [_record_captures(record, captures, state_dir)]
+    before = _read(path)
+    text = _decode(path, before)
+    for keys, earlier in reversed(known["before"]):
         with _explained(Entry(path, tuple(keys), True), "turn it off yourself"):
             if find_entry(read_document(text, path.suffix), keys) is True:
-                earlier = find_entry(read_document(earlier_text, path.suffix), keys)
                 is_new = earlier is None
                 text = take_entry(text, path.suffix, keys) if is_new else put_entry(text, path.suffix, keys, earlier)
-    if kept is not None and "".join(text.split()) == "".join(earlier_text.split()):
-        after: bytes | None = kept
-    else:
-        after = None if kept is None and "".join(text.split()) in ("", "{}") else _encode(text, before)
-    found += [FileChange(path, before, after), FileChange(_kept(path, state_dir), kept, None)]
-    return [change for change in found if change.before != change.after]
+    after = None if known["made"] and text.strip() in ("", "{}") else _encode(text, before)
+    return [_record_captures(record, captures, state_dir), *[FileChange(path, before, after)] * (before != after)]
 
 
 def _load_captures(state_dir: Path) -> tuple[bytes | None, dict[str, Any]]:
-    """Return the record of the hosts for which switches were turned on: as it is, and what it says by host."""
+    """Return the record of the configurations in which switches were turned on: as it is, and what it says by path."""
     data = _read(state_dir / OWN_FOLDER / KEPT / CAPTURES)
-    try:
-        return data, {} if data is None else dict(json.loads(data))
-    except ValueError as error:
-        raise MemoryCoreError(
-            f"{CAPTURES} in {KEPT} is damaged", action="delete it, and look at the settings"
-        ) from error
+    return data, json.loads(data or b"{}")
 
 
-def _change_captures(
-    record: bytes | None, before: Mapping[str, Any], after: Mapping[str, Any], state_dir: Path
-) -> FileChange:
-    data = record if before == after else json.dumps(after).encode() if after else None
-    return FileChange(state_dir / OWN_FOLDER / KEPT / CAPTURES, record, data)
+def _record_captures(record: bytes | None, captures: Mapping[str, Any], state_dir: Path) -> FileChange:
+    after = json.dumps(captures).encode() if captures else None
+    return FileChange(state_dir / OWN_FOLDER / KEPT / CAPTURES, record, after)
 
 
 def plan_uninstall(parts: Iterable[Part], state_dir: Path) -> list[FileChange]:
