@@ -78,6 +78,21 @@ def write_all(descriptor: int, data: bytes) -> None:
     os.fsync(descriptor)
 
 
+def append_bytes(path: Path, data: bytes) -> int:
+    """Append bytes to a file of ours in one write, as several processes may at once; return the size of the file.
+
+    Raises:
+        OSError: It cannot be written.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | NOFOLLOW | BINARY | CLOEXEC, 0o600)
+    try:
+        os.write(descriptor, data)
+        return os.fstat(descriptor).st_size
+    finally:
+        os.close(descriptor)
+
+
 def replace_file(
     path: Path, data: bytes, *, mode: int | None = 0o600, root: Path | None = None, expected: bytes | None = None
 ) -> None:

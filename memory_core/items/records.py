@@ -16,12 +16,8 @@ from memory_core.sources.redaction import redact
 
 DEFAULT_SCOPE = "default"
 SPEAKERS: Mapping[str, Author] = {
-    "user": "user",
-    "assistant": "agent",
-    "tool": "tool",
-    "web": "web",
-    "host": "import",
-}
+    "user": "user", "assistant": "agent", "tool": "tool", "web": "web", "host": "import",
+}  # fmt: skip
 
 MAX_CHARS = 2000  # of a fact: what is longer is a note
 MAX_TAGS, MAX_TAG_CHARS = 16, 64

@@ -7,14 +7,13 @@ files of JSON lines beside the index: entries are appended to the first, and onc
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from memory_core.atomic import BINARY, CLOEXEC, NOFOLLOW, locked, replace_file
+from memory_core.atomic import append_bytes, locked, replace_file
 
 Action = Literal["stored", "recalled", "flushed", "forgot"]
 
@@ -64,18 +63,7 @@ def append_entry(path: Path, entry: Activity) -> None:
         "places": [_shorten(place) for place in entry.places[:MAX_PLACES]], "count": entry.count, "outcome": entry.outcome,
     }  # fmt: skip
     data = b"\n" + _JSON.encode(shown).encode("ascii")
-    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | NOFOLLOW | BINARY | CLOEXEC
-    try:
-        descriptor = os.open(path, flags, 0o600)
-    except FileNotFoundError:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(path, flags, 0o600)
-    try:
-        os.write(descriptor, data)
-        size = os.fstat(descriptor).st_size
-    finally:
-        os.close(descriptor)
-    if size > FULL_BYTES:
+    if append_bytes(path, data) > FULL_BYTES:
         _turn_over(path)
 
 

@@ -8,21 +8,21 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from functools import lru_cache
 from hashlib import blake2b
 from pathlib import Path
 
-from memory_core.atomic import BINARY, CLOEXEC, NOFOLLOW
+from memory_core.atomic import append_bytes
 from memory_core.config.agent import AgentConfig
 from memory_core.errors import FileUnreadable, PathRefused
-from memory_core.records import AUTHORS, OUTSIDERS, Hit, Origin
+from memory_core.records import AUTHORS, OUTSIDERS, Hit, Origin, to_json
 from memory_core.sources import notes, pages
 from memory_core.sources.journal import Journal
-from memory_core.sources.session_logs import SHOWN, SOURCE, SPEAKERS
+from memory_core.sources.session_logs import SHOWN, SOURCE
 from memory_core.sources.writer import journal_path
 
 IMPORTS = "memory/imports/"  # where `adopt` puts its copies
@@ -39,29 +39,27 @@ def record_written(path: str, paragraphs: Iterable[str], origin: Origin, record:
     """Record who has appended paragraphs to a note; they stand there already, so that a failure is only logged."""
     lines = [_digest(path, line) for text in paragraphs for line in text.split("\n") if line.strip()]
     at = datetime.now().astimezone().isoformat(timespec="seconds")
-    entry = {"by": origin.by, "session": origin.session, "host": origin.host, "at": at, "path": path, "lines": lines}
-    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | NOFOLLOW | BINARY | CLOEXEC
+    entry = {"path": path, "lines": lines, "origin": to_json(replace(origin, at=at), brief=True)}
     try:
-        descriptor = os.open(record, flags, 0o600)
-        try:
-            os.write(descriptor, b"\n" + json.dumps(entry).encode())  # so that a torn entry harms no other
-        finally:
-            os.close(descriptor)
+        append_bytes(
+            record, b"\n" + json.dumps(entry).encode()
+        )  # a line end first, so that a torn entry harms no other
     except OSError as error:
         log.warning("%s: what was appended will count as the user's own: %s", record, error)
 
 
 def find_origins(config: AgentConfig, hits: Sequence[Hit]) -> list[Hit]:
     """Return hits with their origins; of those with equal scores, what tools and pages say comes last."""
-    of_path: dict[str, list[int]] = {}
-    for number, hit in enumerate(hits):
-        of_path.setdefault(hit.path, []).append(number)
     record = find_record(config.workspace, config.state_dir)
     found: dict[int, Origin] = {}
-    for path, numbers in of_path.items():
+    for path in dict.fromkeys(hit.path for hit in hits):
+        numbers = [number for number, hit in enumerate(hits) if hit.path == path]
         among = [hits[number] for number in numbers]
         if among[0].source == SOURCE:
-            origins = _find_in_session(config, path, among)
+            kept = Journal(config.journal_dir).find_origins(path, [(hit.start_line, hit.end_line) for hit in among])
+            origins = [
+                origin or Origin(by="agent") for origin in kept
+            ]  # a log of the host's own: the agent has its part in it
         else:
             origins = _find_in_note(config, path, among, record)
         found |= zip(numbers, origins, strict=True)
@@ -69,21 +67,10 @@ def find_origins(config: AgentConfig, hits: Sequence[Hit]) -> list[Hit]:
     return [replace(hits[number], origin=found[number]) for number in order]
 
 
-def _find_in_session(config: AgentConfig, path: str, hits: Sequence[Hit]) -> list[Origin]:
-    kept = Journal(config.journal_dir).find_origins(path, [(hit.start_line, hit.end_line) for hit in hits])
-    return [origin or _read_speakers(hit.snippet) for origin, hit in zip(kept, hits, strict=True)]
-
-
-def _read_speakers(snippet: str) -> Origin:
-    """Return the origin of a part of a session log that the host itself keeps."""
-    is_users = snippet.startswith(f"{SPEAKERS['user']}:") and f"{SPEAKERS['assistant']}:" not in snippet
-    return Origin(by="user" if is_users else "agent")
-
-
 def _find_in_note(config: AgentConfig, path: str, hits: Sequence[Hit], record: Path) -> list[Origin]:
     if path.startswith(IMPORTS):
         return [Origin(by="import")] * len(hits)
-    written = _load_written(record, path)
+    written = _load_written(record).get(path, {})
     lines = _read_lines(config, path) if written else []
     found = []
     for hit in hits:
@@ -115,25 +102,22 @@ def _read_lines(config: AgentConfig, path: str) -> list[str]:
         return []  # it has gone since it was indexed
 
 
-def _load_written(record: Path, path: str) -> dict[str, Origin]:
-    """Return by the hashes of lines who wrote them into a note."""
+def _load_written(record: Path) -> dict[str, dict[str, Origin]]:
+    """Return by the path of a note and the hash of a line who wrote it."""
     try:
         info = record.stat()
     except FileNotFoundError:
         return {}
-    return _parse_written(record, info.st_size, info.st_mtime_ns).get(path, {})
+    return _parse_written(record, info.st_size, info.st_mtime_ns)
 
 
 @lru_cache(maxsize=4)
 def _parse_written(record: Path, _size: int, _mtime_ns: int) -> dict[str, dict[str, Origin]]:
     found: dict[str, dict[str, Origin]] = {}
     for raw in record.read_bytes().split(b"\n"):
-        try:
+        with suppress(ValueError, KeyError, TypeError):  # a blank line, or one that a kill has torn
             entry = json.loads(raw)
-            origin = Origin(by=entry["by"], session=entry["session"], host=entry["host"], at=entry["at"])
-            found.setdefault(entry["path"], {}).update(dict.fromkeys(entry["lines"], origin))
-        except (ValueError, KeyError, TypeError):  # a blank line, or one that a kill has torn
-            continue
+            found.setdefault(entry["path"], {}).update(dict.fromkeys(entry["lines"], Origin(**entry["origin"])))
     return found
 
 

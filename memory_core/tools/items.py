@@ -67,15 +67,11 @@ FORGET = make_tool(
 
 _TEXT = {"type": "string"}
 _TEXTS = {"type": "array", "items": _TEXT}
-_ORIGIN = {
-    "type": "object",
-    "properties": {
-        "by": {"enum": [*AUTHORS]},
-        **dict.fromkeys(("session", "host", "project", "at", "path"), _TEXT),
-        "line": {"type": "integer", "minimum": 1},
-    },
-    "required": ["by"],
+_FACTS = {
+    **dict.fromkeys(("session", "host", "project", "at", "path"), _TEXT),
+    "line": {"type": "integer", "minimum": 1},
 }
+_ORIGIN = {"type": "object", "properties": {"by": {"enum": [*AUTHORS]}, **_FACTS}, "required": ["by"]}
 _FACT = {"id": _TEXT, "text": _TEXT, "tags": _TEXTS, "said": _TEXT, "origin": _ORIGIN}
 _FOUND = {**_FACT, "score": {"type": "number"}}
 

@@ -142,15 +142,12 @@ def _list_items(config: AgentConfig) -> dict[str, Any]:
     with closing(Items(config, access="ro")) as items:
         found, total = items.list(limit=MOST_ITEMS), items.count()
         gone = items.get_many({item.superseded_by for item in found if item.superseded_by})
-    sources = {item.id: (load_source(config, item.origin) or "")[:MAX_CHARS] for item in found}
     corrected = {item.id: item.content for item in gone}
     return {
         "enabled": config.search.items.enabled, "total": total,
         "items": [
-            {
-                **to_json(item), "correctedBy": corrected.get(item.superseded_by or ""), "place": cite_origin(item.origin),
-                "learnedFrom": quote_safely(sources[item.id]),
-            }
+            to_json(item) | {"correctedBy": corrected.get(item.superseded_by or ""), "place": cite_origin(item.origin)}
+            | {"learnedFrom": quote_safely(load_source(config, item.origin) or "")[:MAX_CHARS]}
             for item in found
         ],
     }  # fmt: skip

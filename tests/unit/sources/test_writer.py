@@ -462,7 +462,7 @@ def test_bad_arguments_are_named(arguments: dict[str, Any], writing: Writing) ->
 def test_the_schema_is_closed() -> None:
     assert set(APPEND) == {"name", "description", "parameters"}
     assert APPEND["parameters"]["additionalProperties"] is False
-    assert list(APPEND["parameters"]["properties"]) == ["text", "target"]
+    assert list(APPEND["parameters"]["properties"]) == ["text", "target", "by"]
 
 
 # Pure parts.
