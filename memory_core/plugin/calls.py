@@ -20,7 +20,7 @@ from memory_core.config.agent import AgentConfig
 from memory_core.errors import InvalidArgument, StoreError
 from memory_core.history.history import History
 from memory_core.plugin import explaining
-from memory_core.records import CallContext, Query, SearchResult
+from memory_core.records import CallContext, Origin, Query, SearchResult
 from memory_core.sources.activity import Action, Activity, append_entry, load_entries
 from memory_core.sources.origins import find_origins
 from memory_core.sources.redaction import redact
@@ -89,10 +89,16 @@ def widen_query(query: Query, config: AgentConfig, context: CallContext) -> Quer
 
 
 def shape_found(result: SearchResult, query: Query, config: AgentConfig, context: CallContext) -> SearchResult:
-    """Return what a session may see, each hit with its origin: what the journal keeps is for main private sessions only."""
+    """Return what a session may see, each hit with its origin.
+
+    What the journal keeps, and which session has said something, is for main private sessions only.
+    """
     hits = [hit for hit in result.hits if hit.source != SOURCE or sees_journal(config, context)]
     most = len(hits) if sees_journal(config, context) else query.max_results
-    return replace(result, hits=tuple(find_origins(config, hits[:most])))
+    found = find_origins(config, hits[:most])
+    if not scope.is_main(context, config.agent):
+        found = [replace(hit, origin=hit.origin and Origin(by=hit.origin.by)) for hit in found]
+    return replace(result, hits=tuple(found))
 
 
 def sees_journal(config: AgentConfig, context: CallContext) -> bool:

@@ -47,6 +47,9 @@ def test_a_hit_in_a_note_says_who_wrote_it(tmp_path: Path) -> None:
         assert find(slot, "What colour is the kayak?")["origin"] == {"by": "import"}
         told = find(slot, "When does the lighthouse open?")["origin"]
         assert (told["by"], told["session"], "at" in told) == ("agent", "agent:main:main", True)
+        question = {"query": "When does the lighthouse open?"}
+        group = CallContext(session_key="agent:main:x:group:1", chat_type="group")
+        assert slot.call_tool("memory_search", question, group)["results"][0]["origin"] == {"by": "agent"}
         assert find(slot, "When are springs, by the tide table?")["origin"]["by"] == "web"
         note = tmp_path / "workspace" / stored["path"]
         note.write_text(note.read_text(encoding="utf-8").replace("in May", "in June"), encoding="utf-8")
@@ -156,3 +159,10 @@ def test_items_that_were_exported_before_they_had_an_origin_are_read(command: Co
         json.dumps({**kept, "id": "1a1b2c3d4e", "content": "Other.", "origin": {"by": "god"}}), encoding="utf-8"
     )
     assert "no item" in command("items", "import", str(file)).err
+
+
+def test_passages_that_a_host_recalls_say_so_too(tmp_path: Path) -> None:
+    with open_slot(tmp_path, recall={"enabled": False}) as slot:
+        slot.call_tool("memory_append", {"text": "The tide table lists springs for Friday.", "by": "web"}, MAIN)
+        text = slot.recall(QUIET, "When are springs, by the tide table?")
+    assert ".md#L1-L3, which a page or a mail said, not the user:\n> " in text
