@@ -65,7 +65,10 @@ def quote(path: str, text: str) -> str:
 def quote_passages(results: Iterable[Mapping[str, Any]]) -> str:
     """Quote the passages of a search result, each behind its path and lines; "" if there are none."""
     parts = [
-        quote(f"{hit['path']}#L{hit['startLine']}-L{hit['endLine']}" + _SAID_BY.get(hit["origin"]["by"], ""), hit["snippet"])
+        quote(
+            f"{hit['path']}#L{hit['startLine']}-L{hit['endLine']}" + _SAID_BY.get(hit["origin"]["by"], ""),
+            hit["snippet"],
+        )
         for hit in results
     ]
     return "\n\n".join([_DATA, *parts]) if parts else ""
