@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memory_core.errors import StoreCorrupt, StoreError
-from memory_core.text.terms import cut_cjk
+from memory_core.text.terms import cut_cjk, write_index
 
 if TYPE_CHECKING:
     from memory_core.stores.sqlite import Connection
@@ -177,7 +177,7 @@ def make_stemmer() -> Callable[[str], list[str]]:
     from memory_core.stores.sqlite import Connection, load_tokenizer
 
     tokenize = load_tokenizer(Connection(":memory:"))
-    return lambda text: tokenize(cut_cjk(text).encode(errors="replace"))
+    return lambda text: tokenize(write_index(text).encode(errors="replace"))
 
 
 def _has_table(connection: Connection, table: str) -> bool:

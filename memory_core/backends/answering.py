@@ -32,6 +32,7 @@ from memory_core.errors import (
 from memory_core.records import NOTHING_INDEXED, Fallback, Hit, Mode, Query, Related, RelatedQuery, SearchResult, Space
 from memory_core.stores.interface import Store
 from memory_core.sync.background import BackgroundSync
+from memory_core.text.folding import clean
 from memory_core.text.terms import split_question
 
 if TYPE_CHECKING:
@@ -357,7 +358,7 @@ class Answerer:
 
         space = serving.space
         try:
-            parts = [part for part, _ in split_question(query.text)]
+            parts = [part for part, _ in split_question(clean(query.text))]
             seconds = self._embed_seconds(query, degradation)
             asked = self._providers.embed_question(space, parts, outage=outage, timeout_seconds=seconds)
         except ProviderError as error:

@@ -372,12 +372,13 @@ def explain_empty(memory: Memory) -> None:
 
 def count_markdown(folder: Path) -> int:
     """Return the number of Markdown files in a folder, hidden ones and those of packages left out."""
-    from memory_core.sources.roots import PACKAGE_TREES, SUFFIX
+    from memory_core.sources.roots import PACKAGE_TREES
+    from memory_core.text.markdown import is_markdown
 
     found = seen = 0
     for _, folders, files in os.walk(folder):
         folders[:] = [name for name in folders if not name.startswith(".") and name not in PACKAGE_TREES]
-        found += sum(1 for name in files if name.endswith(SUFFIX) and not name.startswith("."))
+        found += sum(1 for name in files if is_markdown(name) and not name.startswith("."))
         seen += len(folders) + len(files)
         if seen > MOST_ENTRIES:
             break

@@ -17,6 +17,7 @@ from memory_core.history.store.purging import Purged, list_marked_lines, load_pu
 from memory_core.history.store.store import HistoryStore, PastNote, insert
 from memory_core.sources.notes import MAX_NOTE_BYTES
 from memory_core.sources.roots import SUFFIX, UNFIT_NAME, find_roots, make_printable
+from memory_core.text.markdown import is_markdown
 from memory_core.text.wording import Wording
 
 ORIGIN = "git"
@@ -221,7 +222,7 @@ class _Naming:
             reason = root.refuse(relative)
             if reason is None:
                 return NoteKey(root.source, root.show(relative)), root.is_vault
-            if reason == UNFIT_NAME and path.endswith(SUFFIX):
+            if reason == UNFIT_NAME and is_markdown(path):
                 self._unfit.append(path)
         return None
 

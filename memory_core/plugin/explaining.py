@@ -13,6 +13,7 @@ from memory_core.records import Explanation, MemoryFile, NotePlace, PlaceReport,
 from memory_core.sources import notes, pages
 from memory_core.sources.roots import FOLDER, NOT_MARKDOWN, OUTSIDE, SYMLINK, TOO_LONG, UNFIT_NAME, WITH_CONTROLS
 from memory_core.sources.session_logs import SHOWN
+from memory_core.text.markdown import is_markdown
 from memory_core.tools.arguments import read_citation
 
 INDEX_IT = "run: memory-core index"
@@ -139,7 +140,7 @@ def _advise(path: str, reason: str) -> str:
     """Return what helps against a refusal, judged by the path alone: of files outside this memory nothing is looked up."""
     if reason in MALFORMED:
         return AS_SEARCH_NAMES_IT
-    if reason == OUTSIDE and not path.endswith(".md"):
+    if reason == OUTSIDE and not is_markdown(path):
         return NOT_A_NOTE
     return ACTIONS.get(reason, MOVE_IT)
 

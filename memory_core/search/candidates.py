@@ -15,7 +15,7 @@ from memory_core.search.question import Question
 from memory_core.stores.interface import Reader, best_of
 from memory_core.stores.values import DateRange, IndexedChunk, Term, sort_equals
 from memory_core.text.markdown import parse_heading
-from memory_core.text.terms import cut_cjk
+from memory_core.text.terms import is_single_cjk, write_index
 
 if TYPE_CHECKING:
     import numpy as np
@@ -165,11 +165,11 @@ class TermCounts:
     def __init__(self, question: Question, candidates: Sequence[Candidate], stem: Stem) -> None:
         self.units: list[tuple[int, int]] = []
         self.firsts: list[int] = []
-        self.counts: list[dict[int, int]] = []
+        self.counts: list[dict[int, float]] = []
         self.lengths: list[int] = []
-        self.chunk_counts: list[dict[int, int]] = []
+        self.chunk_counts: list[dict[int, float]] = []
         self.chunk_lengths: list[int] = []
-        self.found: list[list[bool]] = []
+        self.found: list[list[float]] = []
         self.identified: list[bool] = []
         self.above: list[Collection[int]] = []
         stemmed = _stem_all(candidates, stem)
@@ -188,7 +188,8 @@ class TermCounts:
             self.above += _list_above(stemmed[number].levels, counts[begin], counts[end:following], size)
             own = _add_up([counts[begin], *counts[first:end]])
             dated = question.period_words if question.is_dated(candidate.chunk) else ()
-            self.found.append([word in own or word in dated for word in range(len(question.words))])
+            best = _find_most([counts[begin], *counts[first:end]])
+            self.found.append([1.0 if word in dated else best.get(word, 0.0) for word in range(len(question.words))])
             self.identified.append(not question.identifiers.isdisjoint(own))
             self.chunk_counts.append(_add_up([own, *counts[begin + 1 : first]]))
             self.chunk_lengths.append(sum(words[begin:end]))
@@ -199,7 +200,7 @@ class TermCounts:
         best = [0.0] * len(self.found)
         for (number, _), counts in zip(self.units, self.counts, strict=True):
             if counts:
-                share = sum([weights[term] for term in counts if term < len(weights)])
+                share = sum([weights[term] * min(count, 1.0) for term, count in counts.items() if term < len(weights)])
                 best[number] = max(best[number], share)
         whole = sum(weights)
         return [share / whole for share in best]
@@ -286,36 +287,45 @@ def _texts(candidate: Candidate, headings: Sequence[tuple[int, int, str]]) -> li
     texts = [context, text[: chunk.units[0].start], *[text[unit.start : unit.end] for unit in chunk.units]]
     if headings:
         texts += [context.rpartition(" > ")[0], *(title for _, _, title in headings)]
-    return texts if text.isascii() and context.isascii() else [cut_cjk(each) for each in texts]
+    return [write_index(each) for each in texts]
 
 
-def _count(terms: Sequence[Term], stemmed: Sequence[_StemmedTexts]) -> list[dict[int, int]]:
-    """Count the terms, by their numbers, in every text of all candidates."""
+def _count(terms: Sequence[Term], stemmed: Sequence[_StemmedTexts]) -> list[dict[int, float]]:
+    """Count the terms, by their numbers, in every text of all candidates; forms of less worth make up for the word alone."""
     whole = "".join([each.stems for each in stemmed])
     starts = [*accumulate((size for each in stemmed for size in each.sizes), initial=0)]
-    counts: list[dict[int, int]] = [{} for _ in starts[1:]]
-    for number, wanted in _list_wanted(terms):
+    counts: list[dict[int, float]] = [{} for _ in starts[1:]]
+    for number, wanted, worth in _list_wanted(terms):
         at = whole.find(wanted)
         while at >= 0:
             held = counts[bisect_right(starts, at) - 1]
-            held[number] = held.get(number, 0) + 1
+            held[number] = held.get(number, 0) + 1 if worth == 1 else max(held.get(number, 0), worth)
             at = whole.find(wanted, at + 1)  # the space behind a word stands before the next one, too
     return counts
 
 
-def _list_wanted(terms: Sequence[Term]) -> Iterator[tuple[int, str]]:
-    """Yield the numbers of terms with what to look for among stems: those of the term, and those of the other forms of a word.
+def _list_wanted(terms: Sequence[Term]) -> Iterator[tuple[int, str, float]]:
+    """Yield the numbers of terms with what to look for among stems, and its worth: those of the term, and of its other forms.
 
     Of a prefix, a single character, that is the beginning of a word.
     """
     for number, term in enumerate(terms):
-        yield number, f" {term.stems[0]}" if term.prefix else f" {' '.join(term.stems)} "
-        for form in term.forms:
-            yield number, f" {form.stem} "
+        yield number, f" {term.stems[0]}" if term.prefix else f" {' '.join(term.stems)} ", 1
+        for form in sorted(term.forms, key=lambda each: -each.worth):
+            yield number, f" {form.stem}" if is_single_cjk(form.word) else f" {form.stem} ", form.worth
 
 
-def _add_up(several: Iterable[Mapping[int, int]]) -> dict[int, int]:
-    total: dict[int, int] = {}
+def _find_most(several: Iterable[Mapping[int, float]]) -> dict[int, float]:
+    """Return what each term counts where it counts most, at most 1."""
+    most: dict[int, float] = {}
+    for counts in filter(None, several):
+        for term, count in counts.items():
+            most[term] = max(most.get(term, 0.0), min(count, 1.0))
+    return most
+
+
+def _add_up(several: Iterable[Mapping[int, float]]) -> dict[int, float]:
+    total: dict[int, float] = {}
     for counts in filter(None, several):
         for term, count in counts.items():
             total[term] = total.get(term, 0) + count

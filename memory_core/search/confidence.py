@@ -68,9 +68,9 @@ class Confidence:
         for distance, worth in ((2, BESIDE[1]), (1, BESIDE[0])):
             for place in (unit - distance, unit + distance):
                 if first <= place < end:
-                    held.update(dict.fromkeys(counts.counts[place], worth))
+                    held.update({term: worth * min(count, 1.0) for term, count in counts.counts[place].items()})
         held.update(dict.fromkeys(counts.above[unit], ABOVE))
-        held.update(dict.fromkeys(counts.counts[unit], 1.0))
+        held.update({term: min(count, 1.0) for term, count in counts.counts[unit].items()})
         if self.question.is_dated(self.candidates[number].chunk):
             held.update(dict.fromkeys(self.question.period_words, 1.0))
         values = [held.get(word, 0.0) * share for word, share in enumerate(self._shares)]

@@ -24,6 +24,7 @@ from memory_core.search.question import Question
 from memory_core.search.scoring import Judgement, VectorQuery, judge
 from memory_core.stores.interface import Reader
 from memory_core.stores.values import DateRange, IndexedChunk
+from memory_core.text.folding import clean
 from memory_core.text.terms import split_question
 
 MAX_CHUNKS = 2000  # of one note that are looked through for a place
@@ -329,7 +330,7 @@ def _describe(question: Question, text: str) -> AskedQuestion:
 
 def _find_left_out(text: str) -> tuple[str, ...]:
     """Return the words of a question that are not looked for, in order, each once."""
-    parts = ((part.strip(" \t\n.,;:!?\"'()").lower(), words) for part, words in split_question(text))
+    parts = ((part.strip(" \t\n.,;:!?\"'()").lower(), words) for part, words in split_question(clean(text)))
     return tuple(dict.fromkeys(part for part, words in parts if part and not words))
 
 

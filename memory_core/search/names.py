@@ -11,13 +11,12 @@ from memory_core.search.question import choose_spellings
 from memory_core.sources.roots import LONGTERM_NAMES
 from memory_core.stores.interface import Reader
 from memory_core.stores.values import DateRange
-from memory_core.text.markdown import FrontMatter, parse_heading, read_front_matter
+from memory_core.text.markdown import FrontMatter, is_markdown, parse_heading, read_front_matter, strip_suffix
 from memory_core.text.names import Spellings, compile_spellings, fold_name, is_date, make_key, split_phrases
 
 if TYPE_CHECKING:
     from memory_core.stores.values import ChunkText
 
-_SUFFIX = ".md"
 _MOST_CHUNKS = 1000  # of one note that a name belongs to
 _MOST_WORDS = 6  # of a heading that is a name; a longer one is a sentence
 
@@ -90,12 +89,12 @@ class NameBook:
 
     def resolve(self, name: str) -> Entity:
         """Return the thing that a name, the target of a link, or a tag means; one without notes if no note has the name."""
-        key = make_key(posixpath.basename(name) if name.endswith(_SUFFIX) or "/" in name else name)
+        key = make_key(posixpath.basename(name) if is_markdown(name) or "/" in name else name)
         paths = self._find(key)
         if "/" in name:
-            end = "/" + fold_name(name).lstrip("./").removesuffix(_SUFFIX)
-            exact = [path for path in paths if ("/" + fold_name(path).removesuffix(_SUFFIX)).endswith(end)]
-            if not exact and not name.endswith(_SUFFIX):  # a tag in a tag
+            end = "/" + strip_suffix(fold_name(name).lstrip("./"))
+            exact = [path for path in paths if ("/" + strip_suffix(fold_name(path))).endswith(end)]
+            if not exact and not is_markdown(name):  # a tag in a tag
                 return Entity(make_key(name), name)
             paths = exact or paths
         if len(paths) == 1:
@@ -150,7 +149,7 @@ def _join(before: ChunkText, text: ChunkText) -> ChunkText:
 
 
 def _read(text: ChunkText) -> NamedNote:
-    stem = posixpath.basename(text.path).removesuffix(_SUFFIX)
+    stem = strip_suffix(posixpath.basename(text.path))
     meta = read_front_matter(text.text) if text.start_line == 1 else FrontMatter()
     others = [*meta.aliases]
     is_thing = not is_date(stem[:10]) and posixpath.basename(text.path) not in LONGTERM_NAMES

@@ -34,7 +34,7 @@ from memory_core.search.scoring import Judgement, Score, VectorQuery, judge, pre
 from memory_core.sources.session_logs import SOURCE, is_log
 from memory_core.stores.interface import Reader
 from memory_core.stores.values import DateRange
-from memory_core.text.terms import QuestionKind, cut_cjk
+from memory_core.text.terms import QuestionKind, write_index
 
 if TYPE_CHECKING:
     from memory_core.search.names import About
@@ -220,7 +220,7 @@ def _make_placing(
     }
 
     def mark(unit: PlacedUnit) -> list[Mark]:
-        return find_marks(unit.text, (unit.start, unit.end), asked, lambda word: stem(cut_cjk(word)))
+        return find_marks(unit.text, (unit.start, unit.end), asked, lambda word: stem(write_index(word)))
 
     def place(number: int, index: int, matches: bool) -> PlacedUnit:
         chunk = candidates[number].chunk

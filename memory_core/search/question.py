@@ -13,9 +13,11 @@ from memory_core.search.periods import NOTHING, Dated, find_dated
 from memory_core.stores.interface import Reader
 from memory_core.stores.values import DateRange, Form, IndexedChunk, Term
 from memory_core.text.dates import Period
+from memory_core.text.folding import clean, strip_marks
 from memory_core.text.languages import STEMMED, STOP_WORDS, Language, is_common
+from memory_core.text.markdown import leave_out_blobs
 from memory_core.text.periods import NamedPeriod, find_period
-from memory_core.text.spelling import is_spaced, make_spelling_key, measure_distance, strip_marks, write_out
+from memory_core.text.spelling import is_spaced, make_spelling_key, measure_distance, write_out
 from memory_core.text.terms import (
     QuestionKind,
     classify,
@@ -27,6 +29,7 @@ from memory_core.text.terms import (
     extract_phrases,
     extract_words,
     find_cjk_share,
+    find_lone_characters,
     is_functional,
     is_seam,
     is_single_cjk,
@@ -40,6 +43,7 @@ MISSPELT, TWICE_MISSPELT = 4, 8  # letters of a word that may have one wrong let
 # Words that no note holds and that are looked into, at .5 to 3 ms each; of more, most are of another matter.
 MOST_UNKNOWN = 6
 MISSPELT_SHARE = 0.5  # of the weight of a word, which it covers where it was taken for another one
+IN_PART = 0.5  # what a part of a word counts, beside the word
 CHARACTERS_AMONG = 1000  # chunks at most, for single characters to be asked for: of many, too many hold them
 
 
@@ -164,6 +168,7 @@ def analyse(reader: Reader, text: str, today: date, dates: DateRange | None = No
         today: The day from which "yesterday" is counted.
         dates: Of the files that are searched; None is all.
     """
+    text = clean(leave_out_blobs(text))
     chunks = reader.count_chunks()
     exact = {one.lower() for one in extract_identifiers(text)}
     named = find_period(text, today)
@@ -235,6 +240,13 @@ def _find_words(reader: Reader, text: str, chunks: int, *, right: Collection[str
             for other, meant in _look_up(reader, [near], language, chunks).items():
                 found = {(other if each == stem else each): kept for each, kept in found.items() if each != other}
                 found[other] = replace(meant, asked=term.text)
+    is_known = any(term.documents and not is_functional(term.text) for term in found.values())
+    lone = {} if is_known else find_lone_characters(text)
+    held = reader.count_by_prefix([*lone.values()])
+    for stem, term in [*found.items()]:
+        character = lone.get(term.text, "")
+        if not term.documents and held.get(character):
+            found[stem] = replace(term, documents=held[character], forms=(Form(character, character, IN_PART),))
     return found
 
 

@@ -101,10 +101,10 @@ def coverage_weight(documents: int, containing: int) -> float:
     return math.log(1 + (documents + 0.5) / (containing + 0.5))
 
 
-def coverage(weights: Sequence[float], found: Sequence[bool]) -> float:
-    """The share of a question's weight that was found, 0..1; terms that no chunk holds count in the whole."""
+def coverage(weights: Sequence[float], found: Sequence[float]) -> float:
+    """The share of a question's weight that was found, each term 0..1; terms that no chunk holds count in the whole."""
     whole = sum(weights)
-    return sum(weight for weight, hit in zip(weights, found, strict=True) if hit) / whole if whole else 0.0
+    return sum(weight * hit for weight, hit in zip(weights, found, strict=True) if hit) / whole if whole else 0.0
 
 
 def vector_score(cosine: float, calibration: Calibration, *, unknown_words: bool = False) -> float:
@@ -223,7 +223,8 @@ def lift(values: Sequence[float], kind: QuestionKind) -> list[float]:
     """Raise each score to the highest of those behind it, and to the least that hits of such a question have.
 
     The order is that of the ranks, which tell hits of one answer apart better than scores do (ordered by score, R4000 is .03
-    lower). So a hit that ranks before a well supported one counts as supported as well.
+    lower). So a hit that ranks before a well supported one counts as supported as well; those at the end for which nothing
+    speaks are raised by none.
 
     Args:
         values: Scores of hits, best ranked first.
@@ -233,7 +234,8 @@ def lift(values: Sequence[float], kind: QuestionKind) -> list[float]:
         Scores in the same order, which never rise down the list.
     """
     least = LEAST_OF_BEST[kind] * max(values, default=0.0)
-    return list(accumulate(reversed(values), max, initial=least))[:0:-1]
+    raised = list(accumulate(reversed(values), max))[::-1]
+    return [max(value, least) if value > 0 else value for value in raised]
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,7 +266,7 @@ def spread(values: Sequence[float]) -> list[float]:
     return [(value - low) / (high - low) for value in values] if high > low else [0.0] * len(values)
 
 
-def bm25(counts: Sequence[Mapping[int, int]], lengths: Sequence[int], rarities: Sequence[float]) -> list[float]:
+def bm25(counts: Sequence[Mapping[int, float]], lengths: Sequence[int], rarities: Sequence[float]) -> list[float]:
     """BM25 of units against one question.
 
     Args:

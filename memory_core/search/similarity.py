@@ -12,6 +12,7 @@ import numpy as np
 from memory_core.search.question import Question
 from memory_core.stores.interface import Reader
 from memory_core.stores.values import IndexedChunk, WindowTokens
+from memory_core.text.folding import clean
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -118,7 +119,7 @@ def compare_table(model: TokenModel, question: Question, chunks: Sequence[Indexe
     weights = np.array([weight / len(row) for row, weight in zip(ids, question.weights, strict=True) for _ in row])
     asked, lengths = _rows(model, np.array([token for row in ids for token in row], dtype=np.uint16))
     asked *= (weights / lengths / weights.sum()).astype(np.float32)[:, None]
-    texts = [chunk.text[unit.start : unit.end] for chunk in chunks for unit in chunk.units]
+    texts = [clean(chunk.text[unit.start : unit.end]) for chunk in chunks for unit in chunk.units]
     cut = chain.from_iterable(chain(row, (END_OF_UNIT,)) for row in model.token_ids(texts))
     flat = np.fromiter(cut, dtype=np.uint16)
     distinct, place = _distinct(flat)

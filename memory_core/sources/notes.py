@@ -15,7 +15,7 @@ from typing import BinaryIO
 from memory_core.atomic import BINARY, CLOEXEC, NOFOLLOW, NONBLOCK
 from memory_core.errors import FileUnreadable
 from memory_core.records import FileStamp, MemoryFile
-from memory_core.sources.roots import SUFFIX, SYMLINK, describe_os_error, read_stamp, refuse_encoding, refuse_type
+from memory_core.sources.roots import SYMLINK, describe_os_error, read_stamp, refuse_encoding, refuse_type
 from memory_core.text.dates import find_day
 from memory_core.text.markdown import (
     Line,
@@ -24,6 +24,7 @@ from memory_core.text.markdown import (
     read_front_matter,
     scan,
     split_lines,
+    strip_suffix,
 )
 from memory_core.text.periods import find_written_day
 
@@ -38,7 +39,7 @@ class NoteText:
     """A note as it was read.
 
     Attributes:
-        text: Without a byte order mark and, in an Obsidian vault, without comments; CRLF is LF. Lines that
+        text: Without a byte order mark and, in an Obsidian vault, without comments; every line end is LF. Lines that
             hold a section sign alone are empty.
         hash: BLAKE2b of the bytes on disk, 16 bytes.
         replaced: Some bytes were no UTF-8; replacement characters stand for them.
@@ -93,7 +94,7 @@ def find_note_date(path: str, text: str) -> str | None:
     Returns:
         The date as YYYY-MM-DD; None if there is none.
     """
-    place = path.removesuffix(SUFFIX)
+    place = strip_suffix(path)
     named = find_written_day(place.rsplit("/", 1)[-1]) or find_written_day(_FOLDERS.sub("", place, count=1))
     return named or read_front_matter(text).date or _heading_date(text)
 
@@ -144,9 +145,9 @@ def _decode(data: bytes) -> tuple[str, bool]:
     """Decode UTF-8; returns the text, and True if bytes had to be replaced."""
     data = data.removeprefix(b"\xef\xbb\xbf")
     try:
-        return data.decode().replace("\r\n", "\n"), False
+        return data.decode().replace("\r\n", "\n").replace("\r", "\n"), False
     except UnicodeDecodeError:
-        return data.decode(errors="replace").replace("\r\n", "\n"), True
+        return data.decode(errors="replace").replace("\r\n", "\n").replace("\r", "\n"), True
 
 
 def _heading_date(text: str) -> str | None:

@@ -17,6 +17,7 @@ from memory_core.config.environment import expand_home
 from memory_core.errors import FileUnreadable, PathRefused
 from memory_core.records import Document, MemoryFile
 from memory_core.sources import notes, roots, session_logs
+from memory_core.text.folding import clean
 
 MAX_PATH_BYTES = 4096  # PATH_MAX of Linux; longer ones cannot be opened
 MAX_NAME_BYTES = 255  # NAME_MAX of all common file systems
@@ -116,12 +117,28 @@ def _look_up(root: roots.Root, relative: str, path: str) -> MemoryFile | None:
         info = os.lstat(real)
         is_spelt = not relative or _is_spelt_exactly(root, relative)
     except (FileNotFoundError, NotADirectoryError):
-        return None
+        other = _find_spelling(root, relative)
+        return None if other is None else _look_up(root, other, path)
     except OSError as error:
         raise PathRefused(path, roots.describe_os_error(error)) from error
     if problem := roots.refuse_type(info):
         raise PathRefused(path, problem)
     return root.to_file(relative, Path(real), roots.read_stamp(info)) if is_spelt else None
+
+
+def _find_spelling(root: roots.Root, relative: str) -> str | None:
+    """Return the relative path of the one file that looks like one that is not there: letters may be composed in several ways."""
+    found = ""
+    for name in relative.split("/") if relative else ():
+        try:
+            with os.scandir(root.join(found)) as entries:
+                names = [entry.name for entry in entries if clean(entry.name) == clean(name)]
+        except OSError:  # whoever asked is told that there is no such note
+            return None
+        if len(names) != 1 or root.refuse_folder(f"{found}/{names[0]}".lstrip("/"), names[0]) is not None:
+            return None
+        found = f"{found}/{names[0]}".lstrip("/")
+    return found if found != relative and root.refuse(found) is None else None
 
 
 def _is_spelt_exactly(root: roots.Root, relative: str) -> bool:

@@ -17,6 +17,7 @@ from memory_core.config.agent import AgentConfig, NamedFolder
 from memory_core.config.environment import expand_home
 from memory_core.config.settings import ExtraPath
 from memory_core.records import FileStamp, MemoryFile
+from memory_core.text.markdown import is_markdown
 
 _PARTS = {"**/": "(?:[^/]+/)*", "**": ".*", "*": "[^/]*", "?": "[^/]", "{": "(?:", "}": ")"}
 
@@ -50,7 +51,7 @@ SYMLINK = "is a symbolic link, which memory ignores"
 FOLDER = "is a folder"
 NO_FILE = "is no regular file"
 OUTSIDE = "is not in this agent's memory: MEMORY.md, memory/ and the configured extra paths are"
-NOT_MARKDOWN = "is not Markdown (.md)"
+NOT_MARKDOWN = "is not Markdown (.md, .markdown, .mdx)"
 WITH_CONTROLS = "holds control characters"
 TOO_LONG = "is too long for a path"
 UNFIT_NAME = "has a name with control characters, a backslash or bytes that are no UTF-8"
@@ -210,7 +211,7 @@ class Root:
 
     def refuse_file(self, relative: str, name: str) -> str | None:
         """Return the reason why a file in a folder that is entered is not served, judged by its name alone; None if it is."""
-        if not name.endswith(SUFFIX):
+        if not is_markdown(name):
             return NOT_MARKDOWN
         if name.startswith("."):
             return "is hidden"
@@ -285,7 +286,7 @@ def _extra_root(workspace: str, extra: ExtraPath) -> Root:
     configured = posixpath.normpath(posixpath.join(workspace, expand_home(extra.path)))
     real = posixpath.realpath(configured)
     info = _stat(configured)
-    is_file = configured.endswith(SUFFIX) if info is None else not stat.S_ISDIR(info.st_mode)
+    is_file = is_markdown(configured) if info is None else not stat.S_ISDIR(info.st_mode)
     pattern, problem = _compile(extra.pattern)
     return Root(
         source="memory",
@@ -330,7 +331,7 @@ def _refuse_extra(
     inside = configured.startswith(_slashed(workspace))  # the agent can write there, and lead the path anywhere
     if _refuse_link(info) or (inside and configured != real):
         return SYMLINK
-    return NOT_MARKDOWN if is_file and not configured.endswith(SUFFIX) else None
+    return NOT_MARKDOWN if is_file and not is_markdown(configured) else None
 
 
 def _refuse_link(info: os.stat_result | None) -> str | None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, TypedDict
 from memory_core.embeddings.outage import Outage
 from memory_core.embeddings.protocols import TokenEmbedding
 from memory_core.records import Calibration, Chunk, FileFailure, FileStamp, MemoryFile, Space, Unit, Window
+from memory_core.text.folding import clean
 from memory_core.text.languages import Stemmed
 from memory_core.text.messages import replace_surrogates
 from memory_core.text.terms import is_single_cjk
@@ -33,8 +34,8 @@ def digest_chunk(context: str, overlap_lines: int, text: str) -> bytes:
 
 
 def slice_units(text: str, units: Iterable[Unit]) -> tuple[str, ...]:
-    """Return the texts of a chunk's units."""
-    return tuple(text[unit.start : unit.end] for unit in units)
+    """Return the texts of a chunk's units as they are embedded."""
+    return tuple(clean(text[unit.start : unit.end]) for unit in units)
 
 
 class PreparedChunk:
@@ -319,10 +320,17 @@ class StateValues(TypedDict, total=False):
 
 
 class Form(NamedTuple):
-    """Another form of a word, in lower case, and its stem in the keyword index; two words and stems where it stands apart."""
+    """Another form of a word.
+
+    Attributes:
+        word: In lower case; several words where it stands apart.
+        stem: In the keyword index; of a single CJK character, all stems that begin with it.
+        worth: What it counts, beside 1 for the word itself.
+    """
 
     word: str
     stem: str
+    worth: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)

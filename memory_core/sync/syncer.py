@@ -24,12 +24,12 @@ from memory_core.sync.backfill import Backfill
 from memory_core.sync.changes import Changes, Sources
 from memory_core.sync.context import SyncContext
 from memory_core.text.chunks import split_chunks
-from memory_core.text.markdown import read_front_matter
+from memory_core.text.markdown import leave_out_blobs, read_front_matter
 
 log = logging.getLogger(__name__)
 
 CUT_VERSION = (
-    8  # goes up whenever chunks, units or windows are cut, words stemmed, dates told or sessions read differently
+    9  # goes up whenever chunks, units or windows are cut, words stemmed, dates told or sessions read differently
 )
 RECORD_SECONDS = 60.0  # a sync that changed nothing is recorded this often, so that most searches write nothing
 FILES_STEP = 64  # files that are committed together, unless they are long
@@ -60,7 +60,7 @@ def cut(file: MemoryFile, note: NoteText, chunking: Chunking) -> PreparedFile:
     else:
         lines, date = (), find_note_date(file.path, note.text)
         title = ", ".join(read_front_matter(note.text).names)
-    found = split_chunks(note.text, chunking, date=date, title=title)
+    found = split_chunks(leave_out_blobs(note.text), chunking, date=date, title=title)
     return PreparedFile(
         file=file, hash=note.hash, stamp=note.stamp, date=date, chunks=tuple(map(PreparedChunk, found)), lines=lines
     )

@@ -21,7 +21,8 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 
 from memory_core.config.agent import AgentConfig
 from memory_core.sources import session_logs, writer
-from memory_core.sources.roots import SUFFIX, find_roots
+from memory_core.sources.roots import find_roots
+from memory_core.text.markdown import is_markdown
 
 if TYPE_CHECKING:
     from watchdog.events import FileSystemEvent, FileSystemEventHandler
@@ -202,8 +203,8 @@ class Watcher:
             self._rearm(set() if event.event_type == "created" else set(paths), appeared=event.event_type != "deleted")
         for path in paths:
             is_log = any(folder in path.parents for folder in self._config.session_folders)
-            suffix = session_logs.SUFFIX if is_log else SUFFIX
-            if not (event.is_directory or path in self._paths or path.name.endswith(suffix)):
+            is_ours = path.name.endswith(session_logs.SUFFIX) if is_log else is_markdown(path.name)
+            if not (event.is_directory or path in self._paths or is_ours):
                 continue
             self.expire()
             if self._background is not None and is_log:

@@ -9,13 +9,13 @@ share the infinitive: the tables in `verbs` name their sources.
 from __future__ import annotations
 
 import re
-import unicodedata
 from bisect import bisect_left
 from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from functools import cache
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+from memory_core.text.folding import clean
 from memory_core.text.spelling import is_spaced, make_spelling_key
 
 Language = Literal["en", "de", "es", "fr", "pt", "it", "nl", "ru"]
@@ -271,7 +271,7 @@ def stem_text(text: str, seen: dict[Relation, set[str]] | None = None) -> list[S
 
 
 def _find_words(runs: Iterable[str]) -> set[str]:
-    return set(_WORD.findall(unicodedata.normalize("NFC", " ".join(runs).lower())))
+    return set(_WORD.findall(clean(" ".join(runs)).lower()))
 
 
 def stem_words(words: Iterable[str], language: Relation) -> list[Stemmed]:

@@ -9,7 +9,7 @@ from itertools import repeat
 from typing import Literal, NamedTuple
 from urllib.parse import unquote
 
-from memory_core.text.markdown import Line, scan
+from memory_core.text.markdown import SUFFIXES, Line, find_front_matter, is_markdown, scan
 
 LinkKind = Literal["wikilink", "link", "tag"]
 
@@ -20,7 +20,7 @@ _REFERENCE = re.compile(r"(?<!\[)\[([^\[\]\n]{1,300})\](?:\[([^\[\]\n]{0,300})\]
 _TAG = re.compile(r"(?<![^\s(,;|])#([^\W\d_][\w/-]{0,99})")
 _COLOUR = re.compile(r"(?=[a-f]{0,7}\d)(?:[\da-f]{3}|[\da-f]{6}|[\da-f]{8})\Z", re.IGNORECASE)
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]{0,30}:", re.IGNORECASE)
-_EXTENSION = re.compile(r"\.[a-z][a-z0-9]{1,4}\Z", re.IGNORECASE)  # of an attachment; a name may end in .2
+_EXTENSION = re.compile(r"\.[a-z][a-z0-9]{1,8}\Z", re.IGNORECASE)  # of an attachment; a name may end in .2
 _MARK = re.compile(r"`+|<!--|-->")
 _CODE = frozenset({Line.OPEN, Line.CODE, Line.CLOSE})
 
@@ -57,7 +57,8 @@ def read_lines(lines: Sequence[str]) -> LinkText:
     Args:
         lines: From the first of the note, without line ends.
     """
-    lines = _blank_front_matter(lines)
+    matter = find_front_matter(lines)  # `read_front_matter` reads it
+    lines = [*([""] * matter), *lines[matter:]] if matter else lines
     # Most notes have no fence, and cost a tenth then.
     kinds = scan(lines) if any("```" in line or "~~~" in line for line in lines) else repeat(Line.TEXT)
     last_close = max((i for i, line in enumerate(lines) if "-->" in line), default=-1)
@@ -128,13 +129,13 @@ def _make_label(text: str) -> str:
 def _read_target(written: str) -> str | None:
     """Return the note to which the target of a link leads; None if it leads elsewhere."""
     target = unquote(written.partition("#")[0]).strip()
-    return target if target.lower().endswith(".md") and not _SCHEME.match(target) else None
+    return target if is_markdown(target) and not _SCHEME.match(target) else None
 
 
 def is_attachment(target: str) -> bool:
     """Return True if the target of a link is a file, but no note."""
     extension = _EXTENSION.search(target)
-    return extension is not None and extension[0].lower() != ".md"
+    return extension is not None and extension[0].lower() not in SUFFIXES
 
 
 def find_blocks(lines: Sequence[str]) -> Iterator[tuple[int, int]]:
@@ -157,22 +158,6 @@ def find_blocks(lines: Sequence[str]) -> Iterator[tuple[int, int]]:
         if kind not in (Line.BLANK, Line.OPEN, Line.CLOSE):
             yield first, last
         first = last + 1
-
-
-def _blank_front_matter(lines: Sequence[str]) -> Sequence[str]:
-    """Blank the front matter; `text.front_matter` reads it."""
-    from memory_core.text.markdown import MAX_CHARS
-
-    if not lines or lines[0].rstrip() != "---":
-        return lines
-    length = 0
-    for i, line in enumerate(lines[1:], 1):
-        if line.rstrip(" \t") in ("---", "..."):
-            return [*([""] * (i + 1)), *lines[i + 1 :]]
-        length += len(line) + 1
-        if length > MAX_CHARS:
-            break
-    return lines
 
 
 def _blank_marks(line: str, *, in_comment: bool, closes: bool) -> tuple[str, str, bool]:

@@ -35,6 +35,19 @@ class Line(IntEnum):
     TEXT = 8
 
 
+SUFFIXES = (".md", ".markdown", ".mdx")
+
+
+def is_markdown(path: str) -> bool:
+    """Return True if a file's name says that it is Markdown, in small letters or capitals."""
+    return path.lower().endswith(SUFFIXES)
+
+
+def strip_suffix(path: str) -> str:
+    """Return the path of a note without the suffix of Markdown."""
+    return path[: path.rindex(".")] if is_markdown(path) else path
+
+
 # Python 3.11 takes half a microsecond to look a member up in its class, as often as ten times a line.
 BLANK, HEADING, OPEN, CODE, CLOSE, ROW, ITEM, MORE, TEXT = Line
 
@@ -200,6 +213,42 @@ def _find_marks(text: str) -> list[int]:
     return spots
 
 
+LONG_RUN = (
+    64  # characters without a space, from which on they are looked at: a line of a certificate, the hash of a file
+)
+HASH_DIGITS = 12  # of a long hash, which are left
+
+_DATA_URI = re.compile(r"data:[\w.+-]+/[\w.+-]+(?:;[\w.=+-]+)*,[^\s()\"'<>\]]{64,}")
+_PEM = re.compile(r"^(-----BEGIN ([A-Z0-9 ]+)-----)[^\n]*\n(.*?)(?=^-----END \2-----)", re.DOTALL | re.MULTILINE)
+_RUN = re.compile(r"(?<![\w+/-])(?:(?P<hash>[\da-f]{64,}|[\dA-F]{64,})|[A-Za-z\d+/]{64,}={0,2})(?![\w+/-])")
+
+
+def leave_out_blobs(text: str) -> str:
+    """Remove what nobody reads: pictures in the text, certificates, compressed drawings, and all but 12 digits of long hashes.
+
+    "…" stands for what is left out of a line; line ends stay, so that lines keep their numbers.
+    """
+    if "-----BEGIN " in text:
+        text = _PEM.sub(lambda found: found[1] + "\n" * (found[3].count("\n") + 1), text)
+    if all(len(run) < LONG_RUN for run in text.split()):
+        return text
+    lines = text.split("\n")
+    for at, line in enumerate(lines):
+        if len(line) >= LONG_RUN:
+            shown = _RUN.sub(_shorten, _DATA_URI.sub("data:…", line))
+            lines[at] = "" if shown.strip(" \t>") == "…" else shown
+    return "\n".join(lines)
+
+
+def _shorten(found: re.Match[str]) -> str:
+    """Return the beginning of a hash, "…" for letters and digits without a meaning, and a long word as it is."""
+    run = found[0]
+    if found["hash"]:
+        return f"{run[:HASH_DIGITS]}…"
+    is_noise = any(map(str.isdigit, run)) and any(map(str.isupper, run)) and any(map(str.islower, run))
+    return "…" if is_noise else run
+
+
 logger = logging.getLogger(__name__)
 
 MAX_CHARS = 16_384  # of the block; a longer one is text
@@ -208,6 +257,9 @@ MAX_NAME_CHARS = 100
 MAX_DEPTH = 50  # of lists and mappings, far more than anybody writes
 
 _BLOCK = re.compile(r"\A---[ \t]*\n(.*?)^(?:---|\.\.\.)[ \t]*$", re.DOTALL | re.MULTILINE)
+_YAML_LINE = re.compile(
+    r"""\s*\Z|\s+\S|\#|-(?:\s|\Z)|[]}]|(?:"[^"]*"|'[^']*'|[^\s:\#\[\]{}*&!|>%@`"'-][^:]*)\s*:(?:\s|\Z)""", re.VERBOSE
+)
 _TOML = re.compile(r"\A\+\+\+[ \t]*\n(?:(?!\+\+\+).*\n)*?(?:date|created)[ \t]*=[ \t]*(.+)")
 # As programs and people name it.
 _DATES = ("date", "created", "date created", "created_at", "created at", "creation date")
@@ -245,6 +297,20 @@ def read_front_matter(text: str) -> FrontMatter:
         return FrontMatter(find_written_day(given[1]))
     found = _BLOCK.match(text[: MAX_CHARS + 8]) if text.startswith("---") else None
     return _NONE if found is None else _read(found[1])
+
+
+def find_front_matter(lines: Sequence[str]) -> int:
+    """Return the number of lines of a note's front matter; 0 if it has none, as where a letterhead stands between two rules."""
+    if not lines or lines[0].rstrip() != "---":
+        return 0
+    length = 0
+    for at, line in enumerate(lines[1:], 1):
+        if line.rstrip(" \t") in ("---", "..."):
+            return at + 1
+        length += len(line) + 1
+        if length > MAX_CHARS or not _YAML_LINE.match(line):
+            return 0
+    return 0
 
 
 @lru_cache(maxsize=4)  # a sync asks for the date and the names of one note in turn

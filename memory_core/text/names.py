@@ -10,11 +10,11 @@ from functools import cache
 from itertools import chain
 
 from memory_core.text.dates import MONTHS, WEEKDAYS
+from memory_core.text.folding import fold, strip_marks
 from memory_core.text.languages import STOP_WORDS
-from memory_core.text.spelling import strip_marks
+from memory_core.text.markdown import strip_suffix
 from memory_core.text.terms import extract_identifiers, find_words
-from memory_core.text.tokens import WORD_CHARACTERS
-from memory_core.text.wording import fold
+from memory_core.text.tokens import UNSPACED
 
 MAX_CHARS = 200  # of a name
 MAX_SPELLINGS = 64  # of one name
@@ -42,8 +42,8 @@ def make_key(name: str) -> str:
     Returns:
         "" for what holds no word.
     """
-    key = fold_name(name[: 2 * MAX_CHARS]).strip().lstrip("#").removesuffix(".md")
-    key = _SEPARATORS.sub(" ", key).strip()
+    key = fold_name(name[: 2 * MAX_CHARS]).strip().lstrip("#")
+    key = _SEPARATORS.sub(" ", strip_suffix(key)).strip()
     return key[:MAX_CHARS] if _WORD.search(key) else ""
 
 
@@ -114,12 +114,12 @@ def _compile(spellings: Mapping[str, None]) -> re.Pattern[str] | None:
 
 @cache
 def _scripts() -> re.Pattern[str]:
-    return re.compile(f"[{WORD_CHARACTERS}]+|[^{WORD_CHARACTERS}]+")
+    return re.compile(f"[{UNSPACED}]+|[^{UNSPACED}]+")
 
 
 @cache
 def _cjk() -> re.Pattern[str]:
-    return re.compile(f"[{WORD_CHARACTERS}]")
+    return re.compile(f"[{UNSPACED}]")
 
 
 def is_unspaced(name: str) -> bool:

@@ -1,60 +1,17 @@
-"""Spellings of words: letters that have a plain spelling, umlauts that are written out, and words a letter apart. Pure."""
+"""Spellings of words: umlauts that are written out, and words a letter apart. Pure."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from functools import cache
 
-# Letters that unicode61 leaves alone, as they have no decomposition.
-_LETTERS = {
-    "ß": "ss",
-    "æ": "ae",
-    "œ": "oe",
-    "ø": "o",
-    "ł": "l",
-    "đ": "d",
-    "ð": "d",
-    "þ": "th",
-    "ı": "i",
-    "ħ": "h",
-    "ŧ": "t",
-}
-_PLAIN = _LETTERS | {letter.upper(): plain for letter, plain in _LETTERS.items() if letter not in "ßı"} | {"ẞ": "ss"}
+from memory_core.text.folding import strip_marks
+
 # How umlauts are written where a keyboard has none.
 _WRITTEN_OUT = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ø": "oe", "å": "aa"})
 _DIGRAPH = re.compile("ae|oe|ue|aa")
-_ATE = re.compile(r"[Aa](?<!\w[Aa])te\b")  # a letter first, which is looked for faster than a place between words
 # Latin, Greek, Cyrillic, Armenian: words with spaces between.
 _SPACED = re.compile("[a-z\u00df-\u058f\u1e00-\u1fff]{3,40}")
-
-
-@cache
-def _letters() -> re.Pattern[str]:
-    return re.compile(f"[{''.join(_PLAIN)}]")
-
-
-@cache
-def _accented() -> re.Pattern[str]:
-    return re.compile("[\u00c0-\u024f\u1e00-\u1eff]")
-
-
-def fold_letters(text: str) -> str:
-    """Return a text as the keyword index takes it: ß, ø, æ, ł and their like in plain letters, other diacritics left to it.
-
-    "ate" becomes "eaten", since the index's stemmer makes "ate" the word "at".
-    """
-    if not text.isascii():
-        text = _letters().sub(lambda match: _PLAIN[match[0]], text)
-    return _ATE.sub("eaten", text) if "ate" in text or "Ate" in text else text
-
-
-def strip_marks(text: str) -> str:
-    """Return a text with the Latin letters that have diacritics, and those of `fold_letters`, in plain letters."""
-    if text.isascii():
-        return text
-    whole = _letters().sub(lambda match: _PLAIN[match[0]], unicodedata.normalize("NFC", text))
-    return _accented().sub(lambda match: unicodedata.normalize("NFD", match[0])[0], whole)
 
 
 def make_spelling_key(word: str) -> str:

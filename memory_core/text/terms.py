@@ -1,4 +1,7 @@
-"""Words for keyword search: CJK runs cut into pairs, stop words left out, and questions told from statements. Pure."""
+"""Words for keyword search: runs of CJK cut into pairs, stop words left out, and questions told from statements. Pure.
+
+What is said of CJK holds for all scripts without spaces; a character of Thai, Lao, Burmese or Khmer is a letter with its marks.
+"""
 
 # ruff: noqa: SIM905 -- lists of words are shorter as text
 from __future__ import annotations
@@ -6,12 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Container, Iterator, Sequence
 from functools import cache, lru_cache
-from itertools import pairwise, takewhile
+from itertools import accumulate, pairwise, takewhile
 from operator import add
 from typing import Literal
 
+from memory_core.text.folding import EMOJI, fold_words, is_emoji, list_marks
 from memory_core.text.languages import OPENERS, STOP_WORDS, Language, detect
-from memory_core.text.tokens import WORD_CHARACTERS
+from memory_core.text.tokens import SYLLABLES, UNSPACED, WORD_CHARACTERS
 
 QuestionKind = Literal["question", "statement", "words"]
 
@@ -21,13 +25,14 @@ _COMPOUND = re.compile(r"\w[-_./\\:@#=+~%$]+\w")
 _EDGES = ".,;:!?()[]{}<>\"'`“”‘’"
 _CODE = re.compile(r"[\w./:#+-]{4,}", re.ASCII)
 _QUANTITY = re.compile(r"\A\d+[-.]?[a-z]+", re.ASCII | re.IGNORECASE)
+_HASH = re.compile(r"(?=[a-f]*\d)(?=\d*[a-f])[\da-f]{7,12}")  # of a commit, in its short form
 _HUMP = re.compile(r"[a-z][A-Z]")
 _FULL_STOPS = ("。", "．", "！", "!")  # of Chinese and Japanese
 _ASKS = re.compile("[?？]")
 _CJK_SENTENCE = re.compile("[^。．！!？?]+[。．！!？?]*")
 STATED = 1 / 3  # of a CJK text: if sentences that end in a full stop are more of it, it is a statement
 _PATH = re.compile(r"[\w./-]++")
-_FILE_NAME = re.compile(r"\A.*\w\.md\b")
+_FILE_NAME = re.compile(r"\A.*\w\.(?:mdx?|markdown)\b")
 _ISO_DATE = re.compile(r"(?<![\w-])\d{4}-\d\d-\d\d(?![\w-])")
 
 # Small talk: a text of nothing else asks for nothing.
@@ -54,23 +59,50 @@ _COURTESY = re.compile(
 @cache
 def _cjk_run() -> re.Pattern[str]:
     """Return the pattern of a CJK run; like `_any_word`, it takes a millisecond to compile, which ASCII texts do not need."""
-    return re.compile(f"[{WORD_CHARACTERS}]+")
+    return re.compile(f"[{WORD_CHARACTERS}]+|[{SYLLABLES}]+")
+
+
+_OTHER_WORDS = f"[{WORD_CHARACTERS}]+|[{SYLLABLES}]+|[{EMOJI}]"
 
 
 @cache
 def _any_word() -> re.Pattern[str]:
-    return re.compile(rf"[^\W_{WORD_CHARACTERS}]+|[{WORD_CHARACTERS}]+")
+    return re.compile(rf"[^\W_{UNSPACED}]+|{_OTHER_WORDS}")
 
 
-# A pair of characters that build sentences in Chinese and Japanese.
-_FUNCTIONAL_PAIR = re.compile(
-    "[\u3041-\u309f的了是在什么哪谁几多少何为怎样吗呢吧个一这那有和与及其被把就也都而以于从到对我你他她它们些之者很不]{2}"
+@cache
+def _marked_word() -> re.Pattern[str]:
+    return re.compile(rf"[^\W_{UNSPACED}](?:[^\W_{UNSPACED}]|[{list_marks()}])*+|{_OTHER_WORDS}")
+
+
+@cache
+def _any_mark() -> re.Pattern[str]:
+    return re.compile(f"[{list_marks()}]")
+
+
+@cache
+def _syllable() -> re.Pattern[str]:
+    return re.compile(f".[{list_marks()}]*")
+
+
+# Characters that build sentences in Chinese and Japanese, and a pair of them.
+_FUNCTIONAL = (
+    "[\u3041-\u309f的了是在什么哪谁几多少何为怎样吗呢吧个一这那有和与及其被把就也都而以于从到对我你他她它们些之者很不]"
 )
+_FUNCTIONAL_PAIR = re.compile(_FUNCTIONAL + "{2}")
+_LONE = re.compile(f"(?:(?<={_FUNCTIONAL})|^)(?!{_FUNCTIONAL})[\u4e00-\u9fff](?={_FUNCTIONAL}|$)")
 
 
 def _word_of(text: str) -> re.Pattern[str]:
     """Return the pattern of a word, the quickest for a text."""
-    return _ASCII_WORD if text.isascii() else _any_word()
+    if text.isascii():
+        return _ASCII_WORD
+    return _marked_word() if _any_mark().search(text) else _any_word()
+
+
+def _split_run(run: str) -> Sequence[str]:
+    """Split a run of CJK into its characters."""
+    return run if "\u3000" <= run[0] < "\ua9e0" or run[0] > "\uab00" else _syllable().findall(run)
 
 
 def is_cjk(word: str) -> bool:
@@ -88,16 +120,23 @@ def cut_cjk(text: str) -> str:
 
 
 def _pairs(match: re.Match[str]) -> str:
-    run = match.group()
+    run = _split_run(match.group())
     return " " + " ".join([*map(add, run, run[1:]), run[-1]]) + " "
+
+
+def write_index(text: str) -> str:
+    """Return a text as the tokenizer of the keyword index takes it: folded, CJK runs cut into pairs."""
+    return cut_cjk(fold_words(text))
 
 
 def find_words(text: str, start: int, end: int) -> Iterator[tuple[int, int, str]]:
     """Find the words in a part of a text as the keyword index has them, CJK runs as pairs; yields start, end and word."""
     for match in _word_of(text).finditer(text, start, end):
         word, at = match.group(), match.start()
-        if len(word) > 2 and is_cjk(word):
-            yield from ((at + i, at + i + 2, word[i : i + 2]) for i in range(len(word) - 1))
+        if len(word) > 2 and is_cjk(word) and len(run := _split_run(word)) > 2:
+            starts = [*accumulate(map(len, run), initial=at)]
+            for number, pair in enumerate(map(add, run, run[1:])):
+                yield starts[number], starts[number + 2], pair
         else:
             yield at, match.end(), word
 
@@ -112,7 +151,8 @@ def extract_words(text: str) -> list[str]:
     lowered = text.lower().replace("’", "'")
     words, language = _read_words(lowered)
     stop_words = STOP_WORDS[language or "en"]
-    if all(word in stop_words for word in _word_of(lowered).findall(_COURTESY.sub(" ", lowered))):
+    left = _word_of(lowered).findall(_COURTESY.sub(" ", lowered))
+    if not all(map(is_emoji, words)) and all(word in stop_words or is_emoji(word) for word in left):
         return []
     for word in words:
         found.update(dict.fromkeys(_terms(word, stop_words)))
@@ -134,7 +174,8 @@ def _read_words(lowered: str) -> tuple[Sequence[str], Language | None]:
 def _terms(word: str, stop_words: Container[str]) -> list[str]:
     """Return the terms to search for in place of a lower-case word or a CJK run."""
     if is_cjk(word):
-        return [word[i : i + 2] for i in range(len(word) - 1)] or [word]
+        run = _split_run(word)
+        return [*map(add, run, run[1:])] or [word]
     return [] if word in stop_words else [word]
 
 
@@ -164,11 +205,22 @@ def extract_phrases(text: str) -> list[str]:
     ]
 
 
+def find_lone_characters(text: str) -> dict[str, str]:
+    """Find the CJK characters that stand alone between such as build sentences, which are words; by each pair that holds one."""
+    found: dict[str, str] = {}
+    for run in () if text.isascii() else _cjk_run().findall(text):
+        for match in _LONE.finditer(run):
+            for pair in (run[max(match.start() - 1, 0) : match.end()], run[match.start() : match.end() + 1]):
+                if len(pair) > 1:
+                    found[pair] = match[0]
+    return found
+
+
 def extract_ideographs(text: str) -> list[str]:
     """Extract the CJK characters of a text that do more than build sentences, in order, each once."""
     if text.isascii():
         return []
-    found = dict.fromkeys(character for run in _cjk_run().findall(text) for character in run)
+    found = dict.fromkeys(character for run in _cjk_run().findall(text) for character in _split_run(run))
     return [character for character in found if not _FUNCTIONAL_PAIR.fullmatch(character + character)]
 
 
@@ -183,7 +235,7 @@ def _is_identifier(token: str) -> bool:
     if token.isdigit():
         return len(token) >= 6
     if any(map(str.isdigit, token)) and any(map(str.isalpha, token)):
-        return not _QUANTITY.fullmatch(token)
+        return not _QUANTITY.fullmatch(token) or _HASH.fullmatch(token) is not None
     return "_" in token.strip("_") or "::" in token.strip(":") or len(_HUMP.findall(token)) >= 2
 
 
@@ -231,7 +283,7 @@ def extract_file_names(text: str) -> list[str]:
 
 def is_single_cjk(word: str) -> bool:
     """Return True if a question word is one CJK character, which is searched for as a prefix."""
-    return len(word) == 1 and is_cjk(word)
+    return not word.isascii() and is_cjk(word) and len(_split_run(word)) == 1
 
 
 def is_functional(word: str) -> bool:
@@ -241,7 +293,7 @@ def is_functional(word: str) -> bool:
 
 def is_seam(word: str, documents: int) -> bool:
     """Return True if a question word is a CJK pair that no chunk holds: likely the end of one word and the start of another."""
-    return not documents and len(word) == 2 and is_cjk(word)
+    return not documents and is_cjk(word) and not is_single_cjk(word)
 
 
 MAX_CHARS = 1000  # of a question that are read

@@ -91,3 +91,9 @@ _OTHER_CHARACTERS = (
     "\ufe30-\ufe4f\uff00-\uffef"
 )
 CHARACTERS = WORD_CHARACTERS + _OTHER_CHARACTERS
+# Letters and marks of Thai, Lao, Burmese and Khmer, which put no spaces between words either.
+SYLLABLES = (
+    "\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0ece\u0edc-\u0edf\u1000-\u103f\u1050-\u108f\ua9e0-\ua9ef\uaa60-\uaa76\uaa7a-\uaa7f"
+    "\u1780-\u17d3\u17d7\u17dc\u17dd"
+)
+UNSPACED = WORD_CHARACTERS + SYLLABLES

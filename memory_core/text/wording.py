@@ -8,13 +8,9 @@ from collections.abc import Iterator
 from functools import lru_cache
 from unicodedata import category, combining, normalize
 
+from memory_core.text.folding import fold, is_invisible
+
 _NOT_ASCII = re.compile(r"[\0-\x7f]?[^\0-\x7f]+")  # with the letter before, which an accent may belong to
-_DOT_ABOVE = "\u0307"
-# What Unicode calls default ignorable: characters without a shape of their own.
-_INVISIBLE = re.compile(
-    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f"
-    "\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
-)
 
 
 class Wording:
@@ -67,17 +63,6 @@ class Wording:
             kept += (text[at:start], mark)
             at = end
         return "".join((*kept, text[at:])) if kept else text
-
-
-def fold(text: str) -> str:
-    """Return a text in the form in which it is compared: compatibility characters and case are one, invisible ones are gone.
-
-    All forms of a letter with its accents are one, and differ from the letter without. "ß" is "ss", and the i of Turkish is i.
-    """
-    if text.isascii():
-        return text.lower()
-    apart = _INVISIBLE.sub("", normalize("NFKD", text).casefold())
-    return normalize("NFKC", apart.replace("ı", "i").replace(f"i{_DOT_ABOVE}", "i"))
 
 
 class _OffsetMap:
@@ -133,5 +118,5 @@ def _continues(character: str) -> bool:
         combining(first) != 0
         or category(first).startswith("M")
         or "\u1160" <= first <= "\u11ff"
-        or _INVISIBLE.match(character) is not None
+        or is_invisible(character)
     )

@@ -30,9 +30,9 @@ from memory_core.stores.values import (
     sort_equals,
 )
 from memory_core.text.chunks import split_chunks
+from memory_core.text.folding import fold_words
 from memory_core.text.languages import Relation, relate_words, stem_words
-from memory_core.text.spelling import fold_letters
-from memory_core.text.terms import cut_cjk, is_single_cjk
+from memory_core.text.terms import is_single_cjk, write_index
 from memory_core.text.units import split_units, split_windows
 from tests.fakes import porter
 
@@ -106,7 +106,7 @@ class ListReader:
             texts = [chunk.text[unit.start : unit.end] for unit in units]
             number = len(self._chunks) + 1
             vectors, tokens = _embed(provider, number, windows, texts)
-            fields = self.stem(cut_cjk(chunk.context)), self.stem(cut_cjk(chunk.text))
+            fields = self.stem(write_index(chunk.context)), self.stem(write_index(chunk.text))
             self._chunks.append(
                 _Chunk(
                     IndexedChunk(
@@ -142,7 +142,7 @@ class ListReader:
         return ServingSpace(SPACE_ID, self._space, estimate(self._rows, len(self._rows)))
 
     def stem(self, text: str) -> list[str]:
-        return porter.stems(fold_letters(text))
+        return porter.stems(fold_words(text))
 
     def count_by_stem(self, stems: Collection[str]) -> dict[str, int]:
         return {stem: sum(chunk.count([stem]) > 0 for chunk in self._chunks) for stem in stems}

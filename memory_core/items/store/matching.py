@@ -17,8 +17,9 @@ from memory_core.records import Space
 from memory_core.search.scores import inverse_document_frequency
 from memory_core.stores.sqlite import Connection
 from memory_core.stores.sqlite.encoding import load_distances, write_distance
+from memory_core.text.folding import clean, fold
 from memory_core.text.spelling import list_spellings
-from memory_core.text.terms import cut_cjk, extract_words
+from memory_core.text.terms import extract_words, write_index
 
 if TYPE_CHECKING:
     import numpy as np
@@ -118,8 +119,9 @@ def compare(
 def find_by_words(connection: Connection, among: Sequence[Standing], question: str) -> list[list[int]]:
     """Return for each word of a question the places of the items that hold it, in another form of the word or within a word."""
     found = []
+    question = clean(question)
     for word in extract_words(question)[:MAX_WORDS] or question.split()[:MAX_WORDS]:
-        quoted, spellings = cut_cjk(word).replace('"', " ").strip(), list_spellings(word.casefold())
+        quoted, spellings = write_index(word).replace('"', " ").strip(), list_spellings(fold(word))
         keys = rows.find_words(connection, f'"{quoted}"') if quoted else set()
         found.append(
             [

@@ -15,7 +15,8 @@ from memory_core.items.mirror import RecordedLine, show
 from memory_core.items.records import SPEAKERS, Draft, Item, Provenance
 from memory_core.records import OUTSIDERS, Origin
 from memory_core.stores.sqlite import Connection
-from memory_core.text.terms import cut_cjk
+from memory_core.text.folding import fold as fold_text
+from memory_core.text.terms import write_index
 
 _FIELDS = (
     "id, content, scope, tags, agent, kind, pending, created, updated, said, recalled, reinforced, session, speaker,"
@@ -40,8 +41,8 @@ def index_text(draft: Draft) -> ItemText:
     """Return what is looked for in a fact: two that differ in case, white space or the last full stop alone are equal."""
     searched = " ".join([draft.content, *draft.tags])
     return ItemText(
-        terms=cut_cjk(searched),
-        folded=searched.casefold(),
+        terms=write_index(searched),
+        folded=fold_text(searched),
         hash=_digest(fold(draft.content)),
         text_hash=_digest(draft.content),
     )

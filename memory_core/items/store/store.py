@@ -16,9 +16,9 @@ from pathlib import Path
 from memory_core.errors import MemoryClosed, StoreCorrupt, StoreError, SyncBusy
 from memory_core.items.store.rows import load_wipe_mark
 from memory_core.stores import sqlite
-from memory_core.stores.sqlite import TOKENIZER, Connection, Database, FileKind
+from memory_core.stores.sqlite import Connection, Database, FileKind
 
-_FIRST = f"""
+_FIRST = """
 CREATE TABLE meta (                     -- digest_key, wipe, outage
   key   TEXT PRIMARY KEY,
   value TEXT NOT NULL
@@ -76,7 +76,8 @@ CREATE TABLE embeddings (               -- content-keyed, so that text which com
 ) STRICT;
 
 -- External content, because secure-delete does nothing on a contentless table.
-CREATE VIRTUAL TABLE items_fts USING fts5 (terms, content='items', content_rowid='key', tokenize="porter {" ".join(TOKENIZER)}");
+CREATE VIRTUAL TABLE items_fts USING fts5 (terms, content='items', content_rowid='key',
+  tokenize="porter unicode61 remove_diacritics 2");
 INSERT INTO items_fts (items_fts, rank) VALUES ('secure-delete', 1);
 CREATE TRIGGER items_inserted AFTER INSERT ON items BEGIN
   INSERT INTO items_fts (rowid, terms) VALUES (new.key, new.terms);

@@ -8,9 +8,9 @@ import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
+from memory_core.text.folding import fold_words
 from memory_core.text.messages import replace_surrogates
-from memory_core.text.spelling import fold_letters
-from memory_core.text.terms import cut_cjk, is_single_cjk
+from memory_core.text.terms import is_single_cjk, write_index
 
 Stem: TypeAlias = Callable[[str], list[str]]
 
@@ -31,7 +31,7 @@ def stem(text: str) -> list[str]:
         from memory_core.stores.sqlite import open_tokenizer
 
         tokenize = _local.tokenize = open_tokenizer()
-    stems: list[str] = tokenize(fold_letters(text).encode())
+    stems: list[str] = tokenize(fold_words(text).encode())
     return stems
 
 
@@ -46,7 +46,7 @@ def make_vector(context: str, text: str) -> tuple[str, int]:
     words = 0
     at = 0
     for part in (context, text):
-        for each in stem(cut_cjk(part)):
+        for each in stem(write_index(part)):
             at += 1
             words += 1
             if len(each.encode()) <= MAX_LEXEME_BYTES:

@@ -26,7 +26,7 @@ PAGE_SIZE = 8192  # holds a 384-dimension BLOB table at 1.07 times its payload; 
 MOST_CACHED_BYTES = 512 * 1024  # of pages that a writing connection keeps between syncs
 BUSY_TIMEOUT_MS = 5000
 READER_PATIENCE_MS = 100  # for searches to end; one of a process that stands still does not
-TOKENIZER = ("unicode61", "remove_diacritics", "2")
+TOKENIZER = ("unicode61", "remove_diacritics", "2", "categories", "L* N* Co Mn Mc")  # vowel signs belong to words
 REBUILD = "rebuild it from the notes: memory-core index"
 WAIT = "try again in a moment"
 

@@ -29,8 +29,8 @@ from memory_core.stores.values import (
     slice_units,
     spell,
 )
+from memory_core.text.folding import fold_words
 from memory_core.text.languages import Relation
-from memory_core.text.spelling import fold_letters
 from memory_core.text.terms import is_single_cjk
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ class SqliteReader:
 
     def stem(self, text: str) -> list[str]:
         """See `Reader`."""
-        return self._tokenize(fold_letters(text).encode())
+        return self._tokenize(fold_words(text).encode())
 
     def count_by_stem(self, stems: Collection[str]) -> dict[str, int]:
         """See `Reader`."""
@@ -386,7 +386,7 @@ def match_expression(words: Iterable[str]) -> str:
 
     Every word is quoted, so that nothing in it is read as syntax (https://www.sqlite.org/fts5.html#full_text_query_syntax).
     """
-    return " OR ".join(f'"{word}"*' if is_single_cjk(word) else f'"{fold_letters(word)}"' for word in words)
+    return " OR ".join(f'"{word}"*' if is_single_cjk(word) else f'"{fold_words(word)}"' for word in words)
 
 
 def _list_numbers(numbers: Collection[int]) -> str:

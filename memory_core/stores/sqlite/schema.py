@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from memory_core.stores.sqlite import TOKENIZER
 
-OLDER = 10  # schemas that there were before
+OLDER = 11  # schemas that there were before
 
 SCHEMA = f"""
 CREATE TABLE meta (                     -- identity, serving space, generation, last sync, ...
@@ -95,6 +95,6 @@ CREATE TABLE word_forms (
 -- Contentless: CJK runs are cut into pairs before indexing, so the indexed text is not chunks.text, and an external-content
 -- table would delete the wrong postings.
 CREATE VIRTUAL TABLE chunks_fts USING fts5 (context, text, content='', contentless_delete=1,
-  tokenize="porter {" ".join(TOKENIZER)}");
+  tokenize="porter {" ".join(TOKENIZER[:-1])} '{TOKENIZER[-1]}'");
 CREATE VIRTUAL TABLE chunks_terms USING fts5vocab ('chunks_fts', 'row');
 """

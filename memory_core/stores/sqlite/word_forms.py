@@ -11,8 +11,8 @@ from typing import TypeAlias, cast
 
 from memory_core.stores.sqlite import Connection, load_tokenizer
 from memory_core.stores.values import pair_forms
+from memory_core.text.folding import fold_words
 from memory_core.text.languages import Relation, relate_words, stem_words
-from memory_core.text.spelling import fold_letters
 
 Seen: TypeAlias = dict[Relation, set[str]]  # see `stem_text`
 
@@ -38,7 +38,7 @@ def drop_unused(connection: Connection, texts: Iterable[str]) -> None:
     if not found:
         return
     tokenize = load_tokenizer(connection)
-    tokens = {each.word: tokenize(fold_letters(each.word).encode()) for each in found}
+    tokens = {each.word: tokenize(fold_words(each.word).encode()) for each in found}
     wanted = json.dumps([token for several in tokens.values() for token in several])
     rows = connection.execute("SELECT term FROM chunks_terms WHERE term IN (SELECT value FROM json_each(?))", (wanted,))
     held = {row[0] for row in rows}

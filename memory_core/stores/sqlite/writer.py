@@ -23,8 +23,7 @@ from memory_core.stores.values import (
 )
 from memory_core.text.markdown import may_hold_links
 from memory_core.text.messages import replace_surrogates
-from memory_core.text.spelling import fold_letters
-from memory_core.text.terms import cut_cjk
+from memory_core.text.terms import write_index
 
 _STEP = 1000  # chunks whose texts are in memory together
 _GIVEN = "(SELECT value FROM json_each(?))"
@@ -160,7 +159,7 @@ class SqliteWriter(SqliteReader):
         chunk_id = self.db.last_insert_rowid()
         self.db.execute(
             "INSERT INTO chunks_fts (rowid, context, text) VALUES (?, ?, ?)",
-            (chunk_id, fold_letters(cut_cjk(chunk.context)), fold_letters(cut_cjk(text))),
+            (chunk_id, write_index(chunk.context), write_index(text)),
         )
         self.db.executemany(
             "INSERT INTO windows VALUES (?, ?, ?, ?)",

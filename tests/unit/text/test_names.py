@@ -62,7 +62,8 @@ def test_the_index_is_asked_for_every_run_of_a_script() -> None:
     assert split_phrases('NEAR("a" OR b*) NOT c:d') == ["NEAR a OR b NOT c d"]
     assert split_phrases("横浜NATS工場") == ["横浜", "NATS", "工場"]
     assert split_phrases("東京都") == ["東京 京都"]
-    assert split_phrases("🙂") == []
+    assert split_phrases("🙂") == ["🙂"]
+    assert split_phrases("…") == []
 
 
 def test_names_are_found_by_rule() -> None:

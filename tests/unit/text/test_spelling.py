@@ -6,12 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memory_core.text.folding import fold_words, strip_marks
 from memory_core.text.spelling import (
-    fold_letters,
     is_spaced,
     make_spelling_key,
     measure_distance,
-    strip_marks,
     write_out,
 )
 
@@ -30,7 +29,7 @@ _LETTERS = st.text("abc", max_size=7)
     ],
 )
 def test_letters_without_a_decomposition_become_plain(text: str, folded: str) -> None:
-    assert fold_letters(text).lower() == folded.lower().replace("dordje", "dorde")
+    assert fold_words(text).lower() == folded.lower().replace("dordje", "dorde")
 
 
 def test_the_spellings_of_a_word_share_a_key() -> None:

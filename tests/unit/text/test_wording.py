@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_core.text.wording import Wording, _continues, _OffsetMap, fold
+from memory_core.text.folding import fold
+from memory_core.text.wording import Wording, _continues, _OffsetMap
 
 # Letters whose forms differ, and signs that join them: what text of any letters rarely holds.
 ODD = st.text(

@@ -1,0 +1,120 @@
+"""Words as people write them: in any form of Unicode, in any script, as signs, and within what nobody reads."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from memory_core.config.settings import Hybrid
+from memory_core.records import Query
+from memory_core.search.pipeline import search
+from memory_core.sources import pages
+from tests.index import Index
+
+TODAY = date(2026, 3, 20)
+
+
+@pytest.fixture
+def index(tmp_path: Path) -> Iterator[Index]:
+    with closing(Index(tmp_path / "notes", tmp_path / "state")) as made:
+        for number in range(12):
+            made.note(f"memory/filler-{number}.md", f"Walked along the canal, lap {number}, then soup.\n")
+        yield made
+
+
+def paths(index: Index, text: str) -> list[str]:
+    """The notes that a search by keyword alone shows, best first."""
+    index.sync()
+    with index.store.read() as reader:
+        hits = search(reader, Query(text=text, today=TODAY), Hybrid(), vectors=None).hits
+    return [hit.path.removeprefix("memory/") for hit in hits]
+
+
+@pytest.mark.parametrize(
+    ("written", "asked"),
+    [
+        (unicodedata.normalize("NFD", "도서관 카드는 서랍에 있다."), "도서관 카드"),
+        ("도서관 카드는 서랍에 있다.", unicodedata.normalize("NFD", "도서관 카드")),
+        ("ﾌﾟｰﾙの鍵は青い。", "プールの鍵"),
+        ("Ｒｏｕｔｅｒ １７ is upstairs.", "router 17"),
+        ("The ﬁreplace ﬂue is blocked.", "fireplace flue"),
+        ("The light\u00adhouse lamp flickers.", "lighthouse"),
+        ("Ask Kr&uuml;ger &amp; Sons.", "Krüger"),
+        ("Ask Krüger.", "Kr&#252;ger"),
+        ("المَدْرَسَة مغلقة يوم الأحد", "المدرسة"),
+        ("कुंजी मेज़ की दराज में है।", "दराज"),
+        ("กระเป๋าเดินทางอยู่ใต้เตียง", "กระเป๋า"),
+        ("သော့က စားပွဲပေါ်မှာ ရှိတယ်", "စားပွဲ"),
+        ("សៀវភៅនៅលើតុ", "សៀវភៅ"),
+        ("我们的狗喜欢跑步。", "狗在哪里？"),
+        ("彼の傘は黒い。", "傘はどこですか"),
+        ("- 🪴 water it on Sundays", "🪴"),
+        ("Reverted 7ab3f09 on the release branch.", "what was 7ab3f09 about"),
+    ],
+)
+def test_a_word_is_found_however_it_is_written(index: Index, written: str, asked: str) -> None:
+    index.note("memory/wanted.md", f"# Note\n\n{written}\n")
+    assert paths(index, asked)[:1] == ["wanted.md"]
+
+
+def test_a_hit_shows_what_the_file_says(index: Index) -> None:
+    text = unicodedata.normalize("NFD", "Die Fähre für Familie Köhler fährt um ﬁve &amp; later.")
+    index.note("memory/wanted.md", text)
+    index.sync()
+    with index.store.read() as reader:
+        (hit,) = search(reader, Query(text="Fähre Köhler five", today=TODAY), Hybrid(), vectors=None).hits
+    assert hit.snippet == text
+
+
+@pytest.mark.parametrize("name", ["Fußgängerbrücke.md", "ガレージ.md", "été/déjà vu.MD", "wi\u00adki.markdown"])
+def test_a_note_is_read_under_a_name_that_looks_the_same(index: Index, name: str) -> None:
+    index.note(f"memory/{unicodedata.normalize('NFD', name)}", "The lamp is upstairs.\n")
+    for asked in {unicodedata.normalize("NFC", name), name.replace("\u00ad", "")}:
+        page = pages.get_document(index.config, f"memory/{asked}", from_line=1, lines=9)
+        assert page.text == "The lamp is upstairs."
+        assert page.path == f"memory/{unicodedata.normalize('NFD', name)}"
+
+
+def test_of_two_names_that_look_the_same_each_has_its_own(index: Index) -> None:
+    for form in ("NFC", "NFD"):
+        index.note(f"memory/{unicodedata.normalize(form, 'Café')}.md", f"{form}\n")
+    for form in ("NFC", "NFD"):
+        page = pages.get_document(
+            index.config, f"memory/{unicodedata.normalize(form, 'Café')}.md", from_line=1, lines=9
+        )
+        assert page.text == form
+    missing = pages.get_document(index.config, "memory/Ｃａｆé.md", from_line=1, lines=9)
+    assert missing.status == "not_found"
+
+
+@pytest.mark.parametrize("name", ["A.MD", "b.markdown", "c.mdx", "d.Md"])
+def test_all_markdown_is_indexed(index: Index, name: str) -> None:
+    index.note(f"memory/{name}", "The zither is tuned.\n")
+    assert paths(index, "zither") == [name]
+
+
+def test_lone_carriage_returns_end_lines(index: Index) -> None:
+    file = index.note("memory/old.md", "")
+    file.write_bytes(b"# Attic\r\rThe theorbo hangs there.\r\n\r## Cellar\rThe sackbut lies below.\r")
+    index.sync()
+    with index.store.read() as reader:
+        (hit,) = search(reader, Query(text="sackbut", today=TODAY), Hybrid(), vectors=None).hits
+    assert (hit.start_line, hit.end_line) == (1, 6)
+    assert hit.snippet.split("\n")[-2:] == ["## Cellar", "The sackbut lies below."]
+    assert pages.get_document(index.config, "memory/old.md", from_line=6, lines=1).text == "The sackbut lies below."
+
+
+def test_a_picture_in_the_text_is_left_out(index: Index) -> None:
+    picture = "Qk1GAAAAAAAAADYAAAAoAAAAAgAAAAIAAAABABgAAAAAABAAAAA7" * 300
+    index.note("memory/board.md", f"# Board\n\n![x](data:image/bmp;base64,{picture})\n\nThe vote was unanimous.\n")
+    index.sync()
+    with index.store.read() as reader:
+        (hit,) = search(reader, Query(text="unanimous vote", today=TODAY), Hybrid(), vectors=None).hits
+        assert reader.count_chunks() == 13
+    assert hit.snippet == "# Board\n\n![x](data:…)\n\nThe vote was unanimous."
+    assert hit.end_line == 5
