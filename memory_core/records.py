@@ -47,7 +47,8 @@ class Chunk:
     Attributes:
         start_line, end_line: Its lines, from 1, both included.
         overlap_lines: Number of lines at the start that repeat the chunk before; they count for keywords, not for units.
-        context: The date, the note's other names and the headings above, for keyword search; may be empty.
+        context: The date, the note's other names and the headings above, for keyword search; may be empty. Behind it, each on a
+            line of its own, the lines that introduce the first one: the head of its table, or what stands above it in a list.
         text: The lines as in the file, joined by line ends.
         fence: The fence that is open before the first line behind the overlap, such as three backticks; "" for none.
     """

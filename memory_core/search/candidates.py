@@ -186,12 +186,12 @@ class TermCounts:
             self.lengths += words[first:end]
             following = begin + len(stemmed[number].sizes)
             self.above += _list_above(stemmed[number].levels, counts[begin], counts[end:following], size)
-            own = _add_up([counts[begin], *counts[first:end]])
+            own = add_up([counts[begin], *counts[first:end]])
             dated = question.period_words if question.is_dated(candidate.chunk) else ()
             best = _find_most([counts[begin], *counts[first:end]])
             self.found.append([1.0 if word in dated else best.get(word, 0.0) for word in range(len(question.words))])
             self.identified.append(not question.identifiers.isdisjoint(own))
-            self.chunk_counts.append(_add_up([own, *counts[begin + 1 : first]]))
+            self.chunk_counts.append(add_up([own, *counts[begin + 1 : first]]))
             self.chunk_lengths.append(sum(words[begin:end]))
             begin = following
 
@@ -286,7 +286,7 @@ def _texts(candidate: Candidate, headings: Sequence[tuple[int, int, str]]) -> li
     context = f"{chunk.context} {chunk.date} {chunk.path}" if candidate.is_named else chunk.context
     texts = [context, text[: chunk.units[0].start], *[text[unit.start : unit.end] for unit in chunk.units]]
     if headings:
-        texts += [context.rpartition(" > ")[0], *(title for _, _, title in headings)]
+        texts += [context.partition("\n")[0].rpartition(" > ")[0], *(title for _, _, title in headings)]
     return [write_index(each) for each in texts]
 
 
@@ -324,7 +324,8 @@ def _find_most(several: Iterable[Mapping[int, float]]) -> dict[int, float]:
     return most
 
 
-def _add_up(several: Iterable[Mapping[int, float]]) -> dict[int, float]:
+def add_up(several: Iterable[Mapping[int, float]]) -> dict[int, float]:
+    """Return the sum of several counts of terms."""
     total: dict[int, float] = {}
     for counts in filter(None, several):
         for term, count in counts.items():

@@ -11,11 +11,13 @@ from bisect import bisect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice, pairwise
+from typing import TypeAlias
 
 from memory_core.text.terms import find_words
 from memory_core.text.units import find_sentence_starts
 
 GAP = "…"  # stands on a line of its own where units between are left out, and where a unit is cut
+_GAP_LINE = f"\n{GAP}\n"
 TINY = 10  # characters of a snippet, below which there is no room around a match
 
 Span = tuple[int, int]
@@ -162,6 +164,19 @@ class PlacedUnit:
         )  # fmt: skip
 
 
+@dataclass(frozen=True, slots=True)
+class Lead:
+    """What introduces a unit: the head of its table, or what stands above it in a list.
+
+    Attributes:
+        text: Its lines.
+        line: The last of them, in the file; 0 where another chunk holds it.
+    """
+
+    text: str
+    line: int = 0
+
+
 @dataclass(slots=True)
 class Passage:
     """Units of one place, in file order; the first one taken ranks best.
@@ -169,6 +184,7 @@ class Passage:
     Attributes:
         units: At least one.
         max_chars: The most characters of its snippet.
+        lead: What introduces the first unit, and is shown above it unless the units show it; not counted in the lines.
         length: Characters of its snippet; `max_chars` where its first unit is cut, so that nothing joins that one.
         first_line: First line shown, from 1.
         last_line: Last line shown, included.
@@ -176,6 +192,7 @@ class Passage:
 
     units: list[PlacedUnit]
     max_chars: int
+    lead: Lead | None = None
     length: int = field(init=False)
     first_line: int = field(init=False)
     last_line: int = field(init=False)
@@ -183,6 +200,12 @@ class Passage:
     def __post_init__(self) -> None:
         own = self.units[0]
         self.length = self.max_chars if own.cut_before or own.cut_after else len(own)
+        if self.lead is not None:
+            needed = len(self.lead.text) + len(_GAP_LINE)
+            if self.length + needed <= self.max_chars:
+                self.length += needed
+            else:
+                self.lead = None
         self.first_line, self.last_line = own.first_line, own.last_line
 
     def shows(self, chunk: int) -> bool:
@@ -222,7 +245,14 @@ class Passage:
         parts = [self.units[0].shown_text]
         for before, unit in pairwise(self.units):
             parts += [_join(before, unit), unit.shown_text]
+        if self.lead is not None and not {*self.lead.text.split("\n")} <= {*"".join(parts).split("\n")}:
+            at, below = next((each for each in enumerate(self.units) if each[1].first_line > self.lead.line), (0, None))
+            follows = below is not None and below.first_line == self.lead.line + 1
+            parts.insert(2 * at, self.lead.text + ("\n" if follows else _GAP_LINE))
         return "".join(parts)
+
+
+FindLead: TypeAlias = Callable[[PlacedUnit], Lead | None]
 
 
 def pack(ranked: Iterable[PlacedUnit], *, count: int, max_chars: int) -> list[Passage]:
@@ -250,6 +280,7 @@ class Packing:
     Args:
         count: The most passages.
         max_chars: The most characters of a snippet.
+        find_lead: Finds what introduces a unit that opens a passage.
 
     Attributes:
         passages: In the order of their best units, no unit in two of them. Together they hold `SHARED` times `max_chars`
@@ -257,7 +288,8 @@ class Packing:
         look: The number of units to look at.
     """
 
-    def __init__(self, *, count: int, max_chars: int) -> None:
+    def __init__(self, *, count: int, max_chars: int, find_lead: FindLead = lambda _: None) -> None:
+        self._find_lead = find_lead
         self.passages: list[Passage] = []
         self.look = LOOK * count
         self._count = count
@@ -288,7 +320,7 @@ class Packing:
             shown = not unit.matches and any(passage.shows(unit.chunk) for passage in same_file)
             opens = len(self.passages) < self._count and not shown
         if opens:
-            opened = Passage([unit], self._max_chars)
+            opened = Passage([unit], self._max_chars, self._find_lead(unit))
             self.passages.append(opened)
             self._by_file.setdefault((unit.path, unit.source), []).append(opened)
             self._room -= opened.length
@@ -298,4 +330,4 @@ def _join(before: PlacedUnit, after: PlacedUnit) -> str:
     """Return the text between two units that follow each other in a passage."""
     if after.chunk == before.chunk and after.index == before.index + 1:
         return before.text[before.end : after.start]
-    return "\n" if after.first_line == before.last_line + 1 else f"\n{GAP}\n"
+    return "\n" if after.first_line == before.last_line + 1 else _GAP_LINE

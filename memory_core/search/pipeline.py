@@ -26,7 +26,7 @@ from memory_core.search.candidates import (
     find_candidates,
     find_nearest,
 )
-from memory_core.search.passages import SHARED, Mark, Packing, Passage, PlacedUnit, find_marks
+from memory_core.search.passages import SHARED, Lead, Mark, Packing, Passage, PlacedUnit, find_marks
 from memory_core.search.periods import list_notes
 from memory_core.search.question import Question, analyse
 from memory_core.search.recency import Recency
@@ -34,7 +34,9 @@ from memory_core.search.scoring import Judgement, Score, VectorQuery, judge, pre
 from memory_core.sources.session_logs import SOURCE, is_log
 from memory_core.stores.interface import Reader
 from memory_core.stores.values import DateRange
-from memory_core.text.terms import QuestionKind, write_index
+from memory_core.text.markdown import scan
+from memory_core.text.terms import write_index
+from memory_core.text.units import MOST_LEAD, find_leads
 
 if TYPE_CHECKING:
     from memory_core.search.names import About
@@ -130,9 +132,9 @@ def search(
         if query.joined:
             passages = _pack(candidates, ranked, place, query)
         else:
-            chosen = islice(ranked, query.max_results)
-            passages = [Passage([place(*each)], query.max_snippet_chars) for each in chosen]
-        hits = _keep_best(passages, judgement, counts, query, question.kind)
+            chosen = (place(*each) for each in islice(ranked, query.max_results))
+            passages = [Passage([unit], query.max_snippet_chars, _find_lead(candidates, unit)) for unit in chosen]
+        hits = _keep_best(passages, judgement, counts, query, question)
         return hits, passages[: len(hits)]
 
     units = range(len(ranks)) if about is None else _find_units(candidates, counts, about)
@@ -192,7 +194,11 @@ def _pack(
     query: Query,
 ) -> list[Passage]:
     """Fill passages with units: (number of the candidate, number of the unit in it, `PlacedUnit.matches`), best first."""
-    packing = Packing(count=max(query.max_results, SHARED), max_chars=query.max_snippet_chars)
+    packing = Packing(
+        count=max(query.max_results, SHARED),
+        max_chars=query.max_snippet_chars,
+        find_lead=lambda unit: _find_lead(candidates, unit),
+    )
     for number, index, matches in islice(ranked, packing.look):
         chunk = candidates[number].chunk
         if packing.wants(chunk.path, chunk.source):  # most do not come in: no values are made of them
@@ -200,6 +206,21 @@ def _pack(
             if packing.is_full:
                 break
     return packing.passages
+
+
+def _find_lead(candidates: Sequence[Candidate], unit: PlacedUnit) -> Lead | None:
+    """Return the head of the table of a unit, or what introduces it in a list and stands in a chunk before."""
+    chunk = candidates[unit.chunk].chunk
+    above = chunk.context.split("\n")[1:]
+    lines = [*above, *chunk.text.split("\n")]
+    at = len(above) + chunk.units[unit.index].first_line
+    leads = find_leads(lines, scan(lines))[at]
+    if not lines[at].lstrip().startswith("|"):
+        leads = tuple(each for each in leads if each < len(above))
+    if not leads:
+        return None
+    last = leads[-1] - len(above)
+    return Lead("\n".join(lines[each][:MOST_LEAD] for each in leads), chunk.start_line + last if last >= 0 else 0)
 
 
 def _make_placing(
@@ -234,7 +255,7 @@ def _make_placing(
 
 
 def _keep_best(
-    passages: Sequence[Passage], judgement: Judgement, counts: TermCounts, query: Query, kind: QuestionKind
+    passages: Sequence[Passage], judgement: Judgement, counts: TermCounts, query: Query, question: Question
 ) -> list[Hit]:
     """Turn the best passages into hits, as many as are asked for, each with at least the minimum of evidence.
 
@@ -246,8 +267,9 @@ def _keep_best(
         units = [(counts.firsts[unit.chunk] + unit.index, unit.chunk) for unit in one.units]
         holding = [unit for unit in units if counts.counts[unit[0]]]
         sure.append(max(judgement.show(*unit) for unit in holding or units))
-    evidence = scores.lift([score.whole for score in own], kind)
-    hits = [_to_hit(*each) for each in zip(passages, own, evidence, scores.lift(sure, kind), strict=True)]
+    kind, words = question.kind, len(question.words)
+    evidence = scores.lift([score.whole for score in own], kind, words=words)
+    hits = [_to_hit(*each) for each in zip(passages, own, evidence, scores.lift(sure, kind, words=words), strict=True)]
     return [hit for hit in hits[: query.max_results] if hit.compared >= query.min_score]
 
 

@@ -13,7 +13,7 @@ from memory_core.search.periods import NOTHING, Dated, find_dated
 from memory_core.stores.interface import Reader
 from memory_core.stores.values import DateRange, Form, IndexedChunk, Term
 from memory_core.text.dates import Period
-from memory_core.text.folding import clean, strip_marks
+from memory_core.text.folding import clean, is_emoji, strip_marks
 from memory_core.text.languages import STEMMED, STOP_WORDS, Language, is_common
 from memory_core.text.markdown import leave_out_blobs
 from memory_core.text.periods import NamedPeriod, find_period
@@ -227,6 +227,7 @@ def _find_words(reader: Reader, text: str, chunks: int, *, right: Collection[str
     """
     words, language = extract_words(text), detect_language(text)
     found = _look_up(reader, words, language, chunks)
+    found = {stem: term for stem, term in found.items() if term.documents or not is_emoji(term.text)}  # those ask for nothing
     unknown = ((stem, term) for stem, term in [*found.items()] if not term.documents)
     asked = ((stem, term) for stem, term in unknown if term.text not in right and is_spaced(term.text))
     for stem, term in islice(asked, MOST_UNKNOWN):
@@ -240,8 +241,7 @@ def _find_words(reader: Reader, text: str, chunks: int, *, right: Collection[str
             for other, meant in _look_up(reader, [near], language, chunks).items():
                 found = {(other if each == stem else each): kept for each, kept in found.items() if each != other}
                 found[other] = replace(meant, asked=term.text)
-    is_known = any(term.documents and not is_functional(term.text) for term in found.values())
-    lone = {} if is_known else find_lone_characters(text)
+    lone = find_lone_characters(text)
     held = reader.count_by_prefix([*lone.values()])
     for stem, term in [*found.items()]:
         character = lone.get(term.text, "")

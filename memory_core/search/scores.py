@@ -65,6 +65,7 @@ LEAST_NEARNESS: Mapping[QuestionKind, float] = {"question": -0.4, "statement": 0
 CONE_DOUBT = 2.0  # what speaks against a chunk in a narrow cone is taken back by half of the question's words
 # The least score of a hit, as a share of the best one's: a statement calls several things to mind, none surer than another.
 LEAST_OF_BEST: Mapping[QuestionKind, float] = {"question": 0.0, "statement": 1.0, "words": 0.0}
+MESSAGE = 4  # content words, from which on a statement is a message that may call to mind what it does not name
 # The share of a question's pairs of characters that 100 chunks hold of any text, the most it grows to, and how much more these
 # hold of a question about them; what is added for ten times as many chunks: a statement shares less with what it calls to mind.
 KNOWN, MOST_KNOWN, KNOWN_SPAN = 0.05, 0.6, 0.2
@@ -219,23 +220,24 @@ def keyword_score(covered: float, chunks: int = 100, *, question: bool = False) 
     return math.pow(covered, min(max(exponent, 0.6), 1.3) * (QUESTION_EXPONENT if question else 1.0))
 
 
-def lift(values: Sequence[float], kind: QuestionKind) -> list[float]:
+def lift(values: Sequence[float], kind: QuestionKind, *, words: int = MESSAGE) -> list[float]:
     """Raise each score to the highest of those behind it, and to the least that hits of such a question have.
 
     The order is that of the ranks, which tell hits of one answer apart better than scores do (ordered by score, R4000 is .03
-    lower). So a hit that ranks before a well supported one counts as supported as well; those at the end for which nothing
-    speaks are raised by none.
+    lower). So a hit that ranks before a well supported one counts as supported as well.
 
     Args:
         values: Scores of hits, best ranked first.
         kind: What was asked.
+        words: Content words of it: a few, as in "key of the garage", name all that they call to mind, and raise nothing for
+            which nothing speaks.
 
     Returns:
         Scores in the same order, which never rise down the list.
     """
     least = LEAST_OF_BEST[kind] * max(values, default=0.0)
     raised = list(accumulate(reversed(values), max))[::-1]
-    return [max(value, least) if value > 0 else value for value in raised]
+    return [max(value, least) if value > 0 or words >= MESSAGE else value for value in raised]
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,18 +268,25 @@ def spread(values: Sequence[float]) -> list[float]:
     return [(value - low) / (high - low) for value in values] if high > low else [0.0] * len(values)
 
 
-def bm25(counts: Sequence[Mapping[int, float]], lengths: Sequence[int], rarities: Sequence[float]) -> list[float]:
+def bm25(
+    counts: Sequence[Mapping[int, float]],
+    lengths: Sequence[int],
+    rarities: Sequence[float],
+    *,
+    average: float | None = None,
+) -> list[float]:
     """BM25 of units against one question.
 
     Args:
         counts: For every unit, how often it holds a term, by the term's number; terms it lacks may be left out.
         lengths: Words of every unit.
         rarities: Inverse document frequency of every term.
+        average: Length to which theirs are compared; None takes their own.
 
     Returns:
         A score for every unit, not negative.
     """
-    average = max(sum(lengths) / len(lengths), 1.0) if lengths else 1.0
+    average = max(average or sum(lengths) / max(len(lengths), 1), 1.0)
     values = []
     for held, length in zip(counts, lengths, strict=True):
         damping, value = K1 * (1 - B + B * length / average), 0.0

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from memory_core.embeddings.protocols import Calibrated
 from memory_core.embeddings.vectors import DEFAULT_CALIBRATION, calibrate
 from memory_core.search import scores
-from memory_core.search.candidates import Candidate, TermCounts
+from memory_core.search.candidates import Candidate, TermCounts, add_up
 from memory_core.search.confidence import BY_KEYWORD, WITH_CONTEXT, WITH_TABLE, Confidence
 from memory_core.search.question import Question
 from memory_core.search.recency import Recency, compare_ages
@@ -112,7 +112,8 @@ def judge(
         vectors: None judges by keyword alone.
     """
     others = find_other_speakers(question, candidates, counts.units)
-    text_ranks = _rank_by_text(question, candidates, counts, weights, others)
+    rows = _find_rows(candidates, counts)
+    text_ranks = _rank_by_text(question, candidates, counts, weights, others=others, rows=rows)
     dated = [question.is_dated(candidates[number].chunk) for number, _ in counts.units]
     covered = [question.certainty * scores.coverage(question.weights, held) for held in counts.found]
     if question.characters:
@@ -141,6 +142,9 @@ def judge(
     token_share *= weights.vector * _weigh_tokens(question, vectors)
     near = scores.spread(cosines.units)
     alike = scores.scale(by_token.units or [0.0] * len(near))
+    for row in rows if weights.text else ():  # the meaning of a window, which holds many rows, says little of one
+        by_words = min(text_ranks[row] / weights.text, 1.0)
+        near[row], alike[row] = max(near[row], by_words), max(alike[row], by_words)
     window_shares = [window_share * window for window in near]
     token_shares = [token_share * token for token in alike]
     ranks = [sum(parts) for parts in zip(text_ranks, window_shares, token_shares, strict=True)]
@@ -213,17 +217,47 @@ def _rank_by_text(
     candidates: Sequence[Candidate],
     counts: TermCounts,
     weights: scores.Weights,
+    *,
     others: Sequence[bool],
+    rows: Mapping[int, Sequence[tuple[Mapping[int, float], int]]],
 ) -> list[float]:
     """For every unit its weighted keyword value, with the bonus of its note's name."""
     own = scores.scale(scores.bm25(counts.counts, counts.lengths, question.rarities))
-    chunks = scores.scale(scores.bm25(counts.chunk_counts, counts.chunk_lengths, question.rarities))
+    lengths = [*counts.chunk_lengths, *(sum(length for _, length in parts) for parts in rows.values())]
+    held = [*counts.chunk_counts, *(add_up(each for each, _ in parts) for parts in rows.values())]
+    average = sum(counts.chunk_lengths) / max(len(counts.chunk_lengths), 1)
+    chunks = scores.scale(scores.bm25(held, lengths, question.rarities, average=average))
+    place = dict(zip(rows, range(len(candidates), len(held)), strict=True))
     bonus = [scores.NAMED_BONUS * candidate.is_named for candidate in candidates]
     share = scores.UNIT_SHARE
     return [
-        bonus[chunk] - scores.OTHER_SPEAKER * other + weights.text * (share * unit + (1 - share) * chunks[chunk])
-        for unit, (chunk, _), other in zip(own, counts.units, others, strict=True)
+        bonus[chunk]
+        - scores.OTHER_SPEAKER * other
+        + weights.text * (share * unit + (1 - share) * chunks[place.get(number, chunk)])
+        for number, (unit, (chunk, _), other) in enumerate(zip(own, counts.units, others, strict=True))
     ]
+
+
+def _find_rows(candidates: Sequence[Candidate], counts: TermCounts) -> dict[int, list[tuple[Mapping[int, float], int]]]:
+    """Return the rows of tables by their numbers: the terms and the length of each, of its head and of what stands above.
+
+    The other rows tell of other things, so that the chunk is no context of one.
+    """
+    rows: dict[int, list[tuple[Mapping[int, float], int]]] = {}
+    head: list[tuple[Mapping[int, float], int]] = []
+    for unit, (number, index) in enumerate(counts.units):
+        chunk = candidates[number].chunk
+        span = chunk.units[index]
+        if not index or not chunk.text.startswith("|", span.start):
+            head = []
+        if chunk.text.startswith("|", span.start):
+            own = (counts.counts[unit], counts.lengths[unit])
+            if span.last_line > span.first_line:
+                head = [own]
+            else:
+                above = dict.fromkeys(counts.above[unit], 1.0)
+                rows[unit] = [own, (above, len(_WORD.findall(chunk.context))), *head]
+    return rows
 
 
 @dataclass(frozen=True, slots=True)

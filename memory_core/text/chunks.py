@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
+from functools import cached_property
 from itertools import accumulate
 from zlib import crc32
 
@@ -31,7 +32,7 @@ from memory_core.text.markdown import (
     split_lines,
 )
 from memory_core.text.tokens import count_quarters, cut_long
-from memory_core.text.units import find_sentence_starts
+from memory_core.text.units import MOST_LEAD, find_leads, find_sentence_starts
 
 # Ranks of lines as the first line of a chunk; less is better. A cut before a line up to LONELY tears nothing.
 SECTION = 0  # a heading
@@ -98,7 +99,7 @@ class _Splitter:
         """Cut a line that is too long alone into pieces."""
         text = self.lines[line]
         self._pass(line)
-        context = self._join_context(line)
+        context = self._join_context(line) + self._join_lead(line)
         sentences = find_sentence_starts(text, 0, len(text))
         pieces = (text[start:end] for start, end in cut_long(text, self.tokens, sentences=sentences))
         return [Chunk(line + 1, line + 1, 0, context, piece, self.fence) for piece in pieces if piece.strip()]
@@ -114,7 +115,8 @@ class _Splitter:
             first = self._find_overlap(previous, start, end)
             self._pass(start)
             text = "\n".join(self.lines[first:end])
-            chunks.append(Chunk(first + 1, end, start - first, self._join_context(start), text, self.fence))
+            context = self._join_context(start) + self._join_lead(first)
+            chunks.append(Chunk(first + 1, end, start - first, context, text, self.fence))
             previous, start = start, cut
         return chunks
 
@@ -206,6 +208,16 @@ class _Splitter:
         """Return the headings that apply to a line, itself included, once all lines before it were passed."""
         found = parse_heading(self.lines[line]) if self.kinds[line] is HEADING else None
         return [*(entry for entry in self.trail if entry[0] < found[0]), found] if found else self.trail
+
+    @cached_property
+    def _leads(self) -> list[tuple[int, ...]]:
+        return find_leads(self.lines, self.kinds)
+
+    def _join_lead(self, line: int) -> str:
+        """Return the lines that introduce one, each behind a line end and cut to its beginning."""
+        if self.kinds[line] not in (ROW, ITEM, MORE):
+            return ""
+        return "".join(f"\n{self.lines[each].rstrip()[:MOST_LEAD]}" for each in self._leads[line])
 
     def _join_context(self, line: int) -> str:
         titles = (title for _, title in self._extend_trail(line) if title)

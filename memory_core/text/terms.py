@@ -90,6 +90,7 @@ _FUNCTIONAL = (
     "[\u3041-\u309f的了是在什么哪谁几多少何为怎样吗呢吧个一这那有和与及其被把就也都而以于从到对我你他她它们些之者很不]"
 )
 _FUNCTIONAL_PAIR = re.compile(_FUNCTIONAL + "{2}")
+MOST_LONE = 2  # words of one character in a question
 _LONE = re.compile(f"(?:(?<={_FUNCTIONAL})|^)(?!{_FUNCTIONAL})[\u4e00-\u9fff](?={_FUNCTIONAL}|$)")
 
 
@@ -206,9 +207,15 @@ def extract_phrases(text: str) -> list[str]:
 
 
 def find_lone_characters(text: str) -> dict[str, str]:
-    """Find the CJK characters that stand alone between such as build sentences, which are words; by each pair that holds one."""
+    """Find the CJK characters that stand alone between such as build sentences, which are words; by each pair that holds one.
+
+    None are found beside other words, nor more than two: those name what is asked for.
+    """
     found: dict[str, str] = {}
-    for run in () if text.isascii() else _cjk_run().findall(text):
+    runs = [] if text.isascii() else _cjk_run().findall(text)
+    if sum(len(extract_ideographs(run)) for run in runs) > MOST_LONE:
+        return found
+    for run in runs:
         for match in _LONE.finditer(run):
             for pair in (run[max(match.start() - 1, 0) : match.end()], run[match.start() : match.end() + 1]):
                 if len(pair) > 1:

@@ -8,11 +8,12 @@ from collections.abc import Iterator, Sequence
 from itertools import accumulate, pairwise
 
 from memory_core.records import Unit, Window
-from memory_core.text.markdown import BLANK, CODE, HEADING, MORE, OPEN, ROW, TEXT, Line, is_delimiter, scan
+from memory_core.text.markdown import BLANK, CODE, HEADING, ITEM, MORE, OPEN, ROW, TEXT, Line, is_delimiter, scan
 from memory_core.text.tokens import count_quarters, cut_long
 
 SHORT = 40  # quarters of a token: shorter sentences say little alone and are joined with a neighbour
 LONG = 500  # quarters of a token: longer units do not fit a snippet and are cut
+MOST_LEAD, MOST_LEADING = 200, 6  # characters of a line that introduces others, and such lines: the nearest
 CODE_CHARS = 200  # lines of code are grouped up to this length
 WRAP_COLUMNS = 160  # nobody wraps text at a later column: a longer line is a paragraph of its own
 
@@ -62,6 +63,39 @@ def split_units(text: str, *, skip_lines: int = 0, fence: str = "") -> list[Unit
                 spans[0] = together
         units += [_to_unit(starts, span, head, last) for span in spans]
     return units
+
+
+def find_leads(lines: Sequence[str], kinds: Sequence[Line]) -> list[tuple[int, ...]]:
+    """Find for every line the lines that introduce it, in order.
+
+    Of a row of a table, those are its head with the dashes below; of an item of a list, the line above the list and the items of
+    which it is a child.
+    """
+    leads: list[tuple[int, ...]] = []
+    head: tuple[int, ...] = ()
+    intro: tuple[int, ...] = ()
+    items: list[tuple[int, int]] = []  # the open ones: indentation and line
+    before = BLANK
+    for at, kind in enumerate(kinds):
+        lead: tuple[int, ...] = ()
+        if kind is ROW:
+            if before is not ROW:
+                head = (at, at + 1) if at + 1 < len(lines) and is_delimiter(lines[at + 1]) else ()
+            lead = head if at not in head else ()
+        elif kind is ITEM or (items and kind not in (HEADING, TEXT)):
+            indent = len(lines[at]) - len(lines[at].lstrip())
+            if kind is ITEM:
+                items = [each for each in items if each[0] < indent]
+            lead = (*intro, *(line for _, line in items))
+            if kind is ITEM:
+                items.append((indent, at))
+        elif kind is not BLANK or not lines[at - 1].rstrip().endswith((":", "：")):
+            intro = (at,) if kind is TEXT else ()
+        if kind in (HEADING, TEXT, ROW):
+            items = []
+        leads.append(lead[-MOST_LEADING:])
+        before = kind
+    return leads
 
 
 def find_sentence_starts(text: str, start: int, end: int) -> list[int]:

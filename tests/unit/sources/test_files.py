@@ -71,6 +71,7 @@ def test_memory_is_the_long_term_file_and_the_notes_folder(root: Path) -> None:
     assert listed(configured(root)) == [
         ("memory", "MEMORY.md"),
         ("memory", "memory/2026-01-12.md"),
+        ("memory", "memory/UPPER.MD"),
         ("memory", "memory/a/b/c.md"),
         ("memory", "memory/node_modules/own.md"),
     ]
@@ -325,7 +326,7 @@ def test_spellings_of_one_path(root: Path, path: str) -> None:
         ("..\\outside.md", "is not in this agent's memory"),
         ("file:///etc/passwd", "is not in this agent's memory"),
         ("memory/a.txt", "is not Markdown"),
-        ("memory/a.MD", "is not Markdown"),
+        ("memory/a.mdown", "is not Markdown"),
         ("memory/a.md#L3", "is not Markdown"),
         ("memory/.a.md", "is hidden"),
         ("memory/.git/a.md", "is in a hidden folder"),

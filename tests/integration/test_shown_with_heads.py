@@ -1,0 +1,101 @@
+"""Rows of tables are ranked and shown with their head, items of lists with the line above them, children with their parents."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from memory_core.config.settings import Hybrid
+from memory_core.records import Hit, Query
+from memory_core.search.pipeline import search
+from memory_core.text.markdown import scan
+from memory_core.text.units import find_leads
+from tests.index import Index
+
+TODAY = date(2026, 3, 20)
+
+
+@pytest.fixture
+def index(tmp_path: Path) -> Iterator[Index]:
+    with closing(Index(tmp_path / "notes", tmp_path / "state")) as made:
+        for number in range(12):
+            made.note(f"memory/filler-{number}.md", f"Walked along the canal, lap {number}, then soup.\n")
+        yield made
+
+
+def ask(index: Index, text: str, **query: int) -> Hit:
+    index.sync()
+    with index.store.read() as reader:
+        return search(reader, Query(text=text, today=TODAY, **query), Hybrid(), vectors=None).hits[0]
+
+
+TABLE = "# Lockers\n\n| locker | holder | code |\n| --- | --- | --- |\n"
+
+
+def test_a_row_of_a_long_table_comes_with_its_head(index: Index) -> None:
+    rows = "".join(f"| L{number} | Person {number} | {7000 + number} |\n" for number in range(80))
+    index.note("memory/lockers.md", f"{TABLE}{rows}| L99 | Ottoline | 4711 |\n{rows}")
+    index.note("memory/code.md", "# Code\n\nThe code of conduct hangs in the hall.\n")
+    hit = ask(index, "code of Ottoline")
+    shown = hit.snippet.split("\n")
+    assert shown[:3] == ["| locker | holder | code |", "| --- | --- | --- |", "…"]
+    assert "| L99 | Ottoline | 4711 |" in shown
+    assert hit.start_line <= 85 <= hit.end_line
+    assert hit.start_line > 4  # the head is not counted
+    assert len(hit.snippet) <= 700
+
+
+def test_a_head_that_stands_near_is_shown_once(index: Index) -> None:
+    index.note("memory/lockers.md", f"{TABLE}| L1 | Ottoline | 4711 |\n| L2 | Piers | 4712 |\n")
+    assert ask(index, "code of Ottoline").snippet.count("| locker | holder | code |") == 1
+
+
+def test_an_item_comes_with_the_line_that_introduces_its_list(index: Index) -> None:
+    items = "".join(f"- keep the number {number} in mind when the tide turns again\n" for number in range(40))
+    index.note("memory/list.md", f"# Boat\n\nBefore the mast comes down:\n\n{items}- grease the tabernacle\n")
+    hit = ask(index, "mast tabernacle")
+    assert hit.snippet.startswith("Before the mast comes down:\n…\n")
+    assert hit.snippet.endswith("- grease the tabernacle")
+
+
+def test_a_child_comes_with_its_parents(index: Index) -> None:
+    children = "".join(f"    - page {number} of the handbook, read twice and annotated\n" for number in range(40))
+    outline = f"- Lighthouse\n  - Keeper\n{children}    - likes marzipan\n"
+    index.note("memory/outline.md", outline)
+    hit = ask(index, "What does the keeper like?", max_snippet_chars=200)
+    assert hit.snippet.split("\n")[:3] == ["- Lighthouse", "  - Keeper", "…"]
+    assert "    - likes marzipan" in hit.snippet
+
+
+def test_a_lead_that_leaves_no_room_is_left_out(index: Index) -> None:
+    index.note("memory/lockers.md", f"{TABLE}| L1 | Ottoline | 4711 |\n| L2 | Piers | 4712 |\n")
+    assert ask(index, "Piers", max_snippet_chars=40).snippet == "| L2 | Piers | 4712 |"
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "lead"),
+    [
+        ("| a |\n| - |\n| 1 |\n| 2 |", 3, (0, 1)),
+        ("| a |\n| - |\n| 1 |", 1, ()),
+        ("| 1 |\n| 2 |", 1, ()),
+        ("a | b\n--- | ---\n1 | 2", 2, (0, 1)),
+        ("intro:\n\n- x\n- y", 3, (0,)),
+        ("intro\n- x", 1, (0,)),
+        ("no intro\n\n- x", 2, ()),
+        ("用品：\n\n- 伞", 2, (0,)),
+        ("- a\n  - b\n    - c\n  - d\n- e", 2, (0, 1)),
+        ("- a\n  - b\n    - c\n  - d\n- e", 3, (0,)),
+        ("- a\n  - b\n    - c\n  - d\n- e", 4, ()),
+        ("- a\n\n  more of a", 2, (0,)),
+        ("intro:\n- a\n\n# Head\n\n- b", 5, ()),
+        ("intro:\n- a\n\ntext\n\n- b", 5, ()),
+        ("1. a\n   - b", 1, (0,)),
+    ],
+)
+def test_the_lines_that_introduce_a_line(text: str, line: int, lead: tuple[int, ...]) -> None:
+    lines = text.split("\n")
+    assert find_leads(lines, scan(lines))[line] == lead
