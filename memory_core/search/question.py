@@ -227,7 +227,9 @@ def _find_words(reader: Reader, text: str, chunks: int, *, right: Collection[str
     """
     words, language = extract_words(text), detect_language(text)
     found = _look_up(reader, words, language, chunks)
-    found = {stem: term for stem, term in found.items() if term.documents or not is_emoji(term.text)}  # those ask for nothing
+    found = {
+        stem: term for stem, term in found.items() if term.documents or not is_emoji(term.text)
+    }  # those ask for nothing
     unknown = ((stem, term) for stem, term in [*found.items()] if not term.documents)
     asked = ((stem, term) for stem, term in unknown if term.text not in right and is_spaced(term.text))
     for stem, term in islice(asked, MOST_UNKNOWN):
