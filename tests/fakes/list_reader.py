@@ -17,7 +17,7 @@ from memory_core.config.agent import AgentConfig
 from memory_core.embeddings.protocols import EmbeddingProvider, TokenEmbedder
 from memory_core.embeddings.vectors import estimate, pack_signs, round_to_int8, unpack_signs
 from memory_core.records import MemoryFile, Window
-from memory_core.sources import files, notes, session_logs
+from memory_core.sources import files, session_logs
 from memory_core.stores.interface import Reader, best_of
 from memory_core.stores.values import (
     ChunkText,
@@ -29,7 +29,7 @@ from memory_core.stores.values import (
     WindowTokens,
     sort_equals,
 )
-from memory_core.text.chunks import split_chunks
+from memory_core.sync.syncer import cut, read_text
 from memory_core.text.folding import fold_words
 from memory_core.text.languages import Relation, relate_words, stem_words
 from memory_core.text.terms import is_single_cjk, write_index
@@ -93,14 +93,12 @@ class ListReader:
         self._rows = np.concatenate(rows) if rows else np.zeros((0, 0), dtype=np.float32)
 
     def _add(self, config: AgentConfig, file: MemoryFile, provider: EmbeddingProvider | None) -> None:
+        prepared = cut(file, read_text(file), config.search.chunking)
+        day = prepared.date
         if session_logs.is_log(file.path):
-            session = session_logs.read_session(file)
-            text, day, self._lines[file.source, file.path] = session.text, session.date, session.lines
-        else:
-            text = notes.read_note(file).text
-            day = notes.find_note_date(file.path, text)
+            self._lines[file.source, file.path] = prepared.lines
         changed = datetime.fromtimestamp(file.stamp.mtime_ns / 1e9).astimezone().date()
-        for chunk in split_chunks(text, config.search.chunking, date=day):
+        for chunk in (each.chunk for each in prepared.chunks):
             units = split_units(chunk.text, skip_lines=chunk.overlap_lines, fence=chunk.fence)
             windows = split_windows(chunk.text, units)
             texts = [chunk.text[unit.start : unit.end] for unit in units]
