@@ -17,6 +17,7 @@ import pytest
 import memory_core
 from memory_core.plugin.memory import Memory
 from memory_core.stores.sqlite import load_tokenizer
+from memory_core.text.markdown import is_delimiter
 from memory_core.text.terms import cut_cjk, extract_words
 from tests.command import SAMPLE, Command
 
@@ -247,8 +248,11 @@ def test_hits_quote_their_lines_and_show_none_twice(count: int, sample: Memory) 
         assert len(found) <= count
         shown: dict[str, list[str]] = {}
         for hit in found:
-            lines = (SAMPLE / hit["path"]).read_text().split("\n")[hit["startLine"] - 1 : hit["endLine"]]
+            file = (SAMPLE / hit["path"]).read_text().split("\n")
+            lines = file[hit["startLine"] - 1 : hit["endLine"]]
             snippet = hit["snippet"].split("\n")
+            if len(snippet) > 1 and is_delimiter(snippet[1]) and snippet[0] in file[: hit["startLine"] - 1]:
+                snippet = snippet[2:]  # the head of the table stands above each of its rows
             assert all(line.strip("…") in "\n".join(lines) for line in snippet)
             shown.setdefault(hit["path"], []).extend(line for line in snippet if line.strip("… |-"))
         for path, every in shown.items():
