@@ -13,7 +13,7 @@ from datetime import date
 from functools import cache
 from typing import Literal, NamedTuple
 
-from memory_core.text.spelling import strip_marks
+from memory_core.text.folding import strip_marks
 from memory_core.text.tense import list_words
 from memory_core.upkeep.statements import UNDATED, Statement, Value, stem
 

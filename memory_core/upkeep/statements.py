@@ -13,10 +13,10 @@ from itertools import pairwise
 from typing import NamedTuple, cast
 
 from memory_core.text import languages
+from memory_core.text.folding import strip_marks
 from memory_core.text.languages import STEMMERS, STOP_WORDS, Language
 from memory_core.text.markdown import Line, parse_heading, scan, split_lines
 from memory_core.text.periods import read_time_word
-from memory_core.text.spelling import strip_marks
 from memory_core.text.succession import find_key
 from memory_core.text.tense import find_stance, find_turns, list_words, tells_change
 from memory_core.text.units import find_sentence_starts, split_units
