@@ -166,7 +166,7 @@ class PlacedUnit:
 
 @dataclass(frozen=True, slots=True)
 class Lead:
-    """What introduces a unit: the head of its table, or what stands above it in a list.
+    """The lines that introduce a unit: the head of its table, or those above it in a list.
 
     Attributes:
         text: Its lines.
