@@ -18,14 +18,14 @@ from memory_core.config.agent import AgentConfig
 from memory_core.config.environment import expand_home, find_home
 from memory_core.errors import InvalidArgument, MemoryCoreError, PathRefused
 from memory_core.sources.journal import Journal, JournalSession
-from memory_core.sources.session_logs import SPEAKERS, Said
+from memory_core.sources.session_logs import SPEAKERS, Said, drop_asides
 
 # Names, in the copy, a file: its first line is the day of the turn, and the copy's server adds a line for each text that it has
 # appended. The copy's hooks do nothing, and its server writes the note of that day only.
 SAVING = "MEMORY_CORE_SAVING"
 START_SECONDS = 0.3  # that a session's start waits for what was missed in others
 
-Kind = Literal["start", "prompt", "turn", "compact", "end", "unknown"]
+Kind = Literal["start", "prompt", "turn", "left", "compact", "end", "unknown"]
 
 # https://code.claude.com/docs/en/hooks
 _CLAUDE_CODE: Mapping[str, Kind] = {
@@ -59,8 +59,9 @@ HOSTS: Mapping[str, HostEvents] = {
     "claude-code": HostEvents(_CLAUDE_CODE, "CLAUDE_CONFIG_DIR", ".claude", ("projects",)),
     # https://developers.openai.com/codex/hooks
     "codex": HostEvents(_CLAUDE_CODE, "CODEX_HOME", ".codex", ("sessions", "archived_sessions")),
-    "opencode": HostEvents(_CLAUDE_CODE),  # our own plugin in opencode sends them
-    # https://geminicli.com/docs/hooks: its transcript is no JSONL, but AfterAgent brings the turn
+    # Our own plugin in opencode sends them, and what sessions hold that opencode has left when it was killed.
+    "opencode": HostEvents({**_CLAUDE_CODE, "SessionLeft": "left"}),
+    # https://geminicli.com/docs/hooks; AfterAgent brings the turn
     "gemini": HostEvents({"SessionStart": "start", "BeforeAgent": "prompt", "AfterAgent": "turn", "SessionEnd": "end"}),
 }
 
@@ -136,7 +137,7 @@ def read_event(host: str, given: IO[str]) -> Event:
     name = raw["hook_event_name"]
     return Event(
         host=host, name=name, kind=HOSTS[host].kinds.get(name, "unknown"), session=find("session_id") or "main",
-        cwd=find("cwd"), prompt=find("prompt"), transcript=find("transcript_path"), copy=find("copy_id"),
+        cwd=find("cwd"), prompt=drop_asides(find("prompt")), transcript=find("transcript_path"), copy=find("copy_id"),
         messages=_read_messages(raw),
     )  # fmt: skip
 
@@ -153,8 +154,9 @@ def _read_messages(raw: Mapping[str, Any]) -> tuple[Said, ...]:
     for each in listed:
         facts = each if isinstance(each, dict) else {}
         role, text, at, name = (facts.get(part) or "" for part in ("role", "text", "time", "id"))
-        if role in SPEAKERS and isinstance(text, str) and text.strip():
-            found.append(Said(role, text.strip(), at if isinstance(at, str) else "", str(name)))
+        said = drop_asides(text) if isinstance(text, str) else ""
+        if role in SPEAKERS and said:
+            found.append(Said(role, said, at if isinstance(at, str) else "", str(name)))
     return tuple(found)
 
 
@@ -171,9 +173,9 @@ def keep_turns(event: Event, config: AgentConfig) -> bool:
         session = JournalSession(
             event.host, event.session, event.cwd, event.find_transcript(), leaves=journal.is_paused
         )
-        if event.kind == "turn" and event.messages:
+        if event.messages and (event.kind == "turn" or (event.kind == "left" and journal.knows(session))):
             journal.add(session, event.messages)
-        else:
+        elif event.kind != "left":
             journal.follow(session)
         if event.kind == "end":
             journal.end(session)

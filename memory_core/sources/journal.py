@@ -202,6 +202,10 @@ class Journal:
             self._append(session, place, lines)
             return numbers
 
+    def knows(self, session: JournalSession) -> bool:
+        """Return True if something was reported of a session, though nothing of it may be kept."""
+        return (self.folder / session.file_name).exists()
+
     def catch_up(self, *, seconds: float) -> bool:
         """Keep what is new in the transcripts of all sessions, the last changed first; return False if time was too short.
 

@@ -37,7 +37,7 @@ _BY_HOST = frozenset({"user", "assistant", "response_item"})
 _NOT_SAID = ("isMeta", "isSidechain", "isCompactSummary")  # marks of such entries
 _HOST_BLOCK = re.compile(
     r"<(?P<tag>system-reminder|command-\w+|local-command-\w+|bash-(?:input|stdout|stderr)|task-notification|ide_\w+"
-    r"|environment_context|user_instructions|INSTRUCTIONS|turn_aborted)>.*?(?:</(?P=tag)>|\Z)"
+    r"|environment_context|user_instructions|INSTRUCTIONS|turn_aborted|hook_context|session_context)>.*?(?:</(?P=tag)>|\Z)"
     r"|\A# AGENTS\.md instructions.*\Z|\A\[Request interrupted by user[^\]]*\]",
     re.DOTALL,
 )
@@ -151,7 +151,12 @@ def _parse_message(entry: Mapping[str, Any]) -> tuple[str, str]:
     if not isinstance(role, str) or role not in SPEAKERS:
         return "", ""
     text = _clean(_join_text(message.get("content")))
-    return role, _HOST_BLOCK.sub("", text).strip() if by_host and role == "user" else text
+    return role, drop_asides(text) if by_host and role == "user" else text
+
+
+def drop_asides(text: str) -> str:
+    """Leave out what a host says itself in a message of the user, as what hooks have added."""
+    return _HOST_BLOCK.sub("", text).strip()
 
 
 def _join_text(content: object) -> str:

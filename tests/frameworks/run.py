@@ -27,6 +27,7 @@ ENVIRONMENTS = {
     "claude_code": ("claude-agent-sdk", "mcp>=2"),
     "codex": ("mcp>=2",),
     "opencode": ("mcp>=2",),
+    "gemini": ("mcp>=2",),
     "openclaw": ("mcp>=2",),
     "nanobot": ("nanobot-ai",),
     "fastmcp": ("fastmcp",),
@@ -36,6 +37,7 @@ ENVIRONMENTS = {
 NPM = {
     "codex": ("@openai/codex",),
     "opencode": ("opencode-ai",),
+    "gemini": ("@google/gemini-cli",),
     "openclaw": ("openclaw",),
     "inspector": ("@modelcontextprotocol/inspector",),
 }

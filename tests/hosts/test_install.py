@@ -26,14 +26,14 @@ FILES = {
     "zed": (".config/zed/settings.json", '// mine\n{\n  "theme": "One Dark", // dark\n  "vim_mode": true,\n}\n'),
     "hermes": (".hermes/config.yaml", "# mine\nmemory:\n  provider: honcho # before\n"),
 }
-HOSTS = [*FILES, "claude-code", "fastmcp"]
+HOSTS = [*FILES, "claude-code", "gemini", "fastmcp"]
 
 
 def list_files(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-@pytest.mark.parametrize("host", [*FILES, "claude-code"])
+@pytest.mark.parametrize("host", [*FILES, "claude-code", "gemini"])
 def test_uninstalling_gives_every_byte_back(command: Command, home: Path, host: str) -> None:
     if host in FILES:
         name, text = FILES[host]
@@ -56,7 +56,7 @@ def test_uninstalling_gives_every_byte_back(command: Command, home: Path, host: 
     assert "Nothing to do" in command("uninstall", host).out
 
 
-@pytest.mark.parametrize("host", [*FILES, "claude-code"])
+@pytest.mark.parametrize("host", [*FILES, "claude-code", "gemini"])
 def test_a_host_without_a_configuration_gets_one_and_loses_it_again(command: Command, home: Path, host: str) -> None:
     assert command("install", host).code == 0
     assert list_files(home)

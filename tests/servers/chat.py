@@ -12,7 +12,7 @@ from http.server import BaseHTTPRequestHandler
 from typing import Any, Literal
 
 from tests.servers.loopback import Served
-from tests.servers.wires import USED, WIRES, Message, Wire, read_text
+from tests.servers.wires import STREAMS, USED, WIRES, Message, Wire, read_text
 
 Kind = Literal["search", "answer", "append", "store", "silent", "summary", "capture", "recalled"]
 
@@ -22,7 +22,12 @@ SUMMARY = "They talked; what matters was written down."
 REMEMBER = "Remember: "  # what the user says next is appended to the notes
 OUR_TOOLS = ("memory_search", "memory_get", "memory_append")  # hosts put the name of the server in front
 RECALLED = re.compile(r"^items:\n> \w+: (.+)$", re.MULTILINE)  # the first item of each recall in the system prompt
-ASIDES = ("<system-reminder>", "<<<BEGIN_OPENCLAW_INTERNAL_CONTEXT>>>")  # in messages of the user
+ASIDES = (
+    "<system-reminder>",
+    "<session_context>",
+    "<hook_context>Recalled",
+    "<<<BEGIN_OPENCLAW_INTERNAL_CONTEXT>>>",
+)  # in messages of the user
 ASKS_FOR_A_SUMMARY = (
     "Summarise the conversation",
     "create a detailed summary",
@@ -159,10 +164,12 @@ def _handler(server: ChatServer) -> type[BaseHTTPRequestHandler]:
         def do_POST(self) -> None:
             server.keys.append(self.headers["Authorization"])
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            wire = WIRES.get(self.path.partition("?")[0])
+            name = self.path.partition("?")[0].rpartition(":")[2]
+            wire = WIRES.get(name)
             if wire is None or server.status != 200:
                 self.send_error(404 if server.status == 200 else server.status)
                 return
+            body |= {"stream": True} if name == STREAMS else {}
             message = server.answer(wire, body)
             if server.counts:
                 body[USED] = int(self.headers["Content-Length"]) // 4

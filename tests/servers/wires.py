@@ -1,7 +1,7 @@
 """The protocols that chat models speak, each between its own bodies and messages in OpenAI's chat form.
 
 https://platform.openai.com/docs/api-reference/chat-streaming, https://platform.openai.com/docs/api-reference/responses-streaming,
-https://docs.anthropic.com/en/docs/build-with-claude/streaming
+https://docs.anthropic.com/en/docs/build-with-claude/streaming, https://ai.google.dev/api/generate-content
 """
 
 from __future__ import annotations
@@ -243,7 +243,41 @@ def _stream_anthropic(body: Body, message: Message) -> Iterator[Body]:
     yield {"type": "message_stop"}
 
 
+# Gemini's own.
+
+
+def _read_gemini(body: Body) -> tuple[list[Message], list[str]]:
+    messages = [{"role": "system", "content": read_text((body.get("systemInstruction") or {}).get("parts"))}]
+    for content in body["contents"]:
+        for part in content["parts"]:
+            if "functionResponse" in part:
+                messages.append({"role": "tool", "content": str(part["functionResponse"]["response"].get("output"))})
+            elif "text" in part:
+                messages.append({"role": "user" if content["role"] == "user" else "assistant", "content": part["text"]})
+    return messages, [each["name"] for tool in body.get("tools", []) for each in tool.get("functionDeclarations", [])]
+
+
+def _write_gemini(body: Body, message: Message) -> Body:
+    calls = [
+        {"functionCall": {"id": call["id"], "name": call["name"], "args": json.loads(call["arguments"])}}
+        for call in message.get("tool_calls", [])
+    ]
+    content = {"role": "model", "parts": calls or [{"text": message["content"]}]}
+    used = body.get(USED, 10)
+    usage = {"promptTokenCount": used, "candidatesTokenCount": 10, "totalTokenCount": used + 10}
+    return {"candidates": [{"index": 0, "content": content, "finishReason": "STOP"}], "usageMetadata": usage}
+
+
+def _stream_gemini(body: Body, message: Message) -> Iterator[Body]:
+    yield _write_gemini(body, message)
+
+
+STREAMS = "streamGenerateContent"  # Gemini asks for a stream by its path
+_GEMINI = Wire(_read_gemini, _write_gemini, _stream_gemini)
+# By the end of the path; Gemini names the model in what stands before it.
 WIRES = {
+    "generateContent": _GEMINI,
+    STREAMS: _GEMINI,
     "/v1/chat/completions": Wire(_read_chat, _write_chat, _stream_chat, b"data: [DONE]\n\n"),
     "/v1/responses": Wire(_read_responses, _write_responses, _stream_responses),
     "/v1/messages": Wire(_read_anthropic, _write_anthropic, _stream_anthropic),

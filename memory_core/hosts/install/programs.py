@@ -18,10 +18,12 @@ from memory_core.config.editing import find_entry, read_document
 from memory_core.config.environment import expand_home, find_home
 from memory_core.config.settings import SLOT_ID
 from memory_core.errors import MemoryCoreError
+from memory_core.hosts.events import HOSTS
 from memory_core.hosts.hooks import Copying, copy_claude_code, copy_codex, copy_opencode
 from memory_core.hosts.install.changes import Elements, Entry, OwnFile, Part
 
 PLUGIN = Path(__file__).parents[1] / "claude_code" / "plugin"
+GEMINI_MANIFEST = "gemini-extension.json"
 OPENCODE_PLUGIN = Path(__file__).with_name("opencode_plugin.js")
 HOOK_SECONDS = 180  # more than a copy of a session may take
 HOOK_STATUS = "memory-core"  # with what it does, Codex shows it while a hook runs
@@ -94,7 +96,7 @@ def find_problem(name: str, home: Path) -> str:
     for part in PROGRAMS[name].plan(home, find_start()):
         try:
             text = part.path.read_text(encoding="utf-8-sig")
-            is_manifest = isinstance(part, OwnFile) and part.path.name == "plugin.json"
+            is_manifest = isinstance(part, OwnFile) and part.path.name in ("plugin.json", GEMINI_MANIFEST)
             if is_manifest and json.loads(text)["version"] != __version__:
                 return f"its plugin is not of version {__version__}"
             command = _read_command(part, text)
@@ -110,7 +112,7 @@ def _read_command(part: Part, text: str) -> str:
         return ""
     if isinstance(part, OwnFile):
         keys: tuple[str, ...] = ("mcpServers", SLOT_ID)
-        if part.path.name != ".mcp.json":
+        if part.path.name not in (".mcp.json", GEMINI_MANIFEST):
             return ""
     else:
         keys = part.keys
@@ -187,6 +189,15 @@ def _plan_opencode(home: Path, start: Start) -> list[Part]:
     ]
 
 
+def _plan_gemini(home: Path, start: Start) -> list[Part]:
+    folder = home / "extensions" / SLOT_ID  # Gemini CLI loads an extension from there
+    manifest = {"name": SLOT_ID, "version": __version__, "mcpServers": {SLOT_ID: _serve(start)}}
+    hook = {"type": "command", "name": SLOT_ID, "command": shlex.join(start.write("hook", "gemini")), "timeout": 20_000}
+    hooks = {"hooks": {name: [{"hooks": [hook]}] for name in HOSTS["gemini"].kinds}}
+    files = {GEMINI_MANIFEST: manifest, "hooks/hooks.json": hooks}
+    return [OwnFile(folder / name, json.dumps(text, indent=2) + "\n", home) for name, text in files.items()]
+
+
 def _plan_openclaw(home: Path, start: Start) -> list[Part]:
     named = os.environ.get("OPENCLAW_CONFIG_PATH")
     path = Path(expand_home(named)) if named else home / "openclaw.json"
@@ -242,6 +253,7 @@ PROGRAMS: Mapping[str, Program] = {
         _plan_opencode,
         copying=Copying("opencode", "", copy_opencode),
     ),
+    "gemini": Program("Gemini CLI", lambda: find_folder_of("GEMINI_CLI_HOME") / ".gemini", _plan_gemini),
     "openclaw": Program(
         "OpenClaw",
         partial(find_folder_of, "OPENCLAW_STATE_DIR", ".openclaw"),
