@@ -311,9 +311,10 @@ class Items:
         scope: str | None = None,
         dry_run: bool = False,
     ) -> Forgotten:
-        """Delete items for good: their text, their embeddings and their words in the keyword index.
+        """Delete items for good, and the older ones that they replaced: text, embeddings, and words in the keyword index.
 
-        Of several conditions all must hold. An item that other sessions have said, too, stays when one session is forgotten.
+        Of several conditions all must hold. When one session is forgotten, an item that other sessions have said, too, stays, and
+        so does an older one that it replaced.
 
         Args:
             ids: These items.
@@ -330,11 +331,15 @@ class Items:
         found = _find_items(self._file, wanted, ids=ids, query=query)
         if not dry_run and not self._writable:
             raise StoreReadOnly(self.path, READ_ONLY)
-        if dry_run:
-            return Forgotten(items=tuple(found), dry_run=True, remains=_list_remains(self._config, self._file, found))
         whole_session = not ids and wanted == Filter(session=session) and query is None
+        replaced = self._file.list_replaced([item.id for item in found])
+        kept = [item for item in replaced if item not in found] if whole_session else []
+        if dry_run:
+            listed = found if whole_session else replaced
+            remains = _list_remains(self._config, self._file, listed, kept)
+            return Forgotten(items=tuple(listed), dry_run=True, remains=remains)
         gone = self._file.delete([item.id for item in found], session=session if whole_session else None)
-        remains = _list_remains(self._config, self._file, gone)
+        remains = _list_remains(self._config, self._file, gone, kept)
         if gone and not self._file.wipe():
             remains = (*remains, _BEING_READ)
         return Forgotten(items=tuple(gone), dry_run=False, remains=remains)
@@ -466,13 +471,16 @@ def _find_items(file: ItemsFile, wanted: Filter, *, ids: Sequence[str], query: s
     ]
 
 
-def _list_remains(config: AgentConfig, file: ItemsFile, items: Sequence[Item]) -> tuple[str, ...]:
-    """Say where the text of forgotten items may still stand, outside of their file."""
+def _list_remains(
+    config: AgentConfig, file: ItemsFile, items: Sequence[Item], replaced: Sequence[Item]
+) -> tuple[str, ...]:
+    """Say where the text of forgotten items may still stand, and which items stay that they replaced."""
     if not items:
         return ()
     remains = [
         f"{aside.name}, a damaged items file that was set aside, holds what it held" for aside in file.list_asides()
     ]
+    remains += [f"the item {item.id}, which one of them replaced, stays: other sessions said it" for item in replaced]
     sessions = sorted({item.origin.session for item in items if item.origin.session is not None})
     if sessions:
         remains.append(f"the host's logs of these sessions hold what was said: {', '.join(sessions)}")

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING
 
 from memory_core.text.dates import MONTHS, WEEKDAYS
 from memory_core.text.languages import STOP_WORDS
+from memory_core.text.tense import names_end, tells_change, tells_end
+from memory_core.text.terms import detect_language
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -90,11 +92,16 @@ TELLING = 10.0  # bits of rarity from which a word left over counts
 SHARED_BITS = 2.5  # that a corrected fact shares with the correction
 SHARED_VALUE_BITS, SHARED_NEGATION_BITS = 2.0, 3.0
 CORRECTED_COSINE = 0.55
+MOST_NEW = 1  # words that a fact may add beside "not X"
+
+_ELISION = re.compile(r"\b(?:[jnlmtsdc]|qu)['’]", re.IGNORECASE)
 
 _NUMBER = re.compile(r"(?<![\w-])(?:[^\W\d]|-)*\d[\w.,:-]*")  # with the letters around it: a0 and b0 are two things
 _NAME = re.compile(r"(?<=[a-z,:] )(?!I\b)[A-Z][\w.]*|^[A-Z]\w+(?= (?:is|runs|has|lives|hates))")
 _NEGATION = re.compile(
-    r"\b(?:not|no|never|n't|don't|doesn't|isn't|no longer|any ?more|quit|stopped)\b|n't\b", re.IGNORECASE
+    r"\b(?:not|no|never|any ?more|quit|stopped|nicht|nichts|kein\w*|nie|niemals|ne|pas|jamais|aucun\w*|nunca|jamás"
+    r"|tampoco)\b|n't\b|\bn'",
+    re.IGNORECASE,
 )
 _DAYS = frozenset((*WEEKDAYS, *MONTHS))
 # Words of one row exclude each other.
@@ -111,16 +118,59 @@ _OPPOSITES = {
 _GENERIC = frozenset(
     """
     never ever takes call name take place team send like best person say know home want need way thing lot really always every
-    use using called runs run reads reading parked server database service
+    changed mind use using called runs run reads reading parked server database service
     """.split()  # noqa: SIM905 -- as above
 )
 _COMPARISON = re.compile(r"\b(?:more|less|better|worse|rather|than|before|after|instead|over)\b", re.IGNORECASE)
+# The relatives and rooms of the speaker, in four languages.
 _SUBJECT = re.compile(
-    r"\bmy (?:\w+ )?(wife|husband|sister|brother|mother|father|son|daughter|boss|phone|office|home)\b", re.IGNORECASE
+    r"\b(?:my|our|mein\w*|unser\w*|mon|ma|notre|mi|nuestr[oa]) (?:\w+ )?(wife|husband|partner|girlfriend|boyfriend|sister|brother"
+    r"|mother|father|mum|mom|dad|son|daughter|aunt|uncle|cousin|grand\w+|boss|manager|colleague|neighbou?r|friend|landlord|teacher"
+    r"|doctor|phone|office|home|dog|cat|\w*(?:frau|mann|schwester|bruder|mutter|vater|tochter|sohn|oma|opa|tante|onkel|chefin|chef"
+    r"|nachbar\w*|vermieter\w*|hund|katze)|femme|mari|sœur|frère|mère|père|fille|fils|copine|copain|cheffe|patron|voisine?|chien"
+    r"|chat|mujer|marido|espos[oa]|herman[oa]|madre|padre|hij[oa]|novi[oa]|jef[ea]|vecin[oa]|amig[oa]|perr[oa]|gat[oa])\b",
+    re.IGNORECASE,
+)
+_FIRST_PERSON = re.compile(
+    r"\b(?:I|we|ich|wir|je|on|nous|yo|me|nos)\b|\bj'|\b(?:he|hemos) \w+[ai]do\b"
+    r"|^(?:ya )?(?:no )?\w{2,}(?:o|amos|emos|imos|é|í)\b|^(?:my|our) \w+ is\b",
+    re.IGNORECASE,
+)
+_PAST = re.compile(
+    r"\b(?:was|were|had|been|paid|bought|sold|met|went|came|took|made|found|lost|won|(?!called|named|based|married|retired)\w{2,}ed"
+    r"|war|waren|hatte\w*|wurde\w*|gekauft|bezahlt|geboren|était|avait|acheté|payé|né|era|fue|compr(?:é|amos)|pag(?:ué|amos)"
+    r"|nac[ií])\b",
+    re.IGNORECASE,
+)
+_RESIDENCE = re.compile(
+    r"\b(?:lives?|living|based in|address is|wohn\w+|lebe\w*|lebt|habit\w+|vi[st] à|viv(?:o|e|en|imos))\b",
+    re.IGNORECASE,
+)
+_MOVED = re.compile(
+    r"\b(?:moved|moving|relocated) to\b|\bumgezogen\b|\bzieh\w* .*\bnach\b|\bdéménag\w+ à\b|\b(?:mudado|mudamos|mudé|mudó) a\b",
+    re.IGNORECASE,
+)
+# What stands before a value tells what it is: "in Ghent" is no "is Dr. Lind".
+_BEFORE = re.compile(
+    r"\b(in|on|at|by|for|with|from|under|over|until|since|of|to|um|am|im|bei|bis|ab|für|nach|à|en|chez|le|el|a)"
+    r"(?: (?:the|an?|der|la))?\Z"
+)
+# What somebody has had of what is over: "the contract with Vodafone".
+_HELD = frozenset(
+    """
+    job contract membership subscription habit vertrag abo stelle arbeit contrat abonnement contrato suscripción trabajo
+    """.split()  # noqa: SIM905 -- as above
+)
+_TO = frozenset(("to", "nach", "à", "a"))  # what has moved to a place was in another one
+_MOMENT = re.compile(
+    r"(?:19|20)\d\d|now|since|next|last|week|month|year|day|summer|winter|spring|autumn|januar|februar|märz|mai|juni|juli|oktober"
+    r"|dezember"
+    r"|janvier|février|mars|avril|juin|juillet|août|septembre|octobre|novembre|décembre|enero|febrero|marzo|abril|mayo|junio|julio"
+    r"|agosto|septiembre|octubre|noviembre|diciembre"
 )
 _CHANGE = re.compile(
-    r"\b(?:no longer|any ?more|now|these days|since (?:last|this)|from (?:now|next)|instead"
-    r"|(?:moved|switched|changed) (?:to|from)|changed my mind|I've moved|(?:email|address|number|name) changed|quit|stopped"
+    r"\b(?:now|these days|since (?:last|this)|from (?:now|next)|instead"
+    r"|(?:moved|switched|changed) (?:to|from)|changed my mind|I've moved|(?:email|address|number|name) changed"
     r"|it's \w+ now|correction|is moved)\b",
     re.IGNORECASE,
 )
@@ -136,7 +186,8 @@ class Fact:
     @cached_property
     def words(self) -> list[str]:
         """Its words without stop words."""
-        return list_words(self.text)
+        ignored = STOP_WORDS[detect_language(self.text) or "en"]
+        return [word for word in list_words(_ELISION.sub(" ", self.text)) if word not in ignored]
 
     @cached_property
     def stems(self) -> frozenset[str]:
@@ -144,18 +195,33 @@ class Fact:
         return frozenset(map(stem, self.words))
 
     @cached_property
+    def head(self) -> str:
+        """The name or thing with which it begins, which it is about; "" if it begins otherwise."""
+        first = self.text.split(maxsplit=1)[0].removesuffix("'s").lower().strip(".,:") if self.text.split() else ""
+        return stem(first) if self.words[:1] == [first] and not self.is_own else ""
+
+    @cached_property
     def anchors(self) -> frozenset[tuple[str, str]]:
         """The words that carry its value: numbers, days, names, mail addresses."""
         found = {("number", each.strip(".,:-").lower()) for each in _NUMBER.findall(self.text)}
         found |= {("day", word.rstrip("s")) for word in self.words if word.rstrip("s") in _DAYS}
-        names = (name.lower().strip(".") for name in _NAME.findall(self.text))
-        found |= {("name", name) for name in names if name.rstrip("s") not in _DAYS}
+        found |= {("name", name) for name in self.names if name.rstrip("s") not in _DAYS}
         return frozenset(found | {("mail", each) for each in _find_mail_addresses(self.text)})
+
+    @cached_property
+    def names(self) -> list[str]:
+        """Its names, in order."""
+        return [name.lower().strip(".") for name in _NAME.findall(self.text) if name.lower() not in _DAYS]
 
     @cached_property
     def is_negative(self) -> bool:
         """True if it denies something."""
         return _NEGATION.search(self.text) is not None
+
+    @cached_property
+    def is_own(self) -> bool:
+        """True if it is about the speaker."""
+        return _FIRST_PERSON.search(self.text) is not None
 
     @cached_property
     def subjects(self) -> frozenset[str]:
@@ -177,10 +243,7 @@ def is_same(one: Fact, other: Fact, words: Words, cosine: float) -> bool:
     """
     if cosine < SAME_COSINE or one.is_negative != other.is_negative or _conflict(one, other):
         return False
-    compares = bool(_COMPARISON.search(one.text)) and bool(_COMPARISON.search(other.text))
-    if compares and one.words != other.words and len(one.stems & other.stems) >= 0.9 * len(one.stems | other.stems):
-        return False  # "tea rather than coffee" and "coffee rather than tea"
-    if one.subjects and other.subjects and one.subjects != other.subjects:
+    if _begin_otherwise(one, other) or (one.subjects and other.subjects and one.subjects != other.subjects):
         return False
     left, right = one.list_left_over(other), other.list_left_over(one)
     swapped = len(left) == len(right) == 1 and not {*left, *right} & _GENERIC
@@ -192,39 +255,104 @@ def is_same(one: Fact, other: Fact, words: Words, cosine: float) -> bool:
 
 
 def corrects(newer: Fact, older: Fact, words: Words, cosine: float, *, cued: bool = False) -> bool:
-    """Return True if a newer fact takes the place of an older one.
+    """Return True if a newer fact takes the place of an older one of the same person or thing.
 
-    It says "not X" and the older one says X; or it speaks of a change, and both are about one thing; or the two differ in a
-    number, a day, an address or a negation alone.
+    It says that what the older one tells is over, or that somebody has moved; or both give a value for one thing: see
+    `_gives_new_value`.
 
     Args:
         newer, older: The facts.
         words: The static model.
         cosine: Of the two by that model.
-        cued: It was said as a correction, "no, ...": then any one word may differ.
+        cued: It was said as a correction, "no, ...": then the last word may differ, or a negation.
     """
-    if newer.subjects != older.subjects and (newer.subjects or older.subjects):
+    if newer.subjects != older.subjects or _begin_otherwise(newer, older):
         return False
+    if _MOVED.search(newer.text) and _RESIDENCE.search(older.text):
+        return newer.is_own == older.is_own
+    if tells_end(newer.text):
+        return not older.is_negative and not _PAST.search(older.text) and _ends(newer, older)
+    return _gives_new_value(newer, older, words, cosine, cued=cued)
+
+
+def _begin_otherwise(one: Fact, other: Fact) -> bool:
+    """Return True if two facts are about persons or things of different names."""
+    return bool(one.head and other.head) and one.head not in other.stems and other.head not in one.stems
+
+
+def _ends(newer: Fact, older: Fact) -> bool:
+    """Return True if an older fact holds all that a newer one says is over; the verb and "in March" add nothing to that."""
+    ended = next(clause for clause in re.split(r"[,;]", newer.text) if tells_end(clause) or clause == newer.text)
+    over = [word for word in Fact(ended).words if not names_end(word) and not _is_moment(word) and word not in _HELD]
+    held = [each for each in older.stems if len(each) > 2]
+    known = all(any(each.startswith(own) or own.startswith(each) for own in held) for each in map(stem, over))
+    return bool(over) and known and newer.is_own == older.is_own
+
+
+def _gives_new_value(newer: Fact, older: Fact, words: Words, cosine: float, *, cued: bool) -> bool:
+    """Return True if two facts give different values for one thing.
+
+    The newer one says "not X" and the older one says X; or it tells a change, and its value stands behind the same word, "in" or
+    "at", as that of the older one; or the two differ in numbers, days, or addresses alone, of which there can be only one.
+    """
     common = newer.stems & older.stems
+    old, new = older.list_left_over(newer), newer.list_left_over(older)
+    places = _list_places(newer, new), _list_places(older, old)
+    if _is_named_by_number(newer, new) or _is_named_by_number(older, old):
+        return False
     denied = _NOT_WHAT.search(newer.text)
     if denied and common and stem(denied[1].lower().strip(".,")) in older.stems:
-        return True
+        return sum(not _is_value(word) and _is_telling(word, words) for word in new) <= MOST_NEW
     shared = sum(min(max(words.rarity(word) - 9, 0), 5) for word in set(older.words) if stem(word) in common)
-    old, new = older.list_left_over(newer), newer.list_left_over(older)
-    changed = _CHANGE.search(newer.text) and (shared >= SHARED_BITS or cosine >= CORRECTED_COSINE)
-    swapped = cued and len(old) == len(new) == 1 and shared >= SHARED_VALUE_BITS and cosine >= CORRECTED_COSINE
-    if changed or swapped:
+    if _CHANGE.search(newer.text) and (shared >= SHARED_BITS or cosine >= CORRECTED_COSINE):
+        plain = [word for word in new if word in newer.text and not _is_value(word)]
+        added = [word for word in plain if not tells_change(word) and not _is_moment(word)]
+        return not all(places) or (not added and not places[0].isdisjoint(places[1] | _TO))
+    last = cued and len(old) == len(new) == 1 and (old, new) == (older.words[-1:], newer.words[-1:])
+    if last and shared >= SHARED_VALUE_BITS and cosine >= CORRECTED_COSINE:
         return True
-    others = [word for word in (*old, *new) if not _is_value(word) and _is_telling(word, words)]
-    if others:
-        return False
-    if any(map(_is_value, old)) and any(map(_is_value, new)):
-        return shared >= SHARED_VALUE_BITS
-    return newer.is_negative != older.is_negative and shared >= SHARED_NEGATION_BITS
+    if all(map(_is_value, (*old, *new))) and old and new and places[0] == places[1] and "of" not in places[0]:
+        # What has happened once may have happened twice, and what is done on Mondays be done on Fridays, too.
+        several = _PAST.search(newer.text) or any(word.removesuffix("s") in _DAYS for word in new if word[-1] == "s")
+        return shared >= SHARED_VALUE_BITS and (cued or not several)
+    only_denied = (
+        cued and newer.is_negative != older.is_negative and not any(_is_telling(word, words) for word in (*old, *new))
+    )
+    return only_denied and shared >= SHARED_NEGATION_BITS
+
+
+def _list_places(fact: Fact, left: Sequence[str]) -> set[str]:
+    """Return the words, "in" or "at", behind which the values among the words left over stand; "" where there is none."""
+    lowered, found = fact.text.lower(), set()
+    for word in left:
+        at = lowered.find(word)
+        before = _BEFORE.search(lowered[:at].rstrip()) if at > 0 else None
+        if _is_value(word) or fact.text[at : at + 1].isupper():
+            found.add(before[1] if before else "")
+    return found
+
+
+def _is_named_by_number(fact: Fact, left: Sequence[str]) -> bool:
+    """Return True if a number that is left over names what a fact is about, as in "room 4"."""
+    number = next((word for word in fact.words[1:2] if word in left and _NUMBER.fullmatch(word)), None)
+    return number is not None and fact.text.lower().startswith(f"{fact.words[0]} {number}")
+
+
+def _is_moment(word: str) -> bool:
+    """Return True for a word that may say since when something is so."""
+    return word in MONTHS or _MOMENT.fullmatch(word) is not None
 
 
 def _conflict(one: Fact, other: Fact) -> bool:
-    """Return True if both facts hold values, and either one some that the other lacks; or words that exclude each other."""
+    """Return True if both facts hold values, and either one some that the other lacks; or words that exclude each other.
+
+    So do "tea rather than coffee" and "coffee rather than tea", and "from Bonn to Mainz" and "from Mainz to Bonn".
+    """
+    compares = bool(_COMPARISON.search(one.text)) and bool(_COMPARISON.search(other.text))
+    if compares and one.words != other.words and len(one.stems & other.stems) >= 0.9 * len(one.stems | other.stems):
+        return True
+    if one.names != other.names and sorted(one.names) == sorted(other.names):
+        return True
     if one.anchors - other.anchors and other.anchors - one.anchors:
         return True
     left = [word for word in one.words if word not in other.words and word in _OPPOSITES]

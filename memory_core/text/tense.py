@@ -165,7 +165,8 @@ _END = r"""
     | nicht\ mehr|kein\w*\b[^.;,]{0,40}\bmehr|nie\ (?:mehr|wieder)|doch\ (?:nicht|kein\w*)|gekündigt|aufgegeben
     | geben?\b[^.;,]{0,40}\bauf|aufgehört|hören?\b[^.;,]{0,40}\bauf|beendet|abgeschafft|abgemeldet|abbestellt|abgesagt
     | (?:den|die|das|mein\w*|unser\w*)\b[^.;,]{0,40}\bverkauft|(?:uns|sich)\ getrennt|storniert|weggegeben|verschenkt
-    | ausgezogen|n(?:e\ |')\w+(?:\ \w+)?\ plus|plus\ jamais|finalement\ pas|résiliée?s?|arrêtée?s?|arrête\ de|abandonnée?s?
+    | ausgezogen|n(?:e\ |')\w+(?:\ \w+)?\ plus|plus\ jamais|finalement\b[^.;]{0,40}\bpas|résiliée?s?|arrêtée?s?|arrête\ de
+    | abandonnée?s?
     | vendue?s?\ (?:les?|la|l'|mon|ma|mes|notre|nos|son|sa)|renoncé|quitté|annulée?s?|mis\ fin|séparée?s?|rompu
     | ya\ no|no\ \w+\ más|al\ final\ no|cancel(?:é|ado|amos|ó)|(?:he|hemos)\ dejado|dejé|dejamos\ de
     | vend(?:í|imos|ido|ió)\ (?:el|la|los|las|mi|mis|nuestr\w+|su)|renunci(?:é|amos|ado)|abandon(?:é|amos|ado)
@@ -237,6 +238,23 @@ def list_words(language: str, name: str) -> Sequence[str]:
     text = (Path(__file__).parent / "stance.txt").read_text(encoding="utf-8")
     section = text.partition(f"[{language}]\n")[2].partition("\n[")[0]
     return section.partition(f"{name}: ")[2].partition("\n")[0].split("; ")
+
+
+def names_end(word: str) -> bool:
+    """Return True if a word is one of those by which a line says that something is over, in another form perhaps.
+
+    >>> names_end("verkauft"), names_end("cancelled"), names_end("boat")
+    (True, True, False)
+    """
+    listed = _list_end_words()
+    return word in listed or any(
+        (len(each) >= 4 and word.startswith(each)) or (len(word) >= 5 and each.startswith(word)) for each in listed
+    )
+
+
+@cache
+def _list_end_words() -> frozenset[str]:
+    return frozenset(re.findall(r"[^\W\d_]{2,}", re.sub(r"\\.", " ", _END)))
 
 
 @cache

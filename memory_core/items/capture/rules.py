@@ -139,6 +139,7 @@ _WORD = re.compile(r"\w+")
 # Whoever says so wants it kept, though its words may be those of the work of the moment, such as "hangs" and "breaks".
 _WISHED = re.compile(r"(?:please |also )?(?:remember|don't forget|keep in mind)\b", re.IGNORECASE)
 _ASKED_POLITELY = re.compile(r"^(?:can|could|would) you\b", re.IGNORECASE)
+_ENGLISH = re.compile(r"\b(?:I|we|my|our|the|is|are)\b")
 _CJK = re.compile(r"[\u3040-\u30ff\u4e00-\u9fff]")
 # Days that a sentence names by their distance from the day on which it is said.
 _DAYS = {
@@ -201,9 +202,9 @@ def _find_solution(message: str, language: str | None, problem: str) -> str:
 
 
 def _find_language(text: str) -> str | None:
-    """Return the language of a text; None if the rules do not know it: short texts are taken for others of its kin."""
-    language = detect_language(text)
-    return language if language == "en" or language in languages.LANGUAGES else None
+    """Return the language of a text; None if the rules do not know it, or if it is too short to be known for English."""
+    language, is_long = detect_language(text), len(_WORD.findall(text)) >= LANGUAGE_WORDS
+    return language if language in languages.LANGUAGES or (language == "en" and is_long) else None
 
 
 def _join_pronouns(message: str, language: str | None) -> Iterator[FoundFact]:
@@ -244,7 +245,8 @@ def _list_facts(sentence: exchange.Sentence, language: str | None, *, continues:
         yield explicit
     if sentence.asked_to_keep and not _find_any((phrases.QUESTION, phrases.DEIXIS), text):
         yield FoundFact(content=exchange.capitalize(text), kind=_name_kind(text))
-    for each in languages.LANGUAGES if language is None else {language} - {"en"}:
+    unknown = languages.LANGUAGES if language is None and not _ENGLISH.search(text) else ()
+    for each in (language,) if language in languages.LANGUAGES else unknown:
         if (stated := languages.read_statement(text, each)) is not None:
             yield FoundFact(content=exchange.capitalize(stated[1]), kind=stated[0])
     if language in languages.LANGUAGES:

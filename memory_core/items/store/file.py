@@ -183,19 +183,24 @@ class ItemsFile(ItemStore):
             rows.mark_recalled(connection, ids, self._now())
 
     def delete(self, ids: Iterable[str], *, session: str | None = None) -> list[Item]:
-        """Delete items, and return them; `wipe` then removes their bytes.
+        """Delete items and what they have replaced, and return them; `wipe` then removes their bytes.
 
         Args:
             ids: Of the items.
-            session: Forget also that this session has said anything; items that others said, too, stay.
+            session: Forget also that this session has said anything; items that others said, too, stay, and so does what this
+                session has replaced.
         """
         if not self.exists():
             return []
         with self.write() as connection:
             alone = rows.leave_session(connection, session) if session is not None else []
-            gone = rows.delete(connection, [*ids, *alone])
+            gone = rows.delete(connection, rows.add_replaced(connection, ids) if session is None else [*ids, *alone])
             rows.remember_forgotten(connection, [item.content for item in gone], now=self._now())
             return gone
+
+    def list_replaced(self, ids: Iterable[str]) -> list[Item]:
+        """Return items, and those that they have replaced."""
+        return self._ask(lambda connection: rows.load_by_ids(connection, rows.add_replaced(connection, ids)), [])
 
     def find_space(self, space: Space) -> Space | None:
         """Return a space as the file knows it, with its dimensions; None when it holds nothing of it."""

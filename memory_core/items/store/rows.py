@@ -261,10 +261,7 @@ def mark_recalled(connection: Connection, ids: Iterable[str], now: float) -> Non
 
 
 def delete(connection: Connection, ids: Iterable[str]) -> list[Item]:
-    """Delete items with all that only they use, and return them; the caller wipes the file afterwards.
-
-    An item that one of them corrected holds again only if somebody says so again.
-    """
+    """Delete items with all that only they use, and return them; the caller wipes the file afterwards."""
     gone = load_by_ids(connection, ids)
     for item in gone:
         connection.execute("DELETE FROM items WHERE id = ?", (item.id,))
@@ -273,6 +270,16 @@ def delete(connection: Connection, ids: Iterable[str]) -> list[Item]:
         connection.execute("DELETE FROM embeddings WHERE hash NOT IN (SELECT text_hash FROM items)")
         connection.execute("INSERT OR REPLACE INTO meta VALUES ('wipe', hex(randomblob(8)))")
     return gone
+
+
+def add_replaced(connection: Connection, ids: Iterable[str]) -> list[str]:
+    """Return ids of items, and those of the items that they have replaced, and so on."""
+    found = connection.execute(
+        "WITH RECURSIVE found(id) AS (SELECT value FROM json_each(?)"
+        " UNION SELECT items.id FROM items JOIN found ON items.superseded_by = found.id) SELECT id FROM found",
+        (json.dumps([*ids]),),
+    )
+    return [str(row[0]) for row in found]
 
 
 def leave_session(connection: Connection, session: str) -> list[str]:

@@ -300,3 +300,40 @@ def test_what_is_no_conversation_is_named(items: Items, conversation: Any) -> No
         items.memorize(conversation)
     with pytest.raises(InvalidArgument, match="session: expected a session key, not int"):
         items.memorize([user("hi")], session=5)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "question"),
+    [
+        ("We drive a Corsa.", "We sold the Corsa in March, it's only the cargo bike now.", "Which car do we drive?"),
+        ("I go to the gym on Tuesdays.", "hm, I've given up the gym.", "When do I go to the gym?"),
+        ("I drink three coffees a day.", "I don't drink coffee any more.", "How much coffee do I drink?"),
+        ("We're flying to Rome in June.", "We're not flying to Rome after all.", "When are we flying to Rome?"),
+        ("I live in Ghent.", "I moved to Antwerp last week.", "Where do I live?"),
+        ("Ich wohne in Köln.", "Ich bin nach Bonn umgezogen.", "Wo wohne ich?"),
+        (
+            "Ich gehe jeden Dienstag ins Fitnessstudio.",
+            "Das Fitnessstudio habe ich gekündigt.",
+            "Wann gehe ich ins Fitnessstudio?",
+        ),
+        ("Wir haben einen Garten in Bonn.", "Den Garten haben wir aufgegeben.", "Wo haben wir einen Garten?"),
+        ("J'habite à Lyon.", "J'ai déménagé à Nantes.", "Où est-ce que j'habite ?"),
+        ("Je travaille chez Airbus.", "Je ne travaille plus chez Airbus.", "Où est-ce que je travaille ?"),
+        ("Je joue dans un orchestre à Tours.", "J'ai quitté l'orchestre.", "Dans quel orchestre je joue ?"),
+        ("Vivo en Cádiz.", "Me he mudado a Sevilla.", "¿Dónde vivo?"),
+        ("Trabajo en Iberdrola.", "Ya no trabajo en Iberdrola.", "¿Dónde trabajo?"),
+        ("Nos gusta el huerto de Lugo.", "Hemos vendido el huerto de Lugo.", "¿Dónde está el huerto?"),
+    ],
+)
+def test_what_is_taken_back_no_longer_answers_as_the_present(
+    items: Items, before: str, after: str, question: str
+) -> None:
+    old = items.write(before).item
+    unlike = items.write("My cousin Rita keeps bees in Bari.").item
+    done = items.memorize([user(after)], session="s2")
+    assert done.superseded == (old.id,)
+    found = [hit.item.id for hit in items.query(question).hits]
+    assert old.id not in found
+    still = items.get(unlike.id)
+    assert still is not None
+    assert still.superseded_by is None

@@ -146,6 +146,32 @@ def test_a_correction_supersedes_what_it_corrects(items: Items) -> None:
     assert [hit.item.id for hit in items.query("which colour is my bike?").hits] == [old.id]
 
 
+def test_forgetting_a_fact_forgets_what_it_has_replaced(items: Items) -> None:
+    first = items.write("The gate code word is tulip.").item
+    second = items.write("The gate code word is now poppy.", corrects=True)
+    third = items.write("The gate code word is now aster.", corrects=True)
+    assert (second.superseded, third.superseded) == ((first.id,), (second.item.id,))
+    other = items.write("The shed has a window.").item
+    planned = items.forget(ids=[third.item.id], dry_run=True)
+    gone = items.forget(ids=[third.item.id])
+    assert {item.id for item in planned.items} == {item.id for item in gone.items}
+    assert {item.id for item in gone.items} == {first.id, second.item.id, third.item.id}
+    assert [item.id for item in items.list()] == [other.id]
+    folder = items.path.parent
+    assert not any(b"tulip" in path.read_bytes() for path in folder.rglob("*") if path.is_file())
+
+
+def test_forgetting_a_session_tells_what_stays_of_another_one(items: Items) -> None:
+    old = items.write("The standup is at 9:30.", provenance=said("s1")).item
+    new = items.write("The standup is now at 10:15.", corrects=True, provenance=said("s2"))
+    assert new.superseded == (old.id,)
+    for dry_run in (True, False):
+        done = items.forget(session="s2", dry_run=dry_run)
+        assert [item.id for item in done.items] == [new.item.id]
+        assert f"the item {old.id}, which one of them replaced, stays: other sessions said it" in done.remains
+    assert [item.id for item in items.list()] == [old.id]
+
+
 def test_a_correction_keeps_the_tags_of_what_it_corrects(items: Items) -> None:
     items.write("My bike is red.", tags=["bike", "things"])
     new = items.write("My bike is blue, not red.", tags=["colour", "bike"], corrects=True).item
