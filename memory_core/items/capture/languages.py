@@ -25,7 +25,13 @@ _WORD = re.compile(r"\w+")
 _CORRECTING = re.compile(
     r"(?:nein|non|no|falsch|faux|korrektur|correction|corrección|perdón)\s*[,.:;!–—-]\s+", re.IGNORECASE
 )
-_CONTRAST = re.compile(r"(?:,| und| et| y) (?:nicht|kein\w*|pas|no) \w", re.IGNORECASE)
+_CONTRAST = re.compile(
+    r"(?:,| und| et| y) (?:(?:nicht|kein\w*|pas|no)\b|ce n'est plus|ya no es|plus) \w", re.IGNORECASE
+)
+_NOW = re.compile(
+    r"\b(?:ist|sind|heißt|findet|est|sont|s'appelle|es|son)\b \b(?:jetzt|nun|maintenant|désormais|ahora)\b|\bahora es\b",
+    re.IGNORECASE,
+)
 _LASTING = frozenset({"standing", "decision", "correction", "habit"})  # kinds that words of the moment do not take away
 _KEPT_AS = {"standing": "preference", "habit": "preference", "life": "fact", "plan": "fact"}
 
@@ -62,8 +68,8 @@ def read_statement(sentence: str, language: str) -> tuple[str, str] | None:
     corrects = _CORRECTING.match(sentence)
     if corrects:
         sentence = sentence[corrects.end() :]
-        if _CONTRAST.search(sentence) and not unsaid.search(sentence):
-            return "correction", sentence
+    if (corrects or _NOW.search(sentence)) and _CONTRAST.search(sentence) and not unsaid.search(sentence):
+        return "correction", sentence
     clauses = [clause.strip() for clause in _compile(language, "joints").split(sentence) if clause.strip()]
     opening = clauses[0] if len(clauses) > 1 and _count_words(clauses[0]) <= _OPENING_WORDS else None
     if opening and not unsaid.search(opening):

@@ -158,7 +158,7 @@ PREFERENCES = compile_all(
     |listen|play|speak|allow|trust|meet|schedule|want (?:any|to be)|support|care for|tolerate|like) (?!(?:it|that|this|them
     |how|the)\b)\w""",
     r"""^<OPENING><I> <ADVERBS>(?:an? |not an? (?:big )?|no )?(?:(?:strict|lifelong|big|huge|committed|practi[sc]ing|proud
-    |total|severe\w*|mildly|highly|mostly|very|deathly|badly) )*(?:vegetarian|vegan|pescatarian|allergic|lactose
+    |total|severe\w*|mildly|highly|mostly|very|deathly|badly) )*(?:vegetarians?|vegans?|pescatarian|allergic|lactose
     |\w*intolerant|co?eliac|gluten|left-handed|right-handed|colou?r[ -]?blind|diabetic|asthmatic|teetotal\w*|sober|dyslexic
     |deaf|hard of hearing|fans? of|into \w{4,}|more of an?|partial to|morning person|night owl|early (?:bird|riser)
     |sensitive to|muslim|jewish|hindu|buddhist|catholic|kosher|halal|introvert|extrovert|minimalist|on a \w+ diet|keto
@@ -338,7 +338,7 @@ IDENTITIES = compile_all(
     |responsible|[A-Z]\w*|\d+)|(?:has|have|had) (?!an? (?:question|problem|issue|point|idea|doubt)|to\b|the same)|lives?
     |works?|hates?|loves? (?!this|that|it)|likes?|prefers?|turns?|turned|starts?|teaches|plays?|speaks?|moved|studies|study
     |goes|go|can't|cannot|doesn't|don't|never|always|only|owns?|drives?|eats?|called|named|comes?|became|born|died|passed
-    |runs?|manages?|got (?!a |an |the |it )|will|takes|said|says|told|recommends?|recommended|advised|prescribed|swears
+    |runs?|manages?|got (?!a |an |the |it )|will|takes|uses|wears|said|says|told|recommends?|recommended|advised|prescribed|swears
     |collects|reads|suffers|finishes|graduates|graduated|retires|retired)\b(?! (?:just|in a meeting|late|so|too|hi|hello
     |thanks|going to)\b)(?! \w+ing\b(?! (?:a|the|for|at|in|to|\d+|married|divorced|<DATE>)\b))""",
     r"""^(?:the (?:kids|children|dog|cat|puppy|kitten|baby|twins|landlord|landlady|neighbou?rs?)|grandma|grandpa|granny|mom

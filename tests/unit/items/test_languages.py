@@ -12,6 +12,13 @@ from memory_core.items.capture.rules import find_facts
 from tests.benchmarks.capture import EXCHANGES, measure
 
 STATED = [
+    ("Vorsitzende ist jetzt Frau Kern, nicht mehr Herr Lau.", "correction"),
+    ("La présidente est désormais Mme Roy, ce n'est plus M. Petit.", "correction"),
+    ("La presidenta ahora es Marta, ya no es Luis.", "correction"),
+    ("Wir kochen meist ohne Salz.", "preference"),
+    ("Je regarde surtout des documentaires.", "preference"),
+    ("Escucho sobre todo jazz.", "preference"),
+    ("We're vegans and my aunt wears a hearing aid.", "preference"),
     ("Ich trinke meinen Kaffee schwarz und ohne Zucker.", "preference"),
     ("Meine Schwiegermutter zieht im Herbst zu uns.", "fact"),
     ("Unser Steuerberater heißt Herr Vogt.", "fact"),
@@ -351,6 +358,11 @@ def test_a_fact_is_kept_without_the_request_beside_it(said: str, kept: str | Non
         ("L'import plante toujours", "Le problème venait du fuseau horaire."),
         ("La caldera no arranca", "Era el termostato, lo he cambiado."),
         ("La copia falla cada noche", "El problema era el disco lleno."),
+        ("the car loses oil", "The gasket was loose, tightened it."),
+        ("my tent leaks", "Found a hole in the seam, fixed with tape."),
+        ("Der Hahn tropft", "Die Dichtung war kaputt, ist getauscht."),
+        ("Le robinet goutte", "Le joint était mort, je l'ai changé."),
+        ("El grifo gotea", "La junta estaba rota, la he cambiado."),
     ],
 )
 def test_a_solution_is_kept_with_its_problem(problem: str, solution: str) -> None:
