@@ -209,4 +209,4 @@ def test_a_guess_is_promoted_by_command(command: Command, tmp_path: Path) -> Non
 
 
 def test_every_item_tool_is_in_the_table() -> None:
-    assert [schema["name"] for schema in schemas.ALL][-3:] == ITEM_TOOLS
+    assert [schema["name"] for schema in schemas.ALL if schema["name"] in ITEM_TOOLS] == ITEM_TOOLS

@@ -103,7 +103,7 @@ def test_success(provider: str, opened: Opener) -> None:
     assert first(answer) == ANSWER
     for hit in answer["results"]:
         assert set(hit) >= HIT
-        assert set(hit) <= {*HIT, "vectorScore", "textScore", "citation"}
+        assert set(hit) <= {*HIT, "origin", "vectorScore", "textScore", "citation"}
         assert hit["source"] == "memory"
     assert json.loads(json.dumps(answer)) == answer
 
