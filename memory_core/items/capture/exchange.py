@@ -343,7 +343,8 @@ _MONTH = re.compile(
 _PRONOUN_START = re.compile(r"^(?:he|she|they|it|his|her|their|its)(?:'\w+)?\b", re.IGNORECASE)
 _CLAUSE = re.compile(
     r"(?:,| [–—-]|;|:)\s+(?:and |so |but |because |since |as )?(?=(?:I|we|he|she|they|my|our|it's|his|her)\b)"
-    r"|\s(?:because|since|as)\s+(?=(?:I|we|he|she|they|my|our)\b)",
+    r"|\s(?:because|since|as)\s+(?=(?:I|we|he|she|they|my|our)\b|(?-i:[A-Z])\w+ (?:is|has|can't|doesn't)\b)"
+    r"|,? so (?=(?:please|pls|leave|skip|don't|make|keep|put|schedule|no|nothing|avoid|use|let's|book|plan|go|scrap)\b)",
     re.IGNORECASE,
 )
 

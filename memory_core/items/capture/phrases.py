@@ -157,7 +157,8 @@ PREFERENCES = compile_all(
     |smoke|drive|fly|work|use|take|celebrate|own|watch|wear|answer|enjoy|travel|deploy|ship|merge|accept|buy|cook|read
     |listen|play|speak|allow|trust|meet|schedule|want (?:any|to be)|support|care for|tolerate|like) (?!(?:it|that|this|them
     |how|the)\b)\w""",
-    r"""^<OPENING><I> <ADVERBS>(?:an? |not an? (?:big )?|no )?(?:(?:strict|lifelong|big|huge|committed|practi[sc]ing|proud
+    r"""^<OPENING><I> <ADVERBS>(?:been )?(?:an? |not an? (?:big )?|no )?(?:(?:strict|lifelong|big|huge|committed
+    |practi[sc]ing|proud
     |total|severe\w*|mildly|highly|mostly|very|deathly|badly) )*(?:vegetarians?|vegans?|pescatarian|allergic|lactose
     |\w*intolerant|co?eliac|gluten|left-handed|right-handed|colou?r[ -]?blind|diabetic|asthmatic|teetotal\w*|sober|dyslexic
     |deaf|hard of hearing|fans? of|into \w{4,}|more of an?|partial to|morning person|night owl|early (?:bird|riser)
@@ -169,6 +170,9 @@ PREFERENCES = compile_all(
     |all-time|usual|thing|cup of tea|pet peeve)\b""",
     r"""^<OPENING><I> <ADVERBS>(?:take|drink|have|eat|order|keep|like) (?:my|our) \w+ (?:with|without|black|at|in|on|before
     |after|plain|white|neat)\b""",
+    r"^(?:everything|all|nothing) (?:in|at|on) (?:the|my|our) (?:kitchen|house|flat|office|garden|shop|car|home|team|company)\b",
+    r"^my (?:\w+ )?(?:number|address|e-?mail|name|bank|surname) (?:has |was )?(?:just )?changed\b",
+    r"^I (?:always |usually |often )?get (?:migraines?|headaches|hives|\w*sick|dizzy|a rash|heartburn|hay fever)\b",
     r"""^(?:nobody|no one|none|neither|everyone|everybody|all) (?:of us|in (?:my|our) (?:family|house|home|team|company
     |office|household))\b""",
     r"""^(?:I|we)(?:'m|'re| am| are) not (?:drinking|eating|smoking|driving|flying|travell?ing) (?!<VAGUE>|now\b)\w""",
@@ -235,6 +239,7 @@ DECISIONS = compile_all(
     |my (?:boss|manager|landlord)) (?:has |have )?(?:approved|agreed|signed|accepted|rejected|confirmed|decided|refused
     |cancell?ed)\b""",
     r"^(?:I'll|I will|we'll|we will) (?:go with|take|stick with|have|go for|use) (?!<VAGUE>)(?:the |a |an )?[A-Z]\w+",
+    r"^let's (?:do|have|hold|take|book|make) (?!<VAGUE>)(?:the |a |our )?\w+ .*\b(?:rather than|instead of)\b",
     r"""^let's (?:go with|settle on|stick with|stick to|use|call (?:the|our)|name (?:the|our)|make (?:the|our)|move the
     |keep the)[ ](?!<VAGUE>).+(?:\bfor (?:the|our|my|all|every|now on)\b|\bto <DAY>|\bon <DAY>s?\b|\bas (?:the|our)\b
     |\binstead of\b)""",
@@ -299,7 +304,8 @@ WITHDRAWN = compile_one(
     |got rid of|dropped out of|done with|finished with|split up with|broke up with|retired from|(?:cancell?ed|ended
     |terminated|quit|closed) (?:my|our|the \w+ (?:contract|subscription|account|membership)|the (?:contract|lease|subscription
     |membership)|all))[ ](?!<VAGUE>|trying\b|waiting\b|looking\b|on (?:it|that|this)\b|the (?:\w+ )?part\b)\w
-    |(?:stopped|quit) (?!using\b|trying\b|running\b|looking\b|waiting\b)\w+ing\b|gave (?:my|our) [\w ]{1,30} away\b)"""
+    |quit (?!the\b)\w+ (?:.*\bago|since|in|for good)\b|(?:stopped|quit)[ ]
+    (?!using\b|trying\b|running\b|looking\b|waiting\b)\w+ing\b|gave (?:my|our) [\w ]{1,30} away\b)"""
 )
 # What somebody will do on a day that is named.
 PLAN = compile_one(
@@ -316,7 +322,8 @@ IDENTITIES = compile_all(
     r"^(?:my (?:\w+ )?name(?:'s| is)|I(?:'m| am) called|I go by|everyone calls me|my pronouns are|my initials are) \w",
     r"""^<OPENING><I> <ADVERBS>(?:was |were |been )?(?:(?:live|living|lived) (?:in|at|near|with|on|alone|by|close|next
     |between|abroad|together|here\b)|grew up|born (?:in|on|at|near)|based|from (?!the\b)|work (?:as|at|for (?!this)|in|from
-    |on the|part|full|night|remotely|mostly|<DAY>s)|working (?:as|at|for|in|from|part|full|remotely)|study(?:ing)? (?!this
+    |on the|part|full|nights?|evenings|weekends|shifts|remotely|mostly|<DAY>s)
+    |working (?:as|at|for|in|from|part|full|remotely)|study(?:ing)? (?!this
     |it|the code)|studied|teach|speak (?:[A-Z]\w+|fluent|some|a little|no|only|two|three|four)|majored|retired|commute
     |drive an?|play (?:the|in)|volunteer|married to|engaged|divorced|widowed|pregnant|expecting an?|training for
     |learning (?!a lot|from|so|about)|self-employed|freelance|semi-retired|wear|own[ ](?:an?|two|the)|get paid|run (?:an?
@@ -380,8 +387,11 @@ OWN_NAMED = compile_one(
 RECURRING = compile_one(
     r"""^(?:at|in|with) (?:my|our) (?:\w+ ){1,4}?(?:is|are|\w+s) always\b|"""
     r"""^<OPENING>(?:I|we|my|our|the|both|he|she|they|[A-Z]\w+)\b.*\b(?:(?:every|each) (?:other |second |third |single )?
-    (?:day|week|month|year|morning|evening|night|weekend|weekday|quarter|summer|winter|spring|autumn|<DAY>)|on <DAY>s|
-    (?:once|twice|\w+ (?:times|days|hours|shifts)) a (?:day|week|month|year)|on weekends|<DAY>s at)\b"""
+    (?:day|week|month|year|morning|evening|night|weekend|weekday|quarter|summer|winter|spring|autumn|<DAY>)
+    |on <DAY>(?:s|[ ](?:mornings|afternoons|evenings|nights))|
+    (?:once|twice|\w+ (?:times|days|hours|shifts)) a (?:day|week|month|year)|on weekends|<DAY>s at)\b
+    |^(?:I|we|the kids) (?:usually )?(?:eat|get up|wake up|open|close|start|finish|have (?:lunch|dinner|breakfast)|go to bed)[ ]
+    (?:at|around|by|before|after) (?:\d|noon|midnight|four|five|six|seven|eight|nine|ten|half)"""
 )
 # What a group uses, and how it works; with a name or a number.
 PRACTICES = compile_one(
@@ -443,7 +453,8 @@ WITHOUT_I = compile_one(
     |left (?:the|my)|work(?:ed)? (?:as|at|for|in)|live[ds]? in|grew up|prefer|hate|love)\b"""
 )
 WITHOUT_I_AM = compile_one(
-    r"""^(?:just |recently |finally |still |also )?(?:moving|starting|leaving|allergic|vegetarian|vegan|lactose
+    r"""^(?:just |recently |finally |still |also )?(?:moving|going with|sticking (?:with|to)|switching to|staying with
+    |starting|leaving|allergic|vegetarian|vegan|lactose
     |\w+ intolerant|married|engaged|born|based|living|working (?:as|at|for|in)|learning|training for|expecting a|pregnant
     |diabetic|left-handed)\b"""
 )
@@ -471,7 +482,8 @@ DOUBT = compile_one(
 # Words that point at something which only this conversation shows.
 DEIXIS = compile_one(
     r"""\b(?:(?:this|these)(?! (?:week|month|year|spring|summer|autumn|fall|winter|morning|evening|afternoon|weekend|season
-    |quarter|coming|days|<DAY>|<MONTH>|time of|company|team|house|family|country|city|department|household)\b)|those
+    |quarter|coming|days|<DAY>|<MONTH>|time of|company|team|house|family|country|city|department|household
+    |project|repo|repository|codebase)\b)|those
     |that(?= (?:one|file|line|part|word|sentence|bit|version|name|function|test|thing|stuff|option|paragraph|section|idea
     |way|time)\b)|(?:the|your) (?:first|second|third|fourth|last|latest|previous|other|same|next|former|latter
     |following)(?! (?:week|month|year|day|weekend|of \w+|floor|name|time|quarter|half|semester|<DAY>|team|kids?|child
@@ -510,7 +522,7 @@ PASSING = compile_one(
     |read|heard|saw|watched|tried|ran|slept|woke|was up|just (?!moved|started|turned|became|got|bought|signed|quit|joined
     |found out|had a baby)\w+|must(?! not)|couldn't|(?:can't|cannot) (?!do\b|stand|bear|eat|drink|have|tolerate|digest|work
     |live|function|fly|lift|take|make|drive|swim)|got (?!the job|married|engaged|divorced|promoted|laid|fired|a new
-    |accepted|a (?:dog|cat|puppy|job))|get (?!paid|up|off|home|\w*sick)|always get (?!up)
+    |accepted|a (?:dog|cat|puppy|job))|get (?!paid|up|off|home|\w*sick|migraine|headaches|hives|dizzy|heartburn)|always get (?!up)
     |don't (?:know|understand|get|see
     |think|remember|mind|want to|have(?! (?:an?|any) <HOME>)|care)
     |understand|meant|asked|forgot|found|noticed|know|knew|opened|tested|installed

@@ -256,7 +256,7 @@ def _list_facts(sentence: exchange.Sentence, language: str | None, *, continues:
     readings = [_name_subject(text, sentence.before)]
     if not _find_any((phrases.QUESTION, phrases.DOUBT), text):
         clauses = exchange.split_clauses(text)
-        if len(clauses) > 1 and phrases.IMPERATIVE.match(text):
+        if len(clauses) > 1:
             readings.append(clauses[0])
         readings += [_name_subject(clause, before) for before, clause in pairwise(clauses)]
     yield from filter(None, map(_read_statement, filter(None, readings)))
