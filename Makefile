@@ -129,6 +129,9 @@ bench-cost: .venv/dev
 bench-notebooks: data-is-named .venv/dev
 	nice $(BIN)/python -m tests.benchmarks.notebooks $(DATA) $(OPTIONS)
 
+bench-tidy: data-is-named .venv/dev
+	nice $(BIN)/python -m tests.benchmarks.tidy $(DATA)
+
 # Session retrieval by the protocol of other projects: DATA=locomo10.json, a file of LongMemEval, or a folder of such workspaces.
 bench-public: data-is-named .venv/dev
 	nice $(BIN)/python -m tests.benchmarks.public $(DATA) $(OPTIONS)

@@ -117,8 +117,9 @@ def _split_words(words: Sequence[str]) -> tuple[str, str | None]:
 
 @command("inspect")
 @click.option("--port", type=int, default=0, metavar="N", help="port to serve on; a free one without it")
+@click.option("--review", is_flag=True, help="let the page settle what tidy proposes; without it, it only reads")
 @with_sources
-def inspect(options: Options, *, port: int) -> None:
+def inspect(options: Options, *, port: int, review: bool) -> None:
     """Serve a page on this machine that shows searches, their reasons, notes and the index."""
     from memory_core.config.agent import explain_off
     from memory_core.hosts.inspect.application import serve
@@ -137,7 +138,7 @@ def inspect(options: Options, *, port: int) -> None:
             output.complain(f"{off}, and the page shows nothing", off.action)
 
     with suppress(KeyboardInterrupt), Memory(app.open_source(options), agent=options.agent) as memory:
-        serve(memory, port, announce)
+        serve(memory, port, announce, review=review)
 
 
 def describe_search(found: records.Explanation) -> str:

@@ -221,6 +221,13 @@ def find_stance(text: str, language: Language) -> Literal["unsure", "state"] | N
     return "state" if stands else None
 
 
+def tells_past(text: str, language: Language) -> bool:
+    """Return True if a sentence in another language than English, of which the verbs are known, tells what has happened."""
+    past = _compile(_PAST[language]).search(text)
+    first = language == "es" and re.match(r"\W*\w{3,}(?:é|í)\b", text)  # "pagué", "salí"
+    return language != "en" and bool(past or first)
+
+
 def find_turns(text: str, language: Language) -> Iterator[int]:
     """Yield where a sentence says how something is, or that it changes: what stands before is its subject."""
     for found in (*_compile_words(language, "states").finditer(text), *_compile(_CHANGE).finditer(text)):

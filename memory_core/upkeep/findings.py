@@ -70,8 +70,9 @@ def read_marks(text: str, *, dated: bool) -> dict[str, Any]:
 
 def find_relative(line: str, day: date) -> Iterator[NamedPeriod]:
     """Yield the periods in a line that name no day by themselves: "next Friday", "last week", "tomorrow"; no weekday alone."""
-    later = [*find_periods(line, day + timedelta(days=15))]
-    for number, each in enumerate(find_periods(line, day)):
+    found = [*find_periods(line, day)]
+    later = [*find_periods(line, day + timedelta(days=15))] if found else []
+    for number, each in enumerate(found):
         moved = number < len(later) and later[number].period != each.period
         alone = len(each.text.split()) == 1 and (read_time_word(each.text, each.language) or "?")[0] in ("w", "m")
         if moved and not alone and not re.search(r"\d", each.text):

@@ -17,7 +17,7 @@ from memory_core.text.folding import strip_marks
 from memory_core.text.tense import list_words
 from memory_core.upkeep.statements import UNDATED, Statement, Value, stem
 
-SHOWN = 4.5  # from which score a pair becomes a proposal
+SHOWN = 5.0  # from which score a pair becomes a proposal
 STRONG = 6.0  # and from which search marks the line
 LEAST_BITS = 2.5  # of a word that two statements must share
 MOST_BITS = 7.0
@@ -28,6 +28,10 @@ CLOSE = 1.5  # scores below the best of its successors
 SOON = 14  # days within which a single appointment may be moved
 MOST_WORDS = 14  # of a sentence that says who or what something is
 
+# "Ann's", "of Ann", "von Ann": whose it is.
+_OWNER = re.compile(
+    r"\b([A-ZÀ-Þ][^\W\d_]+)['’]s\b|\b(?:of(?: the)?|von|de(?: la| el| los)?|di|van|du|do|da) ([A-ZÀ-Þ][^\W\d_]+)"
+)
 _CLAUSE = re.compile(r"[.;:!?(\n|–—]|,(?!\d)")
 Bits = Callable[[str], float]
 
@@ -57,7 +61,8 @@ def judge(old: Statement, new: Statement, bits: Bits) -> Comparison | None:
         new: The newer one.
         bits: Returns the information of a stem, from its frequency in the notes.
     """
-    if not old.date < new.date or old.text == new.text:
+    tells = "change" in new.flags
+    if not old.date < new.date or old.text == new.text or (not tells and "event" in (*old.flags, *new.flags)):
         return None
     own = [word for word in new.own if word in old.own]
     people = _list_stems(new.language, "people")
@@ -74,7 +79,6 @@ def judge(old: Statement, new: Statement, bits: Bits) -> Comparison | None:
     led = bool(set(old.head) & set(anchors)) and set(old.head) <= last
     follows = bool(set(new.head) & set(anchors)) and set(new.head) <= first
     about, same = led or follows, led and follows
-    tells = "change" in new.flags
     stands = old.date == UNDATED or bool({"state", "change"} & set(old.flags))
     if not tells and not (
         about and stands and (same or "state" in new.flags) and "event" not in {*old.flags, *new.flags}
@@ -163,7 +167,10 @@ def _compare_values(
             or (value.kind == "date" and _is_over(former.text, old.date, new.date))
             or (value.kind in ("weekday", "clock") and not _lasts(old, new))
             or (named and (plain or not about))
-            or (value.kind.startswith("number:") and ((plain and not value.rate) or "event" in old.flags))
+            or (
+                value.kind.startswith("number:")
+                and ((plain and not value.rate) or "event" in old.flags or len(alike) > 1)
+            )
         ):
             continue
         beside = any(_stands_beside(word, former, old) and _stands_beside(word, value, new) for word in anchors)
@@ -215,17 +222,10 @@ def _compare_names(old: Statement, new: Statement, anchors: list[str], *, about:
         whose = [word for word in anchors if word not in {*dwell[0], *dwell[1]}]
         if any(each.startswith(word) for word in whose for each in (*before, *after, *_find_capitals(old))):
             return Comparison(2.2, "role", None, None)
-    roles = [
-        word for word in anchors if word in {*old.head, *new.head} and not any(name.startswith(word) for name in before)
-    ]
-    if (
-        about
-        and roles
-        and old.filler
-        and new.filler
-        and old.filler != new.filler
-        and not {old.filler, new.filler} & before & after
-    ):
+    heads = set(old.head) & set(new.head) - _list_stems(new.language, "people")
+    roles = [word for word in anchors if word in heads and not any(name.startswith(word) for name in before)]
+    fillers = {old.filler, new.filler}
+    if about and roles and all(fillers) and len(fillers) > 1 and not fillers & before & after:
         return Comparison(1.3, "name", None, None)
     return None
 
@@ -237,6 +237,10 @@ def _find_capitals(statement: Statement) -> list[str]:
 def _has_other_owner(old: Statement, new: Statement, people: frozenset[str]) -> bool:
     """Return True if the two speak of different people: of a relative or a possessor whom the other one lacks."""
     if (set(new.own) & people) - {*old.own, *old.near}:
+        return True
+    said = {strip_marks(word.lower()) for word in re.findall(r"[^\W\d_]+", old.text)}
+    owners = {strip_marks(name.lower()) for found in _OWNER.findall(new.text) for name in found if name}
+    if owners and not owners & said and not owners & {each.lower() for each in old.names}:
         return True
     first, second = (set(each.names) for each in (old, new))
     mine, theirs = ({"1", "3"} & set(each.flags) for each in (old, new))

@@ -18,7 +18,7 @@ from memory_core.text.languages import STEMMERS, STOP_WORDS, Language
 from memory_core.text.markdown import Line, parse_heading, scan, split_lines
 from memory_core.text.periods import read_time_word
 from memory_core.text.succession import find_key
-from memory_core.text.tense import find_stance, find_turns, list_words, tells_change
+from memory_core.text.tense import find_stance, find_turns, list_words, tells_change, tells_past
 from memory_core.text.units import find_sentence_starts, split_units
 
 UNDATED = "0000-00-00"  # sorts before every day: MEMORY.md and topic files may be as old as the notebook
@@ -49,6 +49,12 @@ _TITLES = frozenset(
     " mevrouw meneer".split()
 )
 _CONFLICT = re.compile(r"^(?:<{7}|>{7}) ", re.MULTILINE)  # of a merge that nobody has finished
+# To be and to be called, and the colon of a key: what stands behind may name who or what something is.
+_NAMES = re.compile(
+    r"(?<!\w)(?:is|are|will be|ist|sind|wird|heißt|lautet|est|sera|s'appelle|es|será|se llama|è|sarà|si chiama|é|zijn|wordt"
+    r"|heet)(?!\w)|:(?!\d)",
+    re.IGNORECASE,
+)
 _COLON = re.compile(r":(?!\d)")
 _NEW = re.compile(
     r"(?<!\w)(?:new|neu(?:e[mnrs]?)?|nouve\w+|nuev\w+|nuov\w+|nov[oa]s?|nieuwe?|нов\w+)(?!\w)", re.IGNORECASE
@@ -184,25 +190,19 @@ def _read_sentence(  # noqa: PLR0917
         change = tells_change(_NEW.sub(" ", before))
     if not (values or names or change or key or stance):
         return
-    flags = [
-        *(
-            ["change"]
-            if _OPENS_NEW.match(plain) or tells_change(_NEW.sub(" ", f"{before} {plain}"))
-            else ["new"]
-            if change
-            else []
-        ),
-        *(["event"] if _TIMED.match(bare) or _is_event(words, language) else []),
-        *(["state"] if stance == "state" else []),
-        *_find_owners(words, language),
-    ]
+    tells = _OPENS_NEW.match(plain) or tells_change(_NEW.sub(" ", f"{before} {plain}"))
+    timed = _TIMED.match(bare)  # a log
+    told = "change" if tells and not timed else "new" if change else ""
+    happened = "event" if timed or _is_event(words, language) or tells_past(plain, language) else ""
+    flags = filter(None, [told, happened, stance or "", *_find_owners(words, language)])
     taken = [(value.start, value.end) for value in values]
     own = [word for word in words if not any(start <= word.start() < end for start, end in taken)]
     turns = sorted([*find_turns(plain, language), *(colon.start() for colon in _COLON.finditer(plain))])
     ends = sorted([*turns, *(value.start for value in values)])
     about = next((led for end in ends if (led := [word for word in own if word.start() < end])), [])
     head = stem([word[0] for word in about if not _is_filler(word, plain, language)], language)
-    filler = _find_filler(own, turns[0], language) if turns else ""
+    named = _NAMES.search(plain)
+    filler = _find_filler(own, named.end(), language) if named else ""
     near = _WORD.findall(f"{before} {heading}")
     yield Statement(
         path=path, line=line, date=date or UNDATED, text=bare, language=language, key=key,
@@ -234,7 +234,7 @@ def stem(words: Sequence[str], language: str) -> list[str]:
     stop = STOP_WORDS[tongue]
     found = []
     for word in words:
-        bare = re.sub(r"['’]s$", "", word)
+        bare = word.removesuffix("'s").removesuffix("’s")
         lowered = bare.lower().replace("’", "'").rpartition("'")[2]
         if len(lowered) > 1 and lowered not in stop and _read_time(bare, tongue) is None:
             found.append(_stem(lowered, tongue)[: COMPOUND_PREFIX if tongue in ("de", "nl") else PREFIX])
@@ -254,7 +254,7 @@ def _is_common(word: str, language: Language) -> bool:
 def _find_names(text: str, words: Sequence[re.Match[str]], language: Language) -> Iterator[str]:
     """Yield the words that begin with a capital letter where the language would not write one, folded."""
     for word in words:
-        said = re.sub(r"['’]s$", "", word[0])
+        said = word[0].removesuffix("'s").removesuffix("’s")
         if not said[0].isupper() or len(said) < 2 or (said.isupper() and len(said) > 5):
             continue
         lowered = said.lower()

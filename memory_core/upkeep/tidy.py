@@ -148,6 +148,13 @@ class Tidy:
         self.store.end_edit(edit.id, 2)
         return edit
 
+    def _is_undone(self, edit: Edit) -> bool:
+        """Return True if a note holds the line as it was before an edit, and not as it was after it."""
+        with suppress(FileUnreadable, PathRefused):
+            data = read_note(self._resolve(edit.path)).data
+            return hash_bytes(data) != edit.hash and edit.old in data and (not edit.new or edit.new not in data)
+        return False
+
     def propose(self, path: str, line: int, text: str, why: str, shown_by: str) -> Proposal:
         """Keep the proposal of an agent until somebody accepts or rejects it.
 
@@ -194,13 +201,17 @@ class Tidy:
         self.store.end_edit(begun[0], 1)
 
     def _finish_edits(self) -> None:
-        """Find out of edits whose process was killed if they were made."""
+        """Find out of edits and undos whose process was killed if they were made."""
         for edit in self.store.list_edits(done=0):
             made = False
             with suppress(FileUnreadable, PathRefused):
                 data = read_note(self._resolve(edit.path)).data
                 made = hash_bytes(data) == edit.hash or (bool(edit.new) and edit.new in data and edit.old not in data)
             self.store.end_edit(edit.id, 1 if made else -1)
+        for edit in self.store.list_edits(done=1):
+            if not self._is_undone(edit):
+                break
+            self.store.end_edit(edit.id, 2)
 
 
 def _find_line(data: bytes, number: int) -> tuple[int, bytes]:
@@ -273,10 +284,10 @@ def _add_pairs(corpus: Corpus, added: Sequence[int]) -> None:
             if other in fresh and other > number:
                 continue  # its own turn comes
             stands = corpus.load(other)
-            for old, new, pair in ((stands, statement, (other, number)), (statement, stands, (number, other))):
-                judged = outdated.judge(old, new, bits)
-                if judged is not None and judged.score >= outdated.SHOWN:
-                    corpus.add_pair(*pair, judged.score, json.dumps(judged))
+            old, new = (other, number) if stands.date < statement.date else (number, other)
+            judged = outdated.judge(corpus.load(old), corpus.load(new), bits)
+            if judged is not None and judged.score >= outdated.SHOWN:
+                corpus.add_pair(old, new, judged.score, json.dumps(judged))
 
 
 def _propose_outdated(corpus: Corpus, reader: _Lines) -> Iterator[Proposal]:

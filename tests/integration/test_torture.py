@@ -19,6 +19,7 @@ PASSING = {
     "kills": (0,),
     "past": range(5),
     "people": range(16),
+    "review": range(16, 20),
     "mcp": (*range(6), *range(50, 56)),
 }
 

@@ -18,6 +18,7 @@ NAMES = (
     "postgres",
     "items",
     "people",
+    "review",
     "mcp",
     "provider",
 )  # the longest last, which gets what time the others leave

@@ -18,6 +18,7 @@ MAX_BYTES = 4 << 30  # of data: a case that takes more gets a MemoryError, and t
 
 
 _ATTACKS = {  # their classes, by the names of their modules
+    "review": "ReviewAttack",
     "provider": "ProviderAttack",
     "tools": "ToolAttack",
     "damage": "DamageAttack",

@@ -45,15 +45,15 @@ class Server:
         return {"authorization": f"Bearer {self.link.partition('#token=')[2]}"}
 
 
-def start(folder: Path, *options: str) -> Server:
+def start(folder: Path, *options: str, review: bool = False) -> Server:
     """Serve the memory of `folder/ws`, whose state is in `folder/state`."""
     environment = {
         **os.environ, "HOME": str(folder), "MEMORY_CORE_PROVIDER": "static", "MEMORY_CORE_WORKSPACE": str(folder / "ws"),
         "MEMORY_CORE_STATE_DIR": str(folder / "state"),
     }  # fmt: skip
     process = subprocess.Popen(
-        [sys.executable, "-m", "memory_core", *options, "inspect"], stdout=subprocess.PIPE, text=True, env=environment,
-        cwd=REPOSITORY,
+        [sys.executable, "-m", "memory_core", *options, "inspect", *(["--review"] if review else [])],
+        stdout=subprocess.PIPE, text=True, env=environment, cwd=REPOSITORY,
     )  # fmt: skip
     assert process.stdout is not None
     return Server(process, process.stdout.readline().strip())
@@ -69,9 +69,9 @@ def end(server: Server) -> int:
 
 
 @contextmanager
-def serve(folder: Path, *options: str) -> Iterator[Server]:
+def serve(folder: Path, *options: str, review: bool = False) -> Iterator[Server]:
     """Serve as `start` does, and assert that it ends well."""
-    server = start(folder, *options)
+    server = start(folder, *options, review=review)
     try:
         yield server
     finally:

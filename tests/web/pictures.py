@@ -22,6 +22,11 @@ WIDTH, HEIGHT = 1080, 660
 MOST_BYTES = 150_000
 HEADER_BYTES = 33  # of a PNG: the signature and the chunk IHDR
 KEY = b"Page\0"
+# A line and the note that outdates it, for the view of proposals.
+OUTDATED = {
+    "memory/house.md": "# House\n\n- Rent: £410 a month\n- Choir on Mondays at 19:30\n",
+    "memory/2026-05-11.md": "The rent goes up to £445 a month from June.\nThe choir meets on Wednesdays from now on.\n",
+}
 
 
 def take_pictures(folder: Path, browser: Any) -> list[Path]:
@@ -37,7 +42,9 @@ def take_pictures(folder: Path, browser: Any) -> list[Path]:
     written = []
     with tempfile.TemporaryDirectory() as temporary:
         live(Path(temporary))
-        with serve(Path(temporary)) as server:
+        for path, text in OUTDATED.items():
+            (Path(temporary) / "ws" / path).write_text(text, encoding="utf-8")
+        with serve(Path(temporary), review=True) as server:
             context = browser.new_context(viewport={"width": WIDTH, "height": HEIGHT}, reduced_motion="reduce")
             page = context.new_page()
             page.goto(server.link)
@@ -91,8 +98,14 @@ def _list_activity(page: Any) -> None:
     page.locator("#activity .entry").first.wait_for()
 
 
+def _review(page: Any) -> None:
+    page.get_by_role("link", name="Review", exact=True).click()
+    page.locator("#proposals > li").nth(1).wait_for()
+
+
 PICTURES: dict[str, tuple[Literal["light", "dark"], Callable[[Any], None]]] = {
     "inspect-search": ("light", _find), "inspect-miss": ("dark", _miss), "inspect-activity": ("light", _list_activity),
+    "inspect-review": ("light", _review),
 }  # fmt: skip
 
 

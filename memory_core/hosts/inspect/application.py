@@ -1,7 +1,8 @@
 """The server of the page on 127.0.0.1: answers about one agent's memory as JSON, the files of the page, and its guard.
 
-Whoever has the link is let in, from no other page, and only to read. The secret stands in the link's fragment, which no browser
-sends; the page's script sends it in a header. A cookie would go to every port of this machine.
+Whoever has the link is let in, from no other page, and only to read, unless `--review` lets proposals be settled: that takes
+one more secret, which the page is given with the proposals. The secret stands in the link's fragment, which no browser sends;
+the page's script sends it in a header. A cookie would go to every port of this machine.
 """
 
 from __future__ import annotations
@@ -39,13 +40,14 @@ MAX_CHARS = 1_000  # of a message that an item was learned from
 MOST_ENTRIES = 300  # of the activity log, the last ones
 
 
-def serve(memory: Memory, port: int, announce: Callable[[str], None]) -> None:
+def serve(memory: Memory, port: int, announce: Callable[[str], None], *, review: bool = False) -> None:
     """Serve one agent's memory on 127.0.0.1 until SIGINT or SIGTERM; it rests after a quiet minute.
 
     Args:
         memory: The memory, which the caller closes.
         port: The port; 0 takes a free one.
         announce: Called with the link that opens the page, before the first request is answered.
+        review: The page may settle proposals for the notes.
 
     Raises:
         MemoryCoreError: The port cannot be had, or a package is missing.
@@ -61,7 +63,8 @@ def serve(memory: Memory, port: int, announce: Callable[[str], None]) -> None:
     called = threading.Event()
     with listen(ADDRESS, port) as listener, resting_when_quiet(memory.rest, called):
         bound = listener.getsockname()[1]
-        guard = PageGuard(make_application(memory, called.set), bound)
+        pen = secrets.token_urlsafe(32) if review else None
+        guard = PageGuard(make_application(memory, called.set, pen), bound, pen)
         config = uvicorn.Config(
             guard, log_config=None, access_log=False, ws="none", lifespan="off", server_header=False,
             timeout_graceful_shutdown=2,
@@ -70,12 +73,13 @@ def serve(memory: Memory, port: int, announce: Callable[[str], None]) -> None:
         uvicorn.Server(config).run(sockets=[listener])
 
 
-def make_application(memory: Memory, note_call: Callable[[], None]) -> Starlette:
+def make_application(memory: Memory, note_call: Callable[[], None], pen: str | None = None) -> Starlette:
     """Return the application for one agent's memory; wrap it in a `PageGuard` before it is served.
 
     Args:
         memory: The memory.
         note_call: Called after each question.
+        pen: The secret that settles proposals; None leaves the page without them.
     """
     from starlette.applications import Starlette
     from starlette.responses import FileResponse
@@ -94,19 +98,21 @@ def make_application(memory: Memory, note_call: Callable[[], None]) -> Starlette
     answers: Mapping[str, Callable[[Mapping[str, str]], Any]] = {
         "search": lambda query: shape_explanation(memory.explain(_need(query, "q"))),
         "explain": lambda query: shape_explanation(memory.explain(_need(query, "q"), _need(query, "place"))),
-        "notes": lambda _: notes.list_days(config()),
+        "notes": lambda _: {**notes.list_days(config()), "reviews": pen is not None},
         "note": lambda query: notes.show_note(config(), find_path(query)),
         "items": lambda _: _list_items(config()),
         "activity": lambda _: _list_activity(config(), memory.list_activity(limit=MOST_ENTRIES)),
         "changes": lambda _: notes.list_changes(config()),
         "versions": lambda query: notes.list_versions(config(), find_path(query)),
         "version": lambda query: notes.show_version(config(), find_path(query), _need(query, "version")),
+        "proposals": lambda _: _list_proposals(memory, pen),
         "health": lambda query: _check_health(memory, deep=bool(query.get("deep"))),
     }
     return Starlette(
         routes=[
             Route("/", lambda _: FileResponse(STATIC / "index.html")),
             *(Route(f"/api/{name}", _make_endpoint(answer, note_call)) for name, answer in answers.items()),
+            Route("/api/resolve", _make_endpoint(lambda query: _resolve(memory, query), note_call), methods=["POST"]),
             Mount("/static", StaticFiles(directory=STATIC)),
         ]
     )
@@ -128,6 +134,33 @@ def _make_endpoint(
             note_call()
 
     return endpoint
+
+
+def _list_proposals(memory: Memory, pen: str | None) -> dict[str, Any]:
+    """Return what is proposed for the notes, and the secret that settles it; nothing on a page that only reads."""
+    from memory_core.plugin.reviewing import Review
+
+    if pen is None:
+        return {"enabled": False, "proposals": []}
+    return {
+        "enabled": True,
+        "pen": pen,
+        "proposals": to_json(Review(memory.config(), memory.items, memory.sync).find()),
+    }
+
+
+def _resolve(memory: Memory, query: Mapping[str, str]) -> dict[str, Any]:
+    """Accept, reject or undo, as the page's buttons ask for it."""
+    from memory_core.plugin.reviewing import Review
+
+    held, action = Review(memory.config(), memory.items, memory.sync), _need(query, "action")
+    if action == "undo":
+        return {"path": held.undo().path}
+    if action not in ("accept", "reject"):
+        raise InvalidArgument("action", f"expected accept, reject or undo, not {action!r:.20}")
+    ids = [_need(query, "id")]
+    (done,) = held.accept(ids, query.get("text") or None) if action == "accept" else held.reject(ids)
+    return {"path": done.path}
 
 
 def _need(query: Mapping[str, str], name: str) -> str:
@@ -213,13 +246,15 @@ class PageGuard:
     Args:
         app: The application.
         port: The port that it is served on; other Hosts are refused, so that no foreign name leads here.
+        pen: The secret that a request brings besides that is not only to read; None lets none through.
 
     Attributes:
         token: The secret, which questions bring as bearer token.
     """
 
-    def __init__(self, app: ASGIApp, port: int) -> None:
+    def __init__(self, app: ASGIApp, port: int, pen: str | None = None) -> None:
         self._app = app
+        self._pen = pen
         self._hosts = {f"127.0.0.1:{port}".encode(), f"localhost:{port}".encode()}
         self.token = secrets.token_urlsafe(32)
 
@@ -237,7 +272,7 @@ class PageGuard:
 
         if headers.get(b"host") not in self._hosts:
             await _answer(harden, 421, "This page is served at 127.0.0.1 only.")
-        elif scope["method"] not in ("GET", "HEAD"):
+        elif scope["method"] not in ("GET", "HEAD") and not self._may_write(scope["method"], headers):
             await _answer(harden, 405, "This page is for reading only.")
         elif headers.get(b"sec-fetch-site", b"none") not in (b"none", b"same-origin"):
             await _answer(harden, 403, "Other pages may not ask here.")
@@ -247,6 +282,10 @@ class PageGuard:
             await _answer(
                 harden, 403, "The secret of the link is missing: open the link that memory-core inspect printed."
             )
+
+    def _may_write(self, method: str, headers: Mapping[bytes, bytes]) -> bool:
+        given = headers.get(b"x-memory-core-review", b"")
+        return method == "POST" and self._pen is not None and secrets.compare_digest(given, self._pen.encode())
 
     def _is_let_in(self, headers: Mapping[bytes, bytes]) -> bool:
         return secrets.compare_digest(headers.get(b"authorization", b""), f"Bearer {self.token}".encode())

@@ -87,6 +87,18 @@ def test_an_edit_whose_process_was_killed_is_known_to_be_made_or_not(house: Hous
         house.tidy.undo()
 
 
+def test_an_undo_whose_process_was_killed_does_not_stop_the_next_one(house: House) -> None:
+    for each in ("Rent", "class"):
+        house.tidy.accept(next(one for one in house.find("outdated") if each in one.text))
+    made = house.read("MEMORY.md")
+    house.tidy.undo()
+    with house.tidy.store.write() as connection:  # as if killed before the undo was recorded
+        connection.execute("UPDATE edits SET done = 1")
+    assert house.read("MEMORY.md") != made
+    house.tidy.undo()
+    assert house.read("MEMORY.md").decode() == NOTES["MEMORY.md"]
+
+
 def test_what_was_settled_is_not_proposed_again_wherever_the_line_moves(house: House) -> None:
     rent = next(each for each in house.find("outdated") if "Rent" in each.text)
     house.tidy.store.settle(rent.id)

@@ -35,9 +35,9 @@ export async function takeSecret() {
   }
 }
 
-export async function ask(name, query = {}) {
-  const headers = { authorization: `Bearer ${sessionStorage.getItem(SECRET)}` };
-  const answer = await fetch(`/api/${name}?${new URLSearchParams(query)}`, { headers });
+export async function ask(name, query = {}, pen = null) {
+  const headers = { authorization: `Bearer ${sessionStorage.getItem(SECRET)}`, ...(pen && { "x-memory-core-review": pen }) };
+  const answer = await fetch(`/api/${name}?${new URLSearchParams(query)}`, { headers, method: pen ? "POST" : "GET" });
   if (answer.status === 403) throw new Error(await answer.text());
   const body = await answer.json();
   if (!answer.ok) throw new Error([body.error, body.action].filter(Boolean).map(raise).join(". "));

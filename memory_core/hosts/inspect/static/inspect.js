@@ -4,10 +4,11 @@ import { ask, count, find, make, state, takeSecret } from "./common.js";
 import { drawActivity, drawFacts } from "./facts.js";
 import { closeNote } from "./note.js";
 import { beginHistory, drawHistory } from "./past.js";
+import { drawReview, offerReview } from "./review.js";
 import { beginSearch, drawHome } from "./search.js";
 
 const VIEWS = {
-  search: () => {}, calendar: drawCalendar, facts: drawFacts, history: drawHistory, activity: drawActivity,
+  search: () => {}, calendar: drawCalendar, facts: drawFacts, history: drawHistory, activity: drawActivity, review: drawReview,
   health: () => drawHealth(false),
 };
 
@@ -58,6 +59,8 @@ async function begin() {
     find("agent").textContent = `${held.agent} · ${count(held.notes.length, "note")}`;
     find("paths").replaceChildren(...held.notes.map((note) => make("option", { value: note.path })));
     drawHome();
+    state.reviews = held.reviews;
+    offerReview();
   } catch (error) {
     find("home").hidden = true;
     find("verdict").className = "bad";
