@@ -49,6 +49,8 @@ def check(options: Options, *, file: str | None) -> int:
     rows = [row for row in describe(settings, options.agent) if not _is_below(row.key, unused)]
     rows = _add_tools(rows, settings.agent(options.agent))
     warnings = [*warnings, *explain_other_spellings(settings, options.agent)]
+    if settings.included:
+        rows.insert(1, Row("included by $include", [str(path) for path in settings.included], "file"))
     if unread := list_unread(settings.document, settings.dialect):
         rows.insert(1, Row("not read", unread, "file"))
     if options.json:

@@ -1,5 +1,7 @@
 """Documents: a configuration file is read as JSON5, or as TOML by its suffix, with errors that name line and column.
 
+`{$include: "./agents.json5"}` in JSON5 stands for what that file holds, as in OpenClaw: https://docs.openclaw.ai/gateway/configuration.
+
 Their values become nodes, which remember where they were written, and the sections that every layer is read into.
 """
 
@@ -23,12 +25,71 @@ MAX_BYTES = 4 * 1024 * 1024  # a configuration of a hundred agents is 100 KB
 PIPE_SECONDS = 5.0
 
 
-def read_file(path: Path) -> Mapping[str, Any]:
-    """Return the document in a file.
+INCLUDE = "$include"
+MAX_INCLUDED = 100  # files that one document includes
+
+
+def read_file(path: Path, included: list[Path] | None = None) -> Mapping[str, Any]:
+    """Return the document in a file, with what it includes.
+
+    Args:
+        path: The file.
+        included: Takes the files that are included.
 
     Raises:
-        ConfigError: The file cannot be read, is not UTF-8, has a syntax error, or does not hold an object.
+        ConfigError: A file cannot be read, is not UTF-8, has a syntax error, or does not hold an object; or it includes itself,
+            or a file outside its folder.
     """
+    document = _read_one(path)
+    if is_toml(path):
+        return document
+    whole = _include(document, path, (path,), [] if included is None else included)
+    if not isinstance(whole, Mapping):
+        raise _refuse(path, f"{INCLUDE}: expected an object at the top", "Correct the included file.")
+    return whole
+
+
+def _include(value: Any, file: Path, chain: tuple[Path, ...], included: list[Path]) -> Any:
+    """Return a value with all inclusions replaced. Values beside one go before what it holds; lists add up, as in OpenClaw.
+
+    Args:
+        value: From a document.
+        file: The file in which the value stands.
+        chain: The files that include each other, from the document's own to this one.
+        included: Takes the files.
+    """
+    if isinstance(value, list):
+        return [_include(each, file, chain, included) for each in value]
+    if not isinstance(value, Mapping):
+        return value
+    own: Any = {name: _include(each, file, chain, included) for name, each in value.items() if name != INCLUDE}
+    if INCLUDE not in value:
+        return own
+    names = value[INCLUDE] if isinstance(value[INCLUDE], list) else [value[INCLUDE]]
+    whole: Any = {}
+    for name in names:
+        if not isinstance(name, str) or "\0" in name:
+            raise _refuse(file, f"{INCLUDE}: expected a path, or a list of paths", "Name a file beside this one.")
+        path, folder = Path(os.path.abspath(file.parent / name)), os.path.realpath(chain[0].parent)  # noqa: PTH100
+        if Path(folder) not in Path(os.path.realpath(path)).parents:
+            raise _refuse(file, f"{INCLUDE}: {name} is outside {chain[0].parent}", "Move it into that folder.")
+        if path in chain or len(included) >= MAX_INCLUDED:
+            problem = "includes itself" if path in chain else f"more than {MAX_INCLUDED} files are included"
+            raise _refuse(file, f"{INCLUDE}: {name}: {problem}", f"Take out an {INCLUDE}.")
+        included.append(path)
+        part = _include(_read_one(path), path, (*chain, path), included)
+        whole = _merge_plain(whole, part)
+    return _merge_plain(whole, own) if own else whole
+
+
+def _merge_plain(base: Any, over: Any) -> Any:
+    if isinstance(base, Mapping) and isinstance(over, Mapping):
+        both = {name: _merge_plain(base[name], value) if name in base else value for name, value in over.items()}
+        return {**base, **both}
+    return [*base, *over] if isinstance(base, list) and isinstance(over, list) else over
+
+
+def _read_one(path: Path) -> Mapping[str, Any]:
     problem, action = "", "Check the path given for the configuration."
     try:
         text = _read_bytes(path).decode("utf-8-sig")

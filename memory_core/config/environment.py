@@ -55,7 +55,7 @@ def read_environment(environ: Mapping[str, str]) -> Sections:
     return sections
 
 
-def expand(node: Node, environ: Mapping[str, str], secrets: Raw, unread: Callable[[Node, str], None]) -> Node:
+def expand(node: Node, environ: Mapping[str, str], secrets: Raw, unread: Callable[[Node, str], None] | None) -> Node:
     """Replace `${NAME}` in every string of a tree, and every secret reference.
 
     Args:
@@ -63,22 +63,35 @@ def expand(node: Node, environ: Mapping[str, str], secrets: Raw, unread: Callabl
         environ: The environment, with the variables that the document sets.
         secrets: The document's section `secrets`.
         unread: Called with the node and a reason when a variable is unset or empty, or a reference leads nowhere; the value
-            becomes None.
+            becomes None. Without it, such a value stays as it is, and so does every reference.
     """
-    if find_ref_source(node):
-        try:
-            return replace(node, content=read_ref(to_plain(node), secrets, environ))
-        except UnreadSecret as error:
-            unread(node, str(error))
-            return replace(node, content=None)
-    if isinstance(node.content, dict):
-        inner = {name: expand(child, environ, secrets, unread) for name, child in node.content.items()}
+    content = node.content
+    if isinstance(content, list):
+        return replace(node, content=[expand(child, environ, secrets, unread) for child in content])
+    if isinstance(content, dict) and not find_ref_source(node):
+        inner = {name: expand(child, environ, secrets, unread) for name, child in content.items()}
         return replace(node, content=inner)
-    if not isinstance(node.content, str):
-        return node
+    problems: list[str] = []
+    if isinstance(content, dict) and unread is not None:
+        try:
+            content = read_ref(to_plain(node), secrets, environ)
+        except UnreadSecret as error:
+            problems = [str(error)]
+    elif isinstance(content, str):
+        content, missing = fill(content, environ)
+        problems = [f"the environment variable {name} is not set" for name in missing]
+    if unread is None:
+        return node if problems else replace(node, content=content)
+    for problem in problems:
+        unread(node, problem)
+    return replace(node, content=None if problems else content)
+
+
+def fill(text: str, environ: Mapping[str, str]) -> tuple[str, list[str]]:
+    """Replace `${NAME}` in a text; returns it, and the names that are not set."""
     missing: list[str] = []
 
-    def fill(found: re.Match[str]) -> str:
+    def read(found: re.Match[str]) -> str:
         escaped, name, default = found.groups()
         if escaped:
             return found[0][1:]
@@ -87,10 +100,21 @@ def expand(node: Node, environ: Mapping[str, str], secrets: Raw, unread: Callabl
             missing.append(name)
         return value or ""
 
-    filled = _PLACEHOLDER.sub(fill, _SHORT.sub(r"${\1}", node.content))
-    for name in missing:
-        unread(node, f"the environment variable {name} is not set")
-    return replace(node, content=None if missing else filled)
+    return _PLACEHOLDER.sub(read, _SHORT.sub(r"${\1}", text)), missing
+
+
+def read_variables(document: Raw) -> dict[str, str]:
+    """Return the variables that a host's document sets, for `${NAME}` in it: `env.vars`, and texts in `env` itself.
+
+    As in OpenClaw, the process's own environment wins over them. Nothing else reads them, so that a key among them alone
+    chooses no provider.
+    """
+    env = document.get("env")
+    if not isinstance(env, Mapping):
+        return {}
+    own = env.get("vars")
+    named = {**env, **(own if isinstance(own, Mapping) else {})}
+    return {name: value for name, value in named.items() if name != "HOME" and isinstance(value, str) and value.strip()}
 
 
 def find_ref_source(node: Node) -> str:

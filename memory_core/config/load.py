@@ -17,7 +17,15 @@ from typing import Any, TypeAlias
 from memory_core.config.agent import AgentConfig, normalize_agent_id
 from memory_core.config.dialects import DialectReader, Syntax, unflatten
 from memory_core.config.documents import Sections, is_toml, join_key, read_file
-from memory_core.config.environment import BACKEND, CONFIG, STATE_DIR, WORKSPACE, expand_home, read_environment
+from memory_core.config.environment import (
+    BACKEND,
+    CONFIG,
+    STATE_DIR,
+    WORKSPACE,
+    expand_home,
+    read_environment,
+    read_variables,
+)
 from memory_core.config.problems import HOLDS_NUL
 from memory_core.config.resolution import Resolver, find_current_folder, make_absolute
 from memory_core.config.settings import DEFAULT_AGENT, NO_SLOT, SHIPPED_BACKENDS, SLOT_ID, SLOTS_GROUP
@@ -42,6 +50,7 @@ class Config:
         resolver: Knows the layer that each value comes from.
         problems: Everything that is wrong, where that was not refused; defaults stand in its place.
         document: The document itself.
+        included: The files that it includes.
     """
 
     origin: str
@@ -52,6 +61,7 @@ class Config:
     _known: Mapping[str, AgentConfig] = field(repr=False)
     problems: tuple[ConfigProblem, ...] = ()
     document: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
+    included: tuple[Path, ...] = ()
 
     def agent(self, agent_id: str = DEFAULT_AGENT) -> AgentConfig:
         """Return everything resolved for one agent; an agent that the document does not name has the defaults.
@@ -107,7 +117,8 @@ def load_config(
     if source is None:
         source = find_default_config(environ, state_dir=state_dir, workspace=workspace)
     here = find_current_folder()
-    document, syntax, origin, base = _read_document(source, here, environ)
+    included: list[Path] = []
+    document, syntax, origin, base = _read_document(source, here, environ, included)
     flags = unflatten(overrides or {})
     backends = [*known_backends, *_find_chosen_backends(document, flags, environ)]
     reader, flag_reader = DialectReader("file", backends), DialectReader("flag", backends)
@@ -116,7 +127,7 @@ def load_config(
     secrets = document.get("secrets")
     resolver = Resolver(
         layers,
-        {**_read_variables(document), **environ},
+        {**read_variables(document), **environ},
         secrets if isinstance(secrets, Mapping) else {},
         state_dir=make_absolute(str(state_dir or environ.get(STATE_DIR) or DEFAULT_STATE_DIR), here, environ),
         state_dir_origin="flag" if state_dir else "environment" if environ.get(STATE_DIR) else "default",
@@ -135,6 +146,7 @@ def load_config(
         resolver=resolver,
         problems=tuple(problems),
         document=document,
+        included=tuple(dict.fromkeys(included)),
         _known=known,
     )
     if refuses:
@@ -161,7 +173,7 @@ def find_default_config(
 
 
 def _read_document(
-    source: Path | str | Mapping[str, Any] | None, here: Path | None, environ: Mapping[str, str]
+    source: Path | str | Mapping[str, Any] | None, here: Path | None, environ: Mapping[str, str], included: list[Path]
 ) -> tuple[Mapping[str, Any], Syntax, str, Path | None]:
     """Return the parsed document, its syntax, its name for errors, and the base of its relative paths."""
     if source is None:
@@ -169,21 +181,7 @@ def _read_document(
     if isinstance(source, Mapping):
         return source, "mapping", "mapping", here
     path = make_absolute(str(source), here, environ)
-    return read_file(path), "toml" if is_toml(path) else "json5", str(path), path.parent
-
-
-def _read_variables(document: Mapping[str, Any]) -> dict[str, str]:
-    """Return the variables that a host's document sets, for `${NAME}` in it: `env.vars`, and texts in `env` itself.
-
-    As in OpenClaw, the process's own environment wins over them. Nothing else reads them, so that a key among them alone
-    chooses no provider.
-    """
-    env = document.get("env")
-    if not isinstance(env, Mapping):
-        return {}
-    own = env.get("vars")
-    named = {**env, **(own if isinstance(own, Mapping) else {})}
-    return {name: value for name, value in named.items() if name != "HOME" and isinstance(value, str) and value.strip()}
+    return read_file(path, included), "toml" if is_toml(path) else "json5", str(path), path.parent
 
 
 def _find_chosen_backends(
@@ -244,8 +242,9 @@ def _walk_keys(raw: object, key: str) -> Iterator[str]:
 class ConfigSource:
     """A configuration file, a mapping, a callable, nothing but the defaults, or one configuration that was read before.
 
-    A file is read again when its time, size or inode changes; a callable is called each time. Without an origin, the file
-    that MEMORY_CORE_CONFIG names is read, else the one that `memory-core adopt` wrote, if there is one.
+    A file is read again when its time, size or inode changes, or that of a file that it includes; a callable is called each
+    time. Without an origin, the file that MEMORY_CORE_CONFIG names is read, else the one that `memory-core adopt` wrote, if
+    there is one.
     """
 
     def __init__(
@@ -277,10 +276,10 @@ class ConfigSource:
             document = find_default_config(os.environ, state_dir=self._state_dir, workspace=self._workspace)
         stamp = _stat(document) if isinstance(document, Path) else deepcopy(document)  # the host may change its own
         held = self._held
-        if held is not None and held[0] == stamp:
+        if held is not None and held[0] == (stamp, *map(_look, held[1].included)):
             return held[1]
         loaded = self._load(document)
-        self._held = (stamp, loaded)
+        self._held = ((stamp, *map(_look, loaded.included)), loaded)
         return loaded
 
     def _call_host(self) -> Document:
@@ -313,6 +312,10 @@ def find_slot_problem(slot: str, other_slots: Collection[str] = ()) -> ConfigPro
         return None
     known = ", ".join(f'"{name}"' for name in sorted({SLOT_ID, NO_SLOT, *other_slots, *installed}))
     return ConfigProblem("plugins.slots.memory", f'no plugin "{slot}" is known; known are {known}')
+
+
+def _look(path: Path) -> tuple[int, int, int] | None:
+    return _stat(path) if path.exists() else None
 
 
 def _stat(path: Path) -> tuple[int, int, int]:

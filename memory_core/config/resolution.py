@@ -123,10 +123,14 @@ class Resolver:
         self.warnings = list(warnings)
         self.slot = next((layer.slot for layer in reversed(layers) if layer.slot), None)
         self.memory = self._merge([layer.memory for layer in layers])
-        self._memory = validate(MemorySettings, self.memory, self.problems, self.warnings) or MemorySettings()
+        self._memory = (
+            validate(MemorySettings, self._expand(self.memory), self.problems, self.warnings) or MemorySettings()
+        )
         self._providers = self._read_accounts()
         names = dict.fromkeys(name for layer in layers for name in layer.backends)
-        self._backends: dict[str, Mapping[str, object]] = {name: to_plain(self.merge_backend(name)) for name in names}
+        self._backends: dict[str, Mapping[str, object]] = {
+            name: to_plain(expand(self.merge_backend(name), environ, secrets, None)) for name in names
+        }
 
     @property
     def slot_id(self) -> str:
@@ -198,7 +202,7 @@ class Resolver:
         def note(where: Node, problem: str) -> None:
             self.problems.append(ConfigProblem(where.key, problem))
 
-        return change(node, ("remote",), lambda remote: expand(remote, self._environ, self._secrets, note))
+        return expand(node, self._environ, self._secrets, note)
 
     def _read_accounts(self) -> dict[str, ProviderAccount]:
         names = dict.fromkeys(name for layer in self._layers for name in layer.providers)
@@ -253,7 +257,12 @@ class Resolver:
         if self._workspace:
             return self._workspace
         node = self.find_workspace(agent)
-        return self._make_absolute(str(node.content), node) if node else find_usual_workspace(self._environ)
+        node = self._expand(node) if node and node.origin == "file" else node
+        return (
+            self._make_absolute(str(node.content), node)
+            if node and node.content
+            else find_usual_workspace(self._environ)
+        )
 
     def _resolve_store_path(self, agent: str, merged: Node, search: SearchSettings) -> Path:
         """Return the index file of an agent and its workspace, which no other agent and no other workspace has.

@@ -1,21 +1,25 @@
 """The agent's session logs: list them, read what was said, without secrets, and tell when one is worth indexing again.
 
-Only regular files `*.jsonl` in the agent's own folders count, `<state dir>/agents/<agent>/sessions` and that of the journal.
+Only regular files in the agent's own folders count, `<state dir>/agents/<agent>/sessions` and that of the journal: `*.jsonl`, and
+the archives that OpenClaw makes when a session is reset or deleted, `*.jsonl.reset.<time>`, maybe compressed (`.zst`). Its
+checkpoints, `<id>.checkpoint.<uuid>.jsonl`, count where the log itself holds less, or is gone; its trajectories never do.
 A log is JSONL. `parse_said` knows the forms of entries. Content is a string or a list of parts, of which only text counts.
 """
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import posixpath
 import re
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
 from memory_core.config.agent import JOURNAL_SUFFIX, AgentConfig
 from memory_core.config.settings import SessionDeltas
@@ -27,7 +31,14 @@ from memory_core.sources.notes import NoteText
 from memory_core.sources.redaction import redact
 from memory_core.sources.roots import SYMLINK, UNFIT_NAME, describe_os_error, read_stamp
 from memory_core.text.markdown import Line, close_fence, parse_heading, scan
-from memory_core.text.messages import SILENT_REPLY, is_silent_reply, replace_surrogates, strip_reasoning
+from memory_core.text.messages import (
+    SILENT_REPLY,
+    is_by_host,
+    is_silent_reply,
+    replace_surrogates,
+    strip_envelope,
+    strip_reasoning,
+)
 
 SPEAKERS = {"user": "User", "assistant": "Assistant"}
 
@@ -151,7 +162,9 @@ def _parse_message(entry: Mapping[str, Any]) -> tuple[str, str]:
     if not isinstance(role, str) or role not in SPEAKERS:
         return "", ""
     text = _clean(_join_text(message.get("content")))
-    return role, drop_asides(text) if by_host and role == "user" else text
+    if by_host:
+        return role, drop_asides(text) if role == "user" else text
+    return role, "" if is_by_host(role, text) else strip_envelope(text)
 
 
 def drop_asides(text: str) -> str:
@@ -213,6 +226,10 @@ def _parse_day(entry: Mapping[str, Any]) -> str | None:
 SOURCE = "sessions"
 SHOWN = "sessions/"  # the prefix under which search shows a log
 SUFFIX = ".jsonl"
+_COMPRESSED = ".zst"
+_LOG = re.compile(r"\.jsonl(?:\.(?:reset|deleted)\.[\d-]+T[\d.-]+Z)?(?:\.zst)?\Z")
+_CHECKPOINT = re.compile(r"\.checkpoint\.[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}\Z", re.IGNORECASE)
+_TRAJECTORY = ".trajectory.jsonl"
 MAX_LOG_BYTES = 512 * 1024 * 1024  # read line by line; only what was said is kept
 
 
@@ -242,9 +259,11 @@ def list_sessions(config: AgentConfig) -> Listing:
             continue
         try:
             with os.scandir(folder) as entries:
+                own: list[MemoryFile] = []
                 for entry in entries:
-                    if entry.name.endswith(SUFFIX) and entry.is_file(follow_symlinks=False):
-                        has_hard_links |= _add_log(entry, found, failures) > 1
+                    if is_log(entry.name) and entry.is_file(follow_symlinks=False):
+                        has_hard_links |= _add_log(entry, own, failures) > 1
+                found += _leave_out_checkpoints(own)
         except FileNotFoundError:
             pass  # no session yet
         except OSError as error:
@@ -267,8 +286,37 @@ def read_session(file: MemoryFile) -> SessionText:
             yield line
 
     with notes.open_file(file, max_bytes=MAX_LOG_BYTES) as (info, stream):
-        said = read_transcript(hash_lines(stream))
+        lines = _decompress(file.path, stream) if file.path.endswith(_COMPRESSED) else stream
+        said = read_transcript(hash_lines(lines))
     return SessionText(said.text, content.digest(), False, read_stamp(info), b"", said.lines, said.date)
+
+
+def _decompress(path: str, stream: IO[bytes]) -> Iterator[bytes]:
+    """Yield the lines of a log that is compressed by Zstandard.
+
+    Raises:
+        FileUnreadable: No package can read it, it is damaged, or longer than a log may be.
+    """
+    if sys.version_info >= (3, 14):
+        from compression import zstd
+
+        error, whole = zstd.ZstdError, io.BufferedReader(zstd.ZstdFile(stream))
+    else:
+        try:
+            import zstandard
+        except ImportError:
+            reason = "is compressed by Zstandard: pip install zstandard, or decompress it"
+            raise FileUnreadable(path, reason) from None
+        error, whole = zstandard.ZstdError, io.BufferedReader(zstandard.ZstdDecompressor().stream_reader(stream))
+    read = 0
+    try:
+        for line in whole:
+            read += len(line)
+            if read > MAX_LOG_BYTES:
+                raise FileUnreadable(path, f"holds more than {MAX_LOG_BYTES:,} bytes")
+            yield line
+    except (error, EOFError) as problem:
+        raise FileUnreadable(path, f"is damaged: {problem}") from problem
 
 
 def has_outgrown(file: MemoryFile, indexed_bytes: int, deltas: SessionDeltas) -> bool:
@@ -298,7 +346,7 @@ def has_outgrown(file: MemoryFile, indexed_bytes: int, deltas: SessionDeltas) ->
 
 def is_log(path: str) -> bool:
     """Return True if an indexed file is a session log; other files that a backend serves as sessions are notes."""
-    return path.endswith(SUFFIX)
+    return _LOG.search(path) is not None and _TRAJECTORY not in path
 
 
 def find_log(config: AgentConfig, session_key: str) -> MemoryFile | None:
@@ -319,12 +367,27 @@ def refuse_log(path: str) -> None:
     Raises:
         PathRefused: Search shows a session log under this path.
     """
-    if path.startswith(SHOWN) and path.endswith(SUFFIX):
+    if path.startswith(SHOWN) and _LOG.search(path):
         raise PathRefused(
             path,
             "is a session log, of which only what a search quotes is shown",
             action="search for it, or read a note",
         )
+
+
+def _leave_out_checkpoints(logs: Sequence[MemoryFile]) -> Iterator[MemoryFile]:
+    """Yield the logs, and of each session the longest checkpoint where that is longer than the session's logs."""
+    sizes: dict[str, int] = {}
+    longest: dict[str, MemoryFile] = {}
+    for log in logs:
+        session = log.path.partition(SUFFIX)[0]
+        if parent := _CHECKPOINT.search(session):
+            session = session[: parent.start()]
+            longest[session] = max(longest.get(session, log), log, key=lambda each: each.stamp.size_bytes)
+        else:
+            yield log
+            sizes[session] = max(sizes.get(session, 0), log.stamp.size_bytes)
+    yield from (log for session, log in longest.items() if log.stamp.size_bytes > sizes.get(session, 0))
 
 
 def _add_log(entry: os.DirEntry[str], found: list[MemoryFile], failures: list[FileFailure]) -> int:

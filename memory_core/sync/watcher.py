@@ -203,7 +203,7 @@ class Watcher:
             self._rearm(set() if event.event_type == "created" else set(paths), appeared=event.event_type != "deleted")
         for path in paths:
             is_log = any(folder in path.parents for folder in self._config.session_folders)
-            is_ours = path.name.endswith(session_logs.SUFFIX) if is_log else is_markdown(path.name)
+            is_ours = session_logs.is_log(path.name) if is_log else is_markdown(path.name)
             if not (event.is_directory or path in self._paths or is_ours):
                 continue
             self.expire()

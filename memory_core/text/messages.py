@@ -1,5 +1,6 @@
 """Text that goes to a model or comes from one: quoted safely, in whole characters, and NO_REPLY told from an answer. Pure.
 
+`strip_envelope` leaves out what a host such as OpenClaw has put around the words of a message, as of its version 2026.9.
 `FENCED`, `PASTED_LINE` and `PAYLOAD` tell what a user has pasted into a message from the user's own words.
 """
 
@@ -87,6 +88,51 @@ def _is_envelope(text: str) -> bool:
     except (ValueError, RecursionError):
         return False
     return set(value) == {"action"} and str(value["action"]).strip().upper() == SILENT_REPLY
+
+
+# Labels of blocks that a host puts before a message, or behind it: "Sender (untrusted metadata):", "Context: ⟦openclaw:ctx⟧".
+_BLOCK = re.compile(
+    r"^[^\n]{1,80}?(?:[ ]\(untrusted[^)\n]{0,40}\):|[ ]⟦openclaw:ctx⟧)[ \t]*\n"
+    r"(?:```\w*\n.*?(?:^```[ \t]*$|\Z)|\{\n.*?(?:^\}[ \t]*$|\Z)|(?:[^\n]*\S[^\n]*(?:\n|\Z))*)\n*",
+    re.DOTALL | re.MULTILINE,
+)
+_DATED = r"\[[^\]\n]{0,120}?\d{4}-\d\d-\d\d[T ]\d\d:\d\d[^\]\n]{0,40}\]"
+_CHANNELS = (
+    "WebChat|WhatsApp|Telegram|Signal|Slack|Discord|Google Chat|iMessage|Teams|Matrix|Zalo|BlueBubbles|Feishu|LINE"
+)
+_HEAD = re.compile(rf"\A(?:{_DATED}|\[(?:{_CHANNELS}) [^\]\n]{{1,160}}\]|\[cron:[^\]\n]{{1,160}}\])[ \t]*")
+_MARKER = r"<<<(?:END_)?[A-Z_]*UNTRUSTED_[A-Z_]+[^\n>]*>>>"  # before and behind what comes from elsewhere
+_HOST_LINE = re.compile(
+    rf"^[ \t]*(?:\[message_id: *[^\]\n]+\]|System(?: \(untrusted\))?: {_DATED}[^\n]*|{_MARKER})[ \t]*(?:\n|\Z)",
+    re.MULTILINE,
+)
+# Orders to the host that delivers a reply; they look like links.
+DIRECTIVE = re.compile(r"\[\[ *(?:reply_to_current|reply_to *:[^\]\n]{1,80}|audio_as_voice) *\]\][ \t]*", re.IGNORECASE)
+HOST_MARKER = re.compile(_MARKER)
+_HEARTBEAT_OK = "HEARTBEAT_OK"
+_SILENT_CHARS = 300  # beside HEARTBEAT_OK, up to which the host shows nobody a reply
+_WAKING = re.compile(
+    r"\A\s*\[OpenClaw (?:heartbeat|exec|cron|session)\b|\A\s*A new session was started via /new or /reset\b"
+    r"|\bnothing needs attention,? reply\W{1,3}HEARTBEAT_OK\b",
+    re.IGNORECASE,
+)
+
+
+def strip_envelope(text: str) -> str:
+    """Return the words of a message: without blocks of metadata, the head with channel and time, directives, and markers."""
+    if "[" in text or "untrusted" in text or "UNTRUSTED" in text or "openclaw" in text:
+        text = _HOST_LINE.sub("", _BLOCK.sub("", text)).lstrip()
+        text = DIRECTIVE.sub("", _HEAD.sub("", text))
+    return text.strip()
+
+
+def is_by_host(role: str, text: str) -> bool:
+    """Return True for a message that nobody said: the host wakes the agent, or the agent answers that nothing is to be done."""
+    if role == "user":
+        return _WAKING.search(text) is not None or ("HEARTBEAT.md" in text and _HEARTBEAT_OK in text)
+    rest = text.strip(" \n*`_~.!\"'")
+    at_edge = rest.startswith(_HEARTBEAT_OK) or rest.endswith(_HEARTBEAT_OK)
+    return at_edge and len(rest) - len(_HEARTBEAT_OK) <= _SILENT_CHARS
 
 
 FENCED = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)

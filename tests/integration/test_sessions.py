@@ -7,6 +7,7 @@ import logging
 import os
 import re
 import shutil
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -497,3 +498,54 @@ def test_a_secret_is_in_no_table_no_request_and_no_log(
         assert not any(key in text for text in provider.sent)
         assert key not in caplog.text
         assert key not in shown
+
+
+STAMP = "2026-02-17T21-30-00.000Z"
+CHECKPOINT = "checkpoint.0f0e0d0c-1234-4abc-8def-0123456789ab"
+
+
+def test_archives_of_reset_and_deleted_sessions_are_found(logs: Logs, backend: BuiltinBackend) -> None:
+    for name, word in {f"a.jsonl.reset.{STAMP}": "zeppelin", f"b.jsonl.deleted.{STAMP}": "harpsichord"}.items():
+        logs.add(name, message("user", f"The {word} is in the attic."))
+    for name in (f"c.jsonl.bak.{STAMP}", "d.trajectory.jsonl", "e.jsonl.tmp", "f.jsonl.reset.x"):
+        logs.add(name, message("user", "The gamelan is in the attic."))
+    assert [hit.path for hit in hits(backend, "zeppelin")] == [f"sessions/a.jsonl.reset.{STAMP}"]
+    assert [hit.path for hit in hits(backend, "harpsichord")] == [f"sessions/b.jsonl.deleted.{STAMP}"]
+    assert not hits(backend, "gamelan")
+    with pytest.raises(PathRefused, match="is a session log"):
+        session_logs.refuse_log(f"sessions/a.jsonl.reset.{STAMP}")
+
+
+def test_a_checkpoint_counts_where_the_log_holds_less(logs: Logs, index: Index) -> None:
+    first, second = message("user", "The zeppelin is in the attic."), message("user", "Thanks.")
+    logs.add("a.jsonl", first, second)
+    logs.add(f"a.{CHECKPOINT}.jsonl", first)
+    logs.add("b.jsonl", second)
+    logs.add(f"b.{CHECKPOINT}.jsonl", first, second)
+    logs.add(f"b.{CHECKPOINT[:-1]}c.jsonl", first)
+    logs.add(f"gone.{CHECKPOINT}.jsonl", first)
+    found = {file.real_path.name for file in session_logs.list_sessions(index.config).files}
+    assert found == {"a.jsonl", "b.jsonl", f"b.{CHECKPOINT}.jsonl", f"gone.{CHECKPOINT}.jsonl"}
+
+
+def test_a_compressed_log_is_read_or_named(logs: Logs, index: Index, backend: BuiltinBackend) -> None:
+    zstandard = pytest.importorskip("zstandard")
+    text = json.dumps(message("user", "The zeppelin is in the attic.")).encode()
+    logs.add(f"a.jsonl.reset.{STAMP}.zst").write_bytes(zstandard.compress(text + b"\n"))
+    logs.add(f"b.jsonl.reset.{STAMP}.zst").write_bytes(b"damaged")
+    assert [failure.path for failure in index.sync().failures] == [f"sessions/b.jsonl.reset.{STAMP}.zst"]
+    assert [hit.path for hit in hits(backend, "zeppelin")] == [f"sessions/a.jsonl.reset.{STAMP}.zst"]
+
+
+def test_a_compressed_log_names_the_package_that_reads_it(
+    logs: Logs, index: Index, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if sys.version_info >= (3, 14):
+        pytest.skip("Python reads it itself")
+    monkeypatch.setitem(sys.modules, "zstandard", None)
+    logs.add(f"a.jsonl.reset.{STAMP}.zst").write_bytes(b"\x28\xb5\x2f\xfd")
+    (failure,) = index.sync().failures
+    assert (failure.path, failure.reason) == (
+        f"sessions/a.jsonl.reset.{STAMP}.zst",
+        "is compressed by Zstandard: pip install zstandard, or decompress it",
+    )

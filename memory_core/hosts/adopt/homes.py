@@ -21,7 +21,7 @@ from typing import Any, Literal
 
 from memory_core.config.agent import normalize_agent_id
 from memory_core.config.documents import read_file
-from memory_core.config.environment import expand_home, find_home
+from memory_core.config.environment import expand_home, fill, find_home, read_variables
 from memory_core.config.resolution import find_current_folder, make_absolute
 from memory_core.config.settings import DEFAULT_AGENT
 from memory_core.errors import ConfigError, InvalidArgument
@@ -383,9 +383,11 @@ def _list_workspaces(document: Mapping[str, Any], state_dir: Path) -> Iterator[t
     entries = dict(_list_entries(agents)) or {DEFAULT_AGENT: {}}
     marked = next((name for name, entry in entries.items() if entry.get("default") is True), None)
     main = marked or (DEFAULT_AGENT if DEFAULT_AGENT in entries else next(iter(entries)))
+    environ = {**read_variables(document), **os.environ}
     for agent, entry in entries.items():
         own = entry.get("workspace") or (defaults if agent == main else None)
-        places = [_expand_path(own)] if isinstance(own, str) and own.strip() else _guess(agent, main, state_dir)
+        named, missing = fill(own, environ) if isinstance(own, str) else ("", [])
+        places = [_expand_path(named)] if named.strip() and not missing else _guess(agent, main, state_dir)
         if found := next((place for place in places if place.is_dir()), None):
             yield agent, found
 

@@ -455,7 +455,7 @@ def test_placeholders_are_filled_from_the_environment() -> None:
         {"X": Secret("Bearer k1")},
     )
     assert (config.search.remote.api_key, config.search.remote.headers) == (Secret("k1"), {"X-A": Secret("a h b")})
-    assert config.search.model == "${KEY}"
+    assert config.search.model == "k1"
 
 
 def test_an_unset_variable_is_an_error_for_our_remote_and_a_warning_for_an_account_of_the_host() -> None:

@@ -263,3 +263,57 @@ def test_what_is_appended_changes_nothing_before_it(entries: list[object], more:
     before, after = read(*entries), read(*entries, *more)
     assert after.text.startswith(before.text)
     assert after.lines[: len(before.lines)] == before.lines
+
+
+@pytest.mark.parametrize(
+    "put",
+    [
+        "Conversation info (untrusted metadata):\n```json\n{\n  \"chat_id\": \"x\"\n}\n```\n\n{}",
+        "Sender (untrusted metadata):\n{\n  \"label\": \"Kim\"\n}\n[Tue 2026-02-17 21:30 UTC] {}",
+        "Replied message (untrusted, for context):\n```json\n{\"body\": \"[[x]] ``no``\"}\n```\n{}",
+        "[WhatsApp +4917 Tue 2026-02-17 21:30 UTC] {}\n[message_id: 77]",
+        "[Telegram Kim id:77] {}",
+        "System: [2026-02-17 21:30:11 UTC] Node connected\n\n{}",
+        "Conversation info: ⟦openclaw:ctx⟧\n```json\n{}\n```\n\n{}\n\nContext: ⟦openclaw:ctx⟧\nnine people\nin the room",
+        "[cron:5f0c a name] {}",
+        "[[reply_to: 5]] {}",
+        "[[audio_as_voice]]{} [[ reply_to_current ]]",
+        "<<<EXTERNAL_UNTRUSTED_CONTENT id=\"1\">>>\n{}\n<<<END_EXTERNAL_UNTRUSTED_CONTENT id=\"1\">>>",
+    ],
+)  # fmt: skip
+def test_what_a_host_puts_around_a_message_is_left_out(put: str) -> None:
+    words = "The [dinghy] is at berth 9."
+    before, _, behind = put.rpartition("{}")
+    if "⟦" in put:
+        first, _, behind = put.rpartition("\n\nContext")
+        before, behind = first.removesuffix("{}"), f"\n\nContext{behind}"
+    assert said(clawdbot("user", f"{before}{words}{behind}")) == [(1, f"User: {words}")]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "[x] a list (untrusted source): it stays\nof two lines",
+        "[draft] Berth 9 is ours.",
+        "see [[The Dinghy]] and [2026-02-17]",
+        "He wrote: Sender (untrusted metadata)",
+        "Why did you reply HEARTBEAT_OK to Kim yesterday, when the bilge pump had failed, and nobody was told?",
+    ],
+)
+def test_words_that_only_look_like_an_envelope_stay(words: str) -> None:
+    assert " ".join(line for _, line in said(clawdbot("user", words))) == "User: " + " ".join(words.split("\n"))
+
+
+@pytest.mark.parametrize(
+    ("asked", "reply"),
+    [
+        ("Read HEARTBEAT.md if it exists. Follow it. If nothing needs attention, reply HEARTBEAT_OK.", "HEARTBEAT_OK"),
+        ("Look at the mails. If nothing needs attention, reply `HEARTBEAT_OK`.", "**HEARTBEAT_OK**"),
+        ("[OpenClaw heartbeat poll]", "Nothing new. HEARTBEAT_OK"),
+        ("A new session was started via /new or /reset. Greet the user.", "NO_REPLY"),
+    ],
+)
+def test_a_heartbeat_is_no_conversation(asked: str, reply: str) -> None:
+    assert said(clawdbot("user", asked), clawdbot("assistant", reply)) == []
+    alarm = "The bilge pump has failed."
+    assert said(clawdbot("user", asked), clawdbot("assistant", alarm)) == [(2, f"Assistant: {alarm}")]
