@@ -234,6 +234,7 @@ class Hit:
         now: What became of it, for a hit in the past.
         superseded_by: The line that took the place of one of its lines; None where the evidence is thin.
         evidence: What is compared with `Query.min_score`, 0..1; None if that is the score. No tool returns it.
+        also_in: The paths of other notes and logs that say the same; None if there are none.
         origin: Who said it, and where; None until the session that asks is known.
     """
 
@@ -248,6 +249,7 @@ class Hit:
     now: Now | None = None
     superseded_by: Successor | None = None
     evidence: float | None = None
+    also_in: tuple[str, ...] | None = None
     origin: Origin | None = None
 
     @property
@@ -673,13 +675,13 @@ Stage = Literal["question", "file", "index", "dates", "candidates", "gate", "pac
 #   dates       other_dates
 #   candidates  other_name, no_words_in_common, other_language, not_embedded, outranked
 #   gate        low_score, other_language, not_embedded
-#   packing     behind
+#   packing     behind, copy
 #   shown       shown
 #   unknown     not_returned: the backend does not tell more
 Cause = Literal[
     "no_words", "missing", "excluded", "other_agent", "unreadable", "no_such_line", "not_indexed", "changed", "no_text",
     "other_dates", "other_name", "no_words_in_common", "other_language", "not_embedded", "outranked", "low_score", "behind",
-    "shown", "not_returned",
+    "copy", "shown", "not_returned",
 ]  # fmt: skip
 
 
@@ -796,6 +798,7 @@ class Examined:
             gate, 0..1; None if nothing was scored.
         vector_score, text_score: The score of its evidence by meaning or by keyword alone; None if that does not count.
         shown_as: The number of the result in which it is shown, from 1; None if it is not shown.
+        also_in: See `Hit.also_in`.
         verdict: Where it was lost.
     """
 
@@ -820,6 +823,7 @@ class Examined:
     vector_score: float | None = None
     text_score: float | None = None
     shown_as: int | None = None
+    also_in: tuple[str, ...] = ()
     verdict: Verdict
 
 

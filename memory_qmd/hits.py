@@ -36,6 +36,7 @@ from memory_core.embeddings.vectors import DEFAULT_CALIBRATION, SAMPLE, as_rows,
 from memory_core.errors import FileUnreadable, MemoryCoreError, ProviderUnavailable
 from memory_core.records import Calibration, Chunk, Hit, MemoryFile, Query, Unit
 from memory_core.search import scores
+from memory_core.search.copies import join_hits
 from memory_core.search.passages import Mark, Passage, PlacedUnit, find_marks, pack
 from memory_core.sources import notes
 from memory_core.text.chunks import split_chunks
@@ -273,10 +274,11 @@ class HitBuilder:
         judge = Judge(question, answer.scale, self._calibrate(answer), chunks=chunks)
         finder = PlaceFinder(question, self._config.search.chunking, judge)
         wanted = min(query.max_results, self._limits.max_results)
-        scored: list[tuple[float, MemoryFile, Place]] = []
+        max_chars = min(query.max_snippet_chars, self._limits.max_snippet_chars, self._limits.max_injected_chars)
+        hits: list[Hit] = []
         seen: set[Path] = set()
         for most, row, evidence in self._list_candidates(question, answer, judge):
-            if most < query.min_score or (len(scored) >= wanted and most <= scored[wanted - 1][0]):
+            if most < query.min_score or (len(hits) >= wanted and most <= hits[wanted - 1].score):
                 break
             file = self._locator.locate(row.collection, row.path, self._read_hashes)
             if file is None or file.real_path in seen:
@@ -285,14 +287,9 @@ class HitBuilder:
             place = _find_place(file, row.line, evidence, query, finder)
             score = 0.0 if place is None else judge.score(place.covered, place.meaning)
             if place is not None and score >= query.min_score:
-                scored.append((score, file, place))
-                scored.sort(key=lambda each: -each[0])
-        max_chars = min(query.max_snippet_chars, self._limits.max_snippet_chars, self._limits.max_injected_chars)
-        hits = [
-            _build_hit(score, place, finder.cut(place, file, max_chars), file, judge)
-            for score, file, place in scored[:wanted]
-        ]
-        return _keep_within(hits, self._limits.max_injected_chars)
+                hits.append(_build_hit(score, place, finder.cut(place, file, max_chars), file, judge))
+                hits = join_hits(sorted(hits, key=lambda hit: -hit.score))
+        return _keep_within(hits[:wanted], self._limits.max_injected_chars)
 
     def _list_candidates(
         self, question: PreparedQuestion, answer: QmdAnswer, judge: Judge

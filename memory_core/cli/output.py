@@ -118,6 +118,7 @@ def print_hits(result: Mapping[str, Any], query: str) -> None:
         + _describe_now(hit)
         + _describe_successor(hit)
         + _describe_origin(hit)
+        + (f"\n    (also in {_clean(', '.join(hit['alsoIn']))})" if hit.get("alsoIn") else "")
         for hit in clean
     )
     print("\n\n".join(shown))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from memory_core.records import Query
 from memory_core.search import scores
+from memory_core.search.copies import is_plain, join_chunks
 from memory_core.search.question import Question
 from memory_core.stores.interface import Reader, best_of
 from memory_core.stores.values import DateRange, IndexedChunk, Term, sort_equals
@@ -27,15 +28,23 @@ RANKED_IN_CONTEXT = 32  # with tokens in their context, whose question takes far
 SURE_OF_BOTH = 0.25  # of these the best of both sides together, which may be best on none
 SURE_OF_EACH = 0.5  # the best of each side, however low the other puts them: .004 more of conversations
 OF_PERIOD = 24  # more of the period that the question names
+LOOKED_AT = 8  # times as many, where copies, session logs or reports crowd out notes
 RANKED_AMONG = 64  # of those that may be candidates, since only some of their units count
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A chunk whose units are ranked; `is_named` says that the question names its file."""
+    """A chunk whose units are ranked.
+
+    Attributes:
+        chunk: It.
+        is_named: The question names its file.
+        copies: Chunks of other files with the same text.
+    """
 
     chunk: IndexedChunk
     is_named: bool = False
+    copies: Sequence[IndexedChunk] = ()
 
 
 def find_candidates(
@@ -45,32 +54,37 @@ def find_candidates(
     weights: scores.Weights,
     *,
     multiplier: int,
-    near: Mapping[int, float],
+    find_near: Callable[[int], Mapping[int, float]],
     near_share: float = 1.0,
     among: Collection[int] | None = None,
     ranked: int = RANKED_CHUNKS,
-) -> tuple[list[Candidate], Mapping[int, float]]:
+) -> tuple[list[Candidate], Mapping[int, float], Mapping[int, float]]:
     """Find the chunks to rank, as `sort_equals` orders them: of units that rank alike, those of the first stay first.
 
     Args:
         multiplier: Chunks looked at for each result asked for.
-        near: Cosines of the nearest chunks, by chunk id; empty without vectors.
+        find_near: Finds the cosines of so many nearest chunks, by chunk id; none without vectors.
         near_share: What they count, beside keywords.
         among: The chunks that may be candidates; None allows all.
         ranked: The most candidates, if no more results are asked for; all of `among` allow `RANKED_AMONG`.
 
     Returns:
-        The candidates, and the keyword scores of all chunks that were looked at, by chunk id, best first.
+        The candidates, and the keyword scores and the cosines of all chunks that were looked at, by chunk id, best first.
     """  # fmt: skip
     dates = DateRange(query.after, query.before)
     period = _find_of_period(reader, question, among)
-    by_text: Mapping[int, float] = {}
     terms = sorted((term for term in question.terms if term.documents), key=lambda term: term.documents)
-    if weights.text and terms:
-        depth = _depth(query, multiplier) if among is None else reader.count_chunks()
-        by_text = reader.find_by_keyword(terms, dates, depth)
-    if among is not None:
-        by_text = {chunk_id: score for chunk_id, score in by_text.items() if chunk_id in among}
+
+    def look(depth: int) -> tuple[Mapping[int, float], Mapping[int, float]]:
+        texts: Mapping[int, float] = {}
+        if weights.text and terms:
+            texts = reader.find_by_keyword(terms, dates, depth if among is None else reader.count_chunks())
+        if among is not None:
+            texts = {chunk_id: score for chunk_id, score in texts.items() if chunk_id in among}
+        return texts, find_near(depth)
+
+    depth = max(MIN_DEPTH, query.max_results * multiplier)
+    by_text, near = look(depth)
     count = max(ranked if among is None else RANKED_AMONG, query.max_results)
     named = dict.fromkeys(
         chunk_id
@@ -87,8 +101,28 @@ def find_candidates(
     others = {chunk_id: value for chunk_id, value in merged.items() if chunk_id not in ids}
     ids.update(dict.fromkeys(best_of(reader, others, max(0, count - len(ids)))))
     ids.update(dict.fromkeys(period))
-    chunks = sort_equals(reader.load_chunks(ids))
-    return [Candidate(chunk, chunk.id in named) for chunk in chunks], by_text
+    chunks = reader.load_chunks(ids)
+    groups = join_chunks(sort_equals(chunks))
+    if among is None and (len(groups) < len(chunks) or sum(map(is_plain, chunks)) * 2 < len(chunks)):
+        by_text, near = look(depth * LOOKED_AT)
+        more = best_of(reader, _merge(by_text, near, weights, near_share), count * LOOKED_AT)
+        groups = _make_room(join_chunks(_order(reader.load_chunks(ids | more), [*ids, *more])), count)
+        kept = {id(group[0]): group for group in groups}
+        groups = [kept[id(chunk)] for chunk in sort_equals([group[0] for group in groups])]
+    found = [Candidate(group[0], not named.keys().isdisjoint(each.id for each in group), group[1:]) for group in groups]
+    return found, by_text, near
+
+
+def _order(chunks: Iterable[IndexedChunk], ids: Sequence[int]) -> list[IndexedChunk]:
+    places = {chunk_id: place for place, chunk_id in enumerate(ids)}
+    return sorted(chunks, key=lambda chunk: places[chunk.id])
+
+
+def _make_room(groups: Sequence[list[IndexedChunk]], count: int) -> list[list[IndexedChunk]]:
+    """Choose the first of some groups of equal chunks, at most half of them session logs and reports while there are notes."""
+    plain = [group for group in groups if is_plain(group[0])]
+    others = [group for group in groups if not is_plain(group[0])][: max(count // 2, count - len(plain))]
+    return [*plain[: count - len(others)], *others]
 
 
 def _find_of_period(reader: Reader, question: Question, among: Collection[int] | None) -> Sequence[int]:
@@ -110,18 +144,6 @@ def compare_all(reader: Reader, space_id: int, vector: NDArray[np.float32], amon
     for window in reader.compare_windows(space_id, vector, among):
         found[window.chunk_id] = max(found.get(window.chunk_id, -1.0), window.cosine)
     return found
-
-
-def find_nearest(
-    reader: Reader, space_id: int, vector: NDArray[np.float32], query: Query, *, multiplier: int
-) -> dict[int, float]:
-    """Find the nearest chunks: the cosine of their best window, by chunk id, best first."""
-    dates = DateRange(query.after, query.before)
-    return reader.find_nearest(space_id, vector, dates, _depth(query, multiplier))
-
-
-def _depth(query: Query, multiplier: int) -> int:
-    return max(MIN_DEPTH, query.max_results * multiplier)
 
 
 def _merge(

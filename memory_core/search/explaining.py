@@ -16,6 +16,7 @@ from memory_core.records import (
     Query,
     SearchResult,
     Shares,
+    Verdict,
 )
 from memory_core.search import scores, verdicts
 from memory_core.search.candidates import Candidate, TermCounts
@@ -196,15 +197,26 @@ class _View:
         number, index = counts.units[at]
         candidate = trace.candidates[number]
         examined = self._examine(candidate, number, index, judgement, counts)
+        shown = self._find_shown(number, index)
         examined = replace(
             examined,
             unit_rank=self.unit_ranks[at],
             shares=self._share(candidate, at, judgement),
-            shown_as=self._find_shown(number, index),
+            shown_as=shown,
+            also_in=() if shown is None else trace.hits[shown - 1].also_in or (),
         )
         if not self._is_asked(candidate.chunk, index):
             return replace(examined, verdict=verdicts.judge_name(self.query))
+        if at in trace.copies.shown and examined.shown_as is None:
+            return replace(examined, verdict=self._judge_copy(at, counts))
         return replace(examined, verdict=verdicts.judge_candidate(examined, self.query, self._gather(candidate)))
+
+    def _judge_copy(self, at: int, counts: TermCounts) -> Verdict:
+        """Return the verdict on a unit that another one, by its number, stands for."""
+        number, index = counts.units[self.trace.copies.shown.get(at, at)]
+        chunk = self.trace.candidates[number].chunk
+        line = chunk.start_line + chunk.units[index].first_line
+        return verdicts.judge_copy(chunk.path, line, self._find_shown(number, index))
 
     def _gather(self, candidate: Candidate) -> verdicts.Circumstances:
         return verdicts.Circumstances(
@@ -244,6 +256,10 @@ class _View:
         index = max(own, key=lambda each: judgement.ranks[each[0]])[1]
         examined = self._examine(candidates[number], number, index, judgement, counts, outside=True)
         chunk = chunks[number]
+        for other, each in enumerate(self.trace.candidates):
+            if self.trace.counts is not None and chunk.id in (copy.id for copy in each.copies):
+                at = self.trace.counts.firsts[other] + index
+                return replace(examined, verdict=self._judge_copy(at, self.trace.counts))
         dates = DateRange(self.query.after, self.query.before)
         if dates.is_limited and chunk.id not in self.reader.find_by_name(chunk.path.lower(), dates, MAX_CHUNKS):
             return replace(examined, verdict=verdicts.judge_dates(chunk.date, self.query))

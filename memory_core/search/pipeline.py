@@ -6,7 +6,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cache
@@ -24,9 +25,9 @@ from memory_core.search.candidates import (
     TermCounts,
     compare_all,
     find_candidates,
-    find_nearest,
 )
-from memory_core.search.passages import SHARED, Lead, Mark, Packing, Passage, PlacedUnit, find_marks
+from memory_core.search.copies import Copies, find_copies, is_plain, name_places
+from memory_core.search.passages import LOOK, SHARED, Lead, Mark, Packing, Passage, PlacedUnit, find_marks
 from memory_core.search.periods import list_notes
 from memory_core.search.question import Question, analyse
 from memory_core.search.recency import Recency
@@ -63,6 +64,7 @@ class Trace:
         judgement: The parts of the ranks of their units, and the scores of the candidates.
         shown: The passages that became hits, in order.
         left_out: The number of notes of a period for which there was no room.
+        copies: Those among the units that were looked at.
     """
 
     hits: tuple[Hit, ...] = ()
@@ -77,6 +79,7 @@ class Trace:
     judgement: Judgement | None = None
     shown: Sequence[Passage] = ()
     left_out: int = 0
+    copies: Copies = field(default_factory=Copies)
 
 
 def search(
@@ -105,17 +108,19 @@ def search(
         return Trace(mode=mode, question=question, about=about)
     weights = _weights(mode, hybrid)
     multiplier = hybrid.candidate_multiplier
-    near: dict[int, float] = {}
-    if vectors is not None and weights.vector:
-        if about is None:
-            near = find_nearest(reader, vectors.space_id, vectors.vector, query, multiplier=multiplier)
-        else:
-            near = compare_all(reader, vectors.space_id, vectors.vector, about.chunks)
+
+    def find_near(depth: int) -> Mapping[int, float]:
+        if vectors is None or not weights.vector:
+            return {}
+        if about is not None:
+            return compare_all(reader, vectors.space_id, vectors.vector, about.chunks)
+        return reader.find_nearest(vectors.space_id, vectors.vector, DateRange(query.after, query.before), depth)
+
     among = None if about is None else about.chunks
     share = 1.0 if vectors is None else weigh_vectors(question, vectors)
     ranked = RANKED_CHUNKS if vectors is None or vectors.tokens is None else RANKED_IN_CONTEXT
-    candidates, by_text = find_candidates(
-        reader, question, query, weights, multiplier=multiplier, near=near, near_share=share, among=among,
+    candidates, by_text, near = find_candidates(
+        reader, question, query, weights, multiplier=multiplier, find_near=find_near, near_share=share, among=among,
         ranked=ranked,
     )  # fmt: skip
     counts = TermCounts(question, candidates, reader.stem)
@@ -125,8 +130,12 @@ def search(
     ranks = judgement.ranks
     enough = scores.NEAR_BEST * max(ranks, default=0.0) if vectors is not None else math.inf
 
-    def pack_best(numbers: Iterable[int]) -> tuple[list[Hit], list[Passage]]:
+    def pack_best(numbers: Iterable[int]) -> tuple[list[Hit], list[Passage], Copies]:
         order = sorted(numbers, key=ranks.__getitem__, reverse=True)  # of equals the first candidate's stay first
+        order = _leave_room(order, passes, candidates, counts, query.max_results)
+        looked_at = order[: LOOK * max(query.max_results, SHARED)]
+        copies = find_copies([each.chunk for each in candidates], {i: counts.units[i] for i in looked_at})
+        order = list(dict.fromkeys(copies.shown.get(i, i) for i in order))
         ranked = ((*counts.units[i], bool(counts.counts[i]) or ranks[i] >= enough) for i in order)
         place = _make_placing(candidates, question, reader.stem, query.max_snippet_chars)
         if query.joined:
@@ -135,19 +144,54 @@ def search(
             chosen = (place(*each) for each in islice(ranked, query.max_results))
             passages = [Passage([unit], query.max_snippet_chars, _find_lead(candidates, unit)) for unit in chosen]
         hits = _keep_best(passages, judgement, counts, query, question)
-        return hits, passages[: len(hits)]
+        return hits, passages[: len(hits)], copies
 
     units = range(len(ranks)) if about is None else _find_units(candidates, counts, about)
     passes = [round(score.whole, _DIGITS) >= query.min_score for score in judgement.scores]
     passing = [i for i in units if passes[counts.units[i][0]]]
-    hits, shown = pack_best(units) if passing else ([], [])
+    hits, shown, copies = pack_best(units) if passing else ([], [], Copies())
     if passing and not hits:  # what passes may rank behind all that is shown
-        hits, shown = pack_best(passing)
-    hits = _mark_replaced(hits, shown, judgement.recency, candidates, counts)
+        hits, shown, copies = pack_best(passing)
+    said = [_list_said(passage, counts, copies) for passage in shown]
+    hits = [_name_copies(*each, candidates, counts) for each in zip(hits, shown, said, strict=True)]
+    hits = _mark_replaced(hits, said, judgement.recency, candidates, counts)
     return Trace(
         hits=tuple(hits), mode=mode, question=question, about=about, by_text=by_text, near=near, weights=weights,
-        candidates=candidates, counts=counts, judgement=judgement, shown=shown,
+        candidates=candidates, counts=counts, judgement=judgement, shown=shown, copies=copies,
     )  # fmt: skip
+
+
+def _leave_room(
+    order: Sequence[int], passes: Sequence[bool], candidates: Sequence[Candidate], counts: TermCounts, count: int
+) -> list[int]:
+    """Put notes that pass before the session logs and reports for which there is no room: those fill half of the hits."""
+    plain = [is_plain(each.chunk) for each in candidates]
+    if all(plain):
+        return [*order]
+    numbers = [counts.units[at][0] for at in order]
+    early = set([each for each in dict.fromkeys(numbers) if not plain[each]][: max(count // 2, 1)])
+    return [
+        at
+        for kind in (0, 1, 2)
+        for at, number in zip(order, numbers, strict=True)
+        if kind == (0 if number in early or (plain[number] and passes[number]) else 2 if plain[number] else 1)
+    ]
+
+
+def _list_said(passage: Passage, counts: TermCounts, copies: Copies) -> set[int]:
+    """Return the numbers of the units of a passage, and of their copies."""
+    own = {counts.firsts[unit.chunk] + unit.index for unit in passage.units}
+    return own.union(*(copies.others.get(at, ()) for at in own))
+
+
+def _name_copies(
+    hit: Hit, passage: Passage, said: Collection[int], candidates: Sequence[Candidate], counts: TermCounts
+) -> Hit:
+    """Return a hit that names the other places in which half of its units stand, or more."""
+    held = [candidates[counts.units[at][0]] for at in said]
+    found = Counter(chunk.path for each in held for chunk in (each.chunk, *each.copies))
+    places = (path for path, number in found.items() if number * 2 >= len(passage.units))
+    return replace(hit, also_in=name_places(hit.path, places))
 
 
 def _list_period(reader: Reader, query: Query, question: Question, mode: Mode) -> Trace:
@@ -274,10 +318,21 @@ def _keep_best(
 
 
 def _mark_replaced(
-    hits: Sequence[Hit], shown: Sequence[Passage], recency: Recency, candidates: Sequence[Candidate], counts: TermCounts
+    hits: Sequence[Hit],
+    numbers: Sequence[Collection[int]],
+    recency: Recency,
+    candidates: Sequence[Candidate],
+    counts: TermCounts,
 ) -> list[Hit]:
-    """Return hits, those that the newest statement of one before them replaces with `superseded_by`."""
-    numbers = [{counts.firsts[unit.chunk] + unit.index for unit in passage.units} for passage in shown]
+    """Return hits, those that the newest statement of one before them replaces with `superseded_by`.
+
+    Args:
+        hits: The hits, each with the numbers of its units and of their copies.
+        numbers: Those numbers.
+        recency: The ages of statements.
+        candidates: The chunks of the units.
+        counts: Of the candidates.
+    """
     place = next((place for place, own in enumerate(numbers) if recency.newest in own), None)
     if recency.newest is None or place is None:
         return [*hits]

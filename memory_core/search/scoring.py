@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -13,11 +13,14 @@ from memory_core.embeddings.vectors import DEFAULT_CALIBRATION, calibrate
 from memory_core.search import scores
 from memory_core.search.candidates import Candidate, TermCounts, add_up
 from memory_core.search.confidence import BY_KEYWORD, WITH_CONTEXT, WITH_TABLE, Confidence
+from memory_core.search.copies import is_report, only_asks
 from memory_core.search.question import Question
 from memory_core.search.recency import Recency, compare_ages
+from memory_core.sources.session_logs import SOURCE
 from memory_core.stores.interface import Reader
 from memory_core.stores.values import IndexedChunk, ServingSpace
 from memory_core.text.terms import find_cjk_share, is_cjk
+from memory_core.text.wording import fold
 
 if TYPE_CHECKING:
     import numpy as np
@@ -88,6 +91,16 @@ class Judgement:
         return evidence if self.confidence is None else self.confidence.show(unit, evidence)
 
 
+def _find_weak(question: Question, candidates: Sequence[Candidate], units: Sequence[tuple[int, int]]) -> Iterator[bool]:
+    """Yield True for every unit of a report about notes, and of a session log that only asks what the question does."""
+    words = {fold(word.text) for word in question.words}
+    for number, index in units:
+        chunk = candidates[number].chunk
+        unit = chunk.units[index]
+        asks = chunk.source == SOURCE and only_asks(chunk.text[unit.start : unit.end], words)
+        yield asks or is_report(chunk.path)
+
+
 def choose_calibration(serving: ServingSpace, provider: EmbeddingProvider) -> Calibration:
     """Return the provider's calibration if it has one, else the one that the index has estimated."""
     if isinstance(provider, Calibrated):
@@ -112,6 +125,7 @@ def judge(
         vectors: None judges by keyword alone.
     """
     others = find_other_speakers(question, candidates, counts.units)
+    others = [other or asks for other, asks in zip(others, _find_weak(question, candidates, counts.units), strict=True)]
     rows = _find_rows(candidates, counts)
     text_ranks = _rank_by_text(question, candidates, counts, weights, others=others, rows=rows)
     dated = [question.is_dated(candidates[number].chunk) for number, _ in counts.units]

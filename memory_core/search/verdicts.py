@@ -91,6 +91,12 @@ def judge_candidate(passage: Examined, query: Query, around: Circumstances) -> V
     )
 
 
+def judge_copy(path: str, line: int, shown_as: int | None) -> Verdict:
+    """Return the verdict on a passage that stands elsewhere, too, in a plainer place."""
+    shown = f", which is in result {shown_as}" if shown_as is not None else ""
+    return Verdict(stage="packing", cause="copy", reason=f"it says the same as {path}#L{line}{shown}")
+
+
 def _judge_gate(passage: Examined, query: Query, around: Circumstances) -> Verdict:
     score = f"its evidence of {_number(passage.evidence)} is below the gate of {_number(query.min_score)}"
     special = _find_special(passage, around)

@@ -214,6 +214,24 @@ def test_min_score_holds_for_each_hit(subject: Subject) -> None:
         assert len(kept.hits) <= len(every.hits)
 
 
+def test_a_passage_in_several_files_comes_once_and_names_them(subject: Subject) -> None:
+    if subject.name == "scan":
+        pytest.skip("nobody asks that of other people's backends")
+    text = "The harpsichord was tuned by Larsen in the second week of the month.\n"
+    for path in ("archive/tuning.md", "tuning (1).md", "tuning.md", "tuning.sync-conflict-20260305-101112-A.md"):
+        subject.note(f"memory/{path}", text)
+    (hit,) = find(subject.indexed(), "who tuned the harpsichord").hits
+    others = ("memory/tuning (1).md", "memory/tuning.sync-conflict-20260305-101112-A.md", "memory/archive/tuning.md")
+    assert (hit.path, hit.also_in) == ("memory/tuning.md", others)
+
+
+def test_what_two_daily_notes_say_of_two_days_comes_twice(subject: Subject) -> None:
+    for day in ("05", "06"):
+        subject.note(f"memory/2026-03-{day}.md", "Went swimming in the harbour with Larsen before breakfast.\n")
+    found = find(subject.indexed(), "swimming in the harbour with Larsen")
+    assert {"memory/2026-03-05.md", "memory/2026-03-06.md"} <= set(paths(found))
+
+
 def test_dates_bound_what_is_found(subject: Subject) -> None:
     backend = subject.indexed()
     assert paths(find(backend, "paint", after=date(2026, 3, 2))) == ["memory/2026-03-02.md"]

@@ -72,7 +72,9 @@ def test_counts_are_those_of_the_keyword_index(
         with index.store.read() as reader:
             question = analyse(reader, "kettle violin harbour 東京 café E11000", TODAY)
             query = Query(text="", max_results=100)
-            offered, _ = find_candidates(reader, question, query, Weights(0.0, 1.0), multiplier=4, near={})
+            offered, _, _ = find_candidates(
+                reader, question, query, Weights(0.0, 1.0), multiplier=4, find_near=lambda _: {}
+            )
             matches = TermCounts(question, offered, reader.stem)
         with closing(apsw.Connection(str(index.config.store_path))) as db:
             db.execute("CREATE VIRTUAL TABLE temp.postings USING fts5vocab (main, chunks_fts, instance)")

@@ -19,13 +19,13 @@ from memory_core.embeddings.protocols import TokenEmbedder
 from memory_core.embeddings.static import StaticProvider
 from memory_core.embeddings.vectors import DEFAULT_CALIBRATION, MAX_TOKENS
 from memory_core.records import Hit, Query
-from memory_core.search.candidates import find_candidates, find_nearest
+from memory_core.search.candidates import find_candidates
 from memory_core.search.pipeline import search
 from memory_core.search.question import Question, analyse
 from memory_core.search.scores import Weights
 from memory_core.search.scoring import VectorQuery
 from memory_core.search.similarity import AROUND, AROUND_IN_CONTEXT, compare_table, compare_tokens
-from memory_core.stores.values import IndexedChunk
+from memory_core.stores.values import DateRange, IndexedChunk
 from memory_core.text.terms import split_question
 from tests.fakes.providers import CountingProvider, TokenProvider
 from tests.index import Index
@@ -64,9 +64,11 @@ def compared(index: Index, provider: TokenProvider) -> tuple[list[float] | None,
         assert serving is not None
         asked = provider.embed_query_tokens(parts)
         question = analyse(reader, QUESTION, _today())
-        near = find_nearest(reader, serving.id, asked.row, Query(text=QUESTION), multiplier=4)
+        near = reader.find_nearest(serving.id, asked.row, DateRange(), 32)
         query = Query(text=QUESTION, max_results=100)
-        candidates, _ = find_candidates(reader, question, query, Weights(0.5, 0.5), multiplier=4, near=near)
+        candidates, _, _ = find_candidates(
+            reader, question, query, Weights(0.5, 0.5), multiplier=4, find_near=lambda _: near
+        )
         found = [candidate.chunk for candidate in candidates]
         return compare_tokens(reader, serving.id, asked, question, found), found, question
 
@@ -138,8 +140,8 @@ def test_units_are_compared_as_by_hand_with_the_table_of_the_static_model(index:
     index.sync(model)
     with index.store.read() as reader:
         question = analyse(reader, QUESTION, _today())
-        candidates, _ = find_candidates(
-            reader, question, Query(text=QUESTION), Weights(0.0, 1.0), multiplier=4, near={}
+        candidates, _, _ = find_candidates(
+            reader, question, Query(text=QUESTION), Weights(0.0, 1.0), multiplier=4, find_near=lambda _: {}
         )
     found = [candidate.chunk for candidate in candidates]
     words = [word.text for word in question.words]

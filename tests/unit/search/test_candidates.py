@@ -26,7 +26,7 @@ def index(tmp_path: Path) -> Iterator[Index]:
 def test_what_only_one_side_finds_is_looked_at(index: Index, share: float, *, kept: bool) -> None:
     """Also among more chunks than are ranked, all of which hold the word; unless that side counts next to nothing."""
     for number in range(2 * RANKED_CHUNKS):
-        index.note(f"memory/{number:02}.md", "- The kettle boiled dry\n")
+        index.note(f"memory/{number:02}.md", f"- The kettle boiled dry, {number} times\n")
     index.note("memory/far.md", "- The violin has a new bridge\n")
     index.sync(None)
     with index.store.read() as reader:
@@ -34,9 +34,9 @@ def test_what_only_one_side_finds_is_looked_at(index: Index, share: float, *, ke
         others = [chunk.id for chunk in chunks if chunk.path != "memory/far.md"]
         near = {chunk.id: 0.1 for chunk in chunks} | dict.fromkeys(others[: int(SURE_OF_EACH * RANKED_CHUNKS) - 1], 0.9)
         near[next(chunk.id for chunk in chunks if chunk.path == "memory/far.md")] = 0.4
-        found, _ = find_candidates(
+        found, _, _ = find_candidates(
             reader, analyse(reader, "Which kettle?", date(2026, 3, 20)), Query(text="Which kettle?"), Weights(0.6, 0.4),
-            multiplier=4, near=near, near_share=share,
+            multiplier=4, find_near=lambda _: near, near_share=share,
         )  # fmt: skip
     assert len(found) == RANKED_CHUNKS
     assert ("memory/far.md" in {each.chunk.path for each in found}) == kept

@@ -28,6 +28,7 @@ function drawPassage(passage) {
     make("div", { className: "head" }, link(`${passage.path}#${lines}`, () => openNote(passage.path, passage.startLine))),
     make("p", { className: "text" }, passage.text),
     drawBars(passage),
+    passage.alsoIn.length ? make("p", { className: "why" }, `Also in ${passage.alsoIn.join(", ")}.`) : null,
     lost ? make("p", { className: "why" }, sentence(passage.verdict)) : null,
   );
 }

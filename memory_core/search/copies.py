@@ -1,0 +1,169 @@
+"""Copies: the same passage in several places, of which the plainest one is shown and the others are named. Pure.
+
+Programs that sync make copies under names of their own, archives and digests hold them, reports and session logs quote notes.
+What two daily notes say of two days are two statements, however alike; so are short lines under different headings.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import cast
+
+from memory_core.records import Hit
+from memory_core.sources.session_logs import SOURCE
+from memory_core.stores.values import IndexedChunk
+from memory_core.text.wording import fold
+
+MOST_NAMED = 10  # places of one passage
+QUOTED = 3  # words of a passage that a report or a log quotes, at least
+ADDED = 4  # words around it in a message, at most: more may say something about it
+STANDS_ALONE = 6  # words of a line that says of whom it speaks
+_REPORT = re.compile(r"(?:\A|/)(?:\.?dream(?:ing|s)/|dreams\.md\Z)", re.IGNORECASE)
+_DAILY = re.compile(r"(?:\A|/)[\d\s._-]+\.md\Z")
+_HEADING = re.compile(r"^ {0,3}#{1,6}[ \t].*$", re.MULTILINE)
+_WORD = re.compile(r"[^\W_]+")
+_SPEAKER = re.compile(r"(?:user|assistant) ")
+_QUESTION = re.compile(r"[^.!?。！？\n]*[?？؟]")
+
+
+def is_report(path: str) -> bool:
+    """Return True for what a host writes about the notes, such as OpenClaw's `memory/dreaming/light/2026-04-20.md`."""
+    return _REPORT.search(path) is not None
+
+
+def is_plain(chunk: IndexedChunk) -> bool:
+    """Return True for a chunk of a note, neither of a session log nor of a report about notes."""
+    return chunk.source != SOURCE and not is_report(chunk.path)
+
+
+def rank_place(path: str, source: str = "") -> tuple[object, ...]:
+    """Return what sorts the places of a passage, the plainest first: notes, high up, of a day, with a short name."""
+    return source == SOURCE, is_report(path), path.count("/"), _DAILY.search(path) is None, len(path), path
+
+
+def only_asks(text: str, words: Collection[str]) -> bool:
+    """Return True for a text that holds words only in its questions."""
+    return _QUESTION.search(text) is not None and words_of(_QUESTION.sub(" ", text)).isdisjoint(words)
+
+
+def words_of(text: str) -> set[str]:
+    """Return the words of a text, folded."""
+    return set(_WORD.findall(fold(text)))
+
+
+def _join_words(text: str) -> str:
+    return " ".join(_WORD.findall(fold(_HEADING.sub("", text) if "#" in text else text)))
+
+
+def _read_units(chunk: IndexedChunk) -> list[str]:
+    """Return the words of every unit, without headings and speakers."""
+    if "words" not in chunk.derived:
+        texts = [_join_words(chunk.text[unit.start : unit.end]) for unit in chunk.units]
+        chunk.derived["words"] = [_SPEAKER.sub("", text, count=1) if chunk.source == SOURCE else text for text in texts]
+    return cast("list[str]", chunk.derived["words"])
+
+
+def _repeats(one: IndexedChunk, other: IndexedChunk, words: str) -> bool:
+    """Return True if what two chunks say in the same words is one statement."""
+    if (one.source, one.path) == (other.source, other.path):
+        return False
+    if not (is_plain(one) and is_plain(other)):
+        return True
+    days = {chunk.date for chunk in (one, other) if chunk.date and _DAILY.search(chunk.path)}
+    above = [
+        {
+            word
+            for word in words_of(f"{chunk.context} {_HEADING.findall(chunk.text)}")
+            if not any(map(str.isdigit, word))
+        }
+        for chunk in (one, other)
+    ]
+    alone = words.count(" ") + 1 >= STANDS_ALONE
+    alike = above[0] <= above[1] or above[1] <= above[0] if alone else above[0] == above[1]
+    return alike and len(days) < 2
+
+
+def join_chunks(chunks: Iterable[IndexedChunk]) -> list[list[IndexedChunk]]:
+    """Group chunks with the same text, the plainest first in each group; the groups stay in order."""
+    groups: list[list[IndexedChunk]] = []
+    by_text: defaultdict[str, list[list[IndexedChunk]]] = defaultdict(list)
+    for chunk in chunks:
+        same = by_text[chunk.text]
+        group = next((each for each in same if _repeats(each[0], chunk, chunk.text)), None)
+        if group is None:
+            group = []
+            groups.append(group)
+            same.append(group)
+        group.append(chunk)
+    return [sorted(group, key=lambda each: rank_place(each.path, each.source)) for group in groups]
+
+
+@dataclass(slots=True)
+class Copies:
+    """The copies among the units of a search.
+
+    Attributes:
+        shown: For the number of a unit that is a copy, the number of the one that is shown in its place.
+        others: For a unit that is shown so, the numbers of its copies.
+    """
+
+    shown: dict[int, int] = field(default_factory=dict)
+    others: defaultdict[int, list[int]] = field(default_factory=lambda: defaultdict(list))
+
+
+def find_copies(chunks: Sequence[IndexedChunk], units: Mapping[int, tuple[int, int]]) -> Copies:
+    """Find the copies among some units.
+
+    Args:
+        chunks: Of a search.
+        units: The number of the chunk and of the unit in it, by the number of the unit.
+    """
+    by_words: defaultdict[str, list[int]] = defaultdict(list)
+    later: list[tuple[int, str, float]] = []
+    for at, (number, index) in units.items():
+        chunk = chunks[number]
+        if words := _read_units(chunk)[index]:
+            if is_plain(chunk):
+                by_words[words].append(at)
+            else:
+                later.append((at, words, math.inf if is_report(chunk.path) else ADDED))
+    quoted = sorted((key for key in by_words if key.count(" ") + 1 >= QUOTED), key=len, reverse=True) if later else ()
+    for at, words, room in later:
+        held = (key for key in quoted if f" {key} " in f" {words} " and words.count(" ") - key.count(" ") <= room)
+        by_words[next(held, words)].append(at)
+    copies = Copies()
+    for words, numbers in by_words.items():
+        kept: list[int] = []
+        places = {at: chunks[units[at][0]] for at in numbers}
+        for at in (
+            sorted(numbers, key=lambda each: rank_place(places[each].path, places[each].source)) if numbers[1:] else ()
+        ):
+            shown = next((each for each in kept if _repeats(places[each], places[at], words)), None)
+            if shown is None:
+                kept.append(at)
+            else:
+                copies.shown[at] = shown
+                copies.others[shown].append(at)
+    return copies
+
+
+def name_places(path: str, others: Iterable[str]) -> tuple[str, ...] | None:
+    """Return other places than the one that is shown, the plainest first; None if there are none."""
+    return tuple(sorted({*others} - {path}, key=rank_place)[:MOST_NAMED]) or None
+
+
+def join_hits(hits: Iterable[Hit]) -> list[Hit]:
+    """Return hits, of those with the same words the plainest in the place of the best, which names the others."""
+    groups: defaultdict[tuple[str, str], list[Hit]] = defaultdict(list)
+    for hit in hits:
+        groups[_join_words(hit.snippet), hit.path if _DAILY.search(hit.path) else ""].append(hit)
+    joined = []
+    for held in groups.values():
+        plainest = min(held, key=lambda hit: rank_place(hit.path, hit.source))
+        also_in = name_places(plainest.path, (path for hit in held for path in (hit.path, *(hit.also_in or ()))))
+        joined.append(replace(plainest, score=held[0].score, evidence=held[0].evidence, also_in=also_in))
+    return joined

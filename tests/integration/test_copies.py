@@ -1,0 +1,162 @@
+"""Copies of passages, reports that quote notes, and session logs that only ask: each passage comes once, and notes keep room."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import memory_core
+from memory_core.plugin.memory import Memory
+from tests.history import write_notes
+
+FACTS = (
+    ("which berth is ours", "The dinghy Wren lies at berth 9 of the north harbour."),
+    ("when is paper collected", "Glass and paper are collected on the first Friday of a month."),
+    ("what does the piano tuner charge", "The piano tuner Larsen charges 90 euros for an upright."),
+    ("which tea does Noor like", "Noor drinks smoked tea with a slice of lemon."),
+)
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> Iterator[Memory]:
+    search = {"provider": "static", "sources": ["memory", "sessions"], "experimental": {"sessionMemory": True}}
+    (tmp_path / "notes").mkdir()
+    config = {"agents": {"defaults": {"memorySearch": search}}}
+    with memory_core.open_memory(config, workspace=tmp_path / "notes", state_dir=tmp_path / "state") as opened:
+        yield opened
+
+
+def ask(memory: Memory, question: str, **more: Any) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = memory.call_tool("memory_search", {"query": question, **more})["results"]
+    return found
+
+
+def write(memory: Memory, notes: dict[str, str]) -> None:
+    write_notes(memory.config().workspace, notes)
+    memory.sync()
+
+
+def say(memory: Memory, name: str, *said: tuple[str, str]) -> None:
+    folder = memory.config().sessions_dir
+    folder.mkdir(parents=True, exist_ok=True)
+    entries = [{"type": "message", "message": {"role": role, "content": text}} for role, text in said]
+    (folder / f"{name}.jsonl").write_text("".join(json.dumps(entry) + "\n" for entry in entries))
+
+
+def test_forty_snapshots_leave_room_for_other_notes(memory: Memory) -> None:
+    text = f"# Harbour\n\n- {FACTS[0][1]}\n- Fees are due in May.\n"
+    snapshots = {f"memory/archive/2026-W{week:02}/harbour.md": text for week in range(1, 41)}
+    write(
+        memory,
+        {**snapshots, "memory/harbour.md": text, "memory/2026-03-08.md": "- Asked for a berth nearer to ours.\n"},
+    )
+    hits = {hit["path"]: hit for hit in ask(memory, "which berth is ours")}
+    assert hits.keys() == {"memory/harbour.md", "memory/2026-03-08.md"}
+    assert len(hits["memory/harbour.md"]["alsoIn"]) == 10
+    assert "alsoIn" not in hits["memory/2026-03-08.md"]
+
+
+def test_a_weekly_digest_is_named_by_the_notes_that_it_repeats(memory: Memory) -> None:
+    days = {
+        f"memory/2026-03-0{day}.md": f"# 2026-03-0{day}\n\n- {fact}\n- Fed the cat.\n"
+        for day, (_, fact) in enumerate(FACTS, 2)
+    }
+    digest = "# Week 10\n\n" + "".join(f"- {fact}\n" for _, fact in FACTS)
+    write(memory, {**days, "memory/weekly/2026-W10.md": digest, "memory/sorted.md": digest})
+    for day, (question, fact) in enumerate(FACTS, 2):
+        held = [hit for hit in ask(memory, question) if fact in hit["snippet"]]
+        assert [(hit["path"], hit["alsoIn"]) for hit in held] == [
+            (f"memory/2026-03-0{day}.md", ["memory/sorted.md", "memory/weekly/2026-W10.md"])
+        ]  # fmt: skip
+
+
+def test_lines_of_two_people_and_of_two_sections_stay_apart(memory: Memory) -> None:
+    write(
+        memory,
+        {
+            "memory/people/ann.md": "# Ann\n\n- Allergic to nuts.\n",
+            "memory/people/ben.md": "# Ben\n\n- Allergic to nuts.\n",
+            "memory/log.md": "# Log\n\n## Monday\n\n- Allergic to nuts.\n\n## Tuesday\n\n- Allergic to nuts.\n",
+        },
+    )
+    hits = ask(memory, "who is allergic to nuts")
+    assert {hit["path"] for hit in hits} == {"memory/people/ann.md", "memory/people/ben.md", "memory/log.md"}
+    assert not any("alsoIn" in hit for hit in hits)
+
+
+def test_reports_of_a_host_stand_below_what_they_quote(memory: Memory) -> None:
+    notes = {f"memory/2026-04-1{day}.md": f"# 2026-04-1{day}\n\n- {fact}\n" for day, (_, fact) in enumerate(FACTS)}
+    quotes = "".join(
+        f"- Candidate: {fact}\n  - confidence: 0.62\n  - evidence: memory/2026-04-1{day}.md:3-3\n"
+        for day, (_, fact) in enumerate(FACTS)
+    )
+    reports = {
+        f"memory/dreaming/{kind}/2026-05-{day:02}.md": f"# {kind}\n\n{quotes}"
+        for kind in ("rem", "deep")
+        for day in range(1, 21)
+    }
+    write(memory, {**notes, **reports, "DREAMS.md": f"# Dreams\n\nSo {FACTS[0][1]}\n"})
+    for day, (question, fact) in enumerate(FACTS):
+        hits = ask(memory, question)
+        assert hits[0]["path"] == f"memory/2026-04-1{day}.md"
+        assert len(hits[0]["alsoIn"]) == 10
+        assert sum("dreaming/" in hit["path"] for hit in hits) <= 3
+        assert not any(fact in hit["snippet"] for hit in hits[1:])
+
+
+def test_a_correction_in_a_session_is_no_copy(memory: Memory) -> None:
+    write(memory, {"memory/boat.md": f"- {FACTS[0][1]}\n"})
+    said = f"Correction: {FACTS[0][1][:-1]} no longer, since the harbour master has given us number 14."
+    say(memory, "a", ("user", said), ("assistant", "I have noted that."))
+    say(memory, "b", ("assistant", FACTS[0][1]))
+    memory.sync()
+    hits = ask(memory, "which berth of the harbour is ours")
+    assert any("number 14" in hit["snippet"] for hit in hits)
+    assert [hit.get("alsoIn") for hit in hits if hit["path"] == "memory/boat.md"] == [["sessions/b.jsonl"]]
+
+
+@pytest.mark.parametrize(
+    ("question", "note", "replies"),
+    [
+        ("When does the tram to Lund leave?", "Tram to Lund: 07:40.", "I do not know when the tram to Lund leaves."),
+        ("What is the code of the gate?", "The gate has the code 4471.", "Shall I look for the code of the gate?"),
+        ("Wann kommt der Klempner?", "Der Klempner Voss kommt am Dienstag.", "Wann der Klempner kommt, weiß ich nicht."),
+    ],
+)  # fmt: skip
+def test_notes_keep_room_beside_sessions_that_only_ask(memory: Memory, question: str, note: str, replies: str) -> None:
+    for number in range(60):
+        say(
+            memory,
+            f"s{number}",
+            ("user", f"{question} I ask for the time number {number}."),
+            ("assistant", f"{replies} ({number})"),
+        )
+    write(memory, {"memory/2026-04-01.md": f"# 2026-04-01\n\n- {note}\n- Bought bread.\n"})
+    hits = ask(memory, question)
+    assert any(note in hit["snippet"] for hit in hits)
+    assert sum(hit["source"] == "sessions" for hit in hits) >= 1
+
+
+def test_explain_says_what_a_copy_repeats(memory: Memory) -> None:
+    text = f"- {FACTS[2][1]}\n"
+    write(
+        memory,
+        {
+            "memory/tuner.md": text,
+            "memory/tuner copy.md": text,
+            "memory/more.md": f"{text}- Felt on the hammers is worn.\n",
+        },
+    )
+    found = memory.explain(FACTS[2][0], "memory/tuner copy.md")
+    assert found.place is not None
+    assert (found.place.verdict.cause, found.place.verdict.reason) == (
+        "copy", "it says the same as memory/more.md#L1, which is in result 1"
+    )  # fmt: skip
+    shown = [passage for passage in found.passages if passage.shown_as == 1]
+    assert [(each.path, each.also_in) for each in shown] == [
+        ("memory/more.md", ("memory/tuner.md", "memory/tuner copy.md"))
+    ]
