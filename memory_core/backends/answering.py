@@ -343,7 +343,9 @@ class Answerer:
         from memory_core.search.names import find_about, load_names
         from memory_core.stores.values import DateRange
 
-        about = find_about(reader, load_names(reader).resolve(name), DateRange(query.after, query.before))
+        book = load_names(reader)
+        dates = DateRange(query.after, query.before)
+        about = find_about(reader, book.resolve(name), dates, book.find_tagged(name))
         if not about.chunks:
             degradation.warn(
                 f"no note that is searched mentions {name!r}", "see which names there are: memory-core related"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from memory_core.search.question import choose_spellings
-from memory_core.sources.roots import LONGTERM_NAMES
+from memory_core.sources.roots import LONGTERM_NAMES, USER_NAME
 from memory_core.stores.interface import Reader
 from memory_core.stores.values import DateRange
 from memory_core.text.markdown import FrontMatter, is_markdown, parse_heading, read_front_matter, strip_suffix
@@ -18,6 +18,11 @@ if TYPE_CHECKING:
     from memory_core.stores.values import ChunkText
 
 _MOST_CHUNKS = 1000  # of one note that a name belongs to
+# What an agent's hosts keep beside the notes; the names of these files are words such as "user" and "tools".
+_NO_THINGS = frozenset(
+    {*LONGTERM_NAMES, USER_NAME, "AGENTS.md", "BOOTSTRAP.md", "CLAUDE.md", "DREAMS.md", "HEARTBEAT.md", "IDENTITY.md",
+    "SOUL.md", "TOOLS.md"}
+)  # fmt: skip
 _MOST_WORDS = 6  # of a heading that is a name; a longer one is a sentence
 
 
@@ -104,6 +109,16 @@ class NameBook:
     def _find(self, key: str) -> Sequence[str]:
         return self._stems.get(key) or self._others.get(key) or ()
 
+    def find_tagged(self, name: str) -> list[str]:
+        """Return the paths of the notes that have a name as a tag, or part of one, or lie in a folder of this name."""
+        key = make_key(name)
+        return [
+            note.path
+            for note in self.notes.values()
+            for tag in (*note.tags, *posixpath.dirname(note.path).split("/")[1:])
+            if key and f"{make_key(tag)}/".startswith(f"{key}/")
+        ]
+
     def _describe(self, path: str) -> Entity:
         """Return the thing that one note is about."""
         found = self._entities.get(path)
@@ -122,9 +137,9 @@ class NameBook:
         return found
 
     def describe_all(self) -> Iterable[Entity]:
-        """Yield the things that notes are about, but for daily notes and the long-term memory."""
+        """Yield the things that notes are about, but for daily notes, the long-term memory and what hosts keep beside it."""
         for note in self.notes.values():
-            if not is_date(note.stem[:10]) and posixpath.basename(note.path) not in LONGTERM_NAMES:
+            if not is_date(note.stem[:10]) and posixpath.basename(note.path) not in _NO_THINGS:
                 yield self._describe(note.path)
 
 
@@ -152,7 +167,7 @@ def _read(text: ChunkText) -> NamedNote:
     stem = strip_suffix(posixpath.basename(text.path))
     meta = read_front_matter(text.text) if text.start_line == 1 else FrontMatter()
     others = [*meta.aliases]
-    is_thing = not is_date(stem[:10]) and posixpath.basename(text.path) not in LONGTERM_NAMES
+    is_thing = not is_date(stem[:10]) and posixpath.basename(text.path) not in _NO_THINGS
     for title in (_find_title(text.text), meta.title):
         key = make_key(title)
         # One word as a heading, such as "Overview", names nothing unless the file has it, too.
@@ -189,7 +204,7 @@ class About:
     Attributes:
         chunks: At least those that mention it, or belong to its own notes.
         spellings: Find it in a unit.
-        paths: Of its own notes, all of whose units count.
+        paths: Of its own notes, and of those that it is a tag of: all of their units count.
     """
 
     chunks: Collection[int]
@@ -201,13 +216,20 @@ class About:
         return path in self.paths or self.spellings.find_line(unit) is not None
 
 
-def find_about(reader: Reader, entity: Entity, dates: DateRange) -> About:
-    """Return what restricts a search to a thing; its chunks are none if no note mentions it."""
-    names = _spell_names(reader, entity.names)
+def find_about(reader: Reader, entity: Entity, dates: DateRange, tagged: Collection[str] = ()) -> About:
+    """Return what restricts a search to a thing; its chunks are none if no note mentions it.
+
+    Args:
+        reader: Of the index.
+        entity: The thing.
+        dates: Those of the notes.
+        tagged: The paths of notes that have its name as a tag.
+    """
+    names, paths = _spell_names(reader, entity.names), {*entity.notes, *tagged}
     chunks = find_chunks(reader, names, dates)
-    for path in entity.notes:
+    for path in paths:
         chunks.update(reader.find_by_name(path.lower(), dates, _MOST_CHUNKS))
-    return About(chunks, compile_spellings(names), frozenset(entity.notes))
+    return About(chunks, compile_spellings(names), paths)
 
 
 def _spell_names(reader: Reader, names: Sequence[str]) -> list[str]:

@@ -22,6 +22,7 @@ from memory_core.text.names import (
     compile_spellings,
     find_names,
     fold_name,
+    is_id,
     is_unspaced,
     make_key,
     suggest_near,
@@ -131,7 +132,7 @@ class _Vocabulary:
         self._starts: frozenset[str] = frozenset()
         self._unspaced: Sequence[str] = ()
         self._resolved: dict[str, Entity] = {}
-        for entity in book.describe_all():
+        for entity in (each for each in book.describe_all() if not is_id(each.name)):
             self.entities[entity.id] = entity
             self._kinds[entity.id] = "note"
         for note in book.notes.values():
@@ -198,7 +199,7 @@ class _Vocabulary:
 
     def _add(self, name: str, kind: NameKind) -> None:
         entity = self.resolve(name)
-        if entity.id and (entity.notes or make_key(name)):
+        if entity.id and (entity.notes or make_key(name)) and not is_id(entity.name):
             self.entities.setdefault(entity.id, entity)
             self._kinds.setdefault(entity.id, "note" if entity.notes else kind)
             if kind == "link" and self._kinds[entity.id] == "tag":

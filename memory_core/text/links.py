@@ -10,6 +10,7 @@ from typing import Literal, NamedTuple
 from urllib.parse import unquote
 
 from memory_core.text.markdown import SUFFIXES, Line, find_front_matter, is_markdown, scan
+from memory_core.text.messages import DIRECTIVE, HOST_MARKER
 
 LinkKind = Literal["wikilink", "link", "tag"]
 
@@ -70,6 +71,8 @@ def read_lines(lines: Sequence[str]) -> LinkText:
             shown.append(_WIKILINK.sub(" ", line))
             prose.append("")
             continue
+        if "[[" in line or "<<<" in line:
+            line = DIRECTIVE.sub("", HOST_MARKER.sub("", line))  # noqa: PLW2901
         bare = line
         if in_comment or "`" in line or "<!--" in line:
             line, bare, in_comment = _blank_marks(line, in_comment=in_comment, closes=i < last_close)  # noqa: PLW2901

@@ -13,6 +13,7 @@ from memory_core.text.dates import MONTHS, WEEKDAYS
 from memory_core.text.folding import fold, strip_marks
 from memory_core.text.languages import STOP_WORDS
 from memory_core.text.markdown import strip_suffix
+from memory_core.text.messages import DIRECTIVE, HOST_MARKER
 from memory_core.text.terms import extract_identifiers, find_words
 from memory_core.text.tokens import UNSPACED
 
@@ -22,6 +23,9 @@ MAX_SPELLINGS = 64  # of one name
 _SEPARATORS = re.compile(r"[\s_-]+")
 _BETWEEN = r"[\s_-]{1,3}"  # words of a name
 _WORD = re.compile(r"\w+")
+_ID = re.compile(r"[\W\d_]*|(?=\D*\d)[\da-fA-F]{7,}|[\da-fA-F]{8}(?:-[\da-fA-F]{4,12}){4}|.*?\d{6}.*", re.DOTALL)
+_ROLES = frozenset({"user", "assistant", "system", "human", "agent", "tool"})
+_MARKUP = re.compile(r"<[^<>\n]{0,200}>|\b\w{2,10}://\S+|`[^`\n]*`|\]\([^()\n]*\)")
 _ISO_DATE = re.compile(r"\d{4}-\d\d-\d\d\Z", re.ASCII)
 _CAPITALISED = r"[A-ZÀ-ÖØ-ÞĀ-ŽΑ-ΩА-Я][\w&’']{1,39}"
 _SEQUENCE = re.compile(rf"(?<![\w’'])(?:{_CAPITALISED})(?:[ -](?:{_CAPITALISED})){{0,3}}(?![\w-])")
@@ -30,10 +34,17 @@ _QUOTED = re.compile(r"[「『《〈“]([^「『《〈“」』》〉”\n]{2,2
 # Words that are no names by themselves: those that build sentences, months and days of the week.
 _COMMON = frozenset(chain((form for name in (*MONTHS, *WEEKDAYS) for form in (name, name[:3])), *STOP_WORDS.values()))
 
+_NO_NAMES = _COMMON | _ROLES
+
 
 def fold_name(text: str) -> str:
     """Return a text as names are compared: as `fold` returns it, in plain letters, with apostrophes of one kind."""
     return strip_marks(fold(text)).replace("’", "'")
+
+
+def is_id(name: str) -> bool:
+    """Return True for what a program names things by: numbers, times, hashes, UUIDs, ids with many digits."""
+    return _ID.fullmatch(name) is not None
 
 
 def make_key(name: str) -> str:
@@ -137,11 +148,12 @@ def find_names(text: str) -> Iterator[str]:
 
     It is only good enough for suggestions. Yields spellings in any order, as often as they stand there.
     """
-    yield from extract_identifiers(text)
+    text = _MARKUP.sub(" ", DIRECTIVE.sub(" ", HOST_MARKER.sub(" ", text)))
+    yield from (name for name in extract_identifiers(text) if not ("_" in name or is_id(name.lstrip("#"))))
     for found in _SEQUENCE.finditer(text):
         words = found[0]
         starts = _SENTENCE_START.search(text, max(found.start() - 5, 0), found.start())
-        if not starts and len(words) > 2 and words.lower() not in _COMMON:
+        if not starts and len(words) > 2 and words.lower() not in _NO_NAMES and "_" not in words:
             yield words
     if not text.isascii():
         yield from (words for words in _QUOTED.findall(text) if _cjk().search(words))

@@ -337,3 +337,48 @@ def test_a_file_is_no_workspace(tmp_path: Path, command: tuple[str, ...]) -> Non
     done = Command(tmp_path / "note.md", tmp_path / "state")(*command)
     assert done.code == 2
     assert "this is a file, and a workspace is a folder" in done.err
+
+
+def open_notes(folder: Path, notes: Mapping[str, str]) -> Memory:
+    write(folder / "ws", notes)
+    return memory_core.open_memory(configure(), workspace=folder / "ws", state_dir=folder / "state")
+
+
+def test_what_programs_write_is_no_name(tmp_path: Path) -> None:
+    uuid = "3f0e0d0c-1234-4abc-8def-0123456789ab"
+    talk = (
+        "user: where is the kite?\nassistant: [[reply_to_current]] Ask Wilma Olsen.\n[[reply_to: 77]] [[audio_as_voice]]\n"
+        f'<<<EXTERNAL_UNTRUSTED_CONTENT id="a1">>>\nSo said Wilma Olsen <b>TOTAL_COUNT</b> of {uuid} and om_19108d0c8d81f57.\n'
+        f'<<<END_EXTERNAL_UNTRUSTED_CONTENT id="a1">>>\n[[{uuid}]] [[202603041205]] #abc1234d https://x.test/SOME-Thing-9 `RUN_ID`\n'
+    )  # fmt: skip
+    notes = {f"memory/2026-04-0{day}.md": f"# Day {day}\n\n{talk}" for day in range(1, 6)}
+    hosts = dict.fromkeys(
+        ("USER.md", "memory/AGENTS.md", "memory/TOOLS.md"), "# The user's tools\n\nA user, an agent.\n"
+    )
+    others = {f"memory/{uuid}.md": "A kite.\n", "memory/Kite.md": "Red.\n"}
+    with open_notes(tmp_path, {**notes, **hosts, **others}) as memory:
+        assert {each.name for each in memory.related(max_results=100).names} == {"Kite", "Wilma Olsen"}
+
+
+def test_a_tag_an_alias_and_a_folder_belong_to_all_of_a_note(tmp_path: Path) -> None:
+    text = "\n\n# Kiln\n\nThe door was welded in May.\n\n## Firing\n\nThe glaze of Olsen needs cone six.\n"
+    notes = {
+        "memory/a.md": f"---\ntags:\n  - craft/pottery\naliases: [The Oven]\n---{text}",
+        "memory/b.md": "---\ntags: [Pottery]\n---\n\nClay is ordered each August.\n",
+        "memory/garden/beds.md": "The door of the frame was welded in June.\n",
+        "memory/c.md": "---\ntags: [potteryware]\n---\n\nThe door was welded in July.\n",
+    }
+    with open_notes(tmp_path, notes) as memory:
+
+        def find(query: str, about: str) -> str:
+            found = memory.call_tool("memory_search", {"query": query, "about": about, "minScore": 0})
+            return " ".join(hit["snippet"] for hit in found["results"])
+
+        for about in ("craft", "#craft", "craft/pottery", "The Oven"):
+            assert "in May" in find("when was the door welded", about)
+            assert "cone six" in find("which cone needs the glaze", about)
+            assert "June" not in find("when was the door welded", about)
+        assert "August" in find("when is clay ordered", "pottery")
+        assert "July" not in find("when was the door welded", "pottery")
+        assert "June" in find("when was the door welded", "garden")
+        assert "May" not in find("when was the door welded", "garden")
