@@ -348,8 +348,8 @@ def test_what_programs_write_is_no_name(tmp_path: Path) -> None:
     uuid = "3f0e0d0c-1234-4abc-8def-0123456789ab"
     talk = (
         "user: where is the kite?\nassistant: [[reply_to_current]] Ask Wilma Olsen.\n[[reply_to: 77]] [[audio_as_voice]]\n"
-        f'<<<EXTERNAL_UNTRUSTED_CONTENT id="a1">>>\nSo said Wilma Olsen <b>TOTAL_COUNT</b> of {uuid} and om_19108d0c8d81f57.\n'
-        f'<<<END_EXTERNAL_UNTRUSTED_CONTENT id="a1">>>\n[[{uuid}]] [[202603041205]] #abc1234d https://x.test/SOME-Thing-9 `RUN_ID`\n'
+        f'<<<EXTERNAL_UNTRUSTED_CONTENT id="a1">>>\nSo said Wilma Olsen <b>TOTAL_COUNT</b> of {uuid}, om_19108d0c8d81f57.\n'
+        f'<<<END_EXTERNAL_UNTRUSTED_CONTENT id="a1">>>\n[[{uuid}]] [[202603041205]] #abc1234d http://x.test/Thing-9 `RUN_ID`\n'
     )  # fmt: skip
     notes = {f"memory/2026-04-0{day}.md": f"# Day {day}\n\n{talk}" for day in range(1, 6)}
     hosts = dict.fromkeys(
