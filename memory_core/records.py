@@ -224,8 +224,7 @@ class Hit:
     """A passage of one place, with a score.
 
     Attributes:
-        path: See `MemoryFile.path`.
-        source: "memory", "workspace" or "sessions".
+        path, source: See `MemoryFile`.
         start_line, end_line: The lines shown, from 1, both included.
         score: 0..1, higher is better; absolute, so that it can be compared between queries: from .6 on it very probably
             answers. It never rises from one hit to the next: builtin gives a hit the highest of it and of the hits behind it.
@@ -676,7 +675,6 @@ Stage = Literal["question", "file", "index", "dates", "candidates", "gate", "pac
 #   candidates  other_name, no_words_in_common, other_language, not_embedded, outranked
 #   gate        low_score, other_language, not_embedded
 #   packing     behind, copy
-#   shown       shown
 #   unknown     not_returned: the backend does not tell more
 Cause = Literal[
     "no_words", "missing", "excluded", "other_agent", "unreadable", "no_such_line", "not_indexed", "changed", "no_text",
@@ -797,8 +795,7 @@ class Examined:
         score, evidence: The score of a hit of its best unit alone, and the evidence of its chunk, which is compared with the
             gate, 0..1; None if nothing was scored.
         vector_score, text_score: The score of its evidence by meaning or by keyword alone; None if that does not count.
-        shown_as: The number of the result in which it is shown, from 1; None if it is not shown.
-        also_in: See `Hit.also_in`.
+        shown_as, also_in: The number of the result in which it is shown, from 1, or None; the `Hit.also_in` of that.
         verdict: Where it was lost.
     """
 
