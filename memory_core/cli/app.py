@@ -338,7 +338,7 @@ def open_notes(options: Options, today: str | None = None) -> Memory:
         problem = "this is a file, and a workspace is a folder" if workspace.exists() else "there is no such workspace"
         action = "make that folder, or name another with --workspace"
         if not _is_named(options):
-            problem += ", and the current folder holds no MEMORY.md and no memory/"
+            problem += ", and neither the current folder nor one above it in its repository holds MEMORY.md or memory/"
             folder = find_current_folder()
             here = count_markdown(folder) if folder else 0
             other = f"{_describe_files(here)} here: --sources workspace" if here else action

@@ -26,9 +26,9 @@ from memory_core.hosts.events import HOSTS
 )
 def hook(options: Options, *, host: str) -> int:
     """Answer a hook of another host, whose event is read from standard input."""
-    events.prepare_process()
     try:
         event = events.read_event(host, sys.stdin)
+        events.prepare_process(event.cwd)
         if events.is_saving():
             return 0
         source = open_source(options)  # which reads the file once

@@ -73,11 +73,60 @@ def make_absolute(path: str, base: Path | None, environ: Mapping[str, str]) -> P
 
 
 def find_usual_workspace(environ: Mapping[str, str]) -> Path:
-    """Return the workspace where none is named: the current folder if it holds notes, else `~/clawd`, which need not exist."""
+    """Return the workspace where none is named: that of the current folder, else `~/clawd`, which need not exist."""
     here = find_current_folder()
-    if here is not None and any(os.path.lexists(here / name) for name in WORKSPACE_MARKS):
-        return here
-    return make_absolute(DEFAULT_WORKSPACE, here, environ)
+    project = None if here is None else find_project(here, environ.get("HOME", ""))
+    return make_absolute(DEFAULT_WORKSPACE, here, environ) if project is None else project
+
+
+def find_project(folder: Path, home: str) -> Path | None:
+    """Return a folder if it holds notes, else the nearest one above that does; None if there is none.
+
+    A folder above is one up to the root of the repository, below the home folder, and of the same owner. From a submodule the
+    way leads on to the repository around it, and from a worktree to the main one.
+    """
+    if any(os.path.lexists(folder / name) for name in WORKSPACE_MARKS):
+        return folder
+    home = os.path.realpath(home) if home else ""
+    for place in (folder, *folder.parents):
+        if str(place) == home or not _have_one_owner(folder, place):
+            return None
+        if place != folder and _holds_notes(place):
+            return place
+        if (place / ".git").exists():
+            main = _find_repository(place)
+            if main != place.parent:
+                return main if main and _have_one_owner(folder, main) and _holds_notes(main) else None
+    return None
+
+
+def _have_one_owner(one: Path, other: Path) -> bool:
+    try:
+        return one.stat().st_uid == other.stat().st_uid
+    except OSError:  # gone, or it may not be entered
+        return False
+
+
+def _holds_notes(folder: Path) -> bool:
+    """Return True for a folder with a long-term memory or daily notes; a folder of code may be called memory."""
+    return (folder / "MEMORY.md").is_file() or any((folder / "memory").glob("*.md"))
+
+
+def _find_repository(root: Path) -> Path | None:
+    """Return where the way from the root of a repository leads: to the main worktree, or out of a submodule; None if nowhere."""
+    try:
+        kept = (root / ".git").read_text(encoding="utf-8").removeprefix("gitdir:").strip()
+        kept_in = Path(os.path.realpath(root / kept))
+        if (
+            kept_in.parent.name == "worktrees"
+        ):  # which names the worktree, so that no file leads to somebody else's repository
+            back = (kept_in / "gitdir").read_text(encoding="utf-8").strip()
+            whole = kept_in.parent.parent
+            is_ours = os.path.realpath(kept_in / back) == os.path.realpath(root / ".git")
+            return whole.parent if whole.name == ".git" and is_ours else None
+    except (OSError, UnicodeDecodeError):  # a folder: the main worktree itself
+        return None
+    return root.parent if "modules" in kept_in.parts else None
 
 
 def find_current_folder() -> Path | None:

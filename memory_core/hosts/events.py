@@ -186,13 +186,16 @@ def keep_turns(event: Event, config: AgentConfig) -> bool:
     return event.kind != "prompt"
 
 
-def prepare_process() -> None:
-    """Work in the folder in which Claude Code started the MCP server, so that both find the same workspace.
+def prepare_process(folder: str) -> None:
+    """Work in the folder in which the host started the MCP server, so that both find the same workspace.
 
     When the host gives the hook up, it ends as if interrupted, so that a copy of the session ends with it.
+
+    Args:
+        folder: That of the session.
     """
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
-    project = os.environ.get("CLAUDE_PROJECT_DIR")
+    project = os.environ.get("CLAUDE_PROJECT_DIR") or folder
     if project and Path(project).is_dir():
         os.chdir(project)
 

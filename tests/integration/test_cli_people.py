@@ -55,7 +55,10 @@ def cli(here: Path, capsys: pytest.CaptureFixture[str]) -> Cli:
 def test_an_empty_folder_is_told_what_to_do(cli: Cli, command: tuple[str, ...]) -> None:
     code, _, err = cli(*command)
     assert code == 2
-    assert "there is no such workspace, and the current folder holds no MEMORY.md and no memory/" in err
+    assert (
+        "there is no such workspace, and neither the current folder nor one above it in its repository holds MEMORY.md or memory/"
+        in err
+    )
     assert "--workspace" in err
     assert "memory-core adopt" in err
 

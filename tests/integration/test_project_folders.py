@@ -1,0 +1,144 @@
+"""The notes of a project are found from its subfolders, worktrees and submodules, by commands, hooks and the server alike."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from memory_core.config.resolution import find_project
+from tests.command import REPOSITORY
+
+GIT = ("-c", "user.email=a@example.org", "-c", "user.name=a", "-c", "protocol.file.allow=always")
+
+
+def git(folder: Path, *words: str) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    subprocess.run(["git", *GIT, *words], cwd=folder, check=True, capture_output=True, env=clean)
+
+
+def make_repository(folder: Path, *ignored: str) -> Path:
+    git(folder, "init", "-q")
+    (folder / ".gitignore").write_text("".join(f"{name}\n" for name in ignored))
+    (folder / "src").mkdir()
+    (folder / "src" / "a.txt").write_text("x")
+    git(folder, "add", "-A")
+    git(folder, "commit", "-qm", "first")
+    return folder
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    return Path(os.path.realpath(tmp_path)) / "home"
+
+
+@pytest.fixture
+def project(home: Path) -> Path:
+    """A repository with notes that it does not track."""
+    made = make_repository(home / "shop", "memory/", "MEMORY.md")
+    (made / "memory").mkdir()
+    (made / "MEMORY.md").write_text("- The staging key rotates on Mondays.\n")
+    return made
+
+
+def test_a_subfolder_finds_the_project(project: Path, home: Path) -> None:
+    (project / "src" / "deep" / "er").mkdir(parents=True)
+    for folder in (project, project / "src", project / "src" / "deep" / "er"):
+        assert find_project(folder, str(home)) == project
+
+
+@pytest.mark.parametrize("place", ["../elsewhere/fox", ".claude/worktrees/fox", "fox"])
+def test_a_worktree_finds_the_main_one(project: Path, home: Path, place: str) -> None:
+    git(project, "worktree", "add", "-q", place, "-b", "fox")
+    assert find_project((project / place).resolve() / "src", str(home)) == project
+
+
+def test_a_worktree_with_notes_of_its_own_keeps_them(home: Path) -> None:
+    made = home / "shop"
+    (made / "memory").mkdir(parents=True)
+    (made / "memory" / "a.md").write_text("x")
+    make_repository(made)
+    git(made, "worktree", "add", "-q", "../fox", "-b", "fox")
+    assert find_project(home / "fox" / "src", str(home)) == home / "fox"
+
+
+def test_a_submodule_finds_the_repository_around_it(project: Path, home: Path) -> None:
+    make_repository(home / "part")
+    git(project, "submodule", "add", "-q", str(home / "part"), "parts/part")
+    assert find_project(project / "parts" / "part" / "src", str(home)) == project
+
+
+def test_the_way_up_ends_at_the_root_of_the_repository(project: Path, home: Path) -> None:
+    inner = make_repository(project / "vendor" / "other")
+    assert find_project(inner / "src", str(home)) is None
+
+
+def test_the_way_up_ends_at_the_home_folder(home: Path) -> None:
+    (home / "code" / "deep").mkdir(parents=True)
+    for folder in (home, home.parent):
+        (folder / "MEMORY.md").write_text("x")
+    assert find_project(home / "code" / "deep", str(home)) is None
+    assert find_project(home, str(home)) == home
+
+
+def test_a_file_that_only_says_to_be_a_worktree_leads_nowhere(project: Path, home: Path) -> None:
+    git(project, "worktree", "add", "-q", "../fox", "-b", "fox")
+    planted = home / "planted" / "src"
+    planted.mkdir(parents=True)
+    (planted.parent / ".git").write_text(f"gitdir: {project}/.git/worktrees/fox\n")
+    assert find_project(planted, str(home)) is None
+    (planted.parent / ".git").write_bytes(b"gitdir: \xff\xfe")
+    assert find_project(planted, str(home)) is None
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root gives files away")
+def test_the_way_up_ends_at_a_folder_of_another_owner(home: Path) -> None:
+    folder = home / "theirs" / "mine"
+    folder.mkdir(parents=True)
+    (home / "theirs" / "MEMORY.md").write_text("x")
+    assert find_project(folder, str(home)) == home / "theirs"
+    os.chown(home / "theirs", 12345, 12345)
+    assert find_project(folder, str(home)) is None
+
+
+def test_a_folder_of_code_that_is_called_memory_holds_no_notes(home: Path) -> None:
+    (home / "code" / "memory").mkdir(parents=True)
+    (home / "code" / "memory" / "allocator.c").write_text("x")
+    (home / "code" / "src").mkdir()
+    assert find_project(home / "code" / "src", str(home)) is None
+
+
+def call(folder: Path, home: Path, *words: str, feed: object = "") -> str:
+    """Run the program in a folder as a user of this home; return what it prints."""
+    start = [sys.executable, "-m", "memory_core", "--state-dir", str(home / "state"), *words]
+    environment = {"PATH": os.environ["PATH"], "HOME": str(home), "PYTHONPATH": str(REPOSITORY)}
+    environment["MEMORY_CORE_PROVIDER"] = "none"
+    done = subprocess.run(
+        start, cwd=folder, env=environment, input=json.dumps(feed), text=True, capture_output=True, check=True
+    )
+    return done.stdout
+
+
+def start_session(folder: Path) -> dict[str, str]:
+    return {"hook_event_name": "SessionStart", "session_id": "s", "cwd": str(folder), "source": "startup"}
+
+
+def test_hooks_and_commands_find_the_same(project: Path, home: Path) -> None:
+    git(project, "worktree", "add", "-q", "../fox", "-b", "fox")
+    for folder in (project / "src", home / "fox"):
+        assert "rotates on Mondays" in call(folder, home, "search", "staging key")
+        for host in ("claude-code", "codex"):
+            assert "rotates on Mondays" in call(home, home, "hook", host, feed=start_session(folder))
+
+
+def test_a_session_without_notes_is_told_so(home: Path) -> None:
+    (home / "empty").mkdir(parents=True)
+    answer = json.loads(call(home, home, "hook", feed=start_session(home / "empty")))
+    told = answer["hookSpecificOutput"]["additionalContext"]
+    assert told.startswith(f"memory-core has no notes for this session: the workspace {home}/clawd does not exist.")
+    assert "--workspace" in told
