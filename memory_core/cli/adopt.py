@@ -60,13 +60,13 @@ def _report_nothing(options: Options) -> None:
         output.print_json({"homes": []})
     else:
         print("Nothing was found in the usual places.")
-        print("Name a folder of Markdown, a vault or a mem0 export: memory-core adopt PATH")
+        print("Name a folder of Markdown, a vault or an export: memory-core adopt PATH")
 
 
 def _print_homes(homes: Sequence[Home]) -> None:
     rows = [("found", "where", "holds")]
     for home in homes:
-        notes = output.count(len(home.notes), "note") if home.source != "mem0" else ""
+        notes = output.count(len(home.notes), "note") if home.served or not home.remarks else ""
         rows.append((home.title, shorten_home(home.path), ", ".join(filter(None, (notes, *home.remarks)))))
     output.print_table(rows)
     for failure in (failure for home in homes for failure in home.failures):
@@ -136,7 +136,7 @@ def _print_steps(steps: Sequence[record.CopyStep], workspace: Path) -> None:
     for step in steps:
         target = step.target.relative_to(workspace)
         about = f"  ({step.reason})" if step.reason else ""
-        print(f"{step.action:<6}  {shorten_home(step.origin)}  ->  {target}{about}")
+        print(f"{step.action:<6}  {shorten_home(Path(step.origin))}  ->  {target}{about}")
 
 
 def _to_plain(home: Home) -> dict[str, object]:

@@ -162,6 +162,7 @@ def _join_sentences(what: str, action: str | None) -> str:
     return f"{ended} {action[:1].upper()}{action[1:]}" if action else ended
 
 
+MOST_FAILURES = 50  # that are named one by one
 TODAY = {"unchanged": "it is the same today", "changed": "it has changed since", "gone": "it is gone today"}
 
 
@@ -325,8 +326,10 @@ def describe_failure(failure: FileFailure) -> str:
 
 
 def _print_failures(record: Status | SyncReport) -> None:
-    for failure in record.failures:
+    for failure in record.failures[:MOST_FAILURES]:
         complain(describe_failure(failure))
+    if more := record.failures[MOST_FAILURES:]:
+        complain(f"{len(more)} more are left out: --json lists them")
     for warning in record.warnings:
         complain(warning)
 

@@ -63,6 +63,7 @@ class ExtraPath(Section):
 
     path: str = field(metadata=about("Absolute, `~/`, or relative to the workspace; shown as spelt here.", **A_PATH))
     pattern: str = setting("**/*.md", "Which files below a folder, as a glob relative to it.", min_length=1)
+    exclude: tuple[str, ...] = setting((), "Files and folders below it that are left out, as globs relative to it.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -349,7 +350,7 @@ class SearchSettings(Section):
         ("memory",), 'The sources to index: "memory", "workspace" (other Markdown there), "sessions" (experimental).'
     )
     extra_paths: tuple[ExtraPath, ...] = setting(
-        (), "More files and folders: strings, or `{path, pattern}`; an agent's add to the defaults."
+        (), "More files and folders: strings, or `{path, pattern, exclude}`; an agent's add to the defaults."
     )
     exclude: Exclude = field(default_factory=Exclude)
     time_zone: str | None = setting(

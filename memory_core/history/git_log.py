@@ -121,6 +121,18 @@ def is_under_git(workspace: Path) -> bool:
     return any((folder / ".git").exists() for folder in (real, *real.parents))
 
 
+def list_ignored(folder: Path) -> list[str]:
+    """Return the files and folders in a folder that its repository ignores, folders with a slash; none without git."""
+    if not is_under_git(folder):
+        return []
+    try:
+        listed = _run(folder, "ls-files", "--others", "--ignored", "--exclude-standard", "--directory", "-z")
+    except HistoryUnavailable:
+        return []
+    names = listed.decode(errors="surrogateescape").split("\0")
+    return [name for name in names if name != "./" and name.endswith(("/", ".md"))]
+
+
 def is_shallow(workspace: Path) -> bool:
     """Return True if the repository lacks its first commits.
 

@@ -1,4 +1,4 @@
-"""The files of an agent's memory, all of them; nothing is written. Symbolic links are ignored everywhere below a root."""
+"""The files of an agent's memory, all of them; nothing is written. Symbolic links below a root are named, and not followed."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from memory_core.config.agent import AgentConfig
 from memory_core.records import FileFailure, FileStamp, MemoryFile
 from memory_core.sources.roots import (
     SUFFIX,
+    SYMLINK,
     UNFIT_NAME,
     Root,
     Stamp,
@@ -148,7 +149,7 @@ class Survey:
             return
         # Of most folders, one look at all names tells that the suffix alone decides.
         names = "".join([entry.name for entry in entries])
-        plain = not (root.excluded or root.reserved or root.pattern or is_unfit(names))
+        plain = not (root.excluded or root.reserved or root.pattern or root.left_out or is_unfit(names))
         for entry in entries:
             name = entry.name
             try:
@@ -174,7 +175,13 @@ class Survey:
         else:
             reason = root.refuse_file(relative, entry.name)
             is_served = reason is None and entry.is_file(follow_symlinks=False)
-        if reason is UNFIT_NAME:
+            if (
+                entry.is_symlink()
+                and not root.refuse_folder(relative, entry.name)
+                and (reason is None or entry.is_dir())
+            ):
+                reason = SYMLINK
+        if reason in (UNFIT_NAME, SYMLINK):
             self._fail(root, relative, reason)
         return is_served
 

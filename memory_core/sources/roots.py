@@ -52,6 +52,7 @@ FOLDER = "is a folder"
 NO_FILE = "is no regular file"
 OUTSIDE = "is not in this agent's memory: MEMORY.md, memory/ and the configured extra paths are"
 NOT_MARKDOWN = "is not Markdown (.md)"
+EXCLUDED = "is excluded by the configuration"
 WITH_CONTROLS = "holds control characters"
 TOO_LONG = "is too long for a path"
 UNFIT_NAME = "has a name with control characters, a backslash or bytes that are no UTF-8"
@@ -152,6 +153,7 @@ class Root:
         reserved: Names at its top that belong to other roots.
         excluded: Names or relative paths of files that are left out.
         pattern: A pattern that relative paths must match; None for no condition.
+        left_out: Patterns of relative paths that are left out; that of a folder ends with a slash.
     """
 
     source: str
@@ -166,6 +168,7 @@ class Root:
     reserved: frozenset[str] = frozenset()
     excluded: frozenset[str] = frozenset()
     pattern: re.Pattern[str] | None = None
+    left_out: tuple[re.Pattern[str], ...] = ()
 
     def locate(self, path: str) -> str | None:
         """Return the relative path of a normalised absolute path; None if it leads elsewhere."""
@@ -207,6 +210,8 @@ class Root:
             return f"is in a folder of installed packages, {name}"
         if relative in self.reserved:
             return OUTSIDE
+        if any(each.match(relative) or each.match(f"{relative}/") for each in self.left_out):
+            return EXCLUDED
         return UNFIT_NAME if is_unfit(name) else None
 
     def refuse_file(self, relative: str, name: str) -> str | None:
@@ -215,8 +220,8 @@ class Root:
             return NOT_MARKDOWN
         if name.startswith("."):
             return "is hidden"
-        if name in self.excluded or relative in self.excluded:
-            return "is excluded by the configuration"
+        if name in self.excluded or relative in self.excluded or any(each.match(relative) for each in self.left_out):
+            return EXCLUDED
         if relative in self.reserved:
             return OUTSIDE
         if self.pattern and not self.pattern.match(relative):
@@ -288,6 +293,8 @@ def _extra_root(workspace: str, extra: ExtraPath) -> Root:
     info = _stat(configured)
     is_file = is_markdown(configured) if info is None else not stat.S_ISDIR(info.st_mode)
     pattern, problem = _compile(extra.pattern)
+    left_out = [_compile(each) for each in extra.exclude]
+    problem = problem or next((each for _, each in left_out if each), None)
     return Root(
         source="memory",
         configured=configured,
@@ -299,6 +306,7 @@ def _extra_root(workspace: str, extra: ExtraPath) -> Root:
         is_vault=not is_file and _is_vault(real),
         skipped=PACKAGE_TREES,
         pattern=pattern,
+        left_out=tuple(each or re.compile(".*") for each, _ in left_out),
     )
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import subprocess
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -155,8 +157,8 @@ def test_several_homes_are_served_together(home: Path, state: Path, adopt: Adopt
         memory.sync()
         assert "Oslo" in find(memory, "Where does the bakery's staging cluster run?")
         assert "A5" in find(memory, "Which paper does the printer need?")
-        paths = [hit["path"] for hit in memory.call_tool("memory_search", {"query": "allotment gate code"})["results"]]
-    assert {"MEMORY.md", "~/clawd/MEMORY.md"} <= set(paths)
+        hit = memory.call_tool("memory_search", {"query": "allotment gate code"})["results"][0]
+    assert (hit["path"], hit["alsoIn"]) == ("MEMORY.md", ["~/clawd/MEMORY.md"])
 
 
 def test_each_agent_of_openclaw_keeps_its_workspace(home: Path, state: Path, adopt: Adopt) -> None:
@@ -285,3 +287,158 @@ def test_a_configuration_that_was_edited_is_left_as_it_is(
     assert "was changed since" in capsys.readouterr().err
     assert "stays" in adopt("--undo")
     assert config.read_text() == mine
+
+
+def paths_of(state: Path, question: str) -> set[str]:
+    with memory_core.open_memory(state_dir=state) as memory:
+        memory.sync()
+        return {Path(hit["path"]).name for hit in memory.call_tool("memory_search", {"query": question})["results"]}
+
+
+def make_vault(home: Path, names: str) -> Path:
+    for name in names.split():
+        write(home / "vault" / name, f"# {name}\n\nThe mill needs a new millstone, says {name}.\n")
+    return home / "vault"
+
+
+@pytest.mark.parametrize(
+    ("files", "kept"),
+    [
+        ({".obsidian/app.json": '{"userIgnoreFilters": ["Attic/", "Notes/old"]}'}, "a.md t.md log.md x.draft.md"),
+        ({".obsidian/app.json": '{"userIgnoreFilters": ["/^Notes.*draft/", "/(/", 5]}'}, "a.md old.md t.md log.md attic.md"),
+        ({".obsidian/templates.json": '{"folder": "Tpl"}'}, "a.md old.md log.md attic.md x.draft.md"),
+        (
+            {".obsidian/plugins/templater-obsidian/data.json": '{"templates_folder": "/Tpl"}', ".obsidian/app.json": "[]"},
+            "a.md old.md log.md attic.md x.draft.md",
+        ),
+        ({"logseq/config.edn": '{;; :hidden ["/Tpl"]\n :hidden ["/Attic" "/Notes/old.md"]}'}, "a.md t.md x.draft.md"),
+        ({"Trash/b.md": "The mill has no millstone.\n"}, "a.md old.md t.md log.md attic.md x.draft.md"),
+    ],
+)  # fmt: skip
+def test_what_the_owner_excludes_is_left_out(
+    home: Path, state: Path, adopt: Adopt, files: dict[str, str], kept: str
+) -> None:
+    vault = make_vault(home, "Notes/a.md Notes/old.md Attic/attic.md Tpl/t.md Notes/x.draft.md logseq/log.md")
+    for name, text in files.items():
+        write(vault / name, text)
+    assert "without " in adopt(vault)
+    adopt(vault, "--yes")
+    assert paths_of(state, "millstone of the mill") == {*kept.split()}
+    assert ("attic.md" in adopt(vault, "--copy", "--workspace", home.parent / "elsewhere")) == ("attic.md" in kept)
+
+
+def test_what_git_ignores_is_left_out_but_not_the_folder_that_was_named(home: Path, state: Path, adopt: Adopt) -> None:
+    vault = make_vault(home, "a.md b.draft.md private/c.md deep/private/d.md deep/e.md")
+    subprocess.run(["git", "init", "-q", home], check=True)
+    write(vault / ".gitignore", "*.draft.md\nprivate/\n")
+    write(home / ".gitignore", "state/\n")
+    adopt(vault, "--yes")
+    assert paths_of(state, "millstone of the mill") == {"a.md", "e.md"}
+    adopt("--undo")
+    write(home / ".gitignore", "vault/\n")
+    adopt(vault, "--yes")
+    assert {"a.md", "e.md"} <= paths_of(state, "millstone of the mill")
+
+
+def test_links_are_named(home: Path, adopt: Adopt) -> None:
+    write(home / "dots" / "CLAUDE.md", "Prefer tabs.\n")
+    (home / ".claude" / "projects").mkdir(parents=True)
+    (home / ".claude" / "CLAUDE.md").symlink_to("../dots/CLAUDE.md")
+    write(home / ".claude" / "rules" / "a.md", "Never mock the clock.\n")
+    assert "~/.claude/CLAUDE.md is left out: it is a symbolic link" in adopt()
+
+
+SPOKEN = [("user", "Where is the regatta?"), ("assistant", "In Flensburg."), ("user", "Thanks.")]
+
+
+def make_chatgpt() -> list[dict[str, object]]:
+    nodes: dict[str, object] = {"root": {"id": "root", "parent": None, "message": None}}
+    told = [("system", "Be kind."), *SPOKEN[:1], ("tool", "[]"), *SPOKEN[1:]]
+    for number, (role, text) in enumerate(told):
+        parent = "root" if number == 0 else f"n{number - 1}"
+        content = {"content_type": "text", "parts": [text]}
+        message = {"author": {"role": role}, "content": content, "recipient": "all", "create_time": 1714725000.5}
+        nodes[f"n{number}"] = {"id": f"n{number}", "parent": parent, "message": message}
+    other = {"author": {"role": "assistant"}, "content": {"content_type": "text", "parts": ["In Kiel."]}}
+    nodes["other"] = {"id": "other", "parent": "n2", "message": other}
+    whole = {"title": "Regatta/2024", "create_time": 1714725000.5, "current_node": "n4", "mapping": nodes}
+    return [whole, {"title": None, "mapping": {}}, {**whole, "current_node": "n4"}]
+
+
+def make_claude() -> list[dict[str, object]]:
+    texts = [{"type": "tool_use", "text": "no"}, {"type": "text", "text": "In Flensburg."}]
+    messages = [
+        {"sender": "human", "text": SPOKEN[0][1], "content": []},
+        {"sender": "assistant", "text": "", "content": texts},
+        {"sender": "human", "text": "Thanks."},
+    ]
+    return [
+        {"uuid": "1", "name": "Regatta/2024", "created_at": "2024-05-03T08:30:00.000000Z", "chat_messages": messages}
+    ]
+
+
+@pytest.mark.parametrize("packed", ["file", "folder", "zip"])
+@pytest.mark.parametrize(("source", "make"), [("chatgpt", make_chatgpt), ("claude", make_claude)])
+def test_exported_conversations_become_notes(
+    home: Path, adopt: Adopt, packed: str, source: str, make: Callable[[], list[dict[str, object]]]
+) -> None:
+    text, place = json.dumps(make()), home / "export" / "conversations.json"
+    write(place, text)
+    write(place.with_name("users.json"), "[{}]")
+    if packed == "zip":
+        with zipfile.ZipFile(home / "export.zip", "w") as archive:
+            archive.writestr("data/conversations.json", text)
+            archive.writestr("chat.html", "<html>")
+    given = {"file": place, "folder": place.parent, "zip": home / "export.zip"}[packed]
+    (home / "clawd").mkdir()
+    assert "conversation" in adopt(given)
+    adopt(given, "--copy", "--yes", "--workspace", home / "clawd")
+    notes = sorted((home / "clawd" / "memory" / "imports" / source).iterdir())
+    assert [note.name for note in notes][-1] == "2024-05-03 Regatta-2024.md"
+    assert len(notes) == (2 if source == "chatgpt" else 1)
+    assert notes[-1].read_text() == (
+        "# Regatta/2024\n\nUser: Where is the regatta?\n\nAssistant: In Flensburg.\n\nUser: Thanks.\n"
+    )
+    assert "unchanged" in adopt(given, "--copy", "--yes", "--workspace", home / "clawd")
+    adopt("--undo")
+    assert not (home / "clawd" / "memory" / "imports" / source).exists()
+
+
+def test_claudes_own_memory_and_openmemory_are_read(home: Path, adopt: Adopt) -> None:
+    own = [
+        {
+            "conversations_memory": "**Work**\n\nBuilds boats.",
+            "project_memories": {"p": "Sails are red."},
+            "account_uuid": "a",
+        }
+    ]
+    write(home / "memories.json", json.dumps(own))
+    rows = [
+        {"content": "Owns a dinghy.", "created_at": "2025-02-03T10:00:00+00:00", "state": "active"},
+        {"content": "Owned a barge.", "state": "deleted"},
+        {"content": "Sails on Sundays.", "created_at": 1738580400},
+    ]
+    with zipfile.ZipFile(home / "open.zip", "w") as archive:
+        archive.writestr("memories.json", json.dumps({"user": {"user_id": "kim"}, "apps": [], "memories": rows}))
+        archive.writestr("memories.jsonl.gz", b"x")
+    (home / "clawd").mkdir()
+    for name in ("memories.json", "open.zip"):
+        adopt(home / name, "--copy", "--yes", "--workspace", home / "clawd")
+    imports = home / "clawd" / "memory" / "imports"
+    assert (imports / "claude" / "memory.md").read_text() == "# What Claude remembers\n\n**Work**\n\nBuilds boats.\n"
+    assert "Sails are red." in (imports / "claude" / "memory (2).md").read_text()
+    assert (imports / "openmemory" / "memories.md").read_text() == (
+        "# Memories from OpenMemory\n\n## kim\n\n- 2025-02-03: Owns a dinghy.\n- 2025-02-03: Sails on Sundays.\n"
+    )
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"{}", b"[1, {}]", b'[{"mapping": 5}]', b'[{"chat_messages": [1, {"sender": "human"}]}]', b"\xff" * 9]
+)
+@pytest.mark.parametrize("name", ["x.json", "x.zip"])
+def test_what_is_no_export_is_refused(
+    home: Path, state: Path, capsys: pytest.CaptureFixture[str], name: str, data: bytes
+) -> None:
+    (home / name).write_bytes(data)
+    assert main(["adopt", "--state-dir", str(state), str(home / name)]) in {0, 2}
+    assert "defect" not in capsys.readouterr().err

@@ -4,8 +4,7 @@ Nothing here writes.
 
 OpenClaw, and Clawdbot and Moltbot as it was called before: `src/config/paths.ts` and `src/agents/agent-scope.ts`. Claude Code:
 https://code.claude.com/docs/en/memory. Hermes: `tools/memory_tool.py` of NousResearch/hermes-agent. Obsidian:
-https://help.obsidian.md. basic-memory: https://docs.basicmemory.com/concepts/knowledge-format. mem0:
-https://docs.mem0.ai/cookbooks/essentials/exporting-memories.
+https://help.obsidian.md. basic-memory: https://docs.basicmemory.com/concepts/knowledge-format. Exports: `exports`.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -25,15 +24,18 @@ from memory_core.config.environment import expand_home, fill, find_home, read_va
 from memory_core.config.resolution import find_current_folder, make_absolute
 from memory_core.config.settings import DEFAULT_AGENT
 from memory_core.errors import ConfigError, InvalidArgument
+from memory_core.history.git_log import list_ignored
+from memory_core.hosts.adopt.exports import read_export
 from memory_core.hosts.install.programs import PROGRAMS, find_folder_of
 from memory_core.records import FileFailure, MemoryFile
 from memory_core.sources.files import Survey
-from memory_core.sources.roots import PACKAGE_TREES, Root, read_stamp
+from memory_core.sources.roots import PACKAGE_TREES, SYMLINK, Root, compile_glob, read_stamp
 from memory_core.text.markdown import SECTION_SIGN
 
 HERMES_NOTES = ("MEMORY.md", "USER.md")
 HEAD_BYTES = 64 * 1024  # of a file, to see what it is
-MEM0_BYTES = 64 * 1024 * 1024
+SHOWN_EXCLUDED = 3  # that are named one by one
+TRASH = ("Trash", "trash", "_trash", "_Trash")
 SAMPLED = 20  # notes that show if a folder is basic-memory's
 STATE_FOLDERS = {"openclaw": ".openclaw", "moltbot": ".moltbot", "clawdbot": ".clawdbot"}
 TITLES = {"openclaw": "OpenClaw", "moltbot": "Moltbot", "clawdbot": "Clawdbot"}
@@ -42,7 +44,7 @@ SHARED_WORKSPACE = "~/clawd"  # the default of the oldest releases, outside the 
 OPENCLAW_NOTES = ("MEMORY.md", "memory.md", "USER.md", "memory")  # what it searches in a workspace
 _PERMALINK = re.compile(r"\A---\n(?:.*\n)*?permalink:", re.MULTILINE)
 
-Layout = Literal["plain", "hermes", "obsidian", "mem0"]
+Layout = Literal["plain", "hermes", "obsidian"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +55,20 @@ class FoundNote:
         file: The original.
         target: Its path below `memory/imports/`, POSIX, of a Markdown file.
         layout: The way in which it is written, which a copy turns into plain Markdown.
+        data: The copy itself, where the file is an export.
+        part: The name of the part of an export that has several.
     """
 
     file: MemoryFile
     target: str
     layout: Layout = "plain"
+    data: bytes | None = None
+    part: str = ""
+
+    @property
+    def origin(self) -> str:
+        """The path of the original; the name of a part stands behind it and "#"."""
+        return f"{self.file.real_path}#{self.part}" if self.part else str(self.file.real_path)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,6 +84,7 @@ class Home:
         workspaces: The workspace of each agent, by id, for a program that has such; else empty.
         remarks: What else was found, a few words each.
         failures: Files that cannot be read.
+        exclude: The files and folders that the program itself leaves out, as globs relative to what is served.
     """
 
     source: str
@@ -83,13 +95,15 @@ class Home:
     workspaces: Mapping[str, Path] = field(default_factory=dict)
     remarks: tuple[str, ...] = ()
     failures: tuple[FileFailure, ...] = ()
+    exclude: tuple[str, ...] = ()
 
 
 class NoteCollector:
     """Collects the Markdown files of one home, each once, under the refusals that hold for any folder of notes."""
 
-    def __init__(self, source: str) -> None:
+    def __init__(self, source: str, exclude: Sequence[str] = ()) -> None:
         self._source = source
+        self._exclude = tuple(exclude)
         self._taken: set[str] = set()
         self._seen: set[Path] = set()
         self.notes: list[FoundNote] = []
@@ -130,16 +144,28 @@ class NoteCollector:
             notes=tuple(self.notes),
             served=tuple(served),
             workspaces=workspaces or {},
-            remarks=tuple(remarks),
+            remarks=(*remarks, *([f"without {_list_some(self._exclude)}"] if self._exclude else [])),
             failures=tuple(self.failures),
+            exclude=self._exclude,
         )
 
     def _list(self, path: Path) -> Iterator[tuple[str, MemoryFile]]:
+        if path.is_symlink():
+            self.failures.append(FileFailure(path=shorten_home(path), reason=SYMLINK))
         if path.is_symlink() or not path.exists():
             return
         is_file, real = path.is_file(), os.path.realpath(path)
         skipped = frozenset() if is_file else PACKAGE_TREES
-        root = Root(source="memory", configured=str(path), real=real, shown="", is_file=is_file, skipped=skipped)
+        left_out = tuple(filter(None, map(compile_glob, self._exclude)))
+        root = Root(
+            source="memory",
+            configured=str(path),
+            real=real,
+            shown="",
+            is_file=is_file,
+            skipped=skipped,
+            left_out=left_out,
+        )
         listing = Survey([root]).list()
         self.failures += listing.failures
         for file in listing.files:
@@ -183,7 +209,7 @@ def find_homes(path: str | None) -> list[Home]:
         raise InvalidArgument("PATH", f"there is no file or folder {place}")
     finders = (
         find_openclaw,
-        find_mem0,
+        find_export,
         find_claude_code,
         find_hermes,
         find_obsidian,
@@ -252,9 +278,55 @@ def find_obsidian(folder: Path) -> Home | None:
     """Return the notes of an Obsidian vault; its own folder, its plugins' and its trash are hidden, and so left out."""
     if not (folder / ".obsidian").is_dir():
         return None
-    collector = NoteCollector("obsidian")
+    collector = NoteCollector("obsidian", find_excluded(folder))
     collector.add(folder, make_fit(folder.name), layout="obsidian")
     return collector.make_home("Obsidian vault", folder, [folder]) if collector.notes else None
+
+
+def find_excluded(folder: Path) -> list[str]:
+    """Return globs of what the owner of a folder keeps out of searches.
+
+    That are Obsidian's excluded files and folders of templates, what Logseq hides and keeps for itself, folders of deleted notes,
+    and what git ignores now.
+    """
+    settings, logseq = folder / ".obsidian", folder / "logseq" / "config.edn"
+    filters = _read_json(settings / "app.json").get("userIgnoreFilters")
+    places = [each for each in filters if isinstance(each, str) and each] if isinstance(filters, list) else []
+    found = [path for each in places if _is_regex(each) for path in _list_matching(folder, each[1:-1])]
+    places = [each for each in places if not _is_regex(each)]
+    for file, key in (("templates.json", "folder"), ("plugins/templater-obsidian/data.json", "templates_folder")):
+        named = _read_json(settings / file).get(key)
+        places += [f"{named.strip('/')}/"] if isinstance(named, str) and named.strip("/") else []
+    if logseq.is_file():
+        hidden = re.search(r":hidden\s*\[([^\]]*)\]", re.sub(r";.*", "", _read_head(logseq)))
+        places += ["logseq/", *re.findall(r'"/*([^"]+)"', hidden[1] if hidden else "")]
+    places += [f"{name}/" for name in TRASH if (folder / name).is_dir()]
+    found += [f"{_escape(place)}*" for place in places]  # what begins so; a folder that is left out is not entered
+    return list(dict.fromkeys([*found, *map(_escape, list_ignored(folder))]))
+
+
+def _is_regex(place: str) -> bool:
+    return len(place) > 2 and place.startswith("/") and place.endswith("/")
+
+
+def _list_matching(folder: Path, pattern: str) -> list[str]:
+    """Return the notes whose paths a regular expression of Obsidian matches; none if Python cannot read it."""
+    try:
+        wanted = re.compile(pattern)
+    except re.error:
+        return []
+    notes = (path.relative_to(folder).as_posix() for path in folder.rglob("*.md"))
+    return [_escape(path) for path in notes if wanted.search(path)]
+
+
+def _escape(path: str) -> str:
+    """Return a glob for a path; characters that mean something in globs match any."""
+    return re.sub(r"[][{}*]", "?", path)
+
+
+def _list_some(places: Sequence[str]) -> str:
+    more = len(places) - SHOWN_EXCLUDED
+    return ", ".join(place.rstrip("*") for place in places[:SHOWN_EXCLUDED]) + (f" and {more} more" if more > 0 else "")
 
 
 def find_basic_memory(folder: Path) -> Home | None:
@@ -262,35 +334,28 @@ def find_basic_memory(folder: Path) -> Home | None:
     sample = [_read_head(path) for path in islice(sorted(folder.rglob("*.md")), SAMPLED)] if folder.is_dir() else []
     if not sample or sum(map(bool, map(_PERMALINK.search, sample))) * 2 <= len(sample):
         return None
-    collector = NoteCollector("basic-memory")
+    collector = NoteCollector("basic-memory", find_excluded(folder))
     collector.add(folder, make_fit(folder.name))
     return collector.make_home("basic-memory", folder, [folder]) if collector.notes else None
 
 
-def find_mem0(file: Path) -> Home | None:
-    """Return the memories in an export of mem0, a JSON file."""
-    if file.suffix.lower() != ".json" or not file.is_file() or not (memories := read_mem0(file)):
+def find_export(place: Path) -> Home | None:
+    """Return what another program has exported, as JSON."""
+    export = read_export(place)
+    if export is None:
         return None
-    note = MemoryFile(source="memory", path=file.name, real_path=file.resolve(), stamp=read_stamp(file.stat()))
-    notes = (FoundNote(note, f"mem0/{make_fit(file.stem)}.md", "mem0"),)
-    many = f"{len(memories)} memor{'ies' if len(memories) > 1 else 'y'}, as JSON"
-    return Home(source="mem0", title="mem0 export", path=file, notes=notes, remarks=(many,))
-
-
-def read_mem0(file: Path) -> list[Mapping[str, Any]]:
-    """Return the memories of a mem0 export, in its order; none if the file is something else."""
-    try:
-        if file.stat().st_size > MEM0_BYTES:
-            return []
-        document = json.loads(file.read_bytes())
-    except (OSError, ValueError, RecursionError):
-        return []
-    if isinstance(document, Mapping):
-        document = next((document[name] for name in ("results", "memories", "data") if name in document), None)
-    rows = document if isinstance(document, list) else []
-    return [
-        row for row in rows if isinstance(row, Mapping) and isinstance(row.get("memory"), str) and row["memory"].strip()
-    ]
+    file = place if place.is_file() else next(place.glob("conversations*.json"))
+    origin = MemoryFile(source="memory", path=file.name, real_path=file.resolve(), stamp=read_stamp(file.stat()))
+    notes = tuple(
+        FoundNote(
+            origin,
+            f"{export.source}/{make_fit(name)}.md",
+            data=text.encode("utf-8", "replace"),
+            part=name if len(export.notes) > 1 else "",
+        )
+        for name, text in export.notes.items()
+    )
+    return Home(source=export.source, title=export.title, path=place, notes=notes, remarks=(export.remark,))
 
 
 def find_folder(folder: Path) -> Home | None:
@@ -298,7 +363,7 @@ def find_folder(folder: Path) -> Home | None:
     if not folder.is_dir():
         return None
     is_workspace = (folder / "MEMORY.md").is_file() or (folder / "memory").is_dir()
-    collector = NoteCollector("workspace" if is_workspace else "folder")
+    collector = NoteCollector("workspace") if is_workspace else NoteCollector("folder", find_excluded(folder))
     if not is_workspace:
         collector.add(folder, make_fit(folder.name))
         return collector.make_home("folder of Markdown", folder, [folder]) if collector.notes else None

@@ -9,11 +9,9 @@ from __future__ import annotations
 
 import json
 import os
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
-from datetime import datetime
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Literal
@@ -23,7 +21,7 @@ from memory_core.config.agent import make_workspace_key
 from memory_core.config.load import find_adopted_config
 from memory_core.config.resolution import DEFAULT_WORKSPACE, find_current_folder, make_absolute
 from memory_core.errors import ConfigError, ConfigProblem, FileUnreadable, PathRefused
-from memory_core.hosts.adopt.homes import FoundNote, Home, read_mem0, shorten_home
+from memory_core.hosts.adopt.homes import FoundNote, Home, shorten_home
 from memory_core.sources.notes import MAX_NOTE_BYTES, open_file
 from memory_core.text.markdown import SECTION_SIGN, leave_out_comments
 
@@ -43,6 +41,7 @@ class ServedHome:
     path: str
     served: tuple[str, ...]
     workspaces: dict[str, str] = field(default_factory=dict)
+    exclude: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,7 +110,10 @@ def load_record(state_dir: Path) -> Adoption:
     try:
         raw: Any = json.loads(path.read_bytes())
         return Adoption(
-            served={key: ServedHome(**{**row, "served": tuple(row["served"])}) for key, row in raw["served"].items()},
+            served={
+                key: ServedHome(**{**row, "served": tuple(row["served"]), "exclude": tuple(row.get("exclude", ()))})
+                for key, row in raw["served"].items()
+            },
             copies={key: CopiedNote(**row) for key, row in raw["copies"].items()},
             folders=list(raw["folders"]),
             workspace=raw["workspace"],
@@ -153,6 +155,7 @@ def add_served(adoption: Adoption, homes: Sequence[Home], *, workspace: Path | N
                 path=str(home.path),
                 served=tuple(map(str, home.served)),
                 workspaces={agent: str(path) for agent, path in home.workspaces.items()},
+                exclude=home.exclude,
             )
     adoption.workspace = str(workspace) if workspace else adoption.workspace
 
@@ -193,12 +196,12 @@ def _refuse_foreign(adoption: Adoption, path: Path) -> None:
 def _build_config(adoption: Adoption, state_dir: Path) -> tuple[dict[str, Any], list[Path]]:
     """Return the configuration, and the folders that it needs."""
     workspaces: dict[str, str] = {"main": adoption.workspace} if adoption.workspace else {}
-    extra: list[str] = []
+    extra: dict[str, tuple[str, ...]] = {}
     for home in adoption.served.values():
         if home.workspaces and not workspaces:
             workspaces = home.workspaces
         else:
-            extra += [path for path in home.served if Path(path).exists()]
+            extra |= {path: home.exclude for path in home.served if Path(path).exists()}
     made: list[Path] = []
     if not workspaces and not make_absolute(DEFAULT_WORKSPACE, find_current_folder(), {}).is_dir():
         made = [find_adopted_config(state_dir).with_name(OWN_WORKSPACE)]
@@ -207,7 +210,9 @@ def _build_config(adoption: Adoption, state_dir: Path) -> tuple[dict[str, Any], 
     if workspaces:
         defaults["workspace"] = workspaces.get("main") or next(iter(workspaces.values()))
     if extra:
-        defaults["memorySearch"] = {"extraPaths": [shorten_home(Path(path)) for path in dict.fromkeys(extra)]}
+        names = {shorten_home(Path(path)): exclude for path, exclude in extra.items()}
+        paths = [{"path": name, "exclude": exclude} if exclude else name for name, exclude in names.items()]
+        defaults["memorySearch"] = {"extraPaths": paths}
     agents: dict[str, Any] = {"defaults": defaults}
     if set(workspaces) - {"main"}:
         agents["list"] = [{"id": agent, "workspace": path} for agent, path in workspaces.items()]
@@ -258,14 +263,15 @@ class CopyStep:
 
     Attributes:
         action: "copy" writes a new file, "update" replaces a copy of ours, "same" and "leave" do nothing.
-        origin: The original.
+        file, origin: The original; the part of an export stands behind its path and "#".
         target: The copy, absolute.
         reason: Why it is left; "" otherwise.
         data: What is written; empty where nothing is.
     """
 
     action: Action
-    origin: Path
+    origin: str
+    file: Path
     target: Path
     reason: str = ""
     data: bytes = b""
@@ -282,38 +288,36 @@ def plan_copies(adoption: Adoption, homes: Sequence[Home], workspace: Path) -> l
         folder /= name
         if folder.is_symlink():
             raise PathRefused(str(folder), "is a symbolic link, and copies are written into real folders only")
-    return [_plan(adoption, note, folder) for note in _list_foreign(homes, workspace)]
+    recorded = {copy.origin: path for path, copy in adoption.copies.items() if Path(path).is_relative_to(folder)}
+    return [_plan(adoption, recorded, note, folder) for note in _list_foreign(homes, workspace)]
 
 
 def _list_foreign(homes: Sequence[Home], workspace: Path) -> Iterator[FoundNote]:
     """Yield every file once; none that lies in the workspace already."""
-    own, seen = workspace.resolve(), set[Path]()
+    own, seen = workspace.resolve(), set[str]()
     for home in homes:
         for note in home.notes:
-            if note.file.real_path not in seen and not note.file.real_path.is_relative_to(own):
-                seen.add(note.file.real_path)
+            if note.origin not in seen and not note.file.real_path.is_relative_to(own):
+                seen.add(note.origin)
                 yield note
 
 
-def _plan(adoption: Adoption, note: FoundNote, imports: Path) -> CopyStep:
-    origin = note.file.real_path
-    recorded = {copy.origin: path for path, copy in adoption.copies.items() if Path(path).is_relative_to(imports)}
-    target = (
-        Path(recorded[str(origin)]) if str(origin) in recorded else _choose(adoption, imports / note.target, origin)
-    )
+def _plan(adoption: Adoption, recorded: Mapping[str, str], note: FoundNote, imports: Path) -> CopyStep:
+    origin, file = note.origin, note.file.real_path
+    target = Path(recorded[origin]) if origin in recorded else _choose(adoption, imports / note.target, origin)
     try:
         data = _convert(note)
     except FileUnreadable as error:
-        return CopyStep(action="leave", origin=origin, target=target, reason=error.reason)
+        return CopyStep(action="leave", origin=origin, file=file, target=target, reason=error.reason)
     known, there = adoption.copies.get(str(target)), hash_file(target)
     if there is None:
-        return CopyStep(action="copy", origin=origin, target=target, data=data)
+        return CopyStep(action="copy", origin=origin, file=file, target=target, data=data)
     if there == hash_bytes(data):
-        return CopyStep(action="same", origin=origin, target=target)
+        return CopyStep(action="same", origin=origin, file=file, target=target)
     if known is None or there != known.copy_hash:
         reason = "the copy was edited since" if known else "another file is there"
-        return CopyStep(action="leave", origin=origin, target=target, reason=reason)
-    return CopyStep(action="update", origin=origin, target=target, data=data)
+        return CopyStep(action="leave", origin=origin, file=file, target=target, reason=reason)
+    return CopyStep(action="update", origin=origin, file=file, target=target, data=data)
 
 
 def _convert(note: FoundNote) -> bytes:
@@ -322,8 +326,8 @@ def _convert(note: FoundNote) -> bytes:
     Raises:
         FileUnreadable: The original cannot be read.
     """
-    if note.layout == "mem0":
-        return _convert_mem0(note).encode()
+    if note.data is not None:
+        return note.data
     with open_file(note.file, max_bytes=MAX_NOTE_BYTES) as (_, stream):
         data = stream.read()
     if note.layout == "plain":
@@ -341,35 +345,12 @@ def _convert_hermes(note: FoundNote, text: str) -> str:
     return "\n".join([f"# Hermes: about {about}", "", *items, ""])
 
 
-def _convert_mem0(note: FoundNote) -> str:
-    """Write every memory as one item of a list, with its date, under the name of whom it is about."""
-    sections: defaultdict[str, list[str]] = defaultdict(list)
-    for row in read_mem0(note.file.real_path):
-        owner = next((str(row[name]) for name in ("user_id", "agent_id", "run_id") if row.get(name)), "")
-        date = _read_day(row.get("created_at")) or _read_day(row.get("updated_at"))
-        words = " ".join(row["memory"].split())
-        sections[owner].append(f"- {date}: {words}" if date else f"- {words}")
-    lines = ["# Memories from mem0"]
-    for owner, items in sections.items():
-        lines += ["", *([f"## {owner}", ""] if owner else []), *items]
-    return "\n".join([*lines, ""])
-
-
-def _read_day(value: object) -> str | None:
-    if not isinstance(value, str):
-        return None
-    try:
-        return datetime.fromisoformat(value).date().isoformat()
-    except ValueError:
-        return None
-
-
-def _choose(adoption: Adoption, wanted: Path, origin: Path) -> Path:
+def _choose(adoption: Adoption, wanted: Path, origin: str) -> Path:
     """Return a target that is no copy of another original."""
     other = adoption.copies.get(str(wanted))
-    if other is None or other.origin == str(origin):
+    if other is None or other.origin == origin:
         return wanted
-    return wanted.with_name(f"{wanted.stem}-{hash_bytes(str(origin).encode())[:8]}{wanted.suffix}")
+    return wanted.with_name(f"{wanted.stem}-{hash_bytes(os.fsencode(origin))[:8]}{wanted.suffix}")
 
 
 def copy_notes(adoption: Adoption, steps: Sequence[CopyStep], workspace: Path) -> None:
@@ -377,15 +358,17 @@ def copy_notes(adoption: Adoption, steps: Sequence[CopyStep], workspace: Path) -
 
     A copy gets the time of its original, by which a note without a date is dated. No link is followed.
     """
+    hashes: dict[Path, str] = {}
     for step in steps:
         if step.action not in {"copy", "update"}:
             continue
         _make_folders(adoption, step.target.parent)
-        origin_hash = hash_file(step.origin) or ""
-        copied = CopiedNote(origin=str(step.origin), origin_hash=origin_hash, copy_hash=hash_bytes(step.data))
+        if step.file not in hashes:
+            hashes[step.file] = hash_file(step.file) or ""
+        copied = CopiedNote(origin=step.origin, origin_hash=hashes[step.file], copy_hash=hash_bytes(step.data))
         adoption.copies[str(step.target)] = copied  # before it is written: a copy that nobody knows of is never removed
         atomic.replace_file(step.target, step.data, mode=0o644, root=workspace)
-        found = step.origin.stat()
+        found = step.file.stat()
         os.utime(step.target, ns=(found.st_atime_ns, found.st_mtime_ns))
 
 

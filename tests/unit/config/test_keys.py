@@ -250,10 +250,11 @@ def read(config: AgentConfig, key: str) -> Any:
 
 
 def written(key: str, value: Any) -> Any:
-    """A value as it comes back: a bare extra path has the default pattern."""
+    """A value as it comes back: a bare extra path has the default pattern, and excludes nothing."""
     if key != "memorySearch.extraPaths":
         return value
-    return [{"path": each, "pattern": ExtraPath(path="x").pattern} if isinstance(each, str) else each for each in value]
+    usual = {"pattern": ExtraPath(path="x").pattern, "exclude": []}
+    return [{**usual, **({"path": each} if isinstance(each, str) else each)} for each in value]
 
 
 def cases(kind: str) -> list[Any]:

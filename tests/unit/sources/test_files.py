@@ -196,7 +196,7 @@ def test_a_folder_that_a_backend_adds_has_a_name_of_its_own(root: Path) -> None:
     )
     config = replace(configured(root, "."), folders=folders)  # the extra path covers where the folder seems to be
     assert listed(config) == [("memory", "./docs/d.md"), ("memory", "far/team/t.md"), ("memory", "memory/a.md")]
-    assert failures(config) == {}
+    assert failures(config) == {"far/team/link.md": "is a symbolic link, which memory ignores"}
     for file in list_files(config).files:
         assert resolve(config, file.path) == file
     assert resolve(config, "far/team/gone.md") is None
@@ -236,6 +236,27 @@ def test_extra_paths_that_cannot_be_used_are_failures(root: Path) -> None:
     assert resolve(config, "../gone/x.md") is None
 
 
+@pytest.mark.parametrize(
+    ("exclude", "kept"),
+    [
+        (["drafts/**"], ["a.md", "b.md", "deep/drafts/d.md"]),
+        (["drafts"], ["a.md", "b.md", "deep/drafts/d.md"]),
+        (["**/drafts/**", "b.md"], ["a.md"]),
+        (["**/*.md"], []),
+        (["[ab].md", "deep/*"], ["drafts/c.md"]),
+    ],
+)
+def test_an_extra_path_leaves_out_what_it_excludes(root: Path, exclude: list[str], kept: list[str]) -> None:
+    write(root.parent, "vault/a.md", "vault/b.md", "vault/drafts/c.md", "vault/deep/drafts/d.md")
+    extra = ExtraPath(path="../vault", exclude=tuple(exclude))
+    config = replace(configured(root), search=SearchSettings(sources=(), extra_paths=(extra,)))
+    assert listed(config) == [("memory", f"../vault/{name}") for name in kept]
+    left_out = {"a.md", "b.md", "drafts/c.md", "deep/drafts/d.md"} - {*kept}
+    for name in left_out:
+        with pytest.raises(PathRefused, match="excluded by the configuration"):
+            resolve(config, f"../vault/{name}")
+
+
 def test_an_extra_path_may_lead_through_links_above_it(root: Path) -> None:
     write(root.parent, "real/docs/a.md")
     (root.parent / "link").symlink_to(root.parent / "real")
@@ -246,7 +267,7 @@ def test_an_extra_path_may_lead_through_links_above_it(root: Path) -> None:
     assert resolve(config, str(root.parent / "real/docs/a.md")) == file
 
 
-def test_symlinks_are_ignored(root: Path) -> None:
+def test_symlinks_are_named_and_not_followed(root: Path) -> None:
     write(root.parent, "outside/secret.md")
     write(root, "memory/a.md", "notes.md")
     (root / "memory/file.md").symlink_to(root.parent / "outside/secret.md")
@@ -255,9 +276,14 @@ def test_symlinks_are_ignored(root: Path) -> None:
     (root / "memory/self.md").symlink_to(root / "memory/self.md")
     (root / "memory/dangling.md").symlink_to(root / "gone.md")
     (root / "MEMORY.md").symlink_to(root / "notes.md")
+    for name in ("picture.png", ".hidden.md", ".hidden"):  # of no concern
+        (root / "memory" / name).symlink_to(root.parent / "outside")
+    (root / "memory/picture.png").unlink()
+    (root / "memory/picture.png").symlink_to(root / "notes.md")
     config = configured(root)
     assert listed(config) == [("memory", "memory/a.md")]
-    assert failures(config) == {"MEMORY.md": "is a symbolic link, which memory ignores"}
+    names = ("MEMORY.md", *(f"memory/{name}" for name in ("dangling.md", "file.md", "folder", "loop", "self.md")))
+    assert failures(config) == dict.fromkeys(names, "is a symbolic link, which memory ignores")
     for path in ("file.md", "folder/secret.md", "loop/a.md", "self.md", "dangling.md", "../MEMORY.md"):
         with pytest.raises(PathRefused, match="symbolic link"):
             resolve(config, f"memory/{path}")

@@ -1,0 +1,190 @@
+"""Exports of other programs, a JSON file, a zip or a folder with some: memories, and conversations, each as a Markdown note.
+
+mem0: https://docs.mem0.ai/cookbooks/essentials/exporting-memories. OpenMemory: openmemory/api/app/routers/backup.py of mem0.
+ChatGPT, whose conversations are trees of messages, and Claude: the data that their settings export.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+from zipfile import BadZipFile, ZipFile
+
+from memory_core.sources.session_logs import read_transcript
+
+MOST_BYTES = 256 * 1024 * 1024  # of one JSON file
+_ROLES = {"user": "user", "human": "user", "assistant": "assistant"}
+_TEXTS = ("memory", "content", "text")  # of a memory
+_ROWS = ("results", "memories", "items", "data")  # of memories, in an object
+
+Row = Mapping[str, Any]
+
+
+class Export(NamedTuple):
+    """An export as notes.
+
+    Attributes:
+        source, title: As in `Home`.
+        notes: The text of each, by its name without a suffix.
+        remark: What it holds, a few words.
+    """
+
+    source: str
+    title: str
+    notes: Mapping[str, str]
+    remark: str
+
+
+def read_export(place: Path) -> Export | None:
+    """Return the export in a file or folder; None if it is something else."""
+    for name, document in _load(place):
+        rows = document if isinstance(document, list) else [document]
+        rows = [row for row in rows if isinstance(row, Mapping)]
+        if any("mapping" in row for row in rows):
+            return _collect("chatgpt", "ChatGPT export", place, _walk_tree)
+        if any("chat_messages" in row or "conversations_memory" in row for row in rows):
+            return _collect("claude", "Claude export", place, _list_messages)
+        if found := _read_memories(document, Path(name).stem):
+            return found
+    return None
+
+
+def _load(place: Path) -> Iterator[tuple[str, Any]]:
+    """Yield the JSON documents of an export, each with its file's name."""
+    try:
+        if place.suffix.lower() == ".zip" and place.is_file():
+            with ZipFile(place) as archive:
+                found = [each for each in archive.infolist() if each.filename.lower().endswith(".json")]
+                for each in sorted(found, key=lambda one: one.filename):
+                    if each.file_size <= MOST_BYTES:
+                        yield each.filename, _parse(archive.read(each))
+            return
+        files = [place] if place.suffix.lower() == ".json" and place.is_file() else []
+        if place.is_dir() and any(place.glob("conversations*.json")):
+            files = sorted(place.glob("*.json"))
+        for file in files:
+            if file.stat().st_size <= MOST_BYTES:
+                yield file.name, _parse(file.read_bytes())
+    except (OSError, BadZipFile, RuntimeError):  # the last one says that it is encrypted
+        return
+
+
+def _parse(data: bytes) -> Any:
+    try:
+        return json.loads(data)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _collect(source: str, title: str, place: Path, read: Any) -> Export:
+    """Return the conversations of an export, each a note named after its day and title, and Claude's own memory."""
+    notes: dict[str, str] = {}
+    for _, document in _load(place):
+        for row in document if isinstance(document, list) else [document]:
+            if not isinstance(row, Mapping):
+                continue
+            name = " ".join(str(row.get("title") or row.get("name") or "Untitled").split())[:80]
+            lines = [json.dumps({"role": role, "content": text}).encode() for role, text in read(row)]
+            if said := read_transcript(lines).text.strip():
+                day = _read_day(row.get("create_time") or row.get("created_at")) or ""
+                _add(notes, f"{day} {name}".strip(), f"# {name}\n\n{said}\n")
+            projects = row.get("project_memories")
+            texts = [row.get("conversations_memory"), *(projects.values() if isinstance(projects, Mapping) else ())]
+            for text in texts:
+                if isinstance(text, str) and text.strip():
+                    _add(notes, "memory", f"# What {title.split(maxsplit=1)[0]} remembers\n\n{text.strip()}\n")
+    return Export(source, title, notes, f"{len(notes)} conversation{'' if len(notes) == 1 else 's'}, as JSON")
+
+
+def _add(notes: dict[str, str], name: str, text: str) -> None:
+    number, wanted = 2, name
+    while name in notes:
+        name, number = f"{wanted} ({number})", number + 1
+    notes[name] = text
+
+
+def _walk_tree(row: Row) -> Iterator[tuple[str, str]]:
+    """Yield role and text of the messages of ChatGPT's conversation, on the branch that was shown last."""
+    nodes = row.get("mapping")
+    nodes = nodes if isinstance(nodes, Mapping) else {}
+    branch: list[Any] = []
+    at, seen = row.get("current_node"), set[str]()
+    while isinstance(at, str) and at in nodes and at not in seen:
+        seen.add(at)
+        node = nodes[at] if isinstance(nodes[at], Mapping) else {}
+        branch.append(node.get("message"))
+        at = node.get("parent")
+    whole = (
+        reversed(branch) if branch else [node.get("message") for node in nodes.values() if isinstance(node, Mapping)]
+    )
+    for message in whole:
+        facts = message if isinstance(message, Mapping) else {}
+        author, content, about = (facts.get(each) for each in ("author", "content", "metadata"))
+        role = _ROLES.get(str(author.get("role"))) if isinstance(author, Mapping) else None
+        hidden = isinstance(about, Mapping) and about.get("is_visually_hidden_from_conversation")
+        if role is None or not isinstance(content, Mapping) or hidden or facts.get("recipient", "all") != "all":
+            continue
+        parts = content.get("parts")
+        if content.get("content_type", "text") in ("text", "multimodal_text") and isinstance(parts, Sequence):
+            yield role, "\n".join(part for part in parts if isinstance(part, str))
+
+
+def _list_messages(row: Row) -> Iterator[tuple[str, str]]:
+    """Yield role and text of the messages of Claude's conversation."""
+    messages = row.get("chat_messages")
+    for message in messages if isinstance(messages, list) else ():
+        facts = message if isinstance(message, Mapping) else {}
+        role, content = _ROLES.get(str(facts.get("sender"))), facts.get("content")
+        parts = [each for each in content if isinstance(each, Mapping)] if isinstance(content, list) else []
+        texts = [str(each.get("text") or "") for each in parts if each.get("type") == "text"]
+        if role:
+            yield role, "\n".join(texts).strip() or str(facts.get("text") or "")
+
+
+def _read_memories(document: Any, stem: str) -> Export | None:
+    """Return memories of mem0 or OpenMemory as one note: an item each, with its date, under the name of whom it is about."""
+    rows = document
+    if isinstance(document, Mapping):
+        rows = next((document[name] for name in _ROWS if isinstance(document.get(name), list)), None)
+    user = document.get("user") if isinstance(document, Mapping) else None
+    name = user.get("user_id") if isinstance(user, Mapping) else None
+    sections: defaultdict[str, list[str]] = defaultdict(list)
+    is_mem0 = False
+    for row in rows if isinstance(rows, list) else ():
+        text = (
+            next((row[each] for each in _TEXTS if isinstance(row.get(each), str)), "")
+            if isinstance(row, Mapping)
+            else ""
+        )
+        if not text.strip() or row.get("state") == "deleted":
+            continue
+        is_mem0 |= "memory" in row
+        owner = name or next((str(row[each]) for each in ("user_id", "agent_id", "run_id") if row.get(each)), "")
+        day = _read_day(row.get("created_at")) or _read_day(row.get("updated_at"))
+        words = " ".join(text.split())
+        sections[owner].append(f"- {day}: {words}" if day else f"- {words}")
+    if not sections:
+        return None
+    source, title = ("mem0", "mem0") if is_mem0 else ("openmemory", "OpenMemory")
+    lines = [f"# Memories from {title}"]
+    for owner, items in sections.items():
+        lines += ["", *([f"## {owner}", ""] if owner else []), *items]
+    count = sum(map(len, sections.values()))
+    remark = f"{count} memor{'y' if count == 1 else 'ies'}, as JSON"
+    return Export(source, f"{title} export", {stem: "\n".join([*lines, ""])}, remark)
+
+
+def _read_day(value: object) -> str | None:
+    """Return the day of a time, ISO 8601 or Unix seconds; None if it is neither."""
+    try:
+        if isinstance(value, str):
+            return datetime.fromisoformat(value).date().isoformat()
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            return datetime.fromtimestamp(value, UTC).date().isoformat()
+    except (ValueError, OverflowError, OSError):
+        return None
+    return None
