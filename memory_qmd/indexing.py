@@ -337,20 +337,20 @@ def export_sessions(
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     for session in list_sessions(replace(config, search=replace(config.search, sources=("sessions",)))).files:
         if session.stamp.mtime_ns >= oldest * 1e9:
-            _export(session, folder / f"{_EXPORT_PREFIX}{session.real_path.stem}.md")
+            _export(session, folder / f"{_EXPORT_PREFIX}{session.real_path.stem}.md", config.search.time_zone)
     for target in folder.glob(f"{_EXPORT_PREFIX}*.md"):
         if target.stat().st_mtime < oldest and _is_export(target):
             target.unlink()
 
 
-def _export(session: MemoryFile, target: Path) -> None:
+def _export(session: MemoryFile, target: Path, zone: str | None) -> None:
     try:
         if target.stat().st_mtime_ns == session.stamp.mtime_ns:
             return
     except FileNotFoundError:
         pass
     try:
-        said = read_session(session)
+        said = read_session(session, zone)
     except FileUnreadable as error:
         log.warning("a session is not exported for QMD: %s", error)
         return

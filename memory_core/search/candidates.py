@@ -106,16 +106,12 @@ def find_candidates(
     if among is None and (len(groups) < len(chunks) or sum(map(is_plain, chunks)) * 2 < len(chunks)):
         by_text, near = look(depth * LOOKED_AT)
         more = best_of(reader, _merge(by_text, near, weights, near_share), count * LOOKED_AT)
-        groups = _make_room(join_chunks(_order(reader.load_chunks(ids | more), [*ids, *more])), count)
-        kept = {id(group[0]): group for group in groups}
-        groups = [kept[id(chunk)] for chunk in sort_equals([group[0] for group in groups])]
+        order = {chunk_id: place for place, chunk_id in enumerate(ids | more)}
+        groups = join_chunks(sorted(reader.load_chunks(order), key=lambda chunk: order[chunk.id]))
+        kept = {group[0].id: group for group in _make_room(groups, max(count, len(ids)))}
+        groups = [kept[chunk.id] for chunk in sort_equals([group[0] for group in kept.values()])]
     found = [Candidate(group[0], not named.keys().isdisjoint(each.id for each in group), group[1:]) for group in groups]
     return found, by_text, near
-
-
-def _order(chunks: Iterable[IndexedChunk], ids: Sequence[int]) -> list[IndexedChunk]:
-    places = {chunk_id: place for place, chunk_id in enumerate(ids)}
-    return sorted(chunks, key=lambda chunk: places[chunk.id])
 
 
 def _make_room(groups: Sequence[list[IndexedChunk]], count: int) -> list[list[IndexedChunk]]:

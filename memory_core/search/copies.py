@@ -8,20 +8,21 @@ from __future__ import annotations
 
 import math
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import cast
 
 from memory_core.records import Hit
 from memory_core.sources.session_logs import SOURCE
 from memory_core.stores.values import IndexedChunk
+from memory_core.text.dates import MONTHS, WEEKDAYS
 from memory_core.text.wording import fold
 
 MOST_NAMED = 10  # places of one passage
 QUOTED = 3  # words of a passage that a report or a log quotes, at least
 ADDED = 4  # words around it in a message, at most: more may say something about it
-STANDS_ALONE = 6  # words of a line that says of whom it speaks
+STANDS_ALONE, WHOLE = 6, 10  # words of a line that says of whom it speaks: mostly, and surely
+_TIMES = frozenset(form for name in (*MONTHS, *WEEKDAYS) for form in (name, name[:3]))
 _REPORT = re.compile(r"(?:\A|/)(?:\.?dream(?:ing|s)/|dreams\.md\Z)", re.IGNORECASE)
 _DAILY = re.compile(r"(?:\A|/)[\d\s._-]+\.md\Z")
 _HEADING = re.compile(r"^ {0,3}#{1,6}[ \t].*$", re.MULTILINE)
@@ -59,12 +60,17 @@ def _join_words(text: str) -> str:
     return " ".join(_WORD.findall(fold(_HEADING.sub("", text) if "#" in text else text)))
 
 
-def _read_units(chunk: IndexedChunk) -> list[str]:
-    """Return the words of every unit, without headings and speakers."""
-    if "words" not in chunk.derived:
-        texts = [_join_words(chunk.text[unit.start : unit.end]) for unit in chunk.units]
-        chunk.derived["words"] = [_SPEAKER.sub("", text, count=1) if chunk.source == SOURCE else text for text in texts]
-    return cast("list[str]", chunk.derived["words"])
+def _read_unit(chunk: IndexedChunk, index: int) -> str:
+    """Return the words of a unit, without headings and without who said it."""
+    unit = chunk.units[index]
+    words = _join_words(chunk.text[unit.start : unit.end])
+    return _SPEAKER.sub("", words, count=1) if chunk.source == SOURCE else words
+
+
+def _read_end(chunk: IndexedChunk, index: int) -> tuple[str, ...]:
+    """Return the last two words of a unit."""
+    unit = chunk.units[index]
+    return tuple(_WORD.findall(fold(chunk.text[max(unit.start, unit.end - 64) : unit.end]))[-2:])
 
 
 def _repeats(one: IndexedChunk, other: IndexedChunk, words: str) -> bool:
@@ -74,16 +80,12 @@ def _repeats(one: IndexedChunk, other: IndexedChunk, words: str) -> bool:
     if not (is_plain(one) and is_plain(other)):
         return True
     days = {chunk.date for chunk in (one, other) if chunk.date and _DAILY.search(chunk.path)}
-    above = [
-        {
-            word
-            for word in words_of(f"{chunk.context} {_HEADING.findall(chunk.text)}")
-            if not any(map(str.isdigit, word))
-        }
+    count = words.count(" ") + 1
+    first, second = (
+        {word for word in words_of(f"{chunk.context} {_HEADING.findall(chunk.text)}") - _TIMES if word.isalpha()}
         for chunk in (one, other)
-    ]
-    alone = words.count(" ") + 1 >= STANDS_ALONE
-    alike = above[0] <= above[1] or above[1] <= above[0] if alone else above[0] == above[1]
+    )
+    alike = count >= WHOLE or first == second or (count >= STANDS_ALONE and (first <= second or second <= first))
     return alike and len(days) < 2
 
 
@@ -122,11 +124,15 @@ def find_copies(chunks: Sequence[IndexedChunk], units: Mapping[int, tuple[int, i
         chunks: Of a search.
         units: The number of the chunk and of the unit in it, by the number of the unit.
     """
+    ends = {at: _read_end(chunks[number], index) for at, (number, index) in units.items()}
+    if all(map(is_plain, chunks)):  # no quotes: most units end like no other, and need not be read
+        counts = Counter(ends.values())
+        units = {at: unit for at, unit in units.items() if counts[ends[at]] > 1}
     by_words: defaultdict[str, list[int]] = defaultdict(list)
     later: list[tuple[int, str, float]] = []
     for at, (number, index) in units.items():
         chunk = chunks[number]
-        if words := _read_units(chunk)[index]:
+        if words := _read_unit(chunk, index):
             if is_plain(chunk):
                 by_words[words].append(at)
             else:

@@ -30,6 +30,7 @@ from memory_core.sources.files import Listing
 from memory_core.sources.notes import NoteText
 from memory_core.sources.redaction import redact
 from memory_core.sources.roots import SYMLINK, UNFIT_NAME, describe_os_error, read_stamp
+from memory_core.text.dates import get_today
 from memory_core.text.markdown import Line, close_fence, parse_heading, scan
 from memory_core.text.messages import (
     SILENT_REPLY,
@@ -65,7 +66,7 @@ class Conversation:
         text: One or more paragraphs for each message, with `User: ` or `Assistant: ` before it and a blank line behind it;
             "" if nothing was said.
         lines: For each line of the text, the line of the log that holds its message, from 1.
-        date: The local day of the first entry with a timestamp, as YYYY-MM-DD; None if no entry has one.
+        date: The day of the first entry with a timestamp, as YYYY-MM-DD; None if no entry has one.
     """
 
     text: str
@@ -73,7 +74,7 @@ class Conversation:
     date: str | None = None
 
 
-def read_transcript(log: Iterable[bytes]) -> Conversation:
+def read_transcript(log: Iterable[bytes], zone: str | None = None) -> Conversation:
     """Read a session log.
 
     Left out are other roles, tool payloads, thinking, images, NO_REPLY, flush turns with all replies in them, and lines
@@ -82,6 +83,7 @@ def read_transcript(log: Iterable[bytes]) -> Conversation:
 
     Args:
         log: The lines of the file, line ends included.
+        zone: The user's time zone, which says what day it was; None is this machine's.
     """
     text: list[str] = []
     numbers: list[int] = []
@@ -89,7 +91,7 @@ def read_transcript(log: Iterable[bytes]) -> Conversation:
     flushing = False
     for number, line in enumerate(log, start=1):
         entry = _parse_entry(line)
-        date = date or _parse_day(entry)
+        date = date or _parse_day(entry, zone)
         role, said = _parse_message(entry)
         if not said:
             continue
@@ -210,14 +212,14 @@ def _embolden(line: str) -> str:
     return f"**{found[1]}**" if found and found[1] else ""
 
 
-def _parse_day(entry: Mapping[str, Any]) -> str | None:
-    """Parse the timestamp of an entry, ISO or Unix milliseconds; returns the local day."""
+def _parse_day(entry: Mapping[str, Any], zone: str | None) -> str | None:
+    """Parse the timestamp of an entry, ISO or Unix milliseconds; returns the day in a time zone."""
     stamp = entry.get("timestamp")
     try:
         if isinstance(stamp, str):
-            return datetime.fromisoformat(stamp).astimezone().date().isoformat()
+            return get_today(zone, datetime.fromisoformat(stamp)).isoformat()
         if isinstance(stamp, (int, float)) and not isinstance(stamp, bool):
-            return datetime.fromtimestamp(stamp / 1000).astimezone().date().isoformat()
+            return get_today(zone, datetime.fromtimestamp(stamp / 1000, UTC)).isoformat()
     except (ValueError, OverflowError, OSError):
         return None
     return None
@@ -272,8 +274,8 @@ def list_sessions(config: AgentConfig) -> Listing:
     return Listing(tuple(found), tuple(failures), has_hard_links)
 
 
-def read_session(file: MemoryFile) -> SessionText:
-    """Read what was said in a session, without secrets.
+def read_session(file: MemoryFile, zone: str | None = None) -> SessionText:
+    """Read what was said in a session, without secrets; see `read_transcript`.
 
     Raises:
         FileUnreadable: See `notes.open_file`.
@@ -287,7 +289,7 @@ def read_session(file: MemoryFile) -> SessionText:
 
     with notes.open_file(file, max_bytes=MAX_LOG_BYTES) as (info, stream):
         lines = _decompress(file.path, stream) if file.path.endswith(_COMPRESSED) else stream
-        said = read_transcript(hash_lines(lines))
+        said = read_transcript(hash_lines(lines), zone)
     return SessionText(said.text, content.digest(), False, read_stamp(info), b"", said.lines, said.date)
 
 

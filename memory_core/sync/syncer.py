@@ -44,13 +44,13 @@ def make_identity(chunking: Chunking) -> str:
     return json.dumps({"cut": CUT_VERSION, "tokens": chunking.tokens, "overlap": chunking.overlap})
 
 
-def read_text(file: MemoryFile) -> NoteText:
+def read_text(file: MemoryFile, zone: str | None = None) -> NoteText:
     """Read a note or a session log.
 
     Raises:
         FileUnreadable: It cannot be read, or is no text.
     """
-    return session_logs.read_session(file) if session_logs.is_log(file.path) else read_note(file)
+    return session_logs.read_session(file, zone) if session_logs.is_log(file.path) else read_note(file)
 
 
 def cut(file: MemoryFile, note: NoteText, chunking: Chunking) -> PreparedFile:
@@ -217,10 +217,11 @@ class Syncer:
         self._cuts_anew = True
         if self._backfill.may_embed:
             waiting: list[PreparedFile] = []
+            search = self._context.config.search
             for file in self._context.files or ():
                 self._context.check_stop()
                 with contextlib.suppress(FileUnreadable):  # `_update_file` meets it, too, and tells
-                    waiting.append(cut(file, read_text(file), self._context.config.search.chunking))
+                    waiting.append(cut(file, read_text(file, search.time_zone), search.chunking))
                 if sum(len(each.chunks) for each in waiting) >= EMBEDDED_CHUNKS_STEP:
                     self._backfill.embed_ahead(waiting)
                     waiting = []
@@ -245,7 +246,7 @@ class Syncer:
 
     def _update_file(self, file: MemoryFile, row: IndexedFile | None) -> None:
         try:
-            note = read_text(file)
+            note = read_text(file, self._context.config.search.time_zone)
         except FileUnreadable as error:
             known = row.error if row is not None else None
             if self._context.record_failure(file, error, known=known) and known != error.reason:

@@ -7,6 +7,7 @@ ChatGPT, whose conversations are trees of messages, and Claude: the data that th
 from __future__ import annotations
 
 import json
+import zlib
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
@@ -69,7 +70,7 @@ def _load(place: Path) -> Iterator[tuple[str, Any]]:
         for file in files:
             if file.stat().st_size <= MOST_BYTES:
                 yield file.name, _parse(file.read_bytes())
-    except (OSError, BadZipFile, RuntimeError):  # the last one says that it is encrypted
+    except (OSError, EOFError, BadZipFile, RuntimeError, zlib.error):  # RuntimeError: it is encrypted
         return
 
 

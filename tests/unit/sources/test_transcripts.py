@@ -317,3 +317,12 @@ def test_a_heartbeat_is_no_conversation(asked: str, reply: str) -> None:
     assert said(clawdbot("user", asked), clawdbot("assistant", reply)) == []
     alarm = "The bilge pump has failed."
     assert said(clawdbot("user", asked), clawdbot("assistant", alarm)) == [(2, f"Assistant: {alarm}")]
+
+
+@pytest.mark.parametrize(
+    ("zone", "day"), [("Asia/Tokyo", "2026-09-02"), ("America/Lima", "2026-09-01"), ("Pacific/Auckland", "2026-09-02")]
+)
+@pytest.mark.parametrize("at", ["2026-09-01T20:00:00.000Z", 1788292800000])
+def test_the_day_of_a_session_is_that_of_the_users_zone(zone: str, day: str, at: object) -> None:
+    log = log_of({"type": "session", "timestamp": at}, clawdbot("user", "hello"))
+    assert read_transcript(log, zone).date == day
