@@ -16,7 +16,7 @@ from memory_core.records import Hit
 from memory_core.sources.session_logs import SOURCE
 from memory_core.stores.values import IndexedChunk
 from memory_core.text.dates import MONTHS, WEEKDAYS
-from memory_core.text.wording import fold
+from memory_core.text.folding import fold
 
 MOST_NAMED = 10  # places of one passage
 QUOTED = 3  # words of a passage that a report or a log quotes, at least
@@ -24,7 +24,7 @@ ADDED = 4  # words around it in a message, at most: more may say something about
 STANDS_ALONE, WHOLE = 6, 10  # words of a line that says of whom it speaks: mostly, and surely
 _TIMES = frozenset(form for name in (*MONTHS, *WEEKDAYS) for form in (name, name[:3]))
 _REPORT = re.compile(r"(?:\A|/)(?:\.?dream(?:ing|s)/|dreams\.md\Z)", re.IGNORECASE)
-_DAILY = re.compile(r"(?:\A|/)[\d\s._-]+\.md\Z")
+_DAILY = re.compile(r"(?:\A|/)[\d\s._-]+\.\w+\Z")
 _HEADING = re.compile(r"^ {0,3}#{1,6}[ \t].*$", re.MULTILINE)
 _WORD = re.compile(r"[^\W_]+")
 _SPEAKER = re.compile(r"(?:user|assistant) ")

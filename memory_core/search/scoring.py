@@ -19,8 +19,8 @@ from memory_core.search.recency import Recency, compare_ages
 from memory_core.sources.session_logs import SOURCE
 from memory_core.stores.interface import Reader
 from memory_core.stores.values import IndexedChunk, ServingSpace
+from memory_core.text.folding import fold
 from memory_core.text.terms import find_cjk_share, is_cjk
-from memory_core.text.wording import fold
 
 if TYPE_CHECKING:
     import numpy as np
