@@ -119,7 +119,9 @@ def assert_both_are_recalled(ask: Callable[[str], object], server: ChatServer, *
         assert SECRET.encode() not in path.read_bytes(), path
 
 
-KEEPS = {"memorySearch": {"provider": "static", "items": {"capture": {"journal": True}}, "recall": {"enabled": True}}}
+# A busy machine may need longer for the first recall of a process than a person would wait.
+RECALL = {"enabled": True, "timeoutMs": 60_000}
+KEEPS = {"memorySearch": {"provider": "static", "items": {"capture": {"journal": True}}, "recall": RECALL}}
 # Opens the slot that a program of a framework works with, and ends it with a loop over what is said.
 OPENING = """
 import asyncio, json, sys
