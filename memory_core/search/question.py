@@ -14,10 +14,18 @@ from memory_core.stores.interface import Reader
 from memory_core.stores.values import DateRange, Form, IndexedChunk, Term
 from memory_core.text.dates import Period
 from memory_core.text.folding import clean, is_emoji, strip_marks
-from memory_core.text.languages import STEMMED, STOP_WORDS, Language, is_common
+from memory_core.text.languages import LEAST_PART, STEMMED, STOP_WORDS, Language, is_common
 from memory_core.text.markdown import leave_out_blobs
 from memory_core.text.periods import NamedPeriod, find_period
-from memory_core.text.spelling import is_spaced, make_spelling_key, measure_distance, write_out
+from memory_core.text.spelling import (
+    find_camels,
+    find_joined,
+    is_spaced,
+    make_spelling_key,
+    measure_distance,
+    split_camel,
+    write_out,
+)
 from memory_core.text.terms import (
     QuestionKind,
     classify,
@@ -43,6 +51,9 @@ MISSPELT, TWICE_MISSPELT = 4, 8  # letters of a word that may have one wrong let
 # Words that no note holds and that are looked into, at .5 to 3 ms each; of more, most are of another matter.
 MOST_UNKNOWN = 6
 MISSPELT_SHARE = 0.5  # of the weight of a word, which it covers where it was taken for another one
+LEAST_BASE, MOST_REST = 4, 20  # letters of the part of a compound that is asked for, and of the rest at most
+LINKS = ("", "s", "es", "n", "en", "e", "er")  # between the parts of German, Dutch and Nordic compounds
+MOST_FORMS = 8  # of a word, as which it is written otherwise, or of which it is a part
 IN_PART = 0.5  # what a part of a word counts, beside the word
 CHARACTERS_AMONG = 1000  # chunks at most, for single characters to be asked for: of many, too many hold them
 
@@ -227,22 +238,23 @@ def _find_words(reader: Reader, text: str, chunks: int, *, right: Collection[str
     """
     words, language = extract_words(text), detect_language(text)
     found = _look_up(reader, words, language, chunks)
-    found = {
-        stem: term for stem, term in found.items() if term.documents or not is_emoji(term.text)
-    }  # those ask for nothing
+    # An emoji that no chunk holds asks for nothing.
+    found = {stem: term for stem, term in found.items() if term.documents or not is_emoji(term.text)}
+    found |= _find_written_otherwise(reader, text, found)
+    found |= _find_compounds(reader, text, language, found)
     unknown = ((stem, term) for stem, term in [*found.items()] if not term.documents)
     asked = ((stem, term) for stem, term in unknown if term.text not in right and is_spaced(term.text))
     for stem, term in islice(asked, MOST_UNKNOWN):
         if apart := _find_apart(reader, term):
             found[stem] = apart
-        elif (
-            len(term.text) >= MISSPELT
-            and not is_common(term.text, language)
-            and (near := _find_near(reader, term.text, language))
-        ):
+        elif is_common(term.text, language):
+            continue
+        elif len(term.text) >= MISSPELT and (near := _find_near(reader, term.text, language)):
             for other, meant in _look_up(reader, [near], language, chunks).items():
                 found = {(other if each == stem else each): kept for each, kept in found.items() if each != other}
                 found[other] = replace(meant, asked=term.text)
+        elif compounded := _split_compound(reader, term):
+            found[stem] = compounded
     lone = find_lone_characters(text)
     held = reader.count_by_prefix([*lone.values()])
     for stem, term in [*found.items()]:
@@ -250,6 +262,81 @@ def _find_words(reader: Reader, text: str, chunks: int, *, right: Collection[str
         if not term.documents and held.get(character):
             found[stem] = replace(term, documents=held[character], forms=(Form(character, character, IN_PART),))
     return found
+
+
+def _find_written_otherwise(reader: Reader, text: str, found: Mapping[str, Term]) -> dict[str, Term]:
+    """Return the words that the notes hold joined, apart, in other groups or within a longer name, with those forms."""
+    groups = {joined: apart.split() for joined, apart in find_joined(text)}
+    words = [term.text for term in found.values() if len(term.text) >= LEAST_PART]
+    several: dict[str, dict[str, float]] = {}
+    for word, others in reader.find_forms([*words, *groups], ["joined", "part"]).items():
+        for part in groups.get(word, (word,)):
+            several.setdefault(part, {}).update({each: 1.0 if " " in each else IN_PART for each in others[:MOST_FORMS]})
+    for joined, parts in groups.items():
+        for part in parts:
+            several.setdefault(part, {})[joined] = 1.0
+    for name in find_camels(text):
+        several.setdefault(name.lower(), {})[" ".join(split_camel(name))] = 1.0
+    return {stem: _add_forms(reader, term, several[term.text]) for stem, term in found.items() if term.text in several}
+
+
+def _add_forms(reader: Reader, term: Term, worths: Mapping[str, float]) -> Term:
+    """Return a word with more forms, those that some chunk holds; such as count less than the word make it no commoner."""
+    forms = [Form(each, " ".join(reader.stem(each)), worth) for each, worth in worths.items()]
+    counts = {form.word: reader.count_phrase(form.word) for form in forms}
+    held = tuple(form for form in forms if counts[form.word] and form.stem != term.stems[0])
+    whole = term.documents + sum(counts[form.word] for form in held if form.worth == 1)
+    return replace(term, documents=whole or sum(counts[form.word] for form in held), forms=term.forms + held)
+
+
+def _find_compounds(reader: Reader, text: str, language: Language | None, found: Mapping[str, Term]) -> dict[str, Term]:
+    """Return the words that begin or end compounds of the notes, as in German, with those forms.
+
+    The rest of a compound is a word of the notes, or a common one. English is left alone, and so are its own compounds.
+    """
+    if language not in (None, "de", "nl") and (language != "en" or text.isascii()):
+        return {}
+    rests: dict[tuple[str, str], list[str]] = {}
+    for stem, term in found.items():
+        word = strip_marks(term.text)
+        if not is_spaced(term.text) or len(word) < LEAST_BASE:
+            continue
+        key = make_spelling_key(term.text)
+        for compound in reader.find_spelt(key, key, (len(key) + LEAST_PART, len(key) + MOST_REST)):
+            plain = strip_marks(compound)
+            if plain.startswith(word):
+                rests[stem, compound] = [plain[len(word) :].removeprefix(each) for each in LINKS]
+            elif plain.endswith(word):
+                rests[stem, compound] = [plain[: -len(word)].removesuffix(each) for each in LINKS]
+    known = _list_known(reader, {rest for several in rests.values() for rest in several}, language or "de")
+    several: dict[str, dict[str, float]] = {}
+    for (stem, compound), each in sorted(rests.items()):
+        if not known.isdisjoint(each) and not is_common(compound, "en") and len(several.get(stem, ())) < MOST_FORMS:
+            several.setdefault(stem, {})[compound] = IN_PART
+    return {stem: _add_forms(reader, found[stem], worths) for stem, worths in several.items()}
+
+
+def _list_known(reader: Reader, words: Collection[str], language: Language | None) -> set[str]:
+    """Return those words, of three letters and more, that the notes hold or that are common in a language."""
+    stems = {word: stem for word in words if len(word) >= LEAST_PART for stem in reader.stem(word)[:1]}
+    counts = reader.count_by_stem({*stems.values()})
+    return {word for word, stem in stems.items() if counts.get(stem) or (language and is_common(word, language))}
+
+
+def _split_compound(reader: Reader, term: Term) -> Term | None:
+    """Return a word that no chunk holds with the two words of the notes of which it is made; None if it is no compound."""
+    word = term.text
+    halves = [
+        (head, word[at:])
+        for at in range(LEAST_PART, len(word) - LEAST_BASE + 1)
+        for head in dict.fromkeys(word[:at].removesuffix(link) for link in LINKS)
+    ]
+    known = _list_known(reader, {half for each in halves for half in each}, None)
+    both = [each for each in halves if known.issuperset(each)]
+    if not both:
+        return None
+    best = max(both, key=lambda each: (min(map(len, each)), each))
+    return _add_forms(reader, term, dict.fromkeys(best, IN_PART))
 
 
 def _look_up(reader: Reader, several: Sequence[str], language: Language | None, chunks: int) -> dict[str, Term]:

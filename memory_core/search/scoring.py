@@ -217,6 +217,10 @@ def prefer_matter(
     if confidence is None:
         return judgement
     ranks = judgement.ranks
+    if question.kind != "statement":
+        supported = [score.whole > 0 for score in judgement.scores]
+        units = zip(ranks, counts.units, strict=True)
+        ranks = [rank if supported[chunk] else min(rank, scores.UNSUPPORTED * rank) for rank, (chunk, _) in units]
     if confidence.names:
         taken = scores.LACKS_NAME * max(ranks, default=0.0)
         ranks = [rank - taken * confidence.lack_names(unit) for unit, rank in enumerate(ranks)]

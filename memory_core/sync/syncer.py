@@ -11,26 +11,31 @@ import json
 import logging
 import os
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import islice
 
 from memory_core.config.settings import Chunking
 from memory_core.errors import FileUnreadable
 from memory_core.records import FileStamp, MemoryFile, Progress, SyncReport
 from memory_core.sources import session_logs
 from memory_core.sources.notes import NoteText, find_note_date, read_note
+from memory_core.sources.roots import LONGTERM_NAMES, NOTES_FOLDER, USER_NAME
 from memory_core.stores.interface import SyncReader, Writer
 from memory_core.stores.values import IndexedFile, PreparedChunk, PreparedFile, SyncState
 from memory_core.sync.backfill import Backfill
 from memory_core.sync.changes import Changes, Sources
 from memory_core.sync.context import SyncContext
 from memory_core.text.chunks import split_chunks
-from memory_core.text.markdown import leave_out_blobs, read_front_matter
+from memory_core.text.markdown import leave_out_blobs, parse_heading, read_front_matter, split_lines, strip_suffix
+from memory_core.text.terms import find_words
 
 log = logging.getLogger(__name__)
 
 CUT_VERSION = (
     9  # goes up whenever chunks, units or windows are cut, words stemmed, dates told or sessions read differently
 )
+HEAD_CHARS, HEAD_LINES = 4096, 40  # of a note, in which its first heading is looked for
 RECORD_SECONDS = 60.0  # a sync that changed nothing is recorded this often, so that most searches write nothing
 FILES_STEP = 64  # files that are committed together, unless they are long
 EMBEDDED_CHUNKS_STEP = 2000  # chunks whose embeddings are made together before a rebuild puts them
@@ -59,11 +64,27 @@ def cut(file: MemoryFile, note: NoteText, chunking: Chunking) -> PreparedFile:
         lines, date, title = note.lines, note.date, ""
     else:
         lines, date = (), find_note_date(file.path, note.text)
-        title = ", ".join(read_front_matter(note.text).names)
+        names = read_front_matter(note.text).names
+        title = ", ".join(filter(None, (_name_place(file.path, note.text, (date or "", *names)), *names)))
     found = split_chunks(leave_out_blobs(note.text), chunking, date=date, title=title)
     return PreparedFile(
         file=file, hash=note.hash, stamp=note.stamp, date=date, chunks=tuple(map(PreparedChunk, found)), lines=lines
     )
+
+
+def _name_place(path: str, text: str, names: Iterable[str]) -> str:
+    """Return the words of a note's path that neither its other names nor its first heading hold.
+
+    Of a folder that was added from elsewhere, the folders above it are left out: they are those of the machine.
+    """
+    if path in (*LONGTERM_NAMES, USER_NAME):
+        return ""
+    place = strip_suffix(path.removeprefix(f"{NOTES_FOLDER}/"))
+    if path.startswith(("/", "~", "..")) or ":" in path:
+        place = "/".join(place.split("/")[-2:])
+    heading = next(filter(None, map(parse_heading, islice(split_lines(text[:HEAD_CHARS]), HEAD_LINES))), (1, ""))[1]
+    known = {word.lower() for each in (*names, heading) for _, _, word in find_words(each, 0, len(each))}
+    return " ".join(word for _, _, word in find_words(place, 0, len(place)) if word.lower() not in known)
 
 
 @dataclass(slots=True)

@@ -16,12 +16,13 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from memory_core.text.folding import clean
-from memory_core.text.spelling import is_spaced, make_spelling_key
+from memory_core.text.spelling import find_camels, find_joined, is_spaced, make_spelling_key, split_camel
 
 Language = Literal["en", "de", "es", "fr", "pt", "it", "nl", "ru"]
 # A relation of words, for which the store keeps those of the notes: the same stem or verb in a language, or the same key of its
-# spellings; "mirrored" keeps the keys backwards, so that words are found by their ends.
-Relation = Language | Literal["spelt", "mirrored"]
+# spellings; "mirrored" keeps the keys backwards, so that words are found by their ends; "part" keeps names by their parts, and
+# "joined" what is written in pieces by what it is in one.
+Relation = Language | Literal["spelt", "mirrored", "part", "joined"]
 
 # Function words and the scaffolding of questions. A question of these words alone asks for nothing.
 # fmt: off
@@ -194,6 +195,43 @@ _SAMPLE = 60  # words of a text, by which its language is told
 _LONGEST = 40  # letters; nobody inflects longer words, and base64 has them
 
 
+LEAST_PART = 3  # letters of a part by which a name is found
+# Nouns whose plural no stemmer leads back: each with its plural, or two of them.
+PLURALS: Mapping[Language, str] = {
+    "en": """
+        man/men woman/women child/children person/people foot/feet tooth/teeth goose/geese mouse/mice louse/lice ox/oxen die/dice
+        wolf/wolves knife/knives life/lives wife/wives leaf/leaves half/halves shelf/shelves loaf/loaves thief/thieves calf/calves
+        scarf/scarves/scarfs elf/elves self/selves sheaf/sheaves hoof/hooves wharf/wharves
+        criterion/criteria phenomenon/phenomena datum/data medium/media bacterium/bacteria curriculum/curricula
+        index/indices matrix/matrices vertex/vertices appendix/appendices axis/axes crisis/crises analysis/analyses thesis/theses
+        diagnosis/diagnoses hypothesis/hypotheses basis/bases oasis/oases cactus/cacti fungus/fungi nucleus/nuclei
+        stimulus/stimuli radius/radii alumnus/alumni larva/larvae formula/formulae corpus/corpora genus/genera
+    """,
+    "de": """
+        atlas/atlanten kaktus/kakteen globus/globen virus/viren museum/museen zentrum/zentren datum/daten konto/konten
+        firma/firmen thema/themen album/alben praxis/praxen risiko/risiken villa/villen stadion/stadien studium/studien visum/visa
+        lexikon/lexika kriterium/kriterien medium/medien material/materialien prinzip/prinzipien
+    """,
+    "fr": """
+        œil/yeux oeil/yeux ciel/cieux aïeul/aïeux monsieur/messieurs madame/mesdames travail/travaux vitrail/vitraux bail/baux
+        corail/coraux
+    """,
+    "it": """
+        uomo/uomini uovo/uova dito/dita braccio/braccia ginocchio/ginocchia labbro/labbra lenzuolo/lenzuola bue/buoi tempio/templi
+        paio/paia miglio/miglia osso/ossa
+    """,
+    "nl": """
+        stad/steden schip/schepen lid/leden kind/kinderen ei/eieren blad/bladeren/bladen lied/liederen rund/runderen kalf/kalveren
+        lam/lammeren rad/raderen volk/volkeren koe/koeien museum/musea datum/data
+    """,
+    "pt": "mão/mãos pão/pães cão/cães alemão/alemães capitão/capitães mal/males cônsul/cônsules réptil/répteis fóssil/fósseis",
+    "ru": """
+        человек/люди ребенок/дети друг/друзья брат/братья сын/сыновья стул/стулья дерево/деревья ухо/уши год/лет мать/матери
+        дочь/дочери
+    """,
+}
+
+
 class Stemmed(NamedTuple):
     """A word of a text, in lower case, with its stem in a language, "to" and the infinitive of an irregular verb, or its key."""
 
@@ -247,7 +285,12 @@ def relate_words(text: str, seen: dict[Relation, set[str]] | None = None) -> lis
     keys = [*map(make_spelling_key, words)]
     spelt = [Stemmed("spelt", *each) for each in zip(keys, words, strict=True)]
     mirrored = [Stemmed("mirrored", key[::-1], word) for key, word in zip(keys, words, strict=True)]
-    return stem_text(text, seen) + spelt + mirrored
+    names = (name for run in runs for name in find_camels(run))
+    parts = [
+        Stemmed("part", part, name.lower()) for name in names for part in split_camel(name) if len(part) >= LEAST_PART
+    ]
+    joined = [Stemmed("joined", *each) for each in find_joined(text)]
+    return stem_text(text, seen) + spelt + mirrored + parts + joined
 
 
 def stem_text(text: str, seen: dict[Relation, set[str]] | None = None) -> list[Stemmed]:
@@ -281,6 +324,8 @@ def stem_words(words: Iterable[str], language: Relation) -> list[Stemmed]:
     """
     if language == "spelt" or language == "mirrored":  # noqa: PLR1714 -- tells the type checker
         return [Stemmed(language, make_spelling_key(word), word) for word in words if is_spaced(word)]
+    if language == "part" or language == "joined":  # noqa: PLR1714 -- tells the type checker
+        return [Stemmed(language, word, word) for word in words]
     from Stemmer import Stemmer
 
     several = [word for word in words if len(word) <= _LONGEST and word.isalpha()]
@@ -290,7 +335,10 @@ def stem_words(words: Iterable[str], language: Relation) -> list[Stemmed]:
         for stem, word in zip(stems, several, strict=True)
         for infinitive in _find_verbs(stem, language)
     ]
-    return verbs + [Stemmed(language, *each) for each in zip(stems, several, strict=True) if language in STEMMED]
+    nouns = [Stemmed(language, f"one {one}", word) for word in several if (one := _find_singular(word, language))]
+    return (
+        verbs + nouns + [Stemmed(language, *each) for each in zip(stems, several, strict=True) if language in STEMMED]
+    )
 
 
 def is_common(word: str, language: Language | None) -> bool:
@@ -299,6 +347,15 @@ def is_common(word: str, language: Language | None) -> bool:
         _find_line("words", one, word) or any(each.stem.startswith("to ") for each in stem_words([word], one))
         for one in (STEMMERS if language is None else [language])
     )
+
+
+@cache
+def _find_singulars(language: Language) -> Mapping[str, str]:
+    return {word: pair.split("/")[0] for pair in PLURALS.get(language, "").split() for word in pair.split("/")}
+
+
+def _find_singular(word: str, language: Language) -> str | None:
+    return _find_singulars(language).get(word)
 
 
 def _find_verbs(stem: str, language: Language) -> Sequence[str]:

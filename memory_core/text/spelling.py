@@ -1,4 +1,4 @@
-"""Spellings of words: umlauts that are written out, and words a letter apart. Pure."""
+"""Spellings of words: umlauts that are written out, words a letter apart, words and numbers in one piece and in several. Pure."""
 
 from __future__ import annotations
 
@@ -27,6 +27,44 @@ def write_out(word: str) -> str:
 def list_spellings(text: str) -> list[str]:
     """Return a text in lower case in plain letters, and also with its umlauts written out if it has any."""
     return list(dict.fromkeys((strip_marks(text), strip_marks(write_out(text)))))
+
+
+_HUMP = re.compile("[a-z][A-Z]")
+_NAME = re.compile(r"(?<![^\W_])[^\W_]*?[a-z][A-Z][^\W_]*")
+_PART = re.compile("[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+_HYPHENED = re.compile(r"[^\W_]+(?:[-\u2010\u2011][^\W_]+){1,3}")
+_ISO_DATE = re.compile(r"\d{4}-\d\d-\d\d")
+_NO_WORD = re.compile(r"[^A-Za-z\d]+")
+# Numbers of telephones and cards, of accounts (https://www.swift.com/standards/data-standards/iban), and of network adapters.
+_GROUPED = re.compile(
+    r"""(?<![\w+.-])\+?\(?\d{1,6}\)?(?:[ /.-]{1,2}\(?\d{1,9}\)?){1,8}(?![\w-])
+    | (?<!\w)[A-Z]{2}\d{2}(?:\ [A-Z\d]{2,4}){2,8}(?!\w) | (?<!\w)[\da-fA-F]{2}(?:[:-][\da-fA-F]{2}){5}(?!\w)""",
+    re.VERBOSE,
+)
+LEAST_GROUPED = 7  # digits of a number that is written in groups
+
+
+def find_camels(text: str) -> list[str]:
+    """Find the names in a text that capitals cut into parts, such as getUserName."""
+    return _NAME.findall(text) if _HUMP.search(text) else []
+
+
+def split_camel(name: str) -> list[str]:
+    """Return the parts of a name that capitals cut, in lower case."""
+    return [part.lower() for part in _PART.findall(name)]
+
+
+def find_joined(text: str) -> list[tuple[str, str]]:
+    """Find what a text writes in several pieces and others in one: ("wifi", "wi fi"), ("4915112345", "49 151 12345")."""
+    found = [*_HYPHENED.findall(text)] if "-" in text or not text.isascii() else []
+    found += (match[0] for match in _GROUPED.finditer(text) if sum(map(str.isalnum, match[0])) >= LEAST_GROUPED)
+    apart = (" ".join(_NO_WORD.sub(" ", each).split()).lower() if each.isascii() else each.lower() for each in found)
+    pairs = dict.fromkeys(
+        (each.replace(" ", ""), each)
+        for each in apart
+        if " " in each and not _ISO_DATE.fullmatch(each.replace(" ", "-"))
+    )
+    return [*pairs]
 
 
 def is_spaced(word: str) -> bool:

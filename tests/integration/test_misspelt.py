@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
 import pytest
 
-from memory_core.config.settings import Hybrid
+from memory_core.config.settings import ExtraPath, Hybrid
 from memory_core.plugin import MemorySlot
 from memory_core.records import CallContext, Query
 from memory_core.search.pipeline import search
@@ -216,3 +217,97 @@ def test_joined_and_split_spellings_meet(index: Index, asked: str, note: str) ->
     index.note("memory/other.md", "The lamp is in the cellar.\n")
     assert paths(index, asked)[:1] == ["it"]
     assert not ask(index, asked).interpreted_as
+
+
+# Words as the notes write them otherwise: each is found, and counts less than the word itself where it is only a part.
+
+
+@pytest.mark.parametrize(
+    ("written", "asked"),
+    [
+        # In groups and in one piece.
+        ("Ring the plumber at +43 660 555-0192.", "+436605550192"),
+        ("Ring the plumber at 06605550192.", "0660 555 0192"),
+        ("Ring the plumber at 0660 5550 192.", "0660 555 01 92"),
+        ("The account is AT61 1904 3002 3457 3201.", "AT611904300234573201"),
+        ("The account is AT611904300234573201.", "AT61 1904 3002 3457 3201"),
+        ("The printer has 3C:22:FB:0A:91:7E.", "3c22fb0a917e"),
+        ("The printer has 3c22fb0a917e.", "3C-22-FB-0A-91-7E"),
+        # Names of code and their parts.
+        ("The crash is in parseInvoiceTotal.", "invoice crash"),
+        ("Only renderMarkdownTable is slow.", "markdown"),
+        ("Set HTTPServerPort first.", "server port"),
+        ("The step parse-invoice-total is slow.", "parseInvoiceTotal"),
+        ("MAX_RETRY_DELAY is nine.", "retry delay"),
+        # Joined, split and hyphenated.
+        ("The check-in is at noon.", "checkin"),
+        ("Our checkin desk is closed.", "check-in"),
+        ("The key of the play ground.", "playground"),
+        # German, Dutch and Nordic compounds.
+        ("Der Fahrradschlüssel hängt am Haken.", "Wo ist der Schlüssel für das Rad?"),
+        ("Die Heizungsrechnung ist bezahlt, die Rechnung vom Gas nicht; Heizung läuft.", "Heizungsrechnung"),
+        ("De fietssleutel ligt in de la; de fiets staat buiten.", "waar is de sleutel van de fiets"),
+        ("Källardörren är låst. En dörr till vinden; källar finns.", "dörren källare"),
+        ("Brændeovnen ryger. Brænde ligger ude.", "ovnen"),
+        # Irregular plurals.
+        ("There are mice behind the stove.", "mouse"),
+        ("The wolf was seen twice, they say.", "where are the wolves"),
+        ("Both criteria were met in the end.", "criterion"),
+        ("Die Kakteen brauchen im Winter kein Wasser.", "Wie oft gieße ich den Kaktus?"),
+        ("Gli uomini della squadra arrivano alle nove.", "quando arriva l'uomo della squadra"),
+    ],
+)
+def test_a_word_is_found_as_the_notes_write_it(index: Index, written: str, asked: str) -> None:
+    index.note("memory/wanted.md", f"{written}\n")
+    assert paths(index, asked)[:1] == ["wanted"]
+
+
+@pytest.mark.parametrize(
+    ("path", "asked"),
+    [
+        ("places/Hotel Seeblick.md", "Hotel Seeblick"),
+        ("places/Hotel Seeblick.md", "What do you know about Seeblick?"),
+        ("work/otter-migration/notes.md", "otter migration"),
+        ("garden_shed.md", "shed"),
+        ("ProjectFalcon.md", "falcon"),
+        ("2026-02-11 Zahnarzt.md", "Zahnarzt"),
+        ("東京旅行.md", "東京旅行"),
+    ],
+)
+def test_words_of_a_path_find_its_note(index: Index, path: str, asked: str) -> None:
+    index.note(f"memory/{path}", "Breakfast from seven.\n")
+    assert paths(index, asked)[:1] == [path.removesuffix(".md")]
+
+
+def test_a_part_counts_less_than_the_word(index: Index) -> None:
+    index.note("memory/whole.md", "Der Schlüssel liegt im Flur.\n")
+    index.note("memory/part.md", "Der Fahrradschlüssel liegt im Flur. Das Fahrrad steht draußen.\n")
+    assert paths(index, "Schlüssel Flur") == ["whole", "part"]
+    (term, _) = ask(index, "Schlüssel Flur").words
+    assert [(form.word, form.worth) for form in term.forms] == [("fahrradschlüssel", 0.5)]
+
+
+@pytest.mark.parametrize(
+    ("written", "asked"),
+    [
+        ("Der Fahrradschlüssel hängt am Haken.", "Wo ist das Fass?"),
+        ("Die Gastgeberin kommt um acht.", "Was kostet das Gas?"),  # "tgeberin" is no word
+        ("The passport and the transport are booked.", "what is the port of the server"),
+        ("Versicherung zahlen. Hund füttern.", "Wann kommt die Lebensversicherung?"),  # nothing of life insurance
+        ("Call 0660 555 0192.", "06605550193"),
+        ("parseInvoiceTotal fails.", "voice"),
+        ("The men of the village sing.", "mention"),
+    ],
+)
+def test_a_stranger_finds_nothing(index: Index, written: str, asked: str) -> None:
+    index.note("memory/other.md", f"{written}\n")
+    assert paths(index, asked) == []
+
+
+def test_the_folders_of_the_machine_are_no_words(index: Index, tmp_path: Path) -> None:
+    folder = tmp_path / "elsewhere" / "quince"
+    folder.mkdir(parents=True)
+    (folder / "medlar.md").write_text("Breakfast from seven.\n")
+    index.search = replace(index.search, extra_paths=(ExtraPath(path=str(folder)),))
+    assert paths(index, "medlar") == [str(folder / "medlar")]
+    assert paths(index, "elsewhere") == []
