@@ -16,7 +16,7 @@ from memory_core.search.question import Question
 from memory_core.stores.interface import Reader, best_of
 from memory_core.stores.values import DateRange, IndexedChunk, Term, sort_equals
 from memory_core.text.markdown import parse_heading
-from memory_core.text.terms import is_single_cjk, write_index
+from memory_core.text.terms import is_single_cjk
 
 if TYPE_CHECKING:
     import numpy as np
@@ -305,7 +305,7 @@ def _texts(candidate: Candidate, headings: Sequence[tuple[int, int, str]]) -> li
     texts = [context, text[: chunk.units[0].start], *[text[unit.start : unit.end] for unit in chunk.units]]
     if headings:
         texts += [context.partition("\n")[0].rpartition(" > ")[0], *(title for _, _, title in headings)]
-    return [write_index(each) for each in texts]
+    return texts
 
 
 def _count(terms: Sequence[Term], stemmed: Sequence[_StemmedTexts]) -> list[dict[int, float]]:

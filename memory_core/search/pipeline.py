@@ -36,7 +36,6 @@ from memory_core.sources.session_logs import SOURCE, is_log
 from memory_core.stores.interface import Reader
 from memory_core.stores.values import DateRange
 from memory_core.text.markdown import scan
-from memory_core.text.terms import write_index
 from memory_core.text.units import MOST_LEAD, find_leads
 
 if TYPE_CHECKING:
@@ -285,7 +284,7 @@ def _make_placing(
     }
 
     def mark(unit: PlacedUnit) -> list[Mark]:
-        return find_marks(unit.text, (unit.start, unit.end), asked, lambda word: stem(write_index(word)))
+        return find_marks(unit.text, (unit.start, unit.end), asked, stem)
 
     def place(number: int, index: int, matches: bool) -> PlacedUnit:
         chunk = candidates[number].chunk

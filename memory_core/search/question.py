@@ -29,7 +29,6 @@ from memory_core.text.spelling import (
 from memory_core.text.terms import (
     QuestionKind,
     classify,
-    cut_cjk,
     detect_language,
     extract_file_names,
     extract_identifiers,
@@ -52,6 +51,7 @@ MISSPELT, TWICE_MISSPELT = 4, 8  # letters of a word that may have one wrong let
 MOST_UNKNOWN = 6
 MISSPELT_SHARE = 0.5  # of the weight of a word, which it covers where it was taken for another one
 LEAST_BASE, MOST_REST = 4, 20  # letters of the part of a compound that is asked for, and of the rest at most
+RARE = 1  # chunks that hold a word: of one that more hold, compounds say little
 LINKS = ("", "s", "es", "n", "en", "e", "er")  # between the parts of German, Dutch and Nordic compounds
 MOST_FORMS = 8  # of a word, as which it is written otherwise, or of which it is a part
 IN_PART = 0.5  # what a part of a word counts, beside the word
@@ -241,7 +241,6 @@ def _find_words(reader: Reader, text: str, chunks: int, *, right: Collection[str
     # An emoji that no chunk holds asks for nothing.
     found = {stem: term for stem, term in found.items() if term.documents or not is_emoji(term.text)}
     found |= _find_written_otherwise(reader, text, found)
-    found |= _find_compounds(reader, text, language, found)
     unknown = ((stem, term) for stem, term in [*found.items()] if not term.documents)
     asked = ((stem, term) for stem, term in unknown if term.text not in right and is_spaced(term.text))
     for stem, term in islice(asked, MOST_UNKNOWN):
@@ -255,6 +254,7 @@ def _find_words(reader: Reader, text: str, chunks: int, *, right: Collection[str
                 found[other] = replace(meant, asked=term.text)
         elif compounded := _split_compound(reader, term):
             found[stem] = compounded
+    found |= _find_compounds(reader, text, language, found)
     lone = find_lone_characters(text)
     held = reader.count_by_prefix([*lone.values()])
     for stem, term in [*found.items()]:
@@ -292,14 +292,15 @@ def _add_forms(reader: Reader, term: Term, worths: Mapping[str, float]) -> Term:
 def _find_compounds(reader: Reader, text: str, language: Language | None, found: Mapping[str, Term]) -> dict[str, Term]:
     """Return the words that begin or end compounds of the notes, as in German, with those forms.
 
-    The rest of a compound is a word of the notes, or a common one. English is left alone, and so are its own compounds.
+    The rest of a compound is a word of the notes, or a common one. English is left alone, and so are its own compounds and words
+    that are not rare.
     """
     if language not in (None, "de", "nl") and (language != "en" or text.isascii()):
         return {}
     rests: dict[tuple[str, str], list[str]] = {}
     for stem, term in found.items():
         word = strip_marks(term.text)
-        if not is_spaced(term.text) or len(word) < LEAST_BASE:
+        if not is_spaced(term.text) or len(word) < LEAST_BASE or term.documents > RARE or term.asked:
             continue
         key = make_spelling_key(term.text)
         for compound in reader.find_spelt(key, key, (len(key) + LEAST_PART, len(key) + MOST_REST)):
@@ -343,7 +344,7 @@ def _look_up(reader: Reader, several: Sequence[str], language: Language | None, 
     """Return words with their forms and counts, by their stems."""
     stems: dict[str, str] = {}
     for word in several:
-        for stem in reader.stem(word if is_single_cjk(word) else cut_cjk(word))[:1]:
+        for stem in reader.stem(word)[:1]:
             stems.setdefault(stem, word)
     forms, verbs = _find_forms(reader, stems, language)
     for first, second in pairwise(several):

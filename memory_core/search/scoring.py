@@ -126,7 +126,7 @@ def judge(
     """
     others = find_other_speakers(question, candidates, counts.units)
     others = [other or asks for other, asks in zip(others, _find_weak(question, candidates, counts.units), strict=True)]
-    rows = _find_rows(candidates, counts)
+    rows = _find_rows(question, candidates, counts)
     text_ranks = _rank_by_text(question, candidates, counts, weights, others=others, rows=rows)
     dated = [question.is_dated(candidates[number].chunk) for number, _ in counts.units]
     covered = [question.certainty * scores.coverage(question.weights, held) for held in counts.found]
@@ -256,11 +256,18 @@ def _rank_by_text(
     ]
 
 
-def _find_rows(candidates: Sequence[Candidate], counts: TermCounts) -> dict[int, list[tuple[Mapping[int, float], int]]]:
-    """Return the rows of tables by their numbers: the terms and the length of each, of its head and of what stands above.
+def _find_rows(
+    question: Question, candidates: Sequence[Candidate], counts: TermCounts
+) -> dict[int, list[tuple[Mapping[int, float], int]]]:
+    """Return the rows of tables that hold the rarest word of a question, by their numbers.
 
-    The other rows tell of other things, so that the chunk is no context of one.
+    Each comes with the terms and the length of its own, of its head and of what stands above. The other rows tell of other
+    things, so that the chunk is no context of one.
     """
+    known = [(word.documents, number) for number, word in enumerate(question.words) if word.documents]
+    if not known:
+        return {}
+    rarest = min(known)[1]
     rows: dict[int, list[tuple[Mapping[int, float], int]]] = {}
     head: list[tuple[Mapping[int, float], int]] = []
     for unit, (number, index) in enumerate(counts.units):
@@ -272,7 +279,7 @@ def _find_rows(candidates: Sequence[Candidate], counts: TermCounts) -> dict[int,
             own = (counts.counts[unit], counts.lengths[unit])
             if span.last_line > span.first_line:
                 head = [own]
-            else:
+            elif rarest in counts.counts[unit]:
                 above = dict.fromkeys(counts.above[unit], 1.0)
                 rows[unit] = [own, (above, len(_WORD.findall(chunk.context))), *head]
     return rows

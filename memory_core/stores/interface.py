@@ -74,7 +74,7 @@ class Reader(Protocol):
     # Words.
 
     def stem(self, text: str) -> list[str]:
-        """Return the stems of a text's words in order, as the keyword index holds them."""
+        """Return the stems of a text's words in order, as the keyword index holds them; of CJK, those of pairs."""
         ...
 
     def count_by_stem(self, stems: Collection[str]) -> Mapping[str, int]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from functools import cache
 from html import unescape
-from unicodedata import category, normalize
+from unicodedata import category, is_normalized, normalize
 
 # What Unicode calls default ignorable, characters without a shape of their own, and marks of a byte order.
 _INVISIBLE = re.compile(
@@ -46,7 +46,9 @@ def clean(text: str) -> str:
     if "&" in text:
         text = _ENTITY.sub(lambda found: unescape(found[0]), text)
     if not text.isascii():
-        text = _NOT_PUNCTUATION.sub(lambda found: normalize("NFKC", found[0]), _INVISIBLE.sub("", text))
+        text = _INVISIBLE.sub("", text)
+        if not is_normalized("NFKC", text):
+            text = _NOT_PUNCTUATION.sub(lambda found: normalize("NFKC", found[0]), text)
     return text
 
 

@@ -74,6 +74,11 @@ class _Chunk:
         return sum(words[at : at + len(run)] == run for words in self.fields for at in range(len(words)))
 
 
+def _stem_words(words: str) -> list[str]:
+    """Return the stems of words as a question has them, those of CJK in pairs."""
+    return porter.stems(fold_words(words))
+
+
 class ListReader:
     """The notes of one workspace, read and embedded when it is made.
 
@@ -104,7 +109,7 @@ class ListReader:
             texts = [chunk.text[unit.start : unit.end] for unit in units]
             number = len(self._chunks) + 1
             vectors, tokens = _embed(provider, number, windows, texts)
-            fields = self.stem(write_index(chunk.context)), self.stem(write_index(chunk.text))
+            fields = self.stem(chunk.context), self.stem(chunk.text)
             self._chunks.append(
                 _Chunk(
                     IndexedChunk(
@@ -140,7 +145,7 @@ class ListReader:
         return ServingSpace(SPACE_ID, self._space, estimate(self._rows, len(self._rows)))
 
     def stem(self, text: str) -> list[str]:
-        return porter.stems(fold_words(text))
+        return porter.stems(write_index(text))
 
     def count_by_stem(self, stems: Collection[str]) -> dict[str, int]:
         return {stem: sum(chunk.count([stem]) > 0 for chunk in self._chunks) for stem in stems}
@@ -171,7 +176,7 @@ class ListReader:
         return {prefix: count for prefix, count in found.items() if count}
 
     def count_phrase(self, phrase: str) -> int:
-        run = self.stem(phrase)
+        run = _stem_words(phrase)
         return sum(chunk.count(run) > 0 for chunk in self._chunks)
 
     def find_by_keyword(self, terms: Sequence[Term], dates: DateRange, depth: int) -> dict[int, float]:
@@ -179,7 +184,7 @@ class ListReader:
         total: dict[int, float] = {}
         for term in terms:
             for spelling in (term.text, *(form.word for form in term.forms)):
-                run = self.stem(spelling)
+                run = _stem_words(spelling)
                 counts = [chunk.count(run, prefix=is_single_cjk(spelling)) for chunk in self._chunks]
                 holding = sum(count > 0 for count in counts)
                 rarity = max(math.log((len(self._chunks) - holding + 0.5) / (holding + 0.5)), 1e-6)
@@ -251,7 +256,7 @@ class ListReader:
         return found
 
     def find_phrase(self, phrase: str, dates: DateRange) -> list[int]:
-        run = self.stem(phrase)
+        run = _stem_words(phrase)
         single = is_single_cjk(phrase)
         return [each.row.id for each in self._chunks if each.count(run, prefix=single) and _is_within(each, dates)]
 

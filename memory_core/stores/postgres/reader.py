@@ -29,7 +29,9 @@ from memory_core.stores.values import (
     slice_units,
     spell,
 )
+from memory_core.text.folding import clean
 from memory_core.text.languages import Relation, stem_words
+from memory_core.text.terms import cut_cjk
 
 if TYPE_CHECKING:
     import numpy as np
@@ -96,7 +98,7 @@ class PostgresReader:
 
     def stem(self, text: str) -> list[str]:
         """See `Reader`."""
-        return stem(text)
+        return stem(cut_cjk(clean(text)))
 
     def count_by_stem(self, stems: Collection[str]) -> Mapping[str, int]:
         """See `Reader`."""

@@ -31,7 +31,7 @@ from memory_core.stores.values import (
 )
 from memory_core.text.folding import fold_words
 from memory_core.text.languages import Relation
-from memory_core.text.terms import is_single_cjk
+from memory_core.text.terms import is_single_cjk, write_index
 
 if TYPE_CHECKING:
     import numpy as np
@@ -93,7 +93,7 @@ class SqliteReader:
 
     def stem(self, text: str) -> list[str]:
         """See `Reader`."""
-        return self._tokenize(fold_words(text).encode())
+        return self._tokenize(write_index(text).encode())
 
     def count_by_stem(self, stems: Collection[str]) -> dict[str, int]:
         """See `Reader`."""
