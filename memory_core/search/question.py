@@ -121,7 +121,7 @@ class Question:
         characters weighs less.
         """
         return [
-            scores.coverage_weight(self.chunks, 0 if word.asked else word.documents)
+            scores.coverage_weight(self.chunks, 0 if word.asked or word.in_part else word.documents)
             * (0.5 if is_seam(word.text, word.documents) else 1.0)
             * (scores.FUNCTIONAL_SHARE if is_functional(word.text) else 1.0)
             for word in self.words
@@ -260,7 +260,9 @@ def _find_words(reader: Reader, text: str, chunks: int, *, right: Collection[str
     for stem, term in [*found.items()]:
         character = lone.get(term.text, "")
         if not term.documents and held.get(character):
-            found[stem] = replace(term, documents=held[character], forms=(Form(character, character, IN_PART),))
+            found[stem] = replace(
+                term, documents=held[character], forms=(Form(character, character, IN_PART),), in_part=True
+            )
     return found
 
 
@@ -286,7 +288,8 @@ def _add_forms(reader: Reader, term: Term, worths: Mapping[str, float]) -> Term:
     counts = {form.word: reader.count_phrase(form.word) for form in forms}
     held = tuple(form for form in forms if counts[form.word] and form.stem != term.stems[0])
     whole = term.documents + sum(counts[form.word] for form in held if form.worth == 1)
-    return replace(term, documents=whole or sum(counts[form.word] for form in held), forms=term.forms + held)
+    parts = sum(counts[form.word] for form in held)
+    return replace(term, documents=whole or parts, forms=term.forms + held, in_part=not whole and parts > 0)
 
 
 def _find_compounds(reader: Reader, text: str, language: Language | None, found: Mapping[str, Term]) -> dict[str, Term]:

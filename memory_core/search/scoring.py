@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from memory_core.embeddings.protocols import EmbeddingProvider, TokenEmbedding, TokenModel
     from memory_core.records import Calibration
 
+LONG_TABLE = 12  # rows in one chunk, from which on each is ranked by itself
 WINDOWS = 3  # a chunk: those of the judged sets have 1 to 4
 
 
@@ -259,7 +260,7 @@ def _rank_by_text(
 def _find_rows(
     question: Question, candidates: Sequence[Candidate], counts: TermCounts
 ) -> dict[int, list[tuple[Mapping[int, float], int]]]:
-    """Return the rows of tables that hold the rarest word of a question, by their numbers.
+    """Return the rows of long tables that hold the rarest word of a question, by their numbers.
 
     Each comes with the terms and the length of its own, of its head and of what stands above. The other rows tell of other
     things, so that the chunk is no context of one.
@@ -268,14 +269,17 @@ def _find_rows(
     if not known:
         return {}
     rarest = min(known)[1]
+    in_table = Counter(number for number, index in counts.units if _is_row(candidates[number].chunk, index))
     rows: dict[int, list[tuple[Mapping[int, float], int]]] = {}
     head: list[tuple[Mapping[int, float], int]] = []
     for unit, (number, index) in enumerate(counts.units):
+        if in_table[number] < LONG_TABLE:
+            continue
         chunk = candidates[number].chunk
         span = chunk.units[index]
-        if not index or not chunk.text.startswith("|", span.start):
+        if not index or not _is_row(chunk, index):
             head = []
-        if chunk.text.startswith("|", span.start):
+        if _is_row(chunk, index):
             own = (counts.counts[unit], counts.lengths[unit])
             if span.last_line > span.first_line:
                 head = [own]
@@ -283,6 +287,10 @@ def _find_rows(
                 above = dict.fromkeys(counts.above[unit], 1.0)
                 rows[unit] = [own, (above, len(_WORD.findall(chunk.context))), *head]
     return rows
+
+
+def _is_row(chunk: IndexedChunk, index: int) -> bool:
+    return chunk.text.startswith("|", chunk.units[index].start)
 
 
 @dataclass(frozen=True, slots=True)

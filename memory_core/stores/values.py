@@ -343,6 +343,7 @@ class Term:
         documents: The number of chunks that hold it; at most that, where it has other forms.
         forms: Other forms of a word that some chunk holds, with other stems, one for each stem.
         asked: The word of the question that no chunk holds and that was taken for this one; "" where it is this one.
+        in_part: No chunk holds it but in forms that count less.
     """
 
     text: str
@@ -350,6 +351,7 @@ class Term:
     documents: int
     forms: tuple[Form, ...] = ()
     asked: str = ""
+    in_part: bool = False
 
     @property
     def prefix(self) -> bool:
