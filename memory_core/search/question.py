@@ -54,7 +54,7 @@ LEAST_BASE, MOST_REST = 4, 20  # letters of the part of a compound that is asked
 RARE = 1  # chunks that hold a word: of one that more hold, compounds say little
 LINKS = ("", "s", "es", "n", "en", "e", "er")  # between the parts of German, Dutch and Nordic compounds
 MOST_FORMS = 8  # of a word, as which it is written otherwise, or of which it is a part
-IN_PART = 0.5  # what a part of a word counts, beside the word
+IN_PART = 0.3  # what a part of a word counts, beside the word
 CHARACTERS_AMONG = 1000  # chunks at most, for single characters to be asked for: of many, too many hold them
 
 

@@ -28,6 +28,7 @@ from memory_core.sync.changes import Changes, Sources
 from memory_core.sync.context import SyncContext
 from memory_core.text.chunks import split_chunks
 from memory_core.text.markdown import leave_out_blobs, parse_heading, read_front_matter, split_lines, strip_suffix
+from memory_core.text.spelling import find_camels, split_camel
 from memory_core.text.terms import find_words
 
 log = logging.getLogger(__name__)
@@ -84,7 +85,9 @@ def _name_place(path: str, text: str, names: Iterable[str]) -> str:
         place = "/".join(place.split("/")[-2:])
     heading = next(filter(None, map(parse_heading, islice(split_lines(text[:HEAD_CHARS]), HEAD_LINES))), (1, ""))[1]
     known = {word.lower() for each in (*names, heading) for _, _, word in find_words(each, 0, len(each))}
-    return " ".join(word for _, _, word in find_words(place, 0, len(place)) if word.lower() not in known)
+    words = [word for _, _, word in find_words(place, 0, len(place))]
+    words += [part for name in find_camels(place) for part in split_camel(name)]
+    return " ".join(word for word in words if word.lower() not in known)
 
 
 @dataclass(slots=True)

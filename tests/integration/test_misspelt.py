@@ -284,7 +284,7 @@ def test_a_part_counts_less_than_the_word(index: Index) -> None:
     index.note("memory/part.md", "Der Fahrradschlüssel liegt im Flur. Das Fahrrad steht draußen.\n")
     assert paths(index, "Schlüssel Flur") == ["whole", "part"]
     (term, _) = ask(index, "Schlüssel Flur").words
-    assert [(form.word, form.worth) for form in term.forms] == [("fahrradschlüssel", 0.5)]
+    assert [(form.word, form.worth) for form in term.forms] == [("fahrradschlüssel", 0.3)]
 
 
 @pytest.mark.parametrize(
