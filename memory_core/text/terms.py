@@ -15,7 +15,7 @@ from typing import Literal
 
 from memory_core.text.folding import EMOJI, fold_words, is_emoji, list_marks
 from memory_core.text.languages import OPENERS, STOP_WORDS, Language, detect
-from memory_core.text.tokens import SYLLABLES, UNSPACED, WORD_CHARACTERS
+from memory_core.text.tokens import SYLLABLES, UNSPACED, WORD_CHARACTERS, may_be_unspaced
 
 QuestionKind = Literal["question", "statement", "words"]
 
@@ -117,7 +117,7 @@ def cut_cjk(text: str) -> str:
     unicode61 takes a whole run for one token, so that no part of it could be found. Each pair is a token with a count of
     its own; with the last character as a token, a prefix search finds every single character.
     """
-    return _cjk_run().sub(_pairs, text) if not text.isascii() else text
+    return _cjk_run().sub(_pairs, text) if may_be_unspaced(text) else text
 
 
 def _pairs(match: re.Match[str]) -> str:

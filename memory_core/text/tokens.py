@@ -82,9 +82,9 @@ def _count_fitting(text: str, budget: int) -> int:
 
 
 # Characters of words: Han, kana, Hangul syllables, and the iteration and length marks that stand inside words.
-WORD_CHARACTERS = (
-    "\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
-)
+_WORD_CHARACTERS = "\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
+_RARE_IDEOGRAPHS = "\U00020000-\U0003ffff"
+WORD_CHARACTERS = _WORD_CHARACTERS + _RARE_IDEOGRAPHS
 # The others, to which tokenizers give a token each as well: jamo, radicals, bopomofo, Yi, punctuation, full-width forms.
 _OTHER_CHARACTERS = (
     "\u1100-\u11ff\u2e80-\u3004\u3008-\u303f\u3100-\u31ef\u3200-\u33ff\u4dc0-\u4dff\ua000-\ua4cf\ua960-\ua97f\ud7b0-\ud7ff"
@@ -97,3 +97,9 @@ SYLLABLES = (
     "\u1780-\u17d3\u17d7\u17dc\u17dd"
 )
 UNSPACED = WORD_CHARACTERS + SYLLABLES
+_UNSPACED = re.compile(f"[{_WORD_CHARACTERS}{SYLLABLES}]"), re.compile(f"[{_RARE_IDEOGRAPHS}]")
+
+
+def may_be_unspaced(text: str) -> bool:
+    """Return False for a text without characters of `UNSPACED`: quick, as each pattern is of one plane."""
+    return not text.isascii() and any(pattern.search(text) for pattern in _UNSPACED)
