@@ -1,4 +1,4 @@
-# demo, demo-postgres, test, test-portable, test-local, test-qmd, test-web, pictures, test-postgres, test-hosts, torture, lint, docs, clean, package, test-314, joint, bench, bench-retrieval, bench-notebooks, bench-cost, bench-postgres, bench-peers, bench-scale,
+# demo, demo-postgres, test, test-portable, test-local, test-qmd, test-web, pictures, test-postgres, test-hosts, torture, lint, docs, site, clean, package, test-314, joint, bench, bench-retrieval, bench-notebooks, bench-cost, bench-postgres, bench-peers, bench-scale,
 # bench-qmd, word-tables: each sets up what it needs. Only make and a Python from 3.11 to 3.14 with its venv module must be there; PYTHON=... names another one than is found.
 
 BIN := .venv/bin
@@ -18,7 +18,7 @@ LLAMA := .cache/llama-cpp-python
 # What `make docs` writes and `make lint` checks: the parts between cog's markers come from tests/generated.py.
 GENERATED := -p 'from tests import generated' README.md CONTRIBUTING.md $(wildcard docs/*.md docs/*.svg)
 
-.PHONY: demo demo-postgres test test-portable test-local test-qmd test-web pictures test-postgres test-hosts torture lint package test-314 joint bench bench-retrieval bench-notebooks bench-public data-is-named bench-cost bench-postgres bench-peers bench-scale bench-qmd docs word-tables clean
+.PHONY: demo demo-postgres test test-portable test-local test-qmd test-web pictures test-postgres test-hosts torture lint package test-314 joint bench bench-retrieval bench-notebooks bench-public data-is-named bench-cost bench-postgres bench-peers bench-scale bench-qmd docs site word-tables clean
 .DELETE_ON_ERROR:
 
 demo: .venv/runtime
@@ -167,6 +167,10 @@ word-tables: .venv/dev
 docs: .venv/dev
 	PYTHONPATH=. $(BIN)/cog -r $(GENERATED)
 
+# The documentation as a site in build/site; a link that leads nowhere fails.
+site: .venv/site
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict --site-dir build/site
+
 clean:
 	rm -rf .venv build dist .coverage .benchmarks .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find memory_core tests -name __pycache__ -type d -prune -exec rm -rf {} +
@@ -192,6 +196,10 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .venv/package: .venv/dev
 	$(PIP) install --no-compile build twine uv
+	@touch $@
+
+.venv/site: .venv/dev
+	$(PIP) install --no-compile --group site
 	@touch $@
 
 $(LLAMA)/built: | .venv/dev

@@ -1,0 +1,58 @@
+"""What stands around the code holds: workflows are pinned and may do little, and the files for people agree with the package."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+import memory_core
+from tests.command import REPOSITORY
+
+WORKFLOWS = sorted((REPOSITORY / ".github" / "workflows").glob("*.yml"))
+
+
+def load(path: Path) -> Any:
+    return yaml.safe_load(path.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
+def test_a_workflow_is_pinned_and_may_do_little(path: Path) -> None:
+    used = re.findall(r"uses: (\S+)(?: # (\S+))?", path.read_text(encoding="utf-8"))
+    assert used
+    assert all(re.search(r"@[0-9a-f]{40}\Z", action) and version.startswith("v") for action, version in used)
+    workflow = load(path)
+    assert workflow["permissions"] == {}
+    for job in workflow["jobs"].values():
+        assert job["timeout-minutes"] <= 90
+        for step in job["steps"]:
+            if step.get("uses", "").startswith("actions/checkout@"):
+                assert step["with"]["persist-credentials"] is False
+
+
+def test_tests_run_on_three_systems_by_four_pythons() -> None:
+    matrix = load(REPOSITORY / ".github/workflows/test.yml")["jobs"]["test"]["strategy"]["matrix"]
+    assert {system.partition("-")[0] for system in matrix["os"]} == {"ubuntu", "macos", "windows"}
+    pyproject = (REPOSITORY / "pyproject.toml").read_text(encoding="utf-8")
+    assert matrix["python"] == re.findall(r"Python :: (3\.\d+)", pyproject)
+
+
+def test_every_target_of_a_workflow_is_in_the_makefile() -> None:
+    makefile = (REPOSITORY / "Makefile").read_text(encoding="utf-8")
+    text = "\n".join(path.read_text(encoding="utf-8") for path in WORKFLOWS)
+    nightly = load(REPOSITORY / ".github/workflows/nightly.yml")["jobs"]["real-parts"]["strategy"]["matrix"]["target"]
+    for target in [*re.findall(r"run: make ([a-z-]+)", text), *nightly]:
+        assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
+
+
+def test_the_citation_names_the_version() -> None:
+    assert load(REPOSITORY / "CITATION.cff")["version"] == memory_core.__version__
+
+
+def test_every_page_is_in_the_site() -> None:
+    listed = re.findall(r": ([\w/-]+\.md)$", (REPOSITORY / "mkdocs.yml").read_text(encoding="utf-8"), re.MULTILINE)
+    docs = REPOSITORY / "docs"
+    assert sorted(listed) == sorted(str(path.relative_to(docs)) for path in docs.rglob("*.md"))
