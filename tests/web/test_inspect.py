@@ -248,3 +248,78 @@ def test_a_memory_that_is_off_shows_nothing(workspace: Path) -> None:
         for question in questions:
             answer = owner.get(f"{server.origin}/api/{question}")
             assert (answer.status_code, "memory is off" in answer.json()["error"]) == (503, True)
+
+
+def test_what_is_looked_at_stands_in_the_address(page: Any) -> None:
+    ask(page, "Which musical instrument am I learning?")
+    page.locator("#results button").first.click()
+    page.locator("#note .unit.hit").first.wait_for()
+    address = page.url
+    assert "q=Which+musical+instrument" in address
+    assert "note=memory%2F2026-02-21.md" in address
+    assert "token" not in address
+    page.reload()
+    page.locator("#note .unit.hit").first.wait_for()
+    assert page.locator("#query").input_value() == "Which musical instrument am I learning?"
+    assert page.locator("#results > li").first.inner_text().startswith("memory/2026-02-21.md")
+    assert page.url == address
+
+
+def test_back_leads_to_the_question_before(page: Any) -> None:
+    ask(page, "When is the marriage ceremony?")
+    page.locator("#query").blur()
+    ask(page, "Which musical instrument am I learning?")
+    page.locator("#results button").first.click()
+    page.locator("#note h2").first.wait_for()
+    page.go_back()
+    page.locator("#note").wait_for(state="hidden")
+    page.go_back()
+    page.locator("#results > li").filter(has_text="wedding").first.wait_for()
+    assert page.locator("#query").input_value() == "When is the marriage ceremony?"
+    page.go_back()
+    page.locator("#home").wait_for()
+    assert page.locator("#query").input_value() == ""
+
+
+def test_the_question_goes_along_to_other_views(page: Any) -> None:
+    ask(page, "Which musical instrument am I learning?")
+    page.get_by_role("link", name="Days").click()
+    page.get_by_role("button", name=re.compile("2026-02-21.*found by the search")).wait_for()
+    page.reload()
+    page.get_by_role("button", name=re.compile("2026-02-21.*found by the search")).wait_for()
+    page.get_by_role("link", name="Search").click()
+    assert page.locator("#results > li").first.inner_text().startswith("memory/2026-02-21.md")
+
+
+def test_filters_stay_on_reload(page: Any) -> None:
+    page.get_by_role("link", name="Facts").click()
+    page.locator("#facts > li").first.wait_for()
+    every = page.locator("#facts > li").count()
+    page.get_by_label("Filter facts").fill("fact:that nobody has told")
+    page.reload()
+    page.locator("#facts .empty").wait_for()
+    page.get_by_label("Filter facts").fill("")
+    assert page.locator("#facts > li").count() == every
+    page.get_by_role("link", name="Activity").click()
+    page.locator("#activity li").first.wait_for()
+    session = page.locator("#activity-session option").nth(1).get_attribute("value")
+    page.get_by_label("Session").select_option(index=1)
+    shown = page.locator("#activity .entry").count()
+    page.reload()
+    page.locator("#activity .entry").first.wait_for()
+    page.wait_for_function(f"document.querySelectorAll('#activity .entry').length === {shown}")
+    assert page.locator("#activity-session").input_value() == session
+
+
+def test_a_first_visit_says_how_to_begin(browser: Any, tmp_path: Path) -> None:
+    (tmp_path / "ws/memory").mkdir(parents=True)
+    with serve(tmp_path) as server:
+        page = browser.new_page()
+        page.goto(server.link)
+        page.locator("#latest .empty").first.wait_for()
+        assert [code for code in page.locator("#latest code").all_inner_texts() if code.startswith("memory-core ")] == [
+            'memory-core add "The dentist is on Friday at nine."',
+            "memory-core install claude-code",
+            "memory-core adopt",
+        ]
+        page.close()

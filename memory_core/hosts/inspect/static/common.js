@@ -35,6 +35,27 @@ export async function takeSecret() {
   }
 }
 
+// What is looked at stands in the fragment, too, which browsers send to nobody: #view/rest?q=question&note=path&line=3 and filters.
+export function readPlace() {
+  const [, view = "", rest = "", query = ""] = location.hash.match(/^#(\w*)(?:\/([^?]*))?(?:\?(.*))?$/) ?? [];
+  return { view: view || "search", rest: decodeURIComponent(rest), values: new URLSearchParams(query) };
+}
+
+export function writePlace(view, rest, values) {
+  const query = new URLSearchParams(Object.entries(values).filter(([, value]) => value)).toString();
+  return `#${view}${rest ? `/${encodeURIComponent(rest)}` : ""}${query ? `?${query}` : ""}`;
+}
+
+// Keeps values of this view in the fragment; with `adds`, the browser's "back" leads to what was there before.
+export function keep(changed, adds = false) {
+  const { view, rest, values } = readPlace();
+  const place = writePlace(view, rest, { ...Object.fromEntries(values), ...changed });
+  if (place !== location.hash) history[adds ? "pushState" : "replaceState"](null, "", place);
+}
+
+// Another view; the question goes along.
+export const goTo = (view, rest = "") => (location.hash = writePlace(view, rest, { q: readPlace().values.get("q") }));
+
 export async function ask(name, query = {}, pen = null) {
   const headers = { authorization: `Bearer ${sessionStorage.getItem(SECRET)}`, ...(pen && { "x-memory-core-review": pen }) };
   const answer = await fetch(`/api/${name}?${new URLSearchParams(query)}`, { headers, method: pen ? "POST" : "GET" });

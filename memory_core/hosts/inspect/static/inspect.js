@@ -1,11 +1,11 @@
 // The page: which view is shown, and the health of the index.
 import { drawCalendar } from "./calendar.js";
-import { ask, count, find, make, state, takeSecret } from "./common.js";
+import { ask, count, find, goTo, keep, make, readPlace, state, takeSecret } from "./common.js";
 import { drawActivity, drawFacts } from "./facts.js";
-import { closeNote } from "./note.js";
+import { closeNote, hideNote, openNote } from "./note.js";
 import { beginHistory, drawHistory } from "./past.js";
 import { drawReview, offerReview } from "./review.js";
-import { beginSearch, drawHome } from "./search.js";
+import { beginSearch, drawHome, search } from "./search.js";
 
 const VIEWS = {
   search: () => {}, calendar: drawCalendar, facts: drawFacts, history: drawHistory, activity: drawActivity, review: drawReview,
@@ -33,8 +33,10 @@ async function drawHealth(deep) {
   }
 }
 
-function turnTo() {
-  const [name, rest] = location.hash.slice(1).split("/", 2);
+const FILTERS = { place: "place", words: "facts-filter", scope: "facts-scope", session: "activity-session" };
+
+async function turnTo() {
+  const { view: name, rest, values } = readPlace();
   const view = name in VIEWS ? name : "search";
   for (const each of Object.keys(VIEWS)) {
     find(`view-${each}`).hidden = each !== view;
@@ -42,14 +44,34 @@ function turnTo() {
     if (each === view) tab.setAttribute("aria-current", "page");
     else tab.removeAttribute("aria-current");
   }
-  if (!find("note").hidden) closeNote();
-  VIEWS[view](rest && decodeURIComponent(rest));
+  if (find("query").value.trim() !== (values.get("q") ?? "")) {
+    find("query").value = values.get("q") ?? "";
+    await search();
+  }
+  if (values.has("note")) openNote(values.get("note"), Number(values.get("line") ?? 0));
+  else hideNote();
+  for (const name of ["place", "words"]) find(FILTERS[name]).value = values.get(name) ?? "";
+  await VIEWS[view](rest);
+  for (const [name, id] of Object.entries(FILTERS)) {
+    const field = find(id);
+    if (field.tagName !== "SELECT" || !values.has(name)) continue; // its choices have come with the view
+    field.value = values.get(name);
+    field.dispatchEvent(new Event("change"));
+  }
 }
 
 async function begin() {
   beginSearch();
   beginHistory();
   find("check").addEventListener("click", () => drawHealth(true));
+  for (const [name, id] of Object.entries(FILTERS)) find(id).addEventListener("input", (event) => keep({ [name]: event.target.value }));
+  for (const tab of document.querySelectorAll("nav a")) {
+    tab.addEventListener("click", (event) => {
+      if (event.ctrlKey || event.metaKey || event.shiftKey) return;
+      event.preventDefault();
+      goTo(tab.getAttribute("href").slice(1));
+    });
+  }
   addEventListener("hashchange", () => (location.hash.startsWith("#token=") ? location.reload() : turnTo()));
   addEventListener("keydown", (event) => event.key === "Escape" && !find("note").hidden && closeNote());
   try {

@@ -1,5 +1,5 @@
 // The note beside the view: its passages, and in them the units that are ranked.
-import { ask, find, link, make, trusted } from "./common.js";
+import { ask, find, goTo, keep, link, make, trusted } from "./common.js";
 
 let opener = null; // what had the focus before, and gets it back
 
@@ -19,13 +19,14 @@ export function drawPassages(note, line) {
 
 export async function openNote(path, line) {
   const panel = find("note");
+  keep({ note: path, line: line || "" }, panel.hidden);
   opener = document.activeElement;
   panel.hidden = false;
   document.body.classList.add("reading");
   const close = make("button", { type: "button", className: "close", ariaLabel: "Close the note", onclick: closeNote }, "×");
   try {
     const note = await ask("note", { path });
-    const history = link("History", () => (location.hash = `#history/${encodeURIComponent(note.path)}`), "small");
+    const history = link("History", () => goTo("history", note.path), "small");
     const legend = "Boxes are what is ranked; a line at the left joins those that are embedded together.";
     panel.replaceChildren(
       make("div", { className: "head" }, make("h2", {}, note.path), make("span", { className: "tools" }, history, close)),
@@ -44,6 +45,12 @@ export async function openNote(path, line) {
 }
 
 export function closeNote() {
+  keep({ note: "", line: "" }, true);
+  hideNote();
+}
+
+export function hideNote() {
+  if (find("note").hidden) return;
   find("note").hidden = true;
   document.body.classList.remove("reading");
   if (opener?.isConnected) opener.focus();

@@ -1,10 +1,10 @@
 // What changed last in the notes; the life of one note; a version of it beside the one before.
-import { ask, count, find, link, make, showTime } from "./common.js";
+import { ask, count, find, goTo, link, make, showTime } from "./common.js";
 import { drawPassages } from "./note.js";
 
 const FEW = 6; // notes of one moment that are named at once
 const SIGNS = { added: "+", removed: "−", same: " ", gap: "⋯" };
-const open = (path) => (location.hash = `#history/${encodeURIComponent(path)}`);
+const open = (path) => goTo("history", path);
 
 function drawMoment(moment) {
   const names = moment.notes.map((path) => make("li", {}, link(path, () => open(path))));
@@ -70,5 +70,5 @@ async function drawVersion(path, event, button) {
 }
 
 export function beginHistory() {
-  find("past-close").addEventListener("click", () => (location.hash = "#history"));
+  find("past-close").addEventListener("click", () => goTo("history"));
 }

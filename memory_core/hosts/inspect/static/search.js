@@ -1,9 +1,15 @@
 // Search as one types, what was left out and why, and "why not this note?".
-import { ask, count, find, link, make, showDay, state } from "./common.js";
+import { ask, count, find, keep, link, make, showDay, state } from "./common.js";
 import { openNote } from "./note.js";
 
 const FEW = 5; // of what was left out that are shown at once
 const STAGES = ["question", "file", "index", "dates", "candidates", "gate", "packing", "shown"];
+const BEGIN = [
+  "No notes yet. A note is a Markdown file in `memory/`, or `MEMORY.md`. Three ways to begin:",
+  "Write one: `memory-core add \"The dentist is on Friday at nine.\"`",
+  "Give this memory to an agent, who writes them with memory_append: `memory-core install claude-code`",
+  "Search what other programs keep: `memory-core adopt`",
+];
 let latest = 0;
 
 const sentence = (verdict) =>
@@ -118,14 +124,18 @@ export function drawHome() {
   find("figures").replaceChildren(...figures.map(([name, value]) => make("div", {}, make("dt", {}, name), make("dd", {}, value))));
   const last = [...notes].sort((one, other) => other.day.localeCompare(one.day) || one.path.localeCompare(other.path)).slice(0, 8);
   const rows = last.map((note) => make("li", {}, link(note.path, () => openNote(note.path, 0)), make("span", { className: "quiet" }, showDay(new Date(note.day)))));
-  find("latest").replaceChildren(...(rows.length ? rows : [make("li", { className: "empty" }, "No notes yet. A note is a Markdown file in memory/, or MEMORY.md; agents write them with memory_append.")]));
+  find("latest").replaceChildren(...(rows.length ? rows : BEGIN.map((text) => make("li", { className: "empty" }, ...text.split("`").map((part, at) => (at % 2 ? make("code", {}, part) : part))))));
 }
 
 export function beginSearch() {
   let waiting = 0;
+  let isTyped = false; // a question that is being typed is one step of the browser's history
   find("query").addEventListener("input", () => {
+    keep({ q: find("query").value.trim() }, !isTyped);
+    isTyped = true;
     clearTimeout(waiting);
     waiting = setTimeout(search, 120);
   });
+  find("query").addEventListener("change", () => (isTyped = false));
   find("why").addEventListener("submit", explain);
 }
