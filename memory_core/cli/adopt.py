@@ -12,10 +12,11 @@ import click
 
 from memory_core.cli import output
 from memory_core.cli.app import Options, argument, command, find_state_dir
+from memory_core.config.environment import shorten_home
 from memory_core.config.load import ConfigSource, find_adopted_config, load_config
 from memory_core.errors import ConfigError, ConfigProblem, InvalidArgument
 from memory_core.hosts.adopt import record
-from memory_core.hosts.adopt.homes import Home, find_homes, shorten_home
+from memory_core.hosts.adopt.homes import Home, find_homes
 
 if TYPE_CHECKING:
     from memory_core.config.agent import AgentConfig
@@ -74,6 +75,12 @@ def _print_homes(homes: Sequence[Home]) -> None:
 
 
 def _serve(options: Options, asked: str | None, homes: Sequence[Home], config: AgentConfig, *, yes: bool) -> None:
+    if options.workspace:
+        raise InvalidArgument(
+            "--workspace",
+            "goes with --copy: what is served where it lies is found beside every workspace",
+            action="leave it out, or add --copy; memory-core init FOLDER --default makes a folder the default workspace",
+        )
     unserved = [home.title for home in homes if not home.served]
     path = find_adopted_config(config.state_dir)
     if not yes:
@@ -87,9 +94,8 @@ def _serve(options: Options, asked: str | None, homes: Sequence[Home], config: A
         return
     if len(unserved) == len(homes):
         raise InvalidArgument("PATH", f"a {unserved[0]} is no Markdown; add --copy, which writes it as Markdown")
-    workspace = Path(config.workspace) if options.workspace else None
     with record.change_record(config.state_dir) as adoption:
-        record.add_served(adoption, homes, workspace=workspace)
+        record.add_served(adoption, homes)
         changed = record.write_config(adoption, config.state_dir)
     if options.json:
         output.print_json({"homes": [_to_plain(home) for home in homes], "config": path, "changed": changed})
@@ -97,7 +103,7 @@ def _serve(options: Options, asked: str | None, homes: Sequence[Home], config: A
     print(f"\n{'Written' if changed else 'Nothing to change in'}: {path}")
     served = load_config(path, state_dir=config.state_dir).agent(options.agent)
     print("It holds in every folder, wherever neither --config nor --workspace is given.")
-    print(f"New notes go to {shorten_home(served.workspace)}.")
+    print(f"Your workspace stays {shorten_home(served.workspace)}; new notes go there.")
     for title in unserved:
         output.complain(f"the {title} is no Markdown, and is left out", "add --copy to write it as Markdown")
     if options.config:

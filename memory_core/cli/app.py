@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import difflib
+import logging
 import os
 import re
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
@@ -15,22 +18,32 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 import click
 
 from memory_core.__about__ import __version__
+from memory_core.atomic import replace_file
 from memory_core.cli import output
-from memory_core.config.load import ConfigSource
-from memory_core.config.resolution import find_current_folder, make_absolute
+from memory_core.config.environment import CONFIG, STATE_DIR, WORKSPACE, shorten_home
+from memory_core.config.load import Config, ConfigSource
+from memory_core.config.resolution import OWN_FOLDER, find_current_folder, make_absolute
 from memory_core.config.settings import DEFAULT_AGENT
-from memory_core.errors import ConfigError, ConfigProblem
+from memory_core.errors import ConfigError, ConfigProblem, InvalidArgument
 
 if TYPE_CHECKING:
     from memory_core.plugin.memory import Memory
 
+log = logging.getLogger(__name__)
+
 PROGRAM = "memory-core"
 COMPLETION_VARIABLE = "_MEMORY_CORE_COMPLETE"  # set by the script that `completion` prints
 MOST_ENTRIES = 20_000  # that are looked at to count Markdown files: a home folder may hold millions
+HERE = "the current folder, which holds notes"
+PROJECT = "the notes of the project in whose folder you are"
+USUAL = "as none is named, and the current folder holds no notes"
 NAMED_BY = ("MEMORY_CORE_CONFIG", "MEMORY_CORE_WORKSPACE")
+# The options that bind a host to a configuration and to folders, and the variables of a shell that stand for them.
+BINDING = {"config": CONFIG, "workspace": WORKSPACE, "state-dir": STATE_DIR}
 
 # Where each command is, below `memory_core.cli`; its module is imported when it is run or its help is shown.
 COMMANDS = {
+    "init": "start:init",
     "status": "notes:show_status",
     "index": "notes:index",
     "search": "search:search",
@@ -158,6 +171,14 @@ class Command(click.Command):
         ctx.params = {name: _remove_mark(value) for name, value in ctx.params.items()}
         return rest
 
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; an error of an argument names the help to read, if it does not say what to do."""
+        try:
+            return super().invoke(ctx)
+        except InvalidArgument as error:
+            error.action = error.action or f"Try: {ctx.command_path} --help"
+            raise
+
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the arguments, the options, and the options of every command, each under its title."""
         rows: dict[str, list[tuple[str, str]]] = {}
@@ -242,8 +263,18 @@ class App(Group):
         return [each for each in super().shell_complete(ctx, incomplete) if " " not in each.value]
 
 
+@click.pass_context
+def _welcome(context: click.Context) -> None:
+    if context.invoked_subcommand is None:
+        from memory_core.cli.start import welcome
+
+        welcome(context.ensure_object(Options))
+
+
 APP = App(
     PROGRAM,
+    callback=_welcome,
+    invoke_without_command=True,
     help="Memory for AI agents: plain Markdown notes, searched by meaning and by keyword.",
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
@@ -290,8 +321,9 @@ def find_state_dir(options: Options) -> Path:
 
 
 def list_options(options: Options) -> dict[str, str]:
-    """Return the options that the host has to pass on; folders and files by their whole path."""
-    named = {"config": options.config, "workspace": options.workspace, "state-dir": options.state_dir}
+    """Return the options that the host has to pass on, since it may not have this shell's variables; paths are absolute."""
+    asked = {"config": options.config, "workspace": options.workspace, "state-dir": options.state_dir}
+    named = {name: asked[name] or os.environ.get(variable) for name, variable in BINDING.items()}
     given = {name: str(Path(value).expanduser().absolute()) for name, value in named.items() if value}
     return given if options.agent == DEFAULT_AGENT else {**given, "agent": options.agent}
 
@@ -319,32 +351,73 @@ def open_memory(options: Options, today: str | None = None) -> Memory:
     from memory_core.text.dates import parse_day
 
     day = None if today is None else parse_day(today, "--today")
-    memory = Memory(
-        ConfigSource(open_source(options).current()), agent=options.agent, today=None if day is None else lambda: day
-    )
+    settings = open_source(options).current()
+    memory = Memory(ConfigSource(settings), agent=options.agent, today=None if day is None else lambda: day)
     memory.check()
+    _name_guess(settings, options.agent)
     return memory
 
 
-def open_notes(options: Options, today: str | None = None) -> Memory:
+def open_notes(options: Options, today: str | None = None, *, writes: bool = False) -> Memory:
     """Open the memory of an existing workspace, as `open_memory` does; to a backend, a missing one would only be empty.
+
+    Args:
+        options: Of every command.
+        today: As for `open_memory`.
+        writes: The workspace must exist also where notes elsewhere are searched, such as those that were adopted.
 
     Raises:
         ConfigError: There is no such workspace.
     """
     memory = open_memory(options, today)
     workspace = memory.config().workspace
-    if not workspace.is_dir():
+    if not workspace.is_dir() and (writes or not memory.config().search.extra_paths):
         problem = "this is a file, and a workspace is a folder" if workspace.exists() else "there is no such workspace"
-        action = "make that folder, or name another with --workspace"
+        action = f"make it: memory-core init {shlex.quote(str(workspace))}; or name another with --workspace"
+        if workspace.exists():
+            action = "name its folder with --workspace"
         if not _is_named(options):
             problem += ", and neither the current folder nor one above it in its repository holds MEMORY.md or memory/"
             folder = find_current_folder()
             here = count_markdown(folder) if folder else 0
-            other = f"{_describe_files(here)} here: --sources workspace" if here else action
-            action = f"{other}; or take over what other programs keep: memory-core adopt"
+            other = f"{_describe_files(here)} here: --sources workspace; or " if here else ""
+            action = (
+                f"{other}make one: memory-core init FOLDER; or name one with --workspace; or take over what other"
+                " programs keep: memory-core adopt"
+            )
         raise ConfigError([ConfigProblem("", problem)], origin=str(workspace), action=action)
     return memory
+
+
+def explain_guess(settings: Config, agent: str) -> str:
+    """Return why a workspace is used that nobody named; "" if somebody did."""
+    from memory_core.config.resolution import find_default_workspace, recall_default_workspace
+
+    resolved = settings.agent(agent)
+    if settings.resolver.find_workspace_origin(resolved.agent) != "default":
+        return ""
+    if resolved.workspace == find_current_folder():
+        return HERE
+    if resolved.workspace == recall_default_workspace(resolved.state_dir):
+        return "as `init --default` remembered"
+    return USUAL if resolved.workspace == find_default_workspace(os.environ, resolved.state_dir) else PROJECT
+
+
+def _name_guess(settings: Config, agent: str) -> None:
+    """Say which workspace is used if it was guessed, once a day for each change of it."""
+    why, config = explain_guess(settings, agent), settings.agent(agent)
+    if why not in (HERE, PROJECT, USUAL) or not config.workspace.is_dir():  # what is missing, is complained of
+        return
+    line = f"{datetime.now().astimezone().date()} {config.workspace}"
+    path = config.state_dir / OWN_FOLDER / "guessed-workspace"
+    try:
+        if path.exists() and path.read_text(encoding="utf-8") == line:
+            return
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        replace_file(path, line.encode("utf-8", "surrogateescape"))
+    except (OSError, UnicodeError) as error:
+        log.info("the next command names the workspace again: %s", error)
+    output.complain(f"using the notes in {shorten_home(config.workspace)} ({why})", "Others: --workspace FOLDER")
 
 
 def check_as_of(text: str | None) -> None:

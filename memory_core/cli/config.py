@@ -5,28 +5,33 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from difflib import get_close_matches
+from pathlib import Path
 
 import click
 from click.shell_completion import get_completion_class
 
 from memory_core.backends.loader import find_plugin, find_section_problems
-from memory_core.cli import output
-from memory_core.cli.app import APP, COMPLETION_VARIABLE, PROGRAM, Group, Options, argument, command
+from memory_core.cli import hosts, output
+from memory_core.cli.app import APP, COMPLETION_VARIABLE, PROGRAM, Group, Options, argument, command, find_state_dir
 from memory_core.config.agent import AgentConfig, explain_off
-from memory_core.config.description import Row, describe, explain_other_spellings
+from memory_core.config.description import Row, describe, explain_other_spellings, render_new_config
 from memory_core.config.dialects import list_unread
+from memory_core.config.documents import parse_json5
+from memory_core.config.editing import read_document
 from memory_core.config.environment import expand_home
-from memory_core.config.load import Config, find_slot_problem, load_config
+from memory_core.config.load import Config, ConfigSource, find_adopted_config, find_slot_problem, load_config
 from memory_core.embeddings.credentials import resolve_endpoint
 from memory_core.embeddings.local.model import find_model_file
-from memory_core.errors import BackendError, ConfigError, ProviderUnavailable
+from memory_core.errors import BackendError, ConfigError, ConfigProblem, InvalidArgument, ProviderUnavailable
+from memory_core.hosts.install import changes
 from memory_core.sources.roots import MAKE_IT, find_workspace_problem
 from memory_core.tools import schemas
 
 log = logging.getLogger(__name__)
 
 
-config = Group("config", help="Explain a configuration file, or list every error in it.")
+config = Group("config", help="Make, change, explain or check a configuration.")
 
 
 @config.command("check")
@@ -62,6 +67,108 @@ def check(options: Options, *, file: str | None) -> int:
     return 0
 
 
+def find_file(options: Options) -> Path:
+    """Return the configuration that is changed: the one that is named, else the user's own; it need not exist."""
+    return hosts.find_named_config(options) or find_adopted_config(find_state_dir(options))
+
+
+@config.command("init")
+def make(options: Options) -> None:
+    """Write a configuration that names in comments the settings that people change."""
+    path = find_file(options)
+    if path.exists():
+        raise InvalidArgument(
+            "--config", f"{path} is there already", action="memory-core config set KEY VALUE changes it"
+        )
+    if path.suffix == ".toml":
+        raise InvalidArgument("--config", "a new file is written as JSON5", action="name it, such as memory.json5")
+    planned = [changes.FileChange(path, None, render_new_config().encode())]
+    changes.make_changes(planned, (), find_state_dir(options))
+    _report_change(options, path)
+
+
+@config.command("set")
+@argument("key", help="such as memorySearch.query.maxResults")
+@argument("value", help="a word, or JSON; null takes the default again")
+def set_value(options: Options, *, key: str, value: str) -> None:
+    """Change a setting in the configuration; all else in it stays."""
+    path, keys = find_file(options), tuple(_shorten(key).split("."))
+    if keys == ("workspace",):
+        keys = ("agents", "defaults", "workspace")
+    parsed, problem = parse_json5(value)
+    refused: list[ConfigProblem] = []
+    for candidate in [value] if problem else [parsed, value]:
+        planned = changes.plan_value(path, keys, candidate)
+        problems = _find_new_problems(planned, key, options)
+        refused = refused or problems
+        if not problems:
+            changes.make_changes(planned, (), find_state_dir(options))
+            _report_change(options, path)
+            return
+    raise ConfigError(refused, origin=str(path), action="nothing was changed; all keys: memory-core config get")
+
+
+def _find_new_problems(planned: Sequence[changes.FileChange], key: str, options: Options) -> list[ConfigProblem]:
+    """Return what a change makes wrong, which was not wrong before.
+
+    Raises:
+        InvalidArgument: There is no such setting.
+    """
+    found = []
+    for text in (planned[0].before or b"", planned[0].after or b"") if planned else ():
+        document = read_document(text.decode("utf-8-sig"), planned[0].path.suffix)
+        found.append(load_config(document, state_dir=options.state_dir, refuses=False))
+    if not found:
+        return []
+    before, after = found
+    problems = [problem for problem in dict.fromkeys(after.problems) if problem not in before.problems]
+    if not problems:
+        _find_rows(after, key, options)
+    return problems
+
+
+def _find_rows(settings: Config, key: str, options: Options) -> list[Row]:
+    """Return the settings of this key, or those below it.
+
+    Raises:
+        InvalidArgument: There are none; names one that may be meant.
+    """
+    rows, key = describe(settings, options.agent), _shorten(key)
+    found = [row for row in rows if row.key == key] or [row for row in rows if row.key.startswith(f"{key}.")]
+    if not found:
+        near = get_close_matches(key, [row.key for row in rows], n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise InvalidArgument("KEY", f"there is no setting {key!r}{hint}", action="all keys: memory-core config get")
+    return found
+
+
+def _shorten(key: str) -> str:
+    return key.strip().removeprefix("agents.defaults.")
+
+
+def _report_change(options: Options, path: Path) -> None:
+    if options.json:
+        output.print_json({"path": path})
+        return
+    own = path == find_adopted_config(find_state_dir(options))
+    print(f"Written: {path}" + ("; it holds where neither --config nor --workspace is given" if own else ""))
+
+
+@config.command("get")
+@argument("key", required=False, help="such as memorySearch.query, with all below it; without it, all settings")
+def get_value(options: Options, *, key: str | None) -> None:
+    """Print settings as they hold, secrets masked, and where each value comes from."""
+    source = ConfigSource(options.config, workspace=options.workspace, state_dir=options.state_dir)
+    settings = source.current()
+    rows = describe(settings, options.agent) if key is None else _find_rows(settings, key, options)
+    if options.json:
+        output.print_json({"settings": [row._asdict() for row in rows]})
+    elif key is not None and len(rows) == 1 and rows[0].key == _shorten(key):
+        print(_format_value(rows[0]))
+    else:
+        output.print_pairs({row.key: _format_setting(row) for row in rows})
+
+
 def _print_settings(rows: Sequence[Row]) -> None:
     """Print a resolved configuration: document and places, then the settings that are not the default."""
     changed = [row for row in rows if row.origin != "default" or "." not in row.key]
@@ -71,7 +178,11 @@ def _print_settings(rows: Sequence[Row]) -> None:
 
 def _format_setting(row: Row) -> str:
     spelling = f": {row.spelling}" if row.spelling else ""
-    return f"{output.format_value(row.value)}  ({row.origin}{spelling})"
+    return f"{_format_value(row)}  ({row.origin}{spelling})"
+
+
+def _format_value(row: Row) -> str:
+    return "unset" if row.value is None else output.format_value(row.value)
 
 
 def _is_below(key: str, unused: Collection[str]) -> bool:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 import os
+import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -12,9 +14,13 @@ from typing import Any
 import click
 
 from memory_core.cli import output
-from memory_core.cli.app import Options, argument, command, find_state_dir, list_options, open_memory
-from memory_core.config.environment import CONFIG, expand_home
-from memory_core.errors import InvalidArgument
+from memory_core.cli.app import BINDING, Options, argument, command, find_state_dir, list_options, open_memory
+from memory_core.config.agent import AgentConfig
+from memory_core.config.environment import CONFIG, expand_home, shorten_home
+from memory_core.config.load import Config, find_default_config, load_config
+from memory_core.config.resolution import find_default_workspace
+from memory_core.config.settings import DEFAULT_AGENT
+from memory_core.errors import InvalidArgument, MemoryCoreError
 from memory_core.hosts import reference
 from memory_core.hosts.events import is_saving
 from memory_core.hosts.hooks import CopySlot
@@ -54,16 +60,29 @@ def install(options: Options, *, host: str | None, capture: bool, dry_run: bool)
     """Put memory-core into the configuration of another host, such as codex."""
     if host is None:
         _list_programs(options)
-        return
+    else:
+        install_into(host, options, capture=capture, dry_run=dry_run)
+
+
+def install_into(host: str, options: Options, *, capture: bool = False, dry_run: bool = False) -> None:
+    """Put memory-core into a host, with the configuration and the workspace that are named, if any.
+
+    Raises:
+        MemoryCoreError: There is no such host, or its files cannot be changed.
+    """
     program, state_dir = _find_program(host), find_state_dir(options)
     settings: list[changes.FileChange] = []
     if capture:
-        path = _find_config(options)
+        path = find_named_config(options)
+        if path is None:
+            action = "name one, new or not: --config FILE"
+            raise InvalidArgument("--capture", "needs a configuration file", action=action)
         options = replace(options, config=str(path))
         settings = changes.plan_settings(path, CAPTURED, host, state_dir)
     if program.serves:
         programs.check_server()
-    parts = program.plan(program.find_home(), programs.find_start(list_options(options)))
+    bound = list_options(options)
+    parts = program.plan(program.find_home(), programs.find_start(bound))
     planned = [*changes.plan_install(parts, state_dir), *settings]
     if settings:
         output.print_aside(CAPTURE)
@@ -72,7 +91,31 @@ def install(options: Options, *, host: str | None, capture: bool, dry_run: bool)
             return
     if not dry_run:
         changes.make_changes(planned, parts, state_dir)
-    _report(options, planned, f"memory-core is in place in {program.title}.", program.note, dry_run=dry_run)
+    done = f"memory-core is in place in {program.title}.\n{_tell_workspace(host, bound)}"
+    _report(options, planned, done, program.note, dry_run=dry_run)
+
+
+def _tell_workspace(host: str, bound: Mapping[str, str]) -> str:
+    """Return a line or two on the configuration and the notes that a host gets."""
+    settings, agent = _load_bound(bound)
+    given = f"Its configuration is {bound['config']}. " if "config" in bound else ""
+    if settings.resolver.find_workspace_origin(agent) != "default":
+        return f"{given}Its notes are in {shorten_home(settings.agent(agent).workspace)}."
+    usual = find_default_workspace(os.environ, settings.agent(agent).state_dir)
+    return (
+        f"{given}Its notes: the folder of a session if that holds MEMORY.md or memory/, else {shorten_home(usual)}.\n"
+        f"The same notes for all sessions: memory-core install {host} --workspace FOLDER"
+    )
+
+
+def _load_bound(bound: Mapping[str, str]) -> tuple[Config, str]:
+    """Return the configuration that a host has with these options, whatever the variables of this shell, and its agent."""
+    environ = {name: value for name, value in os.environ.items() if name not in BINDING.values()}
+    workspace, state_dir = bound.get("workspace"), bound.get("state-dir")
+    source = bound.get("config") or find_default_config(environ, state_dir=state_dir, workspace=workspace)
+    return load_config(source, environ=environ, state_dir=state_dir, workspace=workspace), bound.get(
+        "agent", DEFAULT_AGENT
+    )
 
 
 CAPTURE = (
@@ -82,16 +125,10 @@ CAPTURE = (
 CAPTURED = (("items", "capture", "enabled"), ("items", "capture", "journal"), ("recall", "enabled"))  # in memorySearch
 
 
-def _find_config(options: Options) -> Path:
-    """Return the configuration file that is named.
-
-    Raises:
-        InvalidArgument: None is.
-    """
+def find_named_config(options: Options) -> Path | None:
+    """Return the configuration file that an option or a variable names; None if none does."""
     named = options.config or os.environ.get(CONFIG)
-    if not named:
-        raise InvalidArgument("--capture", "needs a configuration file", action="name one, new or not: --config FILE")
-    return Path(expand_home(named)).absolute()
+    return Path(expand_home(named)).absolute() if named else None
 
 
 @command("uninstall")
@@ -119,7 +156,13 @@ def uninstall(options: Options, *, host: str, dry_run: bool) -> None:
 
 def _find_program(name: str) -> programs.Program:
     if name not in programs.PROGRAMS:
-        raise InvalidArgument("HOST", f"expected one of {', '.join(programs.PROGRAMS)}, not {name!r}")
+        near = difflib.get_close_matches(name.lower(), programs.PROGRAMS, n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise InvalidArgument(
+            "HOST",
+            f"expected one of {', '.join(programs.PROGRAMS)}, not {name!r}{hint}",
+            action="see what is there: memory-core install; any other MCP client starts: memory-core mcp",
+        )
     return programs.PROGRAMS[name]
 
 
@@ -160,8 +203,8 @@ def _report(options: Options, planned: Sequence[changes.FileChange], done: str, 
         print(note)
 
 
-def diagnose_hosts() -> list[Finding]:
-    """Return a finding about each host of this user: if memory-core is in place there, and works."""
+def diagnose_hosts(config: AgentConfig) -> list[Finding]:
+    """Return a finding about each host of this user: if memory-core is in place there, works, and has the notes of this shell."""
     findings = []
     for name, program in programs.PROGRAMS.items():
         if program.find_home == Path.cwd:
@@ -179,12 +222,32 @@ def diagnose_hosts() -> list[Finding]:
                 message, action = f"{program.title}: {problem}", f"memory-core install {name}"
                 findings.append(Finding(subject="hosts", level="warn", message=message, action=action))
             else:
-                message = f"memory-core is in place in {program.title}"
-                findings.append(Finding(subject="hosts", level="ok", message=message, action=""))
+                findings.append(_compare_workspace(name, home, config))
         elif home.is_dir():
             message = f"memory-core is not in {program.title}; to change that: memory-core install {name}"
             findings.append(Finding(subject="hosts", level="ok", message=message, action=""))
     return findings
+
+
+def _compare_workspace(name: str, home: Path, config: AgentConfig) -> Finding:
+    """Return a finding about a host in which memory-core works: it searches the notes that this command does, or others."""
+    title = programs.PROGRAMS[name].title
+    message = f"memory-core is in place in {title}"
+    try:
+        settings, agent = _load_bound(programs.read_options(name, home))
+        theirs = settings.agent(agent).workspace
+    except MemoryCoreError as error:
+        return Finding(
+            subject="hosts",
+            level="warn",
+            message=f"{title} starts memory-core so that it fails: {error}",
+            action=f"memory-core install {name}",
+        )
+    if theirs == config.workspace:
+        return Finding(subject="hosts", level="ok", message=message, action="")
+    message += f", and searches {shorten_home(theirs)}, not {shorten_home(config.workspace)} as this command does"
+    action = f"memory-core install {name} --workspace {shlex.quote(str(config.workspace))}"
+    return Finding(subject="hosts", level="warn", message=message, action=action)
 
 
 @command("chat")

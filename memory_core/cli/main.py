@@ -13,6 +13,8 @@ from typing import TextIO, cast
 
 from memory_core.__about__ import __version__
 
+OUTPUT_BYTES = 1 << 20  # that are held back where standard output is no terminal, until the command flushes them
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command to its end.
@@ -46,15 +48,16 @@ def _open_streams() -> bool:
                 os.dup2(nothing, number)
                 os.close(nothing)
             setattr(sys, name, _open_text(number))
-    if isinstance(getattr(sys.stdout, "buffer", None), io.RawIOBase):
-        # With PYTHONUNBUFFERED a write that fails leaves nothing behind by which `_flush` could find out later.
+    buffer = getattr(sys.stdout, "buffer", None)
+    if isinstance(buffer, io.RawIOBase) or (sys.stdout is sys.__stdout__ and not sys.stdout.isatty()):
+        # A write past a small buffer, or PYTHONUNBUFFERED, leaves nothing behind by which `_flush` could find out later.
         sys.stdout = _open_text(sys.stdout.fileno(), sys.stdout.encoding)
     return given
 
 
 def _open_text(descriptor: int, encoding: str = "utf-8") -> TextIO:
     mode = "r" if descriptor == 0 else "w"
-    return cast("TextIO", open(descriptor, mode, encoding=encoding, closefd=False))  # kept
+    return cast("TextIO", open(descriptor, mode, OUTPUT_BYTES, encoding, closefd=False))  # kept
 
 
 def _flush() -> str | None:

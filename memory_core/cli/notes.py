@@ -77,12 +77,12 @@ def open_place(options: Options, *, place: str) -> int:
 def add(options: Options, *, text: tuple[str, ...], longterm: bool) -> int:
     """Write a text into the note of the day."""
     said = _read_input() if text == ("-",) else " ".join(text)
-    with open_notes(options) as memory:
+    with open_notes(options, writes=True) as memory:
         result = memory.call_tool("memory_append", {"text": said, "target": "longterm" if longterm else "daily"})
     if options.json:
         output.print_json(result)
     if "error" in result:
-        output.complain(result["error"], result.get("action"))
+        output.complain_of(result)
     elif not options.json:
         print(f"{'Added to' if result['appended'] else 'Already in'} {result['path']}")
     return output.find_code(result)
@@ -190,7 +190,7 @@ def doctor(options: Options) -> int:
 
     with app.open_memory(options) as memory:
         config = memory.config()
-        findings = [*memory.diagnose(), *diagnose_index(config), *diagnose_journal(config), *diagnose_hosts()]
+        findings = [*memory.diagnose(), *diagnose_index(config), *diagnose_journal(config), *diagnose_hosts(config)]
     healthy = all(finding.level != "fail" for finding in findings)
     if options.json:
         output.print_json({"ok": healthy, "findings": findings})

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
-from memory_core.records import to_json
+from memory_core.records import to_camel, to_json
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bars
@@ -85,12 +85,13 @@ def _clean(text: str) -> str:
     return _CONTROL.sub("", text) if sys.stdout.isatty() else text
 
 
-def print_hits(result: Mapping[str, Any], query: str) -> None:
+def print_hits(result: Mapping[str, Any], query: str, explain_none: Callable[[], str]) -> None:
     """Print the result of memory_search: place, score and snippet of every hit, best first.
 
     Args:
         result: Of the tool.
         query: The question, whose words are highlighted on a terminal.
+        explain_none: Called if there are no hits; returns why.
     """
 
     for fallback in filter(None, (result.get("fallback"), result.get("backendFallback"))):
@@ -109,7 +110,7 @@ def print_hits(result: Mapping[str, Any], query: str) -> None:
     if result.get("stale"):
         complain("the index lacks some notes, or their last changes", INDEX_IT)
     if not hits:
-        print(_join_sentences("No matches", "" if warning else "Other words, or a lower --min-score, may find more."))
+        write("No matches." if warning else f"No matches: {explain_none()}")
         return
     clean = [{**hit, "snippet": _clean(hit["snippet"]), "path": _clean(hit["path"])} for hit in hits]
     columns, colours = find_columns(), shows_colours()
@@ -159,7 +160,9 @@ def _join_sentences(what: str, action: str | None) -> str:
     clauses = [clause for clause in (action or "").split("; ") if clause.rstrip(" .").casefold() not in what.casefold()]
     action = "; ".join(clauses)
     ended = what if what.endswith("?") else f"{what}."
-    return f"{ended} {action[:1].upper()}{action[1:]}" if action else ended
+    if not action.startswith("memory-core "):  # a command is typed as it stands
+        action = f"{action[:1].upper()}{action[1:]}"
+    return f"{ended} {action}" if action else ended
 
 
 MOST_FAILURES = 50  # that are named one by one
@@ -202,7 +205,7 @@ def print_result(result: Mapping[str, Any], show: Callable[[Mapping[str, Any]], 
     elif "error" not in result:
         show(result)
     if "error" in result:
-        complain(result["error"], result.get("action"))
+        complain_of(result)
     elif result.get("status") == "not_found":
         if "asOf" in result:
             complain(
@@ -212,6 +215,28 @@ def print_result(result: Mapping[str, Any], show: Callable[[Mapping[str, Any]], 
         else:
             complain(f"{result['path']}: there is no such note", "`memory-core status` names the workspace.")
     return find_code(result)
+
+
+def complain_of(result: Mapping[str, Any]) -> None:
+    """Print the error of a tool."""
+    error, help_of_command = _spell(result["error"])
+    complain(error, result.get("action") or help_of_command)
+
+
+def _spell(error: str) -> tuple[str, str | None]:
+    """Return an error of a tool with its argument as this command spells it, and the help to read; others as they are."""
+    import click
+
+    argument, _, problem = error.partition(": ")
+    context = click.get_current_context(silent=True)
+    if context is None or not problem:
+        return error, None
+    for each in context.command.params:
+        given = each.opts[0].lstrip("-").replace("-", "_")
+        if argument in (to_camel(each.name or ""), to_camel(given)):
+            spelled = each.opts[0] if isinstance(each, click.Option) else each.make_metavar(context)
+            return f"{spelled.strip('[].')}: {problem}", f"Try: {context.command_path} --help"
+    return error, None
 
 
 def find_code(result: Mapping[str, Any]) -> int:
@@ -406,7 +431,13 @@ def format_hit(hit: Mapping[str, Any], query: str, *, columns: int | None = None
     if colours:
         lines = [_highlight(line, query) for line in lines]
         place = f"{PLACE}{place}{RESET}"
-    return "\n".join([f"{place}  {hit['score']:.2f}", *(f"{INDENT}{line}".rstrip() for line in lines)])
+    score = f"{hit['score']:.2f}" if columns is None else f"{name_score(hit['score'])} {hit['score']:.2f}"
+    return "\n".join([f"{place}  {score}", *(f"{INDENT}{line}".rstrip() for line in lines)])
+
+
+def name_score(score: float) -> str:
+    """Return a word for a score: of answers above .75 nine in ten are right, of those below .45 one in eight."""
+    return "certain" if score >= 0.75 else "likely" if score >= 0.45 else "weak"
 
 
 def find_columns() -> int | None:

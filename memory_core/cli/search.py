@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import reduce
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -28,6 +30,7 @@ LINE = 60  # characters of the passage that are quoted
 BAR = 10  # characters of a full bar
 _FILE = re.compile(r"/|\.(md|jsonl)\b")  # in a word that names a note or a session log
 NAMES = 30  # that are listed where no number is asked for
+OPENS_AT_LINE = ("vi", "vim", "nvim", "nano", "emacs", "emacsclient", "micro", "kak")  # editors that take +LINE FILE
 KINDS = {"note": "note", "tag": "tag", "link": "linked, without a note", "found": "looks like a name"}
 
 
@@ -48,8 +51,19 @@ def _with_limits(most: str, least: str) -> Callable[[app.Run], app.Run]:
 @argument("query", nargs=-1, required=True, help="question or words to look for")
 @_with_limits("show at most N hits", "leave out hits below X")
 @click.option("--as-of", metavar="TIME", help="as notes stood then: YYYY-MM-DD (its end), or a date and time")
+@click.option(
+    "--open", "opened", type=click.IntRange(1), metavar="N", help="open hit N in the editor that EDITOR names"
+)
 @with_sources
-def search(options: Options, *, query: tuple[str, ...], as_of: str | None, today: str | None, **limits: Any) -> int:
+def search(
+    options: Options,
+    *,
+    query: tuple[str, ...],
+    as_of: str | None,
+    opened: int | None,
+    today: str | None,
+    **limits: Any,
+) -> int:
     """Search the notes by meaning and by keyword."""
     app.check_as_of(as_of)
     words = os.fsencode(" ".join(query)).decode("utf-8", "replace")
@@ -61,7 +75,50 @@ def search(options: Options, *, query: tuple[str, ...], as_of: str | None, today
             result = {**memory.call_tool("memory_search", asked), "stale": False}
         if NOTHING_INDEXED in result.get("warning", ""):
             app.explain_empty(memory)
-    return output.print_result(result, lambda found: output.print_hits(found, words), as_json=options.json)
+
+        def show(found: Mapping[str, Any]) -> None:
+            output.print_hits(found, words, lambda: _explain_none(memory, words, asked))
+
+        code = output.print_result(result, show, as_json=options.json)
+        if opened is not None and code == 0:
+            _open_hit(memory, result["results"], opened)
+    return code
+
+
+def _explain_none(memory: Memory, words: str, asked: Mapping[str, Any]) -> str:
+    """Return in a sentence why a question found nothing, and the command that tells more."""
+    more = f"Why: memory-core explain {shlex.quote(words)}"
+    dates = {name: asked[name] and parse_day(asked[name], f"--{name}") for name in ("after", "before")}
+    limits = {"max_results": asked["maxResults"], "min_score": asked["minScore"], "about": asked["about"], **dates}
+    try:
+        found = None if asked["asOf"] else memory.explain(words, None, **limits)
+    except MemoryCoreError:  # of a backend that cannot explain; the command says so, too
+        found = None
+    if found and found.asked.terms and not any(term.documents for term in found.asked.terms):
+        listed = ", ".join(repr(term.text) for term in found.asked.terms[:3])
+        return f"no note holds {listed}, and none is near in meaning. {more}"
+    if found and found.passages:
+        best = found.passages[0]
+        place, evidence = f"{quote_name(best.path)}:L{best.start_line}", f"{best.evidence or 0:.2f}"
+        return f"the best, {place}, has evidence {evidence}, and --min-score asks for {found.min_score:.2f}. {more}"
+    return f"other words, or a lower --min-score, may find more. {more}"
+
+
+def _open_hit(memory: Memory, hits: Sequence[Mapping[str, Any]], number: int) -> None:
+    """Open a hit in the user's editor, at its line where the editor is known to take one, and wait until it is closed."""
+    import subprocess
+
+    from memory_core.sources import pages
+
+    file = pages.resolve(memory.config(), hits[number - 1]["path"]) if number <= len(hits) else None
+    if file is None:
+        raise InvalidArgument("--open", f"there is no hit {number} that is a file here; found were {len(hits)}")
+    editor = shlex.split(os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi")
+    at_line = [f"+{hits[number - 1]['startLine']}"] if Path(editor[0]).name in OPENS_AT_LINE else []
+    try:
+        subprocess.run([*editor, *at_line, str(file.real_path)], check=True)  # noqa: S603 - the user's own
+    except (OSError, subprocess.CalledProcessError) as error:
+        raise InvalidArgument("--open", f"{editor[0]}: {error}", action="set EDITOR to an editor of yours") from None
 
 
 def _finish_sync(memory: Memory, backend: str) -> bool:
@@ -116,7 +173,9 @@ def _split_words(words: Sequence[str]) -> tuple[str, str | None]:
 
 
 @command("inspect")
-@click.option("--port", type=int, default=0, metavar="N", help="port to serve on; a free one without it")
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=0, metavar="N", help="port to serve on; a free one without it"
+)
 @click.option("--review", is_flag=True, help="let the page settle what tidy proposes; without it, it only reads")
 @with_sources
 def inspect(options: Options, *, port: int, review: bool) -> None:

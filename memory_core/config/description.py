@@ -168,9 +168,69 @@ def _mask_credentials(url: str) -> str:
     return parts._replace(netloc=f"{MASK}@{host}" if at else host, query=MASK if parts.query else "").geturl()
 
 
-def render_settings_table() -> str:
-    """Return a Markdown table of all settings: key, default, meaning with bounds and choices."""
+# The settings that people change, each with an example as JSON5 has it.
+COMMON = {
+    "agents.defaults.workspace": '"~/notes"',
+    "memorySearch.extraPaths": '["~/Vault"]',
+    "memorySearch.sources": '["memory", "workspace"]',
+    "memorySearch.timeZone": '"Europe/Paris"',
+    "memorySearch.provider": '"openai"',
+    "memorySearch.model": '"text-embedding-3-large"',
+    "memorySearch.remote.apiKey": '"${OPENAI_API_KEY}"',
+    "memorySearch.query.maxResults": "10",
+    "memorySearch.items.enabled": "true",
+    "memorySearch.items.capture.enabled": "true",
+    "memorySearch.recall.enabled": "true",
+    "memory.backend": '"qmd"',
+}
+
+
+def render_common_settings() -> str:
+    """Return a Markdown table of the settings that people change: key, default, an example, meaning."""
     rows = [
+        (f"`{key}`", f"`{default}`", f"`{COMMON[key]}`", meaning)
+        for key, default, meaning in _list_settings()
+        if key in COMMON
+    ]
+    return _render_table(("key", "default", "for example", "meaning"), rows)
+
+
+def render_settings_table() -> str:
+    """Return all settings as Markdown, a table for each section: key, default, meaning with bounds and choices."""
+    sections: dict[str, list[tuple[str, ...]]] = {}
+    for key, default, meaning in _list_settings():
+        title = ".".join(key.split(".")[: 2 if key.startswith("memorySearch.") and key.count(".") > 1 else 1])
+        sections.setdefault(title, []).append((f"`{key}`", f"`{default}`", meaning))
+    head = ("key", "default", "meaning")
+    return "\n".join(f"### {title}\n\n{_render_table(head, rows)}" for title, rows in sections.items())
+
+
+def render_new_config() -> str:
+    """Return a configuration in JSON5 that sets nothing, and names in comments what people change."""
+    tree: dict[str, Any] = {}
+    for key, _, meaning in _list_settings():
+        if key in COMMON:
+            *above, name = (key if key.startswith(("agents.", "memory.")) else f"agents.defaults.{key}").split(".")
+            place = tree
+            for part in above:
+                place = place.setdefault(part, {})
+            place[name] = (meaning, COMMON[key])
+    lines = ["// Settings of memory-core. Take // away before a setting, or run: memory-core config set KEY VALUE", "{"]
+    return "\n".join([*lines, *_write_tree(tree, "  "), "}\n"])
+
+
+def _write_tree(tree: Mapping[str, Any], indent: str) -> Iterator[str]:
+    for name, value in tree.items():
+        if isinstance(value, dict):
+            yield from (f"{indent}{name}: {{", *_write_tree(value, f"{indent}  "), f"{indent}}},")
+        else:
+            meaning, example = value
+            yield from (f"{indent}// {meaning}".replace("\\|", "|"), f"{indent}// {name}: {example},")
+
+
+def _list_settings() -> list[tuple[str, str, str]]:
+    """Return the key, the default and the meaning of each setting."""
+    return [
         ("plugins.slots.memory", f'"{SLOT_ID}"', 'The plugin in the memory slot; "none" turns memory off.'),
         ("agents.defaults.workspace", f'"{DEFAULT_WORKSPACE}"', "Where the agent's notes are."),
         *_document("memory", MemorySettings()),
@@ -178,9 +238,6 @@ def render_settings_table() -> str:
         *_document("compaction", Compaction()),
         *_document("models.providers.<id>", ProviderAccount()),
     ]
-    return _render_table(
-        ("key", "default", "meaning"), [(f"`{key}`", f"`{value}`", meaning) for key, value, meaning in rows]
-    )
 
 
 def render_environment_table() -> str:

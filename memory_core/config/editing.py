@@ -287,7 +287,8 @@ def _add_member(text: str, place: _Span, key: str, value: object) -> str:
     if not place.members:
         rest = text[place.start + 1 : place.end - 1]
         closing = rest if rest.strip() else f"\n{outer}"
-        return f"{text[: place.start + 1]}\n{inner}{written}{closing}{text[place.end - 1 :]}"
+        comma = "," if rest.strip() else ""  # a comment may name settings to be uncommented
+        return f"{text[: place.start + 1]}\n{inner}{written}{comma}{closing}{text[place.end - 1 :]}"
     last = place.members[-1]
     comma = "" if last.comma is None else ","
     after = last.end if last.comma is None else last.comma + 1

@@ -135,6 +135,14 @@ def expand_home(path: str | Path, environ: Mapping[str, str] | None = None) -> s
     return find_home(environ) + text[1:] if text == "~" or text.startswith("~/") else text
 
 
+def shorten_home(path: Path) -> str:
+    """Return a path with `~` for the home folder, as people write it."""
+    try:
+        return f"~/{path.relative_to(Path.home()).as_posix()}".removesuffix("/.")
+    except (ValueError, RuntimeError):  # elsewhere, or this user has no home folder
+        return str(path)
+
+
 def find_home(environ: Mapping[str, str] | None = None) -> str:
     """Return the home folder: the variable HOME, or if it is not set what the system knows of this user.
 

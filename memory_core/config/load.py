@@ -27,12 +27,11 @@ from memory_core.config.environment import (
     read_variables,
 )
 from memory_core.config.problems import HOLDS_NUL
-from memory_core.config.resolution import Resolver, find_current_folder, make_absolute
+from memory_core.config.resolution import OWN_FOLDER, Resolver, find_current_folder, make_absolute
 from memory_core.config.settings import DEFAULT_AGENT, NO_SLOT, SHIPPED_BACKENDS, SLOT_ID, SLOTS_GROUP
 from memory_core.errors import ConfigError, ConfigProblem, InvalidArgument
 
 DEFAULT_STATE_DIR = "~/.clawdbot"
-OWN_FOLDER = "memory-core"  # all that is ours in the state folder, which may be another program's
 
 Document: TypeAlias = Mapping[str, Any]
 Origin: TypeAlias = str | Path | Document | Callable[[], Document] | None
@@ -222,9 +221,8 @@ def _refuse(problems: Sequence[ConfigProblem], document: Mapping[str, Any], orig
         origin = "flags"
     distinct = sorted(dict.fromkeys(problems), key=rank)
     file = f" {shlex.quote(origin)}" if os.path.isabs(origin) else ""  # noqa: PTH117 - may be no path at all
-    raise ConfigError(
-        distinct, origin=origin, action=f"Correct what is named, then run: memory-core config check{file}"
-    )
+    check = "" if origin == "flags" else f", then run: memory-core config check{file}"
+    raise ConfigError(distinct, origin=origin, action=f"Correct what is named{check}")
 
 
 def _walk_keys(raw: object, key: str) -> Iterator[str]:

@@ -40,6 +40,7 @@ from memory_core.config.settings import (
 from memory_core.errors import ConfigError, ConfigProblem
 
 DEFAULT_WORKSPACE = "~/clawd"
+OWN_FOLDER = "memory-core"  # all that is ours in the state folder, which may be another program's
 STORE_PATH = ("store", "path")
 WORKSPACE_MARKS = ("MEMORY.md", "memory")  # a folder that holds one of these is a workspace
 
@@ -72,11 +73,41 @@ def make_absolute(path: str, base: Path | None, environ: Mapping[str, str]) -> P
     return Path(os.path.abspath(joined))  # noqa: PTH100  # Path.resolve would follow symlinks
 
 
-def find_usual_workspace(environ: Mapping[str, str]) -> Path:
-    """Return the workspace where none is named: that of the current folder, else `~/clawd`, which need not exist."""
+def find_usual_workspace(environ: Mapping[str, str], state_dir: Path) -> Path:
+    """Return the workspace where none is named: that of the current folder, else the default, which need not exist.
+
+    The default is the folder that `memory-core init --default` remembered, else `~/clawd`.
+    """
     here = find_current_folder()
     project = None if here is None else find_project(here, environ.get("HOME", ""))
-    return make_absolute(DEFAULT_WORKSPACE, here, environ) if project is None else project
+    return find_default_workspace(environ, state_dir) if project is None else project
+
+
+def find_default_workspace(environ: Mapping[str, str], state_dir: Path) -> Path:
+    """Return the workspace where none is named and the current folder holds no notes."""
+    return recall_default_workspace(state_dir) or make_absolute(DEFAULT_WORKSPACE, find_current_folder(), environ)
+
+
+def find_remembered(state_dir: Path) -> Path:
+    """Return the path of the file that names the default workspace; it need not exist."""
+    return state_dir / OWN_FOLDER / "default-workspace"
+
+
+def recall_default_workspace(state_dir: Path) -> Path | None:
+    """Return the remembered default workspace; None if there is none.
+
+    Raises:
+        ConfigError: The file that names it cannot be read.
+    """
+    path = find_remembered(state_dir)
+    try:
+        named = path.read_text(encoding="utf-8").strip()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except (OSError, UnicodeDecodeError) as error:
+        problem = ConfigProblem("", f"cannot be read: {type(error).__name__}")
+        raise ConfigError([problem], origin=str(path), action="remove it, or name a folder with --workspace") from error
+    return Path(named) if os.path.isabs(named) else None  # noqa: PTH117 - "" is no path
 
 
 def find_project(folder: Path, home: str) -> Path | None:
@@ -310,7 +341,7 @@ class Resolver:
         return (
             self._make_absolute(str(node.content), node)
             if node and node.content
-            else find_usual_workspace(self._environ)
+            else find_usual_workspace(self._environ, self._state_dir)
         )
 
     def _resolve_store_path(self, agent: str, merged: Node, search: SearchSettings) -> Path:

@@ -146,19 +146,43 @@ def test_the_usual_places_are_shown_in_one_table(home: Path, adopt: Adopt) -> No
 
 
 def test_several_homes_are_served_together(home: Path, state: Path, adopt: Adopt) -> None:
-    """The workspace is that of the first program that has one; what the others keep is searched beside it."""
+    """What each of them keeps is searched beside the notes of whatever workspace is used, which stays as it was."""
     make_openclaw(home)
     make_clawdbot(home)
     make_claude_code(home)
     make_hermes(home)
-    adopt("--yes")
+    (home / "clawd").rename(home / "theirs")
+    write(home / ".clawdbot" / "clawdbot.json", json.dumps({"agents": {"defaults": {"workspace": "~/theirs"}}}))
+    assert "Your workspace stays ~/clawd" in adopt("--yes")
     with memory_core.open_memory(state_dir=state) as memory:
-        assert memory.config().workspace == home / ".openclaw" / "workspace"
+        assert memory.config().workspace == home / "clawd"
         memory.sync()
         assert "Oslo" in find(memory, "Where does the bakery's staging cluster run?")
         assert "A5" in find(memory, "Which paper does the printer need?")
         hit = memory.call_tool("memory_search", {"query": "allotment gate code"})["results"][0]
-    assert (hit["path"], hit["alsoIn"]) == ("MEMORY.md", ["~/clawd/MEMORY.md"])
+    assert {hit["path"], *hit["alsoIn"]} == {"~/.openclaw/workspace/MEMORY.md", "~/theirs/MEMORY.md"}
+
+
+def test_the_current_folder_stays_the_workspace(home: Path, state: Path, adopt: Adopt) -> None:
+    make_openclaw(home)
+    write(Path("MEMORY.md"), "The kettle is blue.\n")
+    adopt("--yes")
+    with memory_core.open_memory(state_dir=state) as memory:
+        assert memory.config().workspace == Path.cwd()
+        memory.sync()
+        assert "kettle" in find(memory, "Which colour has the kettle?")
+        assert "4417" in find(memory, "What is the code of the allotment gate?")
+
+
+def test_the_notes_of_one_agent_are_not_those_of_another(home: Path, state: Path, adopt: Adopt) -> None:
+    write(home / ".openclaw" / "openclaw.json", "{agents: {list: [{id: 'main'}, {id: 'side'}]}}")
+    write(home / ".openclaw" / "workspace" / "MEMORY.md", "Main has the ladder.\n")
+    write(home / ".openclaw" / "workspace-side" / "MEMORY.md", "Side has the tent.\n")
+    adopt("--yes")
+    for agent, other in (("main", "tent"), ("side", "ladder")):
+        with memory_core.open_memory(agent=agent, state_dir=state) as memory:
+            memory.sync()
+            assert other not in find(memory, f"Who has the {other}?")
 
 
 def test_each_agent_of_openclaw_keeps_its_workspace(home: Path, state: Path, adopt: Adopt) -> None:
@@ -260,6 +284,7 @@ def test_nothing_found_says_what_to_name(home: Path, adopt: Adopt) -> None:
         (["--yes", "--dry-run", "."], "exclude each other"),
         (["export.json", "--yes"], "add --copy"),
         (["notes", "--copy", "--workspace", "missing"], "no such workspace"),
+        (["notes", "--yes", "--workspace", "."], "goes with --copy"),
     ],
 )
 def test_wrong_usage_is_one_line(
@@ -275,18 +300,32 @@ def test_wrong_usage_is_one_line(
     assert len(shown.splitlines()) == 1
 
 
-def test_a_configuration_that_was_edited_is_left_as_it_is(
-    home: Path, state: Path, adopt: Adopt, capsys: pytest.CaptureFixture[str]
+def test_what_the_user_wrote_into_the_configuration_stays(home: Path, state: Path, adopt: Adopt) -> None:
+    make_hermes(home)
+    vault = write(home / "vault" / "a.md", "The kettle is blue.\n").parent
+    mine = (
+        "{\n  // mine\n  agents: {\n    defaults: {\n"
+        '      memorySearch: {extraPaths: ["~/vault"], query: {maxResults: 3}},\n    },\n  },\n}\n'
+    )
+    config = write(state / "memory-core" / "config.json5", mine)
+    adopt("--yes")
+    adopt(vault, "--yes")  # which is there already, and stays the user's
+    with memory_core.open_memory(state_dir=state) as memory:
+        assert memory.config().search.query.max_results == 3
+        memory.sync()
+        assert "oboe" in find(memory, "Which instrument is played in an orchestra?")
+    assert "keeps what else it says" in adopt("--undo")
+    assert config.read_text() == mine
+
+
+def test_a_configuration_that_cannot_be_changed_is_named(
+    home: Path, state: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     make_hermes(home)
-    adopt("--yes")
-    config = state / "memory-core" / "config.json5"
-    config.write_text(config.read_text().replace("{", "{ // mine\n", 1))
-    mine = config.read_text()
+    config = write(state / "memory-core" / "config.json5", "{agents: 7}")
     assert main(["adopt", "--state-dir", str(state), "--yes"]) == 2
-    assert "was changed since" in capsys.readouterr().err
-    assert "stays" in adopt("--undo")
-    assert config.read_text() == mine
+    assert str(config) in capsys.readouterr().err
+    assert config.read_text() == "{agents: 7}"
 
 
 def paths_of(state: Path, question: str) -> set[str]:

@@ -206,7 +206,6 @@ def test_common_options_stand_before_or_after_the_command(command: Command, posi
 @pytest.mark.parametrize(
     "words",
     [
-        [],
         ["serch", "x"],
         ["search"],
         ["search", "x", "--max-results", "many"],

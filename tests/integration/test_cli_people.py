@@ -23,7 +23,10 @@ Shown = tuple[int, str, str]
 
 
 class Cli:
-    """Runs commands in this process, in a home folder without anything, from a folder of the test's."""
+    """Runs commands in this process, in a home folder without anything, from a folder of the test's.
+
+    What is told of a guessed workspace is left out; `test_start.py` looks at it.
+    """
 
     def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
         self._capsys = capsys
@@ -31,7 +34,8 @@ class Cli:
     def __call__(self, *arguments: str) -> Shown:
         code = main(arguments)
         shown = self._capsys.readouterr()
-        return code, shown.out, shown.err
+        told = [line for line in shown.err.splitlines(keepends=True) if " using the notes in " not in line]
+        return code, shown.out, "".join(told)
 
 
 @pytest.fixture

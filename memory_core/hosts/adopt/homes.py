@@ -20,7 +20,7 @@ from typing import Any, Literal
 
 from memory_core.config.agent import normalize_agent_id
 from memory_core.config.documents import read_file
-from memory_core.config.environment import expand_home, fill, find_home, read_variables
+from memory_core.config.environment import expand_home, fill, find_home, read_variables, shorten_home
 from memory_core.config.resolution import find_current_folder, make_absolute
 from memory_core.config.settings import DEFAULT_AGENT
 from memory_core.errors import ConfigError, InvalidArgument
@@ -185,14 +185,6 @@ def make_fit(name: str) -> str:
     """Return a name under which a folder or file is indexed: not hidden, and without characters that no path should have."""
     kept = "".join("-" if ord(each) < 32 or each in '\\/:*?"<>|' else each for each in name).strip()
     return kept if kept[:1] not in {"", "."} else f"_{kept.lstrip('.')}"
-
-
-def shorten_home(path: Path) -> str:
-    """Return a path with `~` for the home folder, as people write it."""
-    try:
-        return f"~/{path.relative_to(Path.home()).as_posix()}".removesuffix("/.")
-    except (ValueError, RuntimeError):  # elsewhere, or this user has no home folder
-        return str(path)
 
 
 def find_homes(path: str | None) -> list[Home]:

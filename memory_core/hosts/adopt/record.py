@@ -1,6 +1,6 @@
 """Take over the notes of homes, and give them back: they are served where they lie, or copied.
 
-A record of all that, a file in the state folder, is what the configuration is made from, and what undoing goes by. Copies lie
+A record of all that, a file in the state folder, is what undoing goes by. Copies lie
 below `memory/imports/` of a workspace, in plain Markdown. Nothing is merged, and nothing is copied twice; what only the other
 program understands is left out or written otherwise.
 """
@@ -17,16 +17,19 @@ from pathlib import Path
 from typing import Any, Literal
 
 from memory_core import atomic
-from memory_core.config.agent import make_workspace_key
+from memory_core.config.editing import NotEditable, find_entry, put_entry, read_document, take_entry
+from memory_core.config.environment import shorten_home
 from memory_core.config.load import find_adopted_config
-from memory_core.config.resolution import DEFAULT_WORKSPACE, find_current_folder, make_absolute
+from memory_core.config.settings import DEFAULT_AGENT
 from memory_core.errors import ConfigError, ConfigProblem, FileUnreadable, PathRefused
-from memory_core.hosts.adopt.homes import FoundNote, Home, shorten_home
+from memory_core.hosts.adopt.homes import FoundNote, Home
 from memory_core.sources.notes import MAX_NOTE_BYTES, open_file
 from memory_core.text.markdown import SECTION_SIGN, leave_out_comments
 
 LOCK_SECONDS = 30.0
-OWN_WORKSPACE = "workspace"  # beside our configuration, where there is no other
+NEW_CONFIG = "// Read where neither --config nor --workspace is given: memory-core config set KEY VALUE\n{}\n"
+EXTRA_PATHS = ("agents", "defaults", "memorySearch", "extraPaths")
+AGENTS = ("agents", "list")
 IMPORTS = "memory/imports"
 
 Action = Literal["copy", "update", "same", "leave"]
@@ -61,15 +64,13 @@ class Adoption:
         served: Homes by their path.
         copies: Copies by their absolute path.
         folders: Folders that were made, in their order.
-        workspace: The workspace that the user named for what is served; None if none.
-        config_hash: SHA-256 of the configuration as it was written; "" while there is none.
+        listed: What was put into the lists of the configuration, by the last key of each.
     """
 
     served: dict[str, ServedHome] = field(default_factory=dict)
     copies: dict[str, CopiedNote] = field(default_factory=dict)
     folders: list[str] = field(default_factory=list)
-    workspace: str | None = None
-    config_hash: str = ""
+    listed: dict[str, list[Any]] = field(default_factory=dict)
 
     @property
     def is_empty(self) -> bool:
@@ -116,8 +117,7 @@ def load_record(state_dir: Path) -> Adoption:
             },
             copies={key: CopiedNote(**row) for key, row in raw["copies"].items()},
             folders=list(raw["folders"]),
-            workspace=raw["workspace"],
-            config_hash=raw["config_hash"],
+            listed=dict(raw.get("listed", {})),
         )
     except FileNotFoundError:
         return Adoption()
@@ -139,14 +139,8 @@ def hash_file(path: Path) -> str | None:
         return None
 
 
-def add_served(adoption: Adoption, homes: Sequence[Home], *, workspace: Path | None) -> None:
-    """Add homes to a record; one that is there already is brought up to date.
-
-    Args:
-        adoption: The record.
-        homes: Those without Markdown are left out.
-        workspace: The one that the user named; None keeps what was named before.
-    """
+def add_served(adoption: Adoption, homes: Sequence[Home]) -> None:
+    """Add homes to a record; one that is there already is brought up to date, and those without Markdown are left out."""
     for home in homes:
         if home.served:
             adoption.served[str(home.path)] = ServedHome(
@@ -157,74 +151,77 @@ def add_served(adoption: Adoption, homes: Sequence[Home], *, workspace: Path | N
                 workspaces={agent: str(path) for agent, path in home.workspaces.items()},
                 exclude=home.exclude,
             )
-    adoption.workspace = str(workspace) if workspace else adoption.workspace
 
 
 def write_config(adoption: Adoption, state_dir: Path) -> bool:
-    """Write the configuration that a record stands for, and return True if it differs from what stood there.
+    """List what a record serves in the configuration, where all else stays; return True if that changed it.
+
+    A configuration in which nothing else stands is made where there is none, and removed when nothing is served any more.
 
     Raises:
-        ConfigError: The file there was changed since, or is somebody else's.
+        ConfigError: The file cannot be read or changed.
     """
     path = find_adopted_config(state_dir)
-    _refuse_foreign(adoption, path)
-    document, made = _build_config(adoption, state_dir)
-    for folder in made:
-        if not folder.is_dir():
-            folder.mkdir(parents=True)
-            adoption.folders.append(str(folder))
-    text = "// Written by `memory-core adopt`; `memory-core adopt --undo` removes it.\n"
-    data = (text + json.dumps(document, ensure_ascii=False, indent=2) + "\n").encode()
-    if hash_file(path) == hash_bytes(data):
+    before = path.read_text(encoding="utf-8") if path.exists() else None
+    text = NEW_CONFIG if before is None else before
+    wanted: dict[tuple[str, ...], list[Any]] = {EXTRA_PATHS: _list_paths(adoption), AGENTS: _list_agents(adoption)}
+    listed: dict[str, list[Any]] = {}
+    try:
+        for keys, ours in wanted.items():
+            present = find_entry(read_document(text, path.suffix), keys) or []
+            kept = [each for each in present if each not in adoption.listed.get(keys[-1], [])]
+            added = [each for each in ours if each not in kept]
+            listed[keys[-1]], both = added, kept + added
+            if both != present:
+                text = put_entry(text, path.suffix, keys, both) if both else take_entry(text, path.suffix, keys)
+        is_empty = not read_document(text, path.suffix)
+    except NotEditable as error:
+        raise ConfigError(
+            [ConfigProblem("", str(error))], origin=str(path), action="mend it, and adopt again"
+        ) from None
+    adoption.listed = listed
+    if text == before:
         return False
-    atomic.replace_file(path, data)
-    adoption.config_hash = hash_bytes(data)
+    if is_empty and "".join(text.split()) == "".join(NEW_CONFIG.split()):
+        path.unlink(missing_ok=True)
+        return before is not None
+    atomic.replace_file(path, text.encode())
     return True
 
 
-def _refuse_foreign(adoption: Adoption, path: Path) -> None:
-    """Raise if the configuration is not as it was written.
-
-    Raises:
-        ConfigError: It was changed since.
-    """
-    if path.exists() and hash_file(path) != adoption.config_hash:
-        problem = ConfigProblem("", "was changed since `adopt` wrote it, and is left as it is")
-        raise ConfigError([problem], origin=str(path), action="move it away, or name it with --config, and adopt again")
+def _list_paths(adoption: Adoption) -> list[Any]:
+    """Return what is searched beside the notes of every agent; not what belongs to one agent among several."""
+    shared = [home for home in adoption.served.values() if not _has_agents(home)]
+    return [path for home in shared for path in _write_paths(home.served, home.exclude)]
 
 
-def _build_config(adoption: Adoption, state_dir: Path) -> tuple[dict[str, Any], list[Path]]:
-    """Return the configuration, and the folders that it needs."""
-    workspaces: dict[str, str] = {"main": adoption.workspace} if adoption.workspace else {}
-    extra: dict[str, tuple[str, ...]] = {}
-    for home in adoption.served.values():
-        if home.workspaces and not workspaces:
-            workspaces = home.workspaces
-        else:
-            extra |= {path: home.exclude for path in home.served if Path(path).exists()}
-    made: list[Path] = []
-    if not workspaces and not make_absolute(DEFAULT_WORKSPACE, find_current_folder(), {}).is_dir():
-        made = [find_adopted_config(state_dir).with_name(OWN_WORKSPACE)]
-        workspaces = {"main": str(made[0])}
-    defaults: dict[str, Any] = {}
-    if workspaces:
-        defaults["workspace"] = workspaces.get("main") or next(iter(workspaces.values()))
-    if extra:
-        names = {shorten_home(Path(path)): exclude for path, exclude in extra.items()}
-        paths = [{"path": name, "exclude": exclude} if exclude else name for name, exclude in names.items()]
-        defaults["memorySearch"] = {"extraPaths": paths}
-    agents: dict[str, Any] = {"defaults": defaults}
-    if set(workspaces) - {"main"}:
-        agents["list"] = [{"id": agent, "workspace": path} for agent, path in workspaces.items()]
-    return {"agents": agents}, made
+def _list_agents(adoption: Adoption) -> list[dict[str, Any]]:
+    """Return an entry for each agent of a home with several: the workspace of its own, but for "main", whose notes are added."""
+    home = next(filter(_has_agents, adoption.served.values()), None)
+    if home is None:
+        return []
+    main = Path(home.workspaces.get(DEFAULT_AGENT) or next(iter(home.workspaces.values())))
+    own = [path for path in home.served if main in Path(path).parents]
+    others = [{"id": agent, "workspace": path} for agent, path in home.workspaces.items() if agent != DEFAULT_AGENT]
+    return [{"id": DEFAULT_AGENT, "memorySearch": {"extraPaths": _write_paths(own, home.exclude)}}, *others]
+
+
+def _has_agents(home: ServedHome) -> bool:
+    return bool(set(home.workspaces) - {DEFAULT_AGENT})
+
+
+def _write_paths(paths: Sequence[str], exclude: Sequence[str]) -> list[Any]:
+    """Return the folders and files that are there as `extraPaths` names them."""
+    names = [shorten_home(Path(path)) for path in dict.fromkeys(paths) if Path(path).exists()]
+    return [{"path": name, "exclude": list(exclude)} if exclude else name for name in names]
 
 
 def undo(adoption: Adoption, state_dir: Path) -> tuple[int, list[str], bool]:
-    """Empty a record, and remove what it lists, with the index of a workspace that `adopt` has made.
+    """Empty a record, and remove what it lists.
 
     Returns:
-        The number of files that were removed, indexes left out; a sentence about each file that stays; and True if an index that
-        is also of other notes has the words of these until it is synced.
+        The number of files that were removed; a sentence about each file that stays; and True if an index has the words of these
+        notes until it is synced.
     """
     removed, kept = 0, list[str]()
     for name, copy in adoption.copies.items():
@@ -234,26 +231,19 @@ def undo(adoption: Adoption, state_dir: Path) -> tuple[int, list[str], bool]:
             removed += 1
         elif found is not None:
             kept.append(f"{name} was edited since, and stays")
-    config = find_adopted_config(state_dir)
-    if config.exists():
-        if hash_file(config) == adoption.config_hash:
-            config.unlink()
-            removed += 1
-        else:
-            kept.append(f"{config} was edited since, and stays")
     indexed = bool(adoption.copies or adoption.served)
+    adoption.served.clear()
+    config = find_adopted_config(state_dir)
+    if write_config(adoption, state_dir):
+        if config.exists():
+            kept.append(f"{config} no longer names these notes, and keeps what else it says")
+        else:
+            removed += 1
     for folder in map(Path, sorted(adoption.folders, key=len, reverse=True)):
-        key = make_workspace_key(folder)
         with suppress(OSError):  # somebody else's file is in it, or it is gone
             folder.rmdir()
-            if folder.parent == config.parent:
-                indexed = bool(adoption.copies)
-                for file in config.parent.glob(f"*-{key}.*"):  # the index and the history
-                    file.unlink()
-    adoption.served.clear()
     adoption.copies.clear()
     adoption.folders.clear()
-    adoption.config_hash, adoption.workspace = "", None
     return removed, kept, indexed
 
 

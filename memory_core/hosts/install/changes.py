@@ -14,7 +14,7 @@ from typing import Any
 
 from memory_core.atomic import locked, replace_file
 from memory_core.config.editing import NotEditable, find_entry, put_entry, read_document, take_entry
-from memory_core.config.load import OWN_FOLDER
+from memory_core.config.resolution import OWN_FOLDER
 from memory_core.errors import MemoryCoreError
 from memory_core.text.matching import unified_diff
 
@@ -143,6 +143,25 @@ def plan_install(parts: Iterable[Part], state_dir: Path) -> list[FileChange]:
                 changes.append(FileChange(_kept(path, state_dir), kept, before))
             changes.append(FileChange(path, before, _encode(put_entry(text, suffix, part.keys, value), before)))
     return [change for change in changes if change.before != change.after]
+
+
+def plan_value(path: Path, keys: tuple[str, ...], value: Any) -> list[FileChange]:
+    """Return the change of a configuration of ours that sets a key to a value, None to the default; empty if it has it.
+
+    Raises:
+        MemoryCoreError: The file cannot be read or changed.
+    """
+    before = _read(path)
+    text = changed = _decode(path, before)
+    with _explained(Entry(path, keys, value), "write it yourself"):
+        document = read_document(text, path.suffix)
+        if keys[0] == "memorySearch" and "agents" in document and find_entry(document, keys) is None:
+            keys = ("agents", "defaults", *keys)  # where the section stands in this file
+        if value is not None:
+            changed = put_entry(text, path.suffix, keys, value)
+        elif find_entry(document, keys) is not None:
+            changed = take_entry(text, path.suffix, keys)
+    return [] if before is not None and changed == text else [FileChange(path, before, _encode(changed, before))]
 
 
 def plan_settings(path: Path, switches: Iterable[tuple[str, ...]], host: str, state_dir: Path) -> list[FileChange]:

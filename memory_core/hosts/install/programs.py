@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import shutil
 import sys
@@ -11,6 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from importlib.util import find_spec
+from itertools import pairwise
 from pathlib import Path
 
 from memory_core.__about__ import __version__, explain_install
@@ -107,18 +109,43 @@ def find_problem(name: str, home: Path) -> str:
     return ""
 
 
+def read_options(name: str, home: Path) -> dict[str, str]:
+    """Return the options with which a host starts memory-core, by their names without dashes; {} where it has none.
+
+    Raises:
+        MemoryCoreError: A file of the host cannot be read.
+    """
+    words: list[str] = []
+    for part in PROGRAMS[name].plan(home, find_start()):
+        try:
+            text = part.path.read_text(encoding="utf-8-sig")
+            entry = _read_entry(part, text)
+        except (ValueError, OSError) as error:
+            raise MemoryCoreError(f"{part.path} cannot be read: {type(error).__name__}") from None
+        if isinstance(entry, dict):
+            command = entry.get("command")
+            words += [*(command if isinstance(command, list) else ()), *(entry.get("args") or ())]
+        elif (
+            isinstance(part, OwnFile) and part.path.name == "__init__.py"
+        ):  # keyword arguments, as `_plan_hermes` writes
+            for key, value in re.findall(r"(\w+)=('[^']*'|\"[^\"]*\")", text):
+                words += [f"--{key.replace('_', '-')}", value[1:-1]]
+    return {word[2:]: str(value) for word, value in pairwise(words) if str(word).startswith("--")}
+
+
 def _read_command(part: Part, text: str) -> str:
-    if isinstance(part, Elements):
-        return ""
-    if isinstance(part, OwnFile):
-        keys: tuple[str, ...] = ("mcpServers", SLOT_ID)
-        if part.path.name not in (".mcp.json", GEMINI_MANIFEST):
-            return ""
-    else:
-        keys = part.keys
-    entry = find_entry(read_document(text, part.path.suffix), keys)
+    entry = _read_entry(part, text)
     command = entry.get("command") if isinstance(entry, dict) else ""
     return str(command[0] if isinstance(command, list) else command or "")
+
+
+def _read_entry(part: Part, text: str) -> object:
+    """Return the entry of the server in the text of a part; None in a part that has none."""
+    if isinstance(part, Entry):
+        return find_entry(read_document(text, part.path.suffix), part.keys)
+    if isinstance(part, OwnFile) and part.path.name in (".mcp.json", GEMINI_MANIFEST):
+        return find_entry(read_document(text, part.path.suffix), ("mcpServers", SLOT_ID))
+    return None
 
 
 def find_folder_of(variable: str, *usual: str) -> Path:

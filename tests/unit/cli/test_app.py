@@ -101,7 +101,6 @@ def test_a_folder_with_a_space_is_an_options_value(parse: Parse) -> None:
         ("search x --max-results y", "invalid value for '--max-results': 'y'", "Try: memory-core search --help"),
         ("items add x --kind y", "invalid value for '--kind': 'y'", "Try: memory-core items add --help"),
         ("items", "missing command", "Try: memory-core items --help"),
-        ("", "missing command", "Try: memory-core --help"),
         ("get a b", "got unexpected extra argument", "Try: memory-core get --help"),
         ("restore MEMORY.md", "missing option '--as-of'", "Try: memory-core restore --help"),
     ],

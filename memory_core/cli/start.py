@@ -1,0 +1,156 @@
+"""The program without a command, which says how to begin, and `init`, which makes a workspace."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import click
+
+from memory_core.atomic import replace_file
+from memory_core.cli import app, hosts, output
+from memory_core.cli.app import Options, argument, command, find_state_dir, open_source
+from memory_core.config.environment import expand_home, shorten_home
+from memory_core.config.resolution import (
+    WORKSPACE_MARKS,
+    find_current_folder,
+    find_remembered,
+    make_absolute,
+    recall_default_workspace,
+)
+from memory_core.errors import InvalidArgument, MemoryCoreError
+from memory_core.hosts.adopt.homes import find_homes
+from memory_core.hosts.install import changes, programs
+
+LONG_TERM, DAILY = WORKSPACE_MARKS
+ADD = 'memory-core add "The dentist is on Friday at nine."'
+AS_DEFAULT = "Use it wherever no other workspace is named, and the current folder holds no notes?"
+FIRST_NOTE = """# Memory
+
+- Example: this page is for what should be known in every session, one fact a line, as "The build runs on Python 3.12."
+- Example: what happened on a day goes into `memory/YYYY-MM-DD.md`, where `memory-core add TEXT` writes it. Replace both lines.
+"""
+
+
+def welcome(options: Options) -> None:
+    """Print which workspace is used, and three commands to go on with."""
+    settings = open_source(options).current()
+    folder = settings.agent(options.agent).workspace
+    exists, why = folder.is_dir(), app.explain_guess(settings, options.agent) or "as it is configured"
+    if exists:
+        steps = {
+            ADD: "write into the note of the day",
+            "memory-core search appointment for my teeth": "ask the notes",
+        }
+    else:
+        steps = {
+            "memory-core init ~/notes --default": "make a workspace, and use it from every folder",
+            "memory-core adopt": "or search the notes that other programs keep",
+        }
+    host = next(_find_free_hosts(), "" if any(map(_is_in_place, programs.PROGRAMS.values())) else "claude-code")
+    if host:
+        steps[f"memory-core install {host}"] = f"give them to {programs.PROGRAMS[host].title}"
+    else:
+        steps["memory-core doctor"] = "check that all is well"
+    if options.json:
+        output.print_json({"workspace": folder, "exists": exists, "why": why, "next": list(steps)})
+        return
+    missing = "" if exists else ", and is not there yet"
+    print(f"memory-core keeps memory in plain Markdown.\n\nWorkspace: {shorten_home(folder)} ({why}{missing})")
+    _print_steps(steps)
+    print("\nAll commands: memory-core --help")
+
+
+def _print_steps(steps: Mapping[str, str]) -> None:
+    width = max(map(len, steps))
+    print("\nNext:")
+    for step, about in steps.items():
+        print(f"  {step:<{width}}   {about}".rstrip())
+
+
+@command("init")
+@argument(
+    "folder", required=False, type=click.Path(readable=False), help="the folder, new or not; without it the current one"
+)
+@click.option("--default", "default", is_flag=True, help="also use it wherever no other workspace is named")
+def init(options: Options, *, folder: str | None, default: bool) -> None:
+    """Make a workspace: a folder with MEMORY.md and memory/."""
+    here = find_current_folder()
+    workspace = make_absolute(expand_home(folder or options.workspace or "."), here, os.environ)
+    made = _make_workspace(workspace)
+    asks = not options.json and sys.stdin.isatty() and sys.stderr.isatty()
+    state_dir = find_state_dir(options)
+    is_default = recall_default_workspace(state_dir) == workspace
+    if not is_default and (default or (asks and click.confirm(AS_DEFAULT, err=True))):
+        path, is_default = find_remembered(state_dir), True
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        replace_file(path, f"{workspace}\n".encode())
+    free = [name for name in _find_free_hosts() if not (asks and _put_into(name, workspace, options))]
+    homes = [home for home in find_homes(None) if workspace not in home.workspaces.values()]
+    if options.json:
+        found = [{"title": home.title, "path": home.path, "notes": len(home.notes)} for home in homes]
+        facts = {"workspace": workspace, "made": made, "default": is_default, "hosts": free, "adoptable": found}
+        output.print_json(facts)
+        return
+    done = f"Made {' and '.join(made)} in" if made else "There is a workspace already:"
+    print(f"{done} {shorten_home(workspace)}{', the default workspace' if is_default else ''}")
+    named = "" if is_default or workspace == here else f" --workspace {_quote(workspace)}"
+    steps = {ADD.replace(" add", f"{named} add"): "write into the note of the day"}
+    if not is_default:
+        steps[f"memory-core init {_quote(workspace)} --default"] = "use it from every folder"
+    for name in free:
+        steps[f"memory-core install {name} --workspace {_quote(workspace)}"] = (
+            f"give these notes to {programs.PROGRAMS[name].title}"
+        )
+    if homes:
+        kept = ", ".join(f"{home.title} ({output.count(len(home.notes), 'note')})" for home in homes)
+        steps["memory-core adopt"] = f"search what else is on this machine: {kept}"
+    _print_steps(steps)
+
+
+def _make_workspace(workspace: Path) -> list[str]:
+    """Make what a workspace lacks; return the names of what was made."""
+    if workspace.exists() and not workspace.is_dir():
+        raise InvalidArgument("FOLDER", f"{workspace} is a file", action="name a folder, new or not")
+    made = []
+    if not (workspace / DAILY).is_dir():
+        (workspace / DAILY).mkdir(parents=True)
+        made.append(f"{DAILY}/")
+    if not os.path.lexists(workspace / LONG_TERM):
+        (workspace / LONG_TERM).write_text(FIRST_NOTE, encoding="utf-8", newline="\n")
+        made.insert(0, LONG_TERM)
+    return made
+
+
+def _find_free_hosts() -> Iterator[str]:
+    """Yield the hosts that this user has, and that lack memory-core."""
+    for name, program in programs.PROGRAMS.items():
+        if program.find_home != Path.cwd and program.find_home().is_dir() and not _is_in_place(program):
+            yield name
+
+
+def _is_in_place(program: programs.Program) -> bool:
+    return changes.are_in_place(program.plan(program.find_home(), programs.find_start()))
+
+
+def _put_into(host: str, workspace: Path, options: Options) -> bool:
+    """Put memory-core into a host if the user says so; return True if that was done."""
+    title = programs.PROGRAMS[host].title
+    if not click.confirm(f"Put memory-core into {title}, with these notes?", err=True):
+        return False
+    try:
+        hosts.install_into(host, replace(options, workspace=str(workspace)))
+    except MemoryCoreError as error:
+        output.complain(str(error), error.action)
+        return False
+    return True
+
+
+def _quote(path: Path) -> str:
+    """Return a path as one word of a shell, with `~` for the home folder where that needs no quotes."""
+    short = shorten_home(path)
+    return short if short[:2] == "~/" and shlex.quote(short[2:]) == short[2:] else shlex.quote(str(path))

@@ -1,0 +1,134 @@
+"""`config init`, `config set` and `config get`, on the user's own file and on one that is named."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from memory_core.cli.main import main
+from memory_core.config.description import COMMON
+from memory_core.config.load import load_config
+from tests.fakes.homes import write
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def config(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    for name in ("MEMORY_CORE_CONFIG", "MEMORY_CORE_WORKSPACE", "MEMORY_CORE_STATE_DIR", "MEMORY_CORE_PROVIDER"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.chdir(tmp_path)
+
+    def run(*words: str) -> tuple[int, str, str]:
+        code = main(["config", *words])
+        shown = capsys.readouterr()
+        return code, shown.out, shown.err
+
+    return run
+
+
+@pytest.fixture
+def own(home: Path) -> Path:
+    return home / ".clawdbot" / "memory-core" / "config.json5"
+
+
+def test_a_new_file_sets_nothing_and_names_what_people_change(config: Run, own: Path) -> None:
+    assert config("init")[0] == 0
+    text = own.read_text(encoding="utf-8")
+    assert load_config(own).agent("main") == load_config({}).agent("main")
+    assert [name for name in COMMON if f"// {name.rpartition('.')[2]}: " not in text] == []
+    assert own.stat().st_mode & 0o777 == 0o600
+    code, _, err = config("init")
+    assert code == 2
+    assert "memory-core config set KEY VALUE" in err
+
+
+def test_every_setting_of_a_new_file_can_be_uncommented(
+    config: Run, own: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
+    config("init")
+    text = re.sub(r"// (\w+: .*,)$", r"\1", own.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    own.write_text(text, encoding="utf-8")
+    agent = load_config(own).agent("main")
+    assert (agent.search.query.max_results, agent.memory.backend, agent.search.recall.enabled) == (10, "qmd", True)
+    assert (agent.search.provider, str(agent.search.time_zone)) == ("openai", "Europe/Paris")
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "shown"),
+    [
+        ("memorySearch.query.maxResults", "9", "9"),
+        ("memorySearch.timeZone", "Europe/Paris", "Europe/Paris"),
+        ("memorySearch.items.enabled", "true", "yes"),
+        ("memorySearch.sources", '["memory", "workspace"]', "memory, workspace"),
+        ("memorySearch.model", "3", "3"),
+        ("memory.backend", "qmd", "qmd"),
+        ("agents.defaults.memorySearch.query.minScore", "0.5", "0.5"),
+    ],
+)
+@pytest.mark.parametrize("begun", ["", "init", "adopted"])
+def test_a_setting_is_changed_and_read(  # noqa: PLR0917 - fixtures, and what is tried
+    config: Run, own: Path, key: str, value: str, shown: str, begun: str
+) -> None:
+    if begun == "init":
+        config("init")
+    if begun == "adopted":
+        write(own, '{agents: {defaults: {memorySearch: {extraPaths: ["~/Vault"]}}}} // mine\n')
+    code, out, err = config("set", key, value)
+    assert (code, err) == (0, "")
+    assert str(own) in out
+    assert config("get", key)[1] == f"{shown}\n"
+    assert "// " in own.read_text(encoding="utf-8") or not begun
+    assert config("set", key, "null")[0] == 0
+    assert config("get", key)[1] != f"{shown}\n"
+
+
+def test_the_workspace_is_a_setting(config: Run, home: Path) -> None:
+    assert config("set", "workspace", "~/notes")[0] == 0
+    assert config("get", "workspace")[1] == f"{home / 'notes'}\n"
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "told"),
+    [
+        ("memorySearch.query.maxReslts", "3", 'did you mean "maxResults"'),
+        ("memorySearch.query.maxResults", "many", "expected a whole number"),
+        ("memorySearch.query.maxResults", "1000", "expected at most 100"),
+        ("memorySearch.provider", "opnai", 'did you mean "openai"'),
+        ("query.maxResults", "3", "did you mean 'memorySearch.query.maxResults'"),
+        ("memorySearch.query", "3", "expected an object"),
+        ("theme", "dark", "there is no setting 'theme'"),
+    ],
+)
+def test_a_wrong_setting_changes_nothing(config: Run, own: Path, key: str, value: str, told: str) -> None:
+    config("init")
+    before = own.read_bytes()
+    code, _, err = config("set", key, value)
+    assert code == 2
+    assert told in err
+    assert len(err.splitlines()) == 1
+    assert own.read_bytes() == before
+
+
+def test_a_file_that_is_named_is_changed_in_its_own_syntax(config: Run, tmp_path: Path) -> None:
+    path = write(tmp_path / "host.toml", '# mine\n[memorySearch]\nprovider = "static"\n')
+    assert config("set", "memorySearch.query.maxResults", "7", "--config", str(path))[0] == 0
+    assert path.read_text(encoding="utf-8").startswith("# mine\n")
+    assert load_config(path).agent("main").search.query.max_results == 7
+
+
+def test_keys_are_never_shown(config: Run) -> None:
+    _, out, err = config("set", "memorySearch.remote.apiKey", "sk-very-secret")
+    assert "sk-very-secret" not in out + err
+    assert config("get", "memorySearch.remote.apiKey")[1] == "***\n"
+    assert "sk-very-secret" not in config("get")[1]
+
+
+def test_an_unknown_key_is_no_answer(config: Run) -> None:
+    code, _, err = config("get", "memorySearch.qury.maxResults")
+    assert code == 2
+    assert "did you mean 'memorySearch.query.maxResults'" in err

@@ -1,0 +1,184 @@
+"""Mistakes that users make: each is answered by one or two lines that name the thing and lead out."""
+
+from __future__ import annotations
+
+import os
+import resource
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from memory_core.cli.main import main
+from tests.command import REPOSITORY, Command, as_ordinary_owner, run
+from tests.fakes.homes import write
+
+MISTAKES: dict[str, tuple[str, str, str]] = {  # what is typed, the thing that is named, and the way out
+    "a folder without notes": ("search boiler", "there is no such workspace", "memory-core init FOLDER"),
+    "a note without a workspace": ("add hello", "there is no such workspace", "memory-core adopt"),
+    "a workspace that is not there": ("search x --workspace nope", "nope: there is no such", "memory-core init "),
+    "a file for a workspace": ("search x --workspace host.json5", "this is a file", "name its folder"),
+    "a file for a new workspace": ("init host.json5", "host.json5 is a file", "name a folder"),
+    "a typo in a command": ("serach x", "there is no command 'serach'", "did you mean 'search'?"),
+    "another program's word": ("remember x", "there is no command 'remember'", "did you mean 'add'?"),
+    "a typo in an option": ("search x --worskpace y", "'--worskpace'", "did you mean '--workspace'?"),
+    "a typo in --json": ("status --jsn", "'--jsn'", "did you mean '--json'?"),
+    "a command of a group": ("items lst", "there is no command 'lst'", "did you mean 'list'?"),
+    "a group alone": ("items", "missing command", "memory-core items --help"),
+    "no question": ("search", "missing argument 'QUERY", "memory-core search --help"),
+    "an empty question": ("search '' --workspace ws", "QUERY", "memory-core search --help"),
+    "an empty note": ("add '' --workspace ws", "TEXT", "memory-core add --help"),
+    "an empty name": ("related '' --workspace ws", "NAME: is empty", "name a person"),
+    "no configuration there": ("--config nope.json5 status", "nope.json5", "correct --config"),
+    "a typo in a section": ("--config section.json5 status", "memorySerch: unknown key", "did you mean"),
+    "a typo in a key": ("--config key.json5 status", "maxReslts: unknown key", 'did you mean "maxResults"'),
+    "a typo in a provider": ("--config provider.json5 status", "memorySearch.provider", 'did you mean "openai"'),
+    "a wrong type": ("--config type.json5 status", "maxResults: expected a whole number", "memory-core config check"),
+    "a brace too few": ("--config brace.json5 status", "line 1", "correct the file's syntax"),
+    "a variable that is not set": ("--config variable.json5 status", "NO_SUCH_KEY", "memory-core config check"),
+    "a key that is not set": ("--config openai.json5 --workspace ws search kettle", "no API key", "set OPENAI_API_KEY"),
+    "a typo in a backend": ("--config backend.json5 --workspace ws search kettle", "qdm", "correct memory.backend"),
+    "a server that nobody named": (
+        "--config server.json5 --workspace ws search kettle",
+        "MEMORY_CORE_POSTGRES_DSN is not set",
+        "set MEMORY_CORE_POSTGRES_DSN",
+    ),
+    "too many hits": ("search x --workspace ws --max-results 1000", "--max-results: expected", "search --help"),
+    "hits in words": ("search x --max-results many", "'--max-results': 'many'", "memory-core search --help"),
+    "a score above 1": ("search x --workspace ws --min-score 5", "--min-score: expected", "search --help"),
+    "a date in words": ("search x --workspace ws --after soon", "--after: expected a date as YYYY-MM-DD", "--help"),
+    "a time in words": ("search x --workspace ws --as-of yesterdy", "--as-of: expected a day", "2026-03-01"),
+    "a source that is none": ("search x --workspace ws --sources notes", "sources", '"memory"'),
+    "an agent with a slash": ("search x --workspace ws --agent ../x", "agent: expected", "such as main"),
+    "a note that is not there": ("get memory/2020-01-01.md --workspace ws", "no such note", "memory-core status"),
+    "a path out of the notes": ("get ../secret --workspace ws", "../secret", "ask for a path"),
+    "line 0": ("get MEMORY.md --from 0 --workspace ws", "--from: expected", "memory-core get --help"),
+    "a host by half its name": ("install claude", "not 'claude'", "did you mean 'claude-code'?"),
+    "a host that is none": ("install notepad", "not 'notepad'", "memory-core mcp"),
+    "capture without a file": ("install codex --capture", "needs a configuration file", "--config FILE"),
+    "a shell that is none": ("completion tcsh", "'tcsh'", "memory-core completion --help"),
+    "notes that are not there": ("adopt nowhere", "there is no file or folder", "memory-core adopt --help"),
+    "adopt and a workspace": ("adopt ws --yes --workspace ws", "goes with --copy", "memory-core init FOLDER --default"),
+    "a restore without a time": ("restore MEMORY.md --workspace ws", "missing option '--as-of'", "restore --help"),
+    "no git": ("history import-git --workspace ws", "no git repository", "import the workspace"),
+    "a port that is none": ("inspect --port 99999 --workspace ws", "99999", "memory-core inspect --help"),
+    "a server for everybody": ("mcp --http 0.0.0.0 --workspace ws", "other machines", "MEMORY_CORE_MCP_TOKEN"),
+    "an address that is none": ("mcp --http nowhere:x", "expected HOST:PORT", "127.0.0.1:8765"),
+    "an editor that is none": ("search kettle --open 1 --workspace ws", "nosuch", "set EDITOR"),
+    "a hit that is none": ("search kettle --open 9 --workspace ws", "no hit 9", "found were 1"),
+    "a question without an answer": ("search zzzqqq --workspace ws", "no note holds 'zzzqqq'", "memory-core explain"),
+}
+FILES = {
+    "host.json5": "{}",
+    "section.json5": "{memorySerch: {}}",
+    "key.json5": "{memorySearch: {query: {maxReslts: 3}}}",
+    "provider.json5": "{memorySearch: {provider: 'opnai'}}",
+    "type.json5": "{memorySearch: {query: {maxResults: 'many'}}}",
+    "brace.json5": "{memorySearch: {query: {}",
+    "variable.json5": "{memorySearch: {provider: 'openai', remote: {apiKey: '${NO_SUCH_KEY}'}}}",
+    "openai.json5": "{memorySearch: {provider: 'openai'}}",
+    "backend.json5": "{memory: {backend: 'qdm'}}",
+    "server.json5": "{memory: {backend: 'postgres'}}",
+    "ws/MEMORY.md": "The kettle is blue.\n",
+}
+
+
+@pytest.fixture
+def here(tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for name in [name for name in os.environ if name.startswith("MEMORY_CORE_")]:
+        monkeypatch.delenv(name)
+    for name in ("VISUAL", "EDITOR", "OPENAI_API_KEY", "NO_SUCH_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    for name, text in FILES.items():
+        write(tmp_path / "here" / name, text)
+    monkeypatch.chdir(tmp_path / "here")
+    return tmp_path / "here"
+
+
+def check(told: str, thing: str, way_out: str) -> None:
+    assert 1 <= len(told.splitlines()) <= 2, told
+    assert thing in told
+    assert way_out.lower() in told.lower()
+    assert "Traceback" not in told
+    assert "unexpected" not in told
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake_is_answered_by_a_line_that_leads_out(
+    here: Path, mistake: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    typed, thing, way_out = MISTAKES[mistake]
+    words = [word.strip("'") for word in typed.split()]
+    if words[1:2] not in (["provider.json5"], ["variable.json5"], ["openai.json5"]):
+        monkeypatch.setenv("MEMORY_CORE_PROVIDER", "static")
+    monkeypatch.setenv("EDITOR", "nosuch")
+    code = main(words)
+    shown = capsys.readouterr()
+    found = "kettle is blue" in shown.out and "--open" not in words
+    told = shown.err or shown.out
+    check(told, thing, way_out)
+    assert code == (0 if found or "No matches" in told else code)
+    assert code or found or "No matches" in told
+
+
+def test_forty_mistakes_are_listed() -> None:
+    assert len(MISTAKES) >= 40
+
+
+@pytest.mark.parametrize(
+    ("package", "words", "extra"),
+    [("mcp", ["install", "codex"], "mcp"), ("mcp", ["mcp"], "mcp"), ("starlette", ["inspect"], "inspect")],
+)
+def test_an_extra_that_is_missing_is_named(here: Path, package: str, words: Sequence[str], extra: str) -> None:
+    script = f"import sys; sys.modules[{package!r}] = None; from memory_core.cli.main import main; sys.exit(main())"
+    line = [sys.executable, "-c", script, *words, "--workspace", str(here / "ws")]
+    done = run(line, {**os.environ, "PYTHONPATH": str(REPOSITORY)})
+    assert done.code in (1, 2)
+    check(done.err, extra, f'pip install "memory-core-py[{extra}]"')
+
+
+def test_a_disk_that_is_full_is_named(command: Command) -> None:
+    """Files of at most one byte stand for it."""
+    done = command("index", before=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1, 1)))
+    assert done.code == 1
+    check(done.err, "state", "")
+    assert command.shell("search kettle", "> /dev/full").error.endswith("or to /dev/null.")
+
+
+@dataclass(frozen=True)
+class Locked:
+    """A folder of the user's that nobody may enter, for the time of a test."""
+
+    path: Path
+
+    def __enter__(self) -> None:
+        self.path.chmod(0)
+
+    def __exit__(self, *_: object) -> None:
+        self.path.chmod(0o700)
+
+
+def test_no_permission_is_named(command: Command, tmp_path: Path) -> None:
+    state = tmp_path / "state"
+    state.mkdir()
+    with Locked(state):
+        done = command("index", before=as_ordinary_owner)
+    assert done.code == 1
+    check(done.err, str(state), "make it writable")
+    with Locked(command.workspace):
+        done = command("search", "kettle", before=as_ordinary_owner)
+    check(done.err, str(command.workspace), "")
+
+
+def test_a_hit_is_opened_at_its_line(here: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """In a copy of `echo` that is called vim."""
+    seen = tmp_path / "seen"
+    editor = write(tmp_path / "bin" / "vim", f'#!/bin/sh\nprintf "%s\\n" "$@" > {seen}\n')
+    editor.chmod(0o755)
+    monkeypatch.setenv("EDITOR", f"{editor} -n")
+    monkeypatch.setenv("MEMORY_CORE_PROVIDER", "static")
+    write(here / "ws" / "MEMORY.md", "# Memory\n\n- The kettle is blue.\n")
+    assert main(["search", "kettle", "--open", "1", "--workspace", "ws"]) == 0
+    assert seen.read_text().split() == ["-n", "+1", str(here / "ws" / "MEMORY.md")]

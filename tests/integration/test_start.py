@@ -1,0 +1,203 @@
+"""The first five minutes: the program without a command, `init`, and which notes the shell and its hosts search."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from memory_core.cli.main import main
+from tests.command import Command
+from tests.fakes.homes import make_hermes, write
+
+Shown = tuple[int, str, str]
+
+
+class Cli:
+    """Runs commands in this process, in a home folder without anything, from an empty folder."""
+
+    def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
+        self._capsys = capsys
+
+    def __call__(self, *arguments: str | Path) -> Shown:
+        code = main([str(each) for each in arguments])
+        shown = self._capsys.readouterr()
+        return code, shown.out, shown.err
+
+
+@pytest.fixture
+def cli(tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Cli:
+    for name in ("MEMORY_CORE_CONFIG", "MEMORY_CORE_WORKSPACE", "MEMORY_CORE_STATE_DIR", "CODEX_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("MEMORY_CORE_PROVIDER", "static")
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    return Cli(capsys)
+
+
+def test_without_a_command_it_says_what_to_do_first(cli: Cli) -> None:
+    code, out, err = cli()
+    assert (code, err) == (0, "")
+    assert "Workspace: ~/clawd (as none is named" in out
+    steps = [line for line in out.splitlines() if line.startswith("  memory-core ")]
+    assert len(steps) == 3
+    assert "memory-core init ~/notes --default" in steps[0]
+    assert "memory-core install claude-code" in steps[2]
+
+
+def test_without_a_command_it_names_the_workspace_and_a_host_of_this_user(cli: Cli, home: Path) -> None:
+    write(Path("MEMORY.md"), "The kettle is blue.\n")
+    (home / ".codex").mkdir()
+    code, out, _ = cli()
+    assert code == 0
+    assert f"Workspace: {Path.cwd()} (the current folder, which holds notes)" in out
+    assert "memory-core install codex" in out
+    assert cli("install", "codex")[0] == 0
+    assert "memory-core doctor" in cli()[1]
+    told = json.loads(cli("--json")[1])
+    assert (told["workspace"], told["exists"], len(told["next"])) == (str(Path.cwd()), True, 3)
+
+
+def test_a_configuration_that_cannot_be_read_is_named_also_without_a_command(cli: Cli) -> None:
+    write(Path("host.json5"), "{memory: {backend: 7}}")
+    code, out, err = cli("--config", "host.json5")
+    assert (code, out, len(err.splitlines())) == (2, "", 1)
+    assert "memory.backend" in err
+
+
+def test_init_makes_a_workspace_and_asks_nothing_without_a_terminal(cli: Cli, home: Path) -> None:
+    code, out, err = cli("init", "~/notes")
+    assert (code, err) == (0, "")
+    assert "Made MEMORY.md and memory/ in ~/notes" in out
+    text = (home / "notes" / "MEMORY.md").read_text(encoding="utf-8")
+    assert len([line for line in text.splitlines() if line.startswith("- ")]) == 2
+    assert "memory-core add" in text
+    assert (home / "notes" / "memory").is_dir()
+    assert not (home / ".clawdbot").exists(), "nothing is remembered"
+    assert "memory-core init ~/notes --default" in out
+    assert "There is a workspace already" in cli("init", "~/notes")[1]
+
+
+def test_init_leaves_notes_as_they_are(cli: Cli) -> None:
+    note = write(Path("mine/MEMORY.md"), "Mine.\n")
+    assert cli("init", "mine")[1].startswith("Made memory/ in ")
+    assert note.read_text(encoding="utf-8") == "Mine.\n"
+
+
+def test_init_without_a_folder_takes_the_current_one(cli: Cli) -> None:
+    assert cli("init")[0] == 0
+    assert Path("MEMORY.md").is_file()
+
+
+def test_a_file_is_no_workspace(cli: Cli) -> None:
+    write(Path("notes.md"), "Mine.\n")
+    code, _, err = cli("init", "notes.md")
+    assert (code, len(err.splitlines())) == (2, 1)
+    assert "is a file" in err
+
+
+def test_a_default_workspace_holds_where_the_current_folder_has_no_notes(cli: Cli, home: Path) -> None:
+    cli("init", "~/notes", "--default")
+    code, out, err = cli("add", "The kettle is blue.")
+    assert (code, err) == (0, ""), "it was named, and needs no word"
+    assert "kettle" in cli("search", "kettle")[1]
+    write(Path("MEMORY.md"), "The bicycle is green.\n")
+    code, out, err = cli("search", "bicycle")
+    assert code == 0
+    assert "bicycle" in out
+    assert err.startswith("memory-core: using the notes in ")
+    assert "the current folder" in err
+
+
+def test_a_guess_is_told_once_a_day(cli: Cli, home: Path) -> None:
+    write(home / "clawd" / "MEMORY.md", "The kettle is blue.\n")
+    first = cli("search", "kettle")[2].splitlines()[0]
+    assert first.startswith("memory-core: using the notes in ~/clawd (as none is named")
+    assert cli("search", "kettle")[2] == ""
+    stamp = home / ".clawdbot" / "memory-core" / "guessed-workspace"
+    stamp.write_text(stamp.read_text().replace("20", "19", 1))
+    assert cli("get", "MEMORY.md")[2].splitlines()[0] == first
+    assert cli("search", "kettle", "--workspace", home / "clawd")[2] == ""
+
+
+def test_init_names_hosts_and_notes_that_are_here(cli: Cli, home: Path) -> None:
+    make_hermes(home)
+    (home / ".codex").mkdir()
+    _, out, _ = cli("init", "~/notes")
+    assert "memory-core install codex --workspace ~/notes" in out
+    assert "memory-core adopt" in out
+    assert "Hermes (2 notes)" in out
+    told = json.loads(cli("init", "~/notes", "--json")[1])
+    assert told["hosts"] == ["codex", "hermes"]
+    assert told["adoptable"][0]["notes"] == 2
+
+
+def test_in_a_terminal_init_asks(tmp_path: Path, home: Path) -> None:
+    """Yes to the default, yes to Codex."""
+    (home / ".codex").mkdir()
+    main_end, terminal = pty.openpty()
+    command = [sys.executable, "-m", "memory_core", "init", str(home / "notes")]
+    os.write(main_end, b"y\ny\n")
+    subprocess.run(
+        command, stdin=terminal, stdout=subprocess.PIPE, stderr=terminal, cwd=tmp_path, check=True, timeout=60,
+    )  # fmt: skip
+    os.close(terminal)
+    os.close(main_end)
+    assert (home / ".clawdbot" / "memory-core" / "default-workspace").read_text().strip() == str(home / "notes")
+    assert str(home / "notes") in (home / ".codex" / "config.toml").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("host", ["claude-code", "codex", "opencode", "openclaw", "nanobot", "zed", "hermes"])
+def test_the_doctor_finds_a_host_with_other_notes(cli: Cli, home: Path, host: str) -> None:
+    cli("init", "~/one")
+    cli("init", "~/two")
+    code, out, _ = cli("install", host, "--workspace", home / "one")
+    assert code == 0
+    assert "Its notes are in ~/one." in out
+    assert "and searches ~/one, not ~/two as this command does" in cli("doctor", "--workspace", home / "two")[1]
+    assert "searches ~/one" not in cli("doctor", "--workspace", home / "one")[1]
+
+
+def test_a_host_gets_what_the_variables_of_the_shell_name(
+    cli: Cli, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = write(home / "host.json5", "{agents: {defaults: {workspace: '~/ours'}}}")
+    write(home / "ours" / "MEMORY.md", "Ours.\n")
+    monkeypatch.setenv("MEMORY_CORE_CONFIG", str(config))
+    _, out, _ = cli("install", "zed")
+    assert f"Its configuration is {config}. Its notes are in ~/ours." in out
+    monkeypatch.delenv("MEMORY_CORE_CONFIG")
+    assert "Zed, and searches ~/ours" in cli("doctor", "--workspace", home)[1]
+
+
+def test_the_folder_of_a_session_decides_where_none_is_named(cli: Cli) -> None:
+    out = cli("install", "codex")[1]
+    assert "Its notes: the folder of a session if that holds MEMORY.md or memory/, else ~/clawd." in out
+    assert "memory-core install codex --workspace FOLDER" in out
+
+
+def test_notes_that_were_adopted_need_no_workspace(cli: Cli, home: Path) -> None:
+    make_hermes(home)
+    cli("adopt", "--yes")
+    code, out, _ = cli("search", "oboe")
+    assert code == 0
+    assert "oboe" in out
+    code, _, err = cli("add", "The kettle is blue.")
+    assert code == 2
+    assert "memory-core init FOLDER" in err
+
+
+def test_two_shells_at_once_tell_their_guess(command: Command, tmp_path: Path, home: Path) -> None:
+    """The file that remembers it is one; a command that cannot write it goes on."""
+    write(home / "clawd" / "MEMORY.md", "The kettle is blue.\n")
+    environment = {**command.variables(), "HOME": str(home)}
+    line = [sys.executable, "-m", "memory_core", "search", "kettle", "--state-dir", str(tmp_path / "s")]
+    running = [
+        subprocess.Popen(line, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, text=True) for _ in range(2)
+    ]
+    assert all("kettle" in process.communicate(timeout=60)[0] for process in running)
