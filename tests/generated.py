@@ -22,7 +22,7 @@ import click
 import memory_core
 from memory_core import errors
 from memory_core.cli import app
-from memory_core.config.description import render_environment_table, render_settings_table
+from memory_core.config.description import render_common_settings, render_environment_table, render_settings_table
 from memory_core.hookspecs import (
     BackendContext,
     BackendPlugin,
@@ -39,6 +39,7 @@ from memory_core.tools import items
 from memory_qmd.config import QmdConfig
 from tests import chart
 from tests import postgres_chart as postgres_drawing
+from tests import terminal as drawn_terminal
 from tests.benchmarks.postgres import tables as postgres_tables
 from tests.command import REPOSITORY
 
@@ -78,6 +79,11 @@ def peers_table() -> str:
 def speed_chart() -> str:
     """Return a picture of them."""
     return chart.draw()
+
+
+def terminal() -> str:
+    """Return a picture of a terminal in which somebody begins."""
+    return drawn_terminal.draw()
 
 
 def postgres_figures(part: str) -> str:
@@ -123,8 +129,13 @@ def item_tools() -> str:
 
 
 def settings() -> str:
-    """Return a table of all configuration keys."""
+    """Return tables of all configuration keys."""
     return render_settings_table()
+
+
+def common_settings() -> str:
+    """Return a table of the settings that people change."""
+    return render_common_settings()
 
 
 def postgres_settings() -> str:

@@ -32,6 +32,7 @@ from memory_core.hookspecs import (
     SearchExplainer,
     SessionFollower,
 )
+from memory_core.hosts.install import programs
 from memory_core.plugin import MemorySlot
 from memory_core.plugin.flush.runner import FlushOutcome
 from memory_core.records import Query
@@ -44,7 +45,7 @@ from tests.command import REPOSITORY, SAMPLE
 README = REPOSITORY / "README.md"
 PAGES = {
     str(path.relative_to(REPOSITORY)): path
-    for path in (README, REPOSITORY / "CONTRIBUTING.md", *sorted((REPOSITORY / "docs").glob("*.md")))
+    for path in (README, REPOSITORY / "CONTRIBUTING.md", *sorted((REPOSITORY / "docs").rglob("*.md")))
 }
 
 
@@ -91,7 +92,17 @@ def test_readme_begins_with_a_complete_example() -> None:
 
 
 def test_readme_leads_to_every_page() -> None:
-    assert {page for page in PAGES if page != "README.md"} <= set(re.findall(r"\]\(([\w./-]+)\)", read("README.md")))
+    """Itself, or by the site's first page."""
+    linked = set(re.findall(r"\]\(([\w./-]+)\)", read("README.md")))
+    linked |= {f"docs/{target}" for target in re.findall(r"\]\(([\w./-]+)\)", read("docs/index.md"))}
+    assert {page for page in PAGES if page != "README.md"} <= linked
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_no_page_is_long(page: str) -> None:
+    """What is generated is left out."""
+    written = re.sub(r"(\]\]\] -->\n).*?(<!-- \[\[\[end)", r"\1\2", read(page), flags=re.DOTALL)
+    assert len(written.splitlines()) <= (60 if page.startswith("docs/hosts/") else 300)
 
 
 def examples(language: str) -> Iterable[str]:
@@ -191,9 +202,9 @@ DOCUMENTED: dict[str, Iterable[str]] = {
             "compacted",
             "memory_core.slots",
             "plugin.json",
-            "mcp.json",
         ),
     ],
+    "docs/mcp.md": ["mcp.json", "memory-core mcp --http", "MEMORY_CORE_MCP_TOKEN", *programs.PROGRAMS],
     "docs/settings.md": [
         *(name for name, _, _ in ENVIRONMENT),
         *re.findall(r"^\| `(\S+)` \|", generated.settings(), re.MULTILINE),

@@ -1,4 +1,4 @@
-"""The recipes of docs/hosts.md, run as they stand there."""
+"""The recipes of docs/frameworks.md, run as they stand there."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.servers.chat import ChatServer
 
 def read_recipe(title: str) -> str:
     """The code below the paragraph that begins with a title."""
-    page = (REPOSITORY / "docs" / "hosts.md").read_text(encoding="utf-8")
+    page = (REPOSITORY / "docs" / "frameworks.md").read_text(encoding="utf-8")
     found = re.search(rf"^{re.escape(title)}\..*?^```py\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
     assert found, title
     return found[1]
