@@ -49,7 +49,7 @@ def _open_streams() -> bool:
                 os.close(nothing)
             setattr(sys, name, _open_text(number))
     buffer = getattr(sys.stdout, "buffer", None)
-    if isinstance(buffer, io.RawIOBase) or (sys.stdout is sys.__stdout__ and not sys.stdout.isatty()):
+    if isinstance(buffer, io.RawIOBase) or (not sys.stdout.isatty() and sys.stdout is sys.__stdout__):
         # A write past a small buffer, or PYTHONUNBUFFERED, leaves nothing behind by which `_flush` could find out later.
         sys.stdout = _open_text(sys.stdout.fileno(), sys.stdout.encoding)
     return given

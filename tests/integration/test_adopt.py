@@ -159,8 +159,9 @@ def test_several_homes_are_served_together(home: Path, state: Path, adopt: Adopt
         memory.sync()
         assert "Oslo" in find(memory, "Where does the bakery's staging cluster run?")
         assert "A5" in find(memory, "Which paper does the printer need?")
-        hit = memory.call_tool("memory_search", {"query": "allotment gate code"})["results"][0]
-    assert {hit["path"], *hit["alsoIn"]} == {"~/.openclaw/workspace/MEMORY.md", "~/theirs/MEMORY.md"}
+        hits = memory.call_tool("memory_search", {"query": "allotment gate code"})["results"]
+    found = {path for hit in hits for path in (hit["path"], *hit.get("alsoIn", ()))}
+    assert {"~/.openclaw/workspace/MEMORY.md", "~/theirs/MEMORY.md"} <= found
 
 
 def test_the_current_folder_stays_the_workspace(home: Path, state: Path, adopt: Adopt) -> None:

@@ -152,7 +152,7 @@ def test_in_a_terminal_init_asks(tmp_path: Path, home: Path) -> None:
     assert str(home / "notes") in (home / ".codex" / "config.toml").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("host", ["claude-code", "codex", "opencode", "openclaw", "nanobot", "zed", "hermes"])
+@pytest.mark.parametrize("host", ["claude-code", "codex", "opencode", "openclaw", "nanobot", "zed", "hermes", "gemini"])
 def test_the_doctor_finds_a_host_with_other_notes(cli: Cli, home: Path, host: str) -> None:
     cli("init", "~/one")
     cli("init", "~/two")
