@@ -14,7 +14,7 @@ from memory_core.atomic import locked, replace_file
 from memory_core.text.paragraphs import fingerprint_recalled
 
 SESSIONS = 64  # kept: those that were shown something last
-TEXTS = 300  # kept of one session until somebody asks for fingerprints: those of the last fifty searches
+TEXTS = 300  # of one session whose fingerprints nobody has asked for: those of some fifty searches
 FINGERPRINTS = 1024  # of one session, about 200 bytes each; a search brings some 20
 LOCK_SECONDS = 2.0
 SUFFIX = ".shown"
@@ -55,7 +55,8 @@ class Shown:
         with self._lock:
             self._texts[key] += texts
             self._sessions[key] = self._sessions.pop(key, [])
-            del self._texts[key][:-TEXTS]
+            if len(self._texts[key]) > TEXTS:
+                self._find_fingerprints(key)
             if len(self._sessions) > SESSIONS:
                 oldest, _ = self._sessions.popitem(last=False)
                 self._texts.pop(oldest, None)
