@@ -28,7 +28,8 @@ _DAILY = re.compile(r"(?:\A|/)[\d\s._-]+\.\w+\Z")
 _HEADING = re.compile(r"^ {0,3}#{1,6}[ \t].*$", re.MULTILINE)
 _WORD = re.compile(r"[^\W_]+")
 _SPEAKER = re.compile(r"(?:user|assistant) ")
-_QUESTION = re.compile(r"[^.!?。！？\n]*[?？؟]")
+_SENTENCE = re.compile(r"[^.!?。！？؟\n]+[.!?。！？؟]*")
+_ASKS = re.compile(r"[?？؟]")
 
 
 def is_report(path: str) -> bool:
@@ -48,7 +49,10 @@ def rank_place(path: str, source: str = "") -> tuple[object, ...]:
 
 def only_asks(text: str, words: Collection[str]) -> bool:
     """Return True for a text that holds words only in its questions."""
-    return _QUESTION.search(text) is not None and words_of(_QUESTION.sub(" ", text)).isdisjoint(words)
+    if _ASKS.search(text) is None:
+        return False
+    told = (sentence for sentence in _SENTENCE.findall(text) if _ASKS.search(sentence) is None)
+    return words_of(" ".join(told)).isdisjoint(words)
 
 
 def words_of(text: str) -> set[str]:
