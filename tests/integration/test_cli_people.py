@@ -133,7 +133,10 @@ def test_a_text_is_added_from_standard_input(cli: Cli, here: Path, monkeypatch: 
     assert cli("add", "--longterm", "-")[0] == 0
     assert (here / "MEMORY.md").read_text() == "# Memory\n\nThe café is shut.\n"
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"\xff\xfe")))
-    assert cli("add", "-")[::2] == (2, "memory-core: TEXT: standard input is not UTF-8 text.\n")
+    assert cli("add", "-")[::2] == (
+        2,
+        "memory-core: TEXT: standard input is not UTF-8 text. Try: memory-core add --help\n",
+    )
 
 
 @pytest.mark.parametrize(
