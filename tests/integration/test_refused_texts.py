@@ -175,3 +175,23 @@ def test_a_fact_that_is_refused_is_kept_and_not_sent_again(
     assert items.query("which thing is red?").hits[0].item.content == f"The {WORD} is red."
     assert server.asked == asked
     items.close()
+
+
+class NarrowServer(OpenAIServer):
+    """Takes two texts a request at most, and says so in words of its own."""
+
+    def answer(self, request: Request) -> Reply:
+        reply = super().answer(request)
+        texts = request.json()["input"] if request.path.endswith("/embeddings") else []
+        return openai_error(400, "Only a pair of inputs is supported per request") if len(texts) > 2 else reply
+
+
+def test_an_endpoint_that_takes_few_texts_at_once_is_not_asked_for_more_again(tmp_path: Path) -> None:
+    write_notes(tmp_path)
+    with NarrowServer() as server, open_memory(server, tmp_path) as memory:
+        assert memory.sync().embedded == NOTES
+        assert sum(len(batch) > 2 for batch in server.batches()) < 12
+        before = len(server.batches())
+        (tmp_path / "w" / "memory" / "new.md").write_text("One.\n\n## A\n\nTwo.\n\n## B\n\nThree.\n", encoding="utf-8")
+        assert memory.sync().embedded > 0
+        assert all(len(batch) <= 2 for batch in server.batches()[before:])

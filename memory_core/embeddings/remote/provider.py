@@ -285,13 +285,20 @@ class RequestProvider:
             return [TextRefused(refusal.provider, refusal.reason)]
         outcomes: list[Outcome] = []
         middle = (len(texts) + 1) // 2
+        refused = False
         for half in (texts[:middle], texts[middle:]):
             last = outcomes[-1] if outcomes else None
             if isinstance(last, ProviderError) and is_outage(last):
                 return outcomes + [last] * len(half)
-            found, _ = await self._embed(half, "document", Deadline(patient=len(half) == 1))
-            again = _find_refusal(found)
+            if len(half) > self._limits.items:  # learnt meanwhile
+                again, found = refusal, []
+            else:
+                found, _ = await self._embed(half, "document", Deadline(patient=len(half) == 1))
+                again = _find_refusal(found)
+            refused |= again is not None
             outcomes += await self._isolate(half, again) if again else found
+        if not refused:  # no text is at fault: the provider takes no more at once
+            self._limits.items = min(self._limits.items, middle)
         return outcomes
 
     async def _embed_query(self, text: str, timeout_seconds: float | None) -> Row:
