@@ -30,9 +30,9 @@ def list_spellings(text: str) -> list[str]:
 
 
 _HUMP = re.compile("[a-z][A-Z]")
-_NAME = re.compile(r"(?<![^\W_])[^\W_]*?[a-z][A-Z][^\W_]*")
+_NAME = re.compile(r"(?<![^\W_])(?=[^\W_]*?[a-z][A-Z])[^\W_]++")
 _PART = re.compile("[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
-_HYPHENED = re.compile(r"[^\W_]+(?:[-\u2010\u2011][^\W_]+){1,3}")
+_HYPHENED = re.compile(r"(?<![^\W_])[^\W_]++(?:[-\u2010\u2011][^\W_]++){1,3}")
 _ISO_DATE = re.compile(r"\d{4}-\d\d-\d\d")
 _NO_WORD = re.compile(r"[^A-Za-z\d]+")
 # Numbers of telephones and cards, of accounts (https://www.swift.com/standards/data-standards/iban), and of network adapters.

@@ -27,19 +27,19 @@ MOST_LINES = 20_000  # of a note
 PREFIX = 6  # letters of a stem by which words are compared, so that "insured" and "insurance" are one
 COMPOUND_PREFIX = 9  # where words are put together
 
-_MARK = re.compile(r"^[ \t>]*(?:[-*+]|\d{1,3}[.)])?[ \t]*(\[.\][ \t])?")
+_MARK = re.compile(r"^[ \t>]*+(?:[-*+]|\d{1,3}[.)])?[ \t]*+(\[.\][ \t])?")
 _SEEN = re.compile(r"\(until \d{4}-\d\d-\d\d, see [^)]+\)\s*$")  # as `proposals` marks a line
 _QUOTED = re.compile(r"\"[^\"\n]{12,}\"|“[^”\n]{12,}”|«[^»\n]{12,}»|„[^“”\n]{12,}[“”]")
 _TIMED = re.compile(r"\d{1,2}[:.h]\d\d\b")
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
 _PLAIN = re.compile(r"https?://\S+|`[^`]*`|\*\*|__|~~")
-_NUMBER = r"\d{1,3}(?:[.,  ]\d{3})+(?:[.,]\d{1,2})?|\d+(?:[.,]\d+)?"
+_NUMBER = r"\d{1,3}(?:[.,  ]\d{3})+(?:[.,]\d{1,2})?|\d++(?:[.,]\d++)?"
 _VALUE = re.compile(
     r"(?P<iso>\d{4}-\d\d-\d\d)"
     r"|(?P<phone>(?<![\w.,])\+?\d[\d /-]{7,16}\d(?!\w))"
     r"|(?P<clock>(?<![\d.,])(?:[01]?\d|2[0-4])(?:(?::|h)[0-5]\d(?!\d)|\s?(?:Uhr|o'clock|[ap]\.?m\b|h(?!\w))))"
     rf"|(?P<before>[£€$]\s?(?:{_NUMBER}))"
-    rf"|(?P<behind>(?:{_NUMBER})\s?(?:[€£$]|euros?\b|pounds?\b|dollars?\b|EUR\b|CHF\b|kr\b))"
+    rf"|(?P<behind>(?<!\d)(?:{_NUMBER})\s?(?:[€£$]|euros?\b|pounds?\b|dollars?\b|EUR\b|CHF\b|kr\b))"
     rf"|(?P<number>(?<![\w.,])(?:{_NUMBER})(?![\d.,]*\d))"
 )
 _LINE_END = re.compile(r"(?<!.{60})\n|\n(?=\W*[A-ZÀ-ÞА-Я\d])")  # but not where a sentence is wrapped

@@ -61,7 +61,7 @@ def test_what_a_tool_said_ranks_last_on_a_tie(tmp_path: Path) -> None:
     with open_slot(tmp_path) as slot:
         line = "The gate code of the allotment is on the shed door."
         slot.call_tool("memory_append", {"text": line, "by": "tool"}, MAIN)
-        (memory / "zz.md").write_text(f"{line}\n", encoding="utf-8")
+        (memory / "2020-01-01.md").write_text(f"{line}\n", encoding="utf-8")
         question = {"query": "Where is the gate code of the allotment?", "minScore": 0}
         hits = slot.call_tool("memory_search", question, MAIN)["results"]
         tied = [hit["origin"]["by"] for hit in hits if hit["score"] == hits[0]["score"] and line in hit["snippet"]]

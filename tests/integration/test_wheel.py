@@ -68,7 +68,7 @@ def test_the_source_distribution_has_all_that_the_wheel_is_made_from_and_the_doc
     )
     with tarfile.open(tmp_path / done.stdout.strip()) as source:
         held = {name.partition("/")[2] for name in source.getnames()}
-    pages = {str(path.relative_to(REPOSITORY)) for path in (REPOSITORY / "docs").iterdir()}
+    pages = {str(path.relative_to(REPOSITORY)) for path in (REPOSITORY / "docs").rglob("*") if path.is_file()}
     assert {"plugin.json", "mcp.json", "README.md", "CONTRIBUTING.md", "Makefile", *pages} <= held
 
 

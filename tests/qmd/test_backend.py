@@ -233,7 +233,7 @@ def test_get_refuses_what_is_in_no_collection(agent: QmdAgent, tmp_path: Path, p
 
 def test_files_outside_are_listed_under_the_names_of_hits(agent: QmdAgent, tmp_path: Path) -> None:
     (tmp_path / "team").mkdir()
-    (tmp_path / "team" / "a.md").write_text("fence")
+    (tmp_path / "team" / "a.md").write_text("fence of the team")
     agent.note("docs/d.md", "fence")
     agent.note("MEMORY.md", "paint")
     section = replace(agent.settings, paths=(QmdPath(path="../team"), QmdPath(path="docs")))
@@ -281,10 +281,11 @@ def test_limits_hold(agent: QmdAgent) -> None:
     assert len(ask(backend, "fence", max_results=1).hits) == 1
 
 
-def test_the_same_text_in_two_files_is_two_hits(agent: QmdAgent) -> None:
+def test_the_same_text_in_two_files_is_one_hit_that_names_both(agent: QmdAgent) -> None:
     agent.note("memory/a.md", "fence")
     agent.note("memory/b.md", "fence")
-    assert set(paths(ask(agent.open(), "fence"))) == {"memory/a.md", "memory/b.md"}
+    (hit,) = ask(agent.open(), "fence").hits
+    assert (hit.path, hit.also_in) == ("memory/a.md", ("memory/b.md",))
 
 
 def test_old_versions_slug_names_and_join_words(

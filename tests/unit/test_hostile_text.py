@@ -49,9 +49,13 @@ ATOMS = (
 MATCHED_ONCE = {
     "memory_core.config.editing._REST_OF_LINE[0]",
     "memory_core.config.editing._STRING[0]",
+    "memory_core.text.markdown._YAML_LINE[0]",
+    "memory_core.text.names._ID[0]",
+    "memory_core.text.terms._HASH[0]",
     "memory_core.text.tokens._CLAUSE_END[0]",
     "memory_core.text.tokens._SPACE[0]",
     "memory_core.text.units._LABEL[0]",
+    "memory_core.upkeep.statements._OPENS_NEW[0]",
 }
 LENGTH = {"pattern": 4_000, "function": 12_000}
 LITTLE_SECONDS = {"pattern": 0.05, "function": 0.2}

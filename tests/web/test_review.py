@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import pytest
 
 from tests.integration.test_review import MEMORY, write
 from tests.web.looking import look
-from tests.web.page import serve
+from tests.web.page import AXE, CHROMIUM, MISSING, serve
 from tests.web.test_inspect import walk
 
 
@@ -39,6 +40,7 @@ def test_only_the_pages_own_secret_changes_a_note(tmp_path: Path) -> None:
         assert note.read_text(encoding="utf-8") == MEMORY
 
 
+@pytest.mark.skipif(not CHROMIUM.exists() or not AXE.exists(), reason=MISSING)
 def test_proposals_are_settled_by_keyboard(browser: Any, tmp_path: Path) -> None:
     write(tmp_path / "ws")
     note = tmp_path / "ws/MEMORY.md"

@@ -521,7 +521,7 @@ def test_describe_says_what_holds_and_who_said_so(tmp_path: Path) -> None:
     broken = load_config(search(remote={"baseUrl": "https://[k"}, extraPaths=["x"]), environ={})
     shown = {row.key: row.value for row in describe(broken)}
     assert shown["memorySearch.remote.baseUrl"] == "***"
-    assert shown["memorySearch.extraPaths"] == [{"path": "x", "pattern": "**/*.md"}]
+    assert shown["memorySearch.extraPaths"] == [{"path": "x", "pattern": "**/*.md", "exclude": []}]
     assert [row.key for row in describe(load_config(environ=HOME), "other")][:3] == ["document", "dialect", "agent"]
 
 
