@@ -290,9 +290,9 @@ class RequestProvider:
             last = outcomes[-1] if outcomes else None
             if isinstance(last, ProviderError) and is_outage(last):
                 return outcomes + [last] * len(half)
-            if len(half) > self._limits.items:  # learnt meanwhile
-                again, found = refusal, []
-            else:
+            found: list[Outcome] = []
+            again: ProviderError | None = refusal
+            if len(half) <= self._limits.items:  # which may have been learnt meanwhile
                 found, _ = await self._embed(half, "document", Deadline(patient=len(half) == 1))
                 again = _find_refusal(found)
             refused |= again is not None
