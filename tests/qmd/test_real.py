@@ -101,14 +101,16 @@ def test_a_project_folder_cannot_redirect_us(real: QmdAgent, tmp_path: Path, mon
 def test_odd_names_are_found_again(real: QmdAgent, tmp_path: Path) -> None:
     names = ["Weekly Plan_v1.2.md", "100% #1?x.md", "日本 ノート.md", "note😀.md", "a & b/c;d.md", "-n.md"]
     folder = tmp_path / "odd names"
+    # Equal texts would be one hit.
+    texts = {f"qmd/odd-main/{name}": f"zebra in box {number}" for number, name in enumerate(names)}
     for name in names:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text("zebra")
+        (folder / name).write_text(texts[f"qmd/odd-main/{name}"])
     backend = real.open(paths=(QmdPath(path=str(folder), name="odd"),), limits=replace(PATIENT, max_results=20))
     result = ask(backend, "zebra", max_results=20)
-    assert set(paths(result)) == {f"qmd/odd-main/{name}" for name in names}
+    assert {*paths(result)} == texts.keys()
     for hit in result.hits:
-        assert backend.memory_get(hit.path, 1, 5).text == "zebra"
+        assert backend.memory_get(hit.path, 1, 5).text == texts[hit.path]
 
 
 def test_a_corrupt_database_heals(real: QmdAgent) -> None:
