@@ -12,11 +12,10 @@ from memory_core.backends.syncing import SyncRunner
 from memory_core.embeddings.failover import Providers
 from memory_core.embeddings.outage import OutageRecord
 from memory_core.errors import MemoryCoreError, ProviderError, StoreReadOnly
+from memory_core.explanations import Explanation, NotePlace
 from memory_core.hookspecs import BackendContext, hookimpl
 from memory_core.records import (
     Document,
-    Explanation,
-    NotePlace,
     Probe,
     ProgressCallback,
     Query,

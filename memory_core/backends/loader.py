@@ -14,15 +14,11 @@ from memory_core.backends.breaker import explain_error
 from memory_core.config.agent import AgentConfig
 from memory_core.config.settings import SHIPPED_BACKENDS
 from memory_core.errors import BackendError, ConfigError, ConfigProblem, MemoryCoreError, refuse_relations
+from memory_core.explanations import AskedQuestion, Examined, Explanation, NotePlace, PlaceReport, Verdict
 from memory_core.hookspecs import BackendContext, BackendPlugin
 from memory_core.records import (
-    AskedQuestion,
     Document,
-    Examined,
-    Explanation,
     Hit,
-    NotePlace,
-    PlaceReport,
     Probe,
     ProgressCallback,
     Query,
@@ -31,7 +27,6 @@ from memory_core.records import (
     SearchResult,
     Status,
     SyncReport,
-    Verdict,
 )
 
 Answer = TypeVar("Answer")

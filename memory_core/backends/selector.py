@@ -15,16 +15,15 @@ from memory_core.backends.loader import RegisteredBackend, add_backend, build_ma
 from memory_core.config.agent import AgentConfig, NamedFolder
 from memory_core.config.settings import BUILTIN, Scope
 from memory_core.errors import BackendError, ConfigError, MemoryCoreError
+from memory_core.explanations import Explanation, NotePlace
 from memory_core.hookspecs import BackendContext, BackendPlugin
 from memory_core.records import (
     Access,
     Document,
-    Explanation,
     Fallback,
     Finding,
     KeySources,
     Mention,
-    NotePlace,
     Probe,
     ProgressCallback,
     Query,

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from memory_core import records
+from memory_core import explanations, records
 from memory_core.cli import app, output
 from memory_core.cli.app import Options, argument, command, open_notes, with_sources
 from memory_core.errors import InvalidArgument, MemoryCoreError
@@ -200,7 +200,7 @@ def inspect(options: Options, *, port: int, review: bool) -> None:
         serve(memory, port, announce, review=review)
 
 
-def describe_search(found: records.Explanation) -> str:
+def describe_search(found: explanations.Explanation) -> str:
     """Return an explanation as text for a person."""
     verdict, lines = found.verdict, [output.hang("", _begin(found))]
     if verdict.action:
@@ -214,7 +214,7 @@ def describe_search(found: records.Explanation) -> str:
     return "\n".join(lines)
 
 
-def _begin(found: records.Explanation) -> str:
+def _begin(found: explanations.Explanation) -> str:
     reason = found.verdict.reason
     if found.place is None:
         return f"{reason[:1].upper()}{reason[1:]}."
@@ -222,7 +222,7 @@ def _begin(found: records.Explanation) -> str:
     return f"{quote_name(str(found.place.place))} {state}: {reason}."
 
 
-def _describe_question(asked: records.AskedQuestion) -> list[str]:
+def _describe_question(asked: explanations.AskedQuestion) -> list[str]:
     pairs = {
         "looked for": ", ".join(map(_describe_term, asked.terms)),
         "left out": ", ".join(asked.left_out),
@@ -233,13 +233,13 @@ def _describe_question(asked: records.AskedQuestion) -> list[str]:
     return [output.hang(f"{name:<11} ", value) for name, value in pairs.items() if value]
 
 
-def _describe_term(term: records.AskedTerm) -> str:
+def _describe_term(term: explanations.AskedTerm) -> str:
     forms = f", also as {', '.join(term.forms)}" if term.forms else ""
     meant = f"{term.meant}, taken for {term.text}" if term.meant else term.text
     return f"{meant} (in {output.count(term.documents, 'passage') if term.documents else 'none'}{forms})"
 
 
-def _describe_passage(passage: records.Examined, found: records.Explanation) -> list[str]:
+def _describe_passage(passage: explanations.Examined, found: explanations.Explanation) -> list[str]:
     """Return the stages of the place that was asked for."""
     ranks = {
         "by keyword": _describe_rank(passage.keyword_rank),
@@ -256,7 +256,7 @@ def _describe_passage(passage: records.Examined, found: records.Explanation) -> 
     return [output.hang(f"{name:<11} ", value) for name, value in {"passage": _locate(passage), **ranks}.items()]
 
 
-def _locate(passage: records.Examined) -> str:
+def _locate(passage: explanations.Examined) -> str:
     """Return the lines that the figures are about, which may be more than those that were asked for."""
     ends = "" if passage.end_line == passage.start_line else f"-L{passage.end_line}"
     return _cut(f"L{passage.start_line}{ends}: {passage.text}")
@@ -271,7 +271,7 @@ def _describe_rank(rank: int | None) -> str:
     return "not found" if rank is None else f"rank {rank}"
 
 
-def _describe_meaning(passage: records.Examined, found: records.Explanation) -> str:
+def _describe_meaning(passage: explanations.Examined, found: explanations.Explanation) -> str:
     if passage.is_embedded is None:
         return "not compared" if found.mode == "keyword" else "unknown"
     if not passage.is_embedded:
@@ -280,7 +280,7 @@ def _describe_meaning(passage: records.Examined, found: records.Explanation) -> 
     return f"{_describe_rank(passage.vector_rank)}{cosine}"
 
 
-def _list_passages(found: records.Explanation) -> list[str]:
+def _list_passages(found: explanations.Explanation) -> list[str]:
     rows = [("", "score", "evidence", "words", "meaning", "passage")]
     for passage in found.passages[:SHOWN]:
         mark = (

@@ -9,7 +9,8 @@ from dataclasses import replace
 from memory_core.backends.selector import Selector
 from memory_core.config.agent import AgentConfig
 from memory_core.errors import FileUnreadable, InvalidArgument, PathRefused
-from memory_core.records import Explanation, MemoryFile, NotePlace, PlaceReport, Query, Verdict
+from memory_core.explanations import Explanation, NotePlace, PlaceReport, Verdict
+from memory_core.records import MemoryFile, Query
 from memory_core.sources import notes, pages
 from memory_core.sources.roots import FOLDER, NOT_MARKDOWN, OUTSIDE, SYMLINK, TOO_LONG, UNFIT_NAME, WITH_CONTROLS
 from memory_core.sources.session_logs import SHOWN

@@ -18,6 +18,7 @@ from memory_core.config.agent import AgentConfig, explain_off, refuse_off
 from memory_core.config.load import ConfigSource, Origin
 from memory_core.config.settings import BUILTIN, DEFAULT_AGENT
 from memory_core.errors import InvalidArgument, MemoryClosed, MemoryCoreError, refuse_past
+from memory_core.explanations import Explanation
 from memory_core.plugin import calls, explaining
 from memory_core.plugin.calls import ToolCall
 from memory_core.plugin.capture import SessionCapture
@@ -25,7 +26,6 @@ from memory_core.plugin.recall import OpenItems, SessionRecall
 from memory_core.records import (
     Access,
     CallContext,
-    Explanation,
     Finding,
     KeySources,
     Probe,

@@ -6,18 +6,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from memory_core.records import (
+from memory_core.explanations import (
     AskedQuestion,
     AskedTerm,
     Examined,
     Explanation,
     NotePlace,
     PlaceReport,
-    Query,
-    SearchResult,
     Shares,
     Verdict,
 )
+from memory_core.records import Query, SearchResult
 from memory_core.search import scores, verdicts
 from memory_core.search.candidates import Candidate, TermCounts
 from memory_core.search.pipeline import Trace

@@ -7,7 +7,8 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from memory_core.records import AskedQuestion, Examined, Query, Verdict
+from memory_core.explanations import AskedQuestion, Examined, Verdict
+from memory_core.records import Query
 from memory_core.text.terms import detect_language
 
 INDEX_IT = "run: memory-core index"

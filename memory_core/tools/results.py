@@ -13,7 +13,8 @@ from functools import cache
 from typing import Any, TypeVar, cast
 
 from memory_core.errors import ConfigError, InvalidArgument, MemoryCoreError, PathRefused
-from memory_core.records import AsOf, Document, Explanation, Fallback, Hit, Related, SearchResult, to_camel, to_json
+from memory_core.explanations import Explanation
+from memory_core.records import AsOf, Document, Fallback, Hit, Related, SearchResult, to_camel, to_json
 from memory_core.text.messages import replace_surrogates
 from memory_core.tools import append, items, review
 

@@ -16,7 +16,8 @@ import pytest
 import memory_core
 from memory_core.config.settings import Hybrid
 from memory_core.errors import InvalidArgument
-from memory_core.records import Explanation, NotePlace, Query
+from memory_core.explanations import Explanation, NotePlace
+from memory_core.records import Query
 from memory_core.search import pipeline
 from memory_core.search.explaining import Explainer
 from memory_core.search.scoring import VectorQuery

@@ -12,8 +12,9 @@ from memory_core.backends.builtin import BuiltinBackend
 from memory_core.backends.postgres import PostgresBackend
 from memory_core.config.agent import AgentConfig
 from memory_core.config.fields import Secret
+from memory_core.explanations import NotePlace
 from memory_core.hookspecs import BackendContext
-from memory_core.records import NotePlace, Query
+from memory_core.records import Query
 from memory_core.stores.postgres import PostgresConfig
 from tests.command import SAMPLE
 from tests.servers.postgres import make_database

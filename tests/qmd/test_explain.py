@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import memory_core
+from memory_core.explanations import Explanation
 from memory_core.plugin.memory import Memory
-from memory_core.records import Explanation
 from tests.qmd.conftest import QmdAgent
 
 WORDS = "The hedgehog sleeps under the shed"

@@ -19,9 +19,9 @@ SQL = re.compile(
     r"\s*(SELECT|INSERT|UPDATE|DELETE|CREATE|DROP|ALTER|PRAGMA|BEGIN|COMMIT|ROLLBACK|VACUUM|WITH)\b(?! [a-z])"
 )
 # The stores: rooms named so, the one importer of the driver, and the reader of QMD's own database.
-STORES = re.compile(r"memory_core/\w+/store(?:/|\.py)|memory_core/stores/|memory_qmd/database\.py")
+STORES = re.compile(r"memory_core/\w+/store/|memory_core/upkeep/store\.py|memory_core/stores/|memory_qmd/database\.py")
 RIDDLES = re.compile(r"(What|Whether|How|The same)\b")
-LONGEST_MODULE = 900  # lines, docstrings included; the longest is the page of records
+LONGEST_MODULE = 720  # lines, docstrings included
 USUAL_MODULE, USUAL_SHARE = 450, 0.9
 
 
