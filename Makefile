@@ -1,4 +1,4 @@
-# demo, demo-postgres, test, test-portable, test-local, test-qmd, test-web, pictures, test-postgres, test-hosts, torture, lint, docs, site, clean, package, test-314, joint, bench, bench-retrieval, bench-notebooks, bench-cost, bench-postgres, bench-peers, bench-scale,
+# demo, demo-postgres, test, test-portable, test-local, test-qmd, test-web, pictures, test-postgres, test-hosts, torture, lint, docs, site, clean, package, test-314, joint, bench, bench-retrieval, bench-notebooks, bench-tidy, bench-public, bench-cost, bench-postgres, bench-peers, bench-scale,
 # bench-qmd, word-tables: each sets up what it needs. Only make and a Python from 3.11 to 3.14 with its venv module must be there; PYTHON=... names another one than is found.
 
 BIN := .venv/bin
@@ -18,7 +18,7 @@ LLAMA := .cache/llama-cpp-python
 # What `make docs` writes and `make lint` checks: the parts between cog's markers come from tests/generated.py.
 GENERATED := -p 'from tests import generated' README.md CONTRIBUTING.md $(wildcard docs/*.md docs/*.svg)
 
-.PHONY: demo demo-postgres test test-portable test-local test-qmd test-web pictures test-postgres test-hosts torture lint package test-314 joint bench bench-retrieval bench-notebooks bench-public data-is-named bench-cost bench-postgres bench-peers bench-scale bench-qmd docs site word-tables clean
+.PHONY: demo demo-postgres test test-portable test-local test-qmd test-web pictures test-postgres test-hosts torture lint package test-314 joint bench bench-retrieval bench-notebooks bench-tidy bench-public data-is-named bench-cost bench-postgres bench-peers bench-scale bench-qmd docs site word-tables clean
 .DELETE_ON_ERROR:
 
 demo: .venv/runtime
@@ -129,6 +129,7 @@ bench-cost: .venv/dev
 bench-notebooks: data-is-named .venv/dev
 	nice $(BIN)/python -m tests.benchmarks.notebooks $(DATA) $(OPTIONS)
 
+# What tidy finds in notebooks of one person whose outdated lines are known.
 bench-tidy: data-is-named .venv/dev
 	nice $(BIN)/python -m tests.benchmarks.tidy $(DATA)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,8 @@ from memory_core.backends.doctor import report_status
 from memory_core.config.agent import AgentConfig
 from memory_core.config.settings import Chunking, SearchSettings
 from memory_core.embeddings.protocols import EmbeddingProvider
-from memory_core.records import KeySources, Status, SyncReport
+from memory_core.records import Hit, KeySources, Query, Status, SyncReport
+from memory_core.search.pipeline import search
 from memory_core.stores.sqlite.encoding import unpack_units
 from memory_core.stores.sqlite.state import list_spaces
 from memory_core.stores.sqlite.store import SqliteStore
@@ -67,6 +69,12 @@ class Index:
             context = SyncContext(config=self.config, store=self.store, provider=provider, **options)
             return Syncer(context).run(force=force)
 
+    def find(self, text: str, today: date, **limits: Any) -> tuple[Hit, ...]:
+        """Sync, and return the hits by keyword alone, best first."""
+        self.sync()
+        with self.store.read() as reader:
+            return search(reader, Query(text=text, today=today, **limits), self.search.query.hybrid, vectors=None).hits
+
     def report_status(self) -> Status:
         """The status, as the builtin backend reports it."""
         return report_status(
@@ -93,6 +101,14 @@ class Index:
 
     def close(self) -> None:
         self.store.close()
+
+
+def make_filled(folder: Path) -> Index:
+    """Make an index of twelve notes that say nothing of what is asked, so that the words of others are rare."""
+    made = Index(folder / "notes", folder / "state")
+    for number in range(12):
+        made.note(f"memory/filler-{number}.md", f"Walked along the canal, lap {number}, then soup.\n")
+    return made
 
 
 def held(path: Path, space_id: int | None = None) -> dict[str, Any]:

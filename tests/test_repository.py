@@ -1,4 +1,4 @@
-"""What stands around the code holds: workflows are pinned and may do little, and the files for people agree with the package."""
+"""Workflows are pinned and may do little, and the files for people agree with the package."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from memory_core.errors import InvalidArgument
 from memory_core.history.history import History
 from memory_core.items.records import SPEAKERS, Item, Provenance
 from memory_core.records import ITEM_KINDS, Origin, to_camel, to_json
-from memory_core.sources.origins import cite_origin, load_source
+from memory_core.sources.origins import cite_origin, load_sources
 from memory_core.text.dates import parse_day
 from memory_core.text.messages import quote_safely
 
@@ -94,7 +94,7 @@ def show(options: Options, *, item_id: str) -> int:
     output.write(quote_safely(item.content))
     times = {name: output.format_time(getattr(item, name)) for name in ("created", "updated", "said", "recalled")}
     facts = {name: getattr(item, name) for name in ("id", "scope", "tags", "kind", "agent")}
-    source = load_source(config, item.origin)
+    (source,) = load_sources(config, [item.origin])
     output.print_pairs(
         facts
         | {"said by": item.origin.by, "session": item.origin.session, "host": item.origin.host, "said first": item.origin.at}

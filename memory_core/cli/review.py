@@ -93,6 +93,7 @@ def _go_through(held: Review, options: Options) -> None:
             if key in ("a", "\r") or (key == "e" and each.kind != "pending"):
                 text = click.prompt("New line", default=each.new or each.text) if key == "e" else None
                 held.accept([each.id], text)
+                found = held.find()
                 accepted += 1
                 console.print("Accepted; u takes it back.\n")
             elif key == "n":
@@ -107,7 +108,6 @@ def _go_through(held: Review, options: Options) -> None:
         except MemoryCoreError as error:
             output.complain(str(error), error.action)
         seen.add(each.id)
-        found = held.find()
     console.print(f"{output.count(accepted, 'change')} made; memory-core review undo takes back the last one.")
 
 

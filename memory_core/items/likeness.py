@@ -282,7 +282,8 @@ def _begin_otherwise(one: Fact, other: Fact) -> bool:
 
 def _ends(newer: Fact, older: Fact) -> bool:
     """Return True if an older fact holds all that a newer one says is over; the verb and "in March" add nothing to that."""
-    ended = next(clause for clause in re.split(r"[,;]", newer.text) if tells_end(clause) or clause == newer.text)
+    clauses = re.split(r"[,;]", newer.text)
+    ended = next((clause for clause in clauses if tells_end(clause)), newer.text)  # "not to the gym, any more"
     over = [word for word in Fact(ended).words if not names_end(word) and not _is_moment(word) and word not in _HELD]
     held = [each for each in older.stems if len(each) > 2]
     known = all(any(each.startswith(own) or own.startswith(each) for own in held) for each in map(stem, over))

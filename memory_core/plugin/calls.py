@@ -93,9 +93,10 @@ def shape_found(result: SearchResult, query: Query, config: AgentConfig, context
 
     What the journal keeps, and which session has said something, is for main private sessions only.
     """
-    hits = [hit for hit in result.hits if hit.source != SOURCE or sees_journal(config, context)]
-    most = len(hits) if sees_journal(config, context) else query.max_results
-    found = find_origins(config, hits[:most])
+    hits = list(result.hits)
+    if not sees_journal(config, context):
+        hits = [hit for hit in hits if hit.source != SOURCE][: query.max_results]
+    found = find_origins(config, hits)
     if not scope.is_main(context, config.agent):
         found = [replace(hit, origin=hit.origin and Origin(by=hit.origin.by)) for hit in found]
     return replace(result, hits=tuple(found))

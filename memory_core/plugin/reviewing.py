@@ -59,7 +59,7 @@ class Review:
         if self._config.search.history.enabled:
             self._sync()
         for each in ids:
-            found = self._find(each)
+            found = _pick(self.find(), each)
             if found.kind == "pending" and self._items is not None:
                 self._items.promote([found.id])
             else:
@@ -74,35 +74,25 @@ class Review:
         Raises:
             InvalidArgument: There is no such proposal.
         """
-        done = []
-        for each in ids:
-            found = self._find(each)
+        known = self.find()
+        done = [_pick(known, each) for each in ids]
+        for found in done:
             if found.kind == "pending" and self._items is not None:
                 self._items.forget(ids=[found.id])
             else:
                 with closing(Tidy(self._config)) as tidy:
                     tidy.store.settle(found.id)
-            done.append(found)
         return done
 
     def propose(self, path: str, line: int, text: str, why: str) -> Proposal:
         """Keep what an agent proposes; see `Tidy.propose`."""
         with closing(Tidy(self._config)) as tidy:
-            return tidy.propose(path, line, text, why, "proposed by an agent")
+            return tidy.propose(path, line, text, f"{why} (proposed by an agent)")
 
     def undo(self) -> Edit:
         """Take back the last change that was accepted; see `Tidy.undo`."""
         with closing(Tidy(self._config)) as tidy:
             return tidy.undo()
-
-    def _find(self, proposal_id: str) -> Proposal:
-        known = self.find()
-        found = [each for each in known if each.id == proposal_id]
-        if not found:
-            raise InvalidArgument(
-                "id", f"there is no proposal {proposal_id!r:.40}", action="run: memory-core review --json"
-            )
-        return found[0]
 
     def _list_pending(self) -> Iterator[Proposal]:
         for item in self._items.list(limit=100) if self._items is not None else ():
@@ -111,6 +101,13 @@ class Review:
                 yield Proposal(
                     id=item.id, kind="pending", path="items", line=1, text=item.content, new=item.content, why=why
                 )
+
+
+def _pick(known: Sequence[Proposal], proposal_id: str) -> Proposal:
+    for each in known:
+        if each.id == proposal_id:
+            return each
+    raise InvalidArgument("id", f"there is no proposal {proposal_id!r:.40}", action="run: memory-core review --json")
 
 
 def run_if_due(config: AgentConfig) -> None:
@@ -166,8 +163,6 @@ def _is_outdated(hit: Hit, proposal: Proposal) -> bool:
 
 def tell_of_proposals(config: AgentConfig) -> str:
     """Return a sentence that proposals wait, at most once a day; "" otherwise."""
-    if not config.tidy_path.exists():
-        return ""
     with closing(TidyStore(config.tidy_path)) as store:
         count = len(store.list_proposals())
         if not count or not store.take_turn("told", DAY_SECONDS):

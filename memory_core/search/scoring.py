@@ -95,11 +95,12 @@ class Judgement:
 def _find_weak(question: Question, candidates: Sequence[Candidate], units: Sequence[tuple[int, int]]) -> Iterator[bool]:
     """Yield True for every unit of a report about notes, and of a session log that only asks what the question does."""
     words = {fold(word.text) for word in question.words}
+    reports = [is_report(each.chunk.path) for each in candidates]
     for number, index in units:
         chunk = candidates[number].chunk
         unit = chunk.units[index]
         asks = chunk.source == SOURCE and only_asks(chunk.text[unit.start : unit.end], words)
-        yield asks or is_report(chunk.path)
+        yield asks or reports[number]
 
 
 def choose_calibration(serving: ServingSpace, provider: EmbeddingProvider) -> Calibration:

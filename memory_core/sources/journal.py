@@ -358,16 +358,16 @@ class Journal:
         session, lines = _find_session(data), data.split(b"\n")
         return [_tell_origin(session, map(_parse, lines[first - 1 : last])) for first, last in places]
 
-    def load_message(self, path: str, line: int) -> str | None:
-        """Return the text of a message; None if it is not kept any more.
+    def load_messages(self, path: str, numbers: Iterable[int]) -> dict[int, str]:
+        """Return the texts of messages by their lines, without those that are not kept any more.
 
         Args:
-            path: Of its file, as search shows it.
-            line: From 1.
+            path: Of their file, as search shows it.
+            numbers: Their lines, from 1.
         """
         lines = _read_whole_lines(self.folder / path.rpartition("/")[2]).split(b"\n")
-        message = _parse(lines[line - 1]) if 0 < line <= len(lines) else {}
-        return str(message["content"]) if "role" in message else None
+        found = {number: _parse(lines[number - 1]) for number in numbers if 0 < number <= len(lines)}
+        return {number: str(message["content"]) for number, message in found.items() if "role" in message}
 
     def count(self, key: str) -> int:
         """Return the number of messages that are kept of sessions with a name, of whichever host."""

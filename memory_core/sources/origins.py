@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import logging
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -80,13 +81,20 @@ def _find_in_note(config: AgentConfig, path: str, hits: Sequence[Hit], record: P
     return found
 
 
-def load_source(config: AgentConfig, origin: Origin) -> str | None:
-    """Return the text that an item was learned from; None if nobody knows, or if it does not stand there any more."""
-    if not (origin.path and origin.line):
-        return None
-    if origin.path.startswith(SHOWN):
-        return Journal(config.journal_dir).load_message(origin.path, origin.line)
-    return next(iter(_read_lines(config, origin.path)[origin.line - 1 :]), None)
+def load_sources(config: AgentConfig, origins: Sequence[Origin]) -> list[str | None]:
+    """Return the text that each of some items was learned from; None if nobody knows, or if it does not stand there any more."""
+    wanted: defaultdict[str, set[int]] = defaultdict(set)
+    for origin in origins:
+        if origin.path and origin.line:
+            wanted[origin.path].add(origin.line)
+    texts: dict[tuple[str | None, int | None], str] = {}
+    for path, numbers in wanted.items():
+        if path.startswith(SHOWN):
+            found = Journal(config.journal_dir).load_messages(path, numbers)
+        else:
+            found = {at: line for at, line in enumerate(_read_lines(config, path), 1) if at in numbers}
+        texts |= {(path, number): text for number, text in found.items()}
+    return [texts.get((origin.path, origin.line)) for origin in origins]
 
 
 def cite_origin(origin: Origin) -> str | None:

@@ -335,7 +335,8 @@ def stem_words(words: Iterable[str], language: Relation) -> list[Stemmed]:
         for stem, word in zip(stems, several, strict=True)
         for infinitive in _find_verbs(stem, language)
     ]
-    nouns = [Stemmed(language, f"one {one}", word) for word in several if (one := _find_singular(word, language))]
+    singulars = _find_singulars(language)
+    nouns = [Stemmed(language, f"one {one}", word) for word in several if (one := singulars.get(word))]
     return (
         verbs + nouns + [Stemmed(language, *each) for each in zip(stems, several, strict=True) if language in STEMMED]
     )
@@ -352,10 +353,6 @@ def is_common(word: str, language: Language | None) -> bool:
 @cache
 def _find_singulars(language: Language) -> Mapping[str, str]:
     return {word: pair.split("/")[0] for pair in PLURALS.get(language, "").split() for word in pair.split("/")}
-
-
-def _find_singular(word: str, language: Language) -> str | None:
-    return _find_singulars(language).get(word)
 
 
 def _find_verbs(stem: str, language: Language) -> Sequence[str]:

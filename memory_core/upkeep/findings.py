@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from memory_core.text.languages import is_common
 from memory_core.text.links import find_links, read_lines
-from memory_core.text.markdown import parse_heading, read_front_matter, split_lines
+from memory_core.text.markdown import parse_heading, read_front_matter, split_lines, strip_suffix
 from memory_core.text.names import make_key, suggest_near
 from memory_core.text.periods import NamedPeriod, find_periods, read_time_word
 from memory_core.text.spelling import make_spelling_key, measure_distance
@@ -90,12 +90,12 @@ def find_links_that_lead_nowhere(notes: Mapping[str, Mapping[str, Any]]) -> Iter
         return
     by_name: defaultdict[str, list[str]] = defaultdict(list)
     for path, marks in notes.items():
-        for name in (PurePosixPath(path).stem, path.removesuffix(".md"), *marks["aliases"]):
+        for name in (PurePosixPath(path).stem, strip_suffix(path), *marks["aliases"]):
             by_name[make_key(name)].append(path)
     for path, line, kind, target in linked:
         place = PurePosixPath(path).parent / target if kind == "link" else PurePosixPath(target)
         bare = posixpath.normpath(place.as_posix())
-        key = make_key(PurePosixPath(target).name.removesuffix(".md"))
+        key = make_key(strip_suffix(PurePosixPath(target).name))
         if (
             bare in notes
             or posixpath.normpath(target) in notes

@@ -7,15 +7,16 @@ What states nothing is left out: code, quotes, tasks, questions, and what is wis
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from functools import cache, lru_cache
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import NamedTuple, cast
 
 from memory_core.text import languages
 from memory_core.text.folding import strip_marks
 from memory_core.text.languages import STEMMERS, STOP_WORDS, Language
-from memory_core.text.markdown import Line, parse_heading, scan, split_lines
+from memory_core.text.markdown import Line, find_front_matter, parse_heading, scan, split_lines
 from memory_core.text.periods import read_time_word
 from memory_core.text.succession import find_key
 from memory_core.text.tense import find_stance, find_turns, list_words, tells_change, tells_past
@@ -129,17 +130,20 @@ def read_statements(path: str, date: str | None, text: str, usual: Language = "e
     if _CONFLICT.search(body):
         return
     language = detect_language(body) or usual
-    skipped = _count_front_matter(lines)
+    starts = [
+        0,
+        *accumulate(len(line) + 1 for line in lines),
+    ]  # of every line in the text, and of the one behind the last
     heading, before = "", ""
     kinds = scan(lines)
-    for unit in split_units(body, skip_lines=skipped):
+    for unit in split_units(body, skip_lines=find_front_matter(lines)):
         start = unit.start
         for number in range(unit.first_line, unit.last_line + 1):
             if kinds[number] is Line.HEADING:
                 heading = (parse_heading(lines[number]) or (0, ""))[1]
-                start = max(start, sum(len(line) + 1 for line in lines[: number + 1])) if start < unit.end else start
+                start = max(start, starts[number + 1]) if start < unit.end else start
                 before = ""
-        first = lines[body.count("\n", 0, start)] if start < unit.end else ""
+        first = lines[bisect_right(starts, start) - 1] if start < unit.end else ""
         mark = _MARK.match(first)
         if kinds[unit.last_line] in (Line.CODE, Line.OPEN, Line.CLOSE, Line.HEADING) or first.lstrip().startswith(">"):
             continue
@@ -158,15 +162,9 @@ def read_statements(path: str, date: str | None, text: str, usual: Language = "e
         for begin, end in pairwise(bounds):
             said = body[begin:end].strip()
             if said:
-                line = body.count("\n", 0, begin) + 1
+                line = bisect_right(starts, begin)
                 yield from _read_sentence(path, date, line, said, first, language, heading, before)
                 before = said
-
-
-def _count_front_matter(lines: Sequence[str]) -> int:
-    if not lines or lines[0].strip() != "---":
-        return 0
-    return next((at + 1 for at, line in enumerate(lines[1:200], start=1) if line.strip() in ("---", "...")), 0)
 
 
 def _read_sentence(  # noqa: PLR0917

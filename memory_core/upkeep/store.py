@@ -32,7 +32,7 @@ CREATE TABLE notes (                    -- as they were last read
   path   TEXT PRIMARY KEY,
   stamp  TEXT NOT NULL,
   hash   TEXT NOT NULL,
-  marks  TEXT NOT NULL                  -- JSON: see marks.py
+  marks  TEXT NOT NULL                  -- JSON: see findings.read_marks
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE statements (
   id     INTEGER PRIMARY KEY,
@@ -182,17 +182,15 @@ class TidyStore(Database):
             connection.execute("VACUUM")
             cut_log(connection)
 
-    def list_notes(self) -> dict[str, tuple[str, str]]:
-        """Return stamp and marks of the notes that were read; none where they were read by other rules."""
+    def list_stamps(self) -> dict[str, str]:
+        """Return the stamps of the notes that were read, by path; none where they were read by other rules."""
         if not self.exists():
             return {}
         with self.read() as connection:
             if connection.execute("SELECT value FROM meta WHERE key = 'version'").get != VERSION:
                 return {}
-            return {
-                path: (stamp, marks)
-                for path, stamp, marks in connection.execute("SELECT path, stamp, marks FROM notes")
-            }
+            rows = connection.execute("SELECT path, stamp FROM notes")
+            return {str(path): str(stamp) for path, stamp in rows}
 
 
 def load_proposal(body: str) -> Proposal:
@@ -283,6 +281,10 @@ class Corpus:
     def get_hash(self, path: str) -> str:
         """Return the hash of a note's bytes; "" if it was not read."""
         return str(self._run("SELECT hash FROM notes WHERE path = ?", (path,)).get or "")
+
+    def list_marks(self) -> list[tuple[str, str]]:
+        """Return the paths of all notes, and their marks as JSON."""
+        return [(str(path), str(marks)) for path, marks in self._run("SELECT path, marks FROM notes")]
 
     def list_settled(self) -> set[str]:
         """Return the ids of what is never to be proposed again."""

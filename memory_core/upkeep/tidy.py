@@ -40,12 +40,11 @@ class Tidy:
 
     Args:
         config: The agent's.
-        writable: False only reads what was proposed.
     """
 
-    def __init__(self, config: AgentConfig, *, writable: bool = True) -> None:
+    def __init__(self, config: AgentConfig) -> None:
         self._config = config
-        self.store = TidyStore(config.tidy_path, writable=writable)
+        self.store = TidyStore(config.tidy_path)
 
     def close(self) -> None:
         """Close the file."""
@@ -61,10 +60,10 @@ class Tidy:
             StoreError: The file of tidy cannot be used.
         """
         self._finish_edits()
-        known = self.store.list_notes()
+        known = self.store.list_stamps()
         files = {file.path: file for file in list_files(self._config).files if file.source == "memory"}
         stamps = {path: repr(file.stamp) for path, file in files.items()}
-        changed = [path for path, stamp in stamps.items() if known.get(path, ("", ""))[0] != stamp]
+        changed = [path for path, stamp in stamps.items() if known.get(path) != stamp]
         key = self.store.get_key()
         with self.store.write() as connection:
             corpus = Corpus(connection)
@@ -78,10 +77,10 @@ class Tidy:
                 with suppress(FileUnreadable):  # sync reports it; the next run reads it anew
                     added += _add_note(corpus, files[path], stamps[path], usual)
             _add_pairs(corpus, added)
-        marks = {path: json.loads(text) for path, (_, text) in self.store.list_notes().items()}
         reader = _Lines(files)
         with self.store.write() as connection:
             corpus = Corpus(connection)
+            marks = {path: json.loads(text) for path, text in corpus.list_marks()}
             found = [
                 *_propose_outdated(corpus, reader),
                 *_propose_repeated(corpus, reader),
@@ -155,15 +154,14 @@ class Tidy:
             return hash_bytes(data) != edit.hash and edit.old in data and (not edit.new or edit.new not in data)
         return False
 
-    def propose(self, path: str, line: int, text: str, why: str, shown_by: str) -> Proposal:
+    def propose(self, path: str, line: int, text: str, why: str) -> Proposal:
         """Keep the proposal of an agent until somebody accepts or rejects it.
 
         Args:
             path: The note.
             line: Its line, from 1.
             text: The line to write in its place; "" takes it away.
-            why: A sentence.
-            shown_by: Who proposes it.
+            why: A sentence, which may tell who proposes it.
 
         Raises:
             InvalidArgument: The note has no such line.
@@ -172,7 +170,7 @@ class Tidy:
         stands = findings.pick(reader.lines(path), line)
         if not stands.strip():
             raise InvalidArgument("line", f"{path} has no text in line {line}")
-        made = _make(reader, "proposed", path, line, text, f"{why} ({shown_by})", score=outdated.SHOWN)
+        made = _make(reader, "proposed", path, line, text, why, score=outdated.SHOWN)
         made = sign(made, self.store.get_key(), reader.hash(path))
         self.store.add_proposal(made)
         return made
@@ -336,7 +334,8 @@ def _propose_repeated(corpus: Corpus, reader: _Lines) -> Iterator[Proposal]:
                 lasting, key=lambda each: (each.path not in roots.LONGTERM_NAMES, each.path, each.line)
             )
             for each in others:
-                if len(split := findings.pick(reader.lines(each.path), each.line)) <= len(each.text) + 8 and split:
+                line = findings.pick(reader.lines(each.path), each.line)
+                if line and len(line) <= len(each.text) + 8:
                     why = f"{first.path} says the same in line {first.line}."
                     yield _make(reader, "repeated", each.path, each.line, "", why, [(first.path, first.line)], 5.0)
         elif (

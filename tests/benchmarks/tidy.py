@@ -36,7 +36,7 @@ class Notebook(NamedTuple):
 
 
 class Score(NamedTuple):
-    """How a notebook fared."""
+    """The counts of a notebook: lines that were proposed, and lines that were to be found."""
 
     proposals: int
     right: int

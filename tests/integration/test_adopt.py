@@ -146,7 +146,7 @@ def test_the_usual_places_are_shown_in_one_table(home: Path, adopt: Adopt) -> No
 
 
 def test_several_homes_are_served_together(home: Path, state: Path, adopt: Adopt) -> None:
-    """What each of them keeps is searched beside the notes of whatever workspace is used, which stays as it was."""
+    """Notes of every program are searched beside those of the workspace that is used, which stays as it was."""
     make_openclaw(home)
     make_clawdbot(home)
     make_claude_code(home)

@@ -10,31 +10,25 @@ from pathlib import Path
 
 import pytest
 
-from memory_core.config.settings import ExtraPath, Hybrid
+from memory_core.config.settings import ExtraPath
 from memory_core.plugin import MemorySlot
-from memory_core.records import CallContext, Query
-from memory_core.search.pipeline import search
+from memory_core.records import CallContext
 from memory_core.search.question import MISSPELT_SHARE, Question, analyse
 from tests.command import Command
-from tests.index import Index
+from tests.index import Index, make_filled
 
 TODAY = date(2026, 3, 20)
 
 
 @pytest.fixture
 def index(tmp_path: Path) -> Iterator[Index]:
-    with closing(Index(tmp_path / "notes", tmp_path / "state")) as made:
-        for number in range(12):
-            made.note(f"memory/filler-{number}.md", f"Walked along the canal, lap {number}, then soup.\n")
+    with closing(make_filled(tmp_path)) as made:
         yield made
 
 
 def paths(index: Index, text: str) -> list[str]:
     """The notes that a search by keyword alone shows, best first."""
-    index.sync()
-    with index.store.read() as reader:
-        hits = search(reader, Query(text=text, today=TODAY), Hybrid(), vectors=None).hits
-    return [hit.path.removeprefix("memory/").removesuffix(".md") for hit in hits]
+    return [hit.path.removeprefix("memory/").removesuffix(".md") for hit in index.find(text, TODAY)]
 
 
 def ask(index: Index, text: str) -> Question:

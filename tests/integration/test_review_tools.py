@@ -1,4 +1,4 @@
-"""What agents may do with proposals, what a session is told of them, and what a search makes of them."""
+"""Agents see and settle proposals as far as they may, sessions are told of them, and searches mark their lines."""
 
 from __future__ import annotations
 

@@ -9,30 +9,22 @@ from pathlib import Path
 
 import pytest
 
-from memory_core.config.settings import Hybrid
-from memory_core.records import Hit, Query
-from memory_core.search.pipeline import search
+from memory_core.records import Hit
 from memory_core.text.markdown import scan
 from memory_core.text.units import find_leads
-from tests.index import Index
+from tests.index import Index, make_filled
 
 TODAY = date(2026, 3, 20)
 
 
 @pytest.fixture
 def index(tmp_path: Path) -> Iterator[Index]:
-    with closing(Index(tmp_path / "notes", tmp_path / "state")) as made:
-        for number in range(12):
-            made.note(f"memory/filler-{number}.md", f"Walked along the canal, lap {number}, then soup.\n")
+    with closing(make_filled(tmp_path)) as made:
         yield made
 
 
 def ask(index: Index, text: str, max_snippet_chars: int = 700) -> Hit:
-    index.sync()
-    with index.store.read() as reader:
-        return search(
-            reader, Query(text=text, today=TODAY, max_snippet_chars=max_snippet_chars), Hybrid(), vectors=None
-        ).hits[0]
+    return index.find(text, TODAY, max_snippet_chars=max_snippet_chars)[0]
 
 
 TABLE = "# Lockers\n\n| locker | holder | code |\n| --- | --- | --- |\n"

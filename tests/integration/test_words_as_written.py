@@ -10,29 +10,21 @@ from pathlib import Path
 
 import pytest
 
-from memory_core.config.settings import Hybrid
-from memory_core.records import Query
-from memory_core.search.pipeline import search
 from memory_core.sources import pages
-from tests.index import Index
+from tests.index import Index, make_filled
 
 TODAY = date(2026, 3, 20)
 
 
 @pytest.fixture
 def index(tmp_path: Path) -> Iterator[Index]:
-    with closing(Index(tmp_path / "notes", tmp_path / "state")) as made:
-        for number in range(12):
-            made.note(f"memory/filler-{number}.md", f"Walked along the canal, lap {number}, then soup.\n")
+    with closing(make_filled(tmp_path)) as made:
         yield made
 
 
 def paths(index: Index, text: str) -> list[str]:
     """The notes that a search by keyword alone shows, best first."""
-    index.sync()
-    with index.store.read() as reader:
-        hits = search(reader, Query(text=text, today=TODAY), Hybrid(), vectors=None).hits
-    return [hit.path.removeprefix("memory/") for hit in hits]
+    return [hit.path.removeprefix("memory/") for hit in index.find(text, TODAY)]
 
 
 @pytest.mark.parametrize(
@@ -65,9 +57,7 @@ def test_a_word_is_found_however_it_is_written(index: Index, written: str, asked
 def test_a_hit_shows_what_the_file_says(index: Index) -> None:
     text = unicodedata.normalize("NFD", "Die Fähre für Familie Köhler fährt um ﬁve &amp; later.")
     index.note("memory/wanted.md", text)
-    index.sync()
-    with index.store.read() as reader:
-        (hit,) = search(reader, Query(text="Fähre Köhler five", today=TODAY), Hybrid(), vectors=None).hits
+    (hit,) = index.find("Fähre Köhler five", TODAY)
     assert hit.snippet == text
 
 
@@ -100,9 +90,7 @@ def test_all_markdown_is_indexed(index: Index, name: str) -> None:
 def test_lone_carriage_returns_end_lines(index: Index) -> None:
     file = index.note("memory/old.md", "")
     file.write_bytes(b"# Attic\r\rThe theorbo hangs there.\r\n\r## Cellar\rThe sackbut lies below.\r")
-    index.sync()
-    with index.store.read() as reader:
-        (hit,) = search(reader, Query(text="sackbut", today=TODAY), Hybrid(), vectors=None).hits
+    (hit,) = index.find("sackbut", TODAY)
     assert (hit.start_line, hit.end_line) == (1, 6)
     assert hit.snippet.split("\n")[-2:] == ["## Cellar", "The sackbut lies below."]
     assert pages.get_document(index.config, "memory/old.md", from_line=6, lines=1).text == "The sackbut lies below."
@@ -111,9 +99,8 @@ def test_lone_carriage_returns_end_lines(index: Index) -> None:
 def test_a_picture_in_the_text_is_left_out(index: Index) -> None:
     picture = "Qk1GAAAAAAAAADYAAAAoAAAAAgAAAAIAAAABABgAAAAAABAAAAA7" * 300
     index.note("memory/board.md", f"# Board\n\n![x](data:image/bmp;base64,{picture})\n\nThe vote was unanimous.\n")
-    index.sync()
+    (hit,) = index.find("unanimous vote", TODAY)
     with index.store.read() as reader:
-        (hit,) = search(reader, Query(text="unanimous vote", today=TODAY), Hybrid(), vectors=None).hits
         assert reader.count_chunks() == 13
     assert hit.snippet == "# Board\n\n![x](data:…)\n\nThe vote was unanimous."
     assert hit.end_line == 5

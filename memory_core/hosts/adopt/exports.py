@@ -9,8 +9,9 @@ from __future__ import annotations
 import json
 import zlib
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 from zipfile import BadZipFile, ZipFile
@@ -20,6 +21,7 @@ from memory_core.sources.session_logs import read_transcript
 MOST_BYTES = 256 * 1024 * 1024  # of one JSON file
 _ROLES = {"user": "user", "human": "user", "assistant": "assistant"}
 _TEXTS = ("memory", "content", "text")  # of a memory
+_CLAUDE = frozenset(("chat_messages", "conversations_memory", "project_memories"))  # of a row
 _ROWS = ("results", "memories", "items", "data")  # of memories, in an object
 
 Row = Mapping[str, Any]
@@ -42,13 +44,14 @@ class Export(NamedTuple):
 
 def read_export(place: Path) -> Export | None:
     """Return the export in a file or folder; None if it is something else."""
-    for name, document in _load(place):
-        rows = document if isinstance(document, list) else [document]
-        rows = [row for row in rows if isinstance(row, Mapping)]
+    documents = _load(place)
+    for name, document in documents:
+        rows = _list_rows(document)
+        rest = chain(rows, (row for _, each in documents for row in _list_rows(each)))
         if any("mapping" in row for row in rows):
-            return _collect("chatgpt", "ChatGPT export", place, _walk_tree)
-        if any("chat_messages" in row or "conversations_memory" in row for row in rows):
-            return _collect("claude", "Claude export", place, _list_messages)
+            return _collect("chatgpt", "ChatGPT export", rest, _walk_tree)
+        if not all(map(_CLAUDE.isdisjoint, rows)):
+            return _collect("claude", "Claude export", rest, _list_messages)
         if found := _read_memories(document, Path(name).stem):
             return found
     return None
@@ -81,23 +84,24 @@ def _parse(data: bytes) -> Any:
         return None
 
 
-def _collect(source: str, title: str, place: Path, read: Any) -> Export:
+def _list_rows(document: Any) -> list[Row]:
+    return [row for row in (document if isinstance(document, list) else [document]) if isinstance(row, Mapping)]
+
+
+def _collect(source: str, title: str, rows: Iterable[Row], read: Callable[[Row], Iterator[tuple[str, str]]]) -> Export:
     """Return the conversations of an export, each a note named after its day and title, and Claude's own memory."""
     notes: dict[str, str] = {}
-    for _, document in _load(place):
-        for row in document if isinstance(document, list) else [document]:
-            if not isinstance(row, Mapping):
-                continue
-            name = " ".join(str(row.get("title") or row.get("name") or "Untitled").split())[:80]
-            lines = [json.dumps({"role": role, "content": text}).encode() for role, text in read(row)]
-            if said := read_transcript(lines).text.strip():
-                day = _read_day(row.get("create_time") or row.get("created_at")) or ""
-                _add(notes, f"{day} {name}".strip(), f"# {name}\n\n{said}\n")
-            projects = row.get("project_memories")
-            texts = [row.get("conversations_memory"), *(projects.values() if isinstance(projects, Mapping) else ())]
-            for text in texts:
-                if isinstance(text, str) and text.strip():
-                    _add(notes, "memory", f"# What {title.split(maxsplit=1)[0]} remembers\n\n{text.strip()}\n")
+    for row in rows:
+        name = " ".join(str(row.get("title") or row.get("name") or "Untitled").split())[:80]
+        lines = [json.dumps({"role": role, "content": text}).encode() for role, text in read(row)]
+        if said := read_transcript(lines).text.strip():
+            day = _read_day(row.get("create_time") or row.get("created_at")) or ""
+            _add(notes, f"{day} {name}".strip(), f"# {name}\n\n{said}\n")
+        projects = row.get("project_memories")
+        texts = [row.get("conversations_memory"), *(projects.values() if isinstance(projects, Mapping) else ())]
+        for text in texts:
+            if isinstance(text, str) and text.strip():
+                _add(notes, "memory", f"# What {title.split(maxsplit=1)[0]} remembers\n\n{text.strip()}\n")
     return Export(source, title, notes, f"{len(notes)} conversation{'' if len(notes) == 1 else 's'}, as JSON")
 
 

@@ -21,7 +21,7 @@ from memory_core.hosts.serving import listen, resting_when_quiet
 from memory_core.items.items import Items
 from memory_core.records import Status, to_json
 from memory_core.sources.activity import Activity
-from memory_core.sources.origins import cite_origin, load_source
+from memory_core.sources.origins import cite_origin, load_sources
 from memory_core.text.messages import quote_safely
 from memory_core.tools.results import shape_explanation
 
@@ -176,12 +176,13 @@ def _list_items(config: AgentConfig) -> dict[str, Any]:
         found, total = items.list(limit=MOST_ITEMS), items.count()
         gone = items.get_many({item.superseded_by for item in found if item.superseded_by})
     corrected = {item.id: item.content for item in gone}
+    sources = load_sources(config, [item.origin for item in found])
     return {
         "enabled": config.search.items.enabled, "total": total,
         "items": [
             to_json(item) | {"correctedBy": corrected.get(item.superseded_by or ""), "place": cite_origin(item.origin)}
-            | {"learnedFrom": quote_safely(load_source(config, item.origin) or "")[:MAX_CHARS]}
-            for item in found
+            | {"learnedFrom": quote_safely(learned or "")[:MAX_CHARS]}
+            for item, learned in zip(found, sources, strict=True)
         ],
     }  # fmt: skip
 

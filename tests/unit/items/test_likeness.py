@@ -208,6 +208,7 @@ OLDER_GOES = [
     ("Tenemos un huerto en Lugo.", "Ya no tenemos huerto."),
     ("Vivo en Madrid.", "Nos mudamos a Toledo."),
     ("Tenemos un barco.", "Hemos vendido el barco."),
+    ("We go to the gym on Mondays.", "We don't go to the gym, any more."),
 ]
 
 

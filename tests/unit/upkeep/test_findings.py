@@ -44,6 +44,12 @@ def test_a_link_leads_nowhere_only_where_a_note_is_called_nearly_so(text: str, n
     assert found == ([] if new is None else [new])
 
 
+@pytest.mark.parametrize("name", ["recipes.md", "recipes.markdown", "recipes.mdx", "Recipes.MD"])
+def test_a_note_is_called_by_its_name_without_any_suffix_of_markdown(name: str) -> None:
+    notes = {"index.md": read_marks("see [[recipes]]", dated=False), name: read_marks("# Soup", dated=False)}
+    assert list(find_links_that_lead_nowhere(notes)) == []
+
+
 @pytest.mark.parametrize(
     ("slip", "right"),
     [("Kowalzyk", "Kowalczyk"), ("Gruenwalder", "Grünwalder"), ("Marguerita", "Margherita")],

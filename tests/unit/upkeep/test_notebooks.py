@@ -1,4 +1,4 @@
-"""What tidy finds in three notebooks in which facts change, in English, German and Spanish."""
+"""Tidy finds the outdated lines of three notebooks in which facts change, in English, German and Spanish."""
 
 from __future__ import annotations
 

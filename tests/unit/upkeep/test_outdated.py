@@ -88,3 +88,15 @@ def test_the_newest_good_successor_is_shown_and_chains_are_followed() -> None:
     ]
     chosen = select(pairs)
     assert {old: pair.new for old, pair in chosen.items()} == {1: 3, 2: 3}
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ("---\nrent: £410\ntags: [home]\n---\n\n# Home\n\n- Rent: £410\n- Gym: £29\n", [8, 9]),
+        ("---\nTo the tenants of Elm Street.\n\nThe rent is £445.\n---\n\nThe gym is £29.\n", [2, 4, 7]),  # a letter
+        ("Rent is £410. Gym is £29.\nPool is £8.\r\n\r\n## Fees\nChoir is £12.", [1, 1, 2, 5]),
+    ],
+)  # fmt: skip
+def test_a_statement_names_its_line(text: str, lines: list[int]) -> None:
+    assert [each.line for each in read_statements("note.md", None, text)] == lines

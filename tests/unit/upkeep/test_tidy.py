@@ -1,4 +1,4 @@
-"""What is proposed for a workspace, and what becomes of its notes when a proposal is accepted or taken back."""
+"""Proposals for a workspace, and its notes after one is accepted or taken back."""
 
 from __future__ import annotations
 
@@ -179,12 +179,12 @@ def test_memory_md_that_no_session_start_shows_whole_is_told_where_it_ends(house
 
 
 def test_an_agents_proposal_waits_as_long_as_its_line_stands(house: House) -> None:
-    made = house.tidy.propose("MEMORY.md", 5, "- Accountant: Sunniva Bell", "The user said so.", "an agent")
+    made = house.tidy.propose("MEMORY.md", 5, "- Accountant: Sunniva Bell", "The user said so.")
     assert made.id in [each.id for each in house.find("proposed")]
     house.tidy.accept(next(each for each in house.find("proposed") if each.id == made.id))
     assert b"Sunniva" in house.read("MEMORY.md")
     with pytest.raises(InvalidArgument, match="no text in line"):
-        house.tidy.propose("MEMORY.md", 2, "x", "y", "an agent")
+        house.tidy.propose("MEMORY.md", 2, "x", "y")
 
 
 def test_conflict_marks_and_half_written_notes_are_no_evidence(house: House) -> None:
