@@ -21,7 +21,14 @@ import pluggy
 from memory_core.config.agent import AgentConfig, NamedFolder
 from memory_core.config.fields import STRICT, InvalidField, Secret, Section, about
 from memory_core.config.settings import Scope, ScopeMatch, ScopeRule
-from memory_core.embeddings.protocols import Calibrated, EmbeddingProvider, TokenEmbedder, TokenEmbedding, TokenModel
+from memory_core.embeddings.protocols import (
+    Calibrated,
+    EmbeddingProvider,
+    Remarking,
+    TokenEmbedder,
+    TokenEmbedding,
+    TokenModel,
+)
 from memory_core.errors import (
     AuthenticationFailed,
     BackendError,
@@ -172,6 +179,7 @@ __all__ = [
     "Related",
     "RelatedQuery",
     "RelationTeller",
+    "Remarking",
     "RequestTimeout",
     "ResolveApiKey",
     "Scope",

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from memory_core.backends.syncing import REBUILDING, IndexLook, SyncRunner, look_at, refuse_other_workspace
 from memory_core.config.agent import AgentConfig
 from memory_core.embeddings.failover import Providers
-from memory_core.embeddings.protocols import TokenModel
+from memory_core.embeddings.protocols import Remarking, TokenModel
 from memory_core.errors import (
     FileUnreadable,
     MemoryCoreError,
@@ -383,6 +383,8 @@ class Answerer:
         problem = asked.problem
         if problem is not None and not any(str(problem) in warning for warning in degradation.warnings):
             degradation.warn(f"the embeddings of {space.provider} answer meanwhile: {problem}", problem.action)
+        if isinstance(asked.provider, Remarking) and asked.provider.remark:
+            degradation.warn(asked.provider.remark)
         table = asked.provider if isinstance(asked.provider, TokenModel) else None
         return VectorQuery(serving.id, vector, choose_calibration(serving, asked.provider), asked.tokens, table)
 

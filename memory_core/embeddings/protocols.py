@@ -68,6 +68,16 @@ class Calibrated(Protocol):
         ...
 
 
+@runtime_checkable
+class Remarking(Protocol):
+    """An optional part of a provider that serves, but not as it should."""
+
+    @property
+    def remark(self) -> str | None:
+        """One sentence on what it does badly, for the warning of a search; None as long as nothing is known."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class TokenEmbedding:
     """One text's embedding with those of its tokens.

@@ -178,20 +178,28 @@ def test_a_fact_that_is_refused_is_kept_and_not_sent_again(
 
 
 class NarrowServer(OpenAIServer):
-    """Takes two texts a request at most, and says so in words of its own."""
+    """Takes a few texts a request at most, and says so in words of its own."""
+
+    def __init__(self, most: int) -> None:
+        super().__init__()
+        self.most = most
 
     def answer(self, request: Request) -> Reply:
         reply = super().answer(request)
         texts = request.json()["input"] if request.path.endswith("/embeddings") else []
-        return openai_error(400, "Only a pair of inputs is supported per request") if len(texts) > 2 else reply
+        return openai_error(400, "That is more than this model embeds") if len(texts) > self.most else reply
 
 
-def test_an_endpoint_that_takes_few_texts_at_once_is_not_asked_for_more_again(tmp_path: Path) -> None:
+@pytest.mark.parametrize("most", [1, 2])
+def test_an_endpoint_that_takes_few_texts_at_once_is_not_asked_for_more_again(most: int, tmp_path: Path) -> None:
     write_notes(tmp_path)
-    with NarrowServer() as server, open_memory(server, tmp_path) as memory:
+    with NarrowServer(most) as server, open_memory(server, tmp_path) as memory:
         assert memory.sync().embedded == NOTES
-        assert sum(len(batch) > 2 for batch in server.batches()) < 12
+        assert sum(len(batch) > most for batch in server.batches()) < 12
         before = len(server.batches())
         (tmp_path / "w" / "memory" / "new.md").write_text("One.\n\n## A\n\nTwo.\n\n## B\n\nThree.\n", encoding="utf-8")
         assert memory.sync().embedded > 0
-        assert all(len(batch) <= 2 for batch in server.batches()[before:])
+        assert all(len(batch) <= most for batch in server.batches()[before:])
+        answer = memory.call_tool("memory_search", {"query": WORD})
+        assert answer["mode"] == "hybrid"
+        assert ("takes one text a request only" in (answer.get("warning") or "")) is (most == 1)

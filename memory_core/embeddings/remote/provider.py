@@ -200,6 +200,13 @@ class RequestProvider:
         """The space of its vectors; its dimensions are known at the latest after the first answer."""
         return self._space
 
+    @property
+    def remark(self) -> str | None:
+        """See `Remarking`: many texts cost many requests at an endpoint that was seen to refuse two at once."""
+        if self._limits.items > 1 or self._plan.provider.max_items == 1:
+            return None
+        return f"{self._space.provider} takes one text a request only, so that indexing many notes is slow"
+
     def embed_documents(self, texts: Sequence[str]) -> Iterator[tuple[int, Row]]:
         """See `EmbeddingProvider`: yields rows as requests return; after an outage no further request is begun."""
         prefixed = [self._plan.add_prefix(text, "document") for text in texts]
