@@ -19,6 +19,7 @@ from memory_core.history.store.store import HistoryStore
 from memory_core.records import FileStamp, MemoryFile
 from memory_core.sources.files import list_files
 from memory_core.sources.notes import NoteText, hash_bytes, read_bytes, to_text
+from memory_core.text.folding import clean
 
 log = logging.getLogger(__name__)
 
@@ -244,11 +245,11 @@ class History(HistoryStore):
 
         Only the next `MOST_READ` versions are looked at, and `MOST_READ_CHARS` of them.
         """
-        left = MOST_READ_CHARS
+        line, left = clean(line), MOST_READ_CHARS
         with self.read() as connection:
             for each in rows.load_later(connection, version, MOST_READ):
                 text = _to_text(each, rows.load_bytes(connection, each.id)).text
-                if f"\n{line}\n" not in f"\n{text}\n":
+                if f"\n{line}\n" not in f"\n{clean(text)}\n":
                     break
                 left -= len(text)
                 if left < 0:

@@ -17,7 +17,8 @@ from memory_core.history.history import History, show
 from memory_core.history.moments import Version
 from memory_core.records import AsOf, Document, Now
 from memory_core.sources import pages
-from memory_core.sources.notes import hash_bytes, read_bytes
+from memory_core.sources.notes import read_note
+from memory_core.text.folding import clean
 from memory_core.text.matching import LineMatcher, count_changes
 from memory_core.text.succession import is_edit
 
@@ -51,20 +52,21 @@ def get_document(
     version = history.find_version(name, moment)
     if version is None:
         return Document(path=name, text="", from_line=from_line, lines=0, status="not_found", as_of=as_of)
-    page = pages.cut_page(name, history.load_text(version).text, from_line=from_line, lines=lines)
+    text = history.load_text(version).text
+    page = pages.cut_page(name, text, from_line=from_line, lines=lines)
     return Document(
         path=name, text=page.text, from_line=page.from_line, lines=page.lines, truncated=page.truncated,
-        next_from=page.next_from, as_of=as_of, now=compare(config, version),
+        next_from=page.next_from, as_of=as_of, now=_compare(config, name, text),
     )  # fmt: skip
 
 
-def compare(config: AgentConfig, version: Version) -> Literal["unchanged", "changed", "gone"]:
-    """Compare a version with the file that stands at its path now."""
+def _compare(config: AgentConfig, path: str, text: str) -> Literal["unchanged", "changed", "gone"]:
+    """Compare the text of a version with the note that stands at its path now."""
     try:
-        file = pages.resolve(config, version.key.path)
+        file = pages.resolve(config, path)
         if file is None:
             return "gone"
-        return "unchanged" if hash_bytes(read_bytes(file)[0]) == version.hash else "changed"
+        return "unchanged" if clean(read_note(file).text) == clean(text) else "changed"
     except (PathRefused, FileUnreadable):
         return "gone"
 
@@ -141,7 +143,7 @@ def list_events(history: History, versions: Sequence[Version]) -> list[NoteEvent
         if earlier is not None and not stood:
             events.append(NoteEvent(at=times[earlier.until or 0], event="gone"))
             lines = []
-        new = history.load_text(version).text.splitlines()
+        new = [*map(clean, history.load_text(version).text.splitlines())]
         if not (stood and new == lines):
             added, removed = count_changes(lines, new)
             event: Literal["added", "changed"] = "changed" if stood else "added"
@@ -170,9 +172,9 @@ def find_now(past: Sequence[str], now: Sequence[str] | None, first: int, last: i
     """
     if now is None:
         return Now(status="gone")
-    block = list(past[first - 1 : last])
+    block, seen = [*map(clean, past[first - 1 : last])], [*map(clean, now)]
     size = len(block)
-    places = [at for at in range(len(now) - size + 1) if now[at : at + size] == block]
+    places = [at for at in range(len(now) - size + 1) if seen[at : at + size] == block]
     if places:
         nearest = min(places, key=lambda at: abs(at - (first - 1)))
         return Now(status="unchanged", start_line=nearest + 1, end_line=nearest + size)
@@ -204,7 +206,12 @@ def find_edit(past: Sequence[str], now: Sequence[str], first: int, last: int) ->
         taken: set[int] = set()
         for old in range(i1, i2):
             new = next(
-                (place for place in range(j1, j2) if place not in taken and is_edit(past[old], now[place])), None
+                (
+                    place
+                    for place in range(j1, j2)
+                    if place not in taken and is_edit(clean(past[old]), clean(now[place]))
+                ),
+                None,
             )
             if new is None:
                 continue

@@ -6,7 +6,7 @@ import logging
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import date, datetime
+from datetime import date
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,6 +30,8 @@ from memory_core.items.records import (
 from memory_core.items.store.file import ItemsFile
 from memory_core.items.store.rows import Filter
 from memory_core.records import Access, KeySources, ProgressCallback
+from memory_core.text.dates import get_day
+from memory_core.text.folding import fold
 from memory_core.text.periods import find_period
 from memory_core.threads import NoAnswer, start_call, wait_for
 
@@ -90,6 +92,15 @@ class Items:
     def warning(self) -> str | None:
         """A sentence about a damaged file that was set aside; None if nothing is amiss."""
         return self._file.rescued
+
+    @property
+    def time_zone(self) -> str | None:
+        """The configured time zone; None means this machine's."""
+        return self._config.search.time_zone
+
+    def get_day(self, seconds: float) -> date:
+        """Return the date at an instant in Unix seconds, by the configured clock."""
+        return get_day(self.time_zone, seconds)
 
     @property
     def words(self) -> Words | None:
@@ -244,7 +255,7 @@ class Items:
         wanted = Filter(scope=scope, tags=tuple(tags), agent=agent, settled=True)
         named = find_period(text, today) if text and today else None
         if named is not None and named.alone:
-            items = (each for each in reversed(self._file.load_all(wanted)) if _tell_day(each) in named.period)
+            items = (each for each in reversed(self._file.load_all(wanted)) if self.get_day(each.said) in named.period)
             if hits := tuple(ItemHit(item=each, score=1.0, similarity=1.0) for each in islice(items, limit)):
                 return ItemAnswer(hits=hits, strategy="keyword")
         vector, warning = None, None
@@ -429,10 +440,6 @@ class Items:
         return ended
 
 
-def _tell_day(item: Item) -> date:
-    return datetime.fromtimestamp(item.said).astimezone().date()
-
-
 def _check_limit(limit: int) -> None:
     if not 1 <= limit <= MAX_LIMIT:
         raise InvalidArgument("limit", f"expected 1 to {MAX_LIMIT}, not {limit}")
@@ -461,12 +468,12 @@ def _find_items(file: ItemsFile, wanted: Filter, *, ids: Sequence[str], query: s
         raise InvalidArgument("forget", "expected ids, a query, a session or a time range")
     if query is not None and not query.split():
         raise InvalidArgument("query", "expected at least one word")
-    words = (query or "").casefold().split()
+    words = fold(query or "").split()
     return [
         item
         for item in file.load_all(wanted)
         if (not ids or item.id in ids)
-        and all(word in item.content.casefold() for word in words)
+        and all(word in fold(item.content) for word in words)
         and (wanted.session is None or (item.origin.session == wanted.session and not item.reinforced))
     ]
 
@@ -492,10 +499,10 @@ def _find_in_notes(config: AgentConfig, items: Sequence[Item]) -> Iterator[str]:
     """Yield the paths of the notes that hold the text of an item."""
     from memory_core.sources import files, notes
 
-    wanted = [" ".join(item.content.casefold().split()).rstrip(".") for item in items]
+    wanted = [" ".join(fold(item.content).split()).rstrip(".") for item in items]
     for file in files.list_files(config).files:
         try:
-            text = " ".join(notes.read_note(file).text.casefold().split())
+            text = " ".join(fold(notes.read_note(file).text).split())
         except MemoryCoreError as error:
             log.debug("%s is not looked through: %s", file.path, error)
             continue

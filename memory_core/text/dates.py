@@ -6,7 +6,7 @@ import logging
 import re
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import date, datetime, time, timedelta, tzinfo
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from functools import lru_cache
 
 from memory_core.errors import InvalidArgument
@@ -73,6 +73,11 @@ def get_today(timezone: str | None, now: datetime) -> date:
         now: The present time, aware.
     """
     return now.astimezone(_find_zone(timezone) if timezone else None).date()
+
+
+def get_day(timezone: str | None, seconds: float) -> date:
+    """Return the date at an instant in Unix seconds; see `get_today`."""
+    return get_today(timezone, datetime.fromtimestamp(seconds, UTC))
 
 
 @lru_cache(maxsize=8)  # warns once

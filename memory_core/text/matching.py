@@ -12,15 +12,18 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from difflib import Match, SequenceMatcher
 
+from memory_core.text.folding import clean
+
 EXACT = 100 * 100  # the most pairs of lines that difflib compares: some milliseconds at worst
 
 _Range = tuple[int, int, int, int]  # of both texts: first and end of the one, first and end of the other
 
 
 class LineMatcher(SequenceMatcher[str]):
-    """A `difflib.SequenceMatcher` of lines, with a limit on its time."""
+    """A `difflib.SequenceMatcher` of lines, with a limit on its time; lines that look the same are equal (see `clean`)."""
 
     def __init__(self, old: Sequence[str], new: Sequence[str]) -> None:
+        old, new = [*map(clean, old)], [*map(clean, new)]
         self._old, self._new = old, new
         self._blocks: list[Match] | None = None
         super().__init__(None, old, new, autojunk=False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import date, datetime
+from datetime import date
 from typing import TYPE_CHECKING, Any
 
 from memory_core.errors import InvalidArgument
@@ -157,7 +157,7 @@ def _recall(items: Items, arguments: Mapping[str, Any], today: date) -> dict[str
     )
     items.mark_recalled([hit.item.id for hit in answer.hits])
     shaped: dict[str, Any] = {
-        "results": [{**_shape(hit.item), "score": hit.score} for hit in answer.hits],
+        "results": [{**_shape(hit.item, items), "score": hit.score} for hit in answer.hits],
         "strategy": answer.strategy,
     }
     return _warn(shaped, answer.warning, items)
@@ -169,15 +169,15 @@ def _forget(items: Items, arguments: Mapping[str, Any]) -> dict[str, Any]:
         raise InvalidArgument("ids", "expected either ids or a query")
     if ids is None:
         found = items.forget(query=replace_surrogates(str(query)), dry_run=True)
-        shaped: dict[str, Any] = {"status": "not deleted yet", "results": [_shape(item) for item in found.items]}
+        shaped: dict[str, Any] = {"status": "not deleted yet", "results": [_shape(item, items) for item in found.items]}
         return shaped | ({"action": "call memory_forget with the ids of those to delete"} if found.items else {})
     done = items.forget(ids=ids)
     shaped = {"status": "deleted" if done.items else "not_found", "deleted": [item.id for item in done.items]}
     return shaped | ({"remains": list(done.remains)} if done.remains else {})
 
 
-def _shape(item: Item) -> dict[str, Any]:
-    said = datetime.fromtimestamp(item.said).astimezone().date().isoformat()
+def _shape(item: Item, items: Items) -> dict[str, Any]:
+    said = items.get_day(item.said).isoformat()
     origin = to_json(item.origin, brief=True)
     return {"id": item.id, "text": quote_safely(item.content), "tags": list(item.tags), "said": said, "origin": origin}
 

@@ -24,6 +24,7 @@ from memory_core.cli.main import main
 from memory_core.config.agent import AgentConfig
 from memory_core.errors import HistoryUnavailable, InvalidArgument, NoteNotWritten
 from memory_core.history.history import History
+from memory_core.history.notes import list_events
 from memory_core.history.store.store import HistoryStore
 from memory_core.plugin.memory import Memory
 from memory_core.text.dates import parse_instant
@@ -291,6 +292,20 @@ def test_memory_get_reads_a_note_as_it_stood(memory: Memory) -> None:
     _edit(memory, path, None)
     assert memory.call_tool("memory_get", {"path": path, "asOf": second})["now"] == "gone"
     assert "asOf" not in memory.call_tool("memory_get", {"path": path})
+
+
+def test_a_note_that_looks_the_same_is_unchanged(memory: Memory) -> None:
+    """Another editor, or a disk of macOS, writes letters and marks apart."""
+    path = "memory/house.md"
+    times = _edit(
+        memory, path, *(f"- rent of the caf{letter}: {n}\n" for letter, n in (("\u00e9", 700), ("e\u0301", 700)))
+    )
+    assert [memory.call_tool("memory_get", {"path": path, "asOf": at})["now"] for at in times] == ["unchanged"] * 2
+    found = memory.call_tool("memory_search", {"query": "rent of the café", "asOf": times[0]})["results"]
+    assert (found[0]["snippet"], found[0]["now"]["status"]) == ("- rent of the caf\u00e9: 700", "unchanged")
+    with contextlib.closing(History(memory.config())) as history:
+        versions = history.list_versions(path)
+        assert [event.event for event in list_events(history, versions)] == ["added"]
 
 
 def test_before_the_first_moment_the_error_names_it(memory: Memory) -> None:

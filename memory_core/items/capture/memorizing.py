@@ -8,7 +8,7 @@ import logging
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import date
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -56,7 +56,7 @@ def memorize(
     findings, warning, tokens = None, None, 0
     if complete is not None and any(turn.new and turn.speaker == "user" for turn in exchange.turns):
         try:
-            asked = quote_exchange(exchange.turns, now)
+            asked = quote_exchange(exchange.turns, items.get_day(now))
             tokens = count_tokens({}, asked)
             answer = call_within(max_seconds, partial(_ask, complete, asked, max_seconds))
             tokens = count_tokens(answer, asked)
@@ -93,7 +93,7 @@ def memorize(
 def _find_by_rules(items: Items, exchange: Exchange, *, scope: str, now: float) -> list[FoundFact]:
     """Return the facts that the rules find; a correction that names only what changes is completed."""
     found: list[FoundFact] = []
-    for fact in find_facts(exchange.turns, now=now):
+    for fact in find_facts(exchange.turns, now=now, time_zone=items.time_zone):
         if fact.short is None:
             found.append(fact)
             continue
@@ -227,10 +227,9 @@ def _await(answer: Any) -> Mapping[str, Any]:
     return asyncio.run(wait())
 
 
-def quote_exchange(turns: Sequence[Turn], now: float) -> list[Message]:
+def quote_exchange(turns: Sequence[Turn], today: date) -> list[Message]:
     """Return the messages that ask a model for the facts of an exchange, which stands in them as quoted data."""
-    today = datetime.fromtimestamp(now).astimezone()
-    lines = [f"Today is {today:%A}, {today.date().isoformat()}."]
+    lines = [f"Today is {today:%A}, {today.isoformat()}."]
     for new, head in ((False, "Said before, for context:"), (True, "The exchange:")):
         said = [turn for turn in turns if turn.new is new]
         if said:

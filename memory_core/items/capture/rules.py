@@ -10,13 +10,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import date, timedelta
 from itertools import pairwise
 from typing import Literal
 
 from memory_core.items.capture import exchange, languages, phrases
 from memory_core.items.records import Tier
-from memory_core.text.dates import MONTHS, WEEKDAYS
+from memory_core.text.dates import MONTHS, WEEKDAYS, get_day
 from memory_core.text.terms import detect_language
 
 KINDS = ("fact", "preference", "decision", "correction")
@@ -162,12 +162,13 @@ _VAGUE = re.compile(
 )
 
 
-def find_facts(turns: Sequence[exchange.Turn], *, now: float) -> Iterator[FoundFact]:
+def find_facts(turns: Sequence[exchange.Turn], *, now: float, time_zone: str | None = None) -> Iterator[FoundFact]:
     """Yield the facts in the new turns of the user, in the order in which they were said.
 
     Args:
         turns: An exchange.
         now: Unix seconds, for turns without a time.
+        time_zone: Its clock tells the day from which "tomorrow" is counted; see `get_today`.
     """
     problem = ""
     spoken = _find_language(" ".join(turn.text for turn in turns if turn.speaker == "user"))
@@ -181,7 +182,7 @@ def find_facts(turns: Sequence[exchange.Turn], *, now: float) -> Iterator[FoundF
             solved = _find_solution(turn.text, language, problem)
             stated = [fact for fact in _join_pronouns(turn.text, language) if fact.content.rstrip(".!") not in solved]
             for fact in [*stated, *([FoundFact(content=solved)] if solved else [])]:
-                content = fact.content if fact.short else resolve_days(fact.content, said_at)
+                content = fact.content if fact.short else resolve_days(fact.content, get_day(time_zone, said_at))
                 yield replace(fact, content=content, said_at=turn.said_at, turn=number)
         problem = _find_problem(turn.text, language) or problem
 
@@ -388,14 +389,13 @@ def _end(text: str) -> str:
     return text if text.endswith((".", "!", "。")) else f"{text}."
 
 
-def resolve_days(text: str, said_at: float) -> str:
+def resolve_days(text: str, day: date) -> str:
     """Return a sentence with the date behind words like "tomorrow", or with the day on which it was said at its end.
 
     Args:
         text: A sentence.
-        said_at: Unix seconds.
+        day: On which it was said.
     """
-    day = datetime.fromtimestamp(said_at).astimezone().date()
 
     def put_date(found: re.Match[str]) -> str:
         return f"{found[0]} ({(day + timedelta(days=_DAYS[found[0].lower()])).isoformat()})"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import secrets
-import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -15,6 +14,7 @@ from memory_core.items.mirror import RecordedLine, show
 from memory_core.items.records import SPEAKERS, Draft, Item, Provenance
 from memory_core.records import OUTSIDERS, Origin
 from memory_core.stores.sqlite import Connection
+from memory_core.text.folding import clean
 from memory_core.text.folding import fold as fold_text
 from memory_core.text.terms import write_index
 
@@ -38,7 +38,7 @@ class ItemText:
 
 
 def index_text(draft: Draft) -> ItemText:
-    """Return what is looked for in a fact: two that differ in case, white space or the last full stop alone are equal."""
+    """Return what is looked for in a fact: two that look the same but for case, white space and the last full stop are equal."""
     searched = " ".join([draft.content, *draft.tags])
     return ItemText(
         terms=write_index(searched),
@@ -50,7 +50,7 @@ def index_text(draft: Draft) -> ItemText:
 
 def fold(content: str) -> str:
     """Return the words of a fact, which are the same for equal facts."""
-    return " ".join(unicodedata.normalize("NFC", content).casefold().split()).rstrip(".!。！ ")
+    return " ".join(clean(content).casefold().split()).rstrip(".!。！ ")
 
 
 def _digest(text: str) -> bytes:

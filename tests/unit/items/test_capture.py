@@ -6,8 +6,11 @@ import asyncio
 import json
 import threading
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -88,6 +91,22 @@ def test_a_model_is_asked_once_with_one_schema_and_the_exchange_as_quoted_data(i
     assert "Said before, for context:\n> user: My tea is\n> green" in shown
     assert "The exchange:\n> user: I moved to Ghent" in shown
     assert "PAGE" not in shown
+
+
+@pytest.mark.parametrize("zone", ["Etc/GMT+12", "Etc/GMT-14"])  # 26 hours apart: never of one date
+def test_days_are_those_of_the_configured_time_zone(zone: str, tmp_path: Path) -> None:
+    config = configure(tmp_path)
+    items = Items(replace(config, search=replace(config.search, time_zone=zone)), clock=lambda: 1_770_000_000.0)
+    today = datetime.fromtimestamp(1_770_000_000, ZoneInfo(zone)).date()
+    model = Scripted(facts())
+    items.memorize(TALK, model)
+    assert f"Today is {today:%A}, {today}." in model.asked[0][-1]["content"]
+    items.memorize([user("I fly to Oslo tomorrow.", time=1_770_000_000)])
+    (item,) = items.forget(query="Oslo", dry_run=True).items
+    assert f"({today + timedelta(days=1)})" in item.content
+    assert [hit.item.id for hit in items.query("today", today=today).hits] == [item.id]
+    assert not [hit for hit in items.query("yesterday", today=today).hits if hit.item.id == item.id]
+    items.close()
 
 
 def test_a_model_may_answer_in_json_without_a_tool_call_and_be_a_coroutine(items: Items) -> None:

@@ -126,6 +126,15 @@ def test_the_same_fact_is_reinforced_once_for_each_session(items: Items, clock: 
     assert items.count() == 1
 
 
+@pytest.mark.parametrize(
+    "other", ["The cafe\u0301 opens at 8.", "The caf\u00e9 op\u00adens at 8.", "The caf\u00e9 opens at \uff18."]
+)
+def test_a_fact_that_looks_the_same_is_the_same(other: str, items: Items) -> None:
+    first = items.write("The caf\u00e9 opens at 8.", provenance=said("s1"))
+    assert items.write(other, provenance=said("s2")).item.id == first.item.id
+    assert [item.id for item in items.forget(query=other).items] == [first.item.id]
+
+
 def test_another_wording_reinforces_and_another_value_does_not(items: Items) -> None:
     first = items.write("The launch is on 14 April.", provenance=said("s1"))
     assert items.write("We launch on April 14.", provenance=said("s2")).item.id == first.item.id

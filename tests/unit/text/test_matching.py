@@ -51,6 +51,15 @@ def test_a_few_changes_in_a_long_note_are_found() -> None:
     assert count_changes(old, new) == (2, 3)
 
 
+def test_lines_that_look_the_same_are_equal_and_are_shown_as_they_are() -> None:
+    old = ["Caf\u00e9 \uff12", "soft\u00adware", "fish &amp; chips", "rent 700"]
+    new = ["Cafe\u0301 2", "software", "fish & chips", "rent 800"]
+    assert count_changes(old, new) == (1, 1)
+    assert count_changes(old[:3], new[:3]) == (0, 0)
+    shown = [*unified_diff(old, new, "x", "y", around=1)]
+    assert shown[3:] == [" fish &amp; chips", "-rent 700", "+rent 800"]
+
+
 def rewrite(old: list[str], dice: random.Random) -> list[str]:
     return [f"{line} {dice.random()}" if line else "" for line in old]
 
