@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 from memory_core.completions import join_text
 from memory_core.errors import InvalidArgument
+from memory_core.items.capture.languages import compile_pattern
 from memory_core.sources.redaction import redact
 from memory_core.text.messages import FENCED, PASTED_LINE, PAYLOAD, replace_surrogates, strip_reasoning
 from memory_core.text.tokens import estimate_tokens
@@ -175,65 +176,17 @@ MAX_SENTENCES = 40  # of one message
 
 _OPENING_TAG = re.compile(r"<(\w[\w-]*+)[^<>\n]*>")
 _CLOSING_TAG = re.compile(r"</(\w[\w-]*+)>")
-# Behind such a line stands a message of others, to the end.
-_REPLY = re.compile(
-    r"^\W*+(?:(?:On|Am|Le|El|Il|Em) .{4,100}(?: wrote| schrieb\b.*| a écrit| escribió| ha scritto| escreveu) ?:"
-    r"|(?:(?<=--)|(?<=-- ))(?:Original|Forwarded|Ursprüngliche|Weitergeleitete|Message|Mensaje|Messaggio|Mensagem)\b.*"
-    r"|(?:Begin forwarded message|Anfang der weitergeleiteten Nachricht|Début du message (?:réexpédié|transféré)"
-    r"|Inicio del mensaje reenviado|Inizio messaggio inoltrato|Início da mensagem (?:reencaminhada|encaminhada)) ?:?)\s*$",
-    re.IGNORECASE,
-)
-_GREETING = re.compile(
-    r"^\s*(?:(?P<formal>dear|liebe[rs]?|sehr geehrte[rs]?|chère?|estimad[oa]s?|querid[oa]s?|gentile|car[oa]|prezad[oa]s?)"
-    r"|hi|hello|hey|hallo|guten tag|bonjour|salut|hola|ciao|olá)\b[^.!?\n]{0,40}[,!:]\s*$",
-    re.IGNORECASE,
-)
-_CLOSING = re.compile(
-    r"^\s*(?:(?:best|kind|warm|many)? ?(?:regards|wishes)|sincerely|yours"
-    r"|(?:mit )?(?:freundliche[nm]?|viele|liebe|beste) (?:grüße|gruß)\w*|mfg|cordialement|bien à vous|amicalement"
-    r"|(?:un )?saludos?|atentamente|(?:cordiali )?saluti|atenciosamente"
-    r"|cumprimentos|abraços)\b.{0,30}$",
-    re.IGNORECASE,
-)
 _STAMPED = re.compile(
     r"^\s*(?:\$ |\[?\d{4}-\d\d-\d\d[T ,]+\d|\[?\d{1,2}[/.]\d{1,2}[/.]\d{2,4},? \d{1,2}:\d\d|\[\d{1,2}:\d\d"
     r"|\d{1,2}:\d\d:\d\d\b|[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d"
     r"|[A-Z][\w .'-]{1,30}\s{1,3}\[?\d{1,2}:\d\d(?: ?[AP]M)?\]?\s*$|Traceback)"
 )
 _SPEAKER = re.compile(r"^\s*(?:[A-ZÄÖÜÉ][\w'-]{1,20}(?: [A-ZÄÖÜÉ][\w'-]{1,20})?|[a-z_][\w-]{0,20}) ?: \S")
-# A line in the name of the system, or addressed to the assistant: it and what follows are written for the model, not by the user.
-_ADDRESSED = re.compile(
-    r"^\W*(?:(?:(?:system|système|sistema|assistant|assistente?|asistente|developer|instructions?|anweisung|instrucciones)"
-    r"(?: (?:prompt|message|note|override))?"
-    r"|(?:(?:important|wichtig|importante?) )?(?:note|message|instructions?|notice|hint|hinweis|nachricht|anweisung(?:en)?|notiz"
-    r"|remarque|consignes?|nota|mensaje|instrucci[oó]n(?:es)?|aviso)"
-    r" (?:to|for|an|für|à|au|pour|al?|para)\b.{0,20}?\b(?:assistants?|assistenten?|asistentes?|ais?|ki|ia|llms?|models?|modell"
-    r"|modèle|modelo|agente?n?s?|chatbots?|claude|gpt))\W{0,3}:|\[(?:system|système|sistema|assistant|inst)\])",
-    re.IGNORECASE,
-)
 _KEY = re.compile(r"^[\w-]++:\s*$")  # below which a file has indented lines
-_INTRODUCED = re.compile(
-    r"^(?!.*\b(?:I|ich|je|yo|io|eu) (?:said|say|wrote|told|sagte|schrieb)\b).*\b(?:wrote|writes|said|says|texted|mailed"
-    r"|e-?mail|mail|message|letter|text|article|review|post|log|logs|output|transcript|quote|comment|tweet|document"
-    r"|paragraph|snippet|schrieb|schreibt|sagte|sagt"
-    r"|nachricht|artikel|brief|ausgabe|écrit|dit|texte|courriel|lettre|escribió|dice|dijo|texto|correo|mensaje"
-    r"|artículo|scritto|testo"
-    r"|messaggio|articolo|escreveu|disse|mensagem|artigo)\b[^:\n]{0,60}:(?:\s|$)"
-    r"|^(?!.*\b(?:my|our|mein\w*|unser\w*|mon|ma|mes|notre|nos|mis?|nuestr\w+)\b).*"
-    r"\b(?:results?|response|search|tools?|web ?(?:site|page)|page|file|ergebnis\w*|antwort|suche|werkzeugs?|(?:web)?seite"
-    r"|datei|anleitung|résultats?|réponse|recherche|outil|site|page|fichier|resultados?|respuesta|búsqueda|herramienta"
-    r"|página|sitio|archivo)\b[^:\n]{0,60}:\s*$"
-    r"|^\s*(?:traduis\w*|résume\w*|resum[ae]\w*|riassumi|traduci|corrigi|traduza|fass\w* .{0,40}zusammen|korrigiere"
-    r"|verbessere|reescribe|réécris)\b[^:\"\n]{0,60}(?:[:\"“]|$)"
-    # A question about a text that stands on the lines below.
-    r"|^\W*(?:kannst|könntest|magst|würdest) du\b.{0,60}\b(?:zusammenfassen|übersetzen|korrigieren|prüfen|lesen|umschreiben"
-    r"|beantworten)\W*$"
-    r"|^\W*(?:peux-tu|tu peux|pourrais-tu|tu pourrais)\b.{0,30}\b(?:résumer|traduire|corriger|relire|lire|réécrire|répondre"
-    r"|vérifier)\b[^.\n]{0,40}\W*$"
-    r"|^\W*(?:puedes|podrías|me puedes)\b.{0,30}\b(?:resumir|traducir|corregir|revisar|leer|reescribir|responder|comprobar)"
-    r"(?:me|lo|la)?\b[^.\n]{0,40}\W*$",
-    re.IGNORECASE,
-)
+
+
+def _compile(name: str) -> re.Pattern[str]:
+    return compile_pattern("messages", name)
 
 
 def _drop_tagged(message: str) -> str:
@@ -252,15 +205,15 @@ def _drop_tagged(message: str) -> str:
 def _drop_pasted(message: str) -> Iterator[str]:
     """Yield the lines of a message up to the first behind which others speak, without letters, logs and talk of several."""
     lines = _drop_tagged(message).split("\n")
-    closed = max((number for number, line in enumerate(lines) if _CLOSING.match(line)), default=-1)
-    greeted = next((number for number, line in enumerate(lines) if _GREETING.match(line)), closed + 1)
+    closed = max((number for number, line in enumerate(lines) if _compile("closing").match(line)), default=-1)
+    greeted = next((number for number, line in enumerate(lines) if _compile("greeting").match(line)), closed + 1)
     talk = sum(map(bool, map(_SPEAKER.match, lines))) > 1
     in_log = in_file = False
     for number, line in enumerate(lines):
-        greeting = _GREETING.match(line)
-        if _REPLY.match(line) or _MAIL_HEADER.match(line) or (greeting and greeting["formal"] and closed < number):
+        greeting = _compile("greeting").match(line)
+        if _compile("reply").match(line) or (greeting and greeting["formal"] and closed < number):
             return
-        if _ADDRESSED.match(line):
+        if _compile("addressed").match(line):
             return
         in_file = (in_file and line.startswith((" ", "\t"))) or (
             _KEY.match(line) is not None and lines[number + 1 : number + 2] != [] and lines[number + 1].startswith("  ")
@@ -269,27 +222,13 @@ def _drop_pasted(message: str) -> Iterator[str]:
         in_letter = closed >= number and (greeted > closed or number >= greeted)
         is_name = 0 <= closed < number <= closed + 2 and len(line.split()) < 4
         if not (in_file or in_log or in_letter or is_name or (talk and _SPEAKER.match(line))):
-            introduced = _INTRODUCED.match(line)
+            introduced = _compile("introduced").match(line)
             yield line[: line.rfind(". ", 0, introduced.end()) + 1] if introduced else line
             if introduced:
                 return
 
 
-_MAIL_HEADER = re.compile(
-    r"^(?:From|To|Cc|Subject|Date|Sent|URL|Content-Type|Von|An|Betreff|Datum|De|À|Objet|Para|Asunto|Fecha) ?: ",
-    re.IGNORECASE,
-)
 _LIST_MARK = re.compile(r"^\s*(?:[-*+•]|\d{1,2}[.)])\s+")
-# What follows is a story, a part to play, or a text to be written: its sentences are nobody's statements.
-_FICTION = re.compile(
-    r"\b(?:role-?play|pretend|imagine|make[- ]believe|act as|you are (?:a|an|now)\b|suppose|hypothetical\w*|let's say"
-    r"|(?:write|tell|compose|draft|invent|make up|generate|finish|continue) (?:me |us )?(?:a |an |the |this |my "
-    r"|another |some )?"
-    r"(?:\w+ ){0,3}(?:story|poem|novel|song|lyrics|tale|joke|scene|dialogue|script|essay|e-?mail|mail|letter|post|tweet|message"
-    r"|speech|blog|article|paragraph|sentence|text|note to|reply|cover letter|bio|review|caption|headline)"
-    r"|in (?:my|the|this) (?:novel|story|book|game|screenplay|film|movie|play)|(?:the|my) (?:main )?character)\b",
-    re.IGNORECASE,
-)
 # What is asked for behind a statement: "the 14th, can you draft a note?"
 _REQUEST_BEHIND = re.compile(
     r"(?<=\w), (?:so |and |but )?(?:can|could|would|will) you\b[^,;?]{0,120}\?\W*$", re.IGNORECASE
@@ -298,33 +237,6 @@ _QUOTED = re.compile(r"[\"“„«][^\"”“»\n]{12,}[\"”“»]|(?<!\w)['‘
 _QUOTED_SENTENCES = re.compile(r"[\"“„«](?=[^\"”“»\n]*[.!?] )[^\"”“»\n]{12,}[\"”“»]")
 _ELLIPSIS_END = re.compile(r"(?:\.\.\.|…)\s*$")
 
-# Words that open a sentence and say nothing.
-_LEAD = re.compile(
-    r"^(?:(?:ok(?:ay)?|oh|ah|hm+|well|hey|hi|hello|yes|yeah|yep|yup|sure|right|great|cool|nice|perfect|thanks|thank you"
-    r"|cheers|so"
-    r"|and|but|because|also|plus|anyway|btw|by the way|besides|then|though|look|listen|good|haha|lol|oops|as you know"
-    r"|as i said|alright"
-    r"|(?:it )?turns out(?: that)?|good news|bad news|guess what|the thing is|news|quick update|final update"
-    r"|one more thing|quick note|side note|heads up|just a heads up|in case you wonder|in case it matters|if it helps|honestly"
-    r"|frankly|to be clear|for context|some context|context|background|und|aber|also|übrigens|ja|ach ja|genau|klar|super"
-    r"|stimmt|gut|danke|na gut|alles klar|passt|bueno|pues|por cierto|vale|perfecto|genial|gracias|claro|cierto|de acuerdo"
-    r"|bon|bien|ah oui|oui|d'accord|merci|parfait|génial|très bien|en fait|du coup|au fait"
-    r")\b[\s,:;.!–—-]+)+",
-    re.IGNORECASE,
-)
-_TAIL = re.compile(
-    r"(?<![\s,;–—-])(?:[\s,;–—-]++(?:btw|by the way|though|fyi|please|thanks|thank you|ok|okay|just so you know"
-    r"|just saying|in case it matters|if (?:that|it) (?:helps|matters)(?: \w+){0,3}|remember that"
-    r"|remember (?:it|this)|keep (?:that|this) in mind(?: for [\w ]{1,80}| when [\w ]{1,80})?|bitte|danke|por favor"
-    r")){1,8}(?P<stop>[.!]*)$",
-    re.IGNORECASE,
-)
-_ASKS_TO_KEEP = re.compile(
-    r"(?:^|[\s,;–—-])(?:please )?(?:remember|note|memori[sz]e|keep|save|store) (?:that|this|it)(?: in mind| down"
-    r"| please)?(?: for [\w ]+| when [\w ]+)?[.!]*$"
-    r"|(?:^|[\s,;–—-])(?:for future reference|for the record|just so you know|fyi)[.!]*$",
-    re.IGNORECASE,
-)
 # Sentences that are not to be kept, by their first words; and what takes back the sentence before it.
 _NOT_TO_KEEP = re.compile(
     r"\A(?:please )?(?:do not|don't) (?:remember|memori[sz]e|(?:note|save|store|keep|record) (?:this|that|it)\b)",
@@ -335,18 +247,7 @@ _TAKEN_BACK = re.compile(
 )
 # A day with a dot, behind which its month follows: no sentence ends between them.
 _DAY = re.compile(r"(?<!\w)\d{1,2}\.\s\Z")
-_MONTH = re.compile(
-    r"(?:jan(?:uary?|uar)?|feb(?:ruary?|ruar)?|mar(?:ch)?|märz|apr(?:il)?|may|mai|jun[ei]?|jul[yi]?|aug(?:ust)?"
-    r"|sep(?:t(?:ember)?)?|o[ck]t(?:ober)?|nov(?:ember)?|de[cz](?:ember)?)\b",
-    re.IGNORECASE,
-)
 _PRONOUN_START = re.compile(r"^(?:he|she|they|it|his|her|their|its)(?:'\w+)?\b", re.IGNORECASE)
-_CLAUSE = re.compile(
-    r"(?:,| [–—-]|;|:)\s+(?:and |so |but |because |since |as )?(?=(?:I|we|he|she|they|my|our|it's|his|her)\b)"
-    r"|\s(?:because|since|as)\s+(?=(?:I|we|he|she|they|my|our)\b|(?-i:[A-Z])\w+ (?:is|has|can't|doesn't)\b)"
-    r"|,? so (?=(?:please|pls|leave|skip|don't|make|keep|put|schedule|no|nothing|avoid|use|let's|book|plan|go|scrap)\b)",
-    re.IGNORECASE,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -369,20 +270,20 @@ class Sentence:
 def split_sentences(message: str) -> Iterator[Sentence]:
     """Yield the sentences of a message in order, up to the first that begins a story, a mail or a pasted text."""
     texts = list(_list_texts(message))[:MAX_SENTENCES]
-    before = ""
+    asking, before = _compile("asks_to_keep"), ""
     for number, text in enumerate(texts):
         following = texts[number + 1] if number + 1 < len(texts) else ""
-        kept = _ASKS_TO_KEEP.search(text) is not None or re.fullmatch(_ASKS_TO_KEEP, following) is not None
+        kept = asking.search(text) is not None or asking.fullmatch(following) is not None
         bare = _bare(text)
         unwanted = _NOT_TO_KEEP.match(text) or _TAKEN_BACK.match(text) or _TAKEN_BACK.match(following)
-        if bare and not unwanted and not re.fullmatch(_ASKS_TO_KEEP, text):
+        if bare and not unwanted and not asking.fullmatch(text):
             yield Sentence(bare, before, text, kept)
             before = bare
 
 
 def split_clauses(sentence: str) -> list[str]:
     """Return the clauses of a sentence that have a subject of their own, the first one included."""
-    return [clause.strip() for clause in _CLAUSE.split(sentence) if clause and clause.strip()]
+    return [clause.strip() for clause in _compile("clause").split(sentence) if clause and clause.strip()]
 
 
 def begins_with_pronoun(text: str) -> bool:
@@ -409,7 +310,7 @@ def _list_texts(message: str) -> Iterator[str]:
                 continue
             if (request := _REQUEST_BEHIND.search(text)) is not None:
                 text = text[: request.start()]
-            fiction = _FICTION.search(text)
+            fiction = _compile("fiction").search(text)
             if PAYLOAD.match(f"{text}\n") or (
                 fiction and not text[: fiction.start()].strip().lower().endswith("remember that")
             ):
@@ -417,7 +318,7 @@ def _list_texts(message: str) -> Iterator[str]:
             quoted = sum(len(found[0]) for found in _QUOTED.finditer(text))
             if len(text) <= MAX_CHARS and quoted <= 0.4 * len(text) and not _ELLIPSIS_END.search(text):
                 yield text
-            if request is not None and _FICTION.search(request[0]):
+            if request is not None and _compile("fiction").search(request[0]):
                 return
 
 
@@ -427,10 +328,10 @@ def list_own_words(message: str) -> str:
 
 
 def _is_in_date(line: str, place: int) -> bool:
-    return _MONTH.match(line, place) is not None and _DAY.search(line[max(place - 5, 0) : place]) is not None
+    return _compile("month").match(line, place) is not None and _DAY.search(line[max(place - 5, 0) : place]) is not None
 
 
 def _bare(text: str) -> str:
     """Return a sentence without the words that open or close it."""
-    bare = _TAIL.sub(lambda found: found["stop"], _LEAD.sub("", text)).strip(" ,;–—-")
+    bare = _compile("tail").sub(lambda found: found["stop"], _compile("lead").sub("", text)).strip(" ,;–—-")
     return bare if any(char.isalnum() for char in bare) else ""

@@ -14,7 +14,6 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from memory_core.items.capture.phrases import Pattern, compile_one
 from memory_core.text.tense import tells_end
 
 LANGUAGES = ("de", "fr", "es")
@@ -42,15 +41,18 @@ def _load() -> Mapping[str, Any]:
 
 
 @cache
-def _compile(language: str, name: str, kind: str | None = None) -> Pattern:
-    """Return the pattern of a name, or of a kind of fact, in a language."""
+def compile_pattern(language: str, name: str, kind: str | None = None) -> re.Pattern[str]:
+    """Return the pattern of a name, or of a kind of fact, in a language; that of "messages" is one for all."""
     grammar = _load()[language]
-    pieces = {piece: f"(?:{_join(lines)})" for piece, lines in grammar.get("pieces", {}).items()}
-    return compile_one(_join(grammar[name] if kind is None else grammar[name][kind]), pieces)
+    pieces = grammar.get("pieces", {})
 
+    def fill(lines: str) -> str:
+        patterns = "|".join(re.split(r"\n(?! )", lines.strip("\n")))
+        return re.sub("<([A-Z]+)>", lambda found: f"(?:{fill(pieces[found[1]])})", patterns)
 
-def _join(lines: str) -> str:
-    return "|".join(lines.strip().split("\n"))
+    filled = fill(grammar[name] if kind is None else grammar[name][kind])
+    joined = re.sub(r"\n +", "", re.sub(r"(?<=\w)\n +(?=\w)", " ", filled))
+    return re.compile(joined.replace("[A-Z]", "(?-i:[A-Z])"), re.IGNORECASE)
 
 
 def read_statement(sentence: str, language: str) -> tuple[str, str] | None:
@@ -62,15 +64,15 @@ def read_statement(sentence: str, language: str) -> tuple[str, str] | None:
         sentence: Without words that only open or close it.
         language: One of `LANGUAGES`.
     """
-    if _compile(language, "doubt").search(sentence):
+    if compile_pattern(language, "doubt").search(sentence):
         return None
-    unsaid = _compile(language, "unsaid")
+    unsaid = compile_pattern(language, "unsaid")
     corrects = _CORRECTING.match(sentence)
     if corrects:
         sentence = sentence[corrects.end() :]
     if (corrects or _NOW.search(sentence)) and _CONTRAST.search(sentence) and not unsaid.search(sentence):
         return "correction", sentence
-    clauses = [clause.strip() for clause in _compile(language, "joints").split(sentence) if clause.strip()]
+    clauses = [clause.strip() for clause in compile_pattern(language, "joints").split(sentence) if clause.strip()]
     opening = clauses[0] if len(clauses) > 1 and _count_words(clauses[0]) <= _OPENING_WORDS else None
     if opening and not unsaid.search(opening):
         clauses[:2] = [f"{opening}, {clauses[1]}"]
@@ -84,7 +86,7 @@ def read_statement(sentence: str, language: str) -> tuple[str, str] | None:
             first -= 1
         while last + 1 < len(clauses) and said[last + 1]:
             last += 1
-        if last - first + 1 < len(clauses) and not _compile(language, "back").search(clause):
+        if last - first + 1 < len(clauses) and not compile_pattern(language, "back").search(clause):
             sentence = ", ".join(clauses[first : last + 1])
         return "correction" if corrects and kind == "fact" else kind, sentence
     return None
@@ -100,11 +102,11 @@ def _list_kinds(clause: str, language: str, *, said: bool) -> Iterator[str]:
     """
     if _count_words(clause) < MIN_WORDS or "?" in clause:
         return
-    own, passing = (_compile(language, name).search(clause) for name in ("own", "passing"))
+    own, passing = (compile_pattern(language, name).search(clause) for name in ("own", "passing"))
     for name in _load()[language]["kinds"]:
         kind = name.removeprefix("own ")
         fits = (said or kind == "standing") and (own or kind == name) and (not passing or kind in _LASTING)
-        if fits and _compile(language, "kinds", name).search(clause):
+        if fits and compile_pattern(language, "kinds", name).search(clause):
             yield _KEPT_AS.get(kind, kind)
     if said and own and tells_end(clause):
         yield "correction"
@@ -112,15 +114,15 @@ def _list_kinds(clause: str, language: str, *, said: bool) -> Iterator[str]:
 
 def tells_problem(sentence: str, language: str) -> bool:
     """Return True if a sentence may tell a problem."""
-    return _compile(language, "problem").search(sentence) is not None
+    return compile_pattern(language, "problem").search(sentence) is not None
 
 
 def tells_solution(sentence: str, language: str) -> bool:
     """Return True if a sentence names the cause of a problem, or what has cured it."""
     if _count_words(sentence) < MIN_SOLUTION_WORDS or "?" in sentence:
         return False
-    doubted = language in LANGUAGES and _compile(language, "doubt").search(sentence)
-    return not doubted and _compile(language, "solved").search(sentence) is not None
+    doubted = language in LANGUAGES and compile_pattern(language, "doubt").search(sentence)
+    return not doubted and compile_pattern(language, "solved").search(sentence) is not None
 
 
 def _count_words(text: str) -> int:

@@ -1,7 +1,7 @@
 """Facts in the user's own words, found without a model. Pure.
 
-A sentence is a fact if it says how things are and stay: what it is and what it must not be is in `phrases`. In doubt nothing is
-found: a missed fact can be said again, a wrong one is recalled for months. A correction that names only what changes, "no, the
+A sentence is a fact if it says how things are and stay: what it is and what it must not be is in grammars.toml. In doubt nothing
+is found: a missed fact can be said again, a wrong one is recalled for months. A correction that names only what changes, "no, the
 blue one", is completed with the fact that it corrects.
 """
 
@@ -14,7 +14,7 @@ from datetime import date, timedelta
 from itertools import pairwise
 from typing import Literal
 
-from memory_core.items.capture import exchange, languages, phrases
+from memory_core.items.capture import exchange, languages
 from memory_core.items.records import Tier
 from memory_core.text.dates import MONTHS, WEEKDAYS, get_day
 from memory_core.text.terms import detect_language
@@ -154,11 +154,10 @@ _DAYS = {
     "demain": 1,
 }
 _NEAR = re.compile(rf"\b(?:{'|'.join(_DAYS)})\b", re.IGNORECASE)
-_VAGUE = re.compile(
-    rf"\b(?:(?:next|this|last|coming) (?:week(?:end)?|month|year|spring|summer|autumn|fall|winter|quarter|{phrases.WEEKDAY})"
-    rf"|(?:on|by|until|till|since) {phrases.WEEKDAY}(?!s)|in \w+ (?:days|weeks|months)|\w+ (?:days|weeks|months) ago"
-    r"|(?:nächste|letzte)\w* \w+|la semana que viene|la semaine prochaine)\b",
-    re.IGNORECASE,
+_NAME = re.compile(
+    r"(?<=[a-z,:] )(?!I\b|I'|(?:OK|TODO|API|URL|JSON|CSV|HTML|CSS|SQL|PDF|IDE)\b)[A-ZÄÖÜÉ][\w'-]*\w"
+    r"""|^(?!(?:I|We|My|Our|The|There|He|She|They|It|An?)\b)[A-Z][a-z]+(?= (?:is|was|has|handles|manages|leads|took|left
+    |runs|lives|works|hates|likes|starts|joined|owns|[A-Z]))"""
 )
 
 
@@ -196,9 +195,7 @@ def _find_problem(message: str, language: str | None) -> str:
 def _find_solution(message: str, language: str | None, problem: str) -> str:
     """Return a problem and what a message says of how it was solved; "" if it says nothing of that."""
     said = [sentence.text for sentence in exchange.split_sentences(message) if problem]
-    solved = [
-        each for each in said if languages.tells_solution(each, language or "en") and not phrases.DOUBT.search(each)
-    ]
+    solved = [each for each in said if languages.tells_solution(each, language or "en") and not _find("doubt", each)]
     return " ".join(_end(exchange.capitalize(each)) for each in (problem, *solved)) if solved else ""
 
 
@@ -244,7 +241,7 @@ def _list_facts(sentence: exchange.Sentence, language: str | None, *, continues:
         yield FoundFact(content=sentence.whole, kind="correction", short=short)
     if (explicit := _read_explicit(text)) is not None:
         yield explicit
-    if sentence.asked_to_keep and not _find_any((phrases.QUESTION, phrases.DEIXIS), text):
+    if sentence.asked_to_keep and not _finds_any(text, "question", "deixis"):
         yield FoundFact(content=exchange.capitalize(text), kind=_name_kind(text))
     unknown = languages.LANGUAGES if language is None and not _ENGLISH.search(text) else ()
     for each in (language,) if language in languages.LANGUAGES else unknown:
@@ -255,7 +252,7 @@ def _list_facts(sentence: exchange.Sentence, language: str | None, *, continues:
     if continues and (found := _read_statement(text, own=True)) is not None:
         yield found
     readings = [_name_subject(text, sentence.before)]
-    if not _find_any((phrases.QUESTION, phrases.DOUBT), text):
+    if not _finds_any(text, "question", "doubt"):
         clauses = exchange.split_clauses(text)
         if len(clauses) > 1:
             readings.append(clauses[0])
@@ -265,20 +262,20 @@ def _list_facts(sentence: exchange.Sentence, language: str | None, *, continues:
 
 def _read_explicit(text: str) -> FoundFact | None:
     """Return what the user asks to remember, in so many words."""
-    to_do = phrases.TO_DO.match(text)
+    to_do = _find("to_do", text)
     if to_do:
-        lasting = phrases.STANDING.search(to_do["what"])
+        lasting = _find("standing", to_do["what"])
         return FoundFact(content=exchange.capitalize(to_do["what"]), kind="preference") if lasting else None
-    asked = phrases.EXPLICIT.match(text) or phrases.EXPLICIT_LAST.match(text)
+    asked = _find("explicit", text) or _find("explicit_last", text)
     if asked is None:
         return None
     fact = asked["fact"].strip()
     if _ASKED_POLITELY.match(text):
         fact = fact.rstrip("? ")
-    noises = [phrases.DEIXIS, phrases.QUESTION, phrases.JOKE]
+    noises = ["deixis", "question", "joke"]
     if not _WISHED.match(text):
-        noises.append(phrases.WORK)
-    vague = _find_any(noises, fact) or (phrases.PASSING.search(fact) and not phrases.DATE.search(fact))
+        noises.append("work")
+    vague = _finds_any(fact, *noises) or (_find("passing", fact) and not _find("date", fact))
     if vague or (len(fact.split()) < 2 and not _CJK.search(fact)):
         return None
     return FoundFact(content=exchange.capitalize(fact), kind=_name_kind(fact))
@@ -286,7 +283,7 @@ def _read_explicit(text: str) -> FoundFact | None:
 
 def _read_statement(text: str, *, own: bool = False) -> FoundFact | None:
     """Return the fact that a sentence states by itself; `own` says that it is about the user's world."""
-    correcting, deciding = phrases.CORRECTING.match(text), phrases.DECIDING.match(text)
+    correcting, deciding = _find("correcting", text), _find("deciding", text)
     opened = correcting or deciding
     bare = text[opened.end() :] if opened else text
     plain = _complete(bare)
@@ -299,86 +296,95 @@ def _read_statement(text: str, *, own: bool = False) -> FoundFact | None:
 
 def _list_readings(text: str, *, correcting: bool, deciding: bool, own: bool) -> Iterator[tuple[str, Tier]]:
     """Yield kind and tier of the fact that a sentence may state, the surest first."""
-    anchored, decided = _is_anchored(text, own=own), _find_any(phrases.DECISIONS, text)
-    if phrases.PASSING.search(text) and not phrases.RECURRING.search(text):
-        if anchored and phrases.DATE.search(text):
+    anchored, decided = _is_anchored(text, own=own), _finds_any(text, "decisions")
+    if _find("passing", text) and not _find("recurring", text):
+        if anchored and _find("date", text):
             yield "fact", "pending"
         return
-    if phrases.IMPERATIVE.match(text) and not decided:
+    if _find("imperative", text) and not decided:
         if _is_lasting(text):
             yield "preference", "sure"
         return
-    if (correcting and anchored) or _find_any(phrases.CORRECTIONS, text) or phrases.WITHDRAWN.match(text):
+    if (correcting and anchored) or _finds_any(text, "corrections", "withdrawn"):
         yield "correction", "sure"
-    if _find_any((*phrases.PREFERENCES, *phrases.LASTING_IMPERATIVE), text):
+    if _finds_any(text, "preferences", "lasting_imperative"):
         yield "preference", "sure"
     if decided or deciding:
         yield "decision", "sure"
-    if _is_about_life(text, anchored=anchored) or phrases.PLAN.match(text):
+    if _is_about_life(text, anchored=anchored) or _find("plan", text):
         yield "fact", "sure"
-    if correcting and _find_any((phrases.NAME, phrases.NUMBER), text):
+    if correcting and _holds_value(text):
         yield "correction", "pending"
-    if anchored or phrases.LIKING.match(text):
+    if anchored or _find("liking", text):
         yield "fact", "pending"
 
 
 def _is_about_life(text: str, *, anchored: bool) -> bool:
     """Return True if a statement says who people are, what belongs to them, or what happens when."""
-    if _find_any((*phrases.IDENTITIES, phrases.OWN_NAMED, phrases.EVENTS, phrases.RECURRING, phrases.LIFE), text):
+    if _finds_any(text, "identities", "own_named", "events", "recurring", "life"):
         return True
-    if phrases.BELONGINGS.match(text) and _find_any((phrases.NAME, phrases.NUMBER), text):
+    if _find("belongings", text) and _holds_value(text):
         return True
-    return phrases.PRACTICES.match(text) is not None and (anchored or phrases.CONTRAST.search(text) is not None)
+    return _finds_any(text, "practices") and (anchored or _finds_any(text, "contrast"))
 
 
 def _complete(text: str) -> str:
     """Return a sentence as the phrases expect it: with the subject that people leave out, and with "is" for "'s"."""
-    full = phrases.HAVE_GOT.sub(r"\1 have", phrases.IS.sub(" is", text))
-    if phrases.WITHOUT_I.match(full):
+    full = _compile("have_got").sub(r"\1 have", _compile("is").sub(" is", text))
+    if _find("without_i", full):
         return f"I {full}"
-    if phrases.WITHOUT_I_AM.match(full):
+    if _find("without_i_am", full):
         return f"I'm {full}"
-    return f"our {full}" if phrases.WITHOUT_OUR.match(full) else full
+    return f"our {full}" if _find("without_our", full) else full
 
 
-def _find_any(patterns: Sequence[re.Pattern[str]], text: str) -> bool:
-    return any(pattern.search(text) for pattern in patterns)
+def _compile(name: str) -> re.Pattern[str]:
+    return languages.compile_pattern("en", name)
+
+
+def _find(name: str, text: str) -> re.Match[str] | None:
+    return _compile(name).search(text)
+
+
+def _finds_any(text: str, *names: str) -> bool:
+    return any(_find(name, text) for name in names)
+
+
+def _holds_value(text: str) -> bool:
+    """Return True if a text holds a name or a number."""
+    return _NAME.search(text) is not None or _finds_any(text, "number")
 
 
 def _is_no_statement(text: str) -> bool:
     """Return True if a sentence asks, doubts, points at something unseen, or is about the work of the moment."""
     if len(_WORD.findall(text)) < MIN_WORDS and not _CJK.search(text):
         return True
-    return _find_any((phrases.QUESTION, phrases.DOUBT, phrases.DEIXIS, phrases.WORK), text)
+    return _finds_any(text, "question", "doubt", "deixis", "work")
 
 
 def _is_lasting(text: str) -> bool:
     """Return True if an imperative holds beyond the task of the moment."""
-    return _find_any((phrases.STANDING, *phrases.LASTING_IMPERATIVE), text)
+    return _finds_any(text, "standing", "lasting_imperative")
 
 
 def _is_anchored(text: str, *, own: bool) -> bool:
     """Return True if a plain statement of the user's world holds a name, a number, a date or a relative."""
-    return (
-        phrases.STATEMENT.match(text) is not None
-        and (own or _find_any((phrases.OWN, phrases.RELATIVE, phrases.ROLE), text))
-        and _find_any((phrases.NAME, phrases.NUMBER), text)
-    )
+    return _finds_any(text, "statement") and (own or _finds_any(text, "own", "relative", "role")) and _holds_value(text)
 
 
 def _name_kind(text: str) -> str:
     """Return the kind of a fact that the user asked to keep."""
-    if _is_lasting(text) or _find_any(phrases.PREFERENCES, text):
+    if _is_lasting(text) or _finds_any(text, "preferences"):
         return "preference"
-    return "decision" if _find_any(phrases.DECISIONS, text) else "fact"
+    return "decision" if _finds_any(text, "decisions") else "fact"
 
 
 def _name_subject(text: str, before: str) -> str | None:
     """Return a sentence with the name of the person for its pronoun, from the words before it; None if they name nobody."""
     if not exchange.begins_with_pronoun(text) or text.lower().startswith("it's"):
         return text
-    names = list(phrases.NAME.finditer(before))
-    relatives = list(phrases.RELATIVE.finditer(before))
+    names = list(_NAME.finditer(before))
+    relatives = list(_compile("relative").finditer(before))
     if not _SUBJECT_PRONOUN.match(text) or not (names or relatives):
         return None
     subject = relatives[-1][0] if relatives else _FULL_NAME.findall(before[: names[-1].end()])[-1]
@@ -401,6 +407,6 @@ def resolve_days(text: str, day: date) -> str:
         return f"{found[0]} ({(day + timedelta(days=_DAYS[found[0].lower()])).isoformat()})"
 
     dated, count = _NEAR.subn(put_date, text)
-    if count or not _VAGUE.search(text):
+    if count or not _find("unclear_day", text):
         return dated
     return f"{dated.rstrip('.')} (said on {day.isoformat()})."
