@@ -13,6 +13,7 @@ from typing import Literal
 from memory_core.errors import InvalidArgument
 from memory_core.records import Author, Origin
 from memory_core.sources.redaction import redact
+from memory_core.text.folding import clean
 
 DEFAULT_SCOPE = "default"
 SPEAKERS: Mapping[str, Author] = {
@@ -235,7 +236,7 @@ def check_draft(draft: Draft) -> Draft:
         InvalidArgument: It is empty, too long, or holds a secret.
     """
     content = " ".join(_CONTROL.sub(" ", draft.content.encode("utf-8", "replace").decode()).split())
-    if not content:
+    if not clean(content).strip():
         raise InvalidArgument("content", "is empty")
     if len(content) > MAX_CHARS:
         raise InvalidArgument(

@@ -109,7 +109,8 @@ def _key(hints: str, shape: str) -> _Rule:
 
 # ---- Secrets as people tell them, in English, German, French, Spanish, Italian and Portuguese.
 
-_IS_TOLD = r"(?: is | was | ist | lautet | war | est | était | es | era | è | é | foi | fue | to | auf | [:=]>? )"
+_IS_TOLD = r"""(?: is | was | are | it's | ist | sind | lautet | war | das[ ]ist | est | sont | était | c'est | es | son | era | è
+    | sono | é | são | foi | fue | to | auf | jest | это | är | er | [:=]>? )"""
 _WORDS = (
     r"(?: [ \t]+ (?! (?:is|was|ist|lautet|est|es|è|é)\b ) [^\s\d:=]{1,20} ){0,6}?"  # "for the garage", "of our account"
 )
@@ -132,12 +133,29 @@ _LOCKS = r"""(?: door | gate | alarm | garage | entry | entrance | access | secu
 _CODES = r"""(?: pin(?:[ -]code)? | (?<!area[ ])(?<!zip[ ])(?<!postal[ ])(?<!error[ ])(?<!country[ ]) (?:[\w-]{0,20}) code
     | codes | combination | combo | (?:zahlen)?kombination | geheimzahl | combinaison
     | digicode | código | codigo | clave | combinación | codice | combinazione | combinação | senha )"""
-_CODE = r"(?P<secret> [*\#]? \d [\dA-Z-]{2,11} (?:[ -]\d{2,4}){0,3} [*\#]? ) (?!\w)"
+_ONE_CODE = r"[*\#]? \d [\dA-Z-]{2,11} (?:[ -]\d{2,4}){0,3} [*\#]?"
+_CODE = rf"(?P<secret> {_ONE_CODE} (?: [ ]? [,;/] [ ]? {_ONE_CODE} ){{0,15}} ) (?!\w)"
 _CODE_HINTS = "pin code comb kombination geheimzahl código codigo clave codice senha"
-_PASSWORDS = r"""(?: pass(?:word|code|wd|phrase|wort) | pwd | kennwort | mot[ ]de[ ]passe | mdp | contraseña | contrasena
-    | clave | parola[ ]d'ordine
-    | senha | palavra-passe | wachtwoord | пароль )"""
-_NAMED_HINTS = "pass pwd kennwort mdp contrase clave parola senha wachtwoord пароль"
+_PASSWORDS = r"""(?: p[a4@](?:ss|\$\$|ß)[ -]?(?:w[o0]r[dt]|code|wd|phrase)s? | pwd? | kennwort | mot[ ]de[ ]passe | mdp
+    | contraseña
+    | contrasena | clave | parola[ ]d'ordine
+    | senha | palavra-passe | wachtwoord | парол[ья] | hasło | lösenord | adgangskode
+    | (?: wi-?fi | wlan | wpa\d? | network | netzwerk ) [ -]? (?:key|schlüssel)
+        | (?:clé|clave|chiave|chave)[ ](?:du|del|do)[ ]wi-?fi )
+    (?! [ ](?: manager | rules? | polic(?:y|ies) | field | hash\w* | reset | generator | database | file | prompt | length
+        | page | form ) )"""
+_NAMED_HINTS = (
+    "pass p4ss p@ss pa$$ paß pw kennwort mdp contrase clave parola senha wachtwoord парол hasło lösenord adgangskode"
+    " wifi wi-fi wlan wpa network netzwerk"
+)
+_TOKENS = r"""(?: (?:api|access|auth|bearer|bot|refresh|security|private|secret|encryption|licen[cs]e|webhook|master|client|app)
+    [ _-] (?:token|key|secret) | (?:token|schlüssel|credentials) )"""
+_CHANGED = r"""(?: chang\w* | set | reset | updat\w* | renew\w* | geändert | änder\w* | gesetzt | wechsel\w* | gewechselt
+    | modifi\w*
+    | cambi\w* | actualic\w* | aggiorn\w* | mud\w* | alter\w* | troqu\w* | troc\w* )"""
+_LOGINS = r"""(?: log[ -]?ins? | user(?:name)? | credentials? | zugang | zugangsdaten | anmeldedaten | identifiants? | accès
+    | acceso
+    | credenciales | accesso | credenziali | acesso | credenciais )"""
 _PHRASES = r"""(?: (?:seed|recovery)[ ]phrase | wiederherstellungsphrase | phrase[ ]de[ ]récupération
     | frase[ ](?:semilla|de[ ]recuperación)
     | frase[ ]di[ ]recupero | frase[ ]de[ ]recuperação )"""
@@ -152,7 +170,7 @@ _NO_VALUE = r"""(?! (?: wrong | not | too | the[ ]same | expired | weak | strong
     | no | demasiado | caducad[ao] | débil | guardad[ao] | en | segur[ao] | larg[ao] | cort[ao] | sbagliat[ao] | non
     | troppo | scadut[ao]
     | salvat[ao] | errad[ao] | não | muito | expirad[ao] | guardada
-    | the | that | dass | der | la | el | que | il )\b )"""
+    | see | siehe | voir | ver | vedi | ask | stands? | the | that | dass | der | la | el | que | il )\b )"""
 # Numbers of papers and accounts.
 _PAPERS = r"""(?: (?: social[ ]security | national[ ]insurance | passport | driv(?:er'?s|ing)[ ]licen[cs]e | tax(?:payer)?[ ]id
     | (?:bank[ ])?account | routing | sort[ ]code | credit[ ]card | debit[ ]card | insurance[ ]policy | identity[ ]card ) [ ]
@@ -210,9 +228,42 @@ def _spoken() -> tuple[_Rule, ...]:
             {_NO_VALUE} (?P<secret> [^\n.]{{3,}} )""",
         ),
         _rule(
-            "login user credential",
-            r"""\b (?: login | username | user | credentials? ) \b [^\n/]{0,40}? (?:is|are|:) [ ] [\w.@-]{1,60} [ ]? / [ ]?
-            (?P<secret> (?=\S{0,60}\d) \S{5,} )""",
+            "login user credential zugang anmeldedaten identifiant acc acesso credencia",
+            rf"""\b {_LOGINS} \b [^\n/]{{0,40}}? {_IS_TOLD} [ ] [\w.@-]{{1,60}} [ ]? / [ ]?
+            (?P<secret> (?=\S{{0,60}}\d) \S{{5,}} )""",
+        ),
+        _rule(  # "the password Sunflower92", "my password? Sunflower92"
+            _NAMED_HINTS,
+            rf"""\b [\w-]{{0,20}}? {_PASSWORDS} \?? [ \t]+ (?P<secret> (?=[^\s\d]{{1,60}}\d
+                | \d{{1,60}}[^\s\d.,;:?!]) [^\s,;:?]{{6,60}} )""",
+        ),
+        _rule(  # "use Sunflower92 as the password"
+            _NAMED_HINTS,
+            rf"""\b (?P<secret> (?=\S{{0,60}}[\d!@\#$%^&*_]) \S{{5,60}} ) [ ] (?:as|for|als|comme|como|come|per|para)
+            (?: [ ] \w{{1,12}} ){{1,3}}?
+            [ ] [\w-]{{0,20}}? {_PASSWORDS} \b""",
+        ),
+        _rule(  # "I changed the password to Sunflower"
+            _NAMED_HINTS,
+            rf"""\b {_CHANGED} \b (?: [ ] [^\s\d]{{1,20}} ){{1,4}}? [ ] [\w-]{{0,20}}? {_PASSWORDS} {_WORDS}
+            [ ] (?: to | auf | zu | para
+                | (?:in|en|a|por|per) (?=[ ]\S{{0,60}}\d) ) [ ] {_NO_VALUE} (?P<secret> [^\s.,;:?]{{4,60}} )""",
+        ),
+        _rule(  # "the password for the wifi: gartenzwerg"
+            _NAMED_HINTS,
+            rf"""\b {_OWN}\w{{0,2}} [ ] (?:[\w-]{{1,20}}[ ]){{0,3}}? [\w-]{{0,20}}? {_PASSWORDS} {_WORDS} [ ]? : [ ]
+            {_NO_VALUE} (?P<secret> [^\n.]{{3,}} )""",
+        ),
+        _rule(
+            "token key secret schlüssel credentials",
+            rf"""\b {_TOKENS} {_WORDS} [ \t]+ {_IS_TOLD} [ \t]+
+            (?P<secret> (?=\S{{0,200}}\d) (?=\S{{0,200}}[a-z]) [^\s"'`\\]{{8,}} )""",
+        ),
+        _rule("cvv cvc puk otp", rf"\b (?: cvv2? | cvc2? | puk | otp ) [ ] {_CODE}"),
+        _rule(
+            "密码 密碼 パスワード 暗証番号 비밀번호",
+            r"""(?: 密[码碼] | パスワード | 暗証番号 | 비밀번호 ) [^\s：:=]{0,12}? (?: 是 | 为 | 為 | は | 는 | 은 | ： | : )
+            [ ]? (?P<secret> [!-~]{4,60} )""",
         ),
     )
 

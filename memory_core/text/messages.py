@@ -135,7 +135,7 @@ def is_by_host(role: str, text: str) -> bool:
     return at_edge and len(rest) - len(_HEARTBEAT_OK) <= _SILENT_CHARS
 
 
-FENCED = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
+FENCED = re.compile(r"(?P<fence>`{3,}|~{3,}).*?(?:(?P=fence)|\Z)", re.DOTALL)
 PASTED_LINE = re.compile(
     r"^\s*(?:[$>#|{}<\[(/*-]|//|import |from \w+ import|def |class |return\b|print\(|for .+:$|while .+:$|if .+:$|else\b"
     r"|Traceback|File \"|\w+Error\b|npm ERR|at \w+\(|SELECT |const |let |var |\w+ = )|[{};]\s*$"

@@ -109,6 +109,8 @@ class Tidy:
             raise InvalidArgument(
                 "id", f"{proposal.id} names no new line", action="change the note by hand, or give the line"
             )
+        if "\n" in new and "\n" not in (proposal.new or ""):
+            raise InvalidArgument("text", "expected one line", action="change the note by hand where it needs more")
 
         def find(data: bytes) -> tuple[int, bytes, bytes]:
             if hash_bytes(data).hex() != proposal.note_hash:

@@ -157,6 +157,9 @@ def test_the_secret_is_needed_from_this_host_and_to_read_only(workspace: Path) -
             assert owner.post(f"{server.origin}/api/notes").status_code == 405
             assert owner.get(f"{server.origin}/api/notes", headers={"host": "evil.example"}).status_code == 421
             assert owner.get(f"{server.origin}/api/notes", headers={"sec-fetch-site": "cross-site"}).status_code == 403
+            for origin in ("http://evil.example", "null", server.origin.replace("http:", "https:")):
+                assert owner.get(f"{server.origin}/api/notes", headers={"origin": origin}).status_code == 403
+            assert owner.get(f"{server.origin}/api/notes", headers={"origin": server.origin}).status_code == 200
             assert owner.get(f"{server.origin}/api/note", params={"path": "/etc/passwd"}).status_code == 404
             assert owner.get(f"{server.origin}/static/../application.py").status_code == 404
             with ThreadPoolExecutor(50) as pool:

@@ -275,7 +275,7 @@ class PageGuard:
             await _answer(harden, 421, "This page is served at 127.0.0.1 only.")
         elif scope["method"] not in ("GET", "HEAD") and not self._may_write(scope["method"], headers):
             await _answer(harden, 405, "This page is for reading only.")
-        elif headers.get(b"sec-fetch-site", b"none") not in (b"none", b"same-origin"):
+        elif not self._comes_from_here(headers):
             await _answer(harden, 403, "Other pages may not ask here.")
         elif scope["path"] == "/" or scope["path"].startswith("/static/") or self._is_let_in(headers):
             await self._app(scope, receive, harden)
@@ -283,6 +283,12 @@ class PageGuard:
             await _answer(
                 harden, 403, "The secret of the link is missing: open the link that memory-core inspect printed."
             )
+
+    def _comes_from_here(self, headers: Mapping[bytes, bytes]) -> bool:
+        """Return False for a request that a page of another origin sends; older browsers name it in one header only."""
+        own = {b"http://" + host for host in self._hosts}
+        site, origin = headers.get(b"sec-fetch-site", b"none"), headers.get(b"origin")
+        return site in (b"none", b"same-origin") and (origin is None or origin in own)
 
     def _may_write(self, method: str, headers: Mapping[bytes, bytes]) -> bool:
         given = headers.get(b"x-memory-core-review", b"")

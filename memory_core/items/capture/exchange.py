@@ -15,7 +15,7 @@ from typing import Any, Literal
 from memory_core.completions import join_text
 from memory_core.errors import InvalidArgument
 from memory_core.items.capture.languages import compile_pattern
-from memory_core.sources.redaction import redact
+from memory_core.sources.redaction import REDACTED, redact
 from memory_core.text.messages import FENCED, PASTED_LINE, PAYLOAD, replace_surrogates, strip_reasoning
 from memory_core.text.tokens import estimate_tokens
 from memory_core.text.units import find_sentence_starts
@@ -126,7 +126,8 @@ def _make_turn(speaker: Speaker, own: str, message: Mapping[str, Any], *, new: b
         safe = redact(own)
         place = message.get("place")
         known = place if isinstance(place, Mapping) else {}
-        yield Turn(speaker, safe, _read_time(message), new, has_secret=safe != own, place=known)
+        has_secret = safe != own or REDACTED in own  # the journal holds redacted text
+        yield Turn(speaker, safe, _read_time(message), new, has_secret=has_secret, place=known)
 
 
 def _split_injected(text: str) -> tuple[str, list[str]]:
@@ -179,14 +180,35 @@ _CLOSING_TAG = re.compile(r"</(\w[\w-]*+)>")
 _STAMPED = re.compile(
     r"^\s*(?:\$ |\[?\d{4}-\d\d-\d\d[T ,]+\d|\[?\d{1,2}[/.]\d{1,2}[/.]\d{2,4},? \d{1,2}:\d\d|\[\d{1,2}:\d\d"
     r"|\d{1,2}:\d\d:\d\d\b|[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d"
-    r"|[A-Z][\w .'-]{1,30}\s{1,3}\[?\d{1,2}:\d\d(?: ?[AP]M)?\]?\s*$|Traceback)"
+    r"|[A-Z][\w .'-]{1,30}\s{1,3}(?:\[?\d{1,2}:\d\d(?: ?[AP]M)?\]?\s*$|[(\[]\d{1,2}:\d\d(?: ?[AP]M)?[)\]] ?:)|Traceback)"
 )
-_SPEAKER = re.compile(r"^\s*(?:[A-ZÄÖÜÉ][\w'-]{1,20}(?: [A-ZÄÖÜÉ][\w'-]{1,20})?|[a-z_][\w-]{0,20}) ?: \S")
+_SPEAKER = re.compile(
+    r"^\s*(?:(?:\*\*|__)?(?:[A-ZÄÖÜÉ][\w'-]{1,20}(?: [A-ZÄÖÜÉ][\w'-]{1,20})?|[a-z_][\w-]{0,20})(?:\*\*|__)?"
+    r"(?: ?\([^()\n]{1,20}\))? ?(?::|[–—]|\*\*:|:\*\*) \S|(?:\*\*|__)[A-ZÄÖÜÉ][\w .'-]{1,30}:?(?:\*\*|__):?\s*$)"
+)
 _KEY = re.compile(r"^[\w-]++:\s*$")  # below which a file has indented lines
+_INDENTED = re.compile(r"^(?: {4}|\t)(?!\s*(?:[-*+•]|\d{1,2}[.)])\s)")
+_HEADING = re.compile(r"^#{1,6} \S", re.MULTILINE)
+# A quotation of several lines.
+_QUOTED_LINES = re.compile(r"^[ \t]*[\"“„«][^\"”“»\n]*\n[^\"”“»]*[\"”“»][^\w\n]*$", re.MULTILINE)
 
 
 def _compile(name: str) -> re.Pattern[str]:
     return compile_pattern("messages", name)
+
+
+def _drop_discussed(message: str) -> str:
+    """Return a message without documents, quotations of several lines, and the paragraphs that its question is about.
+
+    Those stand below the question, or above one that is the last.
+    """
+    headings = [found.start() for found in _HEADING.finditer(message)]
+    text = _QUOTED_LINES.sub("", message if len(headings) < 2 else message[: headings[0]])
+    paragraphs = [each for each in re.split(r"\n[ \t]*\n", text) if each.strip()]
+    asked = next((number for number, each in enumerate(paragraphs) if _compile("discussing").search(each)), None)
+    if asked is None:
+        return text
+    return "\n\n".join(paragraphs[: asked + 1] if asked + 1 < len(paragraphs) else paragraphs[asked:])
 
 
 def _drop_tagged(message: str) -> str:
@@ -204,24 +226,26 @@ def _drop_tagged(message: str) -> str:
 
 def _drop_pasted(message: str) -> Iterator[str]:
     """Yield the lines of a message up to the first behind which others speak, without letters, logs and talk of several."""
-    lines = _drop_tagged(message).split("\n")
+    lines = _drop_discussed(_drop_tagged(message)).split("\n")
     closed = max((number for number, line in enumerate(lines) if _compile("closing").match(line)), default=-1)
     greeted = next((number for number, line in enumerate(lines) if _compile("greeting").match(line)), closed + 1)
     talk = sum(map(bool, map(_SPEAKER.match, lines))) > 1
-    in_log = in_file = False
+    in_log = in_file = in_talk = False
     for number, line in enumerate(lines):
         greeting = _compile("greeting").match(line)
         if _compile("reply").match(line) or (greeting and greeting["formal"] and closed < number):
             return
         if _compile("addressed").match(line):
             return
-        in_file = (in_file and line.startswith((" ", "\t"))) or (
+        begins_file = (
             _KEY.match(line) is not None and lines[number + 1 : number + 2] != [] and lines[number + 1].startswith("  ")
         )
+        in_file = begins_file or _INDENTED.match(line) is not None or (in_file and line.startswith((" ", "\t")))
         in_log = bool(line.strip()) and (in_log or _STAMPED.match(line) is not None)
+        in_talk = talk and bool(line.strip()) and (in_talk or _SPEAKER.match(line) is not None)
         in_letter = closed >= number and (greeted > closed or number >= greeted)
         is_name = 0 <= closed < number <= closed + 2 and len(line.split()) < 4
-        if not (in_file or in_log or in_letter or is_name or (talk and _SPEAKER.match(line))):
+        if not (in_file or in_log or in_letter or is_name or in_talk):
             introduced = _compile("introduced").match(line)
             yield line[: line.rfind(". ", 0, introduced.end()) + 1] if introduced else line
             if introduced:
@@ -234,7 +258,9 @@ _REQUEST_BEHIND = re.compile(
     r"(?<=\w), (?:so |and |but )?(?:can|could|would|will) you\b[^,;?]{0,120}\?\W*$", re.IGNORECASE
 )
 _QUOTED = re.compile(r"[\"“„«][^\"”“»\n]{12,}[\"”“»]|(?<!\w)['‘][^'’\n]{20,}['’](?!\w)")
-_QUOTED_SENTENCES = re.compile(r"[\"“„«](?=[^\"”“»\n]*[.!?] )[^\"”“»\n]{12,}[\"”“»]")
+_QUOTED_SENTENCES = re.compile(
+    r"[\"“„«](?=[^\"”“»\n]*[.!?] )[^\"”“»\n]{12,}[\"”“»]|‘(?=[^‘\n]*[.!?] )[^‘\n]{12,}’(?!\w)"
+)
 _ELLIPSIS_END = re.compile(r"(?:\.\.\.|…)\s*$")
 
 # Sentences that are not to be kept, by their first words; and what takes back the sentence before it.

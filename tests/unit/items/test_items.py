@@ -272,6 +272,7 @@ def test_embeddings_may_be_given(items: Items, tmp_path: Path) -> None:
     ("content", "message"),
     [
         (" \n", "is empty"),
+        (" \u200b\u00ad ", "is empty"),
         ("x" * 2001, "2,001 characters"),
         ("my key is sk-abcdefghijklmnop1234567890abcd", "secret"),
     ],

@@ -43,6 +43,13 @@ def test_an_accepted_edit_changes_one_line_and_undo_gives_back_every_byte(house:
         house.tidy.undo()
 
 
+def test_a_line_is_replaced_by_one_line(house: House) -> None:
+    rent = house.find("outdated")[0]
+    with pytest.raises(InvalidArgument, match="one line"):
+        house.tidy.accept(rent, "- Rent: £445\n- and another line")
+    assert house.read("MEMORY.md").decode() == NOTES["MEMORY.md"]
+
+
 def test_a_note_that_was_changed_since_is_never_overwritten(house: House) -> None:
     rent = house.find("outdated")[0]
     mine = house.read("MEMORY.md") + b"- my own line\n"
