@@ -14,12 +14,12 @@ from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 from memory_core.text.dates import MONTHS, WEEKDAYS
-from memory_core.text.languages import STOP_WORDS
+from memory_core.text.languages import STOP_WORDS, stem_words
 from memory_core.text.tense import names_end, tells_change, tells_end
 from memory_core.text.terms import detect_language
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
@@ -139,9 +139,18 @@ _FIRST_PERSON = re.compile(
 _PAST = re.compile(
     r"\b(?:was|were|had|been|paid|bought|sold|met|went|came|took|made|found|lost|won|(?!called|named|based|married|retired)\w{2,}ed"
     r"|war|waren|hatte\w*|wurde\w*|gekauft|bezahlt|geboren|était|avait|acheté|payé|né|era|fue|compr(?:é|amos)|pag(?:ué|amos)"
-    r"|nac[ií])\b",
+    r"|nac[ií])\b"
+    r"|\b(?:habe?|hast|hat|haben|bin|ist|sind) .*\b\w*ge\w+(?:t|en)\b|\b(?:ai|a|as|avons|avez|ont) \w+(?:é|i|u|is|it)e?s?\b"
+    r"|^(?:(?:yo|me|le|les|te|nos|se) )*\w+(?:é|ó|aste|iste|amos|imos|aron|ieron)\b",
     re.IGNORECASE,
 )
+_DOER = re.compile(r"\b(?:I|we|he|she|they|(?!The|My|Our|An?|This|That|His|Her|Their)[A-Z]\w+) ([a-z]+)\b")
+# Words before a place that say on which side of a way it lies.
+_OFTEN = frozenset(("once", "twice", "often", "sometimes", "daily", "weekly", "there", "here", "too"))
+_TOWARDS = frozenset(
+    ("to", "into", "towards", "nach", "zu", "zum", "zur", "à", "pour", "vers", "a", "al", "hacia", "para")
+)
+_AWAY = frozenset(("from", "off", "of", "out", "von", "vom", "aus", "ab", "de", "du", "des", "d", "desde", "del"))
 _RESIDENCE = re.compile(
     r"\b(?:lives?|living|based in|address is|wohn\w+|lebe\w*|lebt|habit\w+|vi[st] à|viv(?:o|e|en|imos))\b",
     re.IGNORECASE,
@@ -174,6 +183,7 @@ _CHANGE = re.compile(
     r"|it's \w+ now|correction|is moved)\b",
     re.IGNORECASE,
 )
+_CONTRAST = re.compile(r"[,;:.–—-]|\b(?:but|it's|it is|instead|sondern|mais|sino)\b", re.IGNORECASE)
 _NOT_WHAT = re.compile(r"\bnot (?:the |a |an |at |on )?([\w.,:]+)", re.IGNORECASE)
 
 
@@ -224,6 +234,19 @@ class Fact:
         return _FIRST_PERSON.search(self.text) is not None
 
     @cached_property
+    def is_event(self) -> bool:
+        """True if it tells what has happened, which may have happened twice."""
+        doing = [word for word in _DOER.findall(self.text) if not word.endswith(("s", "ing"))]
+        verbs = [each for each in stem_words(doing, "en") if each.stem.startswith("to ") and each.stem != "to be"]
+        return any(each.stem != f"to {each.word}" for each in verbs) or _PAST.search(self.text) is not None
+
+    @cached_property
+    def ways(self) -> Mapping[str, str]:
+        """Which of its words are where a way goes, "to", and which where it begins, "from"."""
+        before = re.findall(r"([^\W\d]+)['’ ](?=([^\W\d]+))", self.text.lower())
+        return {word: "to" if last in _TOWARDS else "from" for last, word in before if last in _TOWARDS | _AWAY}
+
+    @cached_property
     def subjects(self) -> frozenset[str]:
         """The relatives and belongings of the speaker that it is about."""
         return frozenset(each.lower() for each in _SUBJECT.findall(self.text))
@@ -266,12 +289,12 @@ def corrects(newer: Fact, older: Fact, words: Words, cosine: float, *, cued: boo
         cosine: Of the two by that model.
         cued: It was said as a correction, "no, ...": then the last word may differ, or a negation.
     """
-    if newer.subjects != older.subjects or _begin_otherwise(newer, older):
+    if newer.subjects != older.subjects or _begin_otherwise(newer, older) or _go_otherwise(newer, older):
         return False
     if _MOVED.search(newer.text) and _RESIDENCE.search(older.text):
         return newer.is_own == older.is_own
     if tells_end(newer.text):
-        return not older.is_negative and not _PAST.search(older.text) and _ends(newer, older)
+        return not older.is_negative and not older.is_event and _ends(newer, older, words)
     return _gives_new_value(newer, older, words, cosine, cued=cued)
 
 
@@ -280,14 +303,38 @@ def _begin_otherwise(one: Fact, other: Fact) -> bool:
     return bool(one.head and other.head) and one.head not in other.stems and other.head not in one.stems
 
 
-def _ends(newer: Fact, older: Fact) -> bool:
-    """Return True if an older fact holds all that a newer one says is over; the verb and "in March" add nothing to that."""
+def _go_otherwise(one: Fact, other: Fact) -> bool:
+    """Return True if a way goes to a place in one fact, and from it in the other."""
+    return any(other.ways.get(word, way) != way for word, way in one.ways.items())
+
+
+def _ends(newer: Fact, older: Fact, words: Words) -> bool:
+    """Return True if an older fact holds all that a newer one says is over; the verb and "in March" add nothing to that.
+
+    "I no longer use vim" does not end "I use vim keybindings".
+    """
     clauses = re.split(r"[,;]", newer.text)
     ended = next((clause for clause in clauses if tells_end(clause)), newer.text)  # "not to the gym, any more"
     over = [word for word in Fact(ended).words if not names_end(word) and not _is_moment(word) and word not in _HELD]
     held = [each for each in older.stems if len(each) > 2]
     known = all(any(each.startswith(own) or own.startswith(each) for own in held) for each in map(stem, over))
-    return bool(over) and known and newer.is_own == older.is_own
+    # In "I use vim keybindings" the word behind belongs to what is over; in "I smoke cigarettes" that is a verb.
+    part = (
+        re.search(
+            rf"\w (?<!\bI )(?<!\b(?:we|je) )(?<!\bich )(?<!\bwir ){re.escape(over[-1])} ([a-z]+)",
+            older.text,
+            re.IGNORECASE,
+        )
+        if over
+        else None
+    )
+    longer = (
+        part is not None
+        and part[1] in older.list_left_over(newer)
+        and part[1] not in _OFTEN
+        and _is_telling(part[1], words)
+    )
+    return bool(over) and known and not longer and newer.is_own == older.is_own
 
 
 def _gives_new_value(newer: Fact, older: Fact, words: Words, cosine: float, *, cued: bool) -> bool:
@@ -303,7 +350,11 @@ def _gives_new_value(newer: Fact, older: Fact, words: Words, cosine: float, *, c
         return False
     denied = _NOT_WHAT.search(newer.text)
     if denied and common and stem(denied[1].lower().strip(".,")) in older.stems:
-        return sum(not _is_value(word) and _is_telling(word, words) for word in new) <= MOST_NEW
+        plain = [
+            word for word in new if word not in _GENERIC and not _is_moment(word)
+        ]  # nothing if no Y replaces the X
+        telling = [word for word in new if not _is_value(word) and _is_telling(word, words)]
+        return len(telling) <= MOST_NEW if _CONTRAST.search(newer.text.rstrip(" .!")) else not plain
     shared = sum(min(max(words.rarity(word) - 9, 0), 5) for word in set(older.words) if stem(word) in common)
     if _CHANGE.search(newer.text) and (shared >= SHARED_BITS or cosine >= CORRECTED_COSINE):
         plain = [word for word in new if word in newer.text and not _is_value(word)]
@@ -314,7 +365,7 @@ def _gives_new_value(newer: Fact, older: Fact, words: Words, cosine: float, *, c
         return True
     if all(map(_is_value, (*old, *new))) and old and new and places[0] == places[1] and "of" not in places[0]:
         # What has happened once may have happened twice, and what is done on Mondays be done on Fridays, too.
-        several = _PAST.search(newer.text) or any(word.removesuffix("s") in _DAYS for word in new if word[-1] == "s")
+        several = newer.is_event or any(word.removesuffix("s") in _DAYS for word in new if word[-1] == "s")
         return shared >= SHARED_VALUE_BITS and (cued or not several)
     only_denied = (
         cued and newer.is_negative != older.is_negative and not any(_is_telling(word, words) for word in (*old, *new))

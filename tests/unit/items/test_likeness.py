@@ -159,6 +159,20 @@ BOTH_STAY = [
     ("Trabajo los lunes en la tienda.", "Ya no trabajo los sábados."),
     ("I met Tom on Monday.", "I met Tom on Friday."),
     ("The spare key is with Ms Novak.", "The spare key for the shed is with Mr Lund now."),
+    ("My aunt is allergic to shrimps.", "My aunt is not allergic to mussels."),
+    ("The radio is loud upstairs.", "The radio is not loud downstairs."),
+    ("The rear brake works.", "The front brake does not work."),
+    ("Rosa sings alto on Mondays.", "Rosa does not sing alto on Fridays."),
+    ("I lent Ben 100 euros.", "I lent Ben 200 euros."),
+    ("We spent 40 euros at the market.", "We spent 60 euros at the market."),
+    ("Ich habe Ben 100 Euro geliehen.", "Ich habe Ben 200 Euro geliehen."),
+    ("J'ai prêté 100 euros à Ben.", "J'ai prêté 200 euros à Ben."),
+    ("Le presté 100 euros a Ben.", "Le presté 200 euros a Ben."),
+    ("The ferry to Turku leaves at 9:40.", "The ferry from Turku leaves at 18:20."),
+    ("Die Fähre nach Turku geht um 9:40.", "Die Fähre von Turku geht um 18:20."),
+    ("Le train pour Lyon part à 9:40.", "Le train de Lyon part à 18:20."),
+    ("I moved from Ghent to Bruges in 2019.", "I moved from Bruges to Antwerp in 2023."),
+    ("I use tea bags in the office.", "I no longer use tea."),
 ]
 # The later one says that the older one is over, or gives another value for the same thing.
 OLDER_GOES = [
@@ -209,6 +223,8 @@ OLDER_GOES = [
     ("Vivo en Madrid.", "Nos mudamos a Toledo."),
     ("Tenemos un barco.", "Hemos vendido el barco."),
     ("We go to the gym on Mondays.", "We don't go to the gym, any more."),
+    ("The ferry to Turku leaves at 9:40.", "The ferry to Turku leaves at 10:15."),
+    ("The radio is loud upstairs.", "The radio is no longer loud upstairs."),
 ]
 
 
