@@ -144,8 +144,24 @@ def replace_file(
             os.fsync(folder)
 
 
+def remove_file(path: Path, *, root: Path, expected: bytes) -> None:
+    """Remove a file below a folder, following no link on the way; call this under a lock.
+
+    Raises:
+        FileChanged: The file does not hold the expected bytes.
+        OSError: It cannot be removed.
+    """
+    with _open_folder(path.parent, root) as folder:
+        name = str(path) if folder is None else path.name
+        if _read_whole(name, folder) != expected:
+            raise FileChanged(path)
+        os.unlink(name, dir_fd=folder)
+        if folder is not None:
+            os.fsync(folder)
+
+
 class FileChanged(Exception):
-    """A file that was to be replaced holds other bytes than expected."""
+    """A file that was to be replaced or removed holds other bytes than expected."""
 
 
 def _read_whole(name: str, folder: int | None) -> bytes:

@@ -41,11 +41,14 @@ from memory_core.tools.arguments import check_choice, check_context, check_kind
 
 if TYPE_CHECKING:
     from memory_core.items.recall import Recall
+    from memory_core.plugin.editing import Change
 
 log = logging.getLogger(__name__)
 
 P = ParamSpec("P")
 Answer = TypeVar("Answer")
+
+_NOT_READABLE = ("memory is off, or may not be used in this chat", "run: memory-core status")
 
 
 def never_raises(answer: Callable[[MemoryCoreError], Any]) -> Callable[[Callable[P, Answer]], Callable[P, Answer]]:
@@ -257,7 +260,7 @@ class MemorySlot:
             raise InvalidArgument("path", f"expected a string, not {type(path).__name__}")
         config = self._find_readable(context)
         if config is None:
-            return results.shape_denied("memory is off, or may not be used in this chat", "run: memory-core status")
+            return results.shape_denied(*_NOT_READABLE)
         if (file := resolve(config, path)) is None:
             return results.shape_document(Document(path=path, text="", from_line=1, lines=0, status="not_found"))
         try:
@@ -265,6 +268,31 @@ class MemorySlot:
         except FileUnreadable as error:
             raise PathRefused(path, error.reason) from error
         return results.shape_document(Document(path=file.path, text=text, from_line=1, lines=text.count("\n") + 1))
+
+    def change_note(self, path: str, change: Change, context: CallContext | None = None) -> dict[str, Any]:
+        """Change, make or remove a whole note, for hosts that let their model edit files. The history has it as it was before.
+
+        Args:
+            path: `MEMORY.md`, in a main private session, or a note in `memory/`.
+            change: Takes the text, None where there is no such note, and returns the new text, None for no note. The message of
+                a `MemoryCoreError` that it raises is the error of the result.
+            context: The session.
+
+        Returns:
+            `{path, status}`: status is "created", "changed", "unchanged" or "removed". Or an error, as `call_tool` returns it.
+        """
+        from memory_core.plugin.editing import change_note
+
+        try:
+            check_kind("path", path, str)
+            context = check_context(context)
+            memory = self._find(context)
+            config = memory.config()
+            if not memory.allows(context, config):
+                return results.shape_denied(*_NOT_READABLE)
+            return results.make_encodable(change_note(config, context, path, change, sync=memory.sync))
+        except Exception as error:  # noqa: BLE001 -- nothing may get out to the host
+            return results.shape_failure(error, "change_note")
 
     def _find_readable(self, context: CallContext) -> AgentConfig | None:
         """Return the configuration of a session's agent; None when memory is off or its scope lets this chat see no notes."""

@@ -1,8 +1,8 @@
-"""The only writer of notes: it appends whole paragraphs under a lock, and replaces a part of a note where it is asked to.
+"""The only writer of notes: it appends whole paragraphs under a lock, and rewrites or removes a note where it is asked to.
 
 A note must be whole even if its writer is killed amid a `write`. So the writer puts the new bytes into a journal in the
 state folder first, and removes the journal afterwards; whoever holds the lock next and finds a journal adds the bytes
-that are missing. A part is replaced by a new file in the place of the old one, if that still holds the bytes that were read.
+that are missing. A note is rewritten by a new file in the place of the old one, if that still holds the bytes that were read.
 Nothing but notes is ever created in the workspace.
 """
 
@@ -28,6 +28,7 @@ from memory_core.atomic import (
     OPENS_BELOW,
     FileChanged,
     locked,
+    remove_file,
     replace_file,
     write_all,
 )
@@ -40,8 +41,7 @@ from memory_core.errors import (
     PathRefused,
 )
 from memory_core.records import MemoryFile
-from memory_core.sources import roots
-from memory_core.sources.notes import read_bytes
+from memory_core.sources import notes, roots
 from memory_core.text.paragraphs import (
     Paragraph,
     Skipped,
@@ -148,9 +148,7 @@ def replace_part(
     before: Callable[[int, bytes, bytes, bytes], None] = lambda *_: None,
     lock_timeout_seconds: float = LOCK_TIMEOUT_SECONDS,
 ) -> None:
-    """Replace some bytes of a note by others; readers see the note as it was or as it is to be, also after a kill.
-
-    An editor that saves the note meanwhile wins: nothing is written then.
+    """Replace some bytes of a note by others; see `rewrite`.
 
     Args:
         file: The note, below the workspace.
@@ -163,23 +161,70 @@ def replace_part(
 
     Raises:
         PathRefused: The note does not lie in the workspace, or behind a link.
-        NoteChanged: The note was changed meanwhile.
+        NoteChanged: The note was changed meanwhile, or is gone.
         NoteNotWritten: It is locked too long, or the system refused.
     """
     root = workspace.resolve()
     if not file.real_path.is_relative_to(root):
         raise PathRefused(file.path, "does not lie in the workspace", action="change it by hand")
-    with _lock_notes(file.path, workspace, state_dir, lock_timeout_seconds) as journal:
-        _finish(journal, workspace)
-        data = read_bytes(file)[0]
+
+    def change(data: bytes | None) -> bytes:
+        if data is None:
+            raise NoteChanged(file.path)
         start, old, new = find(data)
         changed = data[:start] + new + data[start + len(old) :]
         before(start, old, new, changed)
+        return changed
+
+    place = file.real_path.relative_to(root).as_posix()
+    rewrite(place, change, workspace=workspace, state_dir=state_dir, lock_timeout_seconds=lock_timeout_seconds)
+
+
+def rewrite(
+    path: str,
+    change: Callable[[bytes | None], bytes | None],
+    *,
+    workspace: Path,
+    state_dir: Path,
+    lock_timeout_seconds: float = LOCK_TIMEOUT_SECONDS,
+) -> None:
+    """Change, make or remove a note as a whole; readers see it as it was or as it is to be, also after a kill.
+
+    An editor that saves the note meanwhile wins: nothing is written then.
+
+    Args:
+        path: The note, relative to the workspace, POSIX.
+        change: Takes the bytes of the note, None where there is none, and returns those that it is to have, None for no note.
+        workspace: The workspace, which must exist.
+        state_dir: As `append`.
+        lock_timeout_seconds: As `append`.
+
+    Raises:
+        PathRefused: The note lies behind a link, or is no file.
+        NoteChanged: The note was changed meanwhile.
+        NoteNotWritten: It is or becomes too large, is locked too long, or the system refused.
+    """
+    place = workspace.resolve() / path
+    with _lock_notes(path, workspace, state_dir, lock_timeout_seconds) as journal:
+        _finish(journal, workspace)
+        data = _read_whole(path, workspace, notes.MAX_NOTE_BYTES)
+        _refuse_size(path, data)
+        new = change(data)
+        _refuse_size(path, new)
         try:
-            replace_file(file.real_path, changed, mode=None, root=root, expected=data)
+            if new is not None:
+                mode = 0o644 if data is None else None
+                replace_file(place, new, mode=mode, root=workspace.resolve(), expected=data or b"")
+            elif data is not None:
+                remove_file(place, root=workspace.resolve(), expected=data)
         except FileChanged as error:
-            raise NoteChanged(file.path) from error
+            raise NoteChanged(path) from error
         _count_write()
+
+
+def _refuse_size(path: str, data: bytes | None) -> None:
+    if data is not None and len(data) > notes.MAX_NOTE_BYTES:
+        raise NoteNotWritten(path, f"would have more than {notes.MAX_NOTE_BYTES:,} bytes", action="Split the note.")
 
 
 def finish_interrupted(*, workspace: Path, state_dir: Path, lock_timeout_seconds: float = LOCK_TIMEOUT_SECONDS) -> None:
@@ -298,14 +343,19 @@ def _complete(entry: Mapping[str, Any], workspace: Path, journal: Path) -> None:
 
 def _read(path: str, workspace: Path) -> bytes:
     """Read a note's bytes; none if it does not exist."""
-    try:
-        with _open_note(path, workspace, os.O_RDONLY) as (descriptor, _):
-            data = os.fdopen(descriptor, "rb", closefd=False).read(MAX_NOTE_BYTES + 1)
-    except FileNotFoundError:
-        return b""
+    data = _read_whole(path, workspace, MAX_NOTE_BYTES) or b""
     if problem := roots.refuse_encoding(data):
         raise FileUnreadable(path, problem, action="repair that note, or move it away")
     return data
+
+
+def _read_whole(path: str, workspace: Path, most: int) -> bytes | None:
+    """Read a note's bytes, and one more than the most that it may have; None if it does not exist."""
+    try:
+        with _open_note(path, workspace, os.O_RDONLY) as (descriptor, _):
+            return os.fdopen(descriptor, "rb", closefd=False).read(most + 1)
+    except FileNotFoundError:
+        return None
 
 
 def _write(path: str, workspace: Path, block: bytes) -> bytes:

@@ -16,6 +16,7 @@ from tests.qmd.install import install_npm, npm_install
 
 # The packages of each environment. Versions are not pinned: a new one that breaks a host should be heard of here.
 ENVIRONMENTS = {
+    "anthropic": ("anthropic",),
     "langchain": ("langchain", "langchain-openai"),
     "pydantic_ai": ("pydantic-ai-slim[openai]",),
     "responses": ("openai-agents",),

@@ -15,6 +15,7 @@ MODULES = {
     "plugin": (),
     "hosts.hooks": (),
     "hosts.mcp.server": ("mcp.server.lowlevel", "mcp_types", "jsonschema"),
+    "hosts.anthropic_memory": ("anthropic.lib.tools", "anthropic.tools.memory"),
     "hosts.hermes": ("agent.memory_provider", "agent.auxiliary_client"),
     "hosts.langchain": ("langchain.agents.middleware", "langchain.chat_models", "langgraph.config"),
     "hosts.openai_agents": ("agents", "agents.memory"),

@@ -48,6 +48,7 @@ class ChatServer(Served):
 
     Attributes:
         stores: What it appends in a flush turn; "" for nothing, so that NO_REPLY comes at once.
+        script: Calls of tools, each with its arguments, which it makes one after another before it follows its rules.
         facts: What it learns from an exchange that holds a text, by that text.
         status: Of every answer; anything but 200 comes without a stream.
         counts: Report as used a token for every four characters of a request, so that sessions fill up; else 10.
@@ -61,6 +62,7 @@ class ChatServer(Served):
     def __init__(self) -> None:
         super().__init__(_handler(self))
         self.stores = ""
+        self.script: list[tuple[str, dict[str, Any]]] = []
         self.facts: dict[str, dict[str, Any]] = {}
         self.status = 200
         self.counts = False
@@ -91,10 +93,14 @@ class ChatServer(Served):
         return message
 
     def _follow_rules(self, messages: Sequence[Message], tools: Sequence[str], call_id: str) -> tuple[Kind, Message]:
+        if self.script:
+            name, arguments = self.script.pop(0)
+            return "answer", {"tool_calls": [{"id": call_id, "name": name, "arguments": json.dumps(arguments)}]}
         # OpenClaw has tools of these names itself; ours have the name of the server in front.
         offered = {name: tool for name in OUR_TOOLS for tool in sorted(tools, key=len) if tool.endswith(name)}
         spoken = [message for message in messages if _is_said(message)]
-        asked = next(read_text(message.get("content")) for message in reversed(spoken) if message["role"] == "user")
+        said = (read_text(message.get("content")) for message in reversed(spoken) if message["role"] == "user")
+        asked = next(said, "")  # a thread of Anthropic's sends what is new only
         asked = asked.strip('"')  # opencode quotes what it is given on its command line
         answered = spoken[-1]["role"] == "tool"
 

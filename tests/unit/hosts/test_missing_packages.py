@@ -9,6 +9,7 @@ import sys
 import pytest
 
 HOSTS = {
+    "anthropic_memory": ("anthropic", "pip install anthropic"),
     "hermes": ("agent", "install memory-core-py in the environment of hermes-agent"),
     "langchain": ("langchain", "pip install langchain"),
     "openai_agents": ("agents", "pip install openai-agents"),

@@ -260,6 +260,12 @@ CALLS: Mapping[str, tuple[Callable[[MemorySlot, st.DataObject], Any], Callable[[
         lambda slot, draw: slot.read_note(draw.draw(_mostly("MEMORY.md")), draw.draw(CONTEXTS)),
         is_result,
     ),
+    "change_note": (
+        lambda slot, draw: slot.change_note(
+            draw.draw(_mostly("memory/oak.md")), draw.draw(_mostly(lambda text: text)), draw.draw(CONTEXTS)
+        ),
+        is_result,
+    ),
     "session_started": (lambda slot, draw: slot.session_started(draw.draw(CONTEXTS)), lambda answer: answer is None),
     "session_updated": (
         lambda slot, draw: slot.session_updated(draw.draw(JUNK), draw.draw(_mostly("main"))),
