@@ -228,6 +228,11 @@ def tells_past(text: str, language: Language) -> bool:
     return language != "en" and bool(past or first)
 
 
+def tells_leave(text: str, language: Language) -> bool:
+    """Return True if a text says that somebody leaves a post, that a business closes, or that another one takes over."""
+    return _compile_words(language, "leave").search(text) is not None
+
+
 def find_turns(text: str, language: Language) -> Iterator[int]:
     """Yield where a sentence says how something is, or that it changes: what stands before is its subject."""
     for found in (*_compile_words(language, "states").finditer(text), *_compile(_CHANGE).finditer(text)):
@@ -235,7 +240,7 @@ def find_turns(text: str, language: Language) -> Iterator[int]:
 
 
 @cache
-def _compile_words(language: Language, name: Literal["unsure", "states", "habits"]) -> re.Pattern[str]:
+def _compile_words(language: Language, name: Literal["unsure", "states", "habits", "leave"]) -> re.Pattern[str]:
     return re.compile(rf"(?<!\w)(?:{'|'.join(list_words(language, name))})(?!\w)", re.IGNORECASE)
 
 

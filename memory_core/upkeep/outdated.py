@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from datetime import date
 from functools import cache
 from typing import Literal, NamedTuple
@@ -25,13 +26,19 @@ NEAR = 0.6  # the weight of a word of the sentence before or of the heading
 BESIDE = 32  # characters between a value and the word to which it belongs
 NEARLY = 2.2  # scores below the best of the older statements that one replaces
 CLOSE = 1.5  # scores below the best of its successors
+FIRM = 1.5  # for values that are clearly of one thing
+MOST_DAYS = 200  # that a planned day lies ahead
+NEXT = 4  # words between a relative and what belongs to them
 SOON = 14  # days within which a single appointment may be moved
-MOST_WORDS = 14  # of a sentence that says who or what something is
+MOST_WORDS = 22  # of a sentence that says who or what something is
 
 # "Ann's", "of Ann", "von Ann": whose it is.
 _OWNER = re.compile(
     r"\b([A-ZÀ-Þ][^\W\d_]+)['’]s\b|\b(?:of(?: the)?|von|de(?: la| el| los)?|di|van|du|do|da) ([A-ZÀ-Þ][^\W\d_]+)"
 )
+_WORD = re.compile(r"[^\W\d_]+")
+_PLACE = re.compile(r"(?<!\w)(?:in|at|near|to|nach|aus|bei|à|en|a|em|para|chez|ad|te|naar|в|на) ([A-ZÀ-ÞА-Я][^\W\d_]+)")
+_AND = re.compile(r"(?<!\w)(?:and|or|und|oder|et|ou|y|e|o|en|of|и|или)(?!\w)|[&+]", re.IGNORECASE)
 _CLAUSE = re.compile(r"[.;:!?(\n|–—]|,(?!\d)")
 Bits = Callable[[str], float]
 
@@ -44,6 +51,7 @@ class Comparison(NamedTuple):
         kind: "value", "name" or "role".
         old, new: The values that differ; None where names do.
         beside: A word that both share stands close to the values.
+        firm: They are so clearly of one thing that no word has to tell a change.
     """
 
     score: float
@@ -51,6 +59,7 @@ class Comparison(NamedTuple):
     old: Value | None
     new: Value | None
     beside: bool = False
+    firm: bool = False
 
 
 def judge(old: Statement, new: Statement, bits: Bits) -> Comparison | None:
@@ -61,45 +70,53 @@ def judge(old: Statement, new: Statement, bits: Bits) -> Comparison | None:
         new: The newer one.
         bits: Returns the information of a stem, from its frequency in the notes.
     """
-    tells = "change" in new.flags
-    if not old.date < new.date or old.text == new.text or (not tells and "event" in (*old.flags, *new.flags)):
+    if not old.date < new.date or old.text == new.text or "unsure" in new.flags:
         return None
+    tells = "change" in new.flags
+    values = (*old.values, *new.values)
+    units = {*(each.rate for each in values), *(each.kind[7:] for each in values if each.kind.startswith("number:"))}
     own = [word for word in new.own if word in old.own]
-    people = _list_stems(new.language, "people")
-    units = {value.kind.partition(":")[2] for value in (*old.values, *new.values)}
-    wide = [
-        word
-        for word in dict.fromkeys((*new.own, *new.near))
-        if word in old.own or (word in new.own and word in old.near)
-    ]
-    anchors = [word for word in wide if bits(word) >= LEAST_BITS and word not in people and word not in units]
-    if not anchors or _has_other_owner(old, new, people):
+    wide = [*own, *(word for word in new.own if word in old.near), *(word for word in new.near if word in old.own)]
+    anchors = [word for word in dict.fromkeys(wide) if bits(word) >= LEAST_BITS and len(word) > 2 and word not in units]
+    if not anchors:
         return None
     first, last = ({*each.own, *each.near} for each in (old, new))
-    led = bool(set(old.head) & set(anchors)) and set(old.head) <= last
-    follows = bool(set(new.head) & set(anchors)) and set(new.head) <= first
-    about, same = led or follows, led and follows
-    stands = old.date == UNDATED or bool({"state", "change"} & set(old.flags))
-    if not tells and not (
-        about and stands and (same or "state" in new.flags) and "event" not in {*old.flags, *new.flags}
+    led, follows = (not set(anchors).isdisjoint(each.head) for each in (old, new))
+    fits = (led and set(old.head) <= last, follows and set(new.head) <= first)
+    pair = _Likeness(old, new, anchors, tells, any(fits), led or follows)
+    best = _compare_values(pair) or _compare_names(pair)
+    if best is None or _names_another(old, new) or _has_other_owner(old, new):
+        return None
+    calm = "event" not in {*old.flags, *new.flags}
+    stands = pair.about and calm and old.date == UNDATED and (all(fits) or "state" in new.flags)
+    if not (
+        best.firm or (tells and (pair.about or best.kind == "role" or (best.beside and len(anchors) > 1))) or stands
     ):
         return None
-    best = _compare_values(old, new, anchors, plain=not tells, about=about) or _compare_names(
-        old, new, anchors, about=about
-    )
-    if best is None or not (about or best.kind == "role" or (best.beside and len(anchors) > 1)):
-        return None
-    shared = sum(bits(word) for word in own)
-    shared += NEAR * sum(bits(word) for word in new.own if word in old.near and word not in own)
-    shared += NEAR * sum(bits(word) for word in old.own if word in new.near and word not in own)
-    score = best.score + min(3.2, shared / 5) + 0.8 * best.beside
-    score += 0.8 * about + 0.7 * same
-    score += 0.9 * tells + 0.4 * ("new" in new.flags) + 0.5 * ("state" in new.flags) + 0.4 * ("state" in old.flags)
-    score -= 0.9 * ("event" in old.flags) + 0.6 * ("event" in new.flags and not tells)
-    score += 1.5 * (_cover(own, old, new, bits) - 0.3)
-    if old.key and new.key:
-        score += 0.8 if old.key == new.key else -0.8
+    shared = sum(bits(word) for word in own) + NEAR * sum(bits(word) for word in wide[len(own) :] if word not in own)
+    score = best.score + min(3.2, shared / 5) + 0.8 * best.beside + 0.8 * pair.about + 0.9 * tells
+    score += 0.4 * ("new" in new.flags) + 0.5 * ("state" in new.flags) + 0.4 * ("state" in old.flags)
+    score += 1.5 * (_cover(own, old, new, bits) - 0.3) - 0.9 * ("event" in old.flags)
     return best._replace(score=score)
+
+
+class _Likeness(NamedTuple):
+    """Two statements that are compared.
+
+    Attributes:
+        old, new: The statements.
+        anchors: The rare stems that both share.
+        tells: The newer one tells a change.
+        about: The other one speaks of all that the subject of one names.
+        akin: The subject of one names something that both share.
+    """
+
+    old: Statement
+    new: Statement
+    anchors: list[str]
+    tells: bool
+    about: bool
+    akin: bool
 
 
 class Pair(NamedTuple):
@@ -145,40 +162,80 @@ def select(pairs: Iterable[Pair]) -> dict[int, Pair]:
     return chosen
 
 
+def _names_another(old: Statement, new: Statement) -> bool:
+    """Return True if the two are about things with different numbers: "Lock 41 is shut" and "Lock 39 was slow"."""
+    for one, other in ((old, new), (new, old)):
+        for value in one.values:
+            kind, _, label = value.kind.partition(":")
+            alike = [each.text for each in other.values if each.kind == value.kind]
+            if (
+                kind in ("label", "code")
+                and alike
+                and value.text not in alike
+                and {*_stem_before(value, one)} <= {label}
+            ):
+                return True
+    return False
+
+
+def _stem_before(value: Value, statement: Statement) -> list[str]:
+    """Return the stems of the words before a value."""
+    return stem(_WORD.findall(statement.text[: value.start]), statement.language)
+
+
 def _cover(own: list[str], old: Statement, new: Statement, bits: Bits) -> float:
     """Return the share of the shorter statement's information that the other one has, too."""
     totals = [sum(map(bits, each.own)) for each in (old, new)]
     return sum(map(bits, own)) / max(min(totals), 1.0)
 
 
-def _compare_values(
-    old: Statement, new: Statement, anchors: list[str], *, plain: bool, about: bool
-) -> Comparison | None:
+def _compare_values(pair: _Likeness) -> Comparison | None:
     """Return the values of one kind that differ and stand nearest to a word that both statements share."""
-    found = []
-    for value in new.values:
-        alike = [each for each in old.values if each.kind == value.kind]
-        if value.kind == "month" or not alike or value.text in {each.text for each in alike}:
-            continue
-        former = alike[0]
-        named = any(each.text == former.text for each in new.values)
-        if (
-            (former.rate and value.rate and former.rate != value.rate)
-            or (value.kind == "date" and _is_over(former.text, old.date, new.date))
-            or (value.kind in ("weekday", "clock") and not _lasts(old, new))
-            or (named and (plain or not about))
-            or (
-                value.kind.startswith("number:")
-                and ((plain and not value.rate) or "event" in old.flags or len(alike) > 1)
-            )
-        ):
-            continue
-        beside = any(_stands_beside(word, former, old) and _stands_beside(word, value, new) for word in anchors)
-        weight = 0.5 if value.kind == "number:" else 1.0
-        found.append(
-            Comparison(weight + 0.7 * bool(former.rate and value.rate) + 0.8 * named, "value", former, value, beside)
-        )
+    found = [best for value in pair.new.values if (best := _compare_value(pair, value))]
     return max(found, key=lambda each: (each.beside, each.score), default=None)
+
+
+def _compare_value(pair: _Likeness, value: Value) -> Comparison | None:
+    """Return a judgement if a value of the newer statement may take the place of one of the older one."""
+    old, new, anchors, tells, about, akin = pair
+    alike = [each for each in old.values if each.kind == value.kind]
+    if value.kind in ("month", "number:n") or not alike or value.text in {each.text for each in alike}:
+        return None
+    former, kind = alike[0], value.kind.partition(":")[0]
+    named = next((each for each in new.values if each.kind == value.kind and each.text == former.text), None)
+    beside = any(_stands_beside(word, former, old) and _stands_beside(word, value, new) for word in anchors)
+    thing = anchors
+    if kind in ("label", "code"):  # a room or a code of something
+        thing = [
+            word for word in anchors if word not in {*_stem_before(former, old)[-1:], *_stem_before(value, new)[-1:]}
+        ]
+    elif kind != "phone" and not tells:  # a name alone has many prices and days
+        nouns = {*old.head} & {*new.head} if new.language == "de" else ()  # German writes all nouns with a capital
+        names = (*old.names, *new.names)
+        thing = [word for word in anchors if word in nouns or not any(name.startswith(word) for name in names)]
+    several = max(len({each.text for each in values if each.kind == value.kind}) for values in (old.values, new.values))
+    if (
+        not (thing or named)
+        or (former.rate and value.rate and former.rate != value.rate)
+        or (kind in ("money", "number") and several > 1 and not named)
+        or (value.kind[7:] in ("d", "v", "M", "Y") and value.rate != "every" and not beside)  # how long something takes
+        or (kind == "date" and not _is_ahead(former.text, old.date, new.date))
+        or (kind == "number" and "event" in old.flags)
+    ):
+        return None
+    parts = [word for word in thing if any(word != each and word in each for each in thing)]
+    firm = (akin or len(anchors) > 1) and _is_firm(
+        former, value, pair, beside=beside and not named, close=beside or about or len(thing) - len(parts) > 1
+    )
+    if (
+        (kind in ("weekday", "clock") and not firm and not _lasts(old, new))
+        or (named and (not about or not (tells or firm) or _AND.search(new.text, *sorted((named.end, value.start)))))
+        or (kind == "number" and not (tells or firm or value.rate))
+    ):
+        return None
+    weight = 0.5 if value.kind == "number:" else 1.0
+    weight += 0.7 * bool(former.rate and value.rate) + 0.8 * bool(named) + FIRM * firm
+    return Comparison(weight, "value", former, value, beside, firm)
 
 
 def _stands_beside(word: str, value: Value, statement: Statement) -> bool:
@@ -196,55 +253,121 @@ def _lasts(old: Statement, new: Statement) -> bool:
     return "change" in new.flags and (date.fromisoformat(new.date) - date.fromisoformat(old.date)).days <= SOON
 
 
-def _is_over(day: str, written: str, today: str) -> bool:
-    """Return True if a day was over when the newer note was written.
+def _is_ahead(day: str, written: str, today: str) -> bool:
+    """Return True if a day that a note names was still to come when the note and when a newer one was written.
 
     Args:
         day: "YYYY-MM-DD", or without the year.
-        written: The day of the note that names it.
+        written: The day of the note; `UNDATED` for one without.
         today: That of the newer note.
     """
     year, rest = day[:-6], day[-5:]
     if not year:
         if written == UNDATED:
-            return rest < today[5:]
+            return rest >= today[5:]
         year = written[:4] if rest >= written[5:] else str(int(written[:4]) + 1)
-    return f"{year}-{rest}" < today
+    with suppress(ValueError):  # 30 February
+        ahead = date.fromisoformat(f"{year}-{rest}")
+        return ahead.isoformat() >= today and (
+            written == UNDATED or (ahead - date.fromisoformat(written)).days < MOST_DAYS
+        )
+    return False
 
 
-def _compare_names(old: Statement, new: Statement, anchors: list[str], *, about: bool) -> Comparison | None:
+def _is_firm(former: Value, value: Value, pair: _Likeness, *, close: bool, beside: bool) -> bool:
+    """Return True if two values are clearly of one thing, so that no word has to tell a change."""
+    old, new, kind = pair.old, pair.new, value.kind.partition(":")[0]
+    single = all(sum(each.kind == value.kind for each in values) == 1 for values in (old.values, new.values))
+    lasting = old.date == UNDATED or "state" in old.flags
+    firm = {
+        "phone": True,
+        "clock": False,
+        "label": lasting or "change" in old.flags,
+        "code": lasting or "change" in old.flags,
+        "date": beside or (single and close),
+        "weekday": close and bool(former.rate and value.rate),
+    }
+    if kind in firm:
+        return firm[kind]
+    ratio = float(value.text) / max(float(former.text), 1e-9)
+    if former.rate and former.rate == value.rate:
+        return 0.4 < ratio < 2.5
+    if kind == "money":
+        paid = "event" in new.flags and "state" not in new.flags
+        return close and lasting and not paid and 0.6 < ratio < 1.7
+    measured = [
+        re.match(r"\s?\S+ (?:of |de |di |d'|van )?([^\W\d_]+)", each.text[at.end :])
+        for each, at in ((old, former), (new, value))
+    ]
+    stuff = any(found and stem([found[1]], new.language) for found in measured)  # "8 kg tomatoes"
+    calm = "event" not in {*old.flags, *new.flags}
+    return (
+        value.kind != "number:"
+        and calm
+        and close
+        and single
+        and not stuff
+        and old.date == UNDATED
+        and 0.4 < ratio < 2.5
+    )
+
+
+def _compare_names(pair: _Likeness) -> Comparison | None:
     """Return a judgement if two statements name different people, places or firms for one role."""
-    before, after = set(old.names), set(new.names)
-    if len(new.own) > MOST_WORDS or len(old.own) > MOST_WORDS or not {"state", "change"} & set(new.flags):
-        return None
+    old, new, anchors = pair.old, pair.new, pair.anchors
     dwell = [_list_stems(each.language, "dwell") & set(each.own) for each in (old, new)]
-    if all(dwell) and before - after and after - before:
-        whose = [word for word in anchors if word not in {*dwell[0], *dwell[1]}]
-        if any(each.startswith(word) for word in whose for each in (*before, *after, *_find_capitals(old))):
-            return Comparison(2.2, "role", None, None)
-    heads = set(old.head) & set(new.head) - _list_stems(new.language, "people")
-    roles = [word for word in anchors if word in heads and not any(name.startswith(word) for name in before)]
-    fillers = {old.filler, new.filler}
-    if about and roles and all(fillers) and len(fillers) > 1 and not fillers & before & after:
-        return Comparison(1.3, "name", None, None)
-    return None
+    if not (all(dwell) or old.filler) or max(len(each.text.split()) for each in (old, new)) > MOST_WORDS:
+        return None
+    before, after = ({*_find_capitals(each)} for each in (old, new))
+    places = [{strip_marks(name.lower()) for name in _PLACE.findall(each.text)} for each in (old, new)]
+    whose = [word for word in anchors if word not in dwell[0] | dwell[1]]
+    if (
+        all(dwell)
+        and places[0]
+        and places[1] - before
+        and any(each.startswith(word) for word in whose for each in before & after)
+    ):
+        return Comparison(2.2, "role", None, None)
+    heads = set(old.head) & {*new.head, *new.near} - _list_stems(new.language, "people")
+    roles = [word for word in anchors if word in heads and not old.filler.startswith(word)]
+    known = old.filler and any(old.filler.startswith(word) for word in (*new.own, *new.near) if len(word) > 2)
+    leaves = "leave" in new.flags and "leave" not in old.flags
+    other = new.filler not in ("", old.filler)
+    if known and after - before and (leaves or (roles and other)):
+        return Comparison(1.3 + bool(roles) + leaves, "role", None, None, firm=leaves)
+    stands = bool({"state", "change"} & set(new.flags)) and old.filler not in new.names
+    return Comparison(1.3, "name", None, None) if pair.about and roles and old.filler and other and stands else None
 
 
 def _find_capitals(statement: Statement) -> list[str]:
-    return [strip_marks(word.lower()) for word in statement.text.split() if word[:1].isupper()]
+    """Return the words with a capital letter, folded, but for function words and words of time."""
+    words = _WORD.findall(statement.text)
+    return [strip_marks(word.lower()) for word in words if word[0].isupper() and stem([word], statement.language)]
 
 
-def _has_other_owner(old: Statement, new: Statement, people: frozenset[str]) -> bool:
+def _has_other_owner(old: Statement, new: Statement) -> bool:
     """Return True if the two speak of different people: of a relative or a possessor whom the other one lacks."""
-    if (set(new.own) & people) - {*old.own, *old.near}:
+    people = _list_stems(new.language, "people") - {*old.own, *old.near}
+    said = [stem([word], new.language) for word in _WORD.findall(new.text)]
+    shared = [at for at, several in enumerate(said) if not set(several).isdisjoint(old.own)]
+    if any(
+        not people.isdisjoint(word) and any(abs(at - each) <= NEXT for each in shared) for at, word in enumerate(said)
+    ):
         return True
-    said = {strip_marks(word.lower()) for word in re.findall(r"[^\W\d_]+", old.text)}
-    owners = {strip_marks(name.lower()) for found in _OWNER.findall(new.text) for name in found if name}
-    if owners and not owners & said and not owners & {each.lower() for each in old.names}:
+    owners = set(_find_owners(new, old.own))
+    if owners and owners.isdisjoint(strip_marks(word.lower()) for word in _WORD.findall(old.text)):
         return True
-    first, second = (set(each.names) for each in (old, new))
     mine, theirs = ({"1", "3"} & set(each.flags) for each in (old, new))
-    return bool(mine and theirs and not mine & theirs and not first & second)
+    return bool(mine and theirs) and mine.isdisjoint(theirs) and set(old.names).isdisjoint(new.names)
+
+
+def _find_owners(statement: Statement, shared: Sequence[str]) -> Iterator[str]:
+    """Yield the names of those to whom belongs what a statement shares with another one, folded."""
+    for found in _OWNER.finditer(statement.text):
+        before, behind = statement.text[: found.start()].split()[-3:], statement.text[found.end() :].split()[:3]
+        owned = stem(_WORD.findall(" ".join(behind if found[1] else before)), statement.language)
+        if set(owned) & set(shared):
+            yield strip_marks((found[1] or found[2]).lower())
 
 
 @cache

@@ -13,18 +13,20 @@ from functools import cache, lru_cache
 from itertools import accumulate, pairwise
 from typing import NamedTuple, cast
 
+from memory_core.records import Unit
 from memory_core.text import languages
 from memory_core.text.folding import strip_marks
 from memory_core.text.languages import STEMMERS, STOP_WORDS, Language
 from memory_core.text.markdown import Line, find_front_matter, parse_heading, scan, split_lines
 from memory_core.text.periods import read_time_word
 from memory_core.text.succession import find_key
-from memory_core.text.tense import find_stance, find_turns, list_words, tells_change, tells_past
+from memory_core.text.tense import find_stance, find_turns, list_words, tells_change, tells_leave, tells_past
 from memory_core.text.units import find_sentence_starts, split_units
 
 UNDATED = "0000-00-00"  # sorts before every day: MEMORY.md and topic files may be as old as the notebook
 MOST_CHARS = 400  # of a sentence that is read; a longer one tells a story
 MOST_LINES = 20_000  # of a note
+LEAST_WORDS = 12  # of a note that tells its language
 PREFIX = 6  # letters of a stem by which words are compared, so that "insured" and "insurance" are one
 COMPOUND_PREFIX = 9  # where words are put together
 
@@ -37,16 +39,26 @@ _PLAIN = re.compile(r"https?://\S+|`[^`]*`|\*\*|__|~~")
 _NUMBER = r"\d{1,3}(?:[.,  ]\d{3})+(?:[.,]\d{1,2})?|\d++(?:[.,]\d++)?"
 _VALUE = re.compile(
     r"(?P<iso>\d{4}-\d\d-\d\d)"
+    r"|(?P<dotted>(?<![\d.])\d{1,2}\.\s?(?:1[0-2]|0?[1-9])\.(?:\s?20\d\d|\d\d(?!\d))?)"
     r"|(?P<phone>(?<![\w.,])\+?\d[\d /-]{7,16}\d(?!\w))"
-    r"|(?P<clock>(?<![\d.,])(?:[01]?\d|2[0-4])(?:(?::|h)[0-5]\d(?!\d)|\s?(?:Uhr|o'clock|[ap]\.?m\b|h(?!\w))))"
+    r"|(?P<clock>(?<![\d.,])(?:[01]?\d|2[0-4])(?:(?::|\s?h\s?)[0-5]\d(?!\d)|\s?(?:Uhr|o'clock|[ap]\.?m\b|h(?!\w))))"
     rf"|(?P<before>[£€$]\s?(?:{_NUMBER}))"
-    rf"|(?P<behind>(?<!\d)(?:{_NUMBER})\s?(?:[€£$]|euros?\b|pounds?\b|dollars?\b|EUR\b|CHF\b|kr\b))"
+    rf"|(?P<behind>(?<!\d)(?:{_NUMBER})\s?(?:[€£$]|euros?\b|pounds?\b|dollars?\b|EUR\b|CHF\b|kr\b|p\b|pence\b|ct\b|cents?\b))"
+    r"|(?P<mixed>(?<![\w.,-])(?:\d+[A-Za-z]+|[A-Za-z]{1,4})-?\d[\dA-Za-z-]*(?!\w))"
     rf"|(?P<number>(?<![\w.,])(?:{_NUMBER})(?![\d.,]*\d))"
 )
-_LINE_END = re.compile(r"(?<!.{60})\n|\n(?=\W*[A-ZÀ-ÞА-Я\d])")  # but not where a sentence is wrapped
+_PENCE = re.compile(r"\d\s?(?:p|pence|ct|cents?)\Z")
+_EVERY = frozenset("every each alle jede jeden cada chaque tous toutes ogni elke iedere om каждые".split())
+_PER = frozenset("a an per each je pro die der par por al le la il à".split())
+# What stands before a weekday that comes again and again.
+_HABITUAL = {
+    "en": ("every", "each"), "de": ("jeden", "immer"), "es": ("los", "cada"), "fr": ("le", "les", "chaque"),
+    "it": ("il", "la", "ogni"), "pt": ("às", "aos", "toda", "todo", "cada"), "nl": ("elke", "iedere"), "ru": ("по", "каждый"),
+}  # fmt: skip
 _ORDINAL = re.compile(r"(?<!\d)\d{1,2}\.\s*\Z")  # "9. September"
 _TITLES = frozenset(
-    "mr mrs ms miss dr prof sir herr frau monsieur madame mme mlle don doña señor señora sr sra signor signora dom dona"
+    "doctor doctora docteur dottore dottoressa doutor doutora"
+    " mr mrs ms miss dr prof sir herr frau monsieur madame mme mlle don doña señor señora sr sra signor signora dom dona"
     " mevrouw meneer".split()
 )
 _CONFLICT = re.compile(r"^(?:<{7}|>{7}) ", re.MULTILINE)  # of a merge that nobody has finished
@@ -61,6 +73,12 @@ _NEW = re.compile(
     r"(?<!\w)(?:new|neu(?:e[mnrs]?)?|nouve\w+|nuev\w+|nuov\w+|nov[oa]s?|nieuwe?|нов\w+)(?!\w)", re.IGNORECASE
 )
 _OPENS_NEW = re.compile(rf"\s*(?:[^\W\d_]{{1,5}}\s)?{_NEW.pattern}", re.IGNORECASE)  # "Our new code is"
+# Behind these stands why something is so, not what.
+_REASON = re.compile(
+    r"(?<=[\w,])\s(?:because|due to|owing to|weil|wegen|parce qu|à cause d|porque|debido a"
+    r"|por culpa de|perché|a causa d|por causa d|omdat|wegens|vanwege|потому что|из-за)",
+    re.IGNORECASE,
+)
 _WITH = frozenset("with at from by bei mit von con en avec chez com met bij с у da presso".split())
 _BREAK = re.compile(r"[.:;!?(\n|–—]|(?<!\d),(?!\d)")
 
@@ -69,10 +87,12 @@ class Value(NamedTuple):
     """A value in a sentence.
 
     Attributes:
-        kind: "money", "clock", "weekday", "date", "phone", or "number" with the stem of the word that it counts.
+        kind: "money", "clock", "weekday", "date", "month", "phone"; "number:" with the stem of the word that it counts,
+            "label:" with that of the word which it numbers, as in "room 5", or "code:" with its pattern.
         text: As it is compared.
         start, end: Its characters in the line.
-        rate: The unit of time for which it is paid or counted; "" without one.
+        rate: What it is paid or counted for: a unit of time, or the stem of a word; "week" for a day that comes every week,
+            "every" for the time between two of a kind; "" without one.
     """
 
     kind: str
@@ -91,14 +111,13 @@ class Statement(NamedTuple):
         date: The note's day; `UNDATED` for MEMORY.md and topic files.
         text: The sentence.
         language: Of the note.
-        key: What stands before a colon at the beginning; "" if nothing does.
         own: The stems of its words, in order.
         head: Those before the first "is", colon or value: what the sentence is about; without "with Ann".
         filler: The first word with a capital letter behind "is" or the colon; "" without one.
         near: The stems of the sentence before and of the heading.
         values: In order.
         names: The words that may be names, folded.
-        flags: Of "change", "new", "event", "state", "1" and "3" for mine and theirs.
+        flags: Of "change", "new", "event", "leave", "state", "unsure", "1" and "3" for mine and theirs.
     """
 
     path: str
@@ -106,7 +125,6 @@ class Statement(NamedTuple):
     date: str
     text: str
     language: str
-    key: str
     own: tuple[str, ...]
     head: tuple[str, ...]
     filler: str
@@ -135,8 +153,13 @@ def read_statements(path: str, date: str | None, text: str, usual: Language = "e
         *accumulate(len(line) + 1 for line in lines),
     ]  # of every line in the text, and of the one behind the last
     heading, before = "", ""
+    width = max(map(len, lines), default=0)
     kinds = scan(lines)
-    for unit in split_units(body, skip_lines=find_front_matter(lines)):
+    units: list[Unit] = []
+    for each in split_units(body, skip_lines=find_front_matter(lines)):
+        joined = units and _is_within_date(body, each.start, language)
+        units.append(units.pop()._replace(end=each.end, last_line=each.last_line) if joined else each)
+    for unit in units:
         start = unit.start
         for number in range(unit.first_line, unit.last_line + 1):
             if kinds[number] is Line.HEADING:
@@ -145,18 +168,20 @@ def read_statements(path: str, date: str | None, text: str, usual: Language = "e
                 before = ""
         first = lines[bisect_right(starts, start) - 1] if start < unit.end else ""
         mark = _MARK.match(first)
-        if kinds[unit.last_line] in (Line.CODE, Line.OPEN, Line.CLOSE, Line.HEADING) or first.lstrip().startswith(">"):
+        if kinds[unit.last_line] in (Line.CODE, Line.OPEN, Line.CLOSE, Line.HEADING) or first.lstrip(
+            " \t-*+"
+        ).startswith(">"):
             continue
         if date and first.lstrip().startswith("|"):  # a log
             continue
         if mark and mark[1]:  # a task: it may never have been done
             continue
-        breaks = [found.end() for found in _LINE_END.finditer(body, start, unit.end)]
-        stops = [
-            at
-            for at in find_sentence_starts(body, start, unit.end)
-            if not _ORDINAL.search(body[max(start, at - 6) : at])
+        breaks = [
+            starts[number + 1]
+            for number in range(unit.first_line, unit.last_line)
+            if start < starts[number + 1] and not _is_wrapped(lines[number], lines[number + 1], width)
         ]
+        stops = [at for at in find_sentence_starts(body, start, unit.end) if not _is_within_date(body, at, language)]
         bounds = sorted({start, *stops, *breaks, unit.end})
         before = ""
         for begin, end in pairwise(bounds):
@@ -167,6 +192,18 @@ def read_statements(path: str, date: str | None, text: str, usual: Language = "e
                 before = said
 
 
+def _is_wrapped(line: str, following: str, width: int) -> bool:
+    """Return True if a sentence may go on in the next line, whose first word had no place in a line of a text's width."""
+    word = following.split(maxsplit=1)[:1]
+    return bool(word) and word[0][0].islower() and line[-1:] not in ".!?" and len(line) + len(word[0]) >= max(width, 60)
+
+
+def _is_within_date(text: str, at: int, language: Language) -> bool:
+    """Return True behind the dot of "9. September", and in German of every ordinal number."""
+    word = _WORD.match(text, at) if _ORDINAL.search(text[max(at - 6, 0) : at]) else None
+    return word is not None and (language == "de" or (_read_time(word[0], language) or "?")[0] == "m")
+
+
 def _read_sentence(  # noqa: PLR0917
     path: str, date: str | None, line: int, said: str, first: str, language: Language, heading: str, before: str
 ) -> Iterator[Statement]:
@@ -175,24 +212,23 @@ def _read_sentence(  # noqa: PLR0917
         return
     bare = _MARK.sub("", said, count=1)
     plain = _QUOTED.sub(lambda quoted: " " * len(quoted[0]), _PLAIN.sub(lambda each: " " * len(each[0]), bare))
+    reason = _REASON.search(plain)
+    plain = plain[: reason.start()] if reason else plain
     stance = find_stance(plain, language)
-    if stance == "unsure":
-        return
     words = [*_WORD.finditer(plain)]
     values = tuple(_find_values(plain, language))
     names = tuple(dict.fromkeys(_find_names(plain, words, language)))
     change = tells_change(plain)
-    found = find_key(said)
-    key = found[0] if found else ""
     if before and not change:  # "The broadband has changed. It costs £27."
         change = tells_change(_NEW.sub(" ", before))
-    if not (values or names or change or key or stance):
+    if not (values or names or change or stance or find_key(said)):
         return
     tells = _OPENS_NEW.match(plain) or tells_change(_NEW.sub(" ", f"{before} {plain}"))
     timed = _TIMED.match(bare)  # a log
     told = "change" if tells and not timed else "new" if change else ""
     happened = "event" if timed or _is_event(words, language) or tells_past(plain, language) else ""
-    flags = filter(None, [told, happened, stance or "", *_find_owners(words, language)])
+    leaves = "leave" if tells_leave(f"{before} {plain}", language) else ""
+    flags = filter(None, [told, happened, leaves, stance or "", *_find_owners(words, language)])
     taken = [(value.start, value.end) for value in values]
     own = [word for word in words if not any(start <= word.start() < end for start, end in taken)]
     turns = sorted([*find_turns(plain, language), *(colon.start() for colon in _COLON.finditer(plain))])
@@ -203,7 +239,7 @@ def _read_sentence(  # noqa: PLR0917
     filler = _find_filler(own, named.end(), language) if named else ""
     near = _WORD.findall(f"{before} {heading}")
     yield Statement(
-        path=path, line=line, date=date or UNDATED, text=bare, language=language, key=key,
+        path=path, line=line, date=date or UNDATED, text=bare, language=language,
         own=tuple(dict.fromkeys(stem([word[0] for word in own], language))), head=tuple(dict.fromkeys(head)), filler=filler,
         near=tuple(dict.fromkeys(stem(near, language))), values=values, names=names, flags=tuple(flags),
     )  # fmt: skip
@@ -211,7 +247,8 @@ def _read_sentence(  # noqa: PLR0917
 
 def detect_language(text: str) -> Language | None:
     """Return the language of a note; None for one that is too short to tell."""
-    return languages.detect({*re.findall(r"[^\W\d_]+", text[:6000].lower())})
+    words = {*re.findall(r"[^\W\d_]+", text[:6000].lower())}
+    return languages.detect(words) if len(words) >= LEAST_WORDS else None
 
 
 @lru_cache(maxsize=50_000)
@@ -234,9 +271,30 @@ def stem(words: Sequence[str], language: str) -> list[str]:
     for word in words:
         bare = word.removesuffix("'s").removesuffix("’s")
         lowered = bare.lower().replace("’", "'").rpartition("'")[2]
-        if len(lowered) > 1 and lowered not in stop and _read_time(bare, tongue) is None:
-            found.append(_stem(lowered, tongue)[: COMPOUND_PREFIX if tongue in ("de", "nl") else PREFIX])
+        if (
+            len(lowered) > 1
+            and lowered not in stop
+            and not _NEW.fullmatch(lowered)
+            and _read_time(bare, tongue) is None
+        ):
+            length = COMPOUND_PREFIX if tongue in ("de", "nl") else PREFIX
+            parts = _split_compound(lowered, tongue) if tongue == "nl" or bare[0].isupper() else ()
+            found += [_stem(each, tongue)[:length] for each in (lowered, *parts)]
     return found
+
+
+@lru_cache(maxsize=50_000)
+def _split_compound(word: str, language: Language) -> tuple[str, ...]:
+    """Return the two common words of which a German or Dutch word is put together, the second as long as it can be."""
+    if language not in ("de", "nl"):
+        return ()
+    for at in range(4, len(word) - 3):
+        first, second = word[:at], word[at:]
+        if _is_common(second, language) and any(
+            _is_common(first.removesuffix(link), language) for link in ("", "s", "es", "n", "en")
+        ):
+            return first, second
+    return ()
 
 
 @lru_cache(maxsize=50_000)
@@ -259,7 +317,7 @@ def _find_names(text: str, words: Sequence[re.Match[str]], language: Language) -
         if lowered in _TITLES or lowered in STOP_WORDS[language] or _read_time(said, language) is not None:
             continue
         opens = not text[: word.start()].strip(" \t-*>(\"'“„«") or text[: word.start()].rstrip()[-1:] in ".!?"
-        if (opens or language == "de") and _is_common(lowered, language):
+        if (opens or language == "de") and (_is_common(lowered, language) or _split_compound(lowered, language)):
             continue
         yield strip_marks(lowered)
 
@@ -324,7 +382,8 @@ def _find_values(text: str, language: Language) -> Iterator[Value]:
     values: list[Value] = []
     for word, (symbol, number) in times:
         if symbol == "w":
-            values.append(Value("weekday", str(number), word.start(), word.end()))
+            habit = "week" if _is_habit(word, text, language) else ""
+            values.append(Value("weekday", str(number), word.start(), word.end(), habit))
         elif symbol == "m":
             day = re.search(r"(\d{1,2})(?:st|nd|rd|th|er|º|\.)?(?: (?:de|of))? ?$", text[: word.start()])
             later = None if day else re.match(r" (\d{1,2})(?:st|nd|rd|th)?(?!\d|:)", text[word.end() :])
@@ -337,44 +396,77 @@ def _find_values(text: str, language: Language) -> Iterator[Value]:
             values.append(Value("date" if given else "month", said, start, end))
             taken.append((start, end))
     for match in _VALUE.finditer(text):
-        if any(start < match.end() and match.start() < end for start, end in taken):
-            continue
-        kind = cast("str", match.lastgroup)
-        values.append(_make_value(kind, match, text, words, language))
+        if not any(start < match.end() and match.start() < end for start, end in taken):
+            kind = cast("str", match.lastgroup)
+            values.append(_make_value(kind, match[0], match.start(), match.end(), text, words, language))
+    values += [
+        _make_value("number", str(number), word.start(), word.end(), text, words, language)
+        for word, (symbol, number) in times
+        if symbol == "n" and number > 1
+    ]
+    values = [value for value in values if value.kind != "number:" or text[value.start].isdigit()]
     yield from sorted(values, key=lambda each: each.start)
 
 
-def _make_value(
-    kind: str, match: re.Match[str], text: str, words: Sequence[re.Match[str]], language: Language
-) -> Value:  # fmt: skip
-    following = [word for word in words if word.start() >= match.end()][:4]
-    rate = _find_rate(following, text, match.end(), language)
-    digits = re.sub(r"[^\d]", "", match[0])
+def _is_habit(day: re.Match[str], text: str, language: Language) -> bool:
+    """Return True for "Mondays", "montags", "every Monday", "el lunes" and "le lundi": not for a single day."""
+    before = re.findall(r"[^\W\d_]+", text[: day.start()].lower())[-1:]
+    plural = language in ("en", "de") and len(day[0]) > 4 and day[0].endswith("s")
+    return plural or (bool(before) and before[0] in _HABITUAL.get(language, ()))
+
+
+def _make_value(  # noqa: PLR0917
+    kind: str, said: str, start: int, end: int, text: str, words: Sequence[re.Match[str]], language: Language
+) -> Value:
+    following = [word for word in words if word.start() >= end][:4]
+    rate = _find_rate(following, text, end, language)
+    digits = re.sub(r"[^\d]", "", said)
+    name, shown = f"number:{'%' * text[end : end + 2].strip().startswith('%')}", said
     if kind in ("before", "behind"):
-        return Value("money", _read_amount(match[0]), match.start(), match.end(), rate)
-    if kind == "iso":
-        return Value("date", match[0], match.start(), match.end())
-    if kind == "clock":
-        hour, _, minute = re.sub(r"[^\d:]", "", match[0].replace("h", ":")).partition(":")
-        late = 12 if re.search(r"p\.?m", match[0]) and int(hour) < 12 else 0
-        return Value("clock", f"{int(hour) + late:02d}:{minute or '00'}", match.start(), match.end())
-    if kind == "phone":
-        return Value("phone" if len(digits) > 8 else "number:", digits, match.start(), match.end())
-    counted = ""
-    if following and text[match.end() : following[0].start()].strip() in ("", "%"):
-        time = _read_time(following[0][0], language)
-        stems = stem([following[0][0]], language)
-        counted = time[0] if time else stems[0] if stems else ""
-    if text[match.end() : match.end() + 2].strip()[:1] == "%":
-        counted = "%"
-    return Value(f"number:{counted}", _read_amount(match[0]), match.start(), match.end(), rate)
+        name, shown = "money", _read_amount(said)
+    elif kind in ("iso", "dotted"):
+        day, month, year = (*re.findall(r"\d+", said), "")[:3]
+        dotted = f"{year and '20' + year[-2:]}-{int(month):02d}-{int(day):02d}"
+        name, shown = "date", dotted if kind == "dotted" else said
+    elif kind == "mixed":
+        name = f"code:{re.sub('[A-Za-z]+', 'a', re.sub('[0-9]+', '0', said))}"
+    elif kind == "clock":
+        hour, _, minute = re.sub(r"[^\d:]", "", said.replace("h", ":")).partition(":")
+        late = 12 if re.search(r"p\.?m", said) and int(hour) < 12 else 0
+        name, shown = "clock", f"{int(hour) + late:02d}:{minute or '00'}"
+    elif kind == "phone":
+        name, shown = "phone" if len(digits) > 8 else "number:", digits
+    elif name == "number:":
+        counted = ""
+        if following and not text[end : following[0].start()].strip():
+            counted = _find_counted(following[0], language)
+        labels = [word for word in words if word.end() <= start and not text[word.end() : start].strip(" #:-")]
+        if counted in ("st", "nd", "rd", "th"):
+            name = "month"
+        elif counted:
+            name = f"number:{counted}"
+            rate = "every" if counted in "dvMY" and labels and labels[-1][0].lower() in _EVERY else rate
+        elif len(said) >= 4 and said.isdigit() and not 1900 <= int(said) < 2100:
+            name = f"code:{'0' * len(said)}"
+        elif labels and len(label := _find_counted(labels[-1], language)) > 1:
+            name = f"label:{label}"
+    shown = _read_amount(said) if name.startswith(("number:", "label:")) else shown
+    return Value(name, shown, start, end, rate)
+
+
+def _find_counted(word: re.Match[str], language: Language) -> str:
+    """Return the unit of time, or the stem of the word, that a number counts or that names it; "" if it is no noun."""
+    time = _read_time(word[0], language)
+    if time or (language == "de" and word[0][0].islower() and len(word[0]) > 3):
+        return time[0] if time else ""
+    return next(iter(stem([word[0]], language)), "")
 
 
 def _read_amount(text: str) -> str:
     """Return a number as it is compared: 1.500,00, 1,500 and 1500 are one."""
     bare = re.sub(r"[^\d.,]", "", text)
     bare = re.sub(r"[.,](?=\d{3}(?:\D|$))", "", bare).replace(",", ".")
-    return re.sub(r"\.0+$", "", bare)
+    return f"{float(bare) / (100 if _PENCE.search(text) else 1):g}"
 
 
 def _find_rate(following: Sequence[re.Match[str]], text: str, end: int, language: Language) -> str:
@@ -385,4 +477,6 @@ def _find_rate(following: Sequence[re.Match[str]], text: str, end: int, language
         time = _read_time(word[0], language)
         if time is not None and time[0] in "dvMY":
             return time[0]
+    if len(following) > 1 and following[0][0].lower() in _PER and not text[end : following[0].start()].strip():
+        return next(iter(stem([following[1][0]], language)), "")
     return ""

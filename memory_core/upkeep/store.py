@@ -66,7 +66,7 @@ CREATE TABLE edits (                    -- what was accepted; the text itself is
   done     INTEGER NOT NULL             -- 0: begun, 1: made, 2: undone
 ) STRICT;
 """
-VERSION = "1"  # of the rules: raised when statements are read in another way, so that all notes are read anew
+VERSION = "2"  # of the rules: raised when statements are read in another way, so that all notes are read anew
 
 
 class Edit(NamedTuple):
@@ -311,8 +311,8 @@ def _hash(word: str) -> int:
 
 def _to_statement(body: str) -> Statement:
     *parts, near, values, names, flags = json.loads(body)
-    path, line, date, text, language, key, own, head, filler = parts
+    path, line, date, text, language, own, head, filler = parts
     return Statement(
-        path, line, date, text, language, key, tuple(own), tuple(head), filler, tuple(near),
+        path, line, date, text, language, tuple(own), tuple(head), filler, tuple(near),
         tuple(Value(*each) for each in values), tuple(names), tuple(flags),
     )  # fmt: skip

@@ -307,8 +307,8 @@ def _propose_outdated(corpus: Corpus, reader: _Lines) -> Iterator[Proposal]:
 
 def _swap(old: Statement, new: Statement, body: str, line: str) -> str | None:
     """Return a line of an undated note with the new value in the place of the old one, where both name one of that kind."""
-    judged: list[Any] = json.loads(body) if body else [""] * 5
-    _, kind, before, after, _ = judged
+    judged: list[Any] = json.loads(body) if body else [""] * 4
+    _, kind, before, after, *_ = judged
     if kind != "value" or old.date != UNDATED or old.language != new.language:
         return None
     if any(sum(each.kind == before[0] for each in values) != 1 for values in (old.values, new.values)):
