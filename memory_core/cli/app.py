@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import logging
 import os
 import re
@@ -224,6 +223,8 @@ class Group(click.Group):
         """
         name = args[0]
         if self.get_command(ctx, name) is None and not ctx.resilient_parsing:
+            import difflib
+
             known = [*self.list_commands(ctx), *self.aliases]
             near = [each for each in (_MEANT.get(name),) if each in known] or difflib.get_close_matches(
                 name, known, n=1

@@ -15,7 +15,6 @@ from typing import Any, Literal
 
 from memory_core.config.agent import AgentConfig
 from memory_core.config.settings import SearchSettings
-from memory_core.embeddings.error_mapping import mark_permanent
 from memory_core.embeddings.protocols import TextKind
 from memory_core.errors import ProviderUnavailable
 from memory_core.records import Space
@@ -163,6 +162,8 @@ def make_plan(config: AgentConfig, provider: str, *, endpoint: str) -> Plan:
     name = search.model or row.default_model
     if name is None:
         error = ProviderUnavailable(provider, "no model is configured", action="Set memorySearch.model.")
+        from memory_core.embeddings.error_mapping import mark_permanent
+
         raise mark_permanent(error)
     model = find_model(name)
     # A server of the user's own may run anything under a model's name: its first vectors tell their dimensions.

@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date, datetime
-from hashlib import blake2b
+from hashlib import blake2b, sha256
+from pathlib import Path
 from typing import BinaryIO
 
 from memory_core.atomic import BINARY, CLOEXEC, NOFOLLOW, NONBLOCK
@@ -156,3 +157,9 @@ def _heading_date(text: str) -> str | None:
     lines = split_lines(text)
     headings = (line for line, kind in zip(lines, scan(lines), strict=True) if kind is Line.HEADING)
     return next(filter(None, map(find_day, headings)), None)
+
+
+def find_journal(workspace: Path, state_dir: Path) -> Path:
+    """Return the path of the journal of a workspace's notes, which exists during an append; the lock lies next to it."""
+    key = sha256(os.fsencode(workspace.resolve())).hexdigest()[:16]
+    return state_dir / "memory" / f"notes-{key}.journal"

@@ -24,7 +24,6 @@ from memory_core.records import AUTHORS, OUTSIDERS, Hit, Origin, to_json
 from memory_core.sources import notes, pages
 from memory_core.sources.journal import Journal
 from memory_core.sources.session_logs import SHOWN, SOURCE
-from memory_core.sources.writer import journal_path
 
 IMPORTS = "memory/imports/"  # where `adopt` puts its copies
 USERS = Origin(by="user")
@@ -33,7 +32,7 @@ log = logging.getLogger(__name__)
 
 def find_record(workspace: Path, state_dir: Path) -> Path:
     """Return the path of the record of what agents have written into the notes of a workspace."""
-    return journal_path(workspace, state_dir).with_suffix(".written")
+    return notes.find_journal(workspace, state_dir).with_suffix(".written")
 
 
 def record_written(path: str, paragraphs: Iterable[str], origin: Origin, record: Path) -> None:
@@ -75,7 +74,7 @@ def _find_in_note(config: AgentConfig, path: str, hits: Sequence[Hit], record: P
     lines = _read_lines(config, path) if written else []
     found = []
     for hit in hits:
-        held = [*lines[hit.start_line - 1 : hit.end_line], *hit.snippet.split("\n")]
+        held = [*lines[hit.start_line - 1 : hit.end_line], *hit.snippet.split("\n")] if written else []
         origins = [written[digest] for line in held if (digest := _digest(path, line)) in written]
         found.append(max(origins, key=lambda origin: AUTHORS.index(origin.by), default=USERS))
     return found

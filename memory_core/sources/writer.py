@@ -8,7 +8,6 @@ Nothing but notes is ever created in the workspace.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import logging
 import os
@@ -233,7 +232,7 @@ def finish_interrupted(*, workspace: Path, state_dir: Path, lock_timeout_seconds
     Raises:
         NoteNotWritten: The notes are locked too long, or the system refused.
     """
-    if journal_path(workspace, state_dir).exists():
+    if notes.find_journal(workspace, state_dir).exists():
         with _lock_notes(roots.NOTES_FOLDER, workspace, state_dir, lock_timeout_seconds) as journal:
             _finish(journal, workspace)
 
@@ -450,7 +449,7 @@ def _open_in(name: str, flags: int, folder: int, path: str) -> int:
 @contextmanager
 def _lock_notes(path: str, workspace: Path, state_dir: Path, timeout_seconds: float) -> Iterator[Path]:
     """Hold the lock of a workspace's notes; yields the journal, and raises `NoteNotWritten` where the system refuses."""
-    journal = journal_path(workspace, state_dir)
+    journal = notes.find_journal(workspace, state_dir)
     if problem := roots.find_workspace_problem(workspace):
         raise NoteNotWritten(path, problem, action=roots.MAKE_IT)
     try:
@@ -462,9 +461,3 @@ def _lock_notes(path: str, workspace: Path, state_dir: Path, timeout_seconds: fl
         raise NoteNotWritten(
             path, roots.describe_os_error(error), action="Check the disk and the permissions."
         ) from error
-
-
-def journal_path(workspace: Path, state_dir: Path) -> Path:
-    """Return the path of the journal of a workspace's notes, which exists during an append; the lock lies next to it."""
-    key = hashlib.sha256(os.fsencode(workspace.resolve())).hexdigest()[:16]
-    return state_dir / "memory" / f"notes-{key}.journal"

@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from memory_core.embeddings.credentials import announce, find_destination
 from memory_core.embeddings.protocols import Calibrated, EmbeddingProvider, TokenEmbedder
 from memory_core.embeddings.vectors import SAMPLE, estimate, is_outdated
 from memory_core.errors import InputTooLarge, InvalidEmbedding, ProviderError, ProviderUnavailable, TextRefused
@@ -311,6 +310,8 @@ class Backfill:
         names = {window.hash: name_refused(provider.space, window.hash) for window in pending}
         self._unsent |= {key for key, name in names.items() if name in self._refused}
         pending = [window for window in pending if names[window.hash] not in self._refused]
+        from memory_core.embeddings.credentials import announce, find_destination
+
         destination = find_destination(provider.space) if pending else None
         if destination is not None and destination not in self._state.destinations:
             destinations = (*self._state.destinations, destination)

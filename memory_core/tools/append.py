@@ -9,7 +9,7 @@ from typing import Any
 
 from memory_core.errors import InvalidArgument, PathRefused
 from memory_core.records import Access, Origin
-from memory_core.sources import origins, writer
+from memory_core.sources import origins
 from memory_core.tools.arguments import make_optional, make_tool
 
 BY = make_optional(
@@ -93,6 +93,8 @@ def memory_append(
     if access != "rw":
         reason, action = "this session may not write in the workspace", "use a session with workspaceAccess rw"
         raise PathRefused("memory_append", reason, action=action)
+    from memory_core.sources import writer
+
     path = pinned or writer.daily_path(today)
     if target == "longterm":
         path = writer.longterm_path(workspace)

@@ -6,16 +6,14 @@ import hashlib
 import logging
 import re
 import threading
-from collections import OrderedDict, defaultdict
+from collections import OrderedDict, defaultdict, deque
 from collections.abc import Iterable
 from pathlib import Path
 
 from memory_core.atomic import locked, replace_file
-from memory_core.text.paragraphs import fingerprint_recalled
 
 SESSIONS = 64  # kept: those that were shown something last
-TEXTS = 300  # of one session whose fingerprints nobody has asked for: those of some fifty searches
-FINGERPRINTS = 1024  # of one session, about 200 bytes each; a search brings some 20
+FINGERPRINTS = 1024  # of one session, about 200 bytes each; a search brings some 20. So many texts wait for theirs, too
 LOCK_SECONDS = 2.0
 SUFFIX = ".shown"
 FINGERPRINT = re.compile(r"^[0-9a-f]{64}$", re.MULTILINE)  # a line of a file
@@ -35,7 +33,9 @@ class Shown:
         self._folder = folder
         self._lock = threading.Lock()
         self._sessions: OrderedDict[str, list[str]] = OrderedDict()  # fingerprints by session, the last one last
-        self._texts: defaultdict[str, list[str]] = defaultdict(list)  # those of each session that have none yet
+        self._texts: defaultdict[str, deque[str]] = defaultdict(
+            lambda: deque(maxlen=FINGERPRINTS)
+        )  # that have none yet
 
     def of(self, session_key: str | None) -> frozenset[str]:
         """Return the fingerprints of all that a session has been shown, as `text.paragraphs.is_recalled` takes them."""
@@ -49,14 +49,14 @@ class Shown:
         """Record that texts have been shown in a session."""
         key = session_key or ""
         if self._folder is not None:
+            from memory_core.text.paragraphs import fingerprint_recalled
+
             if found := fingerprint_recalled(texts):
                 self._add_to_file(self._folder, key, found)
             return
         with self._lock:
             self._texts[key] += texts
             self._sessions[key] = self._sessions.pop(key, [])
-            if len(self._texts[key]) > TEXTS:
-                self._find_fingerprints(key)
             if len(self._sessions) > SESSIONS:
                 oldest, _ = self._sessions.popitem(last=False)
                 self._texts.pop(oldest, None)
@@ -75,6 +75,8 @@ class Shown:
 
     def _find_fingerprints(self, key: str) -> list[str]:
         """Return the fingerprints of a session; texts are cut and hashed only now, since sessions search more than they write."""
+        from memory_core.text.paragraphs import fingerprint_recalled
+
         held = dict.fromkeys(self._sessions.get(key, ()))
         for text in self._texts.pop(key, ()):
             for found in sorted(fingerprint_recalled([text])):

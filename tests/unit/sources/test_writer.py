@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from memory_core.atomic import locked
 from memory_core.config.load import load_config
 from memory_core.errors import FileUnreadable, InvalidArgument, NoteChanged, NoteNotWritten, PathRefused
-from memory_core.sources import pages, writer
+from memory_core.sources import notes, pages, writer
 from memory_core.text.paragraphs import (
     Paragraph,
     clean,
@@ -51,7 +51,7 @@ class Folders:
 
     @property
     def journal(self) -> Path:
-        return writer.journal_path(self.workspace, self.state_dir)
+        return notes.find_journal(self.workspace, self.state_dir)
 
     def interrupt(self, block: str, *, offset: int, path: str = DAY) -> None:
         """Leave the files of a writer that was killed after it wrote its journal."""
