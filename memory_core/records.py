@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from datetime import date, datetime
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Self
 
@@ -665,6 +666,7 @@ class Related:
     action: str | None = None
 
 
+@cache
 def to_camel(name: str) -> str:
     """Return an attribute's name as documents spell it: `watch_debounce_ms` becomes `watchDebounceMs`."""
     head, *rest = name.split("_")

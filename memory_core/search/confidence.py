@@ -11,14 +11,10 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from memory_core.search.candidates import Candidate, TermCounts
 from memory_core.search.question import Question
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 # The worth of a word of the question that stands in the headings above a unit, and one or two units away: in it, it is 1.
 ABOVE, BESIDE = 0.9, (0.7, 0.5)
@@ -57,7 +53,7 @@ class Confidence:
     counts: TermCounts
     others: Sequence[bool]
     score_window: Callable[[int], float] | None = None
-    alike: NDArray[np.float32] | None = None
+    alike: Sequence[Sequence[float]] | None = None
     points: Points | None = BY_KEYWORD
 
     def support(self, unit: int) -> float:
@@ -68,13 +64,16 @@ class Confidence:
         for distance, worth in ((2, BESIDE[1]), (1, BESIDE[0])):
             for place in (unit - distance, unit + distance):
                 if first <= place < end:
-                    held.update({term: worth * min(count, 1.0) for term, count in counts.counts[place].items()})
-        held.update(dict.fromkeys(counts.above[unit], ABOVE))
-        held.update({term: min(count, 1.0) for term, count in counts.counts[unit].items()})
-        if self.question.is_dated(self.candidates[number].chunk):
+                    for term, count in counts.counts[place].items():
+                        held[term] = worth * count if count < 1 else worth
+        for term in counts.above[unit]:
+            held[term] = ABOVE
+        for term, count in counts.counts[unit].items():
+            held[term] = count if count < 1 else 1.0
+        if self.question.period_words and self.question.is_dated(self.candidates[number].chunk):
             held.update(dict.fromkeys(self.question.period_words, 1.0))
         values = [held.get(word, 0.0) * share for word, share in enumerate(self._shares)]
-        return sum(values if self.alike is None else map(max, values, self.alike[unit].tolist()))
+        return sum(values if self.alike is None else map(max, values, self.alike[unit]))
 
     def measure(self, unit: int) -> float:
         """Return how surely a unit answers the question; it may be below 0."""

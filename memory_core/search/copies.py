@@ -74,7 +74,7 @@ def _read_unit(chunk: IndexedChunk, index: int) -> str:
 def _read_end(chunk: IndexedChunk, index: int) -> tuple[str, ...]:
     """Return the last two words of a unit."""
     unit = chunk.units[index]
-    return tuple(_WORD.findall(fold(chunk.text[max(unit.start, unit.end - 64) : unit.end]))[-2:])
+    return tuple(_WORD.findall(fold(chunk.text[max(unit.start, unit.end - 24) : unit.end]))[-2:])
 
 
 def _repeats(one: IndexedChunk, other: IndexedChunk, words: str) -> bool:

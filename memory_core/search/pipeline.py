@@ -257,8 +257,11 @@ def _find_lead(candidates: Sequence[Candidate], unit: PlacedUnit) -> Lead | None
     above = chunk.context.split("\n")[1:]
     lines = [*above, *chunk.text.split("\n")]
     at = len(above) + chunk.units[unit.index].first_line
+    is_row = lines[at].lstrip().startswith("|")
+    if not above and not is_row:
+        return None
     leads = find_leads(lines, scan(lines))[at]
-    if not lines[at].lstrip().startswith("|"):
+    if not is_row:
         leads = tuple(each for each in leads if each < len(above))
     if not leads:
         return None

@@ -13,7 +13,7 @@ from memory_core.embeddings.vectors import DEFAULT_CALIBRATION, calibrate
 from memory_core.search import scores
 from memory_core.search.candidates import Candidate, TermCounts, add_up
 from memory_core.search.confidence import BY_KEYWORD, WITH_CONTEXT, WITH_TABLE, Confidence
-from memory_core.search.copies import is_report, only_asks
+from memory_core.search.copies import is_plain, is_report, only_asks
 from memory_core.search.question import Question
 from memory_core.search.recency import Recency, compare_ages
 from memory_core.sources.session_logs import SOURCE
@@ -127,7 +127,9 @@ def judge(
         vectors: None judges by keyword alone.
     """
     others = find_other_speakers(question, candidates, counts.units)
-    others = [other or asks for other, asks in zip(others, _find_weak(question, candidates, counts.units), strict=True)]
+    if not all(is_plain(candidate.chunk) for candidate in candidates):
+        weak = _find_weak(question, candidates, counts.units)
+        others = [other or asks for other, asks in zip(others, weak, strict=True)]
     rows = _find_rows(question, candidates, counts)
     text_ranks = _rank_by_text(question, candidates, counts, weights, others=others, rows=rows)
     dated = [question.is_dated(candidates[number].chunk) for number, _ in counts.units]
@@ -305,7 +307,7 @@ class _ByToken:
     """
 
     units: Sequence[float] = ()
-    words: NDArray[np.float32] | None = None
+    words: Sequence[Sequence[float]] | None = None
     shares: tuple[float, float] = scores.WITHOUT_TOKENS
 
 

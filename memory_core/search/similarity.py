@@ -137,7 +137,7 @@ def compare_table(model: TokenModel, question: Question, chunks: Sequence[Indexe
     return TableNearness(_add_context(best, chunks, AROUND), words)
 
 
-def share_alike(words: NDArray[np.float32], weights: Sequence[float]) -> NDArray[np.float32]:
+def share_alike(words: NDArray[np.float32], weights: Sequence[float]) -> list[list[float]]:
     """Return what words count that a unit holds alike, as shares of the question: nothing from `ALIKE` down, all at `SAME`.
 
     Args:
@@ -145,7 +145,8 @@ def share_alike(words: NDArray[np.float32], weights: Sequence[float]) -> NDArray
         weights: Of the words.
     """
     shares = np.array(weights, dtype=np.float32) / (sum(weights) or 1.0)
-    return np.clip((words - ALIKE * shares) / (SAME - ALIKE), 0, shares)
+    alike: list[list[float]] = np.clip((words - ALIKE * shares) / (SAME - ALIKE), 0, shares).tolist()
+    return alike
 
 
 def _add_context(units: NDArray[np.float32], chunks: Sequence[IndexedChunk], share: float) -> list[float]:
