@@ -56,3 +56,14 @@ def test_every_page_is_in_the_site() -> None:
     listed = re.findall(r": ([\w/-]+\.md)$", (REPOSITORY / "mkdocs.yml").read_text(encoding="utf-8"), re.MULTILINE)
     docs = REPOSITORY / "docs"
     assert sorted(listed) == sorted(str(path.relative_to(docs)) for path in docs.rglob("*.md"))
+
+
+def test_the_container_has_little_and_only_this_machine_reaches_it() -> None:
+    image = (REPOSITORY / "Dockerfile").read_text(encoding="utf-8")
+    assert re.search(r"^USER [1-9]\d*:[1-9]\d*$", image, re.MULTILINE)
+    compose = load(REPOSITORY / "compose.yml")
+    for name in ("memory", "setup"):
+        service = compose["services"][name]
+        assert (service["read_only"], service["cap_drop"], service["build"]) == (True, ["ALL"], ".")
+    assert all(port.startswith("127.0.0.1:") for each in compose["services"].values() for port in each.get("ports", ()))
+    assert "MEMORY_CORE_MCP_TOKEN" in compose["services"]["memory"]["environment"]
