@@ -122,12 +122,12 @@ def diff(options: Options, *, path: str, begin: str, until: str | None) -> None:
             )
         old, new = ([] if each is None else history.load_text(each).text.splitlines() for each in versions)
     times = show(first.at), show(last.at)
-    lines = unified_diff(old, new, f"{path} {times[0]}", f"{path} {times[1]}", around=1)
+    lines = list(unified_diff(old, new, f"{path} {times[0]}", f"{path} {times[1]}", around=1))
     if options.json:
         output.print_json({"path": path, "from": times[0], "to": times[1], "diff": "\n".join(lines)})
         return
-    text = "\n".join(lines)
-    output.write(text or f"{path} stood at {times[1]} as at {times[0]}.")
+    for line in lines or [f"{path} stood at {times[1]} as at {times[0]}."]:
+        output.write(line, output.CHANGES.get(line[:1], ""))
 
 
 @command("restore")

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
-from memory_core.records import to_camel, to_json
+from memory_core.records import OUTSIDERS, to_camel, to_json
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bars
@@ -28,6 +28,8 @@ Record = TypeVar("Record")
 NOTICES = "memory_core.embeddings.credentials"  # what goes there is always shown, as where notes are sent
 INDEX_IT = "run: memory-core index"
 BAR_SECONDS = 0.5  # shorter work shows no bar
+CHANGES = {"-": "red", "+": "green", "@": "cyan"}  # by the first character of a line of a diff
+STYLES = {"ok": "green", "warn": "yellow", "fail": "bold red"}  # of levels of findings
 LINE_SECONDS = 5.0  # before and between lines, where there is no terminal
 
 # A note must not move the cursor or retitle the window of its reader: all control characters but tab and line end.
@@ -73,10 +75,24 @@ def print_json(value: Any) -> None:
     print(json.dumps(to_json(value), ensure_ascii=False, indent=2))
 
 
-def write(text: str) -> None:
-    """Print text of notes, on a terminal without control characters; a pipe gets them all."""
+def write(text: str, style: str = "", end: int | None = None) -> None:
+    """Print text of notes, on a terminal without control characters; a pipe gets them all.
+
+    Args:
+        text: The text.
+        style: Of rich, in which a terminal shows it.
+        end: The characters at its beginning that have the style; None for all.
+    """
     try:
-        print(_clean(text), flush=True)
+        if style and sys.stdout.isatty():
+            from rich.console import Console
+            from rich.text import Text
+
+            shown = Text(_clean(text))
+            shown.stylize(style, 0, end)
+            Console(highlight=False).print(shown, soft_wrap=True)
+        else:
+            print(_clean(text), flush=True)
     except BrokenPipeError:  # the reader has gone, as `| head` does, and wants no more
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
@@ -146,12 +162,12 @@ def _describe_successor(hit: Mapping[str, Any]) -> str:
 
 
 def _describe_origin(hit: Mapping[str, Any]) -> str:
-    """Return the line below a hit in the journal that says who said it, where and when; "" for any other hit."""
-    origin = hit.get("origin")
-    if origin is None:
+    """Return the line below a hit that says who said it, where and when; "" for what stands in a note without a session."""
+    origin = hit.get("origin", {})
+    places = [*filter(None, map(origin.get, ("host", "session", "project")))]
+    if not places and origin.get("by") not in OUTSIDERS:
         return ""
-    facts = [origin.get("at", "")[:16], *(origin.get(name, "") for name in ("host", "session", "project"))]
-    known = _clean(", ".join(filter(None, facts)))
+    known = _clean(", ".join([*filter(None, [origin.get("at", "")[:16]]), *places]))
     return f"\n    (said by {origin['by']}: {known})" if known else ""
 
 
@@ -274,7 +290,19 @@ def count(number: int, noun: str) -> str:
 
 
 def print_table(rows: Sequence[Sequence[str]]) -> None:
-    """Print rows in columns; the first one names them."""
+    """Print rows in columns; the first one names them. On a terminal, cells that are too wide are wrapped."""
+    if sys.stdout.isatty():
+        from rich.console import Console
+        from rich.table import Table
+        from rich.text import Text
+
+        table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+        for name in rows[0]:
+            table.add_column(name, overflow="fold")
+        for row in rows[1:]:
+            table.add_row(*(Text(_clean(text)) for text in row))
+        Console(highlight=False).print(table)
+        return
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         write("  ".join(f"{text:<{width}}" for text, width in zip(row, widths, strict=True)).rstrip())
@@ -296,7 +324,8 @@ def print_findings(findings: Sequence[Finding]) -> None:
     width = max((len(finding.subject) for finding in findings), default=0)
     for finding in findings:
         text = _join_sentences(finding.message, finding.action) if finding.action else finding.message
-        write(hang(f"{finding.level:<4}  {finding.subject:<{width}}  ", " ".join(text.split())))
+        line = hang(f"{finding.level:<4}  {finding.subject:<{width}}  ", " ".join(text.split()))
+        write(line, STYLES[finding.level], len(finding.level))
 
 
 def print_status(status: Status) -> None:
@@ -411,6 +440,7 @@ def _make_bars(stream: TextIO) -> Bars:
 INDENT = "    "
 MOST_COLUMNS = 100  # longer lines are hard to read, however wide the window is
 LEAST_COLUMNS = 30
+# By hand, since every search in a terminal would wait 100 ms for the import of rich, a third of its time.
 MATCH, PLACE, RESET = "\x1b[1;33m", "\x1b[1m", "\x1b[0m"
 _MARK = re.compile(r"[-*+] +|\d{1,9}[.)] +|> ?")
 

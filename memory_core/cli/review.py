@@ -76,16 +76,12 @@ def _go_through(held: Review, options: Options) -> None:
     if options.json or not (sys.stdin.isatty() and sys.stdout.isatty()):
         _print(found, options)
         return
-    from rich.console import Console
-    from rich.text import Text
-
-    console, seen, accepted = Console(highlight=False), set[str](), 0
+    seen, accepted = set[str](), 0
     while waiting := [each for each in found if each.id not in seen]:
         each = waiting[0]
         for line in describe(each).split("\n"):
-            style = {"  -": "red", "  +": "green"}.get(line[:3], "")
-            console.print(Text(line, style=style))
-        console.print(f"{len(waiting)} left; {KEYS}", style="dim")
+            output.write(line, output.CHANGES.get(line.strip()[:1], "") if line[:1] == " " else "bold")
+        output.write(f"{len(waiting)} left; {KEYS}", "dim")
         key = click.getchar().lower()
         if key in ("q", "\x03", "\x04"):
             break
@@ -95,12 +91,12 @@ def _go_through(held: Review, options: Options) -> None:
                 held.accept([each.id], text)
                 found = held.find()
                 accepted += 1
-                console.print("Accepted; u takes it back.\n")
+                output.write("Accepted; u takes it back.\n")
             elif key == "n":
                 held.reject([each.id])
-                console.print("Never again.\n")
+                output.write("Never again.\n")
             elif key == "u":
-                console.print(f"Taken back in {held.undo().path}.\n")
+                output.write(f"Taken back in {held.undo().path}.\n")
                 found = held.find()
                 continue
             elif key != "s":
@@ -108,7 +104,7 @@ def _go_through(held: Review, options: Options) -> None:
         except MemoryCoreError as error:
             output.complain(str(error), error.action)
         seen.add(each.id)
-    console.print(f"{output.count(accepted, 'change')} made; memory-core review undo takes back the last one.")
+    output.write(f"{output.count(accepted, 'change')} made; memory-core review undo takes back the last one.")
 
 
 def _report(options: Options, verb: str, found: Sequence[Proposal]) -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from memory_core.cli import output
-from memory_core.records import FileFailure, Probe, Progress, SyncReport, to_json
+from memory_core.records import FileFailure, Finding, Probe, Progress, SyncReport, to_json
 
 
 class Terminal(io.StringIO):
@@ -86,6 +87,37 @@ def test_values_hang_under_each_other_on_a_terminal(monkeypatch: pytest.MonkeyPa
         "index    /a/path/that/is/longer/than/the/terminal",
         "vectors  exact, compared one by one as",
         "         ever",
+    ]
+
+
+ROWS = [("host", "its folder"), ("codex", "/home/ada/a/folder/with/a/long/name"), ("[zed]", "/z")]
+
+
+@pytest.mark.parametrize("no_color", ["", "1"])
+def test_a_terminal_gets_tables_that_fit_and_colours(monkeypatch: pytest.MonkeyPatch, no_color: str) -> None:
+    terminal = Terminal()
+    monkeypatch.setattr("sys.stdout", terminal)
+    for name, value in {"COLUMNS": "30", "TERM": "xterm-256color", "NO_COLOR": no_color}.items():
+        monkeypatch.setenv(name, value)
+    output.print_table(ROWS)
+    output.print_findings([Finding(subject="index", level="warn", message="is old\x07")])
+    shown = terminal.getvalue()
+    plain = re.sub(r"\x1b\[[\d;]*m", "", shown)
+    assert [line.rstrip() for line in plain.splitlines()] == [
+        "host   its folder",
+        "codex  /home/ada/a/folder/with",
+        "       /a/long/name",
+        "[zed]  /z",
+        "warn  index  is old",
+    ]
+    assert ("\x1b[33mwarn" in shown) == (not no_color)
+
+
+def test_a_pipe_gets_tables_in_columns(capsys: pytest.CaptureFixture[str]) -> None:
+    output.print_table(ROWS)
+    assert capsys.readouterr().out.splitlines()[1:] == [
+        "codex  /home/ada/a/folder/with/a/long/name",
+        "[zed]  /z",
     ]
 
 
