@@ -56,6 +56,34 @@ def test_the_calendar_marks_the_days_of_hits(page: Any) -> None:
     page.locator("#note h2").first.wait_for()
 
 
+def test_twenty_thousand_notes_of_one_day_are_listed_in_parts(browser: Any, server: Server) -> None:
+    """As an import brings them: neither their paths nor their day make the page large."""
+    page = browser.new_page()
+
+    def answer(route: Any) -> None:
+        response = route.fetch()
+        held = response.json()
+        held["notes"] = [
+            {**held["notes"][0], "path": f"memory/note-{number:05d}.md", "day": "2026-11-01"}
+            for number in range(20_000)
+        ]
+        route.fulfill(response=response, json=held)
+
+    page.route("**/api/notes*", answer)
+    page.goto(server.link)
+    page.locator("#agent").get_by_text("20,000 notes").wait_for()
+    ask(page, "heron")
+    page.get_by_label("Why not this note?").fill("note-0123")
+    assert page.locator("#paths option").count() == 10
+    page.get_by_role("link", name="Days").click()
+    page.get_by_role("button", name=re.compile("2026-11-01, 20,000 notes")).click()
+    assert page.locator("#of-day > li").count() == 100
+    page.get_by_role("button", name="Show more of 20,000 notes").press("Enter")
+    assert page.evaluate("document.activeElement.textContent") == "memory/note-00100.md"
+    assert page.evaluate("document.querySelectorAll('*').length") < 2_000
+    page.close()
+
+
 def test_the_health_of_the_index(page: Any) -> None:
     page.get_by_role("link", name="Health").click()
     page.locator("#status dd").first.wait_for()

@@ -65,6 +65,7 @@ def test_history_shows_what_changed_and_a_note_as_it_stood(page: Any) -> None:
 
 def test_activity_shows_who_did_what_and_no_text_of_what_was_forgotten(page: Any) -> None:
     turn_to(page, "Activity")
+    page.locator("#activity .entry").first.wait_for()
     shown = page.locator("#activity").inner_text()
     for part in (
         "stored",

@@ -30,9 +30,20 @@ function drawMonth(month, byDay, hits) {
   return make("div", { className: "month" }, make("h2", {}, title), make("div", { className: "days" }, ...cells));
 }
 
+const MOST = 100; // notes of a day that are listed at once; an import may bring thousands
+
 function openDay(button, name, notes) {
   for (const other of find("months").querySelectorAll("[aria-pressed=true]")) other.ariaPressed = "false";
   button.ariaPressed = "true";
-  const entries = notes.map((note) => make("li", {}, link(note.path, () => openNote(note.path, 0))));
-  find("day").replaceChildren(make("h2", {}, showDay(new Date(name))), make("ul", { className: "plain", id: "of-day" }, ...entries));
+  const list = make("ul", { className: "plain", id: "of-day" });
+  const more = make("button", { type: "button" });
+  more.onclick = () => {
+    const from = list.childElementCount;
+    list.append(...notes.slice(from, from + MOST).map((note) => make("li", {}, link(note.path, () => openNote(note.path, 0)))));
+    more.hidden = list.childElementCount === notes.length;
+    more.textContent = `Show more of ${count(notes.length, "note")}`;
+    if (from) list.children[from].querySelector("button").focus();
+  };
+  more.onclick();
+  find("day").replaceChildren(make("h2", {}, showDay(new Date(name))), list, more);
 }

@@ -79,6 +79,6 @@ export const showHour = (time) => hours.format(time);
 export const showTime = (time) => `${showDay(time)}, ${showHour(time)}`;
 export const group = (values, name) => {
   const groups = new Map();
-  for (const value of values) groups.set(name(value), [...(groups.get(name(value)) ?? []), value]);
+  for (const value of values) groups.has(name(value)) ? groups.get(name(value)).push(value) : groups.set(name(value), [value]);
   return groups;
 };

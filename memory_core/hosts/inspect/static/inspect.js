@@ -79,7 +79,6 @@ async function begin() {
     const held = await ask("notes");
     state.notes = held.notes;
     find("agent").textContent = `${held.agent} · ${count(held.notes.length, "note")}`;
-    find("paths").replaceChildren(...held.notes.map((note) => make("option", { value: note.path })));
     drawHome();
     state.reviews = held.reviews;
     offerReview();

@@ -2,6 +2,7 @@
 import { ask, count, find, keep, link, make, showDay, state } from "./common.js";
 import { openNote } from "./note.js";
 
+const MOST_OFFERED = 30; // notes, while a path is typed
 const FEW = 5; // of what was left out that are shown at once
 const STAGES = ["question", "file", "index", "dates", "candidates", "gate", "packing", "shown"];
 const BEGIN = [
@@ -116,6 +117,13 @@ async function explain(event) {
   }
 }
 
+// A list of all notes, of which there may be thousands, would make the page slow.
+function offerPaths() {
+  const typed = find("place").value.trim().toLowerCase();
+  const fitting = state.notes.filter((note) => note.path.toLowerCase().includes(typed)).slice(0, MOST_OFFERED);
+  find("paths").replaceChildren(...fitting.map((note) => make("option", { value: note.path })));
+}
+
 export function drawHome() {
   const { notes } = state;
   const days = [...new Set(notes.map((note) => note.day))].sort();
@@ -138,4 +146,6 @@ export function beginSearch() {
   });
   find("query").addEventListener("change", () => (isTyped = false));
   find("why").addEventListener("submit", explain);
+  find("place").addEventListener("input", offerPaths);
+  find("place").addEventListener("focus", offerPaths);
 }
