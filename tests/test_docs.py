@@ -73,9 +73,15 @@ def run(page: str) -> dict[str, Any]:
     return dict(document.namespace)
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if "```python" in read(page)])
+@pytest.mark.parametrize("page", [page for page in PAGES if "```python" in read(page) and page != "README.md"])
 def test_the_code_of_a_page_runs(page: str) -> None:
     assert run(page)
+
+
+def test_the_code_of_the_readme_runs_in_any_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run("README.md")
+    assert len(list((tmp_path / "notes" / "memory").iterdir())) == 1
 
 
 def test_pages_with_code_are_found() -> None:
@@ -92,9 +98,10 @@ def test_readme_begins_with_a_complete_example() -> None:
 
 
 def test_readme_leads_to_every_page() -> None:
-    """Itself, or by the site's first page."""
+    """Itself, by the site's first page, or by the list of decisions."""
     linked = set(re.findall(r"\]\(([\w./-]+)\)", read("README.md")))
-    linked |= {f"docs/{target}" for target in re.findall(r"\]\(([\w./-]+)\)", read("docs/index.md"))}
+    for folder in ("docs", "docs/decisions"):
+        linked |= {f"{folder}/{target}" for target in re.findall(r"\]\(([\w./-]+)\)", read(f"{folder}/index.md"))}
     assert {page for page in PAGES if page != "README.md"} <= linked
 
 

@@ -16,6 +16,7 @@ from memory_core.errors import NotIndexed, OtherWorkspace, StoreError
 from memory_core.history.history import History
 from memory_core.records import Finding, KeySources, Probe, Status
 from memory_core.sources import files
+from memory_core.sources.roots import MAKE_IT, find_workspace_problem
 from memory_core.stores.sqlite.encoding import find_problem
 from memory_core.stores.sqlite.store import SqliteStore
 from memory_core.stores.sqlite.upkeep import Integrity
@@ -155,11 +156,10 @@ def examine(config: AgentConfig, probe: Probe) -> Iterator[Finding]:
 
 
 def _check_workspace(config: AgentConfig) -> Finding:
-    if not config.workspace.is_dir():
-        message = f"{config.workspace} is not a folder"
-        return Finding(subject="workspace", level="fail", message=message, action="create it, or set --workspace")
+    if problem := find_workspace_problem(config.workspace):
+        return Finding(subject="workspace", level="fail", message=problem, action=MAKE_IT)
     listing = files.list_files(config)
-    message = f"{len(listing.files)} notes in {config.workspace}"
+    message = f"{len(listing.files)} {'note' if len(listing.files) == 1 else 'notes'} in {config.workspace}"
     if listing.failures:
         first, more = listing.failures[0], len(listing.failures) - 1
         message += f", but {first.path}: {first.reason}" + (f", and {more} more" if more else "")

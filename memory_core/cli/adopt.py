@@ -103,7 +103,9 @@ def _serve(options: Options, asked: str | None, homes: Sequence[Home], config: A
     print(f"\n{'Written' if changed else 'Nothing to change in'}: {path}")
     served = load_config(path, state_dir=config.state_dir).agent(options.agent)
     print("It holds in every folder, wherever neither --config nor --workspace is given.")
-    print(f"Your workspace stays {shorten_home(served.workspace)}; new notes go there.")
+    folder = shorten_home(served.workspace)
+    once = "." if served.workspace.is_dir() else f", once it is made: memory-core init {folder}"
+    print(f"Your workspace stays {folder}; new notes go there{once}")
     for title in unserved:
         output.complain(f"the {title} is no Markdown, and is left out", "add --copy to write it as Markdown")
     if options.config:

@@ -36,6 +36,7 @@ MOST_ENTRIES = 20_000  # that are looked at to count Markdown files: a home fold
 HERE = "the current folder, which holds notes"
 PROJECT = "the notes of the project in whose folder you are"
 USUAL = "as none is named, and the current folder holds no notes"
+PROGRAMS_NOTES = "what other programs keep: memory-core adopt"
 NAMED_BY = ("MEMORY_CORE_CONFIG", "MEMORY_CORE_WORKSPACE")
 # The options that bind a host to a configuration and to folders, and the variables of a shell that stand for them.
 BINDING = {"config": CONFIG, "workspace": WORKSPACE, "state-dir": STATE_DIR}
@@ -378,14 +379,11 @@ def open_notes(options: Options, today: str | None = None, *, writes: bool = Fal
         if workspace.exists():
             action = "name its folder with --workspace"
         if not _is_named(options):
-            problem += ", and neither the current folder nor one above it in its repository holds MEMORY.md or memory/"
+            problem += ", nor are there notes in this folder"
             folder = find_current_folder()
             here = count_markdown(folder) if folder else 0
-            other = f"{_describe_files(here)} here: --sources workspace; or " if here else ""
-            action = (
-                f"{other}make one: memory-core init FOLDER; or name one with --workspace; or take over what other"
-                " programs keep: memory-core adopt"
-            )
+            other = f"the {describe_files(here)} here: memory-core adopt . --yes" if here else PROGRAMS_NOTES
+            action = f"make one: memory-core init ~/notes --default; or search {other}"
         raise ConfigError([ConfigProblem("", problem)], origin=str(workspace), action=action)
     return memory
 
@@ -436,7 +434,7 @@ def explain_empty(memory: Memory) -> None:
     config = memory.config()
     found = 0 if "workspace" in config.search.sources else count_markdown(config.workspace)
     if found:
-        output.complain(f"0 notes; {_describe_files(found)} here: --sources workspace")
+        output.complain(f"0 notes; {describe_files(found)} here: --sources workspace")
     elif not list_files(config).files:
         output.complain(
             f"0 notes in {config.workspace}",
@@ -459,7 +457,8 @@ def count_markdown(folder: Path) -> int:
     return found
 
 
-def _describe_files(number: int) -> str:
+def describe_files(number: int) -> str:
+    """Return a number of Markdown files beside the notes, as it is printed."""
     return f"{number} other .md {'file' if number == 1 else 'files'}"
 
 

@@ -29,7 +29,7 @@ from memory_core.hosts.mcp import serve
 from memory_core.plugin.flush.cycles import preview
 from memory_core.plugin.slot import MemorySlot
 from memory_core.records import CallContext, Finding
-from memory_core.sources.roots import describe_os_error
+from memory_core.sources.roots import NOTES_FOLDER, describe_os_error
 
 
 @command("mcp")
@@ -89,21 +89,27 @@ def install_into(host: str, options: Options, *, capture: bool = False, dry_run:
         if not dry_run and sys.stdin.isatty() and not click.confirm("Turn that on?", err=True):
             output.complain("nothing was changed")
             return
+    notes = ""
     if not dry_run:
         changes.make_changes(planned, parts, state_dir)
-    done = f"memory-core is in place in {program.title}.\n{_tell_workspace(host, bound)}"
+        notes = _settle_workspace(host, bound)
+    done = f"memory-core is in place in {program.title}.\n{notes}"
     _report(options, planned, done, program.note, dry_run=dry_run)
 
 
-def _tell_workspace(host: str, bound: Mapping[str, str]) -> str:
-    """Return a line or two on the configuration and the notes that a host gets."""
+def _settle_workspace(host: str, bound: Mapping[str, str]) -> str:
+    """Make the default workspace if a host needs it and it is missing; return a line or two on the notes that the host gets."""
     settings, agent = _load_bound(bound)
     given = f"Its configuration is {bound['config']}. " if "config" in bound else ""
     if settings.resolver.find_workspace_origin(agent) != "default":
         return f"{given}Its notes are in {shorten_home(settings.agent(agent).workspace)}."
     usual = find_default_workspace(os.environ, settings.agent(agent).state_dir)
+    made = ""
+    if not os.path.lexists(usual):
+        (usual / NOTES_FOLDER).mkdir(parents=True)
+        made = ", which was made now"
     return (
-        f"{given}Its notes: the folder of a session if that holds MEMORY.md or memory/, else {shorten_home(usual)}.\n"
+        f"{given}Sessions in a folder with MEMORY.md or memory/ use the notes there, all others {shorten_home(usual)}{made}.\n"
         f"The same notes for all sessions: memory-core install {host} --workspace FOLDER"
     )
 

@@ -44,7 +44,7 @@ def init(options: Options, *, dsn: str | None, schema: str | None) -> None:
     if options.json:
         output.print_json({"migrations": applied})
     else:
-        print(f"{output.count(applied, 'migration')} applied" if applied else "the schema is up to date")
+        print(f"The schema is in place: {output.count(applied, 'migration')} applied.")
 
 
 @postgres.command("grant")
@@ -96,5 +96,5 @@ def _print_summary(summary: ServerSummary) -> None:
     print(f"PostgreSQL {summary.server}, schema {summary.schema}, version {summary.version}, {size}")
     for tenant in summary.tenants:
         held = f"{output.count(tenant.notes, 'note')}, {output.count(tenant.chunks, 'chunk')}"
-        print(f"{tenant.name}: {held} of {tenant.workspace or 'nobody yet'}")
+        print(f"{tenant.name}: {held}, {f'from {tenant.workspace}' if tenant.workspace else 'not used yet'}")
         print(f"  writers: {', '.join(tenant.writers) or 'none'}; readers: {', '.join(tenant.readers) or 'none'}")

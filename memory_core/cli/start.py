@@ -44,7 +44,7 @@ def welcome(options: Options) -> None:
     if exists:
         steps = {
             ADD: "write into the note of the day",
-            "memory-core search appointment for my teeth": "ask the notes",
+            ASK: "ask the notes",
         }
     else:
         steps = {
@@ -59,10 +59,14 @@ def welcome(options: Options) -> None:
     if options.json:
         output.print_json({"workspace": folder, "exists": exists, "why": why, "next": list(steps)})
         return
-    missing = "" if exists else ", and is not there yet"
-    print(f"memory-core keeps memory in plain Markdown.\n\nWorkspace: {shorten_home(folder)} ({why}{missing})")
+    missing = "" if exists else "; it is not there yet"
+    print(f"memory-core keeps memory in plain Markdown.\n\nWorkspace: {shorten_home(folder)} ({why}){missing}")
     _print_steps(steps)
     print("\nAll commands: memory-core --help")
+
+
+ASK = "memory-core search appointment for my teeth"
+SEARCH_ALL = """memory-core config set memorySearch.sources '["memory", "workspace"]'"""
 
 
 def _print_steps(steps: Mapping[str, str]) -> None:
@@ -99,7 +103,12 @@ def init(options: Options, *, folder: str | None, default: bool) -> None:
     done = f"Made {' and '.join(made)} in" if made else "There is a workspace already:"
     print(f"{done} {shorten_home(workspace)}{', the default workspace' if is_default else ''}")
     named = "" if is_default or workspace == here else f" --workspace {_quote(workspace)}"
-    steps = {ADD.replace(" add", f"{named} add"): "write into the note of the day"}
+    steps = {
+        ADD.replace(" add", f"{named} add"): "write into the note of the day",
+        ASK.replace(" search", f"{named} search"): "ask the notes",
+    }
+    if len(made) == 2 and (others := app.count_markdown(workspace) - 1):  # it was no workspace before
+        steps[SEARCH_ALL] = f"search the {app.describe_files(others)} in it, too"
     if not is_default:
         steps[f"memory-core init {_quote(workspace)} --default"] = "use it from every folder"
     for name in free:

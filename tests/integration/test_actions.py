@@ -33,7 +33,7 @@ APPEND = ("memory_append", {"text": "The gate is of iron."})
 DIRECT_ONLY = {"default": "deny", "rules": [{"action": "allow", "match": {"chatType": "direct"}}]}
 TODAY = date(2026, 3, 1)
 ASK_FOR_A_HIT = "ask for a path that memory_search returned"
-MAKE_THAT_FOLDER = "make that folder, or name another: --workspace, or agents.defaults.workspace"
+MAKE_IT = "make it: memory-core init FOLDER; or name another: --workspace, or agents.defaults.workspace"
 INSTALL_LLAMA = f"{explain_install('local')} It compiles for some minutes."
 SET_A_KEY = "Set OPENAI_API_KEY, or memorySearch.remote.apiKey."
 
@@ -147,8 +147,8 @@ CALLS = [
          ("memory_append", {"text": "x", "target": "longterm"}), context=GROUP),
     Call("notes behind a link", "put a folder in place of the link memory", APPEND, prepare=link_notes),
     Call("a note in another encoding", "repair that note, or move it away", APPEND, prepare=spoil_today),
-    Call("no workspace, append", MAKE_THAT_FOLDER, APPEND, prepare=remove_workspace),
-    Call("no workspace, search", MAKE_THAT_FOLDER, config=search_with(), prepare=remove_workspace),
+    Call("no workspace, append", MAKE_IT, APPEND, prepare=remove_workspace),
+    Call("no workspace, search", MAKE_IT, config=search_with(), prepare=remove_workspace),
     Call("a tool that does not exist", None, ("memory_teleport", {})),
     Call("items are off", "set memorySearch.items.enabled to true", ("memory_forget", {})),
     # Memory that is off.
@@ -252,7 +252,7 @@ def test_index_prints_how_to_install_llama(place: Place, capsys: pytest.CaptureF
 
 
 FINDINGS: list[tuple[str, Mapping[str, Any], Callable[[Place], object], str, str]] = [
-    ("no workspace", search_with(), remove_workspace, "workspace", "create it, or set --workspace"),
+    ("no workspace", search_with(), remove_workspace, "workspace", MAKE_IT),
     ("vec0 off", search_with(store={"vector": {"extensionPath": "/no/vec0.so"}}), index, "vectors",
      "correct memorySearch.store.vector.extensionPath, or leave it out"),
     ("llama.cpp is missing", search_with(provider="local", local={"modelPath": "{folder}/model.gguf"}), hide_llama, "provider",

@@ -59,11 +59,8 @@ def cli(here: Path, capsys: pytest.CaptureFixture[str]) -> Cli:
 def test_an_empty_folder_is_told_what_to_do(cli: Cli, command: tuple[str, ...]) -> None:
     code, _, err = cli(*command)
     assert code == 2
-    assert (
-        "there is no such workspace, and neither the current folder nor one above it in its repository holds MEMORY.md or memory/"
-        in err
-    )
-    assert "--workspace" in err
+    assert "there is no such workspace, nor are there notes in this folder" in err
+    assert "memory-core init ~/notes --default" in err
     assert "memory-core adopt" in err
 
 
@@ -73,7 +70,7 @@ def test_a_folder_of_markdown_is_no_dead_end(cli: Cli, here: Path, command: tupl
     write(here / "travel" / "ferry.md", "The ferry to Hull leaves at 19:30.\n")
     write(here / "node_modules" / "x" / "README.md", "pads\n")
     _, _, err = cli(*command)
-    assert "2 other .md files here: --sources workspace" in err
+    assert "search the 2 other .md files here: memory-core adopt . --yes" in err
 
     code, out, err = cli(*command, "--sources", "workspace")
     assert (code, err) == (0, "")

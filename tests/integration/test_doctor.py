@@ -39,7 +39,7 @@ def test_all_is_well(index: Index) -> None:
     assert {subject: finding.level for subject, finding in findings.items()} == dict.fromkeys(
         ("workspace", "index", "vectors", "provider", "events"), "ok"
     )
-    assert findings["workspace"].message == f"1 notes in {index.workspace}"
+    assert findings["workspace"].message == f"1 note in {index.workspace}"
     assert findings["index"].message.startswith("1 files in ")
 
 

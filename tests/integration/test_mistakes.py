@@ -16,8 +16,12 @@ from tests.command import REPOSITORY, Command, as_ordinary_owner, run
 from tests.fakes.homes import write
 
 MISTAKES: dict[str, tuple[str, str, str]] = {  # what is typed, the thing that is named, and the way out
-    "a folder without notes": ("search boiler", "there is no such workspace", "memory-core init FOLDER"),
-    "a note without a workspace": ("add hello", "there is no such workspace", "memory-core adopt"),
+    "a folder without notes": ("search boiler", "there is no such workspace", "memory-core init ~/notes --default"),
+    "a note without a workspace": (
+        "add hello",
+        "nor are there notes in this folder",
+        "memory-core init ~/notes --default",
+    ),
     "a workspace that is not there": ("search x --workspace nope", "nope: there is no such", "memory-core init "),
     "a file for a workspace": ("search x --workspace host.json5", "this is a file", "name its folder"),
     "a file for a new workspace": ("init host.json5", "host.json5 is a file", "name a folder"),

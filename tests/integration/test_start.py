@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -177,8 +178,21 @@ def test_a_host_gets_what_the_variables_of_the_shell_name(
 
 def test_the_folder_of_a_session_decides_where_none_is_named(cli: Cli) -> None:
     out = cli("install", "codex")[1]
-    assert "Its notes: the folder of a session if that holds MEMORY.md or memory/, else ~/clawd." in out
+    assert "in a folder with MEMORY.md or memory/ use the notes there, all others ~/clawd, which was made now." in out
     assert "memory-core install codex --workspace FOLDER" in out
+    code, _, err = cli("add", "The kettle is blue.")
+    assert (code, err.partition(" (")[0]) == (0, "memory-core: using the notes in ~/clawd")
+    assert "others ~/clawd." in cli("install", "zed")[1], "it was there"
+
+
+def test_init_names_the_other_markdown_of_its_folder(cli: Cli, home: Path) -> None:
+    write(home / "Vault" / "Heating.md", "The plumber serviced the boiler.\n")
+    _, out, _ = cli("init", "~/Vault", "--default")
+    step = next(line for line in out.splitlines() if "search the 1 other .md file in it, too" in line)
+    words = shlex.split(step.partition("   search")[0])
+    assert cli(*words[1:])[0] == 0
+    assert "plumber" in cli("search", "boiler")[1]
+    assert "other .md" not in cli("init", "~/Vault")[1]
 
 
 def test_notes_that_were_adopted_need_no_workspace(cli: Cli, home: Path) -> None:
@@ -189,7 +203,7 @@ def test_notes_that_were_adopted_need_no_workspace(cli: Cli, home: Path) -> None
     assert "oboe" in out
     code, _, err = cli("add", "The kettle is blue.")
     assert code == 2
-    assert "memory-core init FOLDER" in err
+    assert "memory-core init ~/notes --default" in err
 
 
 def test_two_shells_at_once_tell_their_guess(command: Command, tmp_path: Path, home: Path) -> None:

@@ -39,7 +39,7 @@ CONNECT_SECONDS = 10  # that this thread tries to connect
 _REPLICA = (
     "this server takes no writes, as a replica: name the primary, too, and target_session_attrs=read-write, in the DSN"
 )
-_LATER = "start the server, or wait: it is tried again by itself"
+_LATER = "start the server, or correct the DSN; it is tried again by itself"
 
 
 class TimedConnection(psycopg.Connection[Row]):
