@@ -16,24 +16,18 @@ from memory_core.cli import app, hosts, output
 from memory_core.cli.app import Options, argument, command, find_state_dir, open_source
 from memory_core.config.environment import expand_home, shorten_home
 from memory_core.config.resolution import (
-    WORKSPACE_MARKS,
     find_current_folder,
     find_remembered,
     make_absolute,
     recall_default_workspace,
 )
-from memory_core.errors import InvalidArgument, MemoryCoreError
+from memory_core.errors import MemoryCoreError
 from memory_core.hosts.adopt.homes import find_homes
 from memory_core.hosts.install import changes, programs
+from memory_core.sources.writer import make_workspace
 
-LONG_TERM, DAILY = WORKSPACE_MARKS
 ADD = 'memory-core add "The dentist is on Friday at nine."'
 AS_DEFAULT = "Use it wherever no other workspace is named, and the current folder holds no notes?"
-FIRST_NOTE = """# Memory
-
-- Example: this page is for what should be known in every session, one fact a line, as "The build runs on Python 3.12."
-- Example: what happened on a day goes into `memory/YYYY-MM-DD.md`, where `memory-core add TEXT` writes it. Replace both lines.
-"""
 
 
 def welcome(options: Options) -> None:
@@ -85,7 +79,7 @@ def init(options: Options, *, folder: str | None, default: bool) -> None:
     """Make a workspace: a folder with MEMORY.md and memory/."""
     here = find_current_folder()
     workspace = make_absolute(expand_home(folder or options.workspace or "."), here, os.environ)
-    made = _make_workspace(workspace)
+    made = make_workspace(workspace)
     asks = not options.json and sys.stdin.isatty() and sys.stderr.isatty()
     state_dir = find_state_dir(options)
     is_default = recall_default_workspace(state_dir) == workspace
@@ -119,20 +113,6 @@ def init(options: Options, *, folder: str | None, default: bool) -> None:
         kept = ", ".join(f"{home.title} ({output.count(len(home.notes), 'note')})" for home in homes)
         steps["memory-core adopt"] = f"search what else is on this machine: {kept}"
     _print_steps(steps)
-
-
-def _make_workspace(workspace: Path) -> list[str]:
-    """Make what a workspace lacks; return the names of what was made."""
-    if workspace.exists() and not workspace.is_dir():
-        raise InvalidArgument("FOLDER", f"{workspace} is a file", action="name a folder, new or not")
-    made = []
-    if not (workspace / DAILY).is_dir():
-        (workspace / DAILY).mkdir(parents=True)
-        made.append(f"{DAILY}/")
-    if not os.path.lexists(workspace / LONG_TERM):
-        (workspace / LONG_TERM).write_text(FIRST_NOTE, encoding="utf-8", newline="\n")
-        made.insert(0, LONG_TERM)
-    return made
 
 
 def _find_free_hosts() -> Iterator[str]:

@@ -280,6 +280,10 @@ class ConfigSource:
         self._held = ((stamp, *map(_look, loaded.included)), loaded)
         return loaded
 
+    def forget(self) -> None:
+        """Read all anew at the next call, as after a folder was made that decides which workspace is used."""
+        self._held = None
+
     def _call_host(self) -> Document:
         assert callable(self._origin)
         try:

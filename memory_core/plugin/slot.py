@@ -23,7 +23,9 @@ from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar, cast, get_args
 
 from memory_core.completions import AsyncComplete, Complete, Message, call_in_loop
 from memory_core.config.agent import AgentConfig, normalize_agent_id
+from memory_core.config.environment import find_home
 from memory_core.config.load import ConfigSource, Origin
+from memory_core.config.resolution import find_current_folder
 from memory_core.config.settings import DEFAULT_AGENT
 from memory_core.errors import FileUnreadable, InvalidArgument, MemoryClosed, MemoryCoreError, PathRefused
 from memory_core.hookspecs import hookimpl
@@ -36,6 +38,8 @@ from memory_core.records import CallContext, Document, KeySources, MemoryFile, R
 from memory_core.sources.files import list_files
 from memory_core.sources.notes import read_note
 from memory_core.sources.pages import resolve
+from memory_core.sources.roots import find_workspace_problem
+from memory_core.sources.writer import make_workspace
 from memory_core.tools import prompts, results, schemas, scope
 from memory_core.tools.arguments import check_choice, check_context, check_kind
 
@@ -230,6 +234,31 @@ class MemorySlot:
         context = check_context(context)
         config = self._find(context).config()
         return config.workspace if config.enabled and context.access != "none" else None
+
+    @never_raises(lambda _: ())
+    def list_missing_workspaces(self, context: CallContext | None = None) -> tuple[Path, ...]:
+        """Return the folders of which one has to be made before a session can write; none where that can be done.
+
+        The first is the one that is used; where nobody has named that, the current folder may be one as well.
+        """
+        context = check_context(context)
+        config = self._find(context).config()
+        if not config.enabled or context.access != "rw" or find_workspace_problem(config.workspace) is None:
+            return ()
+        origin = self._source.current().resolver.find_workspace_origin(config.agent)
+        here = find_current_folder() if origin == "default" else None
+        if here is None or here in (config.workspace, Path(find_home()), Path(here.anchor)):
+            return (config.workspace,)
+        return (config.workspace, here)
+
+    @never_raises(lambda _: False)
+    def make_workspace(self, folder: Path, context: CallContext | None = None) -> bool:
+        """Make one of `list_missing_workspaces`, which is used from now on; return False if it is none, or cannot be made."""
+        if folder not in self.list_missing_workspaces(context):
+            return False
+        make_workspace(folder)
+        self._source.forget()
+        return True
 
     @never_raises(lambda _: ())
     def list_notes(self, context: CallContext | None = None) -> tuple[MemoryFile, ...]:

@@ -63,6 +63,12 @@ _writes = 0  # of this process, to whichever note
 
 Target = Literal["daily", "longterm"]
 
+FIRST_NOTE = """# Memory
+
+- Example: this page is for what should be known in every session, one fact a line, as "The build runs on Python 3.12."
+- Example: what happened on a day goes into `memory/YYYY-MM-DD.md`, where `memory-core add TEXT` writes it. Replace both lines.
+"""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Appended:
@@ -83,6 +89,26 @@ class Appended:
     start_line: int = 0
     end_line: int = 0
     created: bool = False
+
+
+def make_workspace(workspace: Path) -> list[str]:
+    """Make what a workspace lacks; return the names of what was made.
+
+    Raises:
+        InvalidArgument: It is a file.
+        OSError: It cannot be made.
+    """
+    if workspace.exists() and not workspace.is_dir():
+        raise InvalidArgument("FOLDER", f"{workspace} is a file", action="name a folder, new or not")
+    made = []
+    if not (workspace / roots.NOTES_FOLDER).is_dir():
+        (workspace / roots.NOTES_FOLDER).mkdir(parents=True)
+        made.append(f"{roots.NOTES_FOLDER}/")
+    longterm = workspace / roots.LONGTERM_NAMES[0]
+    if not os.path.lexists(longterm):
+        longterm.write_text(FIRST_NOTE, encoding="utf-8", newline="\n")
+        made.insert(0, longterm.name)
+    return made
 
 
 def daily_path(day: date) -> str:

@@ -3,7 +3,7 @@
 Reads `{command, args, env, steps}`, or `{url, token, steps}`, from standard input and prints a list with what every step gave.
 A step is `{call, arguments}`, `{write, text}` for a file, `{do, with}` for any method of the client, `{listen, append}`, which
 changes a note and gives the first event, `{at_once}` for a list of steps, or `{}`, which lists the tools. `mode` is "auto" or
-"legacy", which has a handshake.
+"legacy", which has a handshake. `choice` is the number of the folder that the user takes when asked for one, -1 to take none.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
+from mcp_types import ElicitResult
 
 warnings.simplefilter("ignore")  # it warns of what its own handshake needs
 
@@ -35,8 +36,18 @@ async def play(asked: dict[str, Any]) -> list[Any]:
         ):
             return [await take(client, step) for step in asked["steps"]]
     server = StdioServerParameters(command=asked["command"], args=asked["args"], env=asked["env"], cwd=asked["cwd"])
-    async with Client(stdio_client(server), mode=mode) as client:
-        return [await take(client, step) for step in asked["steps"]]
+    asks: list[str] = []
+
+    async def choose(_: Any, params: Any) -> ElicitResult:
+        asks.append(params.message)
+        folders = params.requested_schema["properties"]["folder"]["enum"]
+        if asked["choice"] < 0:
+            return ElicitResult(action="decline")
+        return ElicitResult(action="accept", content={"folder": folders[asked["choice"]]})
+
+    callback: Any = None if asked.get("choice") is None else choose
+    async with Client(stdio_client(server), mode=mode, elicitation_callback=callback) as client:
+        return [*[await take(client, step) for step in asked["steps"]], *asks]
 
 
 async def take(client: Client, step: dict[str, Any]) -> Any:

@@ -20,17 +20,33 @@ DEADLINE_SECONDS = 30.0
 
 
 def talk(
-    python: Path, command: Command, *steps: dict[str, Any], options: tuple[str, ...] = (), mode: str = "auto"
+    python: Path,
+    command: Command,
+    *steps: dict[str, Any],
+    options: tuple[str, ...] = (),
+    mode: str = "auto",
+    choice: int | None = None,
+    folder: Path | None = None,
 ) -> list[Any]:
-    """Return what the official client got in every step from a server that it starts."""
+    """Return what the official client got in every step from a server that it starts, and what its user was asked.
+
+    Args:
+        python: Has the client.
+        command: Starts the server.
+        steps: See `mcp_client`.
+        options: Of the server.
+        mode: "legacy" has a handshake.
+        choice: The number of the folder that the user takes when asked for one, -1 for none; None cannot be asked.
+        folder: The one in which the server is started; None is the repository.
+    """
     program, *arguments = command.start()
     given = {
         "command": program,
         "args": [*arguments, "mcp", *options],
         "env": command.variables(),
-        "cwd": str(REPOSITORY),
+        "cwd": str(folder or REPOSITORY),
     }
-    return _play(python, {**given, "mode": mode, "steps": steps})
+    return _play(python, {**given, "mode": mode, "choice": choice, "steps": steps})
 
 
 def talk_http(python: Path, url: str, *steps: dict[str, Any], token: str = "", mode: str = "auto") -> list[Any]:

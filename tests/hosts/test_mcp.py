@@ -20,7 +20,7 @@ import pytest
 from memory_core.hosts.mcp import stdio
 from memory_core.tools import schemas
 from tests.command import REPOSITORY, Command
-from tests.hosts.mcp_server import DEADLINE_SECONDS, NOTE, Server, call, frame, talk
+from tests.hosts.mcp_server import DEADLINE_SECONDS, NOTE, Server, call, do, frame, talk
 from tests.servers.mcp_messages import OPENING, make_message
 from tests.servers.openai import HeldServer
 from tests.waiting import HANG_GUARD_SECONDS, eventually
@@ -134,6 +134,54 @@ def test_it_says_that_its_workspace_does_not_exist(command: Command, tmp_path: P
             f"the workspace {tmp_path / 'none'} does not exist; tell the user: make"
             in server.receive()["result"]["instructions"]
         )
+
+
+@pytest.mark.parametrize(("mode", "choice"), [("auto", 0), ("auto", -1), ("auto", None), ("legacy", 0)])
+def test_a_user_is_asked_for_the_workspace_before_the_first_note(
+    mcp_client: Path, command: Command, tmp_path: Path, mode: str, choice: int | None
+) -> None:
+    nowhere = Command(tmp_path / "nowhere", command.state_dir)
+    steps = [call("memory_search", query="bee"), call("memory_append", text="One."), call("memory_append", text="Two.")]
+    searched, first, second, *asks = talk(mcp_client, nowhere, *steps, mode=mode, choice=choice)
+    is_asked = mode == "auto" and choice is not None
+    assert [f"{nowhere.workspace} does not exist" in each for each in asks] == [True] * is_asked
+    assert searched["structured"]["warning"]
+    if is_asked and choice == 0:
+        assert [each["structured"]["status"] for each in (first, second)] == ["appended"] * 2
+        assert {path.name for path in nowhere.workspace.iterdir()} == {"MEMORY.md", "memory"}
+    else:
+        assert [each["is_error"] for each in (first, second)] == [True, True]
+        assert "does not exist" in first["text"]
+        assert not nowhere.workspace.exists()
+
+
+class Unnamed(Command):
+    """The command of a user who has named no workspace."""
+
+    def start(self) -> list[str]:
+        return [sys.executable, "-P", "-m", "memory_core", "--state-dir", str(self.state_dir)]
+
+
+@pytest.mark.parametrize("choice", [0, 1])
+def test_where_nobody_has_named_a_workspace_the_folder_of_the_client_is_a_choice(
+    mcp_client: Path, command: Command, home: Path, tmp_path: Path, choice: int
+) -> None:
+    (tmp_path / "project").mkdir()
+    unnamed = Unnamed(command.workspace, command.state_dir)
+    (done, asked) = talk(
+        mcp_client, unnamed, call("memory_append", text="One."), choice=choice, folder=tmp_path / "project"
+    )
+    made = (home / "clawd", tmp_path / "project")
+    assert str(made[0]) in asked
+    assert done["structured"]["status"] == "appended"
+    assert [(each / "MEMORY.md").exists() for each in made] == [choice == 0, choice == 1]
+
+
+@pytest.mark.parametrize(("mode", "tells"), [("auto", True), ("legacy", False)])
+def test_lists_say_for_how_long_they_hold(mcp_client: Path, command: Command, mode: str, *, tells: bool) -> None:
+    lists = ("list_tools", "list_prompts", "list_resources", "list_resource_templates")
+    found = talk(mcp_client, command, *[do(each) for each in lists], mode=mode)
+    assert [each.get("ttlMs") for each in found] == ([2000, 2000, 2000, 3_600_000] if tells else [0] * 4)
 
 
 def test_the_workspace_is_not_touched_before_the_first_call(command: Command, workspace: Path, tmp_path: Path) -> None:

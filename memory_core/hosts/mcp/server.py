@@ -9,15 +9,18 @@ from __future__ import annotations
 import json
 import os
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import anyio
 import mcp_types as types
+from mcp.server.caching import CacheableMethod, CacheHint
 from mcp.server.lowlevel import NotificationOptions, Server
 from mcp.shared.exceptions import MCPError
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
 from memory_core.__about__ import __version__
 from memory_core.config.settings import DEFAULT_AGENT, SLOT_ID
@@ -26,6 +29,7 @@ from memory_core.hosts.serving import resting_when_quiet
 from memory_core.plugin.slot import MemorySlot
 from memory_core.records import CallContext
 from memory_core.sources.roots import MAKE_IT, find_workspace_problem
+from memory_core.tools.append import APPEND
 
 if TYPE_CHECKING:
     from mcp.server.context import ServerRequestContext
@@ -33,6 +37,16 @@ if TYPE_CHECKING:
     from mcp.server.session import ServerSession
 
 PROGRESS_SECONDS = 0.25
+
+# For how long a client may take an answer for the current one. Lists are looked at for changes as often.
+FRESH: Mapping[CacheableMethod, CacheHint] = {
+    "tools/list": CacheHint(int(notes.SECONDS * 1000)),
+    "prompts/list": CacheHint(int(notes.SECONDS * 1000)),
+    "resources/list": CacheHint(int(notes.SECONDS * 1000)),
+    "resources/templates/list": CacheHint(3_600_000),
+}
+WORKSPACE = "workspace"  # the name of the question for one
+FOLDER = "folder"  # in the answer
 
 FLUSH = types.Prompt(
     name="flush",
@@ -60,8 +74,13 @@ def make_server(slot: MemorySlot, context: CallContext) -> Server[Any]:
     """Return a server that offers the slot's tools, notes and prompts to one session."""
     notifier = notes.Notifier(slot, context)
     called = threading.Event()
+    chooser = _Chooser(slot, context)
 
-    async def call_tool(ctx: ServerRequestContext[Any], params: types.CallToolRequestParams) -> types.CallToolResult:
+    async def call_tool(
+        ctx: ServerRequestContext[Any], params: types.CallToolRequestParams
+    ) -> types.CallToolResult | types.InputRequiredResult:
+        if (question := await chooser.ask(ctx, params)) is not None:
+            return question
         result = await _call_tool(slot, context, ctx, params)
         called.set()
         return result
@@ -76,6 +95,7 @@ def make_server(slot: MemorySlot, context: CallContext) -> Server[Any]:
         SLOT_ID,
         version=__version__,
         instructions=_instruct(slot, context) or None,
+        cache_hints=FRESH,
         lifespan=live,
         on_list_tools=partial(_list_tools, slot, context),
         on_call_tool=call_tool,
@@ -132,6 +152,43 @@ async def _call_tool(
         structured_content=answer,
         is_error="error" in answer,
     )
+
+
+class _Chooser:
+    """Asks the user which workspace to make, before the first note is written where there is none.
+
+    Clients with a handshake, and those that cannot ask their user, get an error that says what to do.
+    """
+
+    def __init__(self, slot: MemorySlot, context: CallContext) -> None:
+        self._slot = slot
+        self._context = context
+        self._is_declined = False
+
+    async def ask(
+        self, ctx: ServerRequestContext[Any], params: types.CallToolRequestParams
+    ) -> types.InputRequiredResult | None:
+        """Return the question, or None if there is none, or it is answered; then the workspace is made that was chosen."""
+        can_ask = types.ClientCapabilities(elicitation=types.ElicitationCapability())
+        if params.name != APPEND["name"] or ctx.protocol_version in HANDSHAKE_PROTOCOL_VERSIONS or self._is_declined:
+            return None
+        missing = await anyio.to_thread.run_sync(self._slot.list_missing_workspaces, self._context)
+        if not missing or not ctx.session.check_client_capability(can_ask):
+            return None
+        answer = (params.input_responses or {}).get(WORKSPACE)
+        if answer is None:
+            return types.InputRequiredResult(input_requests={WORKSPACE: _ask_for_folder(missing)})
+        chosen = (answer.content or {}).get(FOLDER, "") if isinstance(answer, types.ElicitResult) else ""
+        made = await anyio.to_thread.run_sync(self._slot.make_workspace, Path(str(chosen)), self._context)
+        self._is_declined = not made
+        return None
+
+
+def _ask_for_folder(missing: Sequence[Path]) -> types.ElicitRequest:
+    told = f"The workspace {missing[0]} does not exist. In which folder shall memory-core keep notes? It will be made."
+    field = {"type": "string", "title": "Folder", "enum": [str(each) for each in missing]}
+    schema = {"type": "object", "properties": {FOLDER: field}, "required": [FOLDER]}
+    return types.ElicitRequest(params=types.ElicitRequestFormParams(message=told, requested_schema=schema))
 
 
 async def _report_progress(slot: MemorySlot, context: CallContext, session: ServerSession) -> None:

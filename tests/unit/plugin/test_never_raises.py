@@ -252,6 +252,14 @@ CALLS: Mapping[str, tuple[Callable[[MemorySlot, st.DataObject], Any], Callable[[
         lambda slot, draw: slot.find_workspace(draw.draw(CONTEXTS)),
         lambda answer: answer is None or isinstance(answer, Path),
     ),
+    "list_missing_workspaces": (
+        lambda slot, draw: slot.list_missing_workspaces(draw.draw(CONTEXTS)),
+        lambda answer: answer == (),
+    ),
+    "make_workspace": (
+        lambda slot, draw: slot.make_workspace(draw.draw(JUNK), draw.draw(CONTEXTS)),
+        lambda answer: answer is False,
+    ),
     "list_notes": (
         lambda slot, draw: slot.list_notes(draw.draw(CONTEXTS)),
         lambda answer: isinstance(answer, tuple),
