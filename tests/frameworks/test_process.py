@@ -15,6 +15,7 @@ MODULES = {
     "plugin": (),
     "hosts.hooks": (),
     "hosts.mcp.server": ("mcp.server.lowlevel", "mcp_types", "jsonschema"),
+    "hosts.adk": ("google.adk.memory.base_memory_service", "google.adk.memory.memory_entry", "google.genai.types"),
     "hosts.anthropic_memory": ("anthropic.lib.tools", "anthropic.tools.memory"),
     "hosts.hermes": ("agent.memory_provider", "agent.auxiliary_client"),
     "hosts.langchain": ("langchain.agents.middleware", "langchain.chat_models", "langgraph.config"),
@@ -22,6 +23,7 @@ MODULES = {
     "hosts.messages.adk": ("google.adk", "google.genai.types"),
     "hosts.messages.strands": ("strands",),
     "hosts.openai_client": ("openai",),
+    "hosts.strands": ("strands.memory",),
     "hosts.pydantic_ai": ("pydantic_ai", "pydantic_ai.capabilities", "pydantic_ai.direct"),
 }
 SCRIPT = """

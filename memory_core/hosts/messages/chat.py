@@ -105,3 +105,13 @@ def split_system(messages: Iterable[Message]) -> tuple[str, list[Message]]:
         else:
             others.append(message)
     return "\n\n".join(filter(None, system)), others
+
+
+def split_turns(messages: Iterable[Message]) -> list[list[Message]]:
+    """Return messages turn by turn: each begins with a message of the user, or several of them, but for the first."""
+    turns: list[list[Message]] = []
+    for message in messages:
+        if not turns or (message["role"] == "user" and turns[-1][-1]["role"] != "user"):
+            turns.append([])
+        turns[-1].append(message)
+    return turns

@@ -31,6 +31,20 @@ def test_a_message_with_open_calls_only_is_left_out() -> None:
     assert chat.pair_calls([asked, {"role": "assistant", "content": None, "tool_calls": [call("1")]}]) == [asked]
 
 
+def test_messages_are_split_into_turns() -> None:
+    said = [
+        {"role": role, "content": text}
+        for role, text in (("assistant", "0"), ("user", "1"), ("user", "2"), ("assistant", "3"))
+    ]
+    said += [tool("1"), {"role": "user", "content": "4"}]
+    assert [[each["content"] for each in turn] for turn in chat.split_turns(said)] == [
+        ["0"],
+        ["1", "2", "3", "found"],
+        ["4"],
+    ]
+    assert chat.split_turns([]) == []
+
+
 def test_arguments_that_are_no_object_are_taken_for_none() -> None:
     calls = [call("1", arguments="{"), call("2", arguments="[1]"), call("3", arguments='{"a": 1}')]
     assert chat.list_calls({"tool_calls": calls}) == [

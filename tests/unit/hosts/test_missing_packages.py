@@ -9,11 +9,13 @@ import sys
 import pytest
 
 HOSTS = {
+    "adk": ("google", "pip install google-adk"),
     "anthropic_memory": ("anthropic", "pip install anthropic"),
     "hermes": ("agent", "install memory-core-py in the environment of hermes-agent"),
     "langchain": ("langchain", "pip install langchain"),
     "openai_agents": ("agents", "pip install openai-agents"),
     "pydantic_ai": ("pydantic_ai", "pip install pydantic-ai-slim"),
+    "strands": ("strands", "pip install strands-agents"),
 }
 
 
