@@ -1,4 +1,4 @@
-# demo, demo-postgres, test, test-portable, test-local, test-qmd, test-web, pictures, test-postgres, test-hosts, torture, lint, docs, site, clean, package, test-314, joint, bench, bench-retrieval, bench-notebooks, bench-tidy, bench-public, bench-cost, bench-postgres, bench-peers, bench-scale,
+# demo, demo-postgres, test, test-portable, test-local, test-qmd, test-web, pictures, test-postgres, test-hosts, test-example, torture, lint, docs, site, clean, package, test-314, joint, bench, bench-retrieval, bench-notebooks, bench-tidy, bench-public, bench-cost, bench-postgres, bench-peers, bench-scale,
 # bench-qmd, word-tables: each sets up what it needs. Only make and a Python from 3.11 to 3.14 with its venv module must be there; PYTHON=... names another one than is found.
 
 BIN := .venv/bin
@@ -18,7 +18,7 @@ LLAMA := .cache/llama-cpp-python
 # What `make docs` writes and `make lint` checks: the parts between cog's markers come from tests/generated.py.
 GENERATED := -p 'from tests import generated' README.md CONTRIBUTING.md $(wildcard docs/*.md docs/*.svg)
 
-.PHONY: demo demo-postgres test test-portable test-local test-qmd test-web pictures test-postgres test-hosts torture lint package test-314 joint bench bench-retrieval bench-notebooks bench-tidy bench-public data-is-named bench-cost bench-postgres bench-peers bench-scale bench-qmd docs site word-tables clean
+.PHONY: demo demo-postgres test test-portable test-local test-qmd test-web pictures test-postgres test-hosts test-example torture lint package test-314 joint bench bench-retrieval bench-notebooks bench-tidy bench-public data-is-named bench-cost bench-postgres bench-peers bench-scale bench-qmd docs site word-tables clean
 .DELETE_ON_ERROR:
 
 demo: .venv/runtime
@@ -71,6 +71,11 @@ test-postgres: .venv/dev
 # The real packages of other people's frameworks, each in an environment of its own. HOST=langchain tests one of them.
 test-hosts: .venv/dev
 	$(BIN)/python -m tests.frameworks.run .cache/hosts $(HOST)
+
+# The backend that the documentation shows, with the tests that its author would run.
+test-example: .venv/dev
+	$(PIP) install duckdb
+	$(BIN)/python -m pytest tests/contract/test_example.py
 
 # Half an hour on two quiet cores, and never more than MINUTES=45; fewer minutes make fewer cases, SEED=n makes other ones.
 torture: .venv/dev
