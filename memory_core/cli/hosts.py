@@ -177,13 +177,18 @@ def _list_programs(options: Options) -> None:
     for name, program in programs.PROGRAMS.items():
         home = program.find_home()
         parts = program.plan(home, programs.find_start())
-        rows.append((name, "in place" if changes.are_in_place(parts) else "no", str(home)))
+        in_place, found = changes.are_in_place(parts), home.is_dir()
+        rows.append({"host": name, "found": found, "inPlace": in_place, "home": str(home)})
     if options.json:
-        output.print_json(
-            {"hosts": [{"host": name, "inPlace": state == "in place", "home": home} for name, state, home in rows]}
-        )
+        output.print_json({"hosts": rows})
         return
-    output.print_table([("host", "memory-core", "its configuration"), *rows])
+    rows.sort(key=lambda row: not row["found"])  # what this computer has comes first
+    table = [
+        (str(row["host"]), "in place" if row["inPlace"] else "no" if row["found"] else "-", str(row["home"]))
+        for row in rows
+    ]
+    output.print_table([("host", "memory-core", "its configuration"), *table])
+    print("\n-: this computer has no such folder, so the program is not here, or was never started.")
     print("\nTo put memory-core into one of them:  memory-core install HOST --dry-run")
 
 

@@ -47,12 +47,14 @@ class HostEvents:
         variable: The variable of the environment that names the folder of the host.
         usual: That folder below the user's home, where the variable is not set.
         transcripts: The folders in it that hold transcripts of sessions; none if its events bring the messages.
+        nests: It takes what a hook adds to a session in `hookSpecificOutput`; else the answer itself holds it.
     """
 
     kinds: Mapping[str, Kind]
     variable: str = ""
     usual: str = ""
     transcripts: tuple[str, ...] = ()
+    nests: bool = True
 
 
 HOSTS: Mapping[str, HostEvents] = {
@@ -61,6 +63,8 @@ HOSTS: Mapping[str, HostEvents] = {
     "codex": HostEvents(_CLAUDE_CODE, "CODEX_HOME", ".codex", ("sessions", "archived_sessions")),
     # Our own plugin in opencode sends them, and what sessions hold that opencode has left when it was killed.
     "opencode": HostEvents({**_CLAUDE_CODE, "SessionLeft": "left"}),
+    # https://docs.github.com/en/copilot/reference/copilot-cli-reference/cli-hooks-reference: as Claude Code, by these names
+    "copilot": HostEvents(_CLAUDE_CODE, "COPILOT_HOME", ".copilot", ("session-state",), nests=False),
     # https://geminicli.com/docs/hooks; AfterAgent brings the turn
     "gemini": HostEvents({"SessionStart": "start", "BeforeAgent": "prompt", "AfterAgent": "turn", "SessionEnd": "end"}),
 }

@@ -22,7 +22,7 @@ from tempfile import TemporaryDirectory, gettempdir
 from typing import IO, TYPE_CHECKING, Any
 
 from memory_core.config.settings import SLOT_ID
-from memory_core.hosts.events import SAVING, Event
+from memory_core.hosts.events import HOSTS, SAVING, Event
 from memory_core.plugin import MemorySlot
 from memory_core.records import CallContext
 from memory_core.sources.roots import MAKE_IT, find_workspace_problem
@@ -66,7 +66,10 @@ def answer_hook(
     elif event.kind in ("start", "prompt"):
         show = _show_notes if event.kind == "start" else _recall
         if text := show(event, slot, context, known):
-            answer = {"hookSpecificOutput": {"hookEventName": event.name, "additionalContext": text}}
+            added = {"additionalContext": text}
+            answer = (
+                {"hookSpecificOutput": {"hookEventName": event.name, **added}} if HOSTS[event.host].nests else added
+            )
     if answer:
         said.write(json.dumps(answer, ensure_ascii=False) + "\n")
 

@@ -44,9 +44,15 @@ from memory_core.text.messages import (
 SPEAKERS = {"user": "User", "assistant": "Assistant"}
 
 _TEXT_PARTS = frozenset({"text", "input_text", "output_text"})
-# Types of entries in which hosts speak in the user's name, too.
-_BY_HOST = frozenset({"user", "assistant", "response_item"})
-_NOT_SAID = ("isMeta", "isSidechain", "isCompactSummary")  # marks of such entries
+# Types of entries in which hosts speak in the user's name, too, and where the message is in each.
+_BY_HOST = {
+    "user": "message",
+    "assistant": "message",
+    "response_item": "payload",
+    "user.message": "data",
+    "assistant.message": "data",
+}
+_NOT_SAID = ("isMeta", "isSidechain", "isCompactSummary", "agentId")  # marks of such entries
 _HOST_BLOCK = re.compile(
     r"<(?P<tag>system-reminder|command-\w+|local-command-\w+|bash-(?:input|stdout|stderr)|task-notification|ide_\w+"
     r"|environment_context|user_instructions|INSTRUCTIONS|turn_aborted|hook_context|session_context)>.*?(?:</(?P=tag)>|\Z)"
@@ -124,8 +130,9 @@ def parse_said(line: bytes) -> Said | None:
     """Parse a line of a transcript, of whichever host; None unless a user or an assistant says something in it.
 
     The forms are `{"role", "content"}`, plain, as `message` of an entry of the type "message" (Clawdbot), "user" or "assistant"
-    (Claude Code), or as `payload` of one of the type "response_item" (Codex). Of the latter two, what the host itself says in the
-    user's name is left out, and so are sub-agents.
+    (Claude Code), or as `payload` of one of the type "response_item" (Codex), and `{"content"}` as `data` of one of the type
+    "user.message" or "assistant.message" (Copilot CLI). Of the latter three, what the host itself says in the user's name is left
+    out, and so are sub-agents.
     """
     entry = _parse_entry(line)
     role, text = _parse_message(entry)
@@ -152,12 +159,14 @@ def _parse_entry(line: bytes) -> Mapping[str, Any]:
 def _parse_message(entry: Mapping[str, Any]) -> tuple[str, str]:
     """Return the role and the text of an entry; no text unless it is a message of user or assistant."""
     kind, inner = entry.get("type"), entry.get("message")
-    by_host = kind in _BY_HOST
+    by_host = isinstance(kind, str) and kind in _BY_HOST
     message: Mapping[str, Any] = {}
     if by_host:
-        inner = entry.get("payload") if kind == "response_item" else inner
+        inner = entry.get(_BY_HOST[str(kind)])
         if isinstance(inner, dict) and not any(map(entry.get, _NOT_SAID)):
             message = inner
+            if _BY_HOST[str(kind)] == "data":  # with a source, a skill or another agent speaks
+                message = {} if inner.get("source") else {**inner, "role": str(kind).partition(".")[0]}
     else:
         message = inner if kind == "message" and isinstance(inner, dict) else entry if kind in {None, "message"} else {}
     role = message.get("role")

@@ -30,6 +30,8 @@ ENVIRONMENTS = {
     "opencode": ("mcp>=2",),
     "gemini": ("mcp>=2",),
     "openclaw": ("mcp>=2",),
+    "copilot": ("mcp>=2",),
+    "pi": ("mcp>=2",),
     "nanobot": ("nanobot-ai",),
     "fastmcp": ("fastmcp",),
     "inspector": ("mcp>=2",),
@@ -40,6 +42,8 @@ NPM = {
     "opencode": ("opencode-ai",),
     "gemini": ("@google/gemini-cli",),
     "openclaw": ("openclaw",),
+    "copilot": ("@github/copilot",),
+    "pi": ("@earendil-works/pi-coding-agent", "pi-mcp-adapter"),
     "inspector": ("@modelcontextprotocol/inspector",),
 }
 NODE = ">=24.16,<25"  # OpenClaw asks for it; npm silently takes an older version of what does not run on its own Node

@@ -42,6 +42,14 @@ def test_a_session_starts_with_the_notes(command: Command) -> None:
     assert done.err == ""
 
 
+def test_copilot_takes_the_notes_from_the_answer_itself(command: Command) -> None:
+    (command.workspace / "MEMORY.md").write_text("The fence is green.\n", encoding="utf-8")
+    event = json.dumps({"hook_event_name": "SessionStart", "session_id": "s1", "source": "new", "cwd": "/"})
+    done = run([*command.start(), "hook", "copilot"], {**command.variables(), "PATH": "/nowhere"}, feed=event)
+    assert done.json.keys() == {"additionalContext"}
+    assert "> The fence is green." in done.json["additionalContext"]
+
+
 @pytest.mark.parametrize(
     "given",
     [

@@ -24,6 +24,15 @@ FILES = {
     "openclaw": (".openclaw/openclaw.json", "{\n  plugins: {slots: {memory: 'memory-core'}}, // its own\n}\n"),
     "nanobot": (".nanobot/config.json", '{\n  "agents": {\n    "defaults": {}\n  }\n}'),
     "zed": (".config/zed/settings.json", '// mine\n{\n  "theme": "One Dark", // dark\n  "vim_mode": true,\n}\n'),
+    "cursor": (".cursor/mcp.json", '{\n  "mcpServers": {\n    "other": {"command": "y"}\n  }\n}\n'),
+    "vscode": (".config/Code/User/mcp.json", '{\n\t// mine\n\t"servers": {},\n\t"inputs": []\n}'),
+    "claude-desktop": (".config/Claude/claude_desktop_config.json", '{\n  "globalShortcut": "Ctrl+Space"\n}\n'),
+    "windsurf": (
+        ".codeium/windsurf/mcp_config.json",
+        '{\n  "mcpServers": {\n    "other": {"disabled": true}\n  }\n}\n',
+    ),
+    "pi": (".pi/agent/mcp.json", '{\n  "settings": {"toolPrefix": "short"} // mine\n}\n'),
+    "copilot": (".copilot/mcp-config.json", '{\n  "mcpServers": {}\n}\n'),
     "hermes": (".hermes/config.yaml", "# mine\nmemory:\n  provider: honcho # before\n"),
 }
 HOSTS = [*FILES, "claude-code", "gemini", "fastmcp"]
@@ -106,17 +115,69 @@ def test_zed_gets_a_custom_server_beside_others(command: Command, home: Path) ->
     assert entry["args"][-1] == "mcp"
 
 
-@pytest.mark.parametrize(
-    ("platform", "expected"),
-    [("linux", "moved/zed"), ("darwin", "home/.config/zed"), ("win32", "roaming/Zed")],
-)
-def test_the_settings_of_zed_are_where_its_platform_has_them(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, platform: str, expected: str
+PLATFORMS = {
+    "zed": {"linux": "moved/zed", "darwin": "home/.config/zed", "win32": "roaming/Zed"},
+    "vscode": {
+        "linux": "moved/Code/User",
+        "darwin": "home/Library/Application Support/Code/User",
+        "win32": "roaming/Code/User",
+    },
+    "claude-desktop": {
+        "linux": "moved/Claude",
+        "darwin": "home/Library/Application Support/Claude",
+        "win32": "roaming/Claude",
+    },
+}
+
+
+@pytest.mark.parametrize("platform", ["linux", "darwin", "win32"])
+@pytest.mark.parametrize("host", PLATFORMS)
+def test_the_settings_of_a_desktop_program_are_where_its_platform_has_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, host: str, platform: str
 ) -> None:
     for variable, folder in (("HOME", "home"), ("XDG_CONFIG_HOME", "moved"), ("APPDATA", "roaming")):
         monkeypatch.setenv(variable, str(tmp_path / folder))
     monkeypatch.setattr(sys, "platform", platform)
-    assert programs.PROGRAMS["zed"].find_home() == tmp_path / expected
+    assert programs.PROGRAMS[host].find_home() == tmp_path / PLATFORMS[host][platform]
+
+
+@pytest.mark.parametrize(
+    ("host", "keys", "also"),
+    [
+        ("cursor", ("mcpServers",), {}),
+        ("vscode", ("servers",), {"type": "stdio"}),
+        ("claude-desktop", ("mcpServers",), {}),
+        ("windsurf", ("mcpServers",), {}),
+        ("pi", ("mcpServers",), {"directTools": True}),
+        ("copilot", ("mcpServers",), {"type": "local", "tools": ["*"]}),
+    ],
+)
+def test_an_entry_starts_the_server_as_the_host_wants_it(
+    command: Command, home: Path, host: str, keys: tuple[str, ...], also: dict[str, object]
+) -> None:
+    assert command("install", host).code == 0
+    path = home / FILES[host][0]
+    entry = find_entry(read_document(path.read_text(encoding="utf-8"), path.suffix), (*keys, "memory-core"))
+    assert entry == {**also, "command": entry["command"], "args": entry["args"]}
+    assert Path(entry["command"]).is_absolute()
+    assert entry["args"][-1] == "mcp"
+
+
+def test_the_hooks_of_copilot_are_a_file_of_its_own(command: Command, home: Path) -> None:
+    assert command("install", "copilot").code == 0
+    hooks = json.loads((home / ".copilot/hooks/memory-core.json").read_text(encoding="utf-8"))
+    assert hooks["version"] == 1
+    assert {"SessionStart", "UserPromptSubmit", "Stop", "PreCompact"} <= hooks["hooks"].keys()
+    assert "hook copilot" in hooks["hooks"]["Stop"][0]["bash"]
+
+
+def test_the_list_begins_with_what_this_computer_has(command: Command, home: Path) -> None:
+    (home / ".cursor").mkdir()
+    assert command("install", "windsurf").code == 0
+    rows = {row["host"]: (row["found"], row["inPlace"]) for row in command("--json", "install").json["hosts"]}
+    assert (rows["cursor"], rows["windsurf"], rows["pi"]) == ((True, False), (True, True), (False, False))
+    lines = [line.split()[:2] for line in command("install").out.splitlines()[1:]]
+    assert lines.index(["cursor", "no"]) < lines.index(["windsurf", "in"]) < lines.index(["codex", "-"])
 
 
 def test_a_file_that_cannot_be_changed_is_left_as_it_is(command: Command, home: Path) -> None:

@@ -154,12 +154,13 @@ def find_folder_of(variable: str, *usual: str) -> Path:
     return Path(expand_home(named)) if named else Path(find_home()).joinpath(*usual)
 
 
-def _find_zed() -> Path:
-    """Return the folder of Zed's settings: https://github.com/zed-industries/zed/blob/main/crates/paths/src/paths.rs."""
+def find_settings(linux: str, *, windows: str, mac: str) -> Path:
+    """Return the folder of a desktop program's settings, which each system has elsewhere."""
     if sys.platform == "win32":
-        return find_folder_of("APPDATA", "AppData", "Roaming") / "Zed"
-    variable = "" if sys.platform == "darwin" else "XDG_CONFIG_HOME"
-    return find_folder_of(variable, ".config") / "zed"
+        return find_folder_of("APPDATA", "AppData", "Roaming") / windows
+    if sys.platform == "darwin":
+        return Path(find_home(), mac)
+    return find_folder_of("XDG_CONFIG_HOME", ".config") / linux
 
 
 def _serve(start: Start) -> dict[str, object]:
@@ -223,6 +224,17 @@ def _plan_gemini(home: Path, start: Start) -> list[Part]:
     hooks = {"hooks": {name: [{"hooks": [hook]}] for name in HOSTS["gemini"].kinds}}
     files = {GEMINI_MANIFEST: manifest, "hooks/hooks.json": hooks}
     return [OwnFile(folder / name, json.dumps(text, indent=2) + "\n", home) for name, text in files.items()]
+
+
+def _plan_copilot(home: Path, start: Start) -> list[Part]:
+    entry = {"type": "local", **_serve(start), "tools": ["*"]}
+    command = shlex.join(start.write("hook", "copilot"))
+    hook = {"type": "command", "bash": command, "powershell": f"& {command}", "timeoutSec": 20}
+    hooks = {"version": 1, "hooks": {name: [hook] for name in HOSTS["copilot"].kinds}}
+    return [
+        Entry(home / "mcp-config.json", ("mcpServers", SLOT_ID), entry),
+        OwnFile(home / "hooks" / f"{SLOT_ID}.json", json.dumps(hooks, indent=2) + "\n", home),
+    ]
 
 
 def _plan_openclaw(home: Path, start: Start) -> list[Part]:
@@ -291,7 +303,40 @@ PROGRAMS: Mapping[str, Program] = {
         "nanobot", partial(find_folder_of, "", ".nanobot"), _plan_entry("config.json", "tools", "mcpServers")
     ),
     "fastmcp": Program("FastMCP", Path.cwd, _plan_entry("mcp.json", "mcpServers"), "The entry holds in this folder."),
-    "zed": Program("Zed", _find_zed, _plan_entry("settings.json", "context_servers", source="custom")),
+    # https://github.com/zed-industries/zed/blob/main/crates/paths/src/paths.rs
+    "zed": Program(
+        "Zed",
+        partial(find_settings, "zed", windows="Zed", mac=".config/zed"),
+        _plan_entry("settings.json", "context_servers", source="custom"),
+    ),
+    # https://cursor.com/docs/context/mcp
+    "cursor": Program("Cursor", partial(find_folder_of, "", ".cursor"), _plan_entry("mcp.json", "mcpServers")),
+    # https://code.visualstudio.com/docs/copilot/customization/mcp-servers
+    "vscode": Program(
+        "VS Code",
+        partial(find_settings, "Code/User", windows="Code/User", mac="Library/Application Support/Code/User"),
+        _plan_entry("mcp.json", "servers", type="stdio"),
+    ),
+    # https://modelcontextprotocol.io/docs/develop/connect-local-servers
+    "claude-desktop": Program(
+        "Claude Desktop",
+        partial(find_settings, "Claude", windows="Claude", mac="Library/Application Support/Claude"),
+        _plan_entry("claude_desktop_config.json", "mcpServers"),
+        "Restart Claude Desktop. It starts servers in no folder of yours, so name the notes: --workspace FOLDER.",
+    ),
+    # https://docs.windsurf.com/windsurf/cascade/mcp
+    "windsurf": Program(
+        "Windsurf",
+        partial(find_folder_of, "", ".codeium", "windsurf"),
+        _plan_entry("mcp_config.json", "mcpServers"),
+    ),
+    "pi": Program(
+        "pi",
+        partial(find_folder_of, "PI_CODING_AGENT_DIR", ".pi", "agent"),
+        _plan_entry("mcp.json", "mcpServers", directTools=True),
+        "pi speaks MCP by an extension: pi install npm:pi-mcp-adapter",
+    ),
+    "copilot": Program("Copilot CLI", partial(find_folder_of, "COPILOT_HOME", ".copilot"), _plan_copilot),
     "hermes": Program(
         "Hermes",
         partial(find_folder_of, "HERMES_HOME", ".hermes"),

@@ -15,7 +15,7 @@ from memory_core.config.agent import AgentConfig
 from memory_core.config.settings import Chunking, Compaction, MemoryFlush
 from memory_core.plugin.flush.policy import Session, plan_flush
 from memory_core.sources.redaction import redact
-from memory_core.sources.session_logs import Conversation, read_transcript
+from memory_core.sources.session_logs import Conversation, parse_said, read_transcript
 from memory_core.text.chunks import split_chunks
 
 
@@ -327,3 +327,20 @@ def test_a_heartbeat_is_no_conversation(asked: str, reply: str) -> None:
 def test_the_day_of_a_session_is_that_of_the_users_zone(zone: str, day: str, at: object) -> None:
     log = log_of({"type": "session", "timestamp": at}, clawdbot("user", "hello"))
     assert read_transcript(log, zone).date == day
+
+
+def test_what_is_said_in_copilot_is_read_and_what_it_says_itself_is_not() -> None:
+    def line(kind: str, **entry: Any) -> bytes:
+        return json.dumps({"type": kind, "id": "1", "timestamp": "2026-11-27T06:32:48.686Z", **entry}).encode()
+
+    asked = line("user.message", data={"content": "Where?", "transformedContent": "<current_datetime>Where?"})
+    assert parse_said(asked) == ("user", "Where?", "2026-11-27T06:32:48.686Z", "1")
+    assert parse_said(line("assistant.message", data={"content": "Here.", "toolRequests": []})) is not None
+    for other in (
+        line("system.message", data={"role": "system", "content": "You are"}),
+        line("user.message", data={"content": "Read the skill", "source": "skill-pdf"}),
+        line("assistant.message", data={"content": "Sub"}, agentId="a1"),
+        line("assistant.message", data={"content": ""}),
+        line("assistant.message", data=["x"]),
+    ):
+        assert parse_said(other) is None
