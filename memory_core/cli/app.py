@@ -78,6 +78,7 @@ COMMANDS = {
     "postgres": "postgres:postgres",
     "completion": "config:completion",
     "config": "config:config",
+    "model": "config:model",
 }
 ALIASES = {"reindex": "index"}
 # Names that people try, and the commands that do it.

