@@ -237,6 +237,7 @@ class Hit:
         evidence: What is compared with `Query.min_score`, 0..1; None if that is the score. No tool returns it.
         also_in: The paths of other notes and logs that say the same; None if there are none.
         origin: Who said it, and where; None until the session that asks is known.
+        layer: The name of its layer; None where one alone is searched.
     """
 
     path: str
@@ -252,6 +253,7 @@ class Hit:
     evidence: float | None = None
     also_in: tuple[str, ...] | None = None
     origin: Origin | None = None
+    layer: str | None = None
 
     @property
     def compared(self) -> float:

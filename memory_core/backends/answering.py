@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import wait
-from contextlib import suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 from memory_core.backends.syncing import REBUILDING, IndexLook, SyncRunner, look_at, refuse_other_workspace
-from memory_core.config.agent import AgentConfig
+from memory_core.config.agent import OWN, AgentConfig
 from memory_core.embeddings.failover import Providers
 from memory_core.embeddings.protocols import Remarking, TokenModel
 from memory_core.errors import (
@@ -38,7 +38,7 @@ from memory_core.text.terms import split_question
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
-    from memory_core.backends.past import IndexStates
+    from memory_core.backends.past import IndexStates, PastIndex
     from memory_core.embeddings.outage import Outage
     from memory_core.embeddings.protocols import EmbeddingProvider
     from memory_core.search.explaining import Explainer
@@ -83,6 +83,10 @@ class _Degradation:
         self.warnings.append(sentence)
         self.action = self.action or action
 
+    def warn_once(self, sentence: str, action: str = "") -> None:
+        if sentence not in self.warnings:
+            self.warn(sentence, action)
+
     def warn_keywords_only(self, error: ProviderError, reason: str = "") -> None:
         """Warn that keywords answer, and of the error, unless the sync has warned of it or its reason already."""
         known = any((reason or str(error)) in warning for warning in self.warnings)
@@ -100,6 +104,7 @@ class Answerer:
         background: Runs them without the caller.
         name: The backend's.
         past: Answers from the notes as they stood; None if this backend cannot.
+        others: Of the other layers, whose indexes are searched besides in one ranking.
     """
 
     def __init__(
@@ -112,9 +117,11 @@ class Answerer:
         *,
         name: str,
         past: IndexStates | None = None,
+        others: Sequence[Answerer] = (),
     ) -> None:
         self._name = name
         self._past = past
+        self._others = others
         self._config = config
         self._store = store
         self._providers = providers
@@ -146,6 +153,9 @@ class Answerer:
             if damaged or (self._syncs_first and (look is None or not self._syncs.is_fresh(look))):
                 look = None
                 self._sync(until, degradation)
+            for each in self._others:
+                look = None  # of all indexes together
+                each.refresh(until, degradation)
             try:
                 return self._search(query, degradation, explainer, look)
             except OtherWorkspace as error:
@@ -173,14 +183,10 @@ class Answerer:
         from memory_core.search.related import find_related, list_names
 
         degradation = _Degradation(begun=time.monotonic())
-        look = None
-        if self._syncs_first and self._syncs.may_be_fresh:
-            with suppress(MemoryCoreError), self._store.read() as reader:
-                look = look_at(reader)
-        if self._syncs_first and (look is None or not self._syncs.is_fresh(look)):
-            self._sync(degradation.begun + self._sync_seconds(query.deadline), degradation)
+        for each in (self, *self._others):
+            each.refresh(degradation.begun + self._sync_seconds(query.deadline), degradation)
         try:
-            with self._store.read() as reader:
+            with self._read_all(degradation) as reader:
                 refuse_other_workspace(self._config, reader.load_workspace())
                 if reader.is_empty():
                     degradation.warn(NOTHING_INDEXED)
@@ -194,6 +200,41 @@ class Answerer:
             return Related(name=query.name, stale=told.stale, warning=told.warning, action=told.action)
         warning, action = "; ".join(degradation.warnings) or None, degradation.action or None
         return replace(found, stale=degradation.stale, warning=warning, action=action)
+
+    def refresh(self, until: float, degradation: _Degradation) -> None:
+        """Sync this index before a search, unless nothing has changed.
+
+        Args:
+            until: The `time.monotonic()` until which that is waited for.
+            degradation: Learns what the answer lacks.
+        """
+        look = None
+        if self._syncs_first and self._syncs.may_be_fresh:
+            with suppress(MemoryCoreError), self._store.read() as reader:
+                look = look_at(reader)
+        if self._syncs_first and (look is None or not self._syncs.is_fresh(look)):
+            self._sync(until, degradation)
+
+    @contextmanager
+    def _read_all(self, degradation: _Degradation) -> Iterator[Reader]:
+        """Hand out a reader of all layers; one that cannot be read is left out, with a warning."""
+        if not self._others:
+            with self._store.read() as reader:
+                yield reader
+            return
+        from memory_core.stores.joined import JoinedReader
+
+        with ExitStack() as stack:
+            readers: dict[str, Reader] = {"": stack.enter_context(self._store.read())}
+            for each in self._others:
+                try:
+                    reader = stack.enter_context(each._store.read())
+                    refuse_other_workspace(each._config, reader.load_workspace())
+                except MemoryCoreError as error:
+                    degradation.warn_once(f"the layer {each._config.layer!r} is not searched: {error}", error.action)
+                else:
+                    readers[each._config.show("")] = reader
+            yield JoinedReader(readers)
 
     @property
     def _syncs_first(self) -> bool:
@@ -245,7 +286,7 @@ class Answerer:
         self, query: Query, degradation: _Degradation, explainer: Explainer | None, look: IndexLook | None
     ) -> SearchResult:
         if query.as_of is None:
-            result = self._search_in(self._store.read, query, degradation, explainer, look)
+            result = self._search_in(lambda: self._read_all(degradation), query, degradation, explainer, look)
             if len({hit.path for hit in result.hits}) < 2:
                 return result
             from memory_core.text.succession import mark_superseded
@@ -261,10 +302,25 @@ class Answerer:
         from memory_core.text.dates import leave_out_time
 
         asked = replace(query, text=leave_out_time(query.text))
-        with self._past.read(query.as_of, choose) as past:
-            result = self._search_in(past.read, asked, degradation, explainer)
-            hits = tuple(map(past.compare_now, result.hits))
-            return replace(result, hits=hits, as_of=past.as_of)
+        with ExitStack() as stack:
+            past = stack.enter_context(self._past.read(query.as_of, choose))
+            pasts = {"": past}
+            for each in self._others:
+                try:
+                    assert each._past is not None
+                    pasts[each._config.show("")] = stack.enter_context(each._past.read(query.as_of, choose))
+                except MemoryCoreError as error:
+                    degradation.warn(f"the layer {each._config.layer!r} is not searched: {error}", error.action)
+
+            @contextmanager
+            def read() -> Iterator[Reader]:
+                from memory_core.stores.joined import JoinedReader
+
+                with ExitStack() as opened:
+                    yield JoinedReader({prefix: opened.enter_context(each.read()) for prefix, each in pasts.items()})
+
+            result = self._search_in(past.read if len(pasts) == 1 else read, asked, degradation, explainer)
+            return replace(result, hits=tuple(_compare_now(hit, pasts) for hit in result.hits), as_of=past.as_of)
 
     def _load_note(self, path: str) -> tuple[str | None, list[str]] | None:
         """Return the date and the lines of a note as it stands; None if it cannot be read."""
@@ -326,6 +382,8 @@ class Answerer:
                 wanted = self._providers.choice.provider != "none"
                 explainer.read(reader, trace, vectors, lacks_embeddings=serving is None and wanted)
             hits = cite(reader, trace.hits)
+            if self._config.layers:
+                hits = [replace(hit, layer=self._config.find_layer(hit.path)[0].layer or OWN) for hit in hits]
         named = trace.question.named
         if named is not None and named.is_day and not trace.question.dated.own:
             degradation.warn(f"no note is dated {named.period.first}")
@@ -435,3 +493,11 @@ class Answerer:
             warning="; ".join(degradation.warnings) or None,
             action=degradation.action or None,
         )
+
+
+def _compare_now(hit: Hit, pasts: Mapping[str, PastIndex]) -> Hit:
+    """Return a hit of the past with what became of it, as the history of its layer tells."""
+    prefix = next((each for each in pasts if each and hit.path.startswith(each)), "")
+    found = pasts[prefix].compare_now(replace(hit, path=hit.path.removeprefix(prefix)))
+    newer = found.superseded_by
+    return replace(found, path=hit.path, superseded_by=newer and replace(newer, path=prefix + newer.path))

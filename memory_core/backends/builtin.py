@@ -43,6 +43,7 @@ class BuiltinBackend(IndexBackend):
             recorder=HistoryRecorder(store, history),
             past=IndexStates(config, store, history),
             file=config.store_path,
+            others=[BuiltinBackend(replace(context, config=layer), clock=clock) for layer in config.layers],
             clock=clock,
         )
 

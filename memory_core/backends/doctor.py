@@ -16,7 +16,7 @@ from memory_core.errors import NotIndexed, OtherWorkspace, StoreError
 from memory_core.history.history import History
 from memory_core.records import Finding, KeySources, Probe, Status
 from memory_core.sources import files
-from memory_core.sources.roots import MAKE_IT, find_workspace_problem
+from memory_core.sources.roots import MAKE_IT, explain_no_workspace
 from memory_core.stores.sqlite.encoding import find_problem
 from memory_core.stores.sqlite.store import SqliteStore
 from memory_core.stores.sqlite.upkeep import Integrity
@@ -156,7 +156,7 @@ def examine(config: AgentConfig, probe: Probe) -> Iterator[Finding]:
 
 
 def _check_workspace(config: AgentConfig) -> Finding:
-    if problem := find_workspace_problem(config.workspace):
+    if problem := explain_no_workspace(config):
         return Finding(subject="workspace", level="fail", message=problem, action=MAKE_IT)
     listing = files.list_files(config)
     message = f"{len(listing.files)} {'note' if len(listing.files) == 1 else 'notes'} in {config.workspace}"

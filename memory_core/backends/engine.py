@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from memory_core.backends.answering import Answerer
 from memory_core.backends.syncing import SyncRunner
@@ -49,6 +50,7 @@ class IndexBackend:
         recorder: Is told what syncs have changed; None if nobody records it.
         past: Answers from the notes as they stood; None if this backend cannot.
         file: The index file; None if the index is no file.
+        others: The backends of the other layers, one each.
         clock: Unix seconds, by which outages of the provider are measured.
     """
 
@@ -61,6 +63,7 @@ class IndexBackend:
         recorder: HistoryRecorder | None = None,
         past: IndexStates | None = None,
         file: Path | None = None,
+        others: Sequence[IndexBackend] = (),
         clock: Clock = time.time,
     ) -> None:
         self._name = name
@@ -79,12 +82,16 @@ class IndexBackend:
         )
         debounce_seconds = config.search.sync.watch_debounce_ms / 1000
         self._background = BackgroundSync(self._syncs.run, debounce_seconds=debounce_seconds)
-        self._answerer = Answerer(config, store, self._providers, self._syncs, self._background, name=name, past=past)
+        self._others = others
+        self.answerer: Answerer = Answerer(
+            config, store, self._providers, self._syncs, self._background, name=name, past=past,
+            others=[each.answerer for each in others],
+        )  # fmt: skip
 
     @hookimpl
     def memory_search(self, query: Query) -> SearchResult:
         """Sync, embed the question, search."""
-        return self._answerer.answer(query)
+        return self.answerer.answer(query)
 
     @hookimpl
     def memory_explain(self, query: Query, place: NotePlace | None) -> Explanation:
@@ -92,12 +99,12 @@ class IndexBackend:
         from memory_core.search.explaining import Explainer
 
         explainer = Explainer(query, place)
-        return explainer.conclude(self._answerer.answer(query, explainer))
+        return explainer.conclude(self.answerer.answer(query, explainer))
 
     @hookimpl
     def memory_related(self, query: RelatedQuery) -> Related:
         """Sync, and read from the index what is related to a name."""
-        return self._answerer.relate(query)
+        return self.answerer.relate(query)
 
     @hookimpl
     def memory_get(self, path: str, from_line: int, lines: int) -> Document:
@@ -113,7 +120,14 @@ class IndexBackend:
             raise StoreReadOnly(
                 self._store.path, "this session may not write the index", action="run: memory-core index"
             )
-        return self._syncs.run(force=force, progress=progress, wait_seconds=LOCK_SECONDS)
+        report = self._syncs.run(force=force, progress=progress, wait_seconds=LOCK_SECONDS)
+        for each in self._others:
+            try:
+                report = _add_up(report, each.memory_sync(force, progress))
+            except MemoryCoreError as error:
+                told = f"the layer {each._config.layer!r} is not synced: {error}"
+                report = replace(report, warnings=(*report.warnings, told))
+        return report
 
     @hookimpl
     def memory_status(self) -> Status:
@@ -123,7 +137,11 @@ class IndexBackend:
         status = report_status(
             self._name, self._config, self._file, self._store.summarise, self._keys, writable=self._writable
         )
-        return replace(status, details={**status.details, "watching": self._watcher.state})
+        layers = {
+            f"layer {each._config.layer}": f"{each.memory_status().files} notes in {each._config.workspace}"
+            for each in self._others
+        }
+        return replace(status, details={**status.details, "watching": self._watcher.state, **layers})
 
     @hookimpl
     def memory_probe(self) -> Probe:
@@ -152,7 +170,7 @@ class IndexBackend:
         if self._writable:
             self._syncs.begin_session()
             self._background.request()
-        return True
+        return all(each.memory_sync_soon() for each in self._others)
 
     @hookimpl
     def memory_session_updated(self, session_key: str) -> bool:
@@ -166,21 +184,22 @@ class IndexBackend:
         """Start to watch the folders and to count the interval."""
         if self._writable:
             self._watcher.start(self._background)
-        return True
+        return all(each.memory_start() for each in self._others)
 
     @hookimpl
     def memory_rest(self) -> bool:
         """Let go of the model and of what is kept of the index, of old notes and of the history."""
         self._providers.rest()
         self._store.rest()
-        for each in (self._past, self._recorder):
-            if each is not None:
-                each.close()  # until it is needed again
-        return True
+        for part in (self._past, self._recorder):
+            if part is not None:
+                part.close()  # until it is needed again
+        return all(each.memory_rest() for each in self._others)
 
     @hookimpl
     def memory_close(self) -> bool:
-        """Stop a running sync, close providers and connections; return False if the sync does not end."""
+        """Stop a running sync, close providers and connections; return False if a sync does not end."""
+        closed = [each.memory_close() for each in self._others]
         self._watcher.close()
         self._background.stop()
         self._providers.close()  # cancels the request that the sync may wait for, so that it ends at once
@@ -188,10 +207,10 @@ class IndexBackend:
             return False  # the connections that the sync uses are left to it
         self._providers.close()  # the sync may have opened one again before it saw that it is to end
         self._store.close()
-        for each in (self._past, self._recorder):
-            if each is not None:
-                each.close()
-        return True
+        for part in (self._past, self._recorder):
+            if part is not None:
+                part.close()
+        return all(closed)
 
     def _load_outage(self) -> str | None:
         with self._store.read() as reader:
@@ -214,3 +233,12 @@ class IndexBackend:
             return None
         self._syncs.follow_dimensions(serving.space, dimensions)
         return serving.space.explain_change(dimensions)
+
+
+def _add_up(one: SyncReport, other: SyncReport) -> SyncReport:
+    """Return the report of the syncs of two layers."""
+    values: dict[str, Any] = {}
+    for each in fields(SyncReport):
+        mine, theirs = getattr(one, each.name), getattr(other, each.name)
+        values[each.name] = mine or theirs if isinstance(mine, bool) else mine + theirs
+    return SyncReport(**values)

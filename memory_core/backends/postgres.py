@@ -33,8 +33,9 @@ class PostgresBackend(IndexBackend):
         from memory_core.stores.postgres.store import PostgresStore
 
         self._server = PostgresStore(context.config, context.settings, writable=context.access == "rw")
-        self._names = context.settings.list_tenants(context.config.agent)
-        super().__init__(NAME, context, self._server, clock=clock)
+        self._names = context.settings.list_tenants(context.config.agent, context.config.layer)
+        others = [PostgresBackend(replace(context, config=layer), clock=clock) for layer in context.config.layers]
+        super().__init__(NAME, context, self._server, others=others, clock=clock)
 
     @hookimpl
     def memory_get(self, path: str, from_line: int, lines: int) -> Document:

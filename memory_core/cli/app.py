@@ -64,6 +64,8 @@ COMMANDS = {
     "open": "notes:open_place",
     "watch": "notes:watch",
     "adopt": "adopt:adopt",
+    "export": "moving:export",
+    "import": "moving:import_from",
     "probe": "notes:probe",
     "doctor": "notes:doctor",
     "mcp": "hosts:mcp",
@@ -373,8 +375,10 @@ def open_notes(options: Options, today: str | None = None, *, writes: bool = Fal
         ConfigError: There is no such workspace.
     """
     memory = open_memory(options, today)
-    workspace = memory.config().workspace
-    if not workspace.is_dir() and (writes or not memory.config().search.extra_paths):
+    config = memory.config()
+    workspace = config.workspace
+    others = any(each.workspace.is_dir() for each in config.layers) or config.search.extra_paths
+    if not workspace.is_dir() and not (config.project is not None if writes else others):
         problem = "this is a file, and a workspace is a folder" if workspace.exists() else "there is no such workspace"
         action = f"make it: memory-core init {shlex.quote(str(workspace))}; or name another with --workspace"
         if workspace.exists():

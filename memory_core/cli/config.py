@@ -43,7 +43,7 @@ from memory_core.errors import (
     ProviderUnavailable,
 )
 from memory_core.hosts.install import changes
-from memory_core.sources.roots import MAKE_IT, find_workspace_problem
+from memory_core.sources.roots import MAKE_IT, explain_no_workspace
 from memory_core.tools import schemas
 
 log = logging.getLogger(__name__)
@@ -275,7 +275,7 @@ def _find_doubts(agent: AgentConfig) -> Iterator[str]:
     yield from _find_backend_doubts(agent.memory.backend)
     if off := explain_off(agent):
         yield f"{off}; {off.action}"
-    if problem := find_workspace_problem(agent.workspace):
+    if problem := explain_no_workspace(agent):
         yield f"{problem}; {MAKE_IT}"
     for extra in agent.search.extra_paths:
         path = agent.workspace / expand_home(extra.path)

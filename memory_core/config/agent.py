@@ -23,6 +23,11 @@ from memory_core.errors import InvalidArgument, MemoryOff
 
 GET_LINES = 120
 JOURNAL_SUFFIX = ".journal"  # of the folder with the journal of turns
+OWN, PERSON, LOCAL = (
+    "project",
+    "person",
+    "local",
+)  # layers: of the session's workspace, of the person, of one repository
 AGENT_ID = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}", re.IGNORECASE | re.ASCII)
 
 
@@ -64,6 +69,23 @@ class NamedFolder:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Project:
+    """A project that was found from the working folder, as nobody named a workspace.
+
+    Attributes:
+        folder: That of its notes; the main worktree of its repository where it has none yet.
+        repository: The main worktree of its git repository; None if it lies in none.
+        private: None of its facts leaves for the person's layer without review.
+        writes: True if agents may write its notes though others get them; None if the project does not say.
+    """
+
+    folder: Path
+    repository: Path | None = None
+    private: bool = False
+    writes: bool | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AgentConfig:
     """The configuration of one agent, resolved; `load_config(...).agent(id)` returns it, and other rooms are given it.
 
@@ -78,6 +100,10 @@ class AgentConfig:
         dialect: The dialect of the document: "defaults", "json5", "json5-entries", "toml" or "orbit".
         warnings: Values that were read but left out, one sentence each.
         folders: Folders that the chosen backend searches besides; the selector fills them in for builtin.
+        is_found: Nobody named the workspace.
+        project: The project that was found; None where a workspace was named, and where the default one exists and serves.
+        layer: The name of this layer, by which its paths begin; "" for the workspace of a session.
+        layers: The layers that are searched besides, of which some may not exist yet.
     """
 
     agent: str
@@ -93,6 +119,10 @@ class AgentConfig:
     dialect: str = "defaults"
     warnings: tuple[str, ...] = ()
     folders: tuple[NamedFolder, ...] = ()
+    is_found: bool = False
+    project: Project | None = None
+    layer: str = ""
+    layers: tuple[AgentConfig, ...] = ()
 
     @property
     def enabled(self) -> bool:
@@ -104,10 +134,26 @@ class AgentConfig:
         """Lines that memory_get reads when the caller gives no number: 50 in the Orbit dialect, else 120."""
         return 50 if self.dialect == "orbit" else GET_LINES
 
+    def find_layer(self, path: str) -> tuple[AgentConfig, str]:
+        """Return the layer to which a path belongs, and the path within it; that of no other layer is the session's own."""
+        name, mark, rest = path.partition(":")
+        if mark and name == OWN and self.layers:
+            return self, rest
+        return next(((each, rest) for each in self.layers if mark and each.layer == name), (self, path))
+
+    def find_named(self, layer: str) -> AgentConfig | None:
+        """Return the layer of this name; None if this session does not see one."""
+        return next((each for each in self.layers if each.layer == layer), None)
+
+    def show(self, path: str) -> str:
+        """Return a path within this layer as a session names it."""
+        return f"{self.layer}:{path}" if self.layer else path
+
     @property
     def items_path(self) -> Path:
-        """The file of this agent's items, beside the index; no other agent has the same."""
-        return self.store_path.parent / f"{self.agent}.items.sqlite"
+        """The file of this agent's items, beside the index: one for each project that was found, and one for all else."""
+        name = self.agent if self.project is None else f"{self.agent}-{make_workspace_key(self.project.folder)}"
+        return self.store_path.parent / f"{name}.items.sqlite"
 
     @property
     def activity_path(self) -> Path:
@@ -131,8 +177,11 @@ class AgentConfig:
 
     @property
     def journal_dir(self) -> Path:
-        """The folder of this agent's journal of turns; no other agent has the same."""
-        return self.state_dir / "memory-core" / f"{self.agent}{JOURNAL_SUFFIX}"
+        """The folder of this agent's journal of turns, which a private project has for itself; no other agent has the same."""
+        folder = self.state_dir / "memory-core" / f"{self.agent}{JOURNAL_SUFFIX}"
+        if self.project is None or not self.project.private:
+            return folder
+        return folder / f"{make_workspace_key(self.project.folder)}{JOURNAL_SUFFIX}"
 
     @property
     def shown_dir(self) -> Path:
@@ -142,6 +191,8 @@ class AgentConfig:
     @property
     def session_folders(self) -> tuple[Path, ...]:
         """The folders of the session logs that are indexed, below the state folder; none if no sessions are a source."""
+        if self.layer:
+            return ()
         logs = (self.sessions_dir,) if "sessions" in self.search.sources else ()
         return (*logs, self.journal_dir) if self.search.items.capture.journal else logs
 

@@ -31,7 +31,7 @@ from memory_core.records import to_camel
 Raw = Mapping[str, Any]
 Syntax = Literal["json5", "toml", "mapping"]
 
-MEMORY_KEYS = ("backend", "citations", "scope", "search")
+MEMORY_KEYS = ("backend", "citations", "layers", "scope", "search")
 
 
 def _list_places(section: type[Any], place: str) -> Iterator[tuple[str, str]]:

@@ -90,6 +90,7 @@ def load_config(
     workspace: Path | str | None = None,
     known_backends: Collection[str] = SHIPPED_BACKENDS,
     refuses: bool = True,
+    folder: Path | None = None,
 ) -> Config:
     """Read and validate a configuration: defaults < document < environment < flags.
 
@@ -103,14 +104,15 @@ def load_config(
         workspace: Overrides every other workspace, for every agent.
         known_backends: The backends that may have a section below `memory`, besides the chosen one.
         refuses: Raise if anything is wrong; else `Config.problems` tells it.
+        folder: The one in which work goes on, whose project is found; None is the current one.
 
     Raises:
         ConfigError: Carries every problem, in the order of the document; or the document cannot be read at all. It quotes no
             string of the document.
         InvalidArgument: A folder holds a NUL character.
     """
-    for name, folder in (("workspace", workspace), ("state_dir", state_dir)):
-        if "\0" in str(folder):
+    for name, given in (("workspace", workspace), ("state_dir", state_dir)):
+        if "\0" in str(given):
             raise InvalidArgument(name, HOLDS_NUL)
     environ = os.environ if environ is None else environ
     if source is None:
@@ -132,6 +134,7 @@ def load_config(
         state_dir_origin="flag" if state_dir else "environment" if environ.get(STATE_DIR) else "default",
         workspace=make_absolute(str(workspace), here, environ) if workspace else None,
         base=base,
+        folder=folder or here,
         warnings=reader.warnings,
     )
     resolver.resolve("", read.dialect)  # the defaults alone must be valid too: any agent may come to use them
@@ -243,6 +246,9 @@ class ConfigSource:
     A file is read again when its time, size or inode changes, or that of a file that it includes; a callable is called each
     time. Without an origin, the file that MEMORY_CORE_CONFIG names is read, else the one that `memory-core adopt` wrote, if
     there is one.
+
+    Attributes:
+        folder: The one in which work goes on, whose project is found where no workspace is named; None is the current one.
     """
 
     def __init__(
@@ -259,6 +265,7 @@ class ConfigSource:
         self._state_dir = None if state_dir is None else Path(expand_home(state_dir))
         self._other_slots = frozenset(name.lower() for name in other_slots)
         self._overrides = overrides
+        self.folder: Path | None = None
         self._held: tuple[object, Config] | None = None  # replaced as a whole: threads need no lock
 
     def current(self) -> Config:
@@ -274,10 +281,11 @@ class ConfigSource:
             document = find_default_config(os.environ, state_dir=self._state_dir, workspace=self._workspace)
         stamp = _stat(document) if isinstance(document, Path) else deepcopy(document)  # the host may change its own
         held = self._held
-        if held is not None and held[0] == (stamp, *map(_look, held[1].included)):
+        folder = self.folder
+        if held is not None and held[0] == (stamp, folder, *map(_look, held[1].included)):
             return held[1]
-        loaded = self._load(document)
-        self._held = ((stamp, *map(_look, loaded.included)), loaded)
+        loaded = self._load(document, folder)
+        self._held = ((stamp, folder, *map(_look, loaded.included)), loaded)
         return loaded
 
     def forget(self) -> None:
@@ -293,8 +301,14 @@ class ConfigSource:
             problem = ConfigProblem("", f"the host's configuration cannot be had: {type(error).__name__}")
             raise ConfigError([problem], origin="host") from error
 
-    def _load(self, document: Path | Document | None) -> Config:
-        config = load_config(document, workspace=self._workspace, state_dir=self._state_dir, overrides=self._overrides)
+    def _load(self, document: Path | Document | None, folder: Path | None) -> Config:
+        config = load_config(
+            document,
+            workspace=self._workspace,
+            state_dir=self._state_dir,
+            overrides=self._overrides,
+            folder=folder,
+        )
         if problem := find_slot_problem(config.slot, self._other_slots):
             raise ConfigError([problem], origin=config.origin)
         return config

@@ -8,10 +8,10 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import reduce
+from functools import cached_property, reduce
 from pathlib import Path
 
-from memory_core.config.agent import AgentConfig, make_workspace_key
+from memory_core.config.agent import AgentConfig, Project, make_workspace_key
 from memory_core.config.documents import (
     AgentSections,
     KeyPath,
@@ -29,8 +29,15 @@ from memory_core.config.documents import (
 from memory_core.config.environment import expand, expand_home, find_ref_source
 from memory_core.config.fields import Secret, is_framing_header
 from memory_core.config.problems import validate
+from memory_core.config.projects import (
+    find_project,
+    find_repository,
+    list_layers,
+    read_project,
+)
 from memory_core.config.settings import (
     DEFAULT_AGENT,
+    LAYERED_BACKENDS,
     SLOT_ID,
     Compaction,
     MemorySettings,
@@ -42,7 +49,6 @@ from memory_core.errors import ConfigError, ConfigProblem
 DEFAULT_WORKSPACE = "~/clawd"
 OWN_FOLDER = "memory-core"  # all that is ours in the state folder, which may be another program's
 STORE_PATH = ("store", "path")
-WORKSPACE_MARKS = ("MEMORY.md", "memory")  # a folder that holds one of these is a workspace
 
 _AUTO = "auto"
 # What one provider understands, and what opens its endpoint only.
@@ -73,14 +79,32 @@ def make_absolute(path: str, base: Path | None, environ: Mapping[str, str]) -> P
     return Path(os.path.abspath(joined))  # noqa: PTH100  # Path.resolve would follow symlinks
 
 
-def find_usual_workspace(environ: Mapping[str, str], state_dir: Path) -> Path:
-    """Return the workspace where none is named: that of the current folder, else the default, which need not exist.
+def find_usual_workspace(environ: Mapping[str, str], state_dir: Path, here: Path | None) -> tuple[Path, Project | None]:
+    """Return the workspace where none is named, which need not exist, and the project to which it belongs.
 
-    The default is the folder that `memory-core init --default` remembered, else `~/clawd`.
+    That is the one of the project around the current folder, else the default: the folder that `memory-core init --default`
+    remembered, else `~/clawd`. Where that does not exist, a repository without notes is a project, too.
+
+    Raises:
+        ConfigError: The project's file, or the one that names the default workspace, cannot be read.
     """
-    here = find_current_folder()
-    project = None if here is None else find_project(here, environ.get("HOME", ""))
-    return find_default_workspace(environ, state_dir) if project is None else project
+    home = environ.get("HOME", "")
+    repository = None if here is None else find_repository(here, home)
+    project = None if here is None else find_project(here, home)
+    if project is not None:
+        return project, read_project(project, repository)
+    default = find_default_workspace(environ, state_dir)
+    if repository is None or default.exists() or recall_default_workspace(state_dir) is not None:
+        return default, None
+    return default, Project(folder=repository, repository=repository)
+
+
+def belongs(config: AgentConfig, folder: str, environ: Mapping[str, str]) -> bool:
+    """Return False for what was said in the folder of another project; all belongs to a workspace that was named."""
+    if not (config.is_found and folder):
+        return True
+    workspace, project = find_usual_workspace(environ, config.state_dir, Path(folder))
+    return (workspace, project and project.folder) == (config.workspace, config.project and config.project.folder)
 
 
 def find_default_workspace(environ: Mapping[str, str], state_dir: Path) -> Path:
@@ -110,56 +134,6 @@ def recall_default_workspace(state_dir: Path) -> Path | None:
     return Path(named) if os.path.isabs(named) else None  # noqa: PTH117 - "" is no path
 
 
-def find_project(folder: Path, home: str) -> Path | None:
-    """Return a folder if it holds notes, else the nearest one above that does; None if there is none.
-
-    A folder above is one up to the root of the repository, below the home folder, and of the same owner. From a submodule the
-    way leads on to the repository around it, and from a worktree to the main one.
-    """
-    if any(os.path.lexists(folder / name) for name in WORKSPACE_MARKS):
-        return folder
-    home = os.path.realpath(home) if home else ""
-    for place in (folder, *folder.parents):
-        if str(place) == home or not _have_one_owner(folder, place):
-            return None
-        if place != folder and _holds_notes(place):
-            return place
-        if (place / ".git").exists():
-            main = _find_repository(place)
-            if main != place.parent:
-                return main if main and _have_one_owner(folder, main) and _holds_notes(main) else None
-    return None
-
-
-def _have_one_owner(one: Path, other: Path) -> bool:
-    try:
-        return one.stat().st_uid == other.stat().st_uid
-    except OSError:  # gone, or it may not be entered
-        return False
-
-
-def _holds_notes(folder: Path) -> bool:
-    """Return True for a folder with a long-term memory or daily notes; a folder of code may be called memory."""
-    return (folder / "MEMORY.md").is_file() or any((folder / "memory").glob("*.md"))
-
-
-def _find_repository(root: Path) -> Path | None:
-    """Return where the way from the root of a repository leads: to the main worktree, or out of a submodule; None if nowhere."""
-    try:
-        kept = (root / ".git").read_text(encoding="utf-8").removeprefix("gitdir:").strip()
-        kept_in = Path(os.path.realpath(root / kept))
-        if (
-            kept_in.parent.name == "worktrees"
-        ):  # which names the worktree, so that no file leads to somebody else's repository
-            back = (kept_in / "gitdir").read_text(encoding="utf-8").strip()
-            whole = kept_in.parent.parent
-            is_ours = os.path.realpath(kept_in / back) == os.path.realpath(root / ".git")
-            return whole.parent if whole.name == ".git" and is_ours else None
-    except (OSError, UnicodeDecodeError):  # a folder: the main worktree itself
-        return None
-    return root.parent if "modules" in kept_in.parts else None
-
-
 def find_current_folder() -> Path | None:
     """Return the folder that this process is in; None if it was removed or cannot be read."""
     try:
@@ -179,6 +153,7 @@ class Resolver:
         state_dir_origin: The layer that named it.
         workspace: The one that the caller named for every agent, absolute; None when it named none.
         base: The base of the document's relative paths; None when that is the current folder, and there is none.
+        folder: The one in which work goes on, whose project is found; None when there is none.
         warnings: Those of the readers.
     """
 
@@ -192,13 +167,14 @@ class Resolver:
         state_dir_origin: Origin,
         workspace: Path | None,
         base: Path | None,
+        folder: Path | None,
         warnings: Sequence[str] = (),
     ) -> None:
         self._layers = layers
         self._environ = environ
         self._secrets = secrets
         self.state_dir_origin = state_dir_origin
-        self._state_dir, self._workspace, self._base = state_dir, workspace, base
+        self._state_dir, self._workspace, self._base, self._folder = state_dir, workspace, base, folder
         self.problems: list[ConfigProblem] = []
         self.warnings = list(warnings)
         self.slot = next((layer.slot for layer in reversed(layers) if layer.slot), None)
@@ -228,11 +204,14 @@ class Resolver:
         nodes = self.merge_search(agent)
         search = validate(SearchSettings, self._expand(nodes), self.problems, warnings) or SearchSettings()
         compaction = validate(Compaction, self.merge_compaction(agent), self.problems, warnings) or Compaction()
-        return AgentConfig(
+        workspace, project = self._resolve_workspace(agent)
+        config = AgentConfig(
             agent=agent,
-            workspace=self._resolve_workspace(agent),
+            workspace=workspace,
+            project=project,
+            is_found=self.find_workspace_origin(agent) == "default",
             state_dir=self._state_dir,
-            store_path=self._resolve_store_path(agent, nodes, search),
+            store_path=self._resolve_store_path(agent, workspace, nodes, search),
             slot=self.slot_id,
             memory=self._memory,
             search=self._finish(search, warnings),
@@ -242,6 +221,13 @@ class Resolver:
             dialect=dialect,
             warnings=tuple(warnings),
         )
+        if self._memory.backend not in LAYERED_BACKENDS:
+            return config
+        named = {
+            name: make_absolute(path, self._base, self._environ) if path else None
+            for name, path in self._memory.layers.items()
+        }
+        return replace(config, layers=tuple(list_layers(config, named, self._environ)))
 
     def merge_search(self, agent: str) -> Node:
         """Merge `memorySearch` for an agent; every value keeps its key and origin."""
@@ -333,25 +319,28 @@ class Resolver:
         values = {name: self._read_string(node, name) for name in node.content if name not in framing}
         return {name: Secret(value) for name, value in values.items() if value is not None}
 
-    def _resolve_workspace(self, agent: str) -> Path:
+    def _resolve_workspace(self, agent: str) -> tuple[Path, Project | None]:
+        """Return the workspace of an agent, and its project if that was found."""
         if self._workspace:
-            return self._workspace
+            return self._workspace, None
         node = self.find_workspace(agent)
         node = self._expand(node) if node and node.origin == "file" else node
-        return (
-            self._make_absolute(str(node.content), node)
-            if node and node.content
-            else find_usual_workspace(self._environ, self._state_dir)
-        )
+        if node and node.content:
+            return self._make_absolute(str(node.content), node), None
+        return self._usual
 
-    def _resolve_store_path(self, agent: str, merged: Node, search: SearchSettings) -> Path:
+    @cached_property
+    def _usual(self) -> tuple[Path, Project | None]:
+        return find_usual_workspace(self._environ, self._state_dir, self._folder)
+
+    def _resolve_store_path(self, agent: str, workspace: Path, merged: Node, search: SearchSettings) -> Path:
         """Return the index file of an agent and its workspace, which no other agent and no other workspace has.
 
         A path without `{agentId}` that the agent's own section gives is taken as it is. One from the defaults is the
         file of "main"; for every other agent `-<agent id>` is put before its suffix, whatever agents there are, so that
         a new agent never moves the index of another one.
         """
-        key = make_workspace_key(self._resolve_workspace(agent))
+        key = make_workspace_key(workspace)
         if search.store.path is None:
             return self._state_dir / "memory-core" / f"{agent}-{key}.sqlite"
         given, _ = find(merged, STORE_PATH)

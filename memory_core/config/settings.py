@@ -6,6 +6,7 @@ from them; a process without a document never imports it. Attribute names are th
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
@@ -35,6 +36,9 @@ SHIPPED_BACKENDS: Mapping[str, str] = {
     "qmd": "memory_qmd:PLUGIN",
     "postgres": "memory_core.backends.postgres:PLUGIN",
 }
+
+LAYERED_BACKENDS = (BUILTIN, "postgres")  # which search several layers in one ranking
+_LAYER = re.compile(r"[a-z][a-z0-9-]{1,30}")
 
 Source = Literal["memory", "workspace", "sessions"]
 # Bounds of durations: longer ones are slips, and far longer ones overflow the timers of the operating system.
@@ -421,6 +425,20 @@ class MemorySettings(Section):
         'Give every result its `citation`, `path#L3-L9`, and have the model name it; "auto" does in direct chats.',
     )
     scope: Scope = field(default_factory=Scope)
+    layers: Mapping[str, str] = field(
+        default_factory=dict,
+        metadata=about(
+            "Folders of notes that are searched besides, by the name of the layer. `person` is the person's memory, which only"
+            ' main private sessions see; "" leaves a layer out.'
+        ),
+    )
+
+    def __post_init__(self) -> None:
+        for name, path in self.layers.items():
+            if not _LAYER.fullmatch(name) or name == "project":
+                raise InvalidField("layers", f"{name!r:.40} names no layer: 2 to 31 of a-z, 0-9 and -, and not project")
+            if "\0" in path:
+                raise InvalidField("layers", f"the path of {name} holds a NUL character")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

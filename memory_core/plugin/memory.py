@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from memory_core.backends.selector import Selector
 from memory_core.completions import AsyncComplete, Complete
-from memory_core.config.agent import AgentConfig, explain_off, refuse_off
+from memory_core.config.agent import PERSON, AgentConfig, explain_off, refuse_off
 from memory_core.config.load import ConfigSource, Origin
 from memory_core.config.settings import BUILTIN, DEFAULT_AGENT
 from memory_core.errors import InvalidArgument, MemoryClosed, MemoryCoreError, refuse_past
@@ -38,7 +38,7 @@ from memory_core.records import (
 )
 from memory_core.sources.activity import Activity
 from memory_core.sources.journal import Journal
-from memory_core.sources.roots import MAKE_IT, find_workspace_problem
+from memory_core.sources.roots import MAKE_IT, explain_no_workspace
 from memory_core.text.dates import get_today
 from memory_core.tools import prompts, results, schemas, scope
 from memory_core.tools.arguments import check_arguments, check_context
@@ -118,7 +118,7 @@ class Memory:
         """Begin with nothing open."""
         self._pid = os.getpid()
         self._lock = threading.Lock()
-        self._selectors: dict[Access, tuple[AgentConfig, Selector]] = {}
+        self._selectors: dict[tuple[Access, bool], tuple[AgentConfig, Selector]] = {}
         self._greeted: dict[str, None] = {}  # sessions whose start has been reported, the last one last
         self._recalled = Shown()
         self._items = OpenItems(self._keys)
@@ -180,6 +180,7 @@ class Memory:
     def _run_tool(
         self, config: AgentConfig, name: str, arguments: Mapping[str, Any], context: CallContext
     ) -> dict[str, Any]:
+        config = scope.leave_out_layers(config, context)
         if not config.enabled:
             self._close_selectors()  # no watcher and no open file stay behind
             self._items.release()
@@ -232,7 +233,8 @@ class Memory:
         Raises:
             MemoryCoreError: Memory cannot be read.
         """
-        config, context = self._open_config(), check_context(context)
+        context = check_context(context)
+        config = scope.leave_out_layers(self._open_config(), context)
         if not self.allows(context, config):
             return ""
         told = self._tell_of_proposals(config, context)
@@ -250,7 +252,8 @@ class Memory:
         Raises:
             MemoryCoreError: Memory cannot be read.
         """
-        config, context = self._open_config(), check_context(context)
+        context = check_context(context)
+        config = scope.leave_out_layers(self._open_config(), context)
         if not config.enabled or context.access == "none":
             return ""
         readable = self.allows(context, config)
@@ -305,6 +308,7 @@ class Memory:
     ) -> Recall:
         from memory_core.items.recall import Recall
 
+        config = scope.leave_out_layers(config, context)
         if not self.allows(context, config):
             return Recall()
         backend, today = self._selector(config, context.access), self._get_today(config, context)
@@ -666,14 +670,18 @@ class Memory:
         Raises:
             MemoryClosed: After `close`.
         """
+        existing = tuple(each for each in config.layers if each.workspace.is_dir())
+        if len(existing) < len(config.layers):
+            config = replace(config, layers=existing)
+        key = access, config.find_named(PERSON) is None
         with self._lock:
             if self._closed:
                 raise MemoryClosed
-            held = self._selectors.get(access)
+            held = self._selectors.get(key)
             if held is not None and held[0] == config:
                 return held[1]
             selector = Selector(config, access=access, keys=self._keys)
-            self._selectors[access] = (config, selector)
+            self._selectors[key] = (config, selector)
             start = self._started and access == "rw"
         if held is not None:
             held[1].close()
@@ -702,5 +710,5 @@ def _tidy_soon(config: AgentConfig) -> None:
 
 
 def _warn_of_workspace(config: AgentConfig) -> tuple[str, ...]:
-    problem = find_workspace_problem(config.workspace)
+    problem = explain_no_workspace(config)
     return () if problem is None else (f"{problem}; {MAKE_IT}",)

@@ -38,7 +38,7 @@ from memory_core.records import CallContext, Document, KeySources, MemoryFile, R
 from memory_core.sources.files import list_files
 from memory_core.sources.notes import read_note
 from memory_core.sources.pages import resolve
-from memory_core.sources.roots import find_workspace_problem
+from memory_core.sources.roots import explain_no_workspace
 from memory_core.sources.writer import make_workspace
 from memory_core.tools import prompts, results, schemas, scope
 from memory_core.tools.arguments import check_choice, check_context, check_kind
@@ -235,6 +235,11 @@ class MemorySlot:
         config = self._find(context).config()
         return config.workspace if config.enabled and context.access != "none" else None
 
+    @never_raises(lambda _: None)
+    def explain_no_workspace(self, context: CallContext | None = None) -> str | None:
+        """Return the reason why there is no such folder; None if there is one, or if it is made for the first note."""
+        return explain_no_workspace(self._find(context).config())
+
     @never_raises(lambda _: ())
     def list_missing_workspaces(self, context: CallContext | None = None) -> tuple[Path, ...]:
         """Return the folders of which one has to be made before a session can write; none where that can be done.
@@ -243,7 +248,7 @@ class MemorySlot:
         """
         context = check_context(context)
         config = self._find(context).config()
-        if not config.enabled or context.access != "rw" or find_workspace_problem(config.workspace) is None:
+        if not config.enabled or context.access != "rw" or explain_no_workspace(config) is None:
             return ()
         origin = self._source.current().resolver.find_workspace_origin(config.agent)
         here = find_current_folder() if origin == "default" else None
@@ -326,7 +331,7 @@ class MemorySlot:
     def _find_readable(self, context: CallContext) -> AgentConfig | None:
         """Return the configuration of a session's agent; None when memory is off or its scope lets this chat see no notes."""
         memory = self._find(context)
-        config = memory.config()
+        config = scope.leave_out_layers(memory.config(), context)
         return config if memory.allows(context, config) else None
 
     # What happens in sessions. None of these waits for a sync.

@@ -31,6 +31,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from memory_core.atomic import BINARY, CLOEXEC, NOFOLLOW, NONBLOCK, locked, replace_file, write_all
+from memory_core.config.agent import JOURNAL_SUFFIX
 from memory_core.errors import FileUnreadable
 from memory_core.records import Origin
 from memory_core.sources.redaction import redact
@@ -215,7 +216,7 @@ class Journal:
             OSError: The journal cannot be written, or another process holds its lock.
         """
         until = time.monotonic() + seconds
-        paused = (self.folder / PAUSED).exists()
+        paused = self._pause_mark.exists()
         for path in self._list_files():
             session = _read_session(path)
             if session is None or not session.transcript:
@@ -329,7 +330,7 @@ class Journal:
     @property
     def is_paused(self) -> bool:
         """True if nothing is to be kept now."""
-        return os.environ.get(PAUSE, "") not in ("", "0") or (self.folder / PAUSED).exists()
+        return os.environ.get(PAUSE, "") not in ("", "0") or self._pause_mark.exists()
 
     def pause(self, *, on: bool) -> None:
         """Keep nothing of what is said from now on, or go on.
@@ -339,9 +340,15 @@ class Journal:
         """
         with self._locked():
             if on:
-                replace_file(self.folder / PAUSED, b"")
+                replace_file(self._pause_mark, b"")
             else:
-                (self.folder / PAUSED).unlink(missing_ok=True)
+                self._pause_mark.unlink(missing_ok=True)
+
+    @property
+    def _pause_mark(self) -> Path:
+        """The file that tells of a pause, which holds for all projects of an agent."""
+        above = self.folder.parent
+        return (above if above.suffix == JOURNAL_SUFFIX else self.folder) / PAUSED
 
     def list_sessions(self) -> list[JournalSession]:
         """Return the sessions of the journal, the last changed first."""

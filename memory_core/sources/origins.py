@@ -50,7 +50,6 @@ def record_written(path: str, paragraphs: Iterable[str], origin: Origin, record:
 
 def find_origins(config: AgentConfig, hits: Sequence[Hit]) -> list[Hit]:
     """Return hits with their origins; of those with equal scores, what tools and pages say comes last."""
-    record = find_record(config.workspace, config.state_dir)
     found: dict[int, Origin] = {}
     for path in dict.fromkeys(hit.path for hit in hits):
         numbers = [number for number, hit in enumerate(hits) if hit.path == path]
@@ -61,7 +60,8 @@ def find_origins(config: AgentConfig, hits: Sequence[Hit]) -> list[Hit]:
                 origin or Origin(by="agent") for origin in kept
             ]  # a log of the host's own: the agent has its part in it
         else:
-            origins = _find_in_note(config, path, among, record)
+            layer, within = config.find_layer(path)
+            origins = _find_in_note(layer, within, among, find_record(layer.workspace, layer.state_dir))
         found |= zip(numbers, origins, strict=True)
     order = sorted(found, key=lambda number: (-hits[number].score, found[number].by in OUTSIDERS, number))
     return [replace(hits[number], origin=found[number]) for number in order]

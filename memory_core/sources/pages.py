@@ -10,6 +10,7 @@ import os
 import posixpath
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from memory_core.config.agent import AgentConfig
@@ -30,7 +31,7 @@ def resolve(config: AgentConfig, path: str) -> MemoryFile | None:
 
     Args:
         config: The agent's.
-        path: As listed, or absolute; may hold backslashes, `.` and `..`.
+        path: As listed, or absolute; may hold backslashes, `.` and `..`. One of another layer begins with that one's name.
 
     Returns:
         None if such a file would be listed but does not exist.
@@ -38,6 +39,10 @@ def resolve(config: AgentConfig, path: str) -> MemoryFile | None:
     Raises:
         PathRefused: No such file would ever be listed; says why.
     """
+    layer, within = config.find_layer(path)
+    if layer is not config or within != path:
+        found = resolve(replace(layer, layers=()), within)
+        return found and replace(found, path=layer.show(found.path))
     absolute = _to_absolute(config, path, posixpath.realpath(config.workspace))
     reasons: list[str] = []
     served = False

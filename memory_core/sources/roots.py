@@ -126,6 +126,11 @@ def find_workspace_problem(workspace: Path) -> str | None:
     return f"the workspace {workspace} {problem}"
 
 
+def explain_no_workspace(config: AgentConfig) -> str | None:
+    """Return that reason; None also for a project without notes, whose private folder is made for the first one."""
+    return None if config.project is not None else find_workspace_problem(config.workspace)
+
+
 SUFFIX = ".md"
 USER_NAME = "USER.md"  # what the agent knows of its user; OpenClaw searches it beside the notes
 LONGTERM_NAMES = ("MEMORY.md", "memory.md")  # the first wins where the file system takes both for one file

@@ -122,6 +122,11 @@ def longterm_path(workspace: Path) -> str:
     return next(existing, roots.LONGTERM_NAMES[0])
 
 
+def find_note(target: str | None, workspace: Path, day: date) -> str:
+    """Return the path of the note that a target of `memory_append` means; None is the note of the day."""
+    return daily_path(day) if target in (None, "daily") else longterm_path(workspace)
+
+
 def count_writes() -> int:
     """Return how often this process has written to a note, so that a search knows of it before the system tells."""
     return _writes

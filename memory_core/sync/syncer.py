@@ -159,7 +159,7 @@ class Syncer:
     def _sync(self, *, force: bool) -> bool:
         """Bring the index up to date; return True when everything was cut anew."""
         context, config = self._context, self._context.config
-        if not config.workspace.is_dir():
+        if not config.workspace.is_dir() and config.project is None:
             self._counts.warnings.append(f"{config.workspace}: there is no such workspace")
         sources = Sources(config)
         context.may_change_unseen = sources.may_change_unseen

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, timedelta
 from typing import TYPE_CHECKING, Any
 
-from memory_core.config.agent import AgentConfig
+from memory_core.config.agent import LOCAL, PERSON, AgentConfig
 from memory_core.errors import FileUnreadable, PathRefused
 from memory_core.records import CallContext
 from memory_core.sources import notes, pages, roots
@@ -77,20 +77,31 @@ def quote_passages(results: Iterable[Mapping[str, Any]]) -> str:
 def quote_notes(config: AgentConfig, context: CallContext, today: date, *, budget_chars: int = CONTEXT_CHARS) -> str:
     """Quote the notes worth seeing when a session starts, within a budget; "" when there are none.
 
-    MEMORY.md first, in main private sessions only; then today's note and yesterday's. A note that does not fit is cut at a
-    line end, long-term memory at its end and daily notes at their beginning, since their end is the news. However long
-    MEMORY.md is, it leaves half of the budget to daily notes that need it.
+    MEMORY.md first, in main private sessions only, then the person's; then today's note and yesterday's. A note that does not
+    fit is cut at a line end, long-term memory at its end and daily notes at their beginning, since their end is the news.
+    However long MEMORY.md is, it leaves half of the budget to daily notes that need it, and a half of its own to the person's.
     """
     room = budget_chars - len(_DATA)
     names = roots.LONGTERM_NAMES if scope.is_main(context, config.agent) else ()
-    longterm = next(((name, text) for name in names if (text := _read(config, name))), None)
+    told = [config, *filter(None, (config.find_named(LOCAL), config.find_named(PERSON)))]
+    paths = [[layer.show(name) for name in names] for layer in told]
+    found = (next(((path, text) for path in each if (text := _read(config, path))), None) for each in paths)
+    longterm = [note for note in found if note is not None]
     half = room // 2 if longterm else 0
     mark = f"(cut; read the rest with {schemas.get_name(config, 'memory_get')})"
-    daily_paths = [f"{roots.NOTES_FOLDER}/{day.isoformat()}.md" for day in (today, today - timedelta(days=1))]
+    days = (today, today - timedelta(days=1))
+    daily_paths = [
+        layer.show(f"{roots.NOTES_FOLDER}/{day.isoformat()}.md")
+        for day in days
+        for layer in told
+        if layer.layer != PERSON
+    ]
     notes_of_days = [(path, _read(config, path)) for path in daily_paths]
     daily = _fit_notes(notes_of_days, room - half, keep_end=True, mark=mark)
     left = room - sum(len(part) + 2 for part in daily)
-    parts = [*_fit_notes([longterm] if longterm else [], left, keep_end=False, mark=mark), *daily]
+    others = _fit_notes(longterm[1:], left // 2, keep_end=False, mark=mark)
+    left -= sum(len(part) + 2 for part in others)
+    parts = [*_fit_notes(longterm[:1], left, keep_end=False, mark=mark), *others, *daily]
     return "\n\n".join([_DATA, *parts]) if parts else ""
 
 

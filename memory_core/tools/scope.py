@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from memory_core.config.agent import PERSON, AgentConfig
 from memory_core.config.settings import Scope, ScopeMatch
 from memory_core.records import CallContext
 
@@ -80,6 +81,13 @@ def is_main(context: CallContext, agent: str) -> bool:
     if context.session_key is None:
         return is_local(context)
     return context.session_key.casefold() in ("main", f"agent:{agent}:main")
+
+
+def leave_out_layers(config: AgentConfig, context: CallContext) -> AgentConfig:
+    """Return a configuration without the person's layer, unless this is a main private session that may write."""
+    if config.find_named(PERSON) is None or (context.access == "rw" and is_main(context, config.agent)):
+        return config
+    return replace(config, layers=tuple(each for each in config.layers if each.layer != PERSON))
 
 
 def _may_be_direct(context: CallContext) -> bool:

@@ -1,6 +1,6 @@
 """Measure session retrieval on published sets of conversations: no model, no key, no network.
 
-    python -m tests.benchmarks.public DATA [--max-results N] [--provider static|none] [--model FOLDER] [--json FILE]
+    python -m tests.benchmarks.public DATA [--max-results N] [--provider static|none] [--model FOLDER] [--layers N] [--json FILE]
 
 DATA is LoCoMo's locomo10.json (https://github.com/snap-research/locomo), a file of LongMemEval, as longmemeval_s.json
 (https://github.com/xiaowu0162/LongMemEval), or a folder of workspaces that were made of LoCoMo's conversations.
@@ -165,26 +165,35 @@ def _read_day(at: str) -> str:
     raise SystemExit(f"{at!r} is no time as LoCoMo or LongMemEval write it")
 
 
-def write_notes(conversation: Conversation, workspace: Path) -> dict[str, str]:
-    """Write a note for every session; return the name of the session by the path of its note."""
-    (workspace / "memory").mkdir(parents=True)
+def write_notes(conversation: Conversation, layers: Mapping[str, Path]) -> dict[str, str]:
+    """Write a note for every session, into one layer after the other; return the name of the session by the path of its note.
+
+    Args:
+        conversation: The sessions.
+        layers: The folders, by what paths in them begin with.
+    """
+    for workspace in layers.values():
+        (workspace / "memory").mkdir(parents=True)
     names = {}
     for number, session in enumerate(conversation.sessions, 1):
+        prefix, workspace = [*layers.items()][number % len(layers)]
         day = _read_day(session.at)
         path = f"memory/{day}-session-{number}.md"
         text = "\n".join([f"# {day}", "", f"## Session {number}, {session.at}", "", *session.lines, ""])
         (workspace / path).write_text(text, encoding="utf-8")
-        names[path] = session.name
+        names[prefix + path] = session.name
     return names
 
 
-def ask_all(conversation: Conversation, settings: Mapping[str, Any], most: int) -> list[Found]:
+def ask_all(conversation: Conversation, settings: Mapping[str, Any], most: int, layers: int = 1) -> list[Found]:
     """Index a conversation in a folder of its own, and ask its questions."""
     found = []
     with tempfile.TemporaryDirectory() as folder:
         workspace = Path(folder) / "workspace"
-        names = write_notes(conversation, workspace)
-        source = ConfigSource({"memorySearch": settings}, workspace=workspace, state_dir=Path(folder) / "state")
+        others = {f"layer-{number}": Path(folder) / f"layer-{number}" for number in range(1, layers)}
+        names = write_notes(conversation, {"": workspace, **{f"{name}:": place for name, place in others.items()}})
+        document = {"memorySearch": settings, "memory": {"layers": {name: str(each) for name, each in others.items()}}}
+        source = ConfigSource(document, workspace=workspace, state_dir=Path(folder) / "state")
         with Memory(source) as memory:
             memory.sync()
             for question in conversation.questions:
@@ -214,13 +223,14 @@ def main() -> None:
     parser.add_argument("--max-results", type=int, default=40, help="hits a question: enough for ten sessions")
     parser.add_argument("--provider", choices=("static", "none", "local"), default="static")
     parser.add_argument("--model", type=Path, help="a GGUF model, with --provider local")
+    parser.add_argument("--layers", type=int, default=1, help="folders over which the sessions are spread")
     parser.add_argument("--json", type=Path, help="write the figures, too")
     arguments = parser.parse_args()
     name, conversations = read_set(arguments.data)
     settings: dict[str, Any] = {"provider": arguments.provider}
     if arguments.model is not None:
         settings["local"] = {"modelPath": str(arguments.model)}
-    found = [each for one in conversations for each in ask_all(one, settings, arguments.max_results)]
+    found = [each for one in conversations for each in ask_all(one, settings, arguments.max_results, arguments.layers)]
     print(f"{name}; {arguments.provider}, no language model, no key")
     columns = [f"{kind} at {depth}" for depth in DEPTHS for kind in ("fraction", "any")]
     print(f"{'':28s} {'questions':>9s} " + "".join(f"{column:>15s}" for column in columns))

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from memory_core.config.resolution import find_project
+from memory_core.config.projects import find_project
 from tests.command import REPOSITORY
 
 GIT = ("-c", "user.email=a@example.org", "-c", "user.name=a", "-c", "protocol.file.allow=always")
@@ -58,12 +58,14 @@ def test_a_worktree_finds_the_main_one(project: Path, home: Path, place: str) ->
     assert find_project((project / place).resolve() / "src", str(home)) == project
 
 
-def test_a_worktree_with_notes_of_its_own_keeps_them(home: Path) -> None:
+def test_worktrees_share_the_notes_of_the_main_one(home: Path) -> None:
     made = home / "shop"
     (made / "memory").mkdir(parents=True)
     (made / "memory" / "a.md").write_text("x")
     make_repository(made)
     git(made, "worktree", "add", "-q", "../fox", "-b", "fox")
+    assert find_project(home / "fox", str(home)) == find_project(home / "fox" / "src", str(home)) == made
+    (made / "memory" / "a.md").unlink()
     assert find_project(home / "fox" / "src", str(home)) == home / "fox"
 
 

@@ -35,6 +35,7 @@ ELSEWHERE = {
     "plugins.slots.memory": "tests/unit/plugin/test_slot.py::test_off_means_no_tool_no_prompt_no_index_and_nothing_that_runs",
     "memory.backend": "tests/hosts/test_third_party.py::test_its_entry_point_is_chosen_by_name",
     "memory.citations": "tests/unit/plugin/test_slot.py::test_citations_by_chat_type",
+    "memory.layers": "tests/integration/test_layers.py::test_one_ranking_of_all_layers",
     "memory.scope.default": "tests/unit/plugin/test_slot.py::test_scope_covers_every_tool_and_the_opening_notes",
     "memory.scope.rules": "tests/unit/plugin/test_slot.py::test_scope_covers_every_tool_and_the_opening_notes",
     "memorySearch.activity.enabled": "tests/integration/test_activity.py::test_off_records_nothing",

@@ -65,7 +65,7 @@ def test_a_file_of_locomo(tmp_path: Path) -> None:
         ("multi-hop", ["D1", "D2"]),
         ("adversarial", ["D1"]),
     ]
-    names = write_notes(talk, tmp_path / "notes")
+    names = write_notes(talk, {"": tmp_path / "notes"})
     assert names == {"memory/2023-05-08-session-1.md": "D1", "memory/2023-06-12-session-2.md": "D2"}
     text = (tmp_path / "notes" / "memory" / "2023-05-08-session-1.md").read_text(encoding="utf-8")
     assert "- Ines: I planted quinces along the wall.\n" in text

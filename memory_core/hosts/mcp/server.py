@@ -28,7 +28,7 @@ from memory_core.hosts.mcp import notes
 from memory_core.hosts.serving import resting_when_quiet
 from memory_core.plugin.slot import MemorySlot
 from memory_core.records import CallContext
-from memory_core.sources.roots import MAKE_IT, find_workspace_problem
+from memory_core.sources.roots import MAKE_IT
 from memory_core.tools.append import APPEND
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ def _instruct(slot: MemorySlot, context: CallContext) -> str:
     section, workspace = slot.prompt_section(context), slot.find_workspace(context)
     if not section or workspace is None:
         return section
-    problem = find_workspace_problem(workspace)
+    problem = slot.explain_no_workspace(context)
     told = (
         f"The workspace of this memory is {workspace}."
         if problem is None

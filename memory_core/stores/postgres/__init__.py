@@ -64,8 +64,10 @@ class PostgresConfig(Section):
         """The time that one statement may take."""
         return self.statement_timeout_ms / 1000
 
-    def list_tenants(self, agent: str) -> tuple[str, ...]:
-        """Return the names of the tenants to search: the agent's own, then the others."""
+    def list_tenants(self, agent: str, layer: str = "") -> tuple[str, ...]:
+        """Return the names of the tenants to search: the agent's own, then the others; a layer has one alone, `TENANT.LAYER`."""
+        if layer:
+            return (f"{self.tenant.replace('{agentId}', agent)}.{layer}",)
         named = [each.replace("{agentId}", agent) for each in (self.tenant, *self.tenants)]
         return tuple(dict.fromkeys(named))
 

@@ -39,7 +39,7 @@ class PostgresStore:
     def __init__(self, config: AgentConfig, settings: PostgresConfig, *, writable: bool) -> None:
         self.writable = writable
         self._settings = settings
-        self._names = settings.list_tenants(config.agent)
+        self._names = settings.list_tenants(config.agent, config.layer)
         self.path = Path(f"{NAME}:{settings.schema}/{self._names[0]}")
         self._workspace = os.path.realpath(config.workspace)
         self._lock = threading.Lock()

@@ -67,6 +67,12 @@ REMOTES = ("openai", "gemini", "openrouter", "voyage", "mistral", "ollama", "ope
 KEYS = [
     Key("memory.backend", "builtin", ["qmd", "lancedb"], [(5, "expected a string"), ("", "not an empty string")]),
     choice("memory.citations", "auto", "on", "off"),
+    Key(
+        "memory.layers",
+        {},
+        [{"person": "~/notes"}, {"person": "", "team": "/srv/handbook"}],
+        [([], "an object, not a list"), ({"team": 5}, "a string")],
+    ),
     choice("memory.scope.default", "allow", "deny"),
     Key(
         "memory.scope.rules",

@@ -68,7 +68,8 @@ print(sorted(heavy & set(sys.modules)))
     assert done.stdout == "[]\n"
 
 
-def test_the_defaults_without_pydantic_are_those_with_it() -> None:
+def test_the_defaults_without_pydantic_are_those_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)  # which lies in no repository
     bare, validated = (
         load_config(environ=HOME).agent(),
         load_config({"memorySearch": {"enabled": True}}, environ=HOME).agent(),

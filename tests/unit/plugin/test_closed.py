@@ -50,6 +50,7 @@ SLOT_CALLS: Mapping[str, tuple[Callable[[MemorySlot], object], object]] = {
     "acompact": (lambda slot: getattr(asyncio.run(slot.acompact(MAIN, [], keep_silent)), "status", None), "failed"),
     "session_context": (lambda slot: slot.session_context(MAIN), ""),
     "find_workspace": (lambda slot: slot.find_workspace(MAIN), None),
+    "explain_no_workspace": (lambda slot: slot.explain_no_workspace(MAIN), None),
     "list_notes": (lambda slot: slot.list_notes(MAIN), ()),
     "read_note": (lambda slot: is_unavailable(slot.read_note("MEMORY.md", MAIN)), True),
     "session_started": (lambda slot: slot.session_started(MAIN), None),

@@ -260,6 +260,10 @@ CALLS: Mapping[str, tuple[Callable[[MemorySlot, st.DataObject], Any], Callable[[
         lambda slot, draw: slot.make_workspace(draw.draw(JUNK), draw.draw(CONTEXTS)),
         lambda answer: answer is False,
     ),
+    "explain_no_workspace": (
+        lambda slot, draw: slot.explain_no_workspace(draw.draw(CONTEXTS)),
+        lambda answer: answer is None or isinstance(answer, str),
+    ),
     "list_notes": (
         lambda slot, draw: slot.list_notes(draw.draw(CONTEXTS)),
         lambda answer: isinstance(answer, tuple),

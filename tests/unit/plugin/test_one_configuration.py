@@ -99,6 +99,7 @@ SLOT_CALLS: Mapping[str, Callable[[MemorySlot], object]] = {
     "acompact": lambda slot: asyncio.run(slot.acompact(MAIN, [], keep_silent)),
     "session_context": lambda slot: slot.session_context(MAIN),
     "find_workspace": lambda slot: slot.find_workspace(MAIN),
+    "explain_no_workspace": lambda slot: slot.explain_no_workspace(MAIN),
     "list_notes": lambda slot: slot.list_notes(MAIN),
     "read_note": lambda slot: slot.read_note("MEMORY.md", MAIN),
     "session_started": lambda slot: slot.session_started(MAIN),

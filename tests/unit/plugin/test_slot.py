@@ -218,7 +218,7 @@ def test_an_empty_index_says_so(host: Host, notes: Path) -> None:
         (
             "memory_append",
             {"text": "x", "target": "notes/x.md"},
-            'target: expected "daily" or "longterm", not the string "notes/x.md"',
+            'target: expected "daily" or "longterm" or "person", not the string "notes/x.md"',
         ),
         ("memory_append", {"text": "x", "path": "x.md"}, "path: is not an argument of memory_append"),
         ("memory_search", ["query"], "arguments: expected an object, not a list"),

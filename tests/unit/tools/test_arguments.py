@@ -45,7 +45,7 @@ TAGS = "tags: expected a list of 0 to 16 strings, each a string that is not empt
         (schemas.GET, {"path": "a.md", "from": "x" * 99},
          f'from: expected a whole number, at least 1, not the string "{"x" * 40}…"'),
         (schemas.GET, {"path": "a.md", "lines": 0}, "lines: "),
-        (APPEND, {"text": "x", "target": "notes/x.md"}, 'target: expected "daily" or "longterm", not the string "no'),
+        (APPEND, {"text": "x", "target": "notes/x.md"}, 'target: expected "daily" or "longterm" or "person", not'),
         (items.STORE, {"text": "x", "tags": "a"}, TAGS + 'the string "a"'),
         (items.STORE, {"text": "x", "tags": ["a", ""]}, TAGS + 'one whose item 2 is the string ""'),
         (items.STORE, {"text": "x", "tags": [5]}, TAGS + "one whose item 1 is 5"),

@@ -1,0 +1,171 @@
+"""Projects: the folder in which work goes on, its repository and worktrees, what the project's own file says, and its layers.
+
+A session of a project that nobody named sees layers: the project's notes, the person's, and folders that the configuration adds.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from memory_core.config.agent import LOCAL, PERSON, AgentConfig, Project, make_workspace_key
+from memory_core.config.environment import expand_home
+from memory_core.errors import ConfigError, ConfigProblem
+
+WORKSPACE_MARKS = ("MEMORY.md", "memory")  # a folder that holds one of these is a workspace
+PROJECT_FILE = ".memory-core.toml"
+OWN_HOME = "~/.memory-core"  # of the notes that memory-core makes for a person and for projects
+_SETTINGS = ("private", "write")  # in the table `memory` of the project's file
+
+
+def find_project(folder: Path, home: str) -> Path | None:
+    """Return the folder with the notes of the project in which a folder lies; None if there is none.
+
+    That is the folder itself or the nearest one above, up to the root of the repository, below the home folder, and of the
+    same owner. From a submodule the way leads on to the repository around it. The main worktree of a repository goes before
+    the others, so that all of them share its notes.
+    """
+    is_marked = any(os.path.lexists(folder / name) for name in WORKSPACE_MARKS)
+    for place in _walk_up(folder, home):
+        main = _find_main(place)
+        if main is not None and _have_one_owner(folder, main) and _holds_notes(main):
+            return main
+        if (is_marked and place == folder) or _holds_notes(place):
+            return place
+    return folder if is_marked else None
+
+
+def find_repository(folder: Path, home: str) -> Path | None:
+    """Return the main worktree of the repository in which a folder lies, as far as `find_project` would go; None outside one."""
+    places = [*_walk_up(folder, home)]
+    if not places or not (places[-1] / ".git").exists():
+        return None
+    main = _find_main(places[-1])
+    return main if main is not None and _have_one_owner(folder, main) else places[-1]
+
+
+def _walk_up(folder: Path, home: str) -> Iterator[Path]:
+    """Yield a folder and those above it of the same owner, up to the root of its repository, and below the home folder."""
+    home = os.path.realpath(home) if home else ""
+    for place in (folder, *folder.parents):
+        if str(place) == home or not _have_one_owner(folder, place):
+            return
+        yield place
+        if (place / ".git").exists() and not _is_submodule(place):
+            return
+
+
+def _have_one_owner(one: Path, other: Path) -> bool:
+    try:
+        return one.stat().st_uid == other.stat().st_uid
+    except OSError:  # gone, or it may not be entered
+        return False
+
+
+def _holds_notes(folder: Path) -> bool:
+    """Return True for a folder with a project's file, long-term memory or daily notes; one of code may be called memory."""
+    if any((folder / name).is_file() for name in (PROJECT_FILE, "MEMORY.md")):
+        return True
+    return any((folder / "memory").glob("*.md"))
+
+
+def _find_git_dir(root: Path) -> Path | None:
+    """Return the folder to which the file `.git` of a worktree or a submodule leads; None where it is no file."""
+    try:
+        kept = (root / ".git").read_text(encoding="utf-8").removeprefix("gitdir:").strip()
+    except (OSError, UnicodeDecodeError):  # a folder: the main worktree itself
+        return None
+    return Path(os.path.realpath(root / kept))
+
+
+def _is_submodule(root: Path) -> bool:
+    kept_in = _find_git_dir(root)
+    return kept_in is not None and kept_in.parent.name != "worktrees" and "modules" in kept_in.parts
+
+
+def _find_main(root: Path) -> Path | None:
+    """Return the main worktree of the repository of another one; None for any other folder.
+
+    What git keeps of a worktree names that, so that no file leads to somebody else's repository.
+    """
+    kept_in = _find_git_dir(root)
+    if kept_in is None or kept_in.parent.name != "worktrees":
+        return None
+    try:
+        back = (kept_in / "gitdir").read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError):
+        return None
+    whole = kept_in.parent.parent
+    is_ours = os.path.realpath(kept_in / back) == os.path.realpath(root / ".git")
+    return whole.parent if whole.name == ".git" and is_ours else None
+
+
+def read_project(folder: Path, repository: Path | None) -> Project:
+    """Return what the file of a project says, which lies beside its notes or at the root of its repository.
+
+    Raises:
+        ConfigError: The file cannot be read, or holds what it must not.
+    """
+    place = next((each for each in (folder, repository) if each and (each / PROJECT_FILE).is_file()), None)
+    if place is None:
+        return Project(folder=folder, repository=repository)
+    import tomllib
+
+    path = place / PROJECT_FILE
+    try:
+        given = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        problem = ConfigProblem("", f"cannot be read: {error}")
+        raise ConfigError([problem], origin=str(path), action="correct the file, or remove it") from error
+    memory = given.get("memory", {})
+    wrong = [key for key in given if key != "memory"]
+    wrong += (
+        [f"memory.{key}" for key in memory if key not in _SETTINGS or not isinstance(memory[key], bool)]
+        if isinstance(memory, dict)
+        else ["memory"]
+    )
+    if wrong:
+        known = "expected the table [memory] with private and write, each true or false"
+        raise ConfigError([ConfigProblem(key, known) for key in wrong], origin=str(path))
+    private, writes = memory.get("private", False), memory.get("write")
+    return Project(folder=folder, repository=repository, private=private, writes=writes)
+
+
+def find_private_folder(repository: Path, environ: Mapping[str, str]) -> Path:
+    """Return the folder for facts of a repository whose own notes are not written; it need not exist."""
+    name = f"{repository.name}-{make_workspace_key(repository)}"
+    return Path(expand_home(OWN_HOME, environ), "projects", name)
+
+
+def list_layers(
+    config: AgentConfig, named: Mapping[str, Path | None], environ: Mapping[str, str]
+) -> Iterator[AgentConfig]:
+    """Yield the configurations of the layers beside a workspace; their folders need not exist.
+
+    Args:
+        config: Of the workspace.
+        named: The folders that the configuration names; None leaves a layer out.
+        environ: The environment.
+    """
+    folders: dict[str, Path | None] = {}
+    if config.project is not None:
+        try:
+            folders[PERSON] = Path(expand_home(OWN_HOME, environ), PERSON)
+            if config.project.repository is not None:
+                folders[LOCAL] = find_private_folder(config.project.repository, environ)
+        except ConfigError:  # this user has no home folder
+            folders = {}
+    own = make_workspace_key(config.workspace)
+    for name, folder in {**folders, **named}.items():
+        if folder is not None and (key := make_workspace_key(folder)) != own:
+            yield replace(
+                config,
+                workspace=folder,
+                store_path=config.store_path.parent / f"{config.agent}-{key}.sqlite",
+                search=replace(config.search, sources=("memory",), extra_paths=()),
+                project=None,
+                layer=name,
+                layers=(),
+            )
