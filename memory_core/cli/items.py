@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import fields
 from datetime import datetime, time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,8 +17,8 @@ from memory_core.cli import output
 from memory_core.cli.app import Group, Options, argument, open_notes
 from memory_core.errors import InvalidArgument
 from memory_core.history.history import History
-from memory_core.items.records import SPEAKERS, Item, Provenance
-from memory_core.records import ITEM_KINDS, Origin, to_camel, to_json
+from memory_core.items.records import Item, Provenance, parse_item
+from memory_core.records import ITEM_KINDS, to_json
 from memory_core.sources.origins import cite_origin, load_sources
 from memory_core.text.dates import parse_day
 from memory_core.text.messages import quote_safely
@@ -233,44 +232,9 @@ def _read_items(file: str) -> Iterator[Item]:
     for number, line in enumerate(text.removeprefix("\ufeff").split("\n"), start=1):
         if line.strip():
             try:
-                yield _to_item(json.loads(line))
+                yield parse_item(json.loads(line))
             except (ValueError, TypeError, KeyError) as error:
                 raise InvalidArgument("FILE", f"line {number} of {file} is no item: {error}") from error
-
-
-def _to_item(raw: Mapping[str, Any]) -> Item:
-    """Return an item from the object of one line.
-
-    Raises:
-        ValueError, TypeError, KeyError: The object is no item.
-    """
-    if not isinstance(raw, dict):
-        raise TypeError("expected an object")
-    names = {to_camel(each.name): each.name for each in fields(Item)}
-    if unknown := raw.keys() - names.keys() - {"session", "speaker"}:
-        raise ValueError(f"unknown key {min(unknown)!r}")
-    kinds: Mapping[str, tuple[type, ...]] = {
-        "pending": (bool,), "reinforced": (int,), "created": (int, float), "updated": (int, float), "said": (int, float),
-        "tags": (list,), "recalled": (int, float, type(None)),
-        "superseded_by": (str, type(None)), "origin": (dict,),
-    }  # fmt: skip
-    if "origin" not in raw:  # exported before items had one
-        former = {key: raw[key] for key in ("session", "speaker") if key in raw}
-        raw = {key: value for key, value in raw.items() if key not in former}
-        raw["origin"] = {"by": SPEAKERS.get(former["speaker"], "import"), "session": former["session"]}
-    values: dict[str, Any] = {}
-    for key, name in names.items():
-        if key not in raw:
-            raise ValueError(f"{key} is missing")
-        if not isinstance(raw[key], kinds.get(name, (str,))):
-            raise TypeError(f"{key} has the wrong type")
-        values[name] = raw[key]
-    if not all(isinstance(tag, str) for tag in values["tags"]):
-        raise TypeError("tags has the wrong type")
-    origin = Origin(**values["origin"])
-    if origin.by not in SPEAKERS.values():
-        raise ValueError(f"origin.by is {origin.by!r}")
-    return Item(**{**values, "tags": tuple(values["tags"]), "origin": origin})
 
 
 def _find_in_past(config: AgentConfig, items: Sequence[Item]) -> list[str]:

@@ -73,18 +73,24 @@ def open_place(options: Options, *, place: str) -> int:
 
 @command("add")
 @argument("text", nargs=-1, required=True, help="what to remember; Markdown; - is standard input")
-@click.option("--longterm", is_flag=True, help="into MEMORY.md instead")
-def add(options: Options, *, text: tuple[str, ...], longterm: bool) -> int:
+@click.option("--longterm", "target", flag_value="longterm", help="into MEMORY.md instead")
+@click.option("--person", "target", flag_value="person", help="into your own MEMORY.md, for all projects")
+def add(options: Options, *, text: tuple[str, ...], target: str | None) -> int:
     """Write a text into the note of the day."""
     said = _read_input() if text == ("-",) else " ".join(text)
     with open_notes(options, writes=True) as memory:
-        result = memory.call_tool("memory_append", {"text": said, "target": "longterm" if longterm else "daily"})
+        result = memory.call_tool("memory_append", {"text": said, "target": target or "daily"})
     if options.json:
         output.print_json(result)
     if "error" in result:
         output.complain_of(result)
     elif not options.json:
-        print(f"{'Added to' if result['appended'] else 'Already in'} {result['path']}")
+        done = {
+            "appended": "Added to",
+            "nothing new": "Already in",
+            "proposed": "To be reviewed, since this is private:",
+        }
+        print(f"{done[result['status']]} {result['path']}")
     return output.find_code(result)
 
 

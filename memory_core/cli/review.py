@@ -44,7 +44,7 @@ def describe(proposal: Proposal) -> str:
     """Return a proposal as it is printed: its place, the line as it is and as it is to be, and what speaks for it."""
     lines = [f"{proposal.id}  {proposal.kind}, {proposal.path}:{proposal.line}"]
     lines += [f"  - {proposal.text.strip()}"]
-    if proposal.new is not None and proposal.kind != "pending":
+    if proposal.new is not None and proposal.path != "items":
         lines += [f"  + {line.strip()}" for line in proposal.new.split("\n") if line.strip() != proposal.text.strip()]
     lines += [f"  {proposal.why}"]
     lines += [f"  {each.path}:{each.line}: {each.text}" for each in proposal.evidence[:3]]
@@ -86,7 +86,7 @@ def _go_through(held: Review, options: Options) -> None:
         if key in ("q", "\x03", "\x04"):
             break
         try:
-            if key in ("a", "\r") or (key == "e" and each.kind != "pending"):
+            if key in ("a", "\r") or (key == "e" and each.path != "items"):
                 text = click.prompt("New line", default=each.new or each.text) if key == "e" else None
                 held.accept([each.id], text)
                 found = held.find()

@@ -133,6 +133,18 @@ def list_ignored(folder: Path) -> list[str]:
     return [name for name in names if name != "./" and name.endswith(("/", ".md"))]
 
 
+def is_pushed(workspace: Path, path: str) -> bool:
+    """Return True if the repository of a workspace has a remote, and does not ignore a note; also if git cannot tell."""
+    if not is_under_git(workspace):
+        return False
+    try:
+        if not _run(workspace, "remote").strip():
+            return False
+        return not _try_run(workspace, "--no-literal-pathspecs", "check-ignore", "--", path)[0]
+    except HistoryUnavailable:
+        return True
+
+
 def is_shallow(workspace: Path) -> bool:
     """Return True if the repository lacks its first commits.
 

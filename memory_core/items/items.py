@@ -303,6 +303,13 @@ class Items:
         found = self._file.load_all(Filter(scope=self._config.search.items.scope, settled=True))
         return [item for item in found if item.kind == "preference" and item.origin.by == "user"][:limit]
 
+    def list_personal(self) -> Iterator[Item]:
+        """Yield the user's own settled preferences that a private project keeps and the person's items lack; here none."""
+        yield from ()
+
+    def share(self, ids: Sequence[str]) -> None:
+        """Give some of those to the person's items; they stay in the project, too."""
+
     def count(self, *, scope: str | None = None) -> int:
         """Count the items of every scope or of one."""
         return self._file.count(Filter(scope=scope))

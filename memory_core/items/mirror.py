@@ -17,8 +17,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memory_core.atomic import locked
-from memory_core.config.agent import AgentConfig
+from memory_core.config.agent import LOCAL, AgentConfig
 from memory_core.errors import InvalidArgument
+from memory_core.items.destination import find_destination
 from memory_core.items.records import Item, Provenance
 from memory_core.sources import writer
 from memory_core.text.markdown import Line, parse_heading, scan, split_lines
@@ -244,12 +245,13 @@ class Mirror:
             MemoryCoreError: A note or the items file cannot be used.
             TimeoutError: Another process works on the mirror for longer than `LOCK_SECONDS`.
         """
-        today = str(self._place(writer.daily_path(day)))
-        notes = [note for note in {*self._file.list_notes(), today} if self._has_changed(Path(note))]
+        today = [str(folder / writer.daily_path(day)) for folder in self._folders]
+        notes = [note for note in {*self._file.list_notes(), *today} if self._has_changed(Path(note))]
         warnings: list[str] = []
         if notes:
             with self._lock():
-                writer.finish_interrupted(workspace=self._config.workspace, state_dir=self._config.state_dir)
+                for folder in self._folders:
+                    writer.finish_interrupted(workspace=folder, state_dir=self._config.state_dir)
                 for note in notes:
                     warnings += self._take_over_note(Path(note))
         for warning in warnings:
@@ -267,20 +269,24 @@ class Mirror:
             new = [item for item in unmirrored if not item.pending and item.superseded_by is None]
             if new:
                 path = writer.daily_path(day)
-                writer.append(
-                    write_section(new), path=path, workspace=self._config.workspace, state_dir=self._config.state_dir
+                layer = find_destination(self._config, None, day)
+                writer.append(write_section(new), path=path, workspace=layer.workspace, state_dir=layer.state_dir)
+                self._file.record_lines(
+                    str(layer.workspace.resolve() / path), {item.id: show(item.content) for item in new}
                 )
-                self._file.record_lines(str(self._place(path)), {item.id: show(item.content) for item in new})
 
     def _lock(self) -> AbstractContextManager[None]:
         return locked(Path(f"{self._file.path}.mirror.lock"), timeout_seconds=LOCK_SECONDS)
 
-    def _place(self, path: str) -> Path:
-        return self._config.workspace.resolve() / path
+    @property
+    def _folders(self) -> list[Path]:
+        """The folders of notes that may mirror items: of this workspace, and of its private folder."""
+        local = self._config.find_named(LOCAL)
+        return [each.workspace.resolve() for each in (self._config, local) if each is not None]
 
     def _has_changed(self, note: Path) -> bool:
         """Return True for a note of this workspace that was not read yet as it is now."""
-        if not note.is_relative_to(self._config.workspace.resolve()) or note.is_symlink() or not note.is_file():
+        if not any(map(note.is_relative_to, self._folders)) or note.is_symlink() or not note.is_file():
             return False
         return self._read.get(str(note)) != _identify(note)
 
@@ -300,7 +306,8 @@ class Mirror:
         added: list[tuple[str, str]] = []
         for text in changes.added:
             with suppress(InvalidArgument):  # a line that is too long, or holds a secret, stays a line of the note
-                path = note.relative_to(self._config.workspace.resolve()).as_posix()
+                folder = next(each for each in self._folders if note.is_relative_to(each))
+                path = note.relative_to(folder).as_posix()
                 origin = Provenance(session=NOTES, speaker="user", path=path)
                 written = self._items.write(text, provenance=origin)
                 added.append((written.item.id, text))

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
-from typing import Literal
+from dataclasses import dataclass, fields, replace
+from typing import Any, Literal
 
 from memory_core.errors import InvalidArgument
-from memory_core.records import Author, Origin
+from memory_core.records import Author, Origin, to_camel
 from memory_core.sources.redaction import redact
 from memory_core.text.folding import clean
 
@@ -256,3 +256,38 @@ def take_over_tags(draft: Draft, corrected: Iterable[Item]) -> Draft:
     """Return a fact with its own tags first, then those of the items that it corrects, as many as an item may have."""
     tags = dict.fromkeys([*draft.tags, *(tag for item in corrected for tag in item.tags)])
     return replace(draft, tags=tuple(tags)[:MAX_TAGS])
+
+
+def parse_item(raw: Mapping[str, Any]) -> Item:
+    """Return an item from its object as JSON, as `to_json` makes it.
+
+    Raises:
+        ValueError, TypeError, KeyError: The object is no item.
+    """
+    if not isinstance(raw, dict):
+        raise TypeError("expected an object")
+    names = {to_camel(each.name): each.name for each in fields(Item)}
+    if unknown := raw.keys() - names.keys() - {"session", "speaker"}:
+        raise ValueError(f"unknown key {min(unknown)!r}")
+    kinds: Mapping[str, tuple[type, ...]] = {
+        "pending": (bool,), "reinforced": (int,), "created": (int, float), "updated": (int, float), "said": (int, float),
+        "tags": (list,), "recalled": (int, float, type(None)),
+        "superseded_by": (str, type(None)), "origin": (dict,),
+    }  # fmt: skip
+    if "origin" not in raw:  # exported before items had one
+        former = {key: raw[key] for key in ("session", "speaker") if key in raw}
+        raw = {key: value for key, value in raw.items() if key not in former}
+        raw["origin"] = {"by": SPEAKERS.get(former["speaker"], "import"), "session": former["session"]}
+    values: dict[str, Any] = {}
+    for key, name in names.items():
+        if key not in raw:
+            raise ValueError(f"{key} is missing")
+        if not isinstance(raw[key], kinds.get(name, (str,))):
+            raise TypeError(f"{key} has the wrong type")
+        values[name] = raw[key]
+    if not all(isinstance(tag, str) for tag in values["tags"]):
+        raise TypeError("tags has the wrong type")
+    origin = Origin(**values["origin"])
+    if origin.by not in SPEAKERS.values():
+        raise ValueError(f"origin.by is {origin.by!r}")
+    return Item(**{**values, "tags": tuple(values["tags"]), "origin": origin})

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from memory_core.backends.selector import Selector
-from memory_core.config.agent import AgentConfig
+from memory_core.config.agent import PERSON, AgentConfig
 from memory_core.errors import InvalidArgument, StoreError
 from memory_core.history.history import History
 from memory_core.plugin import explaining
@@ -24,7 +24,7 @@ from memory_core.records import CallContext, Origin, Query, SearchResult
 from memory_core.sources.activity import Action, Activity, append_entry, load_entries
 from memory_core.sources.origins import find_origins
 from memory_core.sources.redaction import redact
-from memory_core.sources.roots import MAKE_IT, find_workspace_problem
+from memory_core.sources.roots import MAKE_IT, explain_no_workspace
 from memory_core.sources.session_logs import SOURCE
 from memory_core.text.dates import parse_instant
 from memory_core.tools import items, results, review, schemas, scope
@@ -73,7 +73,7 @@ def _search(call: ToolCall) -> dict[str, Any]:
         from memory_core.plugin.reviewing import mark_proposed
 
         result = replace(result, hits=mark_proposed(result.hits, call.config))
-    if problem := find_workspace_problem(call.config.workspace):
+    if problem := explain_no_workspace(call.config):
         warning = "; ".join(filter(None, (problem, result.warning)))
         result = replace(result, warning=warning, action=MAKE_IT)
     call.shown.add(call.context.session_key, [hit.snippet for hit in result.hits])
@@ -145,24 +145,43 @@ def _get(call: ToolCall) -> dict[str, Any]:
         return results.shape_document(call.selector.get(cited.path, first, lines))
     from memory_core.history.notes import get_document
 
-    with closing(History(call.config, writable=False)) as history:
-        found = get_document(call.config, history, cited.path, parse_instant(as_of), from_line=first, lines=lines)
-    return results.shape_document(found)
+    layer, path = call.config.find_layer(cited.path)
+    with closing(History(layer, writable=False)) as history:
+        found = get_document(layer, history, path, parse_instant(as_of), from_line=first, lines=lines)
+    return results.shape_document(replace(found, path=layer.show(found.path)))
 
 
 def _append(call: ToolCall) -> dict[str, Any]:
-    config, context = call.config, call.context
-    return memory_append(
+    from memory_core.items.destination import find_destination
+
+    config, context, target = call.config, call.context, call.arguments.get("target")
+    is_private = config.project is not None and config.project.private
+    if target == PERSON and is_private and config.find_named(PERSON) is not None:
+        return _propose_for_person(call)
+    layer = config if context.access != "rw" else find_destination(config, target, call.today())
+    done = memory_append(
         call.arguments,
-        workspace=config.workspace,
-        state_dir=config.state_dir,
+        workspace=layer.workspace,
+        state_dir=layer.state_dir,
         today=call.today(),
         access=context.access,
         session=context.session_key,
         longterm=scope.is_main(context, config.agent),
         # What was found in a daily note may well be promoted to long-term memory, when the model says so.
-        recalled=frozenset() if call.arguments.get("target") == "longterm" else call.shown.of(context.session_key),
+        recalled=call.shown.of(context.session_key) if target in (None, "daily") else frozenset(),
     )
+    return {**done, "path": layer.show(done["path"])}
+
+
+def _propose_for_person(call: ToolCall) -> dict[str, Any]:
+    """Keep in a private project what is meant for the person's layer: `memory-core review` proposes it for there."""
+    from memory_core.items.records import Provenance
+
+    speaker = {"agent": "assistant"}.get(by := call.arguments.get("by", "agent"), by)
+    origin = Provenance(session=call.context.session_key, speaker=speaker, host=call.context.channel or "")
+    items = call.items.get(call.config, call.context.access)
+    items.write(call.arguments["text"], kind="preference", provenance=origin)
+    return {"path": "items", "status": "proposed", "appended": 0}
 
 
 def _use_items(call: ToolCall) -> dict[str, Any]:

@@ -62,7 +62,7 @@ class OpenItems:
         Raises:
             MemoryClosed: After `close`.
         """
-        from memory_core.items.items import Items
+        from memory_core.items.layered import open_items
 
         with self._lock:
             if self._closed:
@@ -70,7 +70,7 @@ class OpenItems:
             held = self._open.get(access)
             if held is not None and held[0] == config:
                 return held[1]
-            items = Items(config, keys=self._keys, access=access)
+            items = open_items(config, keys=self._keys, access=access)
             self._open[access] = (config, items)
             self._given.add(items)
         if held is not None:
@@ -180,7 +180,9 @@ class SessionRecall:
             return self._report_late(begun)
         trusted = TRUST[settings.trust]
         pieces = [
-            piece for piece in found.pieces if (main or piece.place not in LONGTERM_NAMES) and piece.by in trusted
+            piece
+            for piece in found.pieces
+            if (main or config.find_layer(piece.place)[1] not in LONGTERM_NAMES) and piece.by in trusted
         ]
         text, kept = prompts.frame(pieces, MOST_CHARS)
         texts = [piece.text for piece in kept]

@@ -42,7 +42,8 @@ class Review:
     def find(self) -> list[Proposal]:
         """Look at what has changed in the notes, and return all that is proposed, the surest first."""
         with closing(Tidy(self._config)) as tidy:
-            return [*tidy.run(shown_chars=CONTEXT_CHARS), *self._list_pending()]
+            found = [*tidy.run(shown_chars=CONTEXT_CHARS), *self._list_pending()]
+            return [*found, *(each for each in self._list_personal() if not tidy.store.is_settled(each.id))]
 
     def accept(self, ids: Sequence[str], text: str | None = None) -> list[Proposal]:
         """Make the changes that proposals name, in order; return them. Each is looked for anew after the one before.
@@ -62,6 +63,8 @@ class Review:
             found = _pick(self.find(), each)
             if found.kind == "pending" and self._items is not None:
                 self._items.promote([found.id])
+            elif found.kind == "personal" and self._items is not None:
+                self._items.share([found.id])
             else:
                 with closing(Tidy(self._config)) as tidy:
                     tidy.accept(found, text)
@@ -101,6 +104,14 @@ class Review:
                 yield Proposal(
                     id=item.id, kind="pending", path="items", line=1, text=item.content, new=item.content, why=why
                 )
+
+    def _list_personal(self) -> Iterator[Proposal]:
+        """Yield what a private project may give to the person's layer."""
+        for item in self._items.list_personal() if self._items is not None else ():
+            why = "You said it in a private project; accepted, it holds in all of your projects."
+            yield Proposal(
+                id=item.id, kind="personal", path="items", line=1, text=item.content, new=item.content, why=why
+            )
 
 
 def _pick(known: Sequence[Proposal], proposal_id: str) -> Proposal:

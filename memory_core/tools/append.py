@@ -24,8 +24,9 @@ APPEND = make_tool(
     {
         "text": {"type": "string", "minLength": 1, "description": "Markdown; paragraphs are parted by blank lines"},
         "target": make_optional(
-            {"type": "string", "enum": ["daily", "longterm"]},
-            "daily (default): today's note; longterm: MEMORY.md, for lasting facts and preferences",
+            {"type": "string", "enum": ["daily", "longterm", "person"]},
+            "daily (default): today's note; longterm: MEMORY.md, for lasting facts; person: what holds for this user in every"
+            " project, such as preferences",
         ),
         "by": BY,
     },
@@ -36,7 +37,7 @@ _LINE = {"type": "integer", "minimum": 1}
 RESULT: Mapping[str, Any] = {
     "properties": {
         "path": {"type": "string"},
-        "status": {"enum": ["appended", "nothing new"]},
+        "status": {"enum": ["appended", "nothing new", "proposed"]},
         "appended": {"type": "integer", "minimum": 0},
         "skipped": {"type": "integer", "minimum": 1},
         "startLine": _LINE,
@@ -88,16 +89,15 @@ def memory_append(
     text, target = arguments.get("text"), arguments.get("target")
     if not isinstance(text, str):
         raise InvalidArgument("text", f"expected a string, not {type(text).__name__}")
-    if target not in (None, "daily", "longterm"):
-        raise InvalidArgument("target", f'expected "daily" or "longterm", not {target!r}')
+    if target not in (None, "daily", "longterm", "person"):
+        raise InvalidArgument("target", f'expected "daily", "longterm" or "person", not {target!r}')
     if access != "rw":
         reason, action = "this session may not write in the workspace", "use a session with workspaceAccess rw"
         raise PathRefused("memory_append", reason, action=action)
     from memory_core.sources import writer
 
-    path = pinned or writer.daily_path(today)
-    if target == "longterm":
-        path = writer.longterm_path(workspace)
+    path = pinned or writer.find_note(target, workspace, today)
+    if target in ("longterm", "person"):
         if pinned is not None:
             raise PathRefused(path, f"in this turn only {pinned} is written", action="leave the target out")
         if not longterm:

@@ -41,7 +41,16 @@ class Proposal:
 
     id: str
     kind: Literal[
-        "outdated", "repeated", "relative date", "broken link", "spelling", "missing", "long", "pending", "proposed"
+        "outdated",
+        "repeated",
+        "relative date",
+        "broken link",
+        "spelling",
+        "missing",
+        "long",
+        "pending",
+        "proposed",
+        "personal",
     ]
     path: str
     line: int

@@ -127,8 +127,13 @@ class TidyStore(Database):
     def add_proposal(self, proposal: Proposal) -> None:
         """Add a proposal that somebody else makes, unless it was settled."""
         with self.write() as connection:
-            if not connection.execute("SELECT 1 FROM settled WHERE id = ?", (proposal.id,)).get:
+            if not _is_settled(connection, proposal.id):
                 connection.execute("INSERT OR REPLACE INTO proposals VALUES (?, ?, ?, ?)", _to_row(proposal))
+
+    def is_settled(self, proposal_id: str) -> bool:
+        """Return True for what is never to be proposed again."""
+        with self.read() as connection:
+            return _is_settled(connection, proposal_id)
 
     def settle(self, proposal_id: str) -> None:
         """Never propose this again."""
@@ -191,6 +196,10 @@ class TidyStore(Database):
                 return {}
             rows = connection.execute("SELECT path, stamp FROM notes")
             return {str(path): str(stamp) for path, stamp in rows}
+
+
+def _is_settled(connection: Connection, proposal_id: str) -> bool:
+    return bool(connection.execute("SELECT 1 FROM settled WHERE id = ?", (proposal_id,)).get)
 
 
 def load_proposal(body: str) -> Proposal:

@@ -18,7 +18,7 @@ from memory_core.config.agent import AgentConfig, refuse_off
 from memory_core.errors import InvalidArgument, MemoryCoreError, PathRefused
 from memory_core.hosts.inspect import notes
 from memory_core.hosts.serving import listen, resting_when_quiet
-from memory_core.items.items import Items
+from memory_core.items.layered import open_items
 from memory_core.records import Status, to_json
 from memory_core.sources.activity import Activity
 from memory_core.sources.origins import cite_origin, load_sources
@@ -172,7 +172,7 @@ def _need(query: Mapping[str, str], name: str) -> str:
 
 def _list_items(config: AgentConfig) -> dict[str, Any]:
     """Return the items of every scope, the one said last first; the file is read only."""
-    with closing(Items(config, access="ro")) as items:
+    with closing(open_items(config, access="ro")) as items:
         found, total = items.list(limit=MOST_ITEMS), items.count()
         gone = items.get_many({item.superseded_by for item in found if item.superseded_by})
     corrected = {item.id: item.content for item in gone}
@@ -190,7 +190,7 @@ def _list_items(config: AgentConfig) -> dict[str, Any]:
 def _list_activity(config: AgentConfig, entries: list[Activity]) -> dict[str, Any]:
     """Return entries of the activity log, the latest first, with the items that they name as far as those still stand."""
     ids = {place for entry in entries for place in entry.places if not _is_note(place)}
-    with closing(Items(config, access="ro")) as items:
+    with closing(open_items(config, access="ro")) as items:
         standing = {item.id: item.content for item in items.get_many(ids)} if ids else {}
 
     def describe(place: str) -> dict[str, Any]:

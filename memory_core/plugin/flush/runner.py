@@ -21,6 +21,7 @@ from memory_core.completions import (
 )
 from memory_core.config.agent import AgentConfig
 from memory_core.errors import MemoryCoreError
+from memory_core.items.destination import find_destination
 from memory_core.plugin.calls import record_flush
 from memory_core.plugin.flush import cycles
 from memory_core.plugin.flush.policy import FlushTurn
@@ -72,14 +73,14 @@ def make_flush_tools(
     turn: FlushTurn, config: AgentConfig, *, recalled: frozenset[str] = frozenset()
 ) -> dict[str, ToolFunction]:
     """Make the handlers of a turn's tools: `memory_append`, which here writes the turn's note only."""
-    append = partial(
-        memory_append,
-        workspace=config.workspace,
-        state_dir=config.state_dir,
-        today=turn.day,
-        pinned=turn.target,
-        recalled=recalled,
-    )
+
+    def append(arguments: Mapping[str, Any]) -> dict[str, Any]:
+        layer = find_destination(config, None, turn.day)
+        return memory_append(
+            arguments, workspace=layer.workspace, state_dir=layer.state_dir, today=turn.day, pinned=turn.target,
+            recalled=recalled,
+        )  # fmt: skip
+
     return {APPEND["name"]: append}
 
 

@@ -17,7 +17,7 @@ function drawProposal(each) {
     "li", { className: "card" },
     make("p", { className: "chips" }, make("span", { className: "chip kind" }, each.kind), place(each.path, each.line)),
     make("p", { className: "text" }, each.text),
-    mayAccept && each.kind !== "pending" && line,
+    mayAccept && each.path !== "items" && line,
     make("p", { className: "why" }, each.why),
     ...each.evidence.map((told) => make("p", { className: "quiet" }, place(told.path, told.line), ` ${told.text}`)),
     make(
