@@ -10,6 +10,7 @@ import click
 
 from memory_core.cli import output
 from memory_core.cli.app import Options, argument, command, list_options, open_source
+from memory_core.config.resolution import find_current_folder
 from memory_core.errors import MemoryCoreError
 from memory_core.hosts import events
 from memory_core.hosts.events import HOSTS
@@ -33,6 +34,12 @@ def hook(options: Options, *, host: str) -> int:
             return 0
         source = open_source(options)  # which reads the file once
         config = source.current().agent(options.agent)
+        folder = events.record_folder(event, config.state_dir)
+        if folder not in (None, find_current_folder()):
+            source.folder = folder
+            config = source.current().agent(options.agent)
+        if event.kind == "moved":
+            return 0
         if events.keep_turns(event, config) or event.kind == "end":
             _start_index(options)
         if event.kind in ("start", "compact") or (event.kind == "prompt" and config.search.recall.enabled):

@@ -17,12 +17,12 @@ from memory_core.cli import output
 from memory_core.cli.app import BINDING, Options, argument, command, find_state_dir, list_options, open_memory
 from memory_core.config.agent import AgentConfig
 from memory_core.config.environment import CONFIG, expand_home, shorten_home
-from memory_core.config.load import Config, find_default_config, load_config
+from memory_core.config.load import Config, ConfigSource, find_default_config, load_config
 from memory_core.config.resolution import find_default_workspace
 from memory_core.config.settings import DEFAULT_AGENT
 from memory_core.errors import InvalidArgument, MemoryCoreError
 from memory_core.hosts import reference
-from memory_core.hosts.events import is_saving
+from memory_core.hosts.events import FollowingSource, is_saving
 from memory_core.hosts.hooks import CopySlot
 from memory_core.hosts.install import changes, programs
 from memory_core.hosts.mcp import serve
@@ -44,7 +44,8 @@ def mcp(options: Options, *, http: str | None) -> None:
     """Serve the memory tools to an MCP client over standard input and output, or HTTP."""
     saving = is_saving()
     kind = CopySlot if saving else MemorySlot
-    slot = kind(options.config, workspace=options.workspace, state_dir=options.state_dir)
+    source = ConfigSource if http else FollowingSource
+    slot = kind(source(options.config, workspace=options.workspace, state_dir=options.state_dir))
     # A copy of a session that saves before a compaction writes the note of the day, never MEMORY.md.
     context = CallContext(agent=options.agent, main=False if saving else None)
     serve(slot, context, http=http)

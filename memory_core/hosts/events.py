@@ -6,26 +6,37 @@ At the end of a turn, a hook does what is in here and no more; `hooks`, which ne
 from __future__ import annotations
 
 import json
+import logging
 import os
 import signal
 import sys
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Literal
 
+from memory_core.atomic import replace_file
 from memory_core.config.agent import AgentConfig
 from memory_core.config.environment import expand_home, find_home
+from memory_core.config.load import Config, ConfigSource
+from memory_core.config.projects import find_project, find_repository
+from memory_core.config.resolution import OWN_FOLDER, find_current_folder
 from memory_core.errors import InvalidArgument, MemoryCoreError, PathRefused
 from memory_core.sources.journal import Journal, JournalSession
 from memory_core.sources.session_logs import SPEAKERS, Said, drop_asides
+
+log = logging.getLogger(__name__)
 
 # Names, in the copy, a file: its first line is the day of the turn, and the copy's server adds a line for each text that it has
 # appended. The copy's hooks do nothing, and its server writes the note of that day only.
 SAVING = "MEMORY_CORE_SAVING"
 START_SECONDS = 0.3  # that a session's start waits for what was missed in others
 
-Kind = Literal["start", "prompt", "turn", "left", "compact", "end", "unknown"]
+FOLDERS = "folders"  # in our part of the state folder: a file for each host's process, with the folder of its session
+WEEK_SECONDS = 7 * 24 * 3600  # after which such a file is of a process that was killed
+
+Kind = Literal["start", "prompt", "turn", "left", "compact", "moved", "end", "unknown"]
 
 # https://code.claude.com/docs/en/hooks
 _CLAUDE_CODE: Mapping[str, Kind] = {
@@ -34,6 +45,8 @@ _CLAUDE_CODE: Mapping[str, Kind] = {
     "Stop": "turn",
     "SubagentStop": "turn",  # of a sub-agent: its event names the transcript of the session, which is all that is read
     "PreCompact": "compact",
+    # WorktreeCreate is none of ours: whoever has a hook for it makes the worktree in place of the host.
+    "CwdChanged": "moved",
     "SessionEnd": "end",
 }
 
@@ -48,6 +61,7 @@ class HostEvents:
         usual: That folder below the user's home, where the variable is not set.
         transcripts: The folders in it that hold transcripts of sessions; none if its events bring the messages.
         nests: It takes what a hook adds to a session in `hookSpecificOutput`; else the answer itself holds it.
+        process: The variable that tells hooks the id of the host's process, which has started our server; "" if none does.
     """
 
     kinds: Mapping[str, Kind]
@@ -55,10 +69,11 @@ class HostEvents:
     usual: str = ""
     transcripts: tuple[str, ...] = ()
     nests: bool = True
+    process: str = ""
 
 
 HOSTS: Mapping[str, HostEvents] = {
-    "claude-code": HostEvents(_CLAUDE_CODE, "CLAUDE_CONFIG_DIR", ".claude", ("projects",)),
+    "claude-code": HostEvents(_CLAUDE_CODE, "CLAUDE_CONFIG_DIR", ".claude", ("projects",), process="CLAUDE_PID"),
     # https://developers.openai.com/codex/hooks
     "codex": HostEvents(_CLAUDE_CODE, "CODEX_HOME", ".codex", ("sessions", "archived_sessions")),
     # Our own plugin in opencode sends them, and what sessions hold that opencode has left when it was killed.
@@ -188,6 +203,57 @@ def keep_turns(event: Event, config: AgentConfig) -> bool:
     except (MemoryCoreError, OSError) as error:
         journal.record_problem(f"session {event.session} of {event.host}: {error}")
     return event.kind != "prompt"
+
+
+def record_folder(event: Event, state_dir: Path) -> Path | None:
+    """Record the folder of a session, which the server of its host follows; return the one whose project is asked.
+
+    A folder that belongs to no project and no repository changes nothing.
+
+    Returns:
+        None if this host does not tell which process of it has started the server, or no folder was recorded.
+    """
+    process = os.environ.get(HOSTS[event.host].process, "")
+    if not process.isdigit():
+        return None
+    path, home = state_dir / OWN_FOLDER / FOLDERS / process, os.environ.get("HOME", "")
+    here = Path(event.cwd)
+    try:
+        if event.kind == "end":
+            path.unlink(missing_ok=True)
+        elif event.cwd and (find_project(here, home) or find_repository(here, home)):
+            if read_folder(state_dir, int(process)) != here:
+                path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                replace_file(path, os.fsencode(here))
+        elif event.kind == "start":
+            path.unlink(missing_ok=True)
+        for each in path.parent.glob("*") if event.kind == "start" else ():
+            if time.time() - each.stat().st_mtime > WEEK_SECONDS:
+                each.unlink(missing_ok=True)
+    except OSError as error:
+        log.warning("the folder of the session is not recorded: %s", error)
+    return read_folder(state_dir, int(process))
+
+
+def read_folder(state_dir: Path, process: int) -> Path | None:
+    """Return the folder that was recorded last for the session of a host's process; None if none was."""
+    try:
+        return Path(os.fsdecode((state_dir / OWN_FOLDER / FOLDERS / str(process)).read_bytes()))
+    except OSError:
+        return None
+
+
+class FollowingSource(ConfigSource):
+    """The configuration of a server, which finds the project of the folder in which the host's session works now."""
+
+    def current(self) -> Config:
+        """See `ConfigSource.current`."""
+        found = super().current()
+        folder = read_folder(found.agent().state_dir, os.getppid())
+        if folder in (None, self.folder or find_current_folder()):
+            return found
+        self.folder = folder
+        return super().current()
 
 
 def prepare_process(folder: str) -> None:

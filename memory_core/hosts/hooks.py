@@ -21,11 +21,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory, gettempdir
 from typing import IO, TYPE_CHECKING, Any
 
+from memory_core.config.load import ConfigSource
 from memory_core.config.settings import SLOT_ID
 from memory_core.hosts.events import HOSTS, SAVING, Event
 from memory_core.plugin import MemorySlot
 from memory_core.records import CallContext
-from memory_core.sources.roots import MAKE_IT, find_workspace_problem
+from memory_core.sources.roots import MAKE_IT
 from memory_core.tools.shown import Shown
 
 if TYPE_CHECKING:
@@ -76,8 +77,7 @@ def answer_hook(
 
 def _show_notes(_: Event, slot: MemorySlot, context: CallContext, shown: Shown) -> str:
     text = slot.session_context(context, budget_chars=MAX_CHARS)
-    workspace = slot.find_workspace(context)
-    if not text and workspace is not None and (problem := find_workspace_problem(workspace)):
+    if not text and slot.find_workspace(context) is not None and (problem := slot.explain_no_workspace(context)):
         text = f"memory-core has no notes for this session: {problem}. To change that, {MAKE_IT}."
     shown.forget(context.session_key)
     shown.add(context.session_key, [text])
@@ -181,10 +181,10 @@ def _say(turn: FlushTurn) -> str:
 class CopySlot(MemorySlot):
     """The slot of the server in a copy: midnight does not change the note that it writes, and the hook learns what was stored."""
 
-    def __init__(self, config: str | None, *, workspace: str | None, state_dir: str | None) -> None:
+    def __init__(self, config: ConfigSource) -> None:
         self._file = Path(os.environ[SAVING])
         day = date.fromisoformat(self._file.read_text(encoding="utf-8").partition("\n")[0])
-        super().__init__(config, workspace=workspace, state_dir=state_dir, today=lambda: day)
+        super().__init__(config, today=lambda: day)
 
     def call_tool(self, name: str, arguments: Mapping[str, Any], context: CallContext | None = None) -> dict[str, Any]:
         """Run a tool, and note what was appended, without secrets."""

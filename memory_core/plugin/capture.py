@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -138,7 +139,8 @@ class SessionCapture:
         """
         capture, said = config.search.items.capture, find_turn(messages)
         if capture.journal:
-            said = _keep_in_journal(config, JournalSession(host, session_key or "main"), said)
+            project = "" if config.project is None else str(config.project.folder)
+            said = _keep_in_journal(config, JournalSession(host, session_key or "main", project), said)
         if not capture.enabled or Journal(config.journal_dir).is_paused or _is_off_the_record(said):
             return
         turn = [_keep(message, capture.max_tokens) for message in said]
@@ -282,10 +284,13 @@ class SessionCapture:
 
         The host's program is asked where that is configured, and rules else.
         """
+        from memory_core.config.resolution import belongs
         from memory_core.plugin.programs import open_program
 
         capture = config.search.items.capture
         for session, before, new in journal.list_unlearned(idle_seconds=JOURNAL_IDLE_SECONDS):
+            if not belongs(config, session.project, os.environ):
+                continue
             context, messages = (
                 [_keep_line(config, session, line) for line in part] for part in (before[-CONTEXT_MESSAGES:], new)
             )
