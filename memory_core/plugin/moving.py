@@ -1,0 +1,256 @@
+"""Export of one memory into a folder or a ZIP file of plain files, and its import: notes, items, and old versions of notes.
+
+memory-core.json       {"format": 1, "notes": [path, ...]}
+notes/PATH             every note of the workspace, byte for byte
+items.jsonl            the items, as `memory-core items export` prints them
+history.jsonl          a line for each moment: {"at": milliseconds, "notes": [{"source", "path", "inVault", "version"}, ...]}
+versions/NAME          the bytes of an old version; null in place of a name says that the note was gone
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import zipfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from memory_core.config.agent import AgentConfig
+from memory_core.errors import InvalidArgument, MemoryCoreError, NotIndexed
+from memory_core.history.history import History
+from memory_core.history.moments import NoteKey
+from memory_core.history.store import rows
+from memory_core.history.store.store import PastNote, insert
+from memory_core.items.items import Items
+from memory_core.items.records import parse_item
+from memory_core.records import to_json
+from memory_core.sources import pages, writer
+from memory_core.sources.files import list_files
+from memory_core.sources.origins import IMPORTS
+from memory_core.sources.roots import describe_os_error
+
+FORMAT = 1
+MANIFEST, NOTES, ITEMS, HISTORY, VERSIONS = "memory-core.json", "notes", "items.jsonl", "history.jsonl", "versions"
+ORIGIN = "import"  # of moments
+NO_EXPORT = "name a folder or a ZIP file that memory-core export has written"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moved:
+    """The result of an export or an import.
+
+    Attributes:
+        notes, items, moments, versions: The numbers of those that were written.
+        aside: The paths of imported notes that stand below `memory/imports`, since another note has their place.
+        left_out: What else was not written, one sentence each.
+    """
+
+    notes: int = 0
+    items: int = 0
+    moments: int = 0
+    versions: int = 0
+    aside: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
+
+
+def export_memory(config: AgentConfig, target: Path) -> Moved:
+    """Write the notes of a workspace, its items and its history into a new folder, or a ZIP file if that is its suffix.
+
+    Raises:
+        InvalidArgument: The target is there already, or cannot be written.
+        MemoryCoreError: Something cannot be read.
+    """
+    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+        raise InvalidArgument("TARGET", f"{target} is there already", action="name a new folder or ZIP file")
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with TemporaryDirectory(dir=target.parent, prefix=".memory-core-export-") as made:
+            folder = Path(made, "export")
+            moved = _write_all(config, folder)
+            if target.suffix.lower() == ".zip":
+                Path(shutil.make_archive(str(folder), "zip", folder)).replace(target)
+            else:
+                if target.exists():
+                    target.rmdir()
+                folder.rename(target)
+    except OSError as error:
+        raise InvalidArgument("TARGET", f"{target} cannot be written: {describe_os_error(error)}") from error
+    return moved
+
+
+def _write_all(config: AgentConfig, folder: Path) -> Moved:
+    root = Path(os.path.realpath(config.workspace))
+    (folder / VERSIONS).mkdir(parents=True)
+    paths, left_out = [], []
+    for file in list_files(config).files:
+        path = file.real_path.relative_to(root).as_posix() if file.real_path.is_relative_to(root) else ""
+        if path != file.path:
+            left_out.append(f"{file.path} lies outside the workspace")
+            continue
+        place = folder / NOTES / path
+        place.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(file.real_path, place)
+        paths.append(path)
+    with closing(Items(config, access="ro")) as items, (folder / ITEMS).open("w", encoding="utf-8") as lines:
+        count = sum(bool(lines.write(json.dumps(to_json(item), ensure_ascii=False) + "\n")) for item in items.export())
+    names: set[str] = set()
+    moments = 0
+    with closing(History(config, writable=False)) as history, (folder / HISTORY).open("w", encoding="utf-8") as lines:
+        for at_ms, notes in _read_moments(history, folder / VERSIONS, names):
+            lines.write(json.dumps({"at": at_ms, "notes": notes}, ensure_ascii=False) + "\n")
+            moments += 1
+    (folder / MANIFEST).write_text(json.dumps({"format": FORMAT, "notes": sorted(paths)}, ensure_ascii=False, indent=1))
+    return Moved(notes=len(paths), items=count, moments=moments, versions=len(names), left_out=tuple(left_out))
+
+
+def _read_moments(history: History, folder: Path, names: set[str]) -> Iterator[tuple[int, list[dict[str, Any]]]]:
+    """Yield the time of each moment with the notes that changed at it; write each of their versions once."""
+    try:
+        with history.read() as connection:
+            versions = rows.load_all(connection)
+    except NotIndexed:
+        return
+    begun: dict[int, dict[NoteKey, dict[str, Any]]] = {}
+    for version in versions:
+        name = version.hash.hex()
+        if name not in names:
+            names.add(name)
+            (folder / name).write_bytes(history.load_bytes(version))
+        told = {"source": version.key.source, "path": version.key.path, "inVault": version.in_vault}
+        begun.setdefault(version.since, {})[version.key] = {**told, "version": name}
+        if version.until is not None:
+            begun.setdefault(version.until, {}).setdefault(version.key, {**told, "version": None})
+    for moment in history.list_moments():
+        if changed := begun.get(moment.id):
+            yield moment.at_ms, [*changed.values()]
+
+
+def import_memory(config: AgentConfig, source: Path) -> Moved:
+    """Add what an export holds to a workspace, its items and its history. Nothing that is there is changed.
+
+    Raises:
+        InvalidArgument: The source is no export, or holds what no export does.
+        MemoryCoreError: Something cannot be written.
+    """
+    with _open_export(source) as export:
+        manifest = _read_json(export, MANIFEST)
+        if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
+            raise InvalidArgument("SOURCE", f"{source} is no export of format {FORMAT}", action=NO_EXPORT)
+        notes, aside, left_out = _import_notes(config, export, manifest.get("notes"))
+        lines = export.read(ITEMS).decode("utf-8").split("\n")
+        found = [parse_item(json.loads(line)) for line in lines if line.strip()]
+        with closing(Items(config)) as items:
+            new = items.restore(found)
+        told = [json.loads(line) for line in export.read(HISTORY).decode("utf-8").split("\n") if line.strip()]
+        moments, versions, later = _import_history(config, export, told)
+    if later:
+        left_out.append(f"{later} moments that are not before the first one of the history that is there")
+    return Moved(
+        notes=notes, items=new, moments=moments, versions=versions, aside=tuple(aside), left_out=tuple(left_out)
+    )
+
+
+class _ExportedFiles:
+    """The files of an export, whose names must not lead out of it."""
+
+    def __init__(self, root: Path | zipfile.Path) -> None:
+        self._root = root
+
+    def read(self, name: str) -> bytes:
+        """Return the bytes of a file."""
+        if name.startswith("/") or ".." in name.split("/") or "\\" in name:
+            raise InvalidArgument("SOURCE", f"holds a name that leads elsewhere: {name!r:.80}", action=NO_EXPORT)
+        with self._root.joinpath(name).open("rb") as file:
+            return bytes(file.read())
+
+
+@contextmanager
+def _open_export(source: Path) -> Iterator[_ExportedFiles]:
+    """Open an export; whatever it lacks or holds wrongly becomes one error."""
+    try:
+        if source.is_dir():
+            yield _ExportedFiles(source)
+        else:
+            with zipfile.ZipFile(source) as archive:
+                yield _ExportedFiles(zipfile.Path(archive))
+    except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile) as error:
+        if isinstance(error, MemoryCoreError):
+            raise
+        problem = f"{source} cannot be read as an export: {error}"
+        raise InvalidArgument("SOURCE", problem, action=NO_EXPORT) from error
+
+
+def _read_json(export: _ExportedFiles, name: str) -> Any:
+    return json.loads(export.read(name))
+
+
+def _import_notes(config: AgentConfig, export: _ExportedFiles, paths: Any) -> tuple[int, list[str], list[str]]:
+    """Write the notes that are not there; return their number, those that were put aside, and why others were left out."""
+    if not isinstance(paths, list) or not all(isinstance(path, str) for path in paths):
+        raise InvalidArgument("SOURCE", f"{MANIFEST} lists no notes", action=NO_EXPORT)
+    config.workspace.mkdir(parents=True, exist_ok=True)
+    refused = pages.find_unserved(config, paths)
+    left_out = [f"{path} {reason}" for path, reason in refused.items()]
+    changes: dict[str, bytes] = {}
+    aside = []
+    for path in paths:
+        if path in refused:
+            continue
+        data = export.read(f"{NOTES}/{path}")
+        for place in (path, IMPORTS + path):
+            held = _read_note(config.workspace / place)
+            if held is None or held == data:
+                if held is None:
+                    changes[place] = data
+                    aside += [place] if place != path else []
+                break
+        else:
+            left_out.append(f"{path}: other notes stand there and at {IMPORTS}{path}")
+    for place, data in changes.items():
+        keep = partial(_keep, data)
+        writer.rewrite(place, keep, workspace=config.workspace, state_dir=config.state_dir)
+    return len(changes), aside, left_out
+
+
+def _keep(data: bytes, there: bytes | None) -> bytes:
+    return data if there is None else there
+
+
+def _read_note(path: Path) -> bytes | None:
+    with suppress(FileNotFoundError):
+        return path.read_bytes()
+    return None
+
+
+def _import_history(
+    config: AgentConfig, export: _ExportedFiles, told: Sequence[Mapping[str, Any]]
+) -> tuple[int, int, int]:
+    """Put moments in front of the history; return the numbers of them, of their versions, and of those that are too late."""
+
+    def read(notes: Sequence[Mapping[str, Any]]) -> Iterator[PastNote]:
+        for note in notes:
+            name = note["version"]
+            data = None if name is None else export.read(f"{VERSIONS}/{name}")
+            yield PastNote(NoteKey(str(note["source"]), str(note["path"])), bool(note["inVault"]), data)
+
+    if not told or not config.search.history.enabled:
+        return 0, 0, len(told)
+    with closing(History(config)) as history, history.write() as connection:
+        rows.drop_moments(connection, ORIGIN)
+        there = rows.load_moments(connection)
+        earlier = [each for each in told if not there or int(each["at"]) < there[0].at_ms]
+        first = there[0].id if there else 1
+        versions = insert(
+            connection,
+            ((int(each["at"]), read(each["notes"])) for each in earlier),
+            ORIGIN,
+            first - len(earlier),
+            first,
+        )
+    return len(earlier), versions, len(told) - len(earlier)

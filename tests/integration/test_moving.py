@@ -1,0 +1,134 @@
+"""A memory that is exported and imported elsewhere is the same: notes byte for byte, every item, every version."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from memory_core.config.load import ConfigSource
+from memory_core.errors import InvalidArgument
+from memory_core.plugin.memory import Memory
+from memory_core.plugin.moving import export_memory, import_memory
+from tests.command import SAMPLE_NOTES, Command
+
+NOTES = {
+    "MEMORY.md": b"- The boiler is a Vaillant.\r\n- \xffodd bytes, and no line end",
+    "memory/2026-03-01.md": "# 2026-03-01\n\n- Größe: 42 Äpfel\n".encode(),
+    "memory/deep/er/plan b.md": b"\xef\xbb\xbf# Plan\n",
+}
+
+
+def open_memory(folder: Path) -> Memory:
+    (folder / "notes").mkdir(parents=True, exist_ok=True)
+    settings = {"memorySearch": {"provider": "none"}}
+    return Memory(ConfigSource(settings, workspace=folder / "notes", state_dir=folder / "state"))
+
+
+def write(folder: Path, notes: dict[str, bytes]) -> None:
+    for path, data in notes.items():
+        (folder / "notes" / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / "notes" / path).write_bytes(data)
+
+
+def list_versions(memory: Memory) -> dict[str, list[bytes]]:
+    from memory_core.history.history import History
+
+    history = History(memory.config(), writable=False)
+    found = {path: [history.load_bytes(each) for each in history.list_versions(path)] for path in NOTES}
+    history.close()
+    return found
+
+
+@pytest.fixture
+def home_memory(tmp_path: Path) -> Memory:
+    """A memory with three notes of which one has changed twice and one is gone, and three items."""
+    memory = open_memory(tmp_path / "a")
+    write(tmp_path / "a", NOTES)
+    memory.sync()
+    write(tmp_path / "a", {"MEMORY.md": b"- The boiler is a Buderus.\n"})
+    memory.sync()
+    (tmp_path / "a" / "notes" / "memory" / "deep" / "er" / "plan b.md").unlink()
+    write(tmp_path / "a", {"MEMORY.md": b"- The boiler is a Wolf.\n"})
+    memory.sync()
+    for text, kind in (("The boiler is serviced in May.", "fact"), ("I like short answers.", "preference")):
+        memory.items.write(text, kind=kind, tags=["house"])
+    memory.items.write("The boiler is serviced in June.", corrects=True)
+    return memory
+
+
+@pytest.mark.parametrize("name", ["export", "export.zip"])
+def test_nothing_is_lost_on_the_way(home_memory: Memory, tmp_path: Path, name: str) -> None:
+    done = export_memory(home_memory.config(), tmp_path / name)
+    assert (done.notes, done.items, done.moments, done.left_out) == (2, 3, 3, ())
+    with open_memory(tmp_path / "b") as other:
+        came = import_memory(other.config(), tmp_path / name)
+        assert (came.notes, came.items, came.moments, came.aside) == (2, 3, 3, ())
+        other.sync()
+        for path in ("MEMORY.md", "memory/2026-03-01.md"):
+            there = (tmp_path / "b" / "notes" / path).read_bytes()
+            assert there == (tmp_path / "a" / "notes" / path).read_bytes()
+        assert list(other.items.export()) == list(home_memory.items.export())
+        for path, versions in list_versions(home_memory).items():
+            assert list_versions(other)[path][: len(versions)] == versions
+        again = import_memory(other.config(), tmp_path / name)
+        assert (again.notes, again.items) == (0, 0)
+        second = export_memory(other.config(), tmp_path / "second")
+        assert second.versions == done.versions
+    home_memory.close()
+
+
+def test_what_is_there_stays(home_memory: Memory, tmp_path: Path) -> None:
+    export_memory(home_memory.config(), tmp_path / "export")
+    home_memory.close()
+    with open_memory(tmp_path / "b") as other:
+        write(tmp_path / "b", {"MEMORY.md": b"- Mine.\n"})
+        other.sync()
+        came = import_memory(other.config(), tmp_path / "export")
+        assert came.aside == ("memory/imports/MEMORY.md",)
+        assert came.moments == 3
+        assert (tmp_path / "b" / "notes" / "MEMORY.md").read_bytes() == b"- Mine.\n"
+        assert (
+            tmp_path / "b" / "notes" / "memory" / "imports" / "MEMORY.md"
+        ).read_bytes() == b"- The boiler is a Wolf.\n"
+
+
+@pytest.mark.parametrize(
+    "path", ["../outside.md", "memory/../../outside.md", "/etc/outside.md", "notes.txt", ".git/config.md"]
+)
+def test_names_lead_nowhere_else(tmp_path: Path, path: str) -> None:
+    hostile = tmp_path / "hostile.zip"
+    with zipfile.ZipFile(hostile, "w") as archive:
+        archive.writestr("memory-core.json", json.dumps({"format": 1, "notes": [path]}))
+        archive.writestr(f"notes/{path}", "x")
+        archive.writestr("items.jsonl", "")
+        archive.writestr("history.jsonl", "")
+    with open_memory(tmp_path / "b") as other:
+        came = import_memory(other.config(), hostile)
+        assert came.notes == 0
+        assert came.left_out
+    assert not list(tmp_path.rglob("outside.md"))
+
+
+@pytest.mark.parametrize("what", ["nothing", "text", "format"])
+def test_what_is_no_export_is_refused(tmp_path: Path, what: str) -> None:
+    source = tmp_path / "source"
+    if what == "text":
+        source.write_text("no export")
+    elif what == "format":
+        source.mkdir()
+        (source / "memory-core.json").write_text('{"format": 99}')
+    with open_memory(tmp_path / "b") as other, pytest.raises(InvalidArgument, match="export"):
+        import_memory(other.config(), source)
+
+
+def test_the_commands(command: Command, tmp_path: Path) -> None:
+    exported = command("export", str(tmp_path / "moved.zip"))
+    assert exported.out.startswith(f"Written to {tmp_path / 'moved.zip'}: {SAMPLE_NOTES} notes, 0 items, ")
+    assert "is there already" in command("export", str(tmp_path / "moved.zip")).error
+    (tmp_path / "there").mkdir()
+    other = Command(tmp_path / "there", tmp_path / "elsewhere")
+    assert other("import", str(tmp_path / "moved.zip")).out.startswith(f"Imported: {SAMPLE_NOTES} notes, ")
+    assert "there is no layer 'person' here" in other("export", str(tmp_path / "x"), "--layer", "person").error
