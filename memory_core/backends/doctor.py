@@ -165,7 +165,7 @@ def _check_workspace(config: AgentConfig) -> Finding:
         message += f", but {first.path}: {first.reason}" + (f", and {more} more" if more else "")
         return Finding(subject="workspace", level="warn", message=message, action="correct what the message names")
     if not listing.files:
-        return Finding(subject="workspace", level="warn", message=message, action="write MEMORY.md there")
+        return Finding(subject="workspace", level="warn", message=message, action="write one: memory-core add TEXT")
     return Finding(subject="workspace", level="ok", message=message)
 
 

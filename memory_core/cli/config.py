@@ -152,7 +152,8 @@ def _find_rows(settings: Config, key: str, options: Options) -> list[Row]:
         InvalidArgument: There are none; names one that may be meant.
     """
     rows, key = describe(settings, options.agent), _shorten(key)
-    found = [row for row in rows if row.key == key] or [row for row in rows if row.key.startswith(f"{key}.")]
+    below = (f"{key}.", f"{key}[")  # of a section, or of a list in the section of a backend
+    found = [row for row in rows if row.key == key] or [row for row in rows if row.key.startswith(below)]
     if not found:
         near = get_close_matches(key, [row.key for row in rows], n=1)
         hint = f"; did you mean {near[0]!r}?" if near else ""

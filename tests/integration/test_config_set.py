@@ -114,6 +114,11 @@ def test_a_wrong_setting_changes_nothing(config: Run, own: Path, key: str, value
     assert own.read_bytes() == before
 
 
+def test_a_list_in_the_section_of_a_backend_is_a_setting(config: Run) -> None:
+    assert config("set", "memory.postgres.tenants", '["ada"]')[0] == 0
+    assert config("get", "memory.postgres.tenants")[1].split() == ["memory.postgres.tenants[0]", "ada", "(file)"]
+
+
 def test_a_file_that_is_named_is_changed_in_its_own_syntax(config: Run, tmp_path: Path) -> None:
     path = write(tmp_path / "host.toml", '# mine\n[memorySearch]\nprovider = "static"\n')
     assert config("set", "memorySearch.query.maxResults", "7", "--config", str(path))[0] == 0
