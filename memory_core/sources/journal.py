@@ -54,6 +54,12 @@ DAY_SECONDS, PROBLEM_DAYS = 86_400.0, 7
 FORGOTTEN, PAUSED, PRUNED, PROBLEM, LEARNED, ASKED = "forgotten", "paused", "pruned", "problem", "learned", "asked"
 
 _SESSION = b'\n{"session":'
+_SPOKEN = (
+    b'"user"',
+    b'"assistant"',
+    b'"user.message"',
+    b'"assistant.message"',
+)  # one is in each line with something said
 _ID = re.compile(rb'"id":"([0-9a-f]{16})"')  # within a text, quotes have a backslash
 _NAME, _NO_NAME = re.compile(r"[\w.-]{1,100}", re.ASCII), re.compile(r"[^\w.-]", re.ASCII)
 # Said by the user in English, German, French or Spanish, it keeps the message and the answer to it out.
@@ -518,7 +524,7 @@ class Journal:
         kept_at = first = end
         for raw, end, is_line in _read_lines(stream, first, within=not tail.endswith(b"\n") and first > 0):
             tail = (tail + raw[-MARK_BYTES:])[-MARK_BYTES:]
-            said = parse_said(raw) if is_line and (b'"user"' in raw or b'"assistant"' in raw) else None
+            said = parse_said(raw) if is_line and any(mark in raw for mark in _SPOKEN) else None
             if said is not None and (line := choose.keep(said, end)):
                 lines.append({**line, "end": end, "mark": _digest(tail, key)})
                 kept_at = end

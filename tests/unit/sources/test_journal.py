@@ -114,6 +114,19 @@ def test_each_turn_is_kept_once(journal: Journal, transcript: Path) -> None:
     assert (line["role"], line["timestamp"]) == ("user", "2026-03-01T10:00:00.000Z")
 
 
+def test_a_session_of_copilot_is_kept(journal: Journal, transcript: Path) -> None:
+    for kind, text in (
+        ("user.message", "Where is it?"),
+        ("assistant.message", "In the shed."),
+        ("system.message", "Be brief."),
+    ):
+        entry = {"type": kind, "data": {"content": text}, "id": kind, "timestamp": "2026-11-27T06:32:48.686Z"}
+        with transcript.open("ab") as stream:
+            stream.write(json.dumps(entry, separators=(",", ":")).encode() + b"\n")
+    journal.follow(session(transcript, host="copilot"))
+    assert texts(journal) == ["Where is it?", "In the shed."]
+
+
 def test_a_fork_a_rewrite_and_a_move_repeat_nothing(journal: Journal, transcript: Path, tmp_path: Path) -> None:
     lines = [claude("user", "one"), claude("assistant", "two"), claude("user", "three")]
     transcript.write_bytes(b"".join(lines))
