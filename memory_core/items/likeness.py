@@ -10,9 +10,10 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from typing import TYPE_CHECKING
 
+from memory_core.items.grammar import compile_pattern, read_words
 from memory_core.text.dates import MONTHS, WEEKDAYS
 from memory_core.text.languages import STOP_WORDS, stem_words
 from memory_core.text.tense import names_end, tells_change, tells_end
@@ -95,55 +96,9 @@ CORRECTED_COSINE = 0.55
 MOST_NEW = 1  # words that a fact may add beside "not X"
 
 _ELISION = re.compile(r"\b(?:[jnlmtsdc]|qu)['’]", re.IGNORECASE)
-
 _NUMBER = re.compile(r"(?<![\w-])(?:[^\W\d]|-)*\d[\w.,:-]*")  # with the letters around it: a0 and b0 are two things
 _NAME = re.compile(r"(?<=[a-z,:] )(?!I\b)[A-Z][\w.]*|^[A-Z]\w+(?= (?:is|runs|has|lives|hates))")
-_NEGATION = re.compile(
-    r"\b(?:not|no|never|any ?more|quit|stopped|nicht|nichts|kein\w*|nie|niemals|ne|pas|jamais|aucun\w*|nunca|jamás"
-    r"|tampoco)\b|n't\b|\bn'",
-    re.IGNORECASE,
-)
 _DAYS = frozenset((*WEEKDAYS, *MONTHS))
-# Words of one row exclude each other.
-_OPPOSITES = {
-    word: row
-    for row, words in enumerate((
-        "wife husband partner", "sister brother", "mother father", "son daughter", "always never", "open close opens closes",
-        "more less", "window aisle", "british american", "before after", "boss neighbour", "production staging",
-        "left right", "morning evening afternoon", "lunch dinner breakfast",
-    ))
-    for word in words.split()
-}  # fmt: skip
-# Words that change with the wording and carry no value; what is denied is looked at besides.
-_GENERIC = frozenset(
-    """
-    never ever takes call name take place team send like best person say know home want need way thing lot really always every
-    changed mind use using called runs run reads reading parked server database service
-    """.split()  # noqa: SIM905 -- as above
-)
-_COMPARISON = re.compile(r"\b(?:more|less|better|worse|rather|than|before|after|instead|over)\b", re.IGNORECASE)
-# The relatives and rooms of the speaker, in four languages.
-_SUBJECT = re.compile(
-    r"\b(?:my|our|mein\w*|unser\w*|mon|ma|notre|mi|nuestr[oa]) (?:\w+ )?(wife|husband|partner|girlfriend|boyfriend|sister|brother"
-    r"|mother|father|mum|mom|dad|son|daughter|aunt|uncle|cousin|grand\w+|boss|manager|colleague|neighbou?r|friend|landlord|teacher"
-    r"|doctor|phone|office|home|dog|cat|\w*(?:frau|mann|schwester|bruder|mutter|vater|tochter|sohn|oma|opa|tante|onkel|chefin|chef"
-    r"|nachbar\w*|vermieter\w*|hund|katze)|femme|mari|sœur|frère|mère|père|fille|fils|copine|copain|cheffe|patron|voisine?|chien"
-    r"|chat|mujer|marido|espos[oa]|herman[oa]|madre|padre|hij[oa]|novi[oa]|jef[ea]|vecin[oa]|amig[oa]|perr[oa]|gat[oa])\b",
-    re.IGNORECASE,
-)
-_FIRST_PERSON = re.compile(
-    r"\b(?:I|we|ich|wir|je|on|nous|yo|me|nos)\b|\bj'|\b(?:he|hemos) \w+[ai]do\b"
-    r"|^(?:ya )?(?:no )?\w{2,}(?:o|amos|emos|imos|é|í)\b|^(?:my|our) \w+ is\b",
-    re.IGNORECASE,
-)
-_PAST = re.compile(
-    r"\b(?:was|were|had|been|paid|bought|sold|met|went|came|took|made|found|lost|won|(?!called|named|based|married|retired)\w{2,}ed"
-    r"|war|waren|hatte\w*|wurde\w*|gekauft|bezahlt|geboren|était|avait|acheté|payé|né|era|fue|compr(?:é|amos)|pag(?:ué|amos)"
-    r"|nac[ií])\b"
-    r"|\b(?:habe?|hast|hat|haben|bin|ist|sind) .*\b\w*ge\w+(?:t|en)\b|\b(?:ai|a|as|avons|avez|ont) \w+(?:é|i|u|is|it)e?s?\b"
-    r"|^(?:(?:yo|me|le|les|te|nos|se) )*\w+(?:é|ó|aste|iste|amos|imos|aron|ieron)\b",
-    re.IGNORECASE,
-)
 _DOER = re.compile(r"\b(?:I|we|he|she|they|(?!The|My|Our|An?|This|That|His|Her|Their)[A-Z]\w+) ([a-z]+)\b")
 # Words before a place that say on which side of a way it lies.
 _OFTEN = frozenset(("once", "twice", "often", "sometimes", "daily", "weekly", "there", "here", "too"))
@@ -151,40 +106,14 @@ _TOWARDS = frozenset(
     ("to", "into", "towards", "nach", "zu", "zum", "zur", "à", "pour", "vers", "a", "al", "hacia", "para")
 )
 _AWAY = frozenset(("from", "off", "of", "out", "von", "vom", "aus", "ab", "de", "du", "des", "d", "desde", "del"))
-_RESIDENCE = re.compile(
-    r"\b(?:lives?|living|based in|address is|wohn\w+|lebe\w*|lebt|habit\w+|vi[st] à|viv(?:o|e|en|imos))\b",
-    re.IGNORECASE,
-)
-_MOVED = re.compile(
-    r"\b(?:moved|moving|relocated) to\b|\bumgezogen\b|\bzieh\w* .*\bnach\b|\bdéménag\w+ à\b|\b(?:mudado|mudamos|mudé|mudó) a\b",
-    re.IGNORECASE,
-)
-# What stands before a value tells what it is: "in Ghent" is no "is Dr. Lind".
-_BEFORE = re.compile(
-    r"\b(in|on|at|by|for|with|from|under|over|until|since|of|to|um|am|im|bei|bis|ab|für|nach|à|en|chez|le|el|a)"
-    r"(?: (?:the|an?|der|la))?\Z"
-)
-# What somebody has had of what is over: "the contract with Vodafone".
-_HELD = frozenset(
-    """
-    job contract membership subscription habit vertrag abo stelle arbeit contrat abonnement contrato suscripción trabajo
-    """.split()  # noqa: SIM905 -- as above
-)
 _TO = frozenset(("to", "nach", "à", "a"))  # what has moved to a place was in another one
-_MOMENT = re.compile(
-    r"(?:19|20)\d\d|now|since|next|last|week|month|year|day|summer|winter|spring|autumn|januar|februar|märz|mai|juni|juli|oktober"
-    r"|dezember"
-    r"|janvier|février|mars|avril|juin|juillet|août|septembre|octobre|novembre|décembre|enero|febrero|marzo|abril|mayo|junio|julio"
-    r"|agosto|septiembre|octubre|noviembre|diciembre"
-)
-_CHANGE = re.compile(
-    r"\b(?:now|these days|since (?:last|this)|from (?:now|next)|instead"
-    r"|(?:moved|switched|changed) (?:to|from)|changed my mind|I've moved|(?:email|address|number|name) changed"
-    r"|it's \w+ now|correction|is moved)\b",
-    re.IGNORECASE,
-)
 _CONTRAST = re.compile(r"[,;:.–—-]|\b(?:but|it's|it is|instead|sondern|mais|sino)\b", re.IGNORECASE)
-_NOT_WHAT = re.compile(r"\bnot (?:the |a |an |at |on )?([\w.,:]+)", re.IGNORECASE)
+_compile = partial(compile_pattern, "likeness")
+_read = partial(read_words, "likeness")
+
+
+def _finds(name: str, text: str) -> bool:
+    return _compile(name).search(text) is not None
 
 
 @dataclass(frozen=True)  # without slots, so that what is compared again and again is computed once
@@ -226,19 +155,19 @@ class Fact:
     @cached_property
     def is_negative(self) -> bool:
         """True if it denies something."""
-        return _NEGATION.search(self.text) is not None
+        return _finds("negation", self.text)
 
     @cached_property
     def is_own(self) -> bool:
         """True if it is about the speaker."""
-        return _FIRST_PERSON.search(self.text) is not None
+        return _finds("first_person", self.text)
 
     @cached_property
     def is_event(self) -> bool:
         """True if it tells what has happened, which may have happened twice."""
         doing = [word for word in _DOER.findall(self.text) if not word.endswith(("s", "ing"))]
         verbs = [each for each in stem_words(doing, "en") if each.stem.startswith("to ") and each.stem != "to be"]
-        return any(each.stem != f"to {each.word}" for each in verbs) or _PAST.search(self.text) is not None
+        return any(each.stem != f"to {each.word}" for each in verbs) or _finds("past", self.text)
 
     @cached_property
     def ways(self) -> Mapping[str, str]:
@@ -249,7 +178,7 @@ class Fact:
     @cached_property
     def subjects(self) -> frozenset[str]:
         """The relatives and belongings of the speaker that it is about."""
-        return frozenset(each.lower() for each in _SUBJECT.findall(self.text))
+        return frozenset(each.lower() for each in _compile("subject").findall(self.text))
 
     def list_left_over(self, other: Fact) -> list[str]:
         """Return the words that the other fact lacks."""
@@ -269,7 +198,7 @@ def is_same(one: Fact, other: Fact, words: Words, cosine: float) -> bool:
     if _begin_otherwise(one, other) or (one.subjects and other.subjects and one.subjects != other.subjects):
         return False
     left, right = one.list_left_over(other), other.list_left_over(one)
-    swapped = len(left) == len(right) == 1 and not {*left, *right} & _GENERIC
+    swapped = len(left) == len(right) == 1 and not {*left, *right} & _read("generic").keys()
     if swapped and words.nearness(left[0], right) < SWAPPED_WORD:
         return False  # one word changed: another value
     pairs = [(word, other.words) for word in left] + [(word, one.words) for word in right]
@@ -291,7 +220,7 @@ def corrects(newer: Fact, older: Fact, words: Words, cosine: float, *, cued: boo
     """
     if newer.subjects != older.subjects or _begin_otherwise(newer, older) or _go_otherwise(newer, older):
         return False
-    if _MOVED.search(newer.text) and _RESIDENCE.search(older.text):
+    if _finds("moved", newer.text) and _finds("residence", older.text):
         return newer.is_own == older.is_own
     if tells_end(newer.text):
         return not older.is_negative and not older.is_event and _ends(newer, older, words)
@@ -315,7 +244,9 @@ def _ends(newer: Fact, older: Fact, words: Words) -> bool:
     """
     clauses = re.split(r"[,;]", newer.text)
     ended = next((clause for clause in clauses if tells_end(clause)), newer.text)  # "not to the gym, any more"
-    over = [word for word in Fact(ended).words if not names_end(word) and not _is_moment(word) and word not in _HELD]
+    over = [
+        word for word in Fact(ended).words if not names_end(word) and not _is_moment(word) and word not in _read("held")
+    ]
     held = [each for each in older.stems if len(each) > 2]
     known = all(any(each.startswith(own) or own.startswith(each) for own in held) for each in map(stem, over))
     # In "I use vim keybindings" the word behind belongs to what is over; in "I smoke cigarettes" that is a verb.
@@ -348,15 +279,15 @@ def _gives_new_value(newer: Fact, older: Fact, words: Words, cosine: float, *, c
     places = _list_places(newer, new), _list_places(older, old)
     if _is_named_by_number(newer, new) or _is_named_by_number(older, old):
         return False
-    denied = _NOT_WHAT.search(newer.text)
+    denied = _compile("not_what").search(newer.text)
     if denied and common and stem(denied[1].lower().strip(".,")) in older.stems:
         plain = [
-            word for word in new if word not in _GENERIC and not _is_moment(word)
+            word for word in new if word not in _read("generic") and not _is_moment(word)
         ]  # nothing if no Y replaces the X
         telling = [word for word in new if not _is_value(word) and _is_telling(word, words)]
         return len(telling) <= MOST_NEW if _CONTRAST.search(newer.text.rstrip(" .!")) else not plain
     shared = sum(min(max(words.rarity(word) - 9, 0), 5) for word in set(older.words) if stem(word) in common)
-    if _CHANGE.search(newer.text) and (shared >= SHARED_BITS or cosine >= CORRECTED_COSINE):
+    if _finds("change", newer.text) and (shared >= SHARED_BITS or cosine >= CORRECTED_COSINE):
         plain = [word for word in new if word in newer.text and not _is_value(word)]
         added = [word for word in plain if not tells_change(word) and not _is_moment(word)]
         return not all(places) or (not added and not places[0].isdisjoint(places[1] | _TO))
@@ -378,7 +309,7 @@ def _list_places(fact: Fact, left: Sequence[str]) -> set[str]:
     lowered, found = fact.text.lower(), set()
     for word in left:
         at = lowered.find(word)
-        before = _BEFORE.search(lowered[:at].rstrip()) if at > 0 else None
+        before = _compile("before").search(lowered[:at].rstrip()) if at > 0 else None
         if _is_value(word) or fact.text[at : at + 1].isupper():
             found.add(before[1] if before else "")
     return found
@@ -392,7 +323,7 @@ def _is_named_by_number(fact: Fact, left: Sequence[str]) -> bool:
 
 def _is_moment(word: str) -> bool:
     """Return True for a word that may say since when something is so."""
-    return word in MONTHS or _MOMENT.fullmatch(word) is not None
+    return word in MONTHS or _compile("moment").fullmatch(word) is not None
 
 
 def _conflict(one: Fact, other: Fact) -> bool:
@@ -400,20 +331,21 @@ def _conflict(one: Fact, other: Fact) -> bool:
 
     So do "tea rather than coffee" and "coffee rather than tea", and "from Bonn to Mainz" and "from Mainz to Bonn".
     """
-    compares = bool(_COMPARISON.search(one.text)) and bool(_COMPARISON.search(other.text))
+    compares = _finds("comparison", one.text) and _finds("comparison", other.text)
     if compares and one.words != other.words and len(one.stems & other.stems) >= 0.9 * len(one.stems | other.stems):
         return True
     if one.names != other.names and sorted(one.names) == sorted(other.names):
         return True
     if one.anchors - other.anchors and other.anchors - one.anchors:
         return True
-    left = [word for word in one.words if word not in other.words and word in _OPPOSITES]
-    right = [word for word in other.words if word not in one.words and word in _OPPOSITES]
-    return any(_OPPOSITES[word] == _OPPOSITES[against] for word in left for against in right)
+    rows = _read("opposites")
+    left = [word for word in one.words if word not in other.words and word in rows]
+    right = [word for word in other.words if word not in one.words and word in rows]
+    return any(rows[word] == rows[against] for word in left for against in right)
 
 
 def _is_telling(word: str, words: Words) -> bool:
-    return word not in _GENERIC and words.rarity(word) >= TELLING
+    return word not in _read("generic") and words.rarity(word) >= TELLING
 
 
 def _find_mail_addresses(text: str) -> list[str]:

@@ -12,9 +12,10 @@ import re
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 
 from memory_core.errors import StoreError
+from memory_core.items.grammar import compile_pattern, read_words
 from memory_core.items.items import Items
 from memory_core.items.likeness import Words, stem
 from memory_core.items.mirror import leave_out_mirrored
@@ -43,44 +44,6 @@ log = logging.getLogger(__name__)
 
 _SPLIT = re.compile(
     r"(?<=[.!?…])[\"')\]]* |(?<=[。！？])| [-–—]+ |,? ?\b(?:by the way|btw|anyway|also),? ", re.IGNORECASE
-)
-_OPENS = re.compile(
-    r"^(?:(?:and|so|but|ok|okay|hey|hi|well|oh|also|then|please|hm+)\b[ ,]*)*(?:what|who|whom|whose|when|where|which|why|how|is"
-    r"|are|was|were|do|does|did|has|have|had|can|could|would|should|will|remind|tell me|wer|was|wann|wo|wie|warum|welche\w*"
-    r"|qué|quién|cuándo|dónde|cómo|cuál)\b",
-    re.IGNORECASE,
-)
-_PERSONAL = re.compile(
-    r"\b(?:my|mine|our|ours|we|us|did I|have I|do I|am I|should I|I(?:'m| am)? (?:need|have to|going)|remind|decided?|agreed)\b",
-    re.IGNORECASE,
-)
-# A question about the assistant itself, which no memory answers.
-_ABOUT_AGENT = re.compile(
-    r"^(?:\W|so|and|ok|hey)*(?:(?:do|are|were|can|could|would|will) you\b"
-    r"(?! (?:remember|recall|know (?:my|our|when|who|what|where)))|who are you|which model are you|what can you do)"
-    r"|\bare you\b|\byour (?:favou?rite|name)\b",
-    re.IGNORECASE,
-)
-# Words of which messages consist that only agree, go on, thank, greet or part; in English, German, French and Spanish.
-_PHATIC = frozenset(
-    """
-    a ahead afternoon agreed all alright and bye care carry cheers continue cool correct day do done evening exactly
-    fine for fun go going good goodbye got great have hello help hey hi it job just keep later looks lot love lovely
-    makes me moment morning much nice night no nope of ok okay on perfect please problem proceed right see sense so soon
-    sounds start super sure take talk thank thanks that the then there this to today tomorrow tonight very wait weekend
-    welcome well will works yeah yep yes you abend aber alles also bis bitte danke dann das dir einen einverstanden
-    erstmal fortfahren ganz gehts geht genau gerne gute gutem guten gut gutes hallo ja jawohl jetzt klar klasse liebe
-    los mach mache morgen nacht na nein nochmal passt prima richtig sehr schön schöne schönen schönes servus sofort
-    später stimmt tag toll tschüss und viel vielen weiter weitermachen wochenende wunderbar à accord ainsi allez alors
-    au aussi beaucoup bien bientôt bon bonjour bonne bonsoir c ce comme compris continuer continuez d demain encore
-    entendu est exact il excellent fais fin génial journée là merci moi mon niquel non nuit ouais oui parfait plaît plus
-    pour poursuis reprends revoir s salut semaine si soirée suite te tes toi tout très va vas vous y adelante adiós
-    ahora así ay buena buenas bueno buenos chao claro como con continúa continuar correcto de dale después días está
-    esta exacto favor gracias hasta hecho hola listo lo luego mañana mismo muchas muy noche noches otra pronto perfecto
-    por que qué seguir semana sí sigue sin tal tarde tardes todo un una vale vamos vez ya buen acuerdo estupendo
-    prosigue siga encantado poursuivez daccord fortsetzen sicher logo jo nee bestens
-    """.split()  # noqa: SIM905 -- shorter
-    + [each for day in WEEKDAYS for each in (day, f"{day}s")]
 )
 _WORD = re.compile(r"[^\W_]+")  # as words of questions are cut: ERR_QUOTA is two
 
@@ -156,16 +119,21 @@ def read_message(message: str) -> Asked:
     """Return the part of a message that may ask for something: its questions, else all it says, without pastes and payloads."""
     text = _find_asking_part(message[:READ_CHARS])
     words = tuple(extract_words(text))
-    if not words or all(word in _PHATIC for word in _WORD.findall(text.lower())):
+    if not words or all(word in _list_phatic() for word in _WORD.findall(text.lower())):
         return Asked("")
     return Asked(
         text=text,
         words=words,
         exact=tuple(each.lower() for each in dict.fromkeys([*extract_identifiers(text), *extract_phrases(text)])),
         is_question=_asks(text),
-        is_personal=_PERSONAL.search(text) is not None,
-        is_about_agent=_ABOUT_AGENT.search(text) is not None,
+        is_personal=compile_pattern("recall", "personal").search(text) is not None,
+        is_about_agent=compile_pattern("recall", "about_agent").search(text) is not None,
     )
+
+
+@cache
+def _list_phatic() -> frozenset[str]:
+    return frozenset((*read_words("recall", "phatic"), *WEEKDAYS, *(f"{day}s" for day in WEEKDAYS)))
 
 
 def _find_asking_part(message: str) -> str:
@@ -179,7 +147,7 @@ def _find_asking_part(message: str) -> str:
 
 
 def _asks(text: str) -> bool:
-    return text.rstrip(" \"')").endswith(("?", "？")) or _OPENS.match(text) is not None
+    return text.rstrip(" \"')").endswith(("?", "？")) or compile_pattern("recall", "opens").match(text) is not None
 
 
 @dataclass(frozen=True)  # without slots, so that what every text is compared with is computed once

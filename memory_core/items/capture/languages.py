@@ -8,12 +8,9 @@ doubt or the work of the moment.
 from __future__ import annotations
 
 import re
-import tomllib
-from collections.abc import Iterator, Mapping
-from functools import cache
-from importlib.resources import files
-from typing import Any
+from collections.abc import Iterator
 
+from memory_core.items.grammar import compile_pattern, list_kinds
 from memory_core.text.tense import tells_end
 
 LANGUAGES = ("de", "fr", "es")
@@ -33,26 +30,6 @@ _NOW = re.compile(
 )
 _LASTING = frozenset({"standing", "decision", "correction", "habit"})  # kinds that words of the moment do not take away
 _KEPT_AS = {"standing": "preference", "habit": "preference", "life": "fact", "plan": "fact"}
-
-
-@cache
-def _load() -> Mapping[str, Any]:
-    return tomllib.loads(files("memory_core.items.capture").joinpath("grammars.toml").read_text(encoding="utf-8"))
-
-
-@cache
-def compile_pattern(language: str, name: str, kind: str | None = None) -> re.Pattern[str]:
-    """Return the pattern of a name, or of a kind of fact, in a language; that of "messages" is one for all."""
-    grammar = _load()[language]
-    pieces = grammar.get("pieces", {})
-
-    def fill(lines: str) -> str:
-        patterns = "|".join(re.split(r"\n(?! )", lines.strip("\n")))
-        return re.sub("<([A-Z]+)>", lambda found: f"(?:{fill(pieces[found[1]])})", patterns)
-
-    filled = fill(grammar[name] if kind is None else grammar[name][kind])
-    joined = re.sub(r"\n +", "", re.sub(r"(?<=\w)\n +(?=\w)", " ", filled))
-    return re.compile(joined.replace("[A-Z]", "(?-i:[A-Z])"), re.IGNORECASE)
 
 
 def read_statement(sentence: str, language: str) -> tuple[str, str] | None:
@@ -103,7 +80,7 @@ def _list_kinds(clause: str, language: str, *, said: bool) -> Iterator[str]:
     if _count_words(clause) < MIN_WORDS or "?" in clause:
         return
     own, passing = (compile_pattern(language, name).search(clause) for name in ("own", "passing"))
-    for name in _load()[language]["kinds"]:
+    for name in list_kinds(language):
         kind = name.removeprefix("own ")
         fits = (said or kind == "standing") and (own or kind == name) and (not passing or kind in _LASTING)
         if fits and compile_pattern(language, "kinds", name).search(clause):

@@ -15,6 +15,7 @@ from itertools import pairwise
 from typing import Literal
 
 from memory_core.items.capture import exchange, languages
+from memory_core.items.grammar import compile_pattern
 from memory_core.items.records import Tier
 from memory_core.text.dates import MONTHS, WEEKDAYS, get_day
 from memory_core.text.terms import detect_language
@@ -339,7 +340,7 @@ def _complete(text: str) -> str:
 
 
 def _compile(name: str) -> re.Pattern[str]:
-    return languages.compile_pattern("en", name)
+    return compile_pattern("en", name)
 
 
 def _find(name: str, text: str) -> re.Match[str] | None:

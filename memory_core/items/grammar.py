@@ -1,0 +1,43 @@
+"""Patterns and words of what people write, from grammars.toml, which tells how its lines are read. Pure."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+
+@cache
+def _load() -> Mapping[str, Any]:
+    return tomllib.loads(files("memory_core.items").joinpath("grammars.toml").read_text(encoding="utf-8"))
+
+
+@cache
+def compile_pattern(section: str, name: str, kind: str | None = None) -> re.Pattern[str]:
+    """Return the pattern of a name, or of a kind of fact, in a section: a language, or what all languages have together."""
+    grammar = _load()[section]
+    pieces = grammar.get("pieces", {})
+
+    def fill(lines: str) -> str:
+        patterns = "|".join(re.split(r"\n(?! )", lines.strip("\n")))
+        return re.sub("<([A-Z]+)>", lambda found: f"(?:{fill(pieces[found[1]])})", patterns)
+
+    filled = fill(grammar[name] if kind is None else grammar[name][kind])
+    joined = re.sub(r"\n +", "", re.sub(r"(?<=\w)\n +(?=\w)", " ", filled))
+    return re.compile(joined.replace("[A-Z]", "(?-i:[A-Z])"), re.IGNORECASE)
+
+
+def list_kinds(language: str) -> Mapping[str, str]:
+    """Return the kinds of facts of a language, the surest first, with their patterns."""
+    kinds: Mapping[str, str] = _load()[language]["kinds"]
+    return kinds
+
+
+@cache
+def read_words(section: str, name: str) -> Mapping[str, int]:
+    """Return the words of a list, each with the number of its line."""
+    rows = _load()[section][name].strip().splitlines()
+    return {word: number for number, row in enumerate(rows) for word in row.split()}
