@@ -15,7 +15,7 @@ from memory_core.errors import StoreCorrupt, StoreError
 from memory_core.text.terms import cut_cjk, write_index
 
 if TYPE_CHECKING:
-    from memory_core.stores.sqlite import Connection
+    from memory_core.stores.sqlite.connections import Connection
 
 VECTORS = "vectors_vec"  # QMD's vec0 table
 _BUSY_TIMEOUT_MS = 500  # readers of a WAL database wait for nobody, except while it is recovered
@@ -132,7 +132,7 @@ class QmdFile:
 
     def sample_vectors(self, limit: int, extension_path: str | None) -> list[bytes]:
         """Read up to `limit` embeddings, float32; none if sqlite-vec cannot be loaded."""
-        from memory_core.stores.sqlite import load_vec0
+        from memory_core.stores.sqlite.connections import load_vec0
 
         with self._open() as connection:
             if connection is None or not _has_table(connection, VECTORS) or load_vec0(connection, extension_path):
@@ -152,13 +152,13 @@ class QmdFile:
 
     def delete(self) -> None:
         """Remove the file with its -wal and -shm, so that QMD builds a new one."""
-        from memory_core.stores.sqlite import delete_files
+        from memory_core.stores.sqlite.files import delete_files
 
         delete_files(self.path)
 
     @contextlib.contextmanager
     def _open(self) -> Iterator[Connection | None]:
-        from memory_core.stores.sqlite import open_reader, translate_errors
+        from memory_core.stores.sqlite.connections import open_reader, translate_errors
 
         if not self.path.exists():
             yield None
@@ -174,7 +174,7 @@ class QmdFile:
 
 def make_stemmer() -> Callable[[str], list[str]]:
     """Make a function from a text to its stems, in order: the stemmer of SQLite, which QMD's index uses."""
-    from memory_core.stores.sqlite import Connection, load_tokenizer
+    from memory_core.stores.sqlite.connections import Connection, load_tokenizer
 
     tokenize = load_tokenizer(Connection(":memory:"))
     return lambda text: tokenize(write_index(text).encode(errors="replace"))

@@ -13,7 +13,8 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import NamedTuple
 
-from memory_core.stores.sqlite import Connection, Database, FileKind, cut_log
+from memory_core.stores.sqlite.connections import Connection, FileKind, cut_log
+from memory_core.stores.sqlite.database import Database
 from memory_core.upkeep.proposals import CitedLine, Proposal
 from memory_core.upkeep.statements import Statement, Value
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from memory_core.embeddings.static import StaticProvider
 from memory_core.records import Hit, Query
-from memory_core.stores.sqlite import Connection, open_reader
+from memory_core.stores.sqlite.connections import Connection, open_reader
 from memory_core.text.terms import cut_cjk
 
 DEPTH = 100

@@ -137,7 +137,7 @@ def bench_search(report: Report, scratch: Path, chunks: int, target: float) -> N
 
 
 def plain_fts(path: Path, asked: Sequence[str]) -> float:
-    from memory_core.stores.sqlite import open_reader
+    from memory_core.stores.sqlite.connections import open_reader
     from memory_core.stores.sqlite.reader import match_expression
 
     connection = open_reader(path)
@@ -153,7 +153,7 @@ def plain_fts(path: Path, asked: Sequence[str]) -> float:
 def _numpy_product(path: Path) -> float:
     import numpy as np
 
-    from memory_core.stores.sqlite import open_reader
+    from memory_core.stores.sqlite.connections import open_reader
     from memory_core.stores.sqlite.encoding import decode
 
     connection = open_reader(path)

@@ -33,7 +33,7 @@ from memory_core.config.settings import SearchSettings, SyncSettings
 from memory_core.embeddings.static import DIMENSIONS, StaticProvider
 from memory_core.hookspecs import BackendContext
 from memory_core.records import Query
-from memory_core.stores.sqlite import open_reader
+from memory_core.stores.sqlite.connections import open_reader
 from memory_core.stores.sqlite.encoding import decode
 from memory_core.stores.sqlite.reader import match_expression
 from memory_core.text.terms import extract_words

@@ -18,7 +18,7 @@ import pytest
 import memory_core
 from memory_core import CallContext
 from memory_core.errors import StoreError
-from memory_core.stores.sqlite import is_refused_statement, open_reader, translate_errors
+from memory_core.stores.sqlite.connections import is_refused_statement, open_reader, translate_errors
 from memory_core.stores.sqlite.upkeep import find_damage
 from tests.command import REPOSITORY
 from tests.servers.openai import OpenAIServer

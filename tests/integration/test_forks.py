@@ -18,7 +18,8 @@ import pytest
 import memory_core
 from memory_core.errors import StoreError
 from memory_core.plugin import MemorySlot
-from memory_core.stores import sqlite
+from memory_core.stores.sqlite.connections import INDEX, open_reader
+from memory_core.stores.sqlite.database import Database
 
 pytestmark = [
     pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork"),
@@ -97,7 +98,7 @@ def test_the_child_of_an_idle_process_opens_everything_anew(slot: MemorySlot, tm
     assert {item.content for item in items.export()} == written
     memory.close()
     for path in (tmp_path / "state").rglob("*.sqlite"):
-        with contextlib.closing(sqlite.open_reader(path)) as connection:
+        with contextlib.closing(open_reader(path)) as connection:
             assert connection.pragma("integrity_check") == "ok"
 
 
@@ -107,7 +108,7 @@ def test_the_child_of_a_process_that_uses_a_file_says_so(slot: MemorySlot, tmp_p
     assert finds(slot, "lantern")
     [index] = [path for path in (tmp_path / "state").rglob("main-*.sqlite") if path.name.count(".") == 1]
     begun, interrupted = threading.Event(), threading.Event()
-    with contextlib.closing(sqlite.open_reader(index)) as connection:
+    with contextlib.closing(open_reader(index)) as connection:
 
         def use() -> None:
             begun.set()
@@ -179,7 +180,7 @@ def test_a_child_meets_no_lock_that_a_thread_of_its_parent_held(slot: MemorySlot
 
 
 def test_a_connection_that_is_used_at_the_fork_is_refused_in_the_child(tmp_path: Path) -> None:
-    pool = sqlite.Database(tmp_path / "notes.sqlite", sqlite.INDEX, ["CREATE TABLE notes (text)"])
+    pool = Database(tmp_path / "notes.sqlite", INDEX, ["CREATE TABLE notes (text)"])
 
     def work() -> str | None:
         try:

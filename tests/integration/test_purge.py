@@ -23,7 +23,7 @@ from memory_core.history.store.purging import Deletions
 from memory_core.history.store.store import HistoryStore
 from memory_core.plugin.memory import Memory
 from memory_core.sources.notes import find_journal
-from memory_core.stores import sqlite
+from memory_core.stores.sqlite.connections import open_reader
 from tests.history import Writer, write_notes
 
 SECRET = "quokkazebra77marmalade"
@@ -133,7 +133,7 @@ def test_a_reader_is_told_and_a_later_sync_finishes(memory: Memory, monkeypatch:
     config = memory.config()
     write_notes(config.workspace, {"MEMORY.md": f"- the safe opens with {SECRET}\n"})
     memory.sync()
-    readers = [sqlite.open_reader(path) for path in (config.store_path, config.history_path)]
+    readers = [open_reader(path) for path in (config.store_path, config.history_path)]
     for reader in readers:
         reader.execute("BEGIN")
         reader.execute("SELECT count(*) FROM meta").fetchall()

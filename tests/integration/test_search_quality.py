@@ -16,7 +16,7 @@ import pytest
 
 import memory_core
 from memory_core.plugin.memory import Memory
-from memory_core.stores.sqlite import load_tokenizer
+from memory_core.stores.sqlite.connections import load_tokenizer
 from memory_core.text.markdown import is_delimiter
 from memory_core.text.terms import cut_cjk, extract_words
 from tests.command import SAMPLE, Command

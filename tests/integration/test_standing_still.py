@@ -17,7 +17,6 @@ import pytest
 import memory_core
 from memory_core.plugin.memory import Memory
 from memory_core.sources.notes import find_journal
-from memory_core.stores import sqlite
 from tests.command import REPOSITORY
 
 pytestmark = pytest.mark.skipif(not Path("/proc/locks").exists(), reason="only Linux says who holds a lock")
@@ -108,7 +107,6 @@ def test_a_sync_gives_up_and_names_the_holder(memory: Memory, monkeypatch: pytes
 
 
 def test_a_fact_gives_up_in_time(memory: Memory) -> None:
-    assert sqlite is not None
     with standing_still(*holds(memory)["items transaction"]):
         begun = time.monotonic()
         answer = memory.call_tool("memory_store", {"text": "The lamp is lit at six."})

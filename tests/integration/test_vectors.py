@@ -20,7 +20,8 @@ import memory_core
 from memory_core.config.settings import Cache, SearchSettings, Vector
 from memory_core.embeddings.static import StaticProvider
 from memory_core.errors import StoreCorrupt
-from memory_core.stores.sqlite import load_vec0, vectors
+from memory_core.stores.sqlite import vectors
+from memory_core.stores.sqlite.connections import load_vec0
 from memory_core.stores.sqlite.state import add_space, list_spaces
 from memory_core.stores.sqlite.vectors import NearWindow, VectorIndex
 from tests.command import REPOSITORY

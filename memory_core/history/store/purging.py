@@ -21,8 +21,8 @@ from memory_core.history.moments import NoteKey, Version
 from memory_core.history.store import rows
 from memory_core.history.store.store import HISTORY, HistoryStore
 from memory_core.sources.notes import hash_bytes
-from memory_core.stores.sqlite import INDEX, REBUILD, Connection, exists, open_reader, translate_errors
-from memory_core.stores.sqlite.files import repeat, rewrite_file
+from memory_core.stores.sqlite.connections import INDEX, REBUILD, Connection, open_reader, translate_errors
+from memory_core.stores.sqlite.files import exists, repeat, rewrite_file
 from memory_core.text.wording import Wording
 
 PURGED = "[purged]"  # stands in old versions where the text stood

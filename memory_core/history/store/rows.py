@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, cast
 
 from memory_core.history.moments import Moment, NoteKey, Version, repair_times
-from memory_core.stores.sqlite import Connection
+from memory_core.stores.sqlite.connections import Connection
 
 WINDOW = 16_384  # bytes of the base on each side of a change; deflate looks back over 32 kB
 

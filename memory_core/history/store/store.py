@@ -17,9 +17,9 @@ from memory_core.history.store import rows
 from memory_core.history.store.rows import DamagedBody
 from memory_core.records import FileStamp
 from memory_core.sources.notes import hash_bytes
-from memory_core.stores import sqlite
-from memory_core.stores.sqlite import Connection, Database, FileKind
-from memory_core.stores.sqlite.files import QUICK_BYTES, FileId
+from memory_core.stores.sqlite.connections import Connection, FileKind
+from memory_core.stores.sqlite.database import Database
+from memory_core.stores.sqlite.files import ASIDE, QUICK_BYTES, FileId, identify
 
 log = logging.getLogger(__name__)
 
@@ -107,7 +107,7 @@ class HistoryStore(Database):
         Raises:
             StoreError: The file cannot be used, such as another program's.
         """
-        file = sqlite.identify(self.path)
+        file = identify(self.path)
         if not self.writable or file is None or file == self._mended:
             return None
         due = self._is_check_due()
@@ -115,7 +115,7 @@ class HistoryStore(Database):
         if due and aside is None:
             with self.write() as connection:
                 connection.execute("INSERT OR REPLACE INTO meta VALUES ('checked_at', ?)", (str(int(self._now())),))
-        self._checked = self._mended = sqlite.identify(self.path)
+        self._checked = self._mended = identify(self.path)
         return aside
 
     def _is_check_due(self) -> bool:
@@ -132,7 +132,7 @@ class HistoryStore(Database):
         """Return the damaged files that were set aside, the oldest first; none of a folder that may not be entered."""
         found: list[Path] = []
         with contextlib.suppress(PermissionError):  # told by whoever opens the file
-            found += self.path.parent.glob(f"{glob.escape(self.path.name)}{sqlite.ASIDE}-*")
+            found += self.path.parent.glob(f"{glob.escape(self.path.name)}{ASIDE}-*")
         return sorted(each for each in found if not each.name.endswith(("-wal", "-shm")))
 
     def on_damage(self, error: StoreError) -> None:

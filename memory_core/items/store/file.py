@@ -15,14 +15,14 @@ from memory_core.items.store import matching, rows
 from memory_core.items.store.rows import Filter, index_text
 from memory_core.items.store.store import ItemStore
 from memory_core.records import AUTHORS, OUTSIDERS, Space
-from memory_core.stores import sqlite
+from memory_core.stores.sqlite.files import ASIDE
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
     from memory_core.items.likeness import Words
-    from memory_core.stores.sqlite import Connection
+    from memory_core.stores.sqlite.connections import Connection
 
     Vector = tuple[Space, NDArray[np.float32]]
 
@@ -54,7 +54,7 @@ class ItemsFile(ItemStore):
 
     def list_asides(self) -> list[Path]:
         """Return the damaged files that were set aside and are still there."""
-        return sorted(self.path.parent.glob(f"{self.path.name}{sqlite.ASIDE}-*"))
+        return sorted(self.path.parent.glob(f"{self.path.name}{ASIDE}-*"))
 
     def put(
         self,

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from memory_core.items.mirror import RecordedLine, show
 from memory_core.items.records import SPEAKERS, Draft, Item, Provenance
 from memory_core.records import OUTSIDERS, Origin
-from memory_core.stores.sqlite import Connection
+from memory_core.stores.sqlite.connections import Connection
 from memory_core.text.folding import clean
 from memory_core.text.folding import fold as fold_text
 from memory_core.text.terms import write_index

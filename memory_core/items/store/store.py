@@ -15,8 +15,8 @@ from pathlib import Path
 
 from memory_core.errors import MemoryClosed, StoreCorrupt, StoreError, SyncBusy
 from memory_core.items.store.rows import load_wipe_mark
-from memory_core.stores import sqlite
-from memory_core.stores.sqlite import Connection, Database, FileKind
+from memory_core.stores.sqlite.connections import PAGE_SIZE, Connection, FileKind, open_reader, translate_errors
+from memory_core.stores.sqlite.database import Database, transaction
 
 _FIRST = """
 CREATE TABLE meta (                     -- digest_key, wipe, outage
@@ -162,7 +162,7 @@ class ItemStore(Database):
             while True:
                 with contextlib.ExitStack() as stack:
                     try:
-                        stack.enter_context(sqlite.transaction(connection, self.path, ITEMS))
+                        stack.enter_context(transaction(connection, self.path, ITEMS))
                     except SyncBusy:
                         if time.monotonic() >= until:
                             raise
@@ -208,7 +208,7 @@ class ItemStore(Database):
             rows = list(_read_rows(aside))
             saved = len(rows)
             marks = ", ".join("?" * len(_COLUMNS))
-            with sqlite.transaction(connection := self._get_writer(), self.path, ITEMS):
+            with transaction(connection := self._get_writer(), self.path, ITEMS):
                 connection.executemany(f"INSERT OR IGNORE INTO items ({', '.join(_COLUMNS)}) VALUES ({marks})", rows)
                 _restore_others(connection, aside, {row[0] for row in rows})
 
@@ -255,7 +255,7 @@ def _wipe(connection: Connection) -> bool:
 
     mark = load_wipe_mark(connection)
     try:
-        with sqlite.translate_errors(Path(connection.filename), ITEMS):
+        with translate_errors(Path(connection.filename), ITEMS):
             connection.execute("INSERT INTO items_fts (items_fts) VALUES ('optimize')")
             done = rewrite_file(connection, ITEMS)
             if done:  # the mark of another process, which has deleted something since then, stays
@@ -329,12 +329,12 @@ def _read_digest_key(aside: Path) -> str | None:
 def _query(aside: Path, *statements: str) -> Iterator[_Row]:
     """Yield the rows of each statement up to the first that cannot be read."""
     try:
-        connection = sqlite.open_reader(aside, ITEMS)
+        connection = open_reader(aside, ITEMS)
     except StoreError:
         return
     with contextlib.closing(connection):
         for statement in statements:
-            with contextlib.suppress(StoreError), sqlite.translate_errors(aside, ITEMS):
+            with contextlib.suppress(StoreError), translate_errors(aside, ITEMS):
                 yield from connection.execute(statement)
 
 
@@ -352,7 +352,7 @@ def _scan_pages(path: Path) -> Iterator[_Row]:
     """Yield every row of items that stands whole on a leaf page, as far as the file can be read."""
     with contextlib.suppress(OSError), path.open("rb") as file:
         first = True
-        while page := file.read(sqlite.PAGE_SIZE):
+        while page := file.read(PAGE_SIZE):
             yield from _scan_page(page, 100 if first else 0)
             first = False
 

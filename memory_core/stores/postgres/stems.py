@@ -28,7 +28,7 @@ def stem(text: str) -> list[str]:
     """Return the stems of a text's words in order: those of builtin's keyword index."""
     tokenize = getattr(_local, "tokenize", None)
     if tokenize is None:
-        from memory_core.stores.sqlite import open_tokenizer
+        from memory_core.stores.sqlite.connections import open_tokenizer
 
         tokenize = _local.tokenize = open_tokenizer()
     stems: list[str] = tokenize(fold_words(text).encode())

@@ -15,7 +15,7 @@ import apsw
 from memory_core.config.settings import Vector
 from memory_core.embeddings.vectors import to_int8
 from memory_core.records import Space, Unit
-from memory_core.stores.sqlite import Connection, load_vec0
+from memory_core.stores.sqlite.connections import Connection, load_vec0
 from memory_core.stores.values import digest_chunk
 
 if TYPE_CHECKING:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from memory_core.records import Calibration, FileStamp, Space
 from memory_core.stores.interface import Place, best_of
-from memory_core.stores.sqlite import Connection, load_tokenizer, state, word_forms
+from memory_core.stores.sqlite import state, word_forms
+from memory_core.stores.sqlite.connections import Connection, load_tokenizer
 from memory_core.stores.sqlite.encoding import check_chunk, check_window, unpack_lines, unpack_units
 from memory_core.stores.sqlite.state import OUTAGE, WORKSPACE, get_value, load_serving_space, read_generation
 from memory_core.stores.sqlite.vectors import VectorIndex, load_tokens

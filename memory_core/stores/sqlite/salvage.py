@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias, cast
 
 from memory_core.errors import MemoryCoreError
 from memory_core.records import Space
-from memory_core.stores import sqlite
+from memory_core.stores.sqlite.connections import Connection, open_reader, translate_errors
 from memory_core.stores.sqlite.encoding import WRONG_LENGTH, DamagedRow, choose_encoding, encode
 from memory_core.stores.sqlite.state import add_space
 from memory_core.stores.sqlite.vectors import VectorIndex, put_tokens
@@ -34,7 +34,7 @@ def read_embeddings(path: Path) -> Generator[SavedRow]:
     An embedding is keyed by the text that it was made from, so that a row which is whole is right, whatever else is lost.
     """
     try:
-        with contextlib.closing(sqlite.open_reader(path, damaged=True)) as connection:
+        with contextlib.closing(open_reader(path, damaged=True)) as connection:
             spaces = _read_spaces(connection, path)
             for number, space_id, key, embedding in _read_rows(connection, path):
                 space = spaces.get(space_id)
@@ -46,7 +46,7 @@ def read_embeddings(path: Path) -> Generator[SavedRow]:
         return  # what could be read was; the sync embeds the rest
 
 
-def put_embeddings(connection: sqlite.Connection, vectors: VectorIndex, rows: Sequence[SavedRow]) -> None:
+def put_embeddings(connection: Connection, vectors: VectorIndex, rows: Sequence[SavedRow]) -> None:
     """Store rows and their signs, inside a write transaction."""
     ids = {space: add_space(connection, space) for space in {row[0] for row in rows}}
     connection.executemany(
@@ -58,8 +58,8 @@ def put_embeddings(connection: sqlite.Connection, vectors: VectorIndex, rows: Se
         put_tokens(connection, space_id, ((key, bits) for held, key, _, bits in rows if held == space and bits))
 
 
-def _read_spaces(connection: sqlite.Connection, path: Path) -> dict[object, Space]:
-    with sqlite.translate_errors(path):
+def _read_spaces(connection: Connection, path: Path) -> dict[object, Space]:
+    with translate_errors(path):
         rows = connection.execute("SELECT id, provider, model, endpoint, input_type, dimensions FROM spaces").fetchall()
     return {
         number: Space(provider=provider, model=model, endpoint=endpoint, input_type=input_type, dimensions=dimensions)
@@ -69,7 +69,7 @@ def _read_spaces(connection: sqlite.Connection, path: Path) -> dict[object, Spac
     }
 
 
-def _read_rows(connection: sqlite.Connection, path: Path) -> Iterator[_Row]:
+def _read_rows(connection: Connection, path: Path) -> Iterator[_Row]:
     """Yield the rows that can be read: upwards to the first damage, downwards to the last, and one by one between."""
     low, high = 0, 0
     with contextlib.suppress(MemoryCoreError):
@@ -90,15 +90,15 @@ def _read_rows(connection: sqlite.Connection, path: Path) -> Iterator[_Row]:
             yield from _query(connection, path, f"{_COLUMNS} WHERE id = ?", number)
 
 
-def _find_bits(connection: sqlite.Connection, path: Path, number: object) -> bytes | None:
+def _find_bits(connection: Connection, path: Path, number: object) -> bytes | None:
     with contextlib.suppress(MemoryCoreError):  # lost, or of a schema that had none
         for (bits,) in _query(connection, path, "SELECT bits FROM token_bits WHERE embedding_id = ?", int(str(number))):
             return bits if isinstance(bits, bytes) else None
     return None
 
 
-def _query(connection: sqlite.Connection, path: Path, query: str, *values: int) -> Iterator[_Row]:
-    with sqlite.translate_errors(path):
+def _query(connection: Connection, path: Path, query: str, *values: int) -> Iterator[_Row]:
+    with translate_errors(path):
         yield from connection.execute(query, values)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memory_core.stores.sqlite import TOKENIZER
+from memory_core.stores.sqlite.connections import TOKENIZER
 
 OLDER = 11  # schemas that there were before
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, cast
 
 from memory_core.records import Calibration, Space
-from memory_core.stores.sqlite import Connection
+from memory_core.stores.sqlite.connections import Connection
 from memory_core.stores.sqlite.encoding import DamagedRow, Encoding, choose_encoding, decode
 from memory_core.stores.values import ServingSpace, StateValues, SyncState, TargetSpace
 

@@ -11,9 +11,11 @@ from pathlib import Path
 
 from memory_core.config.settings import Vector
 from memory_core.errors import MemoryCoreError, StoreCorrupt
-from memory_core.stores import sqlite
-from memory_core.stores.sqlite import INDEX, Database, PrivateDatabase, hold_lock, upkeep
+from memory_core.stores.sqlite import upkeep
+from memory_core.stores.sqlite.connections import INDEX, REBUILD
+from memory_core.stores.sqlite.database import Database, PrivateDatabase
 from memory_core.stores.sqlite.encoding import DamagedRow, translate_bad_text
+from memory_core.stores.sqlite.files import delete_files, hold_lock, identify, needs_check
 from memory_core.stores.sqlite.reader import SqliteReader
 from memory_core.stores.sqlite.schema import OLDER, SCHEMA
 from memory_core.stores.sqlite.state import bump_generation
@@ -84,7 +86,7 @@ class SqliteStore:
         """Put a new index with the embeddings of this one in its place."""
         log.info("%s was made by an older version: it is made anew from the notes", self.path)
         fresh = self.path.with_name(f"{self.path.name}.new")
-        sqlite.delete_files(fresh)
+        delete_files(fresh)
         database = _open_database(fresh, writable=True)
         try:
             self._save_embeddings(self.path, database)
@@ -125,7 +127,7 @@ class SqliteStore:
 
     def needs_check(self) -> bool:
         """Return True if `repair` should look although nothing has failed yet."""
-        return self.writable and sqlite.needs_check(self.path)
+        return self.writable and needs_check(self.path)
 
     def repair(self) -> str | None:
         """Move a damaged index aside, so that the next write makes a new one. The caller holds the lock of the syncs.
@@ -144,7 +146,7 @@ class SqliteStore:
         failed, self.database.failed = self.database.failed, None
         removed = remove_obstacles(self.path) if self.in_own_folder else None
         # Another process may have repaired it since.
-        certain = failed is not None and isinstance(failed[1], StoreCorrupt) and failed[0] == sqlite.identify(self.path)
+        certain = failed is not None and isinstance(failed[1], StoreCorrupt) and failed[0] == identify(self.path)
         problem = failed[1].reason if failed is not None and certain else find_damage(self.path)
         if problem is None or not may_replace(self.path, in_own_folder=self.in_own_folder):
             return removed
@@ -203,7 +205,7 @@ def _translate_rows(path: Path) -> Iterator[None]:
         with translate_bad_text():
             yield
     except DamagedRow as error:
-        raise StoreCorrupt(path, f"the index is damaged: {error}", action=sqlite.REBUILD) from error
+        raise StoreCorrupt(path, f"the index is damaged: {error}", action=REBUILD) from error
 
 
 def _open_database(path: Path, *, writable: bool) -> Database:

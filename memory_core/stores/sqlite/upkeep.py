@@ -12,8 +12,17 @@ from typing import cast
 from memory_core.embeddings.outage import Outage
 from memory_core.errors import StoreCorrupt, StoreError, StoreReadOnly, SyncBusy
 from memory_core.records import FileFailure, FileStamp
-from memory_core.stores import sqlite
-from memory_core.stores.sqlite import INDEX, Connection, Database, cut_log, drop_pages, state, vectors
+from memory_core.stores.sqlite import state, vectors
+from memory_core.stores.sqlite.connections import (
+    INDEX,
+    Connection,
+    cut_log,
+    drop_pages,
+    is_refused_statement,
+    open_reader,
+    translate_errors,
+)
+from memory_core.stores.sqlite.database import Database, check_version, find_wrong_table
 from memory_core.stores.sqlite.encoding import (
     NARROW_UNIT,
     WIDE_UNIT,
@@ -23,6 +32,7 @@ from memory_core.stores.sqlite.encoding import (
     translate_bad_text,
     unpack_units,
 )
+from memory_core.stores.sqlite.files import find_foreign_size, is_ours, read_header, remove_obstacle
 from memory_core.stores.sqlite.reader import SqliteReader
 from memory_core.stores.sqlite.schema import OLDER, SCHEMA
 from memory_core.stores.sqlite.state import load_space
@@ -232,17 +242,17 @@ def find_damage(path: Path) -> str | None:
     if not path.is_file():
         return None
     try:
-        with contextlib.closing(sqlite.open_reader(path)) as connection, sqlite.translate_errors(path):
-            return find_problem(connection, sqlite.check_version(connection, path, VERSION))
+        with contextlib.closing(open_reader(path)) as connection, translate_errors(path):
+            return find_problem(connection, check_version(connection, path, VERSION))
     except StoreCorrupt as error:
         return error.reason
     except StoreError as error:
-        if not sqlite.is_refused_statement(error):
+        if not is_refused_statement(error):
             raise
         return error.reason
 
 
-def find_problem(connection: sqlite.Connection, version: int) -> str | None:
+def find_problem(connection: Connection, version: int) -> str | None:
     """Return how the content of an index is damaged, in a few words; None if it is sound.
 
     Args:
@@ -257,7 +267,7 @@ def find_problem(connection: sqlite.Connection, version: int) -> str | None:
         return found.splitlines()[-1]
     if version < VERSION:  # an empty file has no tables yet, and one of an older version is made anew
         return None
-    if wrong := sqlite.find_wrong_table(connection, [SCHEMA]):
+    if wrong := find_wrong_table(connection, [SCHEMA]):
         return wrong
     try:
         _check_rows(connection)
@@ -266,7 +276,7 @@ def find_problem(connection: sqlite.Connection, version: int) -> str | None:
     return None
 
 
-def _check_rows(connection: sqlite.Connection) -> None:
+def _check_rows(connection: Connection) -> None:
     """Compare texts with their digests, windows with their texts, and lengths of embeddings with their model's.
 
     Raises:
@@ -289,16 +299,16 @@ def may_replace(path: Path, *, in_own_folder: bool) -> bool:
     """
     if not os.access(path, os.R_OK):
         return False
-    header = sqlite.read_header(path)
-    if sqlite.is_ours(path) or not header:
+    header = read_header(path)
+    if is_ours(path) or not header:
         return True
     if not in_own_folder:
         # A header that lost its first bytes still has the id; one that was cut off behind them has nothing else.
-        return header[68:72] == sqlite.INDEX.application_id.to_bytes(4, "big")
-    if sqlite.find_foreign_size(path):
+        return header[68:72] == INDEX.application_id.to_bytes(4, "big")
+    if find_foreign_size(path):
         return True  # no database at all
     try:
-        with contextlib.closing(sqlite.open_reader(path)) as connection, sqlite.translate_errors(path):
+        with contextlib.closing(open_reader(path)) as connection, translate_errors(path):
             tables = {str(row[0]) for row in connection.execute("SELECT name FROM sqlite_schema")}
     except StoreCorrupt:
         return True
@@ -355,5 +365,5 @@ def remove_obstacles(path: Path) -> str | None:
     Returns:
         What was in the way, in a few words; None if nothing was.
     """
-    found = [sqlite.remove_obstacle(Path(f"{path}{suffix}")) for suffix in ("", *_SIDE_FILES)]
+    found = [remove_obstacle(Path(f"{path}{suffix}")) for suffix in ("", *_SIDE_FILES)]
     return next(filter(None, found), None)

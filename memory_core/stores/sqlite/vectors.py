@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, cast
 
 from memory_core.config.settings import Vector
 from memory_core.embeddings.vectors import unpack_signs
-from memory_core.stores.sqlite import Connection
+from memory_core.stores.sqlite.connections import Connection
 from memory_core.stores.sqlite.encoding import (
     DamagedRow,
     Encoding,

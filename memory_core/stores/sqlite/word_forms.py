@@ -9,7 +9,7 @@ import json
 from collections.abc import Collection, Iterable, Sequence
 from typing import TypeAlias, cast
 
-from memory_core.stores.sqlite import Connection, load_tokenizer
+from memory_core.stores.sqlite.connections import Connection, load_tokenizer
 from memory_core.stores.values import pair_forms
 from memory_core.text.folding import fold_words
 from memory_core.text.languages import Relation, relate_words, stem_words

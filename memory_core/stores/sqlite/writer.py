@@ -8,7 +8,8 @@ from typing import Unpack, cast
 
 from memory_core.embeddings.vectors import pack_signs
 from memory_core.records import Calibration, FileStamp, MemoryFile, Space
-from memory_core.stores.sqlite import Connection, state, upkeep, vectors, word_forms
+from memory_core.stores.sqlite import state, upkeep, vectors, word_forms
+from memory_core.stores.sqlite.connections import Connection
 from memory_core.stores.sqlite.encoding import choose_encoding, encode, pack_lines, pack_units
 from memory_core.stores.sqlite.reader import SqliteReader
 from memory_core.stores.sqlite.vectors import VectorIndex

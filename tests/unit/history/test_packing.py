@@ -11,7 +11,7 @@ import pytest
 
 from memory_core.errors import StoreCorrupt
 from memory_core.history.store.purging import find_in_rows
-from memory_core.stores.sqlite import INDEX
+from memory_core.stores.sqlite.connections import INDEX
 
 WORDS = b"The gate of the field is "
 TEXT = "The gate of the field is green."

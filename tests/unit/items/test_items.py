@@ -20,7 +20,7 @@ from memory_core.items.items import Items
 from memory_core.items.records import Draft, Provenance
 from memory_core.items.store.matching import measure_salience
 from memory_core.records import Progress
-from memory_core.stores import sqlite
+from memory_core.stores.sqlite.connections import open_reader
 from tests.waiting import eventually
 
 DAY = 86_400.0
@@ -314,7 +314,7 @@ def test_the_backfill_embeds_what_a_model_change_left_without(tmp_path: Path) ->
 
 
 def is_embedded(folder: Path) -> bool:
-    with contextlib.closing(sqlite.open_reader(configure(folder).items_path)) as connection:
+    with contextlib.closing(open_reader(configure(folder).items_path)) as connection:
         return bool(connection.execute("SELECT count(*) FROM embeddings").get)
 
 

@@ -26,7 +26,7 @@ from memory_core.records import Hit, Query
 from memory_core.search.pipeline import cite, search
 from memory_core.search.scoring import VectorQuery, choose_calibration
 from memory_core.stores.interface import Reader
-from memory_core.stores.sqlite import load_tokenizer
+from memory_core.stores.sqlite.connections import load_tokenizer
 from memory_core.text.terms import split_question
 from tests.command import SAMPLE
 from tests.fakes.list_reader import ListReader

@@ -10,8 +10,8 @@ from pathlib import Path
 import apsw
 import pytest
 
-from memory_core.stores.sqlite import drop_pages, open_reader, open_writer, read_header
-from memory_core.stores.sqlite.connections import MOST_CACHED_BYTES
+from memory_core.stores.sqlite.connections import MOST_CACHED_BYTES, drop_pages, open_reader, open_writer
+from memory_core.stores.sqlite.files import read_header
 
 # SQLite's lock of a reader: https://www.sqlite.org/src/file/src/os.h (SHARED_FIRST, SHARED_SIZE)
 _TAKE_READERS_LOCK = """

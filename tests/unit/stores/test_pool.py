@@ -10,7 +10,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from memory_core.stores.sqlite import INDEX
+from memory_core.stores.sqlite.connections import INDEX
 from memory_core.stores.sqlite.database import SPARE_SECONDS, Database
 
 MIGRATIONS = ("CREATE TABLE notes (text TEXT)",)

@@ -16,8 +16,10 @@ from hypothesis import strategies as st
 
 from memory_core.errors import NotIndexed, StoreCorrupt, StoreFull, StoreReadOnly, StoreTooNew
 from memory_core.records import Chunk, FileStamp, MemoryFile, Space, Unit
-from memory_core.stores.sqlite import INDEX, is_ours, load_tokenizer, state
+from memory_core.stores.sqlite import state
+from memory_core.stores.sqlite.connections import INDEX, load_tokenizer
 from memory_core.stores.sqlite.encoding import pack_units, unpack_units
+from memory_core.stores.sqlite.files import is_ours
 from memory_core.stores.sqlite.state import add_space, load_serving_space
 from memory_core.stores.sqlite.store import SqliteStore
 from memory_core.stores.sqlite.upkeep import VERSION
