@@ -17,7 +17,7 @@ from concurrent.futures import CancelledError, Future
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Literal, Protocol, TypeVar
 
 from memory_core.atomic import replace_file
 from memory_core.config.agent import AgentConfig
@@ -84,32 +84,6 @@ class BatchApi(Protocol):
     async def close(self) -> None:
         """Close connections."""
         ...
-
-
-def parse_object(body: bytes, provider: str) -> dict[str, Any]:
-    """Read a JSON object.
-
-    Raises:
-        InvalidEmbedding: The body is no JSON object.
-    """
-    try:
-        found = json.loads(body)
-    except (ValueError, RecursionError) as error:
-        raise InvalidEmbedding(provider, "its batch API sent no JSON") from error
-    if not isinstance(found, dict):
-        raise InvalidEmbedding(provider, "its batch API sent no JSON object")
-    return found
-
-
-def parse_lines(body: bytes) -> Iterator[dict[str, Any]]:
-    """Yield the JSON objects of a results file; a line that is none counts as a text that failed."""
-    for line in body.splitlines():
-        try:
-            found = json.loads(line)
-        except (ValueError, RecursionError):
-            continue
-        if isinstance(found, dict):
-            yield found
 
 
 @dataclass(frozen=True, slots=True)

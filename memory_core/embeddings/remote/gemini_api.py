@@ -9,8 +9,7 @@ https://ai.google.dev/gemini-api/docs/batch-api and https://ai.google.dev/api/fi
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit, urlunsplit
 
@@ -18,43 +17,29 @@ from memory_core.embeddings.credentials import Endpoint, find_origin
 from memory_core.embeddings.error_mapping import mark_permanent
 from memory_core.embeddings.models import Plan
 from memory_core.embeddings.protocols import TextKind
-from memory_core.embeddings.remote.batches import JobState, parse_lines, parse_object
-from memory_core.embeddings.remote.http import Http, bound_answer, bound_results, join_url
-from memory_core.embeddings.vectors import decode, shorten
-from memory_core.errors import InvalidEmbedding, ProviderUnavailable
+from memory_core.embeddings.remote.api import HttpApi
+from memory_core.embeddings.remote.batches import JobState
+from memory_core.embeddings.remote.http import Http, bound_answer, join_url
+from memory_core.errors import ProviderUnavailable
 
 if TYPE_CHECKING:
     from memory_core.embeddings.vectors import Row
 
 
-class GeminiApi:
-    """A `Transport`, which sends one request to `<base URL>/models/<model>:batchEmbedContents`, and a `BatchApi`.
+class GeminiApi(HttpApi):
+    """A `Transport`, which sends one request to `<base URL>/models/<model>:batchEmbedContents`, and a `BatchApi`."""
 
-    httpx is imported when the first request is sent.
-    """
-
-    max_texts = 50_000
     max_bytes = 500_000_000
 
     def __init__(self, endpoint: Endpoint, plan: Plan) -> None:
-        self._provider = endpoint.provider
-        self._url = endpoint.base_url or ""
-        self._plan = plan
-        self._http = Http(endpoint, key_header="x-goog-api-key", key_prefix="")
+        super().__init__(endpoint, plan, Http(endpoint, key_header="x-goog-api-key", key_prefix=""))
 
     async def send(self, texts: Sequence[str], kind: TextKind) -> Sequence[Row]:
         """See `Transport`."""
         url = join_url(self._url, f"/models/{self._plan.space.model}:batchEmbedContents")
         request = {"requests": [_make_item(self._plan, text, kind) for text in texts]}
         _, body = await self._http.fetch("POST", url, max_bytes=bound_answer(len(texts)), json=request)
-        return self._read_rows(body)
-
-    async def load(self) -> None:
-        """See `Transport`."""
-
-    async def close(self) -> None:
-        """See `Transport` and `BatchApi`."""
-        await self._http.close()
+        return self._read_rows(body, lambda answer: [item["values"] for item in answer["embeddings"]])
 
     async def submit(self, texts: Mapping[str, str]) -> str:
         """See `BatchApi`."""
@@ -64,11 +49,11 @@ class GeminiApi:
         file = await self._upload(lines.encode())
         batch = {"displayName": "memory-core", "inputConfig": {"fileName": file}}
         url = join_url(self._url, f"/models/{self._plan.space.model}:asyncBatchEmbedContent")
-        return str((await self._fetch_json("POST", url, json={"batch": batch}))["name"])
+        return str((await self._fetch_object("POST", url, json={"batch": batch}))["name"])
 
     async def fetch_state(self, job: str) -> JobState:
         """See `BatchApi`."""
-        found = await self._fetch_json("GET", join_url(self._url, f"/{job}"))
+        found = await self._fetch_object("GET", join_url(self._url, f"/{job}"))
         about = found.get("metadata") or {}
         state = str(about.get("state", "")).rpartition("_")[2]  # BATCH_STATE_SUCCEEDED, or JOB_STATE_SUCCEEDED
         output = (found.get("response") or {}).get("responsesFile") or (about.get("output") or {}).get("responsesFile")
@@ -80,23 +65,11 @@ class GeminiApi:
         """See `BatchApi`."""
         url = join_url(self._service_url("download"), f"/{state.results}:download")
         url += "&alt=media" if "?" in url else "?alt=media"
-        _, body = await self._http.fetch("GET", url, max_bytes=bound_results(texts))
-        return dict(_read_results(body, self._provider))
+        return await self._fetch_rows(url, texts, _find_vector)
 
     async def cancel(self, job: str) -> None:
         """See `BatchApi`."""
         await self._http.fetch("POST", join_url(self._url, f"/{job}:cancel"))
-
-    def _read_rows(self, body: bytes) -> list[Row]:
-        vectors: list[Any] | None
-        try:
-            vectors = [item["values"] for item in json.loads(body)["embeddings"]]
-        except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
-            vectors = None
-        if vectors is None:  # outside the handler: the answer is no part of the new error's context
-            raise InvalidEmbedding(self._provider, f"{find_origin(self._url)} sent no embeddings that could be read")
-        dimensions = self._plan.shortened_dimensions
-        return [shorten(decode(vector, provider=self._provider), dimensions) for vector in vectors]
 
     async def _upload(self, content: bytes) -> str:
         """Upload a file and return its name, such as files/abc."""
@@ -114,7 +87,7 @@ class GeminiApi:
         if find_origin(url) != find_origin(self._url):  # the key goes along
             raise mark_permanent(ProviderUnavailable(self._provider, "its upload went to another host"))
         finish = {"X-Goog-Upload-Offset": "0", "X-Goog-Upload-Command": "upload, finalize"}
-        found = await self._fetch_json("POST", url, headers=finish, content=content)
+        found = await self._fetch_object("POST", url, headers=finish, content=content)
         return str(found["file"]["name"])
 
     def _service_url(self, service: str) -> str:
@@ -122,10 +95,6 @@ class GeminiApi:
         parts = urlsplit(self._url)
         root, _, version = parts.path.rpartition("/")
         return urlunsplit(parts._replace(path=f"{root}/{service}/{version}"))
-
-    async def _fetch_json(self, method: str, url: str, **arguments: Any) -> dict[str, Any]:
-        _, body = await self._http.fetch(method, url, **arguments)
-        return parse_object(body, self._provider)
 
 
 def _make_item(plan: Plan, text: str, kind: TextKind) -> dict[str, Any]:
@@ -138,9 +107,5 @@ def _make_item(plan: Plan, text: str, kind: TextKind) -> dict[str, Any]:
     return item
 
 
-def _read_results(body: bytes, provider: str) -> Iterator[tuple[str, Row]]:
-    for line in parse_lines(body):
-        values = ((line.get("response") or {}).get("embedding") or {}).get("values")
-        if values:
-            with suppress(InvalidEmbedding):  # that text alone is sent by a request
-                yield str(line.get("key")), decode(values, provider=provider)
+def _find_vector(line: Mapping[str, Any]) -> tuple[Any, Any]:
+    return line.get("key"), ((line.get("response") or {}).get("embedding") or {}).get("values")

@@ -10,17 +10,15 @@ https://platform.openai.com/docs/guides/batch: at most 50,000 embedding inputs a
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from memory_core.embeddings.credentials import Endpoint, find_origin
+from memory_core.embeddings.credentials import Endpoint
 from memory_core.embeddings.models import Plan
 from memory_core.embeddings.protocols import TextKind
-from memory_core.embeddings.remote.batches import JobState, parse_lines, parse_object
-from memory_core.embeddings.remote.http import MAX_REFUSAL_BYTES, Http, bound_answer, bound_results, join_url
-from memory_core.embeddings.vectors import decode, shorten
-from memory_core.errors import InvalidEmbedding
+from memory_core.embeddings.remote.api import HttpApi
+from memory_core.embeddings.remote.batches import JobState
+from memory_core.embeddings.remote.http import MAX_REFUSAL_BYTES, Http, bound_answer, join_url
 
 if TYPE_CHECKING:
     from memory_core.embeddings.vectors import Row
@@ -29,21 +27,14 @@ if TYPE_CHECKING:
 _RUNNING = frozenset({"validating", "in_progress", "finalizing", "cancelling"})
 
 
-class OpenAIApi:
-    """A `Transport`, which sends one request to `<base URL>/embeddings`, and a `BatchApi`.
+class OpenAIApi(HttpApi):
+    """A `Transport`, which sends one request to `<base URL>/embeddings`, and a `BatchApi`."""
 
-    httpx is imported when the first request is sent.
-    """
-
-    max_texts = 50_000
     max_bytes = 190_000_000
 
     def __init__(self, endpoint: Endpoint, plan: Plan) -> None:
-        self._provider = endpoint.provider
-        self._url = endpoint.base_url or ""
-        self._plan = plan
+        super().__init__(endpoint, plan, Http(endpoint))
         self._asks_base64 = plan.provider.base64
-        self._http = Http(endpoint)
 
     async def send(self, texts: Sequence[str], kind: TextKind) -> Sequence[Row]:
         """See `Transport`."""
@@ -55,26 +46,19 @@ class OpenAIApi:
             return await self.send(texts, kind)
         if status >= 300:
             raise self._http.to_error(status, headers, body)
-        return self._read_rows(body, headers)
-
-    async def load(self) -> None:
-        """See `Transport`: httpx needs no time to load."""
-
-    async def close(self) -> None:
-        """See `Transport` and `BatchApi`."""
-        await self._http.close()
+        return self._read_rows(body, lambda answer: self._find_vectors(answer, headers, body))
 
     async def submit(self, texts: Mapping[str, str]) -> str:
         """See `BatchApi`."""
         lines = "\n".join(json.dumps(self._make_line(key, text)) for key, text in texts.items())
         upload = {"file": ("memory.jsonl", lines.encode(), "application/jsonl")}
-        file = await self._fetch_json("POST", "/files", data={"purpose": "batch"}, files=upload)
+        file = await self._fetch_object("POST", join_url(self._url, "/files"), data={"purpose": "batch"}, files=upload)
         job = {"input_file_id": file["id"], "endpoint": "/v1/embeddings", "completion_window": "24h"}
-        return str((await self._fetch_json("POST", "/batches", json=job))["id"])
+        return str((await self._fetch_object("POST", join_url(self._url, "/batches"), json=job))["id"])
 
     async def fetch_state(self, job: str) -> JobState:
         """See `BatchApi`. A job that expired or was cancelled may have embedded a part of its texts."""
-        found = await self._fetch_json("GET", f"/batches/{job}")
+        found = await self._fetch_object("GET", join_url(self._url, f"/batches/{job}"))
         status, output = str(found.get("status")), found.get("output_file_id") or ""
         if status in _RUNNING:
             return JobState("running")
@@ -83,12 +67,11 @@ class OpenAIApi:
     async def fetch_results(self, state: JobState, texts: int) -> Mapping[str, Row]:
         """See `BatchApi`."""
         url = join_url(self._url, f"/files/{state.results}/content")
-        _, body = await self._http.fetch("GET", url, max_bytes=bound_results(texts))
-        return dict(_read_results(body, self._provider))
+        return await self._fetch_rows(url, texts, _find_vector)
 
     async def cancel(self, job: str) -> None:
         """See `BatchApi`."""
-        await self._fetch_json("POST", f"/batches/{job}/cancel")
+        await self._fetch_object("POST", join_url(self._url, f"/batches/{job}/cancel"))
 
     def _make_request(self, texts: Sequence[str], kind: TextKind) -> dict[str, Any]:
         plan = self._plan
@@ -100,31 +83,19 @@ class OpenAIApi:
         named = {name: value for name, value in optional.items() if value is not None}
         return {"model": plan.space.model, "input": list(texts), **named}
 
-    def _read_rows(self, body: bytes, headers: Mapping[str, str]) -> list[Row]:
-        try:
-            answer = json.loads(body)
-            if "data" not in answer:
-                raise self._http.to_error(_find_status(answer), headers, body[:MAX_REFUSAL_BYTES])
-            items = answer["data"]
-            if all(isinstance(item.get("index"), int) for item in items):
-                items = sorted(items, key=lambda item: item["index"])
-            vectors = [item["embedding"] for item in items]
-        except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
-            vectors = None
-        if vectors is None:  # outside the handler: the answer is no part of the new error's context
-            raise InvalidEmbedding(self._provider, f"{find_origin(self._url)} sent no embeddings that could be read")
-        dimensions = self._plan.shortened_dimensions
-        return [shorten(decode(vector, provider=self._provider), dimensions) for vector in vectors]
+    def _find_vectors(self, answer: Any, headers: Mapping[str, str], body: bytes) -> list[Any]:
+        if "data" not in answer:
+            raise self._http.to_error(_find_status(answer), headers, body[:MAX_REFUSAL_BYTES])
+        items = answer["data"]
+        if all(isinstance(item.get("index"), int) for item in items):
+            items = sorted(items, key=lambda item: item["index"])
+        return [item["embedding"] for item in items]
 
     def _make_line(self, key: str, text: str) -> dict[str, Any]:
         body: dict[str, Any] = {"model": self._plan.space.model, "input": text, "encoding_format": "base64"}
         if self._plan.dimensions:
             body["dimensions"] = self._plan.dimensions
         return {"custom_id": key, "method": "POST", "url": "/v1/embeddings", "body": body}
-
-    async def _fetch_json(self, method: str, path: str, **arguments: Any) -> dict[str, Any]:
-        _, body = await self._http.fetch(method, join_url(self._url, path), **arguments)
-        return parse_object(body, self._provider)
 
 
 def _find_status(answer: Mapping[str, Any]) -> int:
@@ -134,9 +105,6 @@ def _find_status(answer: Mapping[str, Any]) -> int:
     return code if isinstance(code, int) and 400 <= code < 600 else 502
 
 
-def _read_results(body: bytes, provider: str) -> Iterator[tuple[str, Row]]:
-    for line in parse_lines(body):
-        answer = (line.get("response") or {}).get("body") or {}
-        for item in (answer.get("data") or [])[:1]:
-            with suppress(InvalidEmbedding):  # that text alone is sent by a request
-                yield str(line.get("custom_id")), decode(item.get("embedding"), provider=provider)
+def _find_vector(line: Mapping[str, Any]) -> tuple[Any, Any]:
+    items = ((line.get("response") or {}).get("body") or {}).get("data") or [{}]
+    return line.get("custom_id"), items[0].get("embedding")
