@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from annotated_types import Ge, Gt, Le, MinLen
 
-from memory_core.config.fields import STRICT, InvalidField
+from memory_core.config.fields import InvalidField, Section
 from memory_core.config.settings import Scope, ScopeMatch, ScopeRule
 
 SearchMode = Literal["search", "vsearch", "query"]
@@ -34,7 +34,7 @@ def parse_duration(duration: str) -> float:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class QmdPath:
+class QmdPath(Section):
     """A folder that QMD indexes besides the agent's memory.
 
     Attributes:
@@ -43,27 +43,24 @@ class QmdPath:
         pattern: A glob for the files below it.
     """
 
-    __pydantic_config__: ClassVar[Mapping[str, Any]] = STRICT
     path: Annotated[str, MinLen(1)]
     name: Annotated[str, MinLen(1)] | None = None
     pattern: Annotated[str, MinLen(1)] = "**/*.md"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class QmdSessions:
+class QmdSessions(Section):
     """The export of session logs, sanitised, as a collection; without `retention_days` they are kept for ever."""
 
-    __pydantic_config__: ClassVar[Mapping[str, Any]] = STRICT
     enabled: bool = False
     retention_days: Annotated[float, Gt(0)] | None = None
     export_dir: Annotated[str, MinLen(1)] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class QmdUpdate:
+class QmdUpdate(Section):
     """The times at which QMD's index is updated. Intervals are durations such as "5m"; "0" turns one off."""
 
-    __pydantic_config__: ClassVar[Mapping[str, Any]] = STRICT
     __ignored_keys__: ClassVar[Mapping[str, str]] = {"startup": "", "startupDelayMs": "", "waitForBootSync": ""}
     interval: str = "5m"
     debounce_ms: Annotated[int, Ge(0)] = 15_000
@@ -82,10 +79,9 @@ class QmdUpdate:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class QmdLimits:
+class QmdLimits(Section):
     """Limits of one search: hits, characters, time. `max_injected_chars` bounds all snippets together."""
 
-    __pydantic_config__: ClassVar[Mapping[str, Any]] = STRICT
     max_results: Annotated[int, Ge(1), Le(100)] = 6
     max_snippet_chars: Annotated[int, Ge(50)] = 700
     max_injected_chars: Annotated[int, Ge(50)] = 4000
@@ -93,25 +89,23 @@ class QmdLimits:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class QmdDaemon:
+class QmdDaemon(Section):
     """The warm server, which answers searches instead of one process each."""
 
-    __pydantic_config__: ClassVar[Mapping[str, Any]] = STRICT
     enabled: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class QmdModels:
+class QmdModels(Section):
     """GGUF files or `hf:` URIs that QMD uses instead of its own choice; a file is checked before QMD opens it."""
 
-    __pydantic_config__: ClassVar[Mapping[str, Any]] = STRICT
     embed: Annotated[str, MinLen(1)] | None = None
     generate: Annotated[str, MinLen(1)] | None = None
     rerank: Annotated[str, MinLen(1)] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class QmdConfig:
+class QmdConfig(Section):
     """The section `memory.qmd`.
 
     Attributes:
@@ -121,7 +115,6 @@ class QmdConfig:
         scope: The chats in which memory may be searched; direct chats only by default.
     """
 
-    __pydantic_config__: ClassVar[Mapping[str, Any]] = STRICT
     __ignored_keys__: ClassVar[Mapping[str, str]] = {
         "mcporter": "; daemon.enabled keeps QMD warm here",
         "rerank": '; searchMode "vsearch" or "search" is without a reranker',

@@ -47,7 +47,6 @@ class HomeState:
         files: Fingerprint of the files at the last update; "" if an update is pending.
         models: Fingerprint of the embedding model that made the vectors.
         updated_at: Unix seconds of the last update; 0 before the first.
-        embedded_at: Unix seconds of the last embedding; 0 before the first.
         embed_failures: Failed attempts to embed in a row.
         embed_not_before: Unix seconds before which embedding is not attempted.
     """
@@ -58,7 +57,6 @@ class HomeState:
     files: str = ""
     models: str = ""
     updated_at: float = 0.0
-    embedded_at: float = 0.0
     embed_failures: int = 0
     embed_not_before: float = 0.0
 

@@ -192,7 +192,6 @@ class Indexer:
             replace(
                 state,
                 models=self._qmd.models.fingerprint(),
-                embedded_at=time.time(),
                 embed_failures=0,
                 embed_not_before=0.0,
             )
