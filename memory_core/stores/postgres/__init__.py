@@ -8,11 +8,11 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from memory_core.config.fields import InvalidField, Secret, Section, about
+from memory_core.config.fields import InvalidField, Secret, Section, setting
 from memory_core.errors import BackendUnavailable
 
 NAME = "postgres"
@@ -27,29 +27,20 @@ _FILE = "file:"
 class PostgresConfig(Section):
     """The section `memory.postgres`."""
 
-    dsn: Secret | None = field(
-        default=None,
-        metadata=about(
-            'Where the server is: a connection string, "${NAME}" for an environment variable, or "file:PATH" for a file'
-            " that holds it; without it, the variable MEMORY_CORE_POSTGRES_DSN is read."
-        ),
+    dsn: Secret | None = setting(
+        None,
+        'Where the server is: a connection string, "${NAME}" for an environment variable, or "file:PATH" for a file'
+        " that holds it; without it, the variable MEMORY_CORE_POSTGRES_DSN is read.",
     )
-    schema: str = field(default="memory_core", metadata=about("The schema that `memory-core postgres init` made."))
-    tenant: str = field(
-        default="{agentId}", metadata=about("The tenant to which this agent's notes go; {agentId} is the agent's id.")
+    schema: str = setting("memory_core", "The schema that `memory-core postgres init` made.")
+    tenant: str = setting("{agentId}", "The tenant to which this agent's notes go; {agentId} is the agent's id.")
+    tenants: tuple[str, ...] = setting(
+        (), "More tenants whose notes are searched, as far as this agent's role may read them."
     )
-    tenants: tuple[str, ...] = field(
-        default=(), metadata=about("More tenants whose notes are searched, as far as this agent's role may read them.")
-    )
-    pool: int = field(default=4, metadata=about("The most connections of one agent's process.", ge=2, le=100))
-    statement_timeout_ms: int = field(
-        default=1500, metadata=about("How long one statement may take, in milliseconds.", ge=100, le=600_000)
-    )
-    vectors: Literal["float32", "halfvec"] = field(
-        default="float32",
-        metadata=about(
-            'How vectors are stored; "halfvec" halves them. Those of the built-in model always are halfvec.'
-        ),
+    pool: int = setting(4, "The most connections of one agent's process.", ge=2, le=100)
+    statement_timeout_ms: int = setting(1500, "How long one statement may take, in milliseconds.", ge=100, le=600_000)
+    vectors: Literal["float32", "halfvec"] = setting(
+        "float32", 'How vectors are stored; "halfvec" halves them. Those of the built-in model always are halfvec.'
     )
 
     def __post_init__(self) -> None:
