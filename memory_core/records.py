@@ -261,7 +261,7 @@ class Hit:
         return self.score if self.evidence is None else self.evidence
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Space:
     """One vector space: vectors of two spaces are never compared.
 

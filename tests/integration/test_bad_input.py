@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from memory_core.stores.sqlite.upkeep import VERSION
+from memory_core.stores.sqlite.schema import OLDER
 from tests.command import SAMPLE, Command, Outcome, as_ordinary_owner
 from tests.places import index_path
 
@@ -219,7 +219,7 @@ def _overwritten(path: Path) -> None:
 def _newer(path: Path) -> None:
     with path.open("r+b") as file:
         file.seek(60)  # user_version, see https://www.sqlite.org/fileformat.html#the_database_header
-        file.write((VERSION + 1).to_bytes(4, "big"))
+        file.write((OLDER + 2).to_bytes(4, "big"))
 
 
 Elsewhere = tuple[Path, Callable[..., Outcome]]

@@ -364,12 +364,7 @@ class PostgresReader:
             "SELECT id, provider, model, endpoint, input_type, dimensions FROM spaces WHERE tenant_id = %s ORDER BY made, id",
             (self.own.id,),
         ).fetchall()
-        return {
-            Space(
-                provider=provider, model=model, endpoint=endpoint, input_type=input_type, dimensions=dimensions
-            ): number
-            for number, provider, model, endpoint, input_type, dimensions in rows
-        }
+        return {Space(*about): number for number, *about in rows}
 
     def find_pending(
         self, space_id: int | None, after: Place, limit: int, *, tokens: bool = False

@@ -171,9 +171,8 @@ def load_space(cursor: Cursor, tenant: int, space_id: int) -> ServingSpace | Non
     row = cursor.execute(f"{_SPACE} AND id = %s", (tenant, space_id)).fetchone()
     if row is None:
         return None
-    number, provider, model, endpoint, input_type, dimensions, floor, span = row
-    space = Space(provider=provider, model=model, endpoint=endpoint, input_type=input_type, dimensions=dimensions)
-    return ServingSpace(number, space, None if floor is None else Calibration(floor=floor, span=span))
+    number, *about, floor, span = row
+    return ServingSpace(number, Space(*about), None if floor is None else Calibration(floor=floor, span=span))
 
 
 def take_lease(cursor: Cursor, tenant: Tenant, holder: str) -> int | None:

@@ -179,8 +179,8 @@ class Database:
         self._checked = files.identify(self.path)
 
     def find_damage(self) -> str | None:
-        """Return how the file is damaged; see `find_damage`."""
-        return find_damage(self.path, self.kind, self._migrations, older=self._older)
+        """Return how the file is damaged; see `find_file_damage`."""
+        return find_file_damage(self.path, self.kind, self._migrations, older=self._older)
 
     def set_aside(self, refill: Callable[[Path], None] = _do_nothing) -> tuple[Path, str] | None:
         """Rename a file that turns out to be damaged, so that the next write begins a new one; one process at a time.
@@ -504,8 +504,22 @@ def find_wrong_table(connection: Connection, migrations: Sequence[str]) -> str |
     return None
 
 
-def find_damage(path: Path, kind: FileKind, migrations: Sequence[str], *, older: int = 0) -> str | None:
+def find_file_damage(
+    path: Path,
+    kind: FileKind,
+    migrations: Sequence[str],
+    *,
+    older: int = 0,
+    find_wrong_row: Callable[[Connection], str | None] | None = None,
+) -> str | None:
     """Return how a file is damaged, in a few words; None if it is sound, empty or missing.
+
+    Args:
+        path: The file.
+        kind: What it is.
+        migrations: Those that make its tables.
+        older: The last version that none of them brings up to date.
+        find_wrong_row: Looks for damage in rows.
 
     Raises:
         StoreError: It cannot be read for another reason.
@@ -518,14 +532,27 @@ def find_damage(path: Path, kind: FileKind, migrations: Sequence[str], *, older:
     try:
         with contextlib.closing(open_reader(path, kind)) as connection, translate_errors(path, kind):
             version = check_version(connection, path, older + len(migrations), kind)
-            found = str(connection.execute("PRAGMA quick_check(1)").get)
-            wrong = find_wrong_table(connection, migrations[: max(version - older, 0)])
+            return find_problem(connection, migrations[: max(version - older, 0)], find_wrong_row)
     except StoreCorrupt as error:
         return error.reason
     except StoreError as error:
         if not is_refused_statement(error):
             raise
         return error.reason
+
+
+def find_problem(
+    connection: Connection, migrations: Sequence[str], find_wrong_row: Callable[[Connection], str | None] | None = None
+) -> str | None:
+    """Return how the content of a file is damaged, in a few words; None if it is sound.
+
+    Args:
+        connection: To the file.
+        migrations: Those that the file has had.
+        find_wrong_row: Looks for damage in rows, if the file has tables.
+    """
+    found = str(connection.execute("PRAGMA quick_check(1)").get)
     if found != "ok":
         return found.splitlines()[-1]
-    return wrong
+    wrong = find_wrong_table(connection, migrations)
+    return find_wrong_row(connection) if find_wrong_row and migrations and not wrong else wrong

@@ -5,13 +5,13 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Generator, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias, cast
+from typing import TYPE_CHECKING, TypeAlias
 
 from memory_core.errors import MemoryCoreError
 from memory_core.records import Space
 from memory_core.stores.sqlite.connections import Connection, open_reader, translate_errors
 from memory_core.stores.sqlite.encoding import WRONG_LENGTH, DamagedRow, choose_encoding, encode
-from memory_core.stores.sqlite.state import add_space
+from memory_core.stores.sqlite.state import add_space, list_spaces
 from memory_core.stores.sqlite.vectors import VectorIndex, put_tokens
 
 if TYPE_CHECKING:
@@ -60,13 +60,7 @@ def put_embeddings(connection: Connection, vectors: VectorIndex, rows: Sequence[
 
 def _read_spaces(connection: Connection, path: Path) -> dict[object, Space]:
     with translate_errors(path):
-        rows = connection.execute("SELECT id, provider, model, endpoint, input_type, dimensions FROM spaces").fetchall()
-    return {
-        number: Space(provider=provider, model=model, endpoint=endpoint, input_type=input_type, dimensions=dimensions)
-        for number, provider, model, endpoint, input_type, dimensions in cast(
-            "list[tuple[int, str, str, str, str, int]]", rows
-        )
-    }
+        return {number: space for space, number in list_spaces(connection).items()}
 
 
 def _read_rows(connection: Connection, path: Path) -> Iterator[_Row]:

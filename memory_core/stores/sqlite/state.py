@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from memory_core.records import Calibration, Space
 from memory_core.stores.sqlite.connections import Connection
@@ -133,12 +133,7 @@ def _read_target(value: str | None) -> TargetSpace:
 def list_spaces(connection: Connection) -> dict[Space, int]:
     """Return the ids of all spaces, in the order in which they were made."""
     rows = connection.execute("SELECT id, provider, model, endpoint, input_type, dimensions FROM spaces ORDER BY id")
-    return {
-        Space(provider=provider, model=model, endpoint=endpoint, input_type=input_type, dimensions=dimensions): number
-        for number, provider, model, endpoint, input_type, dimensions in cast(
-            "Iterable[tuple[int, str, str, str, str, int]]", rows
-        )
-    }
+    return {Space(*about): number for number, *about in cast("Iterable[tuple[Any, ...]]", rows)}
 
 
 def load_space(connection: Connection, space_id: int) -> Space:
@@ -147,8 +142,7 @@ def load_space(connection: Connection, space_id: int) -> Space:
         "SELECT provider, model, endpoint, input_type, dimensions FROM spaces WHERE id = ?", (space_id,)
     ).fetchone()
     assert found is not None
-    provider, model, endpoint, input_type, dimensions = found
-    return Space(provider=provider, model=model, endpoint=endpoint, input_type=input_type, dimensions=dimensions)
+    return Space(*cast("tuple[Any, ...]", found))
 
 
 def load_serving_space(connection: Connection) -> ServingSpace | None:
@@ -159,9 +153,8 @@ def load_serving_space(connection: Connection) -> ServingSpace | None:
     ).fetchone()
     if row is None:
         return None
-    space_id, provider, model, endpoint, input_type, dimensions, floor, span = row
-    space = Space(provider=provider, model=model, endpoint=endpoint, input_type=input_type, dimensions=dimensions)
-    return ServingSpace(space_id, space, None if floor is None else Calibration(floor=floor, span=span))
+    space_id, *about, floor, span = cast("tuple[Any, ...]", row)
+    return ServingSpace(space_id, Space(*about), None if floor is None else Calibration(floor=floor, span=span))
 
 
 def load_calibration(connection: Connection, space_id: int) -> tuple[Calibration, int] | None:

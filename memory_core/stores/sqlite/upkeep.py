@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import cast
 
 from memory_core.embeddings.outage import Outage
-from memory_core.errors import StoreCorrupt, StoreError, StoreReadOnly, SyncBusy
+from memory_core.errors import StoreCorrupt, StoreReadOnly, SyncBusy
 from memory_core.records import FileFailure, FileStamp
 from memory_core.stores.sqlite import state, vectors
 from memory_core.stores.sqlite.connections import (
@@ -18,11 +18,10 @@ from memory_core.stores.sqlite.connections import (
     Connection,
     cut_log,
     drop_pages,
-    is_refused_statement,
     open_reader,
     translate_errors,
 )
-from memory_core.stores.sqlite.database import Database, check_version, find_wrong_table
+from memory_core.stores.sqlite.database import Database, find_file_damage, find_problem
 from memory_core.stores.sqlite.encoding import (
     NARROW_UNIT,
     WIDE_UNIT,
@@ -39,7 +38,6 @@ from memory_core.stores.sqlite.state import load_space
 from memory_core.stores.sqlite.vectors import VectorIndex, drop_signs
 from memory_core.stores.values import IndexSummary, list_refused
 
-VERSION = OLDER + 1  # of the schema
 MERGE_PAGES = 500  # of the keyword index that are merged in one step
 SMALL_MERGE_PAGES = 64  # after a small change, which takes .5 to .9 ms and leaves 4 pieces of 9 on average
 VACUUM_PAGES = 1000  # given back in one step: 8 MB
@@ -185,7 +183,7 @@ def verify(connection: Connection) -> Integrity:
     return Integrity(
         workspace=state.get_value(connection, state.WORKSPACE),
         files=sum(_count_files(connection).values()),
-        problem=find_problem(connection, VERSION),
+        problem=find_problem(connection, [SCHEMA], _find_wrong_row),
         failures=_read_failures(connection),
     )
 
@@ -234,61 +232,28 @@ def _read_stamps(connection: Connection) -> dict[tuple[str, str], FileStamp]:
 
 
 def find_damage(path: Path) -> str | None:
-    """Return how an index file is damaged, in a few words; None if it is sound, empty or missing.
+    """Return how an index file is damaged, in a few words; None if it is sound, empty, missing or no file.
 
     Raises:
         StoreError: It cannot be read for another reason.
     """
     if not path.is_file():
         return None
+    return find_file_damage(path, INDEX, [SCHEMA], older=OLDER, find_wrong_row=_find_wrong_row)
+
+
+def _find_wrong_row(connection: Connection) -> str | None:
+    """Compare texts with their digests, windows with their texts, and lengths of embeddings with their model's."""
     try:
-        with contextlib.closing(open_reader(path)) as connection, translate_errors(path):
-            return find_problem(connection, check_version(connection, path, VERSION))
-    except StoreCorrupt as error:
-        return error.reason
-    except StoreError as error:
-        if not is_refused_statement(error):
-            raise
-        return error.reason
-
-
-def find_problem(connection: Connection, version: int) -> str | None:
-    """Return how the content of an index is damaged, in a few words; None if it is sound.
-
-    Args:
-        connection: To the index.
-        version: Of its schema.
-
-    Raises:
-        StoreError: SQLite cannot read it.
-    """
-    found = str(connection.execute("PRAGMA quick_check(1)").get)
-    if found != "ok":
-        return found.splitlines()[-1]
-    if version < VERSION:  # an empty file has no tables yet, and one of an older version is made anew
-        return None
-    if wrong := find_wrong_table(connection, [SCHEMA]):
-        return wrong
-    try:
-        _check_rows(connection)
+        with translate_bad_text():
+            rows = connection.execute("SELECT hash, context, text, units FROM chunks WHERE length(units)")
+            for key, context, text, units in rows:
+                check_chunk(key, context, text, unpack_units(units))
     except DamagedRow as error:
         return str(error)
-    return None
-
-
-def _check_rows(connection: Connection) -> None:
-    """Compare texts with their digests, windows with their texts, and lengths of embeddings with their model's.
-
-    Raises:
-        DamagedRow: A row holds what no sync has written.
-    """
-    with translate_bad_text():
-        rows = connection.execute("SELECT hash, context, text, units FROM chunks WHERE length(units)")
-        for key, context, text, units in rows:
-            check_chunk(key, context, text, unpack_units(units))
-    for what, query in _WRONG_ROWS.items():
-        if connection.execute(f"SELECT EXISTS ({query})").get:
-            raise DamagedRow(what)
+    return next(
+        (what for what, query in _WRONG_ROWS.items() if connection.execute(f"SELECT EXISTS ({query})").get), None
+    )
 
 
 def may_replace(path: Path, *, in_own_folder: bool) -> bool:

@@ -20,9 +20,9 @@ from memory_core.stores.sqlite import state
 from memory_core.stores.sqlite.connections import INDEX, load_tokenizer
 from memory_core.stores.sqlite.encoding import pack_units, unpack_units
 from memory_core.stores.sqlite.files import is_ours
+from memory_core.stores.sqlite.schema import OLDER
 from memory_core.stores.sqlite.state import add_space, load_serving_space
 from memory_core.stores.sqlite.store import SqliteStore
-from memory_core.stores.sqlite.upkeep import VERSION
 from memory_core.stores.values import PreparedChunk, PreparedFile, ServingSpace, digest
 
 SPACE = Space(provider="fake", model="m", dimensions=2)
@@ -244,7 +244,7 @@ def no_database(path: Path) -> None:
 def newer(path: Path) -> None:
     with closing(apsw.Connection(str(path))) as db:
         db.pragma("application_id", INDEX.application_id)
-        db.pragma("user_version", VERSION + 1)
+        db.pragma("user_version", OLDER + 2)
 
 
 @pytest.mark.parametrize(
