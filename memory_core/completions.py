@@ -29,7 +29,6 @@ class Complete(Protocol):
             max_tokens: The most tokens of the answer.
             timeout_seconds: The time after which nobody waits for the answer any more.
         """
-        ...
 
 
 class AsyncComplete(Protocol):
@@ -39,7 +38,6 @@ class AsyncComplete(Protocol):
         self, messages: list[Message], tools: list[dict[str, Any]], *, max_tokens: int, timeout_seconds: float
     ) -> Mapping[str, Any]:
         """Return a chat completion; see `Complete`."""
-        ...
 
 
 def call_in_loop(loop: asyncio.AbstractEventLoop, complete: AsyncComplete) -> Complete:

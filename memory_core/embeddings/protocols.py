@@ -26,7 +26,6 @@ class EmbeddingProvider(Protocol):
     @property
     def space(self) -> Space:
         """The space of its vectors; opens nothing."""
-        ...
 
     def embed_documents(self, texts: Sequence[str]) -> Iterator[tuple[int, NDArray[np.float32]]]:
         """Embed texts in as few requests as possible, and yield the rows of each as it returns.
@@ -43,7 +42,6 @@ class EmbeddingProvider(Protocol):
             ProviderError: Some texts got no embedding; raised after all other rows were yielded, unless the whole provider
                 is out of order.
         """
-        ...
 
     def embed_query(self, text: str, *, timeout_seconds: float | None = None) -> NDArray[np.float32]:
         """Return a float32 row of unit length, shape (dimensions,); zeros when the text has no direction.
@@ -51,11 +49,9 @@ class EmbeddingProvider(Protocol):
         Raises:
             ProviderError: There is no embedding; raised within the timeout, retries included.
         """
-        ...
 
     def close(self) -> None:
         """Cancel what runs, free the model and close connections; may be called twice."""
-        ...
 
 
 @runtime_checkable
@@ -65,7 +61,6 @@ class Calibrated(Protocol):
     @property
     def calibration(self) -> Calibration:
         """The calibration of its space."""
-        ...
 
 
 @runtime_checkable
@@ -75,7 +70,6 @@ class Remarking(Protocol):
     @property
     def remark(self) -> str | None:
         """One sentence on what it does badly, for the warning of a search; None as long as nothing is known."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,11 +97,9 @@ class TokenEmbedder(Protocol):
 
     def embed_document_tokens(self, texts: Sequence[Sequence[str]]) -> Iterator[tuple[int, Sequence[TokenEmbedding]]]:
         """Embed texts like `EmbeddingProvider.embed_documents`, with the tokens."""
-        ...
 
     def embed_query_tokens(self, parts: Sequence[str], *, timeout_seconds: float | None = None) -> TokenEmbedding:
         """Embed a question like `EmbeddingProvider.embed_query`, with the tokens."""
-        ...
 
 
 @runtime_checkable
@@ -116,11 +108,9 @@ class TokenModel(Protocol):
 
     def token_ids(self, texts: Sequence[str]) -> list[list[int]]:
         """Return the token ids of every text, each 0..65534."""
-        ...
 
     def token_vectors(self, ids: NDArray[np.uint16]) -> NDArray[np.float32]:
         """Return rows of the token table, not normalised, shape (len(ids), dimensions); zeros for tokens that mean nothing."""
-        ...
 
 
 @dataclass(slots=True)

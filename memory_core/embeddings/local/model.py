@@ -49,15 +49,12 @@ class Model(Protocol):
     @property
     def room(self) -> int:
         """The most tokens of text in one sequence."""
-        ...
 
     def tokenize(self, text: str) -> list[int]:
         """Return the text's tokens, without those that mark its beginning and end."""
-        ...
 
     def split_batches(self, sequences: Sequence[Sequence[int]]) -> Iterator[range]:
         """Yield ranges of sequences that are computed together, in order; each sequence is at most `room` tokens long."""
-        ...
 
     def embed(self, sequences: Sequence[Sequence[int]]) -> list[Computed]:
         """Compute the vectors of sequences that `split_batches` put into one batch.
@@ -65,11 +62,9 @@ class Model(Protocol):
         Raises:
             ProviderUnavailable: They could not be computed.
         """
-        ...
 
     def close(self) -> None:
         """Free the model; may be called twice."""
-        ...
 
 
 def find_model_file(config: AgentConfig) -> Path | None:

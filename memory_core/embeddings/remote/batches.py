@@ -67,23 +67,18 @@ class BatchApi(Protocol):
 
     async def submit(self, texts: Mapping[str, str]) -> str:
         """Submit texts by key and return the job's name."""
-        ...
 
     async def fetch_state(self, job: str) -> JobState:
         """Return the state of a job."""
-        ...
 
     async def fetch_results(self, state: JobState, texts: int) -> Mapping[str, Row]:
         """Return raw vectors by key; texts that failed are left out. Refuses more than so many texts can have."""
-        ...
 
     async def cancel(self, job: str) -> None:
         """Stop a job, so that no more of it is paid."""
-        ...
 
     async def close(self) -> None:
         """Close connections."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

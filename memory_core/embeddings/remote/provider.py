@@ -67,7 +67,6 @@ class Transport(Protocol):
         Raises:
             ProviderError: The request failed; its `retryable` says whether to try again.
         """
-        ...
 
     async def load(self) -> None:
         """Load what the first request needs.
@@ -75,11 +74,9 @@ class Transport(Protocol):
         Raises:
             ProviderError: It cannot be loaded.
         """
-        ...
 
     async def close(self) -> None:
         """Close connections."""
-        ...
 
 
 @dataclass(slots=True)
