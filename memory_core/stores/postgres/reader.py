@@ -350,6 +350,16 @@ class PostgresReader:
         row = self.db.execute(f"{_FILE} AND source = %s AND path = %s", (self.own.id, source, path)).fetchone()
         return None if row is None else _to_indexed(row)
 
+    def find_paths(self, hashes: Sequence[bytes]) -> tuple[str, ...]:
+        """See `Reader`."""
+        found = self.db.execute(
+            "SELECT DISTINCT n.path FROM windows w JOIN chunks c ON c.tenant_id = w.tenant_id AND c.id = w.chunk_id"
+            " JOIN notes n ON n.tenant_id = c.tenant_id AND n.id = c.note_id"
+            " WHERE w.tenant_id = %s AND w.hash = ANY (%s) ORDER BY n.path",
+            (self.own.id, list(hashes)),
+        ).fetchall()
+        return tuple(path for (path,) in found)
+
     def count_indexed(self) -> tuple[int, int]:
         """See `Reader`."""
         return self._count("notes WHERE tenant_id = %(tenant)s AND hash <> ''"), self.own.chunks
@@ -392,8 +402,8 @@ class PostgresReader:
         )
         return self._count(f"({missing}) missing", space=space_id, since=since)
 
-    def count_embedded(self, space_id: int | None) -> int:
-        """Return the number of different texts of windows that have an embedding in a space."""
+    def count_embedded(self, space_id: int) -> int:
+        """See `Reader`."""
         held = f"SELECT hash FROM windows WHERE tenant_id = %(tenant)s INTERSECT SELECT hash FROM {_write_embedded()}"
         return self._count(f"({held}) held", space=space_id)
 

@@ -14,15 +14,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from memory_core.config.agent import AgentConfig
-from memory_core.embeddings.outage import Outage
 from memory_core.errors import BackendUnavailable, NotIndexed, StoreReadOnly, SyncBusy
-from memory_core.records import FileFailure, FileStamp
+from memory_core.stores.interface import summarise
 from memory_core.stores.postgres import NAME, PostgresConfig, read_dsn, tenants, vectors
 from memory_core.stores.postgres.connections import READ, WRITE, Connections
 from memory_core.stores.postgres.reader import PostgresReader
-from memory_core.stores.postgres.tenants import Cursor, Tenant, load_space, load_tenants, lock_tenant
+from memory_core.stores.postgres.tenants import Cursor, Tenant, load_tenants, lock_tenant
 from memory_core.stores.postgres.writer import PostgresWriter
-from memory_core.stores.values import IndexSummary, list_refused
+from memory_core.stores.values import IndexSummary
 
 _POLL_SECONDS = 0.2
 
@@ -137,47 +136,8 @@ class PostgresStore:
             tenant = several[0]
             if tenant.workspace is None:
                 raise NotIndexed("not indexed")
-            reader, held = PostgresReader(cursor, [tenant], self._workspace), tenant.load_state()
-            space = held.serving if held.target is None else held.target
-            serving = reader.load_serving_space()
-            target = load_space(cursor, tenant.id, held.target) if isinstance(held.target, int) else None
-            files = cursor.execute(
-                "SELECT source, count(*) FROM notes WHERE tenant_id = %s AND hash <> '' GROUP BY source ORDER BY source",
-                (tenant.id,),
-            ).fetchall()
-            stamps = cursor.execute(
-                "SELECT source, path, size, mtime_ns, ctime_ns, inode FROM notes WHERE tenant_id = %s"
-                " AND source <> 'sessions' AND hash <> '' AND error IS NULL",
-                (tenant.id,),
-            ).fetchall()
-            failed = cursor.execute(
-                "SELECT path, error FROM notes WHERE tenant_id = %s AND error IS NOT NULL ORDER BY path", (tenant.id,)
-            ).fetchall()
-            refused = cursor.execute(
-                "SELECT DISTINCT n.path FROM windows w JOIN chunks c ON c.tenant_id = w.tenant_id AND c.id = w.chunk_id"
-                " JOIN notes n ON n.tenant_id = c.tenant_id AND n.id = c.note_id"
-                " WHERE w.tenant_id = %s AND w.hash = ANY (%s) ORDER BY n.path",
-                (tenant.id, list_refused(held)),
-            ).fetchall()
             vector, reason = _explain_vectors(tenant)
-            return IndexSummary(
-                workspace=tenant.workspace,
-                files=dict(files),
-                chunks=tenant.chunks,
-                embeddings=reader.count_embedded(held.serving),
-                pending=reader.count_pending(space if isinstance(space, int) else None),
-                pending_reason=held.pending_reason,
-                refused=tuple(path for (path,) in refused),
-                serving=serving.space if serving else None,
-                is_moving=held.target is not None,
-                target=target.space if target else None,
-                outage=None if tenant.outage is None else Outage.from_json(tenant.outage),
-                failures=tuple(FileFailure(path=path, reason=error) for path, error in failed),
-                last_sync=held.last_sync,
-                stamps={(source, path): FileStamp(*stamp) for source, path, *stamp in stamps},
-                vector=vector,
-                vector_reason=reason,
-            )
+            return summarise(PostgresReader(cursor, [tenant], self._workspace), vector=vector, vector_reason=reason)
 
     def examine(self) -> tuple[str, bool, list[Tenant]]:
         """Return the server's version, if this role may write the agent's own tenant, and the tenants that it may read.

@@ -300,6 +300,15 @@ class SqliteReader:
         row = self.db.execute(f"{_INDEXED_FILE} WHERE source = ? AND path = ?", (source, path)).fetchone()
         return None if row is None else _to_indexed(row)
 
+    def find_paths(self, hashes: Sequence[bytes]) -> tuple[str, ...]:
+        """See `Reader`."""
+        found = self.db.execute(
+            "SELECT DISTINCT f.path FROM windows w JOIN chunks c ON c.id = w.chunk_id JOIN files f ON f.id = c.file_id"
+            f" WHERE w.hash IN ({', '.join('?' * len(hashes))}) ORDER BY f.path",
+            hashes,
+        )
+        return tuple(str(path) for (path,) in found)
+
     def count_indexed(self) -> tuple[int, int]:
         """See `Reader`."""
         counts = "SELECT (SELECT count(*) FROM files WHERE hash <> x''), (SELECT count(*) FROM chunks)"
@@ -349,6 +358,16 @@ class SqliteReader:
         """See `Reader`."""
         counted = "DISTINCT hash" if distinct else "*"
         return int(self.db.execute(f"SELECT count({counted}) FROM windows WHERE chunk_id >= ?", (since,)).get)
+
+    def count_embedded(self, space_id: int) -> int:
+        """See `Reader`."""
+        return int(
+            self.db.execute(
+                "SELECT count(*) FROM embedding_cache e WHERE space_id = ?"
+                " AND EXISTS (SELECT 1 FROM windows w WHERE w.hash = e.hash)",
+                (space_id,),
+            ).get
+        )
 
     def find_embedded(self, space_id: int, hashes: Collection[bytes], *, tokens: bool = False) -> set[bytes]:
         """See `Reader`."""

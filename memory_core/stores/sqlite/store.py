@@ -11,6 +11,7 @@ from pathlib import Path
 
 from memory_core.config.settings import Vector
 from memory_core.errors import MemoryCoreError, StoreCorrupt
+from memory_core.stores.interface import summarise
 from memory_core.stores.sqlite import upkeep
 from memory_core.stores.sqlite.connections import INDEX, REBUILD
 from memory_core.stores.sqlite.database import Database, PrivateDatabase
@@ -104,7 +105,12 @@ class SqliteStore:
     def summarise(self) -> IndexSummary:
         """See `stores.interface.Store`."""
         with self.read() as reader:
-            return upkeep.summarise(reader, self.path, self.vectors)
+            serving = reader.load_serving_space()
+            vector, reason = self.vectors.describe(reader.db, serving.id if serving else None)
+            size = 0
+            with contextlib.suppress(OSError):  # it may go at any moment
+                size = self.path.stat().st_size
+            return summarise(reader, vector=vector, vector_reason=reason, store_bytes=size)
 
     def verify(self) -> Integrity:
         """Look for damage in the file.

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
-from memory_core.embeddings.outage import Outage
 from memory_core.errors import StoreCorrupt, StoreReadOnly, SyncBusy
-from memory_core.records import FileFailure, FileStamp
+from memory_core.records import FileFailure
 from memory_core.stores.sqlite import state, vectors
 from memory_core.stores.sqlite.connections import (
     INDEX,
@@ -32,11 +31,8 @@ from memory_core.stores.sqlite.encoding import (
     unpack_units,
 )
 from memory_core.stores.sqlite.files import find_foreign_size, is_ours, read_header, remove_obstacle
-from memory_core.stores.sqlite.reader import SqliteReader
 from memory_core.stores.sqlite.schema import OLDER, SCHEMA
-from memory_core.stores.sqlite.state import load_space
-from memory_core.stores.sqlite.vectors import VectorIndex, drop_signs
-from memory_core.stores.values import IndexSummary, list_refused
+from memory_core.stores.sqlite.vectors import drop_signs
 
 MERGE_PAGES = 500  # of the keyword index that are merged in one step
 SMALL_MERGE_PAGES = 64  # after a small change, which takes .5 to .9 ms and leaves 4 pieces of 9 on average
@@ -145,90 +141,19 @@ class Integrity:
     failures: tuple[FileFailure, ...] = ()
 
 
-def summarise(reader: SqliteReader, path: Path, index: VectorIndex) -> IndexSummary:
-    """Summarise an index.
-
-    Args:
-        reader: Of the index.
-        path: Its file.
-        index: Its vectors.
-    """
-    connection = reader.db
-    held, serving = reader.load_state(), reader.load_serving_space()
-    space, record = held.serving if held.target is None else held.target, reader.load_outage()
-    vector, reason = index.describe(connection, serving.id if serving else None)
-    return IndexSummary(
-        workspace=held.workspace,
-        files=_count_files(connection),
-        chunks=reader.count_chunks(),
-        embeddings=_count_embeddings(connection, serving.id) if serving else 0,
-        pending=reader.count_pending(space if isinstance(space, int) else None),  # all of a space that is not known yet
-        pending_reason=held.pending_reason,
-        refused=_find_paths(connection, list_refused(held)),
-        serving=serving.space if serving else None,
-        is_moving=held.target is not None,
-        target=load_space(connection, held.target) if isinstance(held.target, int) else None,
-        outage=None if record is None else Outage.from_json(record),
-        failures=_read_failures(connection),
-        last_sync=held.last_sync,
-        stamps=_read_stamps(connection),
-        vector=vector,
-        vector_reason=reason,
-        store_bytes=_measure(path),
-    )
-
-
 def verify(connection: Connection) -> Integrity:
     """Look for damage in an index, inside a read transaction."""
     return Integrity(
         workspace=state.get_value(connection, state.WORKSPACE),
-        files=sum(_count_files(connection).values()),
+        files=int(connection.execute("SELECT count(*) FROM files WHERE hash <> x''").get),
         problem=find_problem(connection, [SCHEMA], _find_wrong_row),
         failures=_read_failures(connection),
     )
 
 
-def _measure(path: Path) -> int:
-    try:
-        return path.stat().st_size
-    except OSError:  # it may go at any moment
-        return 0
-
-
 def _read_failures(connection: Connection) -> tuple[FileFailure, ...]:
     failed = connection.execute("SELECT path, error FROM files WHERE error IS NOT NULL ORDER BY path")
     return tuple(FileFailure(path=path, reason=error) for path, error in failed)
-
-
-def _find_paths(connection: Connection, texts: Sequence[bytes]) -> tuple[str, ...]:
-    found = connection.execute(
-        "SELECT DISTINCT f.path FROM windows w JOIN chunks c ON c.id = w.chunk_id JOIN files f ON f.id = c.file_id"
-        f" WHERE w.hash IN ({', '.join('?' * len(texts))}) ORDER BY f.path",
-        texts,
-    )
-    return tuple(str(path) for (path,) in found)
-
-
-def _count_files(connection: Connection) -> dict[str, int]:
-    rows = connection.execute("SELECT source, count(*) FROM files WHERE hash <> x'' GROUP BY source ORDER BY source")
-    return {str(source): cast("int", count) for source, count in rows}
-
-
-def _count_embeddings(connection: Connection, space_id: int) -> int:
-    return int(
-        connection.execute(
-            "SELECT count(*) FROM embedding_cache e WHERE space_id = ?"
-            " AND EXISTS (SELECT 1 FROM windows w WHERE w.hash = e.hash)",
-            (space_id,),
-        ).get
-    )
-
-
-def _read_stamps(connection: Connection) -> dict[tuple[str, str], FileStamp]:
-    rows = connection.execute(
-        "SELECT source, path, size, mtime_ns, ctime_ns, inode FROM files WHERE path NOT LIKE '%.jsonl' AND error IS NULL"
-    )
-    return {(source, path): FileStamp(*stamp) for source, path, *stamp in rows}
 
 
 def find_damage(path: Path) -> str | None:
