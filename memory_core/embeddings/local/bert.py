@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
@@ -20,9 +20,9 @@ from memory_core.embeddings.local.model import (
     CONTEXT_TOKENS,
     WEIGHTS,
     Computed,
+    Model,
     count_threads,
     find_framing,
-    pack,
     read_tensors,
     refuse_model,
 )
@@ -84,13 +84,8 @@ class _Layer:
     norm: _Norm
 
 
-class BertModel:
-    """One model, for one thread at a time.
-
-    Attributes:
-        dimensions: The dimensions of its vectors.
-        max_tokens: The most tokens of one sequence, and of all sequences that are computed together.
-    """
+class BertModel(Model):
+    """One model, for one thread at a time."""
 
     def __init__(self, folder: Path, *, context_tokens: int | None = None) -> None:
         """Read a model; takes a tenth of a second.
@@ -110,19 +105,9 @@ class BertModel:
         except (ValueError, TypeError, AttributeError, ArithmeticError) as error:
             raise refuse_model(folder.name, f"it cannot be read: {error}") from error
 
-    @property
-    def room(self) -> int:
-        """The most tokens of text in one sequence."""
-        return self.max_tokens - self._framing_size
-
     def tokenize(self, text: str) -> list[int]:
         """Return the text's tokens."""
         return list(self._tokenizer.encode(text, add_special_tokens=False).ids)
-
-    def split_batches(self, sequences: Sequence[Sequence[int]]) -> Iterator[range]:
-        """Yield ranges of sequences that fit into one batch, in order; each sequence is at most `room` tokens long."""
-        lengths = [len(sequence) + self._framing_size for sequence in sequences]
-        return pack(lengths, tokens=self.max_tokens, sequences=self.max_tokens)
 
     def embed(self, sequences: Sequence[Sequence[int]]) -> list[Computed]:
         """Compute the vectors of sequences that `split_batches` put into one batch."""
@@ -132,7 +117,7 @@ class BertModel:
     def _compute(self, sequences: Sequence[Sequence[int]]) -> list[Computed]:
         import numpy as np
 
-        first, last = self._framing
+        first, last = self.framing
         framed = [[*first, *sequence, *last] for sequence in sequences]
         ends = list(accumulate(map(len, framed)))
         spans = [slice(end - len(ids), end) for end, ids in zip(ends, framed, strict=True)]
@@ -172,7 +157,7 @@ class BertModel:
     def _pool(self, states: Rows) -> Computed:
         if self._pooling == "cls":
             return Computed(states[0], None)
-        first, last = map(len, self._framing)
+        first, last = map(len, self.framing)
         return Computed(states.mean(axis=0), states[first : len(states) - last])
 
     def _read(self, folder: Path, context_tokens: int | None) -> None:
@@ -199,8 +184,8 @@ class BertModel:
             raise refuse_model(folder.name, "its tokenizer knows more tokens than the model")
         self._tokenizer.no_padding()
         self._tokenizer.no_truncation()
-        self._framing = find_framing(self.tokenize("a"), self._tokenizer.encode("a").ids)
-        self._framing_size = sum(map(len, self._framing))
+        self.framing = find_framing(self.tokenize("a"), self._tokenizer.encode("a").ids)
+        self.most_sequences = self.max_tokens
         if self.room < 1:
             raise refuse_model(folder.name, f"it takes {self.max_tokens} tokens, which leaves no room for a text")
 

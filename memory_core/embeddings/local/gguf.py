@@ -13,14 +13,21 @@ server speaks.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from memory_core.__about__ import explain_install
 from memory_core.embeddings.error_mapping import mark_permanent
-from memory_core.embeddings.local.model import CONTEXT_TOKENS, Computed, count_threads, find_framing, pack, refuse_model
+from memory_core.embeddings.local.model import (
+    CONTEXT_TOKENS,
+    Computed,
+    Model,
+    count_threads,
+    find_framing,
+    refuse_model,
+)
 from memory_core.errors import ProviderUnavailable
 
 if TYPE_CHECKING:
@@ -32,13 +39,8 @@ if TYPE_CHECKING:
 _MAGIC = b"GGUF"
 
 
-class GgufModel:
-    """One model with one context, for one thread at a time.
-
-    Attributes:
-        dimensions: The dimensions of its vectors.
-        max_tokens: The most tokens of one sequence, and of all sequences that are computed together.
-    """
+class GgufModel(Model):
+    """One model with one context, for one thread at a time."""
 
     def __init__(self, path: Path, *, context_tokens: int | None = None) -> None:
         """Load a model; takes seconds.
@@ -55,15 +57,9 @@ class GgufModel:
         self.max_tokens = min(context_tokens or CONTEXT_TOKENS, int(api.llama_model_n_ctx_train(self._model)))
         self.dimensions = int(api.llama_model_n_embd(self._model))
         self._vocabulary = api.llama_model_get_vocab(self._model)
-        self._most_sequences = min(self.max_tokens, api.llama_max_parallel_sequences())
+        self.most_sequences = min(self.max_tokens, api.llama_max_parallel_sequences())
         self._open_context(path)
-        # The tokens that this model puts before and after a text, [CLS] and [SEP] for a BERT.
-        self._framing = find_framing(self.tokenize("a"), self.tokenize("a", framed=True))
-
-    @property
-    def room(self) -> int:
-        """The most tokens of text in one sequence."""
-        return self.max_tokens - sum(map(len, self._framing))
+        self.framing = find_framing(self.tokenize("a"), self.tokenize("a", framed=True))
 
     def tokenize(self, text: str, *, framed: bool = False) -> list[int]:
         """Return the text's tokens; if `framed`, with those that mark its beginning and end."""
@@ -79,12 +75,6 @@ class GgufModel:
             count = self._api.llama_tokenize(self._vocabulary, content, len(content), buffer, size, framed, False)
         return list(cast(buffer, POINTER(self._api.llama_token))[:count])
 
-    def split_batches(self, sequences: Sequence[Sequence[int]]) -> Iterator[range]:
-        """Yield ranges of sequences that fit into one batch, in order; each sequence is at most `room` tokens long."""
-        framing = sum(map(len, self._framing))
-        lengths = [len(sequence) + framing for sequence in sequences]
-        return pack(lengths, tokens=self.max_tokens, sequences=self._most_sequences)
-
     def embed(self, sequences: Sequence[Sequence[int]]) -> list[Computed]:
         """Compute the vectors of sequences that `split_batches` put into one batch.
 
@@ -92,7 +82,7 @@ class GgufModel:
             ProviderUnavailable: llama.cpp could not compute them.
         """
         api = self._api
-        first, last = self._framing
+        first, last = self.framing
         batch = api.llama_batch_init(self.max_tokens, 0, 1)
         try:
             for number, sequence in enumerate(sequences):
@@ -106,7 +96,7 @@ class GgufModel:
             api.llama_batch_free(batch)
 
     def _read_tokens(self, sequences: Sequence[Sequence[int]]) -> list[Computed]:
-        first, last = map(len, self._framing)
+        first, last = map(len, self.framing)
         lengths = [first + len(sequence) + last for sequence in sequences]
         rows = self._copy(self._api.llama_get_embeddings(self._context), sum(lengths), self.dimensions)
         ends = accumulate(lengths)
@@ -153,7 +143,7 @@ class GgufModel:
     def _new_context(self, pooling: int) -> Any:
         settings = self._api.llama_context_default_params()
         settings.n_ctx = settings.n_batch = settings.n_ubatch = self.max_tokens
-        settings.n_seq_max = self._most_sequences
+        settings.n_seq_max = self.most_sequences
         settings.kv_unified = True
         settings.embeddings = True
         settings.pooling_type = pooling

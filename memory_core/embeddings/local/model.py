@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from memory_core.config.agent import AgentConfig
 from memory_core.config.environment import expand_home
@@ -43,19 +44,37 @@ class Computed:
     tokens: Rows | None
 
 
-class Model(Protocol):
-    """One open model, for one thread at a time."""
+class Model(ABC):
+    """One open model, for one thread at a time.
+
+    Attributes:
+        dimensions: The dimensions of its vectors.
+        max_tokens: The most tokens of one sequence, and of all sequences that are computed together.
+        most_sequences: The most sequences that are computed together.
+        framing: The tokens that the model puts before and after a text, [CLS] and [SEP] for a BERT.
+    """
+
+    dimensions: int
+    max_tokens: int
+    most_sequences: int
+    framing: tuple[list[int], list[int]]
 
     @property
     def room(self) -> int:
         """The most tokens of text in one sequence."""
+        return self.max_tokens - sum(map(len, self.framing))
 
+    def split_batches(self, sequences: Sequence[Sequence[int]]) -> Iterator[range]:
+        """Yield ranges of sequences that fit into one batch, in order; each sequence is at most `room` tokens long."""
+        around = sum(map(len, self.framing))
+        lengths = [len(sequence) + around for sequence in sequences]
+        return pack(lengths, tokens=self.max_tokens, sequences=self.most_sequences)
+
+    @abstractmethod
     def tokenize(self, text: str) -> list[int]:
         """Return the text's tokens, without those that mark its beginning and end."""
 
-    def split_batches(self, sequences: Sequence[Sequence[int]]) -> Iterator[range]:
-        """Yield ranges of sequences that are computed together, in order; each sequence is at most `room` tokens long."""
-
+    @abstractmethod
     def embed(self, sequences: Sequence[Sequence[int]]) -> list[Computed]:
         """Compute the vectors of sequences that `split_batches` put into one batch.
 
@@ -63,6 +82,7 @@ class Model(Protocol):
             ProviderUnavailable: They could not be computed.
         """
 
+    @abstractmethod
     def close(self) -> None:
         """Free the model; may be called twice."""
 
