@@ -10,12 +10,13 @@ import json
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from memory_core.atomic import locked, replace_file
 from memory_core.config.agent import AgentConfig
 from memory_core.config.environment import expand_home
+from memory_core.config.problems import get_adapter
 from memory_core.errors import BackendUnavailable
 from memory_qmd.config import QmdModels, SearchMode
 
@@ -134,13 +135,12 @@ class QmdHome:
     def load_state(self) -> HomeState:
         """Load the state; an empty one if there is none, or if it cannot be read."""
         try:
-            document = json.loads((self.path / "state.json").read_bytes())
+            state: HomeState = get_adapter(HomeState).validate_json(
+                (self.path / "state.json").read_bytes(), strict=True
+            )
         except (OSError, ValueError):
             return HomeState()
-        known = {field.name: type(field.default) for field in fields(HomeState)}
-        if not isinstance(document, dict) or any(type(document.get(name)) is not kind for name, kind in known.items()):
-            return HomeState()
-        return HomeState(**{name: document[name] for name in known})
+        return state
 
     def save_state(self, state: HomeState) -> None:
         """Save the state; to be called under the lock."""

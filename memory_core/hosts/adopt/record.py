@@ -20,6 +20,7 @@ from memory_core import atomic
 from memory_core.config.editing import NotEditable, find_entry, put_entry, read_document, take_entry
 from memory_core.config.environment import shorten_home
 from memory_core.config.load import find_adopted_config
+from memory_core.config.problems import get_adapter
 from memory_core.config.settings import DEFAULT_AGENT
 from memory_core.errors import ConfigError, ConfigProblem, FileUnreadable, PathRefused
 from memory_core.hosts.adopt.homes import FoundNote, Home
@@ -109,21 +110,13 @@ def load_record(state_dir: Path) -> Adoption:
     """
     path = _find_record(state_dir)
     try:
-        raw: Any = json.loads(path.read_bytes())
-        return Adoption(
-            served={
-                key: ServedHome(**{**row, "served": tuple(row["served"]), "exclude": tuple(row.get("exclude", ()))})
-                for key, row in raw["served"].items()
-            },
-            copies={key: CopiedNote(**row) for key, row in raw["copies"].items()},
-            folders=list(raw["folders"]),
-            listed=dict(raw.get("listed", {})),
-        )
+        found: Adoption = get_adapter(Adoption).validate_json(path.read_bytes())
     except FileNotFoundError:
         return Adoption()
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except (OSError, ValueError) as error:
         problem = ConfigProblem("", f"is no record of what was adopted: {type(error).__name__}")
         raise ConfigError([problem], origin=str(path), action="move it away, and adopt again") from error
+    return found
 
 
 def hash_bytes(data: bytes) -> str:
