@@ -511,6 +511,7 @@ def test_archives_of_reset_and_deleted_sessions_are_found(logs: Logs, backend: B
         logs.add(name, message("user", "The gamelan is in the attic."))
     assert [hit.path for hit in hits(backend, "zeppelin")] == [f"sessions/a.jsonl.reset.{STAMP}"]
     assert [hit.path for hit in hits(backend, "harpsichord")] == [f"sessions/b.jsonl.deleted.{STAMP}"]
+    assert not backend.memory_status().dirty
     assert not hits(backend, "gamelan")
     with pytest.raises(PathRefused, match="is a session log"):
         session_logs.refuse_log(f"sessions/a.jsonl.reset.{STAMP}")
