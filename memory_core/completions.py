@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -106,6 +107,27 @@ def count_tokens(response: Mapping[str, Any], asked: object) -> int:
     if known := [each for each in counted if isinstance(each, int) and each > 0]:
         return sum(known)
     return estimate_tokens(json.dumps([asked, response], default=str))
+
+
+_FENCED = re.compile(r"\A\s*```\w*\s*\n(.*?)\n?```\s*\Z", re.DOTALL)
+
+
+def read_arguments(response: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return the arguments of the tool calls of a completion; of one without any, the JSON that its text is.
+
+    Raises:
+        ValueError: There are none that can be read.
+    """
+    message = parse_message(response)
+    calls = message.get("tool_calls")
+    try:
+        if isinstance(calls, list) and calls:
+            return [parse_arguments(call["function"]["arguments"]) for call in calls]
+        text = join_text(message)
+        fenced = _FENCED.match(text)
+        return [parse_arguments(fenced[1] if fenced else text)]
+    except (TypeError, KeyError, RecursionError) as error:
+        raise ValueError("the model's answer holds no JSON object") from error
 
 
 def join_text(message: Mapping[str, Any]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import click
 
@@ -15,6 +15,9 @@ from memory_core.plugin.memory import Memory
 from memory_core.plugin.reviewing import Review
 from memory_core.upkeep.proposals import Proposal
 
+if TYPE_CHECKING:
+    from memory_core.completions import Complete
+
 KEYS = "a accept, e edit, s skip, n never again, u undo, q quit"
 
 
@@ -23,11 +26,30 @@ def _open_review(memory: Memory) -> Review:
 
 
 @command("tidy")
-def tidy(options: Options) -> None:
+@click.option(
+    "--model",
+    metavar="ID",
+    help="send the suspected lines to this model at an OpenAI-compatible endpoint, or to claude-code or codex",
+)
+@click.option("--base-url", metavar="URL", help="the endpoint of --model, without /chat/completions")
+def tidy(options: Options, *, model: str | None, base_url: str | None) -> None:
     """Find what is outdated, repeated or broken in the notes, and propose changes; nothing is written."""
+    if base_url is not None and model is None:
+        raise InvalidArgument("--base-url", "it is the endpoint of a model", action="name one: --model")
     with open_notes(options) as memory:
-        found = _open_review(memory).find()
+        found = _open_review(memory).find(_open_model(memory, model, base_url) if model else None)
     _print(found, options)
+
+
+def _open_model(memory: Memory, model: str, base_url: str | None) -> Complete:
+    """Return what asks a model: the program of a host, or an endpoint."""
+    from memory_core.hosts.reference import open_endpoint
+    from memory_core.plugin.programs import open_program
+
+    if (program := open_program(model)) is not None:
+        return program
+    endpoint = open_endpoint(memory.config(), base_url, model)
+    return lambda messages, tools, **_: endpoint.complete(messages, tools, show=lambda _: None)
 
 
 def _print(found: Sequence[Proposal], options: Options) -> None:

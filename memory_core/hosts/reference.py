@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+from memory_core.config.agent import AgentConfig
 from memory_core.config.fields import Secret
 from memory_core.config.load import load_config
 from memory_core.config.settings import DEFAULT_AGENT, ProviderAccount
@@ -289,6 +290,13 @@ class ReferenceHost:
         sessions_json.update(self._sessions / sessions_json.FILE_NAME, self._key, lambda entry: entry.update(facts))
 
 
+def open_endpoint(config: AgentConfig, base_url: str | None, model: str) -> ChatEndpoint:
+    """Return an endpoint with the key and, without a base URL, the URL of `models.providers.openai`."""
+    account = config.providers.get("openai", ProviderAccount())
+    key = account.api_key or Secret(os.environ.get("OPENAI_API_KEY", ""))
+    return ChatEndpoint(base_url or account.base_url or OPENAI_URL, model, api_key=key or None)
+
+
 def open_host(
     config: str | Path | None,
     *,
@@ -305,9 +313,7 @@ def open_host(
         ConfigError: The configuration cannot be used.
     """
     resolved = load_config(config, workspace=workspace, state_dir=state_dir).agent(agent)
-    account = resolved.providers.get("openai", ProviderAccount())
-    key = account.api_key or Secret(os.environ.get("OPENAI_API_KEY", ""))
-    endpoint = ChatEndpoint(base_url or account.base_url or OPENAI_URL, model, api_key=key or None)
+    endpoint = open_endpoint(resolved, base_url, model)
     return ReferenceHost(
         MemorySlot(config, workspace=workspace, state_dir=state_dir),
         endpoint,

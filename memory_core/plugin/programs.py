@@ -1,4 +1,4 @@
-"""The programs of hosts that are asked, in a process of their own, for the facts of a session in the journal.
+"""The programs of hosts that are asked, in a process of their own, for the facts of a session or for outdated lines.
 
 A program gets the exchange on its standard input, in an empty folder, without tools, hooks and a session of its own; in its
 environment `MEMORY_CORE_PAUSE` keeps our hooks in it from learning. It is never asked from within itself.
@@ -44,10 +44,11 @@ def open_program(host: str) -> Complete | None:
     def ask(
         messages: list[Message], tools: list[dict[str, Any]], *, max_tokens: int, timeout_seconds: float
     ) -> Mapping[str, Any]:
-        schema = json.dumps(tools[0]["function"]["parameters"])
+        wanted = tools[0]["function"]
+        schema = json.dumps(wanted["parameters"])
         told = (
-            f"There are no tools. Answer, in at most {max_tokens} tokens, with the arguments of store_facts alone, as JSON that"
-            f" fits this schema:\n{schema}"
+            f"There are no tools. Answer, in at most {max_tokens} tokens, with the arguments of {wanted['name']} alone, as JSON"
+            f" that fits this schema:\n{schema}"
         )
         prompt = "\n\n".join([*(message["content"] for message in messages), told])
         return _read_answer(_run([program, *words[1:]], prompt, timeout_seconds - MARGIN_SECONDS))

@@ -18,6 +18,7 @@ from memory_core.upkeep.store import Edit, TidyStore
 from memory_core.upkeep.tidy import Tidy
 
 if TYPE_CHECKING:
+    from memory_core.completions import Complete
     from memory_core.items.items import Items
 
 log = logging.getLogger(__name__)
@@ -39,9 +40,16 @@ class Review:
         self._items = items
         self._sync = sync
 
-    def find(self) -> list[Proposal]:
-        """Look at what has changed in the notes, and return all that is proposed, the surest first."""
+    def find(self, complete: Complete | None = None) -> list[Proposal]:
+        """Look at what has changed in the notes, and return all that is proposed, the surest first.
+
+        Args:
+            complete: Asks a model to judge what the rules suspect; see `Tidy.consult`.
+        """
         with closing(Tidy(self._config)) as tidy:
+            if complete is not None:
+                tidy.run(shown_chars=CONTEXT_CHARS)
+                tidy.consult(complete)
             found = [*tidy.run(shown_chars=CONTEXT_CHARS), *self._list_pending()]
             return [*found, *(each for each in self._list_personal() if not tidy.store.is_settled(each.id))]
 

@@ -127,7 +127,7 @@ def find_spellings(notes: Mapping[str, Mapping[str, Any]]) -> Iterator[Repair]:
         for name, (count, line) in marks["names"].items():
             counts[name] += count
             places.setdefault(name, (path, line))
-    often = [name for name, count in counts.items() if count >= OFTEN and not is_common(name.lower(), None)]
+    often = [name for name, count in counts.items() if count >= OFTEN]
     near: defaultdict[str, list[str]] = defaultdict(list)
     for name in often:
         for each in _leave_one_out(make_spelling_key(name.lower())):
@@ -137,6 +137,7 @@ def find_spellings(notes: Mapping[str, Mapping[str, Any]]) -> Iterator[Repair]:
             continue
         key = make_spelling_key(name.lower())
         found = {each for part in _leave_one_out(key) for each in near.get(part, ()) if _is_slip(name, each)}
+        found = {each for each in found if not is_common(each.lower(), None)}
         if len(found) == 1 and not is_common(name.lower(), None):
             right = found.pop()
             why = f"{right} stands {counts[right]} times, {name} once."

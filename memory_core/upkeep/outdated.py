@@ -19,6 +19,7 @@ from memory_core.text.tense import list_words
 from memory_core.upkeep.statements import UNDATED, Statement, Value, stem
 
 SHOWN = 5.0  # from which score a pair becomes a proposal
+CANDIDATE = 3.5  # from which a model is asked about it
 STRONG = 6.0  # and from which search marks the line
 LEAST_BITS = 2.5  # of a word that two statements must share
 MOST_BITS = 7.0
@@ -94,7 +95,7 @@ def judge(old: Statement, new: Statement, bits: Bits) -> Comparison | None:
     ):
         return None
     shared = sum(bits(word) for word in own) + NEAR * sum(bits(word) for word in wide[len(own) :] if word not in own)
-    score = best.score + min(3.2, shared / 5) + 0.8 * best.beside + 0.8 * pair.about + 0.9 * tells
+    score = best.score + min(3.2, shared / 5) + 0.8 * best.beside + 0.8 * pair.about + 0.7 * all(fits) + 0.9 * tells
     score += 0.4 * ("new" in new.flags) + 0.5 * ("state" in new.flags) + 0.4 * ("state" in old.flags)
     score += 1.5 * (_cover(own, old, new, bits) - 0.3) - 0.9 * ("event" in old.flags)
     return best._replace(score=score)
@@ -134,13 +135,13 @@ class Pair(NamedTuple):
     score: float
 
 
-def select(pairs: Iterable[Pair]) -> dict[int, Pair]:
-    """Choose what is shown: for each older statement the newest of its best successors; return them by the older one.
+def select(pairs: Iterable[Pair], least: float = SHOWN) -> dict[int, Pair]:
+    """Choose what is shown of pairs with some score: for each older statement the newest of its best successors.
 
     A newer statement replaces only what fits it nearly as well as its best. Where a successor is replaced itself, its own takes
-    its place.
+    its place. They are returned by the older one.
     """
-    shown = [pair for pair in pairs if pair.score >= SHOWN]
+    shown = [pair for pair in pairs if pair.score >= least]
     best: defaultdict[int, float] = defaultdict(float)
     for pair in shown:
         best[pair.new] = max(best[pair.new], pair.score)

@@ -35,7 +35,7 @@ _SEEN = re.compile(r"\(until \d{4}-\d\d-\d\d, see [^)]+\)\s*$")  # as `proposals
 _QUOTED = re.compile(r"\"[^\"\n]{12,}\"|“[^”\n]{12,}”|«[^»\n]{12,}»|„[^“”\n]{12,}[“”]")
 _TIMED = re.compile(r"\d{1,2}[:.h]\d\d\b")
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
-_PLAIN = re.compile(r"https?://\S+|`[^`]*`|\*\*|__|~~")
+_PLAIN = re.compile(r"https?://\S+|`[^`]*`|\*\*|__|~~|\(since \d{4}-\d\d-\d\d, see [^)]+\)\s*$")
 _NUMBER = r"\d{1,3}(?:[.,  ]\d{3})+(?:[.,]\d{1,2})?|\d++(?:[.,]\d++)?"
 _VALUE = re.compile(
     r"(?P<iso>\d{4}-\d\d-\d\d)"

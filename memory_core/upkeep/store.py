@@ -67,6 +67,11 @@ CREATE TABLE edits (                    -- what was accepted; the text itself is
   done     INTEGER NOT NULL             -- 0: begun, 1: made, 2: undone
 ) STRICT;
 """
+_SECOND = """
+ALTER TABLE pairs ADD COLUMN date TEXT NOT NULL DEFAULT '';  -- of the newer statement
+ALTER TABLE pairs ADD COLUMN line TEXT;  -- a model's for the older one; '' where it words none, NULL where none was asked
+CREATE TABLE verdicts (id INTEGER PRIMARY KEY, score REAL NOT NULL, line TEXT NOT NULL) STRICT;  -- of a model, by two texts
+"""
 VERSION = "2"  # of the rules: raised when statements are read in another way, so that all notes are read anew
 
 
@@ -92,7 +97,7 @@ class TidyStore(Database):
     """
 
     def __init__(self, path: Path, *, writable: bool = True) -> None:
-        super().__init__(path, TIDY, (_FIRST,), writable=writable)
+        super().__init__(path, TIDY, (_FIRST, _SECOND), writable=writable)
 
     def get_key(self) -> bytes:
         """Return the secret by which proposals are known, made at the first call."""
@@ -228,7 +233,9 @@ class Corpus:
 
     def clear(self) -> None:
         """Forget all notes."""
-        self._run("DELETE FROM notes; DELETE FROM statements; DELETE FROM terms; DELETE FROM pairs")
+        self._run(
+            "DELETE FROM notes; DELETE FROM statements; DELETE FROM terms; DELETE FROM pairs; DELETE FROM verdicts"
+        )
         self._run("INSERT OR REPLACE INTO meta VALUES ('version', ?)", (VERSION,))
 
     def remove(self, path: str) -> None:
@@ -273,13 +280,25 @@ class Corpus:
         return _to_statement(str(self._run("SELECT body FROM statements WHERE id = ?", (number,)).get))
 
     def add_pair(self, old: int, new: int, score: float, body: str) -> None:
-        """Record that a statement may replace another."""
-        self._run("INSERT OR REPLACE INTO pairs VALUES (?, ?, ?, ?)", (old, new, score, body))
+        """Record that a statement may replace another, with the verdict of a model on two of these texts."""
+        told = self._run("SELECT score, line FROM verdicts WHERE id = ?", (self._hash_texts(old, new),)).fetchall()
+        row = (old, new, body, self.load(new).date, *(told[0] if told else (score, None)))
+        self._run("INSERT OR REPLACE INTO pairs (old, new, body, date, score, line) VALUES (?, ?, ?, ?, ?, ?)", row)
 
-    def list_pairs(self) -> list[tuple[int, int, float, str]]:
-        """Return all pairs: ids, score and body."""
-        rows = self._run("SELECT old, new, score, body FROM pairs")
-        return [(int(old), int(new), float(score), str(body)) for old, new, score, body in rows]
+    def judge_pair(self, old: int, new: int, score: float, line: str) -> None:
+        """Record how a model has judged a pair, and how it worded the line; nothing for a pair that is gone."""
+        if self._run("SELECT 1 FROM pairs WHERE old = ? AND new = ?", (old, new)).get:
+            self._run("INSERT OR REPLACE INTO verdicts VALUES (?, ?, ?)", (self._hash_texts(old, new), score, line))
+            self._run("UPDATE pairs SET score = ?, line = ? WHERE old = ? AND new = ?", (score, line, old, new))
+
+    def _hash_texts(self, old: int, new: int) -> int:
+        said = repr((self.load(old).text, self.load(new).text))
+        return int.from_bytes(blake2b(said.encode(), digest_size=7).digest())
+
+    def list_pairs(self) -> list[tuple[int, int, str, float, str, str | None]]:
+        """Return all pairs: ids, day, score, body, and the line that a model has worded; None where none was asked."""
+        rows = self._run("SELECT old, new, date, score, body, line FROM pairs")
+        return [(int(old), int(new), date, score, body, line) for old, new, date, score, body, line in rows]
 
     def list_repeated(self) -> Iterator[list[int]]:
         """Yield the statements that say the same, those of each fact together."""

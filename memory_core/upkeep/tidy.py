@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from datetime import date, datetime
 from functools import cache
 from typing import Any
 
+from memory_core.completions import Complete
 from memory_core.config.agent import AgentConfig
 from memory_core.errors import FileUnreadable, InvalidArgument, NoteChanged, PathRefused
 from memory_core.history.history import History
@@ -22,6 +24,7 @@ from memory_core.sources.notes import find_note_date, hash_bytes, read_note
 from memory_core.text.languages import Language
 from memory_core.text.markdown import split_lines
 from memory_core.upkeep import findings, outdated
+from memory_core.upkeep.asking import MOST_PAIRS, MOST_QUESTIONS, Suspect, ask
 from memory_core.upkeep.outdated import Pair
 from memory_core.upkeep.proposals import CitedLine, Proposal, sign
 from memory_core.upkeep.statements import UNDATED, Statement, detect_language, read_statements
@@ -77,7 +80,7 @@ class Tidy:
                 with suppress(FileUnreadable):  # sync reports it; the next run reads it anew
                     added += _add_note(corpus, files[path], stamps[path], usual)
             _add_pairs(corpus, added)
-        reader = _Lines(files)
+        reader = _Lines(files, self.store.list_proposals(), {*changed, *(known.keys() - files.keys())})
         with self.store.write() as connection:
             corpus = Corpus(connection)
             marks = {path: json.loads(text) for path, text in corpus.list_marks()}
@@ -89,9 +92,49 @@ class Tidy:
                 *_propose_dates(self._config, marks, reader),
             ]
             settled = corpus.list_settled()
-            signed = [sign(each, key, corpus.get_hash(each.path)) for each in found]
+            signed = [each if each.id else sign(each, key, corpus.get_hash(each.path)) for each in found]
             corpus.replace_proposals([each for each in signed if each.id not in settled])
         return self.store.list_proposals()
+
+    def consult(self, complete: Complete) -> int:
+        """Let a model judge what `run` suspects; the next run proposes what it finds outdated, in its words, and only that.
+
+        Args:
+            complete: Asks the model.
+
+        Returns:
+            The number of pairs that it has judged.
+
+        Raises:
+            ModelFailed, MemoryCoreError: It gives no answer that can be read; what was judged before is kept.
+        """
+        files = {file.path: file for file in list_files(self._config).files if file.source == "memory"}
+        reader, suspects = _Lines(files), []
+        with self.store.read() as connection:
+            corpus = Corpus(connection)
+            listed = corpus.list_pairs()
+            told = {(old, new) for old, new, _, _, _, line in listed if line is not None}
+            pairs = [Pair(old, new, day, score) for old, new, day, score, _, _ in listed]
+            for pair in outdated.select(pairs, outdated.CANDIDATE).values():
+                before, after = corpus.load(pair.old), corpus.load(pair.new)
+                lines = (findings.pick(reader.lines(each.path), each.line) for each in (before, after))
+                older, newer = (line[len(_find_lead(line)) :].strip() for line in lines)
+                if (pair.old, pair.new) not in told and older and newer:
+                    suspects.append(
+                        (pair, Suspect(older, "" if before.date == UNDATED else before.date, newer, after.date))
+                    )
+        suspects.sort(key=lambda each: -each[0].score)
+        judged = 0
+        for first in range(0, min(len(suspects), MOST_PAIRS * MOST_QUESTIONS), MOST_PAIRS):
+            part = suspects[first : first + MOST_PAIRS]
+            verdicts = ask(complete, [suspect for _, suspect in part])
+            with self.store.write() as connection:
+                for number, (outdated_, line) in verdicts.items():
+                    pair, suspect = part[number]
+                    score = max(pair.score, outdated.STRONG) if outdated_ else 0.0
+                    Corpus(connection).judge_pair(pair.old, pair.new, score, "" if suspect.older_day else line)
+            judged += len(verdicts)
+        return judged
 
     def accept(self, proposal: Proposal, text: str | None = None) -> None:
         """Make the change that a proposal names.
@@ -228,11 +271,24 @@ class _Lines:
 
     Args:
         files: The notes, by path.
+        proposals: What was proposed before.
+        changed: The paths of notes that have changed since.
     """
 
-    def __init__(self, files: Mapping[str, MemoryFile]) -> None:
+    def __init__(
+        self, files: Mapping[str, MemoryFile], proposals: Iterable[Proposal] = (), changed: Collection[str] = ()
+    ) -> None:
         self.files = files
         self._read = cache(lambda path: read_note(files[path]))
+        self._kept = {
+            (each.kind, each.path, each.line, *((cited.path, cited.line) for cited in each.evidence)): each
+            for each in proposals
+            if each.path not in changed and not any(cited.path in changed for cited in each.evidence)
+        }
+
+    def find_kept(self, kind: str, path: str, line: int, places: Iterable[tuple[str, int]]) -> Proposal | None:
+        """Return what was proposed before for the same lines; None if a note of theirs has changed."""
+        return self._kept.get((kind, path, line, *places))
 
     def lines(self, path: str) -> list[str]:
         """Return the lines of a note; none if it cannot be read."""
@@ -286,23 +342,30 @@ def _add_pairs(corpus: Corpus, added: Sequence[int]) -> None:
             stands = corpus.load(other)
             old, new = (other, number) if stands.date < statement.date else (number, other)
             judged = outdated.judge(corpus.load(old), corpus.load(new), bits)
-            if judged is not None and judged.score >= outdated.SHOWN:
+            if judged is not None and judged.score >= outdated.CANDIDATE:
                 corpus.add_pair(old, new, judged.score, json.dumps(judged))
 
 
 def _propose_outdated(corpus: Corpus, reader: _Lines) -> Iterator[Proposal]:
-    judged = {(old, new): (score, body) for old, new, score, body in corpus.list_pairs()}
-    pairs = [Pair(old, new, corpus.load(new).date, score) for (old, new), (score, _) in judged.items()]
+    judged = {(old, new): (score, body, said) for old, new, _, score, body, said in corpus.list_pairs()}
+    pairs = [Pair(old, new, day, score) for old, new, day, score, _, _ in corpus.list_pairs()]
     for old, pair in outdated.select(pairs).items():
-        score, body = judged.get((old, pair.new), (pair.score, ""))
+        score, body, said = judged.get((old, pair.new), (pair.score, "", None))
         before, after = corpus.load(old), corpus.load(pair.new)
+        places = [(after.path, after.line)]
+        kept = reader.find_kept("outdated", before.path, before.line, places)
+        if kept and kept.score == round(score, 1) and (not said or f"{said} (since" in (kept.new or "")):
+            yield kept
+            continue
         line = findings.pick(reader.lines(before.path), before.line)
         if not line.strip():
             continue
-        new = _swap(before, after, body, line) or _mark(line, after)
+        new = _swap(before, after, body, line)
+        if said and not line.rstrip().endswith("|"):
+            new = f"{_find_lead(line)}{said} (since {after.date}, see {after.path}:{after.line})"
         since = "" if before.date == UNDATED else f" of {before.date}"
         why = f"The line{since} is replaced by what was written on {after.date}."
-        yield _make(reader, "outdated", before.path, before.line, new, why, [(after.path, after.line)], score)
+        yield _make(reader, "outdated", before.path, before.line, new or _mark(line, after), why, places, score)
 
 
 def _swap(old: Statement, new: Statement, body: str, line: str) -> str | None:
@@ -315,6 +378,11 @@ def _swap(old: Statement, new: Statement, body: str, line: str) -> str | None:
         return None
     said, says = old.text[before[2] : before[3]], new.text[after[2] : after[3]]
     return line.replace(said, says) if line.count(said) == 1 else None
+
+
+def _find_lead(line: str) -> str:
+    """Return the indentation and the sign of a list at the beginning of a line."""
+    return line[: len(line) - len(re.sub(r"^\s*(?:[-*+]\s+)?", "", line))]
 
 
 def _mark(line: str, after: Statement) -> str:

@@ -12,6 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from tests.command import Command
+from tests.servers.chat import ChatServer
 
 MEMORY = "# Memory\n\n- Rent: £410 a month\n- Evening class on Mondays at 18:30\n"
 
@@ -94,3 +95,25 @@ def test_a_person_goes_through_proposals_with_single_keys(command: Command) -> N
     changed = (command.workspace / "MEMORY.md").read_text(encoding="utf-8")
     assert ("£445" in changed) != ("Wednesdays" in changed)
     assert command("tidy").out == "0 proposals\n"
+
+
+def test_a_model_judges_only_where_it_is_named(command: Command) -> None:
+    write(command.workspace)
+    with ChatServer() as server:
+        verdicts = [
+            {"pair": 1, "outdated": True, "line": "Rent: £445 a month from June"},
+            {"pair": 0, "outdated": False},
+        ]
+        server.script = [("judge_lines", {"verdicts": verdicts})]
+        assert len(command("tidy", "--json").json["proposals"]) == 2
+        assert server.requests == []
+        told = command("tidy", "--model", "clever", "--base-url", server.url)
+        assert "+ - Rent: £445 a month from June (since 2026-05-11, see memory/2026-05-11.md:1)" in told.out
+        assert "1 proposal" in told.out
+        assert [each["model"] for each in server.requests] == ["clever"]
+        server.script, server.status = [], 503
+        write(command.workspace)
+        (command.workspace / "memory/2026-05-12.md").write_text("The rent is £450 a month now.\n", encoding="utf-8")
+        refused = command("tidy", "--model", "clever", "--base-url", server.url)
+        assert "answered 503" in refused.error
+    assert "it is the endpoint of a model" in command("tidy", "--base-url", "http://localhost").error

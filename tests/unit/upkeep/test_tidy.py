@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+from memory_core.config.load import load_config
 from memory_core.errors import InvalidArgument, NoteChanged
 from memory_core.history.history import History
 from memory_core.plugin.memory import open_memory
@@ -202,3 +205,18 @@ def test_conflict_marks_and_half_written_notes_are_no_evidence(house: House) -> 
     )
     house.write({"memory/2026-06-08.md": b"The evening class meets on Wedn\xff\xfe"})
     assert house.find("outdated") == []
+
+
+def test_a_run_after_edits_proposes_what_a_first_run_does(house: House, tmp_path: Path) -> None:
+    house.find()
+    house.write({"memory/2026-06-08.md": "The evening class meets on Fridays from now on.\n"})
+    house.write({"memory/2026-07-01.md": "Our accountant is Sunniva Bell now.\n"})
+    (house.workspace / "memory/2026-05-11.md").unlink()
+    config = load_config({}, workspace=house.workspace, state_dir=tmp_path / "other").agent("main")
+    with closing(Tidy(config)) as first:
+        expected = [replace(each, id="") for each in first.run(shown_chars=10_000)]
+    assert [replace(each, id="") for each in house.find()] == expected
+    assert {each.new for each in expected} == {
+        "- Evening class on Fridays at 18:30",
+        "- Accountant: Prakash Nair (until 2026-07-01, see memory/2026-07-01.md:1)",
+    }
