@@ -29,7 +29,7 @@ def _open_review(memory: Memory) -> Review:
 @click.option(
     "--model",
     metavar="ID",
-    help="send the suspected lines to this model at an OpenAI-compatible endpoint, or to claude-code or codex",
+    help="send the suspected lines to a model: its id at an endpoint, or the name of a program, such as codex",
 )
 @click.option("--base-url", metavar="URL", help="the endpoint of --model, without /chat/completions")
 def tidy(options: Options, *, model: str | None, base_url: str | None) -> None:

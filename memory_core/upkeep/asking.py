@@ -17,32 +17,25 @@ ANSWER_TOKENS = 1500
 SECONDS = 120.0
 MOST_LONGER = 80  # characters by which a worded line is longer than the longer of its sources
 
+_VERDICT = {
+    "type": "object",
+    "required": ["pair", "outdated"],
+    "properties": {
+        "pair": {"type": "integer"},
+        "outdated": {"type": "boolean"},
+        "line": {
+            "type": "string",
+            "description": "The older line as it reads now, with nothing that the two do not say",
+        },
+    },
+}
 JUDGE_LINES: Mapping[str, Any] = {
     "name": "judge_lines",
-    "description": "Say of each pair if the newer line makes the older one outdated.",
+    "description": "Say of each pair if the newer line makes the older one outdated, and if so, how the older one reads now.",
     "parameters": {
         "type": "object",
-        "properties": {
-            "verdicts": {
-                "type": "array",
-                "items": {
-                    "type": "object",
-                    "properties": {
-                        "pair": {"type": "integer"},
-                        "outdated": {"type": "boolean"},
-                        "line": {
-                            "type": "string",
-                            "description": "If it is outdated: the older line as it reads now, in its language and form, with"
-                            " nothing that the two lines do not say",
-                        },
-                    },
-                    "required": ["pair", "outdated"],
-                    "additionalProperties": False,
-                },
-            }
-        },
         "required": ["verdicts"],
-        "additionalProperties": False,
+        "properties": {"verdicts": {"type": "array", "items": _VERDICT}},
     },
 }
 SYSTEM = (
@@ -66,15 +59,10 @@ class Suspect(NamedTuple):
     newer_day: str
 
 
-class Ruling(NamedTuple):
-    """A model's ruling on a suspect: outdated or not, and how the line reads now; "" if it words none that can be used."""
+def ask(complete: Complete, suspects: Sequence[Suspect]) -> dict[int, str | None]:
+    """Return how outdated lines read now, by the number of the suspect: "" where the model words none that can be used.
 
-    outdated: bool
-    line: str
-
-
-def ask(complete: Complete, suspects: Sequence[Suspect]) -> dict[int, Ruling]:
-    """Return the model's verdicts by the number of the suspect; those that it leaves out are missing.
+    A suspect that is not outdated has None; one that the model leaves out is missing.
 
     Raises:
         ModelFailed: The model cannot be asked, or its answer cannot be read.
@@ -94,7 +82,7 @@ def ask(complete: Complete, suspects: Sequence[Suspect]) -> dict[int, Ruling]:
         told = redact(f"{type(error).__name__}: {error}")
         raise ModelFailed(f"the model gave no verdicts: {told}", action="try again, or without --model") from error
     return {
-        number: Ruling(verdict["outdated"], _check(verdict.get("line"), each))
+        number: _check(verdict.get("line"), each) if verdict["outdated"] else None
         for number, each in enumerate(suspects)
         if isinstance((verdict := verdicts.get(number) or {}).get("outdated"), bool)
     }

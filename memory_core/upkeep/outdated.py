@@ -18,7 +18,7 @@ from memory_core.text.folding import strip_marks
 from memory_core.text.tense import list_words
 from memory_core.upkeep.statements import UNDATED, Statement, Value, stem
 
-SHOWN = 5.0  # from which score a pair becomes a proposal
+SHOWN = 5.4  # from which score a pair becomes a proposal
 CANDIDATE = 3.5  # from which a model is asked about it
 STRONG = 6.0  # and from which search marks the line
 LEAST_BITS = 2.5  # of a word that two statements must share
@@ -26,11 +26,10 @@ MOST_BITS = 7.0
 NEAR = 0.6  # the weight of a word of the sentence before or of the heading
 BESIDE = 32  # characters between a value and the word to which it belongs
 NEARLY = 2.2  # scores below the best of the older statements that one replaces
-CLOSE = 1.5  # scores below the best of its successors
+CLOSE = 1.0  # scores below the best of its successors
 FIRM = 1.5  # for values that are clearly of one thing
 MOST_DAYS = 200  # that a planned day lies ahead
 NEXT = 4  # words between a relative and what belongs to them
-SOON = 14  # days within which a single appointment may be moved
 MOST_WORDS = 22  # of a sentence that says who or what something is
 
 # "Ann's", "of Ann", "von Ann": whose it is.
@@ -40,6 +39,14 @@ _OWNER = re.compile(
 _WORD = re.compile(r"[^\W\d_]+")
 _PLACE = re.compile(r"(?<!\w)(?:in|at|near|to|nach|aus|bei|à|en|a|em|para|chez|ad|te|naar|в|на) ([A-ZÀ-ÞА-Я][^\W\d_]+)")
 _AND = re.compile(r"(?<!\w)(?:and|or|und|oder|et|ou|y|e|o|en|of|и|или)(?!\w)|[&+]", re.IGNORECASE)
+_VAGUE = (
+    "month",
+    "number:n",
+    "number:st",
+    "number:nd",
+    "number:rd",
+    "number:th",
+)  # kinds of values that are compared with none
 _CLAUSE = re.compile(r"[.;:!?(\n|–—]|,(?!\d)")
 Bits = Callable[[str], float]
 
@@ -84,7 +91,7 @@ def judge(old: Statement, new: Statement, bits: Bits) -> Comparison | None:
     first, last = ({*each.own, *each.near} for each in (old, new))
     led, follows = (not set(anchors).isdisjoint(each.head) for each in (old, new))
     fits = (led and set(old.head) <= last, follows and set(new.head) <= first)
-    pair = _Likeness(old, new, anchors, tells, any(fits), led or follows)
+    pair = _Likeness(old, new, anchors, tells, any(fits))
     best = _compare_values(pair) or _compare_names(pair)
     if best is None or _names_another(old, new) or _has_other_owner(old, new):
         return None
@@ -97,7 +104,7 @@ def judge(old: Statement, new: Statement, bits: Bits) -> Comparison | None:
     shared = sum(bits(word) for word in own) + NEAR * sum(bits(word) for word in wide[len(own) :] if word not in own)
     score = best.score + min(3.2, shared / 5) + 0.8 * best.beside + 0.8 * pair.about + 0.7 * all(fits) + 0.9 * tells
     score += 0.4 * ("new" in new.flags) + 0.5 * ("state" in new.flags) + 0.4 * ("state" in old.flags)
-    score += 1.5 * (_cover(own, old, new, bits) - 0.3) - 0.9 * ("event" in old.flags)
+    score -= 0.9 * ("event" in old.flags)
     return best._replace(score=score)
 
 
@@ -109,7 +116,6 @@ class _Likeness(NamedTuple):
         anchors: The rare stems that both share.
         tells: The newer one tells a change.
         about: The other one speaks of all that the subject of one names.
-        akin: The subject of one names something that both share.
     """
 
     old: Statement
@@ -117,7 +123,6 @@ class _Likeness(NamedTuple):
     anchors: list[str]
     tells: bool
     about: bool
-    akin: bool
 
 
 class Pair(NamedTuple):
@@ -184,12 +189,6 @@ def _stem_before(value: Value, statement: Statement) -> list[str]:
     return stem(_WORD.findall(statement.text[: value.start]), statement.language)
 
 
-def _cover(own: list[str], old: Statement, new: Statement, bits: Bits) -> float:
-    """Return the share of the shorter statement's information that the other one has, too."""
-    totals = [sum(map(bits, each.own)) for each in (old, new)]
-    return sum(map(bits, own)) / max(min(totals), 1.0)
-
-
 def _compare_values(pair: _Likeness) -> Comparison | None:
     """Return the values of one kind that differ and stand nearest to a word that both statements share."""
     found = [best for value in pair.new.values if (best := _compare_value(pair, value))]
@@ -198,41 +197,27 @@ def _compare_values(pair: _Likeness) -> Comparison | None:
 
 def _compare_value(pair: _Likeness, value: Value) -> Comparison | None:
     """Return a judgement if a value of the newer statement may take the place of one of the older one."""
-    old, new, anchors, tells, about, akin = pair
+    old, new, anchors, tells, about = pair
     alike = [each for each in old.values if each.kind == value.kind]
-    if value.kind in ("month", "number:n") or not alike or value.text in {each.text for each in alike}:
+    if value.kind in _VAGUE or not alike or value.text in {each.text for each in alike}:
         return None
     former, kind = alike[0], value.kind.partition(":")[0]
     named = next((each for each in new.values if each.kind == value.kind and each.text == former.text), None)
     beside = any(_stands_beside(word, former, old) and _stands_beside(word, value, new) for word in anchors)
     thing = anchors
     if kind in ("label", "code"):  # a room or a code of something
-        thing = [
-            word for word in anchors if word not in {*_stem_before(former, old)[-1:], *_stem_before(value, new)[-1:]}
-        ]
+        labels = {*_stem_before(former, old)[-1:], *_stem_before(value, new)[-1:]}
+        thing = [word for word in anchors if word not in labels]
     elif kind != "phone" and not tells:  # a name alone has many prices and days
-        nouns = {*old.head} & {*new.head} if new.language == "de" else ()  # German writes all nouns with a capital
-        names = (*old.names, *new.names)
-        thing = [word for word in anchors if word in nouns or not any(name.startswith(word) for name in names)]
-    several = max(len({each.text for each in values if each.kind == value.kind}) for values in (old.values, new.values))
+        thing = [word for word in anchors if not any(name.startswith(word) for name in (*old.names, *new.names))]
     if (
         not (thing or named)
         or (former.rate and value.rate and former.rate != value.rate)
-        or (kind in ("money", "number") and several > 1 and not named)
-        or (value.kind[7:] in ("d", "v", "M", "Y") and value.rate != "every" and not beside)  # how long something takes
         or (kind == "date" and not _is_ahead(former.text, old.date, new.date))
-        or (kind == "number" and "event" in old.flags)
     ):
         return None
-    parts = [word for word in thing if any(word != each and word in each for each in thing)]
-    firm = (akin or len(anchors) > 1) and _is_firm(
-        former, value, pair, beside=beside and not named, close=beside or about or len(thing) - len(parts) > 1
-    )
-    if (
-        (kind in ("weekday", "clock") and not firm and not _lasts(old, new))
-        or (named and (not about or not (tells or firm) or _AND.search(new.text, *sorted((named.end, value.start)))))
-        or (kind == "number" and not (tells or firm or value.rate))
-    ):
+    firm = _is_firm(former, value, old, new, close=beside or about or len(thing) > 1)
+    if named and (not about or not (tells or firm) or _AND.search(new.text, *sorted((named.end, value.start)))):
         return None
     weight = 0.5 if value.kind == "number:" else 1.0
     weight += 0.7 * bool(former.rate and value.rate) + 0.8 * bool(named) + FIRM * firm
@@ -245,13 +230,6 @@ def _stands_beside(word: str, value: Value, statement: Statement) -> bool:
     at = text.find(word)
     first, last = sorted((at, value.start))
     return at >= 0 and last - first < BESIDE and not _CLAUSE.search(text, first, last)
-
-
-def _lasts(old: Statement, new: Statement) -> bool:
-    """Return True unless the older statement names one day or hour, which is over."""
-    if old.date == UNDATED or {"state", "change"} & set(old.flags) or {"state", "change"} <= set(new.flags):
-        return True
-    return "change" in new.flags and (date.fromisoformat(new.date) - date.fromisoformat(old.date)).days <= SOON
 
 
 def _is_ahead(day: str, written: str, today: str) -> bool:
@@ -269,47 +247,25 @@ def _is_ahead(day: str, written: str, today: str) -> bool:
         year = written[:4] if rest >= written[5:] else str(int(written[:4]) + 1)
     with suppress(ValueError):  # 30 February
         ahead = date.fromisoformat(f"{year}-{rest}")
-        return ahead.isoformat() >= today and (
-            written == UNDATED or (ahead - date.fromisoformat(written)).days < MOST_DAYS
-        )
+        soon = written == UNDATED or (ahead - date.fromisoformat(written)).days < MOST_DAYS
+        return soon and ahead.isoformat() >= today
     return False
 
 
-def _is_firm(former: Value, value: Value, pair: _Likeness, *, close: bool, beside: bool) -> bool:
+def _is_firm(former: Value, value: Value, old: Statement, new: Statement, *, close: bool) -> bool:
     """Return True if two values are clearly of one thing, so that no word has to tell a change."""
-    old, new, kind = pair.old, pair.new, value.kind.partition(":")[0]
-    single = all(sum(each.kind == value.kind for each in values) == 1 for values in (old.values, new.values))
+    kind = value.kind.partition(":")[0]
     lasting = old.date == UNDATED or "state" in old.flags
-    firm = {
-        "phone": True,
-        "clock": False,
-        "label": lasting or "change" in old.flags,
-        "code": lasting or "change" in old.flags,
-        "date": beside or (single and close),
-        "weekday": close and bool(former.rate and value.rate),
-    }
-    if kind in firm:
-        return firm[kind]
-    ratio = float(value.text) / max(float(former.text), 1e-9)
-    if former.rate and former.rate == value.rate:
-        return 0.4 < ratio < 2.5
-    if kind == "money":
-        paid = "event" in new.flags and "state" not in new.flags
-        return close and lasting and not paid and 0.6 < ratio < 1.7
-    measured = [
-        re.match(r"\s?\S+ (?:of |de |di |d'|van )?([^\W\d_]+)", each.text[at.end :])
-        for each, at in ((old, former), (new, value))
-    ]
-    stuff = any(found and stem([found[1]], new.language) for found in measured)  # "8 kg tomatoes"
-    calm = "event" not in {*old.flags, *new.flags}
+    rates = bool(former.rate and value.rate)
+    if kind in ("money", "number"):
+        ratio = float(value.text) / max(float(former.text), 1e-9)
+        price = kind == "money" and ("event" not in new.flags or "state" in new.flags)  # no payment
+        return (rates and 0.4 < ratio < 2.5) or (price and close and lasting and 0.6 < ratio < 1.7)
     return (
-        value.kind != "number:"
-        and calm
-        and close
-        and single
-        and not stuff
-        and old.date == UNDATED
-        and 0.4 < ratio < 2.5
+        kind == "phone"
+        or (kind in ("label", "code") and (lasting or "change" in old.flags))
+        or (kind == "date" and close)
+        or (kind == "weekday" and close and rates)
     )
 
 

@@ -47,6 +47,7 @@ _VALUE = re.compile(
     r"|(?P<mixed>(?<![\w.,-])(?:\d+[A-Za-z]+|[A-Za-z]{1,4})-?\d[\dA-Za-z-]*(?!\w))"
     rf"|(?P<number>(?<![\w.,])(?:{_NUMBER})(?![\d.,]*\d))"
 )
+_LINKS = ("", "s", "es", "n", "en")  # between the parts of a compound
 _PENCE = re.compile(r"\d\s?(?:p|pence|ct|cents?)\Z")
 _EVERY = frozenset("every each alle jede jeden cada chaque tous toutes ogni elke iedere om каждые".split())
 _PER = frozenset("a an per each je pro die der par por al le la il à".split())
@@ -168,9 +169,8 @@ def read_statements(path: str, date: str | None, text: str, usual: Language = "e
                 before = ""
         first = lines[bisect_right(starts, start) - 1] if start < unit.end else ""
         mark = _MARK.match(first)
-        if kinds[unit.last_line] in (Line.CODE, Line.OPEN, Line.CLOSE, Line.HEADING) or first.lstrip(
-            " \t-*+"
-        ).startswith(">"):
+        quoted = first.lstrip(" \t-*+").startswith(">")
+        if quoted or kinds[unit.last_line] in (Line.CODE, Line.OPEN, Line.CLOSE, Line.HEADING):
             continue
         if date and first.lstrip().startswith("|"):  # a log
             continue
@@ -271,12 +271,8 @@ def stem(words: Sequence[str], language: str) -> list[str]:
     for word in words:
         bare = word.removesuffix("'s").removesuffix("’s")
         lowered = bare.lower().replace("’", "'").rpartition("'")[2]
-        if (
-            len(lowered) > 1
-            and lowered not in stop
-            and not _NEW.fullmatch(lowered)
-            and _read_time(bare, tongue) is None
-        ):
+        tells = len(lowered) > 1 and lowered not in stop and not _NEW.fullmatch(lowered)
+        if tells and _read_time(bare, tongue) is None:
             length = COMPOUND_PREFIX if tongue in ("de", "nl") else PREFIX
             parts = _split_compound(lowered, tongue) if tongue == "nl" or bare[0].isupper() else ()
             found += [_stem(each, tongue)[:length] for each in (lowered, *parts)]
@@ -286,13 +282,9 @@ def stem(words: Sequence[str], language: str) -> list[str]:
 @lru_cache(maxsize=50_000)
 def _split_compound(word: str, language: Language) -> tuple[str, ...]:
     """Return the two common words of which a German or Dutch word is put together, the second as long as it can be."""
-    if language not in ("de", "nl"):
-        return ()
-    for at in range(4, len(word) - 3):
+    for at in range(4, len(word) - 3 if language in ("de", "nl") else 0):
         first, second = word[:at], word[at:]
-        if _is_common(second, language) and any(
-            _is_common(first.removesuffix(link), language) for link in ("", "s", "es", "n", "en")
-        ):
+        if _is_common(second, language) and any(_is_common(first.removesuffix(link), language) for link in _LINKS):
             return first, second
     return ()
 
@@ -441,11 +433,10 @@ def _make_value(  # noqa: PLR0917
         if following and not text[end : following[0].start()].strip():
             counted = _find_counted(following[0], language)
         labels = [word for word in words if word.end() <= start and not text[word.end() : start].strip(" #:-")]
-        if counted in ("st", "nd", "rd", "th"):
-            name = "month"
-        elif counted:
+        if counted:
             name = f"number:{counted}"
-            rate = "every" if counted in "dvMY" and labels and labels[-1][0].lower() in _EVERY else rate
+            if counted in "dvMY":  # how long something takes, or how often it comes
+                rate = "every" if labels and labels[-1][0].lower() in _EVERY else ""
         elif len(said) >= 4 and said.isdigit() and not 1900 <= int(said) < 2100:
             name = f"code:{'0' * len(said)}"
         elif labels and len(label := _find_counted(labels[-1], language)) > 1:

@@ -129,10 +129,10 @@ class Tidy:
             part = suspects[first : first + MOST_PAIRS]
             verdicts = ask(complete, [suspect for _, suspect in part])
             with self.store.write() as connection:
-                for number, (outdated_, line) in verdicts.items():
-                    pair, suspect = part[number]
-                    score = max(pair.score, outdated.STRONG) if outdated_ else 0.0
-                    Corpus(connection).judge_pair(pair.old, pair.new, score, "" if suspect.older_day else line)
+                for number, line in verdicts.items():
+                    pair = part[number][0]
+                    score = 0.0 if line is None else max(pair.score, outdated.STRONG)
+                    Corpus(connection).judge_pair(pair.old, pair.new, score, line or "")
             judged += len(verdicts)
         return judged
 
@@ -361,7 +361,7 @@ def _propose_outdated(corpus: Corpus, reader: _Lines) -> Iterator[Proposal]:
         if not line.strip():
             continue
         new = _swap(before, after, body, line)
-        if said and not line.rstrip().endswith("|"):
+        if said and before.date == UNDATED and not line.rstrip().endswith("|"):
             new = f"{_find_lead(line)}{said} (since {after.date}, see {after.path}:{after.line})"
         since = "" if before.date == UNDATED else f" of {before.date}"
         why = f"The line{since} is replaced by what was written on {after.date}."
