@@ -18,6 +18,7 @@ from memory_core.cli.app import Group, Options, argument, open_notes
 from memory_core.errors import InvalidArgument
 from memory_core.history.history import History
 from memory_core.items.records import Item, Provenance, parse_item
+from memory_core.items.store.file import DROP_ASIDE, ItemsFile
 from memory_core.records import ITEM_KINDS, to_json
 from memory_core.sources.origins import cite_origin, load_sources
 from memory_core.text.dates import parse_day
@@ -39,6 +40,9 @@ def _open(options: Options) -> Iterator[Items]:
         yield held
         if held.warning:
             output.complain(held.warning)
+        else:
+            for aside in ItemsFile(held.path, writable=False).list_asides():
+                output.complain(f"an items file was damaged and set aside: {aside}", DROP_ASIDE)
 
 
 @items.command("list")

@@ -193,10 +193,16 @@ def doctor(options: Options) -> int:
     """Check everything that a search needs, and say what to do about problems."""
     from memory_core.cli.hosts import diagnose_hosts
     from memory_core.cli.journal import diagnose_journal
+    from memory_core.items.store.file import ItemsFile
 
     with app.open_memory(options) as memory:
         config = memory.config()
-        findings = [*memory.diagnose(), *diagnose_index(config), *diagnose_journal(config), *diagnose_hosts(config)]
+        findings = [
+            *memory.diagnose(),
+            *diagnose_index(config),
+            *ItemsFile(config.items_path, writable=False).list_problems(),
+        ]
+        findings += [*diagnose_journal(config), *diagnose_hosts(config)]
     healthy = all(finding.level != "fail" for finding in findings)
     if options.json:
         output.print_json({"ok": healthy, "findings": findings})

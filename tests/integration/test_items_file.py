@@ -15,9 +15,12 @@ import pytest
 
 from memory_core.config.agent import AgentConfig
 from memory_core.config.settings import QuerySettings, SearchSettings
+from memory_core.errors import StoreCorrupt
 from memory_core.items.items import Items
 from memory_core.items.records import Draft, Provenance
+from memory_core.items.store.file import ItemsFile
 from memory_core.items.store.store import ItemStore
+from memory_core.stores.sqlite.connections import PAGE_SIZE
 from tests.command import REPOSITORY
 from tests.servers.openai import OpenAIServer
 
@@ -205,6 +208,80 @@ def test_a_damaged_file_is_set_aside_and_what_can_be_read_is_saved(tmp_path: Pat
     again.close()
 
 
+def fill_and_copy(folder: Path) -> tuple[Path, bytes, dict[str, int]]:
+    """An items file of 120 facts, its bytes, and the numbers of its tables' root pages."""
+    items = open_items(folder)
+    for number in range(120):
+        content = f"Depot {number}: " + f"w{number * 7919} " * (5 if number % 4 else 200)
+        draft = Draft(content=content, tags=("depot",), provenance=Provenance(session=f"s{number % 8}"))
+        items._file.put(draft, agent="main", vector=None, words=None, corrects=False)
+    items.close()
+    with closing(sqlite3.connect(items.path)) as connection:
+        roots = dict(connection.execute("SELECT name, rootpage FROM sqlite_schema WHERE rootpage"))
+    return items.path, items.path.read_bytes(), roots
+
+
+def count_saved(path: Path) -> int:
+    """The items that the second command on a damaged file finds, which can also be written and asked."""
+    for _ in range(2):
+        items = open_items(path.parent)
+        try:
+            found = list(items.export())
+        except StoreCorrupt:
+            found = []
+        items.close()
+    items = open_items(path.parent)
+    items.write("The first fact after the damage.")
+    assert items.query("first fact damage").hits
+    items.close()
+    return len(found)
+
+
+def test_one_bad_byte_costs_no_item(tmp_path: Path) -> None:
+    path, good, roots = fill_and_copy(tmp_path)
+    text = good.index(b"Depot 77: ")
+    tags = good.index(b'["depot"]')
+    root = (roots["sayings"] - 1) * PAGE_SIZE
+    for places in ([text], [tags], [text, root]):
+        data = bytearray(good)
+        for at in places:
+            data[at] = 0xFF if data[at] != ord("[") else ord("Z")
+        path.write_bytes(data)
+        assert ItemsFile(path, writable=False).list_problems()[-1].level == "fail"
+        assert count_saved(path) == 120
+        (*_, told) = ItemsFile(path, writable=False).list_problems()
+        assert (told.level, ".damaged-" in told.message) == ("warn", True)
+
+
+def test_overwritten_pages_cost_only_what_stood_on_them(tmp_path: Path) -> None:
+    path, good, roots = fill_and_copy(tmp_path)
+    dice, size = random.Random(7), PAGE_SIZE
+    for table in ("items", "items_fts_data", "sayings", "meta"):  # the tree of items has its facts on other pages
+        data = bytearray(good)
+        data[(roots[table] - 1) * size : roots[table] * size] = dice.randbytes(size)
+        path.write_bytes(data)
+        assert count_saved(path) == 120
+    lost = bytearray(good)
+    for at in dice.sample(range(0, len(good), size), 6):  # a disk loses 4,096 bytes at once
+        lost[at : at + 4096] = dice.randbytes(4096)
+    path.write_bytes(lost)
+    whole = sum(good.count(b"Depot %d: " % number) == lost.count(b"Depot %d: " % number) for number in range(120))
+    assert count_saved(path) >= whole > 60
+
+
+def test_a_rescue_that_fails_leaves_the_damaged_file_in_its_place(tmp_path: Path) -> None:
+    path, good, _ = fill_and_copy(tmp_path)
+    path.write_bytes(good[: len(good) // 2])
+
+    def fail(_: Path) -> None:
+        raise MemoryError
+
+    with pytest.raises(MemoryError):
+        ItemStore(path).set_aside(fail)
+    assert path.read_bytes() == good[: len(good) // 2]
+    assert count_saved(path) > 10
+
+
 @pytest.mark.parametrize("table", ["items_fts_data", "items_fts_idx", "items_fts_docsize", "items_fts_config"])
 def test_a_lost_table_of_the_keyword_index_is_damage_that_is_mended(tmp_path: Path, table: str) -> None:
     items = open_items(tmp_path)
@@ -222,8 +299,6 @@ def test_a_lost_table_of_the_keyword_index_is_damage_that_is_mended(tmp_path: Pa
 
 def test_a_database_of_another_program_is_left_alone(tmp_path: Path) -> None:
     import apsw
-
-    from memory_core.errors import StoreCorrupt
 
     path = configure(tmp_path).items_path
     with apsw.Connection(str(path)) as connection:

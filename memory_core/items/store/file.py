@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -14,7 +15,7 @@ from memory_core.items.records import Draft, Item, ItemHit, Outcome, Written, ch
 from memory_core.items.store import matching, rows
 from memory_core.items.store.rows import Filter, index_text
 from memory_core.items.store.store import ItemStore
-from memory_core.records import AUTHORS, OUTSIDERS, Space
+from memory_core.records import AUTHORS, OUTSIDERS, Finding, Space
 from memory_core.stores.sqlite.files import ASIDE
 
 if TYPE_CHECKING:
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 
 
 T = TypeVar("T")
+
+DROP_ASIDE = "delete it, and its -wal and -shm, once you do not need it: nothing else does"
 
 
 class ItemsFile(ItemStore):
@@ -54,7 +57,20 @@ class ItemsFile(ItemStore):
 
     def list_asides(self) -> list[Path]:
         """Return the damaged files that were set aside and are still there."""
-        return sorted(self.path.parent.glob(f"{self.path.name}{ASIDE}-*"))
+        found = self.path.parent.glob(f"{glob.escape(self.path.name)}{ASIDE}-*")
+        return sorted(each for each in found if not each.name.endswith(("-wal", "-shm")))
+
+    def list_problems(self) -> list[Finding]:
+        """Return a finding for a file that is damaged, and for every damaged file that was set aside; nothing is written."""
+        told = "the items file was damaged and set aside, and what could be read was saved"
+        found = [
+            Finding(subject="items", level="warn", message=f"{told}: {aside}", action=DROP_ASIDE)
+            for aside in self.list_asides()
+        ]
+        if problem := self.find_damage():
+            message = f"{self.path} is damaged: {problem}"
+            found.append(Finding(subject="items", level="fail", message=message, action=self.kind.repair))
+        return found
 
     def put(
         self,

@@ -6,15 +6,19 @@ Migrations are numbered and only ever appended to: items are user data.
 from __future__ import annotations
 
 import contextlib
+import json
 import logging
 import re
 import struct
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from types import NoneType
 
 from memory_core.errors import MemoryClosed, StoreCorrupt, StoreError, SyncBusy
-from memory_core.items.store.rows import load_wipe_mark
+from memory_core.items.records import SPEAKERS
+from memory_core.items.store import rows
+from memory_core.records import AUTHORS
 from memory_core.stores.sqlite.connections import PAGE_SIZE, Connection, FileKind, open_reader, translate_errors
 from memory_core.stores.sqlite.database import Database, transaction
 
@@ -134,6 +138,7 @@ log = logging.getLogger(__name__)
 
 WAIT_SECONDS = 30.0  # that a write waits for the writes of other processes
 CHECKPOINT_SECONDS = 2.0  # that a wipe waits for readers of other processes
+MOST_SECONDS = 1e11  # of a time, in the year 5138
 
 
 class ItemStore(Database):
@@ -195,7 +200,28 @@ class ItemStore(Database):
             raise MemoryClosed
         self.check()
         with super()._watch():
-            yield
+            try:
+                yield
+            except (ValueError, OverflowError) as error:  # also of a text that is not UTF-8
+                problem = self.find_damage()
+                if problem is None:
+                    raise
+                raise StoreCorrupt(self.path, f"the items file is damaged: {problem}", action=ITEMS.repair) from error
+
+    def find_damage(self) -> str | None:
+        """Return how the file is damaged, also if only a row shows it; see `Database.find_damage`."""
+        problem = super().find_damage()
+        if problem is not None or not self.exists() or not self.path.stat().st_size:
+            return problem
+        try:
+            with contextlib.closing(open_reader(self.path, ITEMS)) as connection:
+                for table, kinds in _TABLES.items():
+                    for row in connection.execute(f"SELECT {', '.join(kinds)} FROM {table}"):
+                        if table == "items" and _mend(row) != row:
+                            return "an item has a value that none can have"
+        except UnicodeDecodeError:
+            return "a text is not UTF-8"
+        return None
 
     def on_damage(self, error: StoreError) -> None:
         """Set a damaged file aside, and save what can be read into a new one, so that the next call can use it."""
@@ -203,36 +229,18 @@ class ItemStore(Database):
             return
         saved = 0
 
-        def save(aside: Path) -> None:
+        def rescue(fresh: Path) -> None:
             nonlocal saved
-            rows = list(_read_rows(aside))
-            saved = len(rows)
-            marks = ", ".join("?" * len(_COLUMNS))
-            with transaction(connection := self._get_writer(), self.path, ITEMS):
-                connection.executemany(f"INSERT OR IGNORE INTO items ({', '.join(_COLUMNS)}) VALUES ({marks})", rows)
-                _restore_others(connection, aside, {row[0] for row in rows})
+            with contextlib.closing(ItemStore(fresh)) as store, store.write() as connection:
+                saved = _restore(connection, self.path)
 
-        found = self.set_aside(save)
+        found = self.set_aside(rescue)
         if found is not None:
             aside, problem = found
             self.rescued = (
                 f"the items file was damaged ({problem}); {saved} items were saved, the old file is {aside.name}"
             )
             log.warning("%s: %s", self.path, self.rescued)
-
-
-def _restore_others(connection: Connection, aside: Path, keys: set[object]) -> None:
-    """Save who said what, what was forgotten, and what notes mirror, from a damaged file."""
-    digest_key = _read_digest_key(aside)
-    if digest_key is not None:
-        connection.execute("INSERT OR REPLACE INTO meta VALUES ('digest_key', ?)", (digest_key,))
-    for table, columns in _TABLES.items():
-        of_items = next(iter(columns)) == "item"
-        if not of_items and digest_key is None:
-            continue
-        found = [row for row in _read_table(aside, table) if not of_items or row[0] in keys]
-        marks = ", ".join("?" * len(columns))
-        connection.executemany(f"INSERT OR IGNORE INTO {table} ({', '.join(columns)}) VALUES ({marks})", found)
 
 
 def _prepare(connection: Connection) -> None:
@@ -242,7 +250,7 @@ def _prepare(connection: Connection) -> None:
 
 def _resume_wipe(connection: Connection) -> None:
     """Finish a wipe that another process could not finish; not waited for."""
-    if load_wipe_mark(connection) is not None:
+    if rows.load_wipe_mark(connection) is not None:
         _wipe(connection)
 
 
@@ -253,7 +261,7 @@ def _wipe(connection: Connection) -> bool:
     """
     from memory_core.stores.sqlite.files import rewrite_file
 
-    mark = load_wipe_mark(connection)
+    mark = rows.load_wipe_mark(connection)
     try:
         with translate_errors(Path(connection.filename), ITEMS):
             connection.execute("INSERT INTO items_fts (items_fts) VALUES ('optimize')")
@@ -267,150 +275,189 @@ def _wipe(connection: Connection) -> bool:
 
 # ---- Rows of a damaged file.
 #
-# They are read in SQL from both ends of a table. Where the tree above them cannot be followed, or the header is gone, they are
-# read straight from the pages; the layout is https://www.sqlite.org/fileformat.html: leaf pages of tables (sections 1.6 and 2.1).
-# Rows that overflow their page are left out, and so is the journal, which is not damaged by what damages the file.
+# They are read in SQL from both ends of a table. Where that meets damage, what is missing is looked for on the pages of the
+# file; the layout is https://www.sqlite.org/fileformat.html, sections 1.6 and 2.1. The journal is not looked through: it is not
+# damaged by what damages the file.
 
-_COLUMNS = (
-    "key", "id", "content", "terms", "folded", "hash", "text_hash", "scope", "tags", "agent", "kind", "pending", "created",
-    "updated", "said", "recalled", "reinforced", "session", "speaker", "superseded_by",
-)  # fmt: skip
-
-# What else is saved, with the types of the columns, in the order of the primary keys.
-_TABLES: dict[str, dict[str, type]] = {
-    "sayings": {"item": int, "session": str, "said": float},
-    "origins": {"item": int, "host": str, "path": str, "line": int, "at": str},
-    "forgotten": {"hash": bytes, "at": float},
-    "mirror": {"note": str, "item": str, "digest": bytes, "marked": int},
-}
-
-_Row = tuple[object, ...]
 _Value = int | float | str | bytes | None
+_Row = tuple[_Value, ...]
+_Kinds = dict[str, type | tuple[type, ...]]  # of the values of columns, in their order
 
-_LEAF = 0x0D
-_HEADER = 8  # bytes of a leaf page's header
+_TIME = (float, int)  # SQLite stores a whole number as an integer
+_META: _Kinds = {"key": str, "value": str}
+
+# What is saved, the columns of the primary key first.
+_TABLES: dict[str, _Kinds] = {
+    "items": {
+        "key": int, "id": str, "content": str, "terms": str, "folded": str, "hash": bytes, "text_hash": bytes, "scope": str,
+        "tags": str, "agent": str, "kind": str, "pending": int, "created": _TIME, "updated": _TIME, "said": _TIME,
+        "recalled": (*_TIME, NoneType), "reinforced": int, "session": (str, NoneType), "speaker": str,
+        "superseded_by": (str, NoneType),
+    },
+    "sayings": {"item": int, "session": str, "said": _TIME},
+    "origins": {"item": int, "host": str, "path": str, "line": int, "at": str},
+    "forgotten": {"hash": bytes, "at": float},  # with an integer it is a record of the index items_text
+    "mirror": {"note": str, "item": str, "digest": bytes, "marked": int},
+}  # fmt: skip
+
+_TABLE_LEAF, _INDEX_LEAF, _INDEX_NODE = 0x0D, 0x0A, 0x02
+_HEADERS = {_TABLE_LEAF: 8, _INDEX_LEAF: 8, _INDEX_NODE: 12}  # bytes, by the kind of a page that holds records
 _INTEGERS = {1: 1, 2: 2, 3: 3, 4: 4, 5: 6, 6: 8}  # bytes by serial type
 
 
-def _read_rows(aside: Path) -> Iterator[_Row]:
-    """Yield the rows of items that can be read in a damaged file, each once, in the order of `_COLUMNS`.
-
-    The table is read from its beginning up to the damage, and from its end back to it. What is missing then is looked for on
-    the pages of the file.
-    """
-    seen: set[object] = set()
-    columns = ", ".join(_COLUMNS)
-    readable = _query(aside, *(f"SELECT {columns} FROM items ORDER BY key {way}" for way in ("ASC", "DESC")))
-    for row in (*readable, *_scan_pages(aside)):
-        if row[0] not in seen and _is_item(row):
-            seen.add(row[0])
-            yield row
-
-
-def _read_table(aside: Path, table: str) -> list[_Row]:
-    """Return the rows of one of `_TABLES` that can be read from its ends up to the damage, each once."""
-    kinds = _TABLES[table]
-    rows = _query(aside, *(f"SELECT {', '.join(kinds)} FROM {table} ORDER BY 1 {way}" for way in ("ASC", "DESC")))
-    return [
-        row
-        for row in dict.fromkeys(rows)
-        if all(isinstance(value, kind) for value, kind in zip(row, kinds.values(), strict=True))
-    ]
-
-
-def _read_digest_key(aside: Path) -> str | None:
-    """Return the key of the hashes in `forgotten` and `mirror`, which are worth nothing without it; None if it is lost."""
-    for (value,) in _query(aside, "SELECT value FROM meta WHERE key = 'digest_key'"):
-        if isinstance(value, str) and re.fullmatch(r"(?:[0-9A-Fa-f]{2})+", value):
-            return value
-    return None
+def _restore(connection: Connection, damaged: Path) -> int:
+    """Write what can be read of a damaged file into a new one; return the number of items."""
+    records = list(_scan_pages(damaged))
+    digest_key = next(
+        (
+            value
+            for key, value in _read_table(damaged, "meta", _META, records)
+            if key == "digest_key" and _is_hex(value)
+        ),
+        None,
+    )
+    if digest_key is not None:
+        connection.execute("INSERT OR REPLACE INTO meta VALUES ('digest_key', ?)", (digest_key,))
+    keys: set[_Value] = set()
+    for table, kinds in _TABLES.items():
+        found = _read_table(damaged, table, kinds, records)
+        if table == "items":
+            found = [_mend(row) for row in found]
+            keys = {row[0] for row in found}
+        elif next(iter(kinds)) == "item":
+            found = [row for row in found if row[0] in keys]
+        elif digest_key is None:  # without which hashes are worth nothing
+            continue
+        marks = ", ".join("?" * len(kinds))
+        connection.executemany(f"INSERT OR IGNORE INTO {table} ({', '.join(kinds)}) VALUES ({marks})", found)
+    return rows.count(connection, rows.Filter())
 
 
-def _query(aside: Path, *statements: str) -> Iterator[_Row]:
-    """Yield the rows of each statement up to the first that cannot be read."""
+def _is_hex(value: _Value) -> bool:
+    return re.fullmatch(r"(?:[0-9A-Fa-f]{2})+", str(value)) is not None
+
+
+def _mend(row: _Row) -> _Row:
+    """Return a row of items with a default in place of every value that no item can have."""
+    facts = dict(zip(_TABLES["items"], row, strict=True))
     try:
-        connection = open_reader(aside, ITEMS)
-    except StoreError:
-        return
-    with contextlib.closing(connection):
-        for statement in statements:
-            with contextlib.suppress(StoreError), translate_errors(aside, ITEMS):
-                yield from connection.execute(statement)
+        tags = json.loads(str(facts["tags"]))
+    except ValueError:
+        tags = None
+    if not isinstance(tags, list) or not all(isinstance(tag, str) for tag in tags):
+        facts["tags"] = "[]"
+    if SPEAKERS.get(str(facts["speaker"]), facts["speaker"]) not in AUTHORS:
+        facts["speaker"] = "host"
+    for name in ("created", "updated", "said"):
+        if not 0 <= float(str(facts[name])) < MOST_SECONDS:
+            facts[name] = 0
+    return tuple(facts.values())
 
 
-def _is_item(row: _Row) -> bool:
-    """Return True if a row has the types of an item."""
-    kinds = {
-        "id": str, "content": str, "terms": str, "folded": str, "hash": bytes, "text_hash": bytes, "scope": str, "tags": str,
-        "agent": str, "kind": str, "pending": int, "created": float, "updated": float, "said": float, "reinforced": int,
-        "speaker": str,
-    }  # fmt: skip
-    return all(isinstance(row[_COLUMNS.index(name)], kind) for name, kind in kinds.items())
+def _read_table(damaged: Path, table: str, kinds: _Kinds, records: Iterable[_Row]) -> list[_Row]:
+    """Return the rows of a table, each once: up to the first damage, back to the last, and those that some page holds."""
+    found: list[_Row] = []
+    for way in ("ASC", "DESC"):
+        try:
+            with (
+                translate_errors(damaged, ITEMS),
+                contextlib.closing(open_reader(damaged, ITEMS, damaged=True)) as connection,
+            ):
+                found.extend(connection.execute(f"SELECT {', '.join(kinds)} FROM {table} ORDER BY 1 {way}"))
+            records = ()
+            break
+        except (StoreError, UnicodeDecodeError) as error:
+            log.info("%s: not all of %s can be read: %s", damaged, table, error)
+    unique = dict.fromkeys(row for row in (*found, *records) if _fits(row, kinds))
+    return list(unique if table != "items" else {row[0]: row for row in reversed(unique)}.values())
+
+
+def _fits(row: _Row, kinds: _Kinds) -> bool:
+    return len(row) == len(kinds) and all(map(isinstance, row, kinds.values()))
 
 
 def _scan_pages(path: Path) -> Iterator[_Row]:
-    """Yield every row of items that stands whole on a leaf page, as far as the file can be read."""
-    with contextlib.suppress(OSError), path.open("rb") as file:
-        first = True
-        while page := file.read(PAGE_SIZE):
-            yield from _scan_page(page, 100 if first else 0)
-            first = False
-
-
-def _scan_page(page: bytes, start: int) -> Iterator[_Row]:
-    if len(page) < start + _HEADER or page[start] != _LEAF:
+    """Yield the records of all tables and indexes, as far as they stand on pages that can be read."""
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        log.warning("%s: its pages cannot be read: %s", path, error)
         return
-    (cells,) = struct.unpack_from(">H", page, start + 3)
-    for number in range(cells):
-        try:
-            (at,) = struct.unpack_from(">H", page, start + _HEADER + 2 * number)
-            row = _read_cell(page, at)
-        except (IndexError, struct.error, UnicodeDecodeError, ValueError):
-            continue
-        if row is not None:
-            yield row
+    for base in range(0, len(data), PAGE_SIZE):
+        start = base or 100  # behind the header of the file
+        kind = data[start] if start < len(data) and data[start] in _HEADERS else None
+        if kind is None:  # where the header is lost, an item, unlike a shorter record, is known by its many values
+            places: Iterable[int] = range(start, base + PAGE_SIZE)
+        else:
+            at = start + _HEADERS[kind]
+            cells = int.from_bytes(data[start + 3 : start + 5], "big")
+            places = (base + each for (each,) in struct.iter_unpack(">H", data[at : at + 2 * cells]))
+        for place in places:
+            with contextlib.suppress(IndexError, struct.error, ValueError):  # no record, or a damaged one
+                record = _read_cell(data, kind or _TABLE_LEAF, place)
+                if kind or len(record) == len(_TABLES["items"]):
+                    yield record
 
 
-def _read_cell(page: bytes, at: int) -> _Row | None:
-    size, at = _read_varint(page, at)
-    key, at = _read_varint(page, at)
-    if at + size > len(page) or size > len(page) - 35:  # the rest stands on overflow pages
-        return None
-    header, place = _read_varint(page, at)
-    end, body = at + header, at + header
-    types = []
+def _read_cell(data: bytes, kind: int, at: int) -> _Row:
+    """Return the values of a record; the number of a row of a table stands in place of a first NULL.
+
+    Raises:
+        ValueError, IndexError, struct.error: There is no whole record.
+    """
+    number = None
+    size, at = _read_varint(data, at + (4 if kind == _INDEX_NODE else 0))
+    if kind == _TABLE_LEAF:
+        number, at = _read_varint(data, at)
+    payload = _read_payload(data, at, size, most=_MOST_IN_TABLE if kind == _TABLE_LEAF else _MOST_IN_INDEX)
+    end, place = _read_varint(payload, 0)
+    values, body = list[_Value](), end
     while place < end:
-        serial, place = _read_varint(page, place)
-        types.append(serial)
-    if len(types) != len(_COLUMNS):
-        return None
-    values: list[_Value] = []
-    for serial in types:
-        value, body = _read_value(page, body, serial)
+        serial, place = _read_varint(payload, place)
+        value, body = _read_value(payload, body, serial)
         values.append(value)
-    return key, *values[1:]  # the first column is the number of the row, which stands before its values
+    return (number, *values[1:]) if number is not None and values and values[0] is None else tuple(values)
 
 
-def _read_value(page: bytes, at: int, serial: int) -> tuple[_Value, int]:
+_MOST_IN_TABLE = PAGE_SIZE - 35  # bytes of a record on its page; of a longer one the rest is on overflow pages
+_MOST_IN_INDEX = (PAGE_SIZE - 12) * 64 // 255 - 23
+_LEAST = (PAGE_SIZE - 12) * 32 // 255 - 23  # that stay on the page then
+
+
+def _read_payload(data: bytes, at: int, size: int, *, most: int) -> bytes:
+    if size <= most:
+        return data[at : at + size]
+    here = _LEAST + (size - _LEAST) % (PAGE_SIZE - 4)
+    here = here if here <= most else _LEAST
+    payload, more = data[at : at + here], int.from_bytes(data[at + here : at + here + 4], "big")
+    while more and len(payload) < size <= len(data):
+        page = data[(more - 1) * PAGE_SIZE : more * PAGE_SIZE]
+        payload += page[4 : 4 + size - len(payload)]
+        more = int.from_bytes(page[:4], "big")
+    if len(payload) < size:
+        raise ValueError("the rest of a record is lost")
+    return payload
+
+
+def _read_value(record: bytes, at: int, serial: int) -> tuple[_Value, int]:
     if serial in {0, 8, 9}:
         return (None if serial == 0 else serial - 8), at
     if serial == 7:
-        return struct.unpack_from(">d", page, at)[0], at + 8
+        return struct.unpack_from(">d", record, at)[0], at + 8
+    size = _INTEGERS[serial] if serial in _INTEGERS else (serial - 12) // 2
+    raw = record[at : at + size]
+    if size < 0 or len(raw) < size:
+        raise ValueError("no value of SQLite's")
     if serial in _INTEGERS:
-        size = _INTEGERS[serial]
-        return int.from_bytes(page[at : at + size], "big", signed=True), at + size
-    if serial < 12:
-        raise ValueError("a serial type that is reserved")
-    size = (serial - 12) // 2
-    raw = page[at : at + size]
-    return (raw.decode() if serial % 2 else raw), at + size
+        return int.from_bytes(raw, "big", signed=True), at + size
+    return (raw.decode(errors="replace") if serial % 2 else raw), at + size
 
 
-def _read_varint(page: bytes, at: int) -> tuple[int, int]:
+def _read_varint(data: bytes, at: int) -> tuple[int, int]:
     value = 0
     for offset in range(8):
-        byte = page[at + offset]
+        byte = data[at + offset]
         value = value << 7 | byte & 0x7F
         if byte < 0x80:
             return value, at + offset + 1
-    return value << 8 | page[at + 8], at + 9
+    return value << 8 | data[at + 8], at + 9

@@ -174,7 +174,7 @@ class Database:
         file = files.identify(self.path)
         if not self.writable or file is None or file == self._checked:
             return
-        if files.needs_check(self.path) and (problem := self.find_damage()) is not None:
+        if files.needs_check(self.path) and (problem := Database.find_damage(self)) is not None:  # the quick check
             self.on_damage(StoreCorrupt(self.path, problem, action=self.kind.repair))
         self._checked = files.identify(self.path)
 
@@ -182,11 +182,11 @@ class Database:
         """Return how the file is damaged; see `find_file_damage`."""
         return find_file_damage(self.path, self.kind, self._migrations, older=self._older)
 
-    def set_aside(self, refill: Callable[[Path], None] = _do_nothing) -> tuple[Path, str] | None:
+    def set_aside(self, rescue: Callable[[Path], None] = _do_nothing) -> tuple[Path, str] | None:
         """Rename a file that turns out to be damaged, so that the next write begins a new one; one process at a time.
 
         Args:
-            refill: Called with the renamed file, before other threads and processes write.
+            rescue: Called before that with the name of a file that it may make; that file then takes the place of the other.
 
         Returns:
             The renamed file, and how it is damaged; None if the file is sound, as when another process has done it.
@@ -202,8 +202,12 @@ class Database:
                 return None
             if "another program" in problem:
                 raise StoreCorrupt(self.path, problem, action=self.kind.elsewhere)
+            fresh = Path(f"{self.path}.rescued")
+            files.delete_files(fresh)  # of a process that was killed
+            rescue(fresh)
             aside = files.set_aside(self.path)
-            refill(aside)
+            if fresh.exists():
+                fresh.replace(self.path)
             self._checked = files.identify(self.path)
         return aside, problem
 
