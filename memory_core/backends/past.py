@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -26,6 +26,7 @@ from memory_core.sources import pages, session_logs
 from memory_core.sources.notes import read_note
 from memory_core.sources.roots import find_roots
 from memory_core.stores.interface import Reader, Writer
+from memory_core.stores.sqlite.files import ASIDE
 from memory_core.stores.sqlite.store import PrivateStore, SqliteStore
 from memory_core.stores.values import PreparedFile
 from memory_core.sync.backfill import Backfill
@@ -43,6 +44,22 @@ NOT_WIPED = (
 )
 
 ChooseProvider = Callable[[], EmbeddingProvider | None]
+
+
+def wipe_index(path: Path) -> Iterator[str]:
+    """Overwrite in an index what syncs have dropped; yield a sentence on each thing that may hold it all the same.
+
+    Raises:
+        MemoryCoreError: The index cannot be written.
+    """
+    yield from (f"{aside} was damaged and set aside: delete it" for aside in path.parent.glob(f"{path.name}{ASIDE}-*"))
+    if not path.exists():
+        return
+    with closing(SqliteStore(path)) as store:
+        with store.lock(wait_seconds=WIPE_SECONDS), store.write() as writer:
+            writer.tidy(keep=0)  # a vector tells of its text
+        if not store.wipe(seconds=WIPE_SECONDS):
+            yield "its bytes are still in the index, because another program reads it: run this command again later"
 
 
 class HistoryRecorder:

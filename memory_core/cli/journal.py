@@ -73,14 +73,23 @@ def forget(options: Options, *, key: str, dry_run: bool) -> int:
             turns = journal.count(key)
             if not dry_run and turns:
                 journal.forget(lambda session, _text, _at: session.key == key)
+        remains: tuple[str, ...] = ()
         if not dry_run:
-            memory.items.forget(session=key)
+            from memory_core.backends.past import wipe_index
+
+            remains = memory.items.forget(session=key).remains
             memory.sync()
+            remains += tuple(wipe_index(config.store_path))
+    if turns and not items:
+        remains += (f"the host's logs of this session hold what was said: {key}",)
     if options.json:
-        output.print_json({"messages": turns, "items": [item.id for item in items], "dryRun": dry_run})
+        forgotten = {"messages": turns, "items": [item.id for item in items]}
+        output.print_json({**forgotten, "dryRun": dry_run, "remains": remains})
     else:
         counted = f"{output.count(turns, 'message')} and {output.count(len(items), 'item')}"
         output.write(f"{counted} {'would be' if dry_run else 'are'} forgotten.")
+        for sentence in remains:
+            output.complain(sentence)
     if not (turns or items):
         output.complain(f"no session {key!r} has said anything that is kept")
     return 0 if turns or items else 1
