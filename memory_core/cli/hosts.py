@@ -151,7 +151,7 @@ def uninstall(options: Options, *, host: str, dry_run: bool) -> None:
     if not dry_run:
         changes.make_changes(planned, parts, state_dir)
     done = f"{program.title} is without memory-core."
-    if planned and not dry_run and changes.are_in_place(parts):
+    if planned and not dry_run and len(changes.find_missing(parts)) < len(parts):
         done = f"{program.title} has the entry for memory-core that it had before; to remove it, uninstall again."
     note = "Your notes and their index stay."
     if released:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import tomllib
@@ -431,13 +432,72 @@ def test_comments_within_the_entry_stay(command: Command, home: Path, host: str)
     assert '"other"' in path.read_text(encoding="utf-8")
 
 
-def test_an_older_entry_of_ours_is_not_restored(command: Command, home: Path) -> None:
+@pytest.mark.parametrize("text", ['command = "x"', 'command = "/old"\nargs = ["mcp"]'])
+def test_an_entry_that_was_there_is_given_back_and_goes_with_the_next_uninstall(
+    command: Command, home: Path, text: str
+) -> None:
     path = home / FILES["codex"][0]
     path.parent.mkdir(parents=True)
-    path.write_text('[mcp_servers.memory-core]\ncommand = "/old"\nargs = ["mcp"]\n', encoding="utf-8")
+    path.write_text(f"[mcp_servers.memory-core]\n{text}\n", encoding="utf-8")
+    before = list_files(home)
     assert command("install", "codex").code == 0
+    assert list_files(home) != before
+    assert "to remove it, uninstall again" in command("uninstall", "codex").out
+    assert list_files(home) == before
     assert command("uninstall", "codex").code == 0
     assert list_files(home) == {}
+
+
+@pytest.mark.parametrize("text", ['{"hooks":{}}', '{"x": 1, "hooks": {"Stop": []}}', "{}", '{"hooks": {"Other": []}}'])
+def test_empty_lists_are_given_back(tmp_path: Path, text: str) -> None:
+    path, state = tmp_path / "hooks.json", tmp_path / "state"
+    ours = {name: {"run": "memory-core"} for name in ("Start", "Stop")}
+    parts = [changes.Elements(path, ("hooks",), ours, "memory-core")]
+    path.write_text(text, encoding="utf-8")
+    changes.make_changes(changes.plan_install(parts, state), parts, state)
+    installed = path.read_text(encoding="utf-8")
+    assert changes.are_in_place(parts)
+    changes.make_changes(changes.plan_uninstall(parts, state), parts, state)
+    assert path.read_text(encoding="utf-8") == text
+    changes.make_changes(changes.plan_install(parts, state), parts, state)
+    path.write_text(installed.replace("{", '{"later": 2, ', 1), encoding="utf-8")  # by somebody, meanwhile
+    changes.make_changes(changes.plan_uninstall(parts, state), parts, state)
+    assert json.loads(path.read_text(encoding="utf-8")) == {"later": 2, **json.loads(text)}
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with names")
+def test_a_pipe_in_place_of_a_configuration_is_an_error_at_once(command: Command, home: Path) -> None:
+    path = home / FILES["codex"][0]
+    path.parent.mkdir(parents=True)
+    os.mkfifo(path)
+    for words in (("install", "codex"), ("uninstall", "codex"), ("install", "codex", "--dry-run")):
+        done = command(*words)
+        assert (done.code, "config.toml is not a file" in done.error) == (1, True)
+
+
+@pytest.mark.parametrize("planted", ["copy", "dangling copy", "folder"])
+def test_no_copy_is_kept_behind_a_link(command: Command, home: Path, tmp_path: Path, planted: str) -> None:
+    victim = tmp_path / "victim"
+    _plant("codex", home)
+    kept = command.state_dir / "memory-core" / "before-install"
+    assert command("install", "codex").code == 0
+    names = [each.name for each in kept.iterdir()]
+    assert command("uninstall", "codex").code == 0
+    if planted == "folder":
+        victim.mkdir()
+        kept.symlink_to(victim)
+    else:
+        kept.mkdir()
+        for name in names:
+            (kept / name).symlink_to(victim)
+    if planted == "copy":
+        victim.write_text("mine", encoding="utf-8")
+    before = list_files(tmp_path), list_files(home)
+    for words in (("install", "codex"), ("uninstall", "codex")):
+        done = command(*words)
+        assert (done.code, "is a link" in done.error) == (1, True)
+    assert (list_files(tmp_path), list_files(home)) == before
+    assert not victim.exists() or planted != "dangling copy"
 
 
 def test_tables_within_the_entry_stay_and_go_with_it(command: Command, home: Path) -> None:

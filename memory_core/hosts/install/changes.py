@@ -280,7 +280,7 @@ def make_changes(changes: Iterable[FileChange], parts: Iterable[Part], state_dir
             written then.
         OSError: A file cannot be written, or another process installs all the time.
     """
-    planned = [(_find_real(change.path), change) for change in changes]
+    planned = [(change.path if change.is_copy else _find_real(change.path), change) for change in changes]
     if not planned:
         return
     with locked(state_dir / OWN_FOLDER / "install.lock", timeout_seconds=LOCK_SECONDS):
@@ -352,17 +352,22 @@ def _restore(part: Entry | Elements, before: bytes, kept: bytes | None) -> bytes
     text, earlier_text = _decode(part.path, before), _decode(part.path, kept)
     present = find_entry(read_document(text, suffix), part.keys)
     earlier = find_entry(read_document(earlier_text, suffix), part.keys)
-    if kept is not None and not _is_plain(part, earlier):
+    if kept is not None:
         with suppress(NotEditable):
             unchanged = isinstance(part, Entry) or part.take_from(present) == part.take_from(earlier)
             if unchanged and put_entry(earlier_text, suffix, part.keys, present) == text:
                 return kept
         if earlier is not None and isinstance(part, Entry):
             return _encode(put_entry(text, suffix, part.keys, earlier), before)
-    if isinstance(part, Elements) and (others := part.take_from(present)):
-        return _encode(put_entry(text, suffix, part.keys, others), before)
+    if isinstance(part, Elements):
+        others = part.take_from(present)
+        emptied: dict[str, Any] = {
+            name: [] for name, each in (earlier or {}).items() if each == [] and name not in others
+        }
+        if others or earlier is not None:
+            return _encode(put_entry(text, suffix, part.keys, {**emptied, **others}), before)
     after = take_entry(text, suffix, part.keys)
-    is_made_by_us = _is_plain(part, present if kept is None else earlier)
+    is_made_by_us = kept is None and _is_plain(part, present)
     return None if is_made_by_us and "".join(after.split()) in ("", "{}") else _encode(after, before)
 
 
@@ -381,6 +386,18 @@ def _kept(path: Path, state_dir: Path) -> Path:
 
 
 def _read(path: Path) -> bytes | None:
+    """Return the bytes of a file; None if there is none.
+
+    Raises:
+        MemoryCoreError: It cannot be read, or something else stands there: a pipe, or a link in the place of a copy of ours.
+    """
+    places = (path, path.parent) if path.parent.name == KEPT else ()
+    for place in (each for each in places if each.is_symlink()):
+        raise MemoryCoreError(
+            f"{place} is a link, which nothing is kept behind", action="remove it, and run the command again"
+        )
+    if path.exists() and not path.is_file():
+        raise MemoryCoreError(f"{path} is not a file", action=_MEND)
     try:
         return path.read_bytes()
     except FileNotFoundError:
