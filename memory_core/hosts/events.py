@@ -200,6 +200,8 @@ def keep_turns(event: Event, config: AgentConfig) -> bool:
             journal.end(session)
         if event.kind == "start":
             journal.catch_up(seconds=START_SECONDS)
+    except TimeoutError:  # of the lock
+        journal.leave_note(session)
     except (MemoryCoreError, OSError) as error:
         journal.record_problem(f"session {event.session} of {event.host}: {error}")
     return event.kind != "prompt"

@@ -52,6 +52,7 @@ PAUSE = "MEMORY_CORE_PAUSE"  # the variable of the environment with which a host
 DAY_SECONDS, PROBLEM_DAYS = 86_400.0, 7
 # Files beside those of sessions.
 FORGOTTEN, PAUSED, PRUNED, PROBLEM, LEARNED, ASKED = "forgotten", "paused", "pruned", "problem", "learned", "asked"
+MISSED = ".missed"  # behind the name of the file of a session: its event came while another process held the lock
 
 _SESSION = b'\n{"session":'
 _SPOKEN = (
@@ -213,6 +214,13 @@ class Journal:
         """Return True if something was reported of a session, though nothing of it may be kept."""
         return (self.folder / session.file_name).exists()
 
+    def leave_note(self, session: JournalSession) -> None:
+        """Leave a file that leads the next `catch_up` to a session, without the lock that another process holds."""
+        note = self.folder / f"{session.file_name}{MISSED}"
+        if session.leaves or not note.exists():  # what was to be left out once stays out
+            with suppress(OSError):  # that the folder cannot be written is what `doctor` tells
+                replace_file(note, _encode([session.to_line()]))
+
     def catch_up(self, *, seconds: float) -> bool:
         """Keep what is new in the transcripts of all sessions, the last changed first; return False if time was too short.
 
@@ -223,27 +231,33 @@ class Journal:
         """
         until = time.monotonic() + seconds
         paused = self._pause_mark.exists()
-        for path in self._list_files():
-            session = _read_session(path)
+        for path in (*self.folder.glob(f"*{MISSED}"), *self._list_files()):
+            session, is_note = _read_session(path), path.name.endswith(MISSED)
             if session is None or not session.transcript:
                 continue
             session = replace(session, leaves=session.leaves or paused)
             if time.monotonic() > until:
                 return False
             with suppress(FileUnreadable, FileNotFoundError):
-                if Path(session.transcript).stat().st_mtime_ns + SLACK_NS < path.stat().st_mtime_ns:
+                changed = Path(session.transcript).stat().st_mtime_ns
+                if not is_note and changed + SLACK_NS < path.stat().st_mtime_ns:
                     continue
                 began = time.time_ns()
                 while self.follow(session):
                     if time.monotonic() > until:
                         return False
-                os.utime(path, ns=(began, began))
+                if is_note:
+                    path.unlink()
+                else:
+                    os.utime(path, ns=(began, began))
         return True
 
     def count_unread(self) -> int:
         """Count the messages that transcripts hold and the journal does not know, in the first part of each that is new."""
         count = 0
-        for path in self._list_files():
+        notes = self.folder.glob(f"*{MISSED}")
+        new = (note for note in notes if not note.with_name(note.name.removesuffix(MISSED)).exists())
+        for path in (*self._list_files(), *new):
             place = self._load(path)
             with suppress(OSError, FileUnreadable):
                 key = (self.folder / KEY).read_bytes()
@@ -387,11 +401,14 @@ class Journal:
         found = ((_find_session(data), data) for data in map(_read_whole_lines, self._list_files()))
         return sum(data.count(b',"role":"') for session, data in found if session is not None and session.key == key)
 
-    def forget(self, is_forgotten: Callable[[JournalSession, str, float | None], bool]) -> list[tuple[str, int]]:
+    def forget(
+        self, is_forgotten: Callable[[JournalSession, str, float | None], bool], *, dry_run: bool = False
+    ) -> list[tuple[str, int]]:
         """Remove messages for good; keyed hashes remain, by which they are known if they come again.
 
         Args:
             is_forgotten: Takes the session, the text and the time of a message, in Unix seconds; None if nobody knows it.
+            dry_run: Only look for them.
 
         Returns:
             Where they stood: the paths as search shows them, and the lines.
@@ -414,6 +431,8 @@ class Journal:
                     else:
                         kept.append(line)
                 places += gone
+                if dry_run:
+                    continue
                 if gone and any("role" in line for line in kept):
                     _replace(path, kept)
                 elif gone:
@@ -599,8 +618,9 @@ def _open(path: str) -> Iterator[BinaryIO]:
         with os.fdopen(
             os.open(path, os.O_RDONLY | NOFOLLOW | NONBLOCK | CLOEXEC | BINARY), "rb", BUFFER_BYTES
         ) as stream:
-            if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
-                raise FileUnreadable(path, "is no regular file")
+            info = os.fstat(stream.fileno())
+            if not stat.S_ISREG(info.st_mode) or info.st_nlink > 1:  # the other name may be of a file of somebody else
+                raise FileUnreadable(path, "is no regular file with one name")
             yield stream
     except FileNotFoundError:
         raise

@@ -470,7 +470,10 @@ def _open_in(name: str, flags: int, folder: int, path: str) -> int:
     except FileNotFoundError:
         raise
     except OSError as error:
-        problem = roots.refuse_type(os.stat(name, dir_fd=folder, follow_symlinks=False))
+        try:
+            problem = roots.refuse_type(os.stat(name, dir_fd=folder, follow_symlinks=False))
+        except FileNotFoundError:  # it could not be made
+            raise error from None
         if problem == roots.SYMLINK or (problem and not flags & DIRECTORY):
             wanted, found = "folder" if flags & DIRECTORY else "file", "link " if problem == roots.SYMLINK else ""
             raise PathRefused(path, problem, action=f"put a {wanted} in place of the {found}{name}") from error

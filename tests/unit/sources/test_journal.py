@@ -16,7 +16,11 @@ from typing import Any
 
 import pytest
 
+from memory_core.atomic import locked
+from memory_core.config.agent import AgentConfig
+from memory_core.config.settings import Capture, ItemSettings, SearchSettings
 from memory_core.errors import FileUnreadable
+from memory_core.hosts.events import Event, keep_turns
 from memory_core.sources import journal as module
 from memory_core.sources.journal import OFF_THE_RECORD, PAUSE, Journal, JournalSession
 from memory_core.sources.session_logs import Said, parse_said
@@ -345,6 +349,38 @@ def test_what_was_missed_is_caught_up_with(journal: Journal, transcript: Path, t
     assert sorted(texts(journal)) == ["one", "three", "two"]
 
 
+def test_a_turn_that_ends_while_another_process_holds_the_lock_is_caught_up_with(
+    journal: Journal, transcript: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    projects = tmp_path / "home" / "projects"
+    projects.mkdir(parents=True)
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(projects.parent))
+    said = {"s1": claude("user", "My parrot is called Polly."), "s2": claude("user", "Secretly.")}
+    search = SearchSettings(items=ItemSettings(capture=Capture(journal=True)))
+    config = AgentConfig(
+        agent="main", workspace=tmp_path, state_dir=tmp_path, store_path=tmp_path / "main.sqlite", search=search
+    )
+    journal = Journal(config.journal_dir)
+    journal.pause(on=False)  # makes the folder
+    monkeypatch.setattr(module, "LOCK_SECONDS", 0.05)
+    with locked(journal.folder / ".lock", timeout_seconds=5):
+        for key, line in said.items():
+            (projects / f"{key}.jsonl").write_bytes(line)
+            monkeypatch.setenv(PAUSE, "1" if key == "s2" else "")
+            event = Event(
+                host="claude-code", name="Stop", kind="turn", session=key, transcript=str(projects / f"{key}.jsonl")
+            )
+            assert keep_turns(event, config)
+            assert keep_turns(event, config)
+    monkeypatch.setenv(PAUSE, "")
+    assert journal.count_unread() == 2
+    assert b"Polly" not in everything(journal)
+    assert journal.catch_up(seconds=10)
+    assert texts(journal) == ["My parrot is called Polly."]
+    assert journal.count_unread() == 0
+    assert [path.name for path in journal.folder.iterdir() if "missed" in path.name] == []
+
+
 def test_what_is_forgotten_leaves_hashes_and_never_comes_back(journal: Journal, transcript: Path) -> None:
     lines = [claude("user", "The rose is red."), claude("assistant", "Noted."), claude("user", "The fence is green.")]
     transcript.write_bytes(b"".join(lines))
@@ -376,6 +412,10 @@ def test_what_is_no_regular_file_is_not_read(journal: Journal, transcript: Path,
     real.write_bytes(claude("user", "one"))
     transcript.symlink_to(real)
     with pytest.raises(FileUnreadable, match="symbolic link"):
+        journal.follow(session(transcript))
+    transcript.unlink()
+    transcript.hardlink_to(real)
+    with pytest.raises(FileUnreadable, match="one name"):
         journal.follow(session(transcript))
     transcript.unlink()
     os.mkfifo(transcript)

@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import date
 from itertools import pairwise
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -374,6 +375,7 @@ def test_a_journal_nobody_can_follow_is_put_aside(folders: Folders, caplog: pyte
 SHORT_WRITER = """
 import resource, signal, sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from memory_core.sources import writer as notes
 limit, base = int(sys.argv[1]), Path(sys.argv[2])
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
@@ -589,3 +591,24 @@ def test_a_part_is_replaced_only_while_the_note_holds_what_was_read(tmp_path: Pa
         replace(meanwhile=b"saved by an editor: two\n")
     assert note.read_bytes() == b"saved by an editor: two\n"
     assert [each.name for each in folders.workspace.iterdir()] == ["MEMORY.md"]
+
+
+@pytest.mark.skipif(not hasattr(os, "seteuid"), reason="permissions of POSIX")
+def test_a_workspace_that_may_not_be_written_is_named_so() -> None:
+    user = os.geteuid()
+    with TemporaryDirectory() as folder:
+        workspace, state = Path(folder, "notes"), Path(folder, "state")
+        for made in (workspace / "memory", state):
+            made.mkdir(parents=True)
+        state.chmod(0o777)
+        for path in (Path(folder), workspace, workspace / "memory"):
+            path.chmod(0o555)
+        try:
+            if user == 0:
+                os.seteuid(65534)  # root may write everywhere
+            with pytest.raises(NoteNotWritten, match="permission denied"):
+                writer.append("One.", path="memory/2026-03-01.md", workspace=workspace, state_dir=state)
+        finally:
+            os.seteuid(user)
+            for path in (Path(folder), workspace, workspace / "memory"):
+                path.chmod(0o755)
