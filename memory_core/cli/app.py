@@ -359,8 +359,17 @@ def open_memory(options: Options, today: str | None = None) -> Memory:
     settings = open_source(options).current()
     memory = Memory(ConfigSource(settings), agent=options.agent, today=None if day is None else lambda: day)
     memory.check()
+    _warn_of_others(memory.config().state_dir / OWN_FOLDER)
     _name_guess(settings, options.agent)
     return memory
+
+
+def _warn_of_others(folder: Path) -> None:
+    """Say so if another user can replace what is kept in a folder of ours."""
+    found = folder.stat() if hasattr(os, "geteuid") and folder.exists() else None
+    if found is not None and (found.st_uid not in {os.geteuid(), 0} or found.st_mode & 0o022):
+        action = f"take it over (chown), and run: chmod 700 {shlex.quote(str(folder))}; or choose another: --state-dir"
+        output.complain(f"other users may replace what is kept in {folder}", action)
 
 
 def open_notes(options: Options, today: str | None = None, *, writes: bool = False) -> Memory:

@@ -244,6 +244,8 @@ def purge(options: Options, *, text: str, dry_run: bool, yes: bool) -> int:
             if not options.json:
                 _show(history, found, asides)
             if dry_run:
+                if (turns := _drop_turns(config, wording, dry_run=True)) and not options.json:
+                    output.write(f"{output.count(len(turns), 'message')} would be taken out of the journal of turns.")
                 code = _report(options, found, asides, done=None)
                 _warn_of_places(options, config, wording, text)
                 return code
@@ -312,12 +314,12 @@ def _drop_proposals(config: AgentConfig, wording: Wording) -> None:
         store.purge(wording.stands_in)
 
 
-def _drop_turns(config: AgentConfig, wording: Wording) -> list[tuple[str, int]]:
-    """Take the messages that hold the text out of the journal, and return where they stood."""
+def _drop_turns(config: AgentConfig, wording: Wording, *, dry_run: bool = False) -> list[tuple[str, int]]:
+    """Take the messages that hold the text out of the journal, unless it is a dry run; return where they stand or stood."""
     if not config.journal_dir.exists():
         return []
     try:
-        return Journal(config.journal_dir).forget(lambda _session, said, _at: wording.stands_in(said))
+        return Journal(config.journal_dir).forget(lambda _session, said, _at: wording.stands_in(said), dry_run=dry_run)
     except OSError as error:
         raise StoreError(
             config.journal_dir, f"may still hold the text: {error.strerror or error}", action="run the same command again"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from contextlib import closing
+from pathlib import Path
 
 import click
 
@@ -29,6 +30,9 @@ def hook(options: Options, *, host: str) -> int:
     """Answer a hook of another host, whose event is read from standard input."""
     try:
         event = events.read_event(host, sys.stdin)
+        for name in ("config", "workspace", "state_dir"):
+            if given := getattr(options, name):  # relative to the folder of this process, which changes now
+                setattr(options, name, str(Path(given).expanduser().absolute()))
         events.prepare_process(event.cwd)
         if events.is_saving():
             return 0

@@ -6,11 +6,12 @@ import json
 import os
 import random
 import signal
+import sqlite3
 import subprocess
 import time
 import uuid
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ import pytest
 
 from memory_core import CallContext, open_memory
 from memory_core.sources.journal import Journal
-from tests.command import Command, Outcome, run
+from tests.command import REPOSITORY, Command, Outcome, run
 from tests.waiting import eventually
 
 ROUNDS = int(os.environ.get("MEMORY_CORE_TEST_KILLS", "6"))
@@ -271,6 +272,9 @@ def test_a_person_pauses_forgets_and_purges(host: Host) -> None:
     assert host.command("forget", "--session", "s2", "--dry-run").out == "1 message and 0 items would be forgotten.\n"
     assert host.command("forget", "--session", "s2", "--json").json["messages"] == 1
     assert host.command("forget", "--session", "s2").code == 1
+    shown = host.command("history", "purge", "--match", TOLD, "--dry-run").out
+    assert "1 message would be taken out of the journal of turns." in shown
+    assert TOLD in host.texts()
     assert "1 message taken out of the journal" in host.command("history", "purge", "--match", TOLD, "--yes").out
     host.give("Stop", "s2")
     assert host.texts() == ["Openly."]
@@ -278,6 +282,36 @@ def test_a_person_pauses_forgets_and_purges(host: Host) -> None:
     assert host.command("search", "ferry to Kinsale", "--json").json["results"] == []
     kept = [path.read_bytes() for path in host.command.state_dir.rglob("*") if path.is_file()]
     assert not any(word in data for data in kept for word in (b"Kinsale", b"Secretly", b"key hangs"))
+
+
+def test_a_hook_takes_relative_paths_from_the_folder_of_its_process(host: Host) -> None:
+    words = [*host.command.start(), "--workspace", os.path.relpath(host.command.workspace, REPOSITORY), "hook"]
+    event = host.make_event("SessionStart", "s1", cwd=str(host.command.workspace))
+    done = run(words, host.command.variables(), feed=event)
+    assert (done.code, done.err) == (0, "")
+
+
+def test_a_forgotten_session_leaves_no_byte_in_the_index(host: Host) -> None:
+    for session, text in (("s1", "Remember that Walrus Paradox is our team name."), ("s2", "The pier has 40 lamps.")):
+        host.write(session, "user", text)
+        host.give("Stop", session)
+    host.settle()
+    assert host.command("index").code == 0
+    index = next(host.command.state_dir.rglob("main-*[0-9a-f].sqlite"))
+
+    def holds() -> bool:
+        files = [path for path in host.command.state_dir.rglob("*") if path.is_file()]
+        return any(b"alrus" in path.read_bytes().lower() for path in files)
+
+    assert holds()
+    with closing(sqlite3.connect(index)) as reader:
+        reader.execute("BEGIN")
+        reader.execute("SELECT * FROM sqlite_schema").fetchall()
+        told = host.command("forget", "--session", "s1", "--json").json["remains"]
+        assert [each for each in told if "another program reads it" in each]
+    assert host.command("forget", "--session", "s1").code == 1  # again, as the sentence says
+    assert not holds()
+    assert host.command("search", "how many lamps has the pier", "--json").json["results"]
 
 
 def test_the_doctor_tells_of_the_journal(host: Host) -> None:

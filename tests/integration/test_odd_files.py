@@ -13,6 +13,7 @@ from memory_core.search.pipeline import search
 from memory_core.sources import notes, pages
 from memory_core.stores.sqlite.reader import SqliteReader
 from memory_core.stores.sqlite.vectors import VectorIndex
+from tests.command import Command
 from tests.index import Index
 
 SECOND = 10**9
@@ -111,3 +112,16 @@ def test_another_inode_of_the_same_text_costs_a_hash(index: Index) -> None:
     assert (report.changed, report.unchanged) == (0, 1)
     assert index.content()["chunks"] == kept
     assert not index.report_status().dirty
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="owners and permissions of POSIX")
+def test_a_state_folder_that_others_may_change_is_told_of(command: Command) -> None:
+    folder = command.state_dir / "memory-core"
+    folder.mkdir(parents=True)
+    folder.chmod(0o777)
+    assert f"other users may replace what is kept in {folder}" in command("activity").err
+    folder.chmod(0o700)
+    assert str(folder) not in command("activity").err
+    if os.geteuid() == 0:
+        os.chown(folder, 65534, 65534)
+        assert f"other users may replace what is kept in {folder}" in command("activity").err
