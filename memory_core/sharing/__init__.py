@@ -1,0 +1,1 @@
+"""One memory on several machines: notes and items travel over a git remote, and are merged here without a conflict mark."""

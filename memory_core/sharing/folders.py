@@ -1,0 +1,123 @@
+"""Merge two versions of a folder of notes: renamed notes, lines that moved from one note to another, then each note. Pure."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from typing import NamedTuple
+
+from memory_core.sharing.atoms import split
+from memory_core.sharing.merge import Conflict, merge, merge_notes
+
+Tree = Mapping[str, str]  # the hash of a note's text by its path
+Read = Callable[[str], str]  # returns the text of a hash
+
+SHORT_CHARS = 8  # lines that are not longer, such as "- yes", say nothing about where they come from
+
+
+class _Versions(NamedTuple):
+    """The hashes of one note: of the base, the first and the second side; None where it is not there."""
+
+    base: str | None
+    first: str | None
+    second: str | None
+
+
+def merge_folders(
+    base: Tree, first: Tree, second: Tree, read: Read
+) -> tuple[dict[str, str | None], list[tuple[str, Conflict]]]:
+    """Merge two versions of a folder.
+
+    Returns:
+        The text of each note whose versions differ, None where it is gone; and the paths of conflicts with them.
+    """
+    renamed = _find_renamed(base, first, read), _find_renamed(base, second, read)
+    notes = _collect(base, first, second, renamed)
+    dropped, moved = _find_moved(notes, read)
+    merged: dict[str, str | None] = {}
+    conflicts: list[tuple[str, Conflict]] = []
+    for path, versions in notes.items():
+        text: str | None = None
+        for each in sorted(versions, key=lambda one: one.base is None):
+            if each.base is not None and {each.first, each.second} <= {each.base, None} and None in each:
+                continue  # deleted on one side, and unchanged on the other
+            texts = (read(blob) if blob else "" for blob in each)
+            result = merge_notes(*texts, drop=dropped.get(path, ()), moved=moved)
+            conflicts += [(path, conflict) for conflict in result.conflicts]
+            if each.base is None or result.text or None not in each:
+                text = result.text if text is None else merge("", text, result.text)
+        merged[path] = text
+    for path in first.keys() | second.keys():
+        if first.get(path) != second.get(path):
+            merged.setdefault(path, None)
+    return merged, conflicts
+
+
+def _collect(
+    base: Tree, first: Tree, second: Tree, renamed: tuple[Mapping[str, str], Mapping[str, str]]
+) -> dict[str, list[_Versions]]:
+    """Return the versions to merge under each path: several where a note was renamed to one that is there."""
+    notes: dict[str, list[_Versions]] = defaultdict(list)
+    used: tuple[set[str], set[str]] = (set(), set())
+    for path, blob in base.items():
+        names = [names.get(path, path) for names in renamed]
+        found = _Versions(blob, first.get(names[0]), second.get(names[1]))
+        for name, taken in zip(names, used, strict=True):
+            taken.add(name)
+        if names != [path, path] or found.first != found.second or found.first is None:
+            notes[names[0] if names[0] != path else names[1]].append(found)
+    for path in sorted(first.keys() | second.keys()):
+        one, two = (
+            side.get(path) if path not in taken else None for side, taken in zip((first, second), used, strict=True)
+        )
+        if one != two:
+            notes[path].append(_Versions(None, one, two))
+    return notes
+
+
+def _find_renamed(base: Tree, side: Tree, read: Read) -> dict[str, str]:
+    """Find the notes that one side gave another name: with the same text, or with half of its lines."""
+    gone, new = sorted(base.keys() - side.keys()), sorted(side.keys() - base.keys())
+    found: dict[str, str] = {}
+    for is_near in (False, True):
+        lines = {path: _list_long(read(side[path]).split("\n")) for path in new} if is_near and gone else {}
+        for path in [each for each in gone if each not in found]:
+            mine = _list_long(read(base[path]).split("\n")) if lines else set()
+            for name in [each for each in new if each not in found.values()]:
+                if side[name] == base[path] or (mine and 2 * len(mine & lines.get(name, set())) >= len(mine)):
+                    found[path] = name
+                    break
+    return found
+
+
+def _list_long(lines: Iterable[str]) -> set[str]:
+    return {line.strip() for line in lines if len(line.strip()) > SHORT_CHARS}
+
+
+def _find_moved(notes: Mapping[str, Iterable[_Versions]], read: Read) -> tuple[dict[str, set[str]], set[str]]:
+    """Find the atoms that stand in one note of the base and in another one of a side.
+
+    Returns:
+        Those that are not to stand where they were moved to, by its path, because the other side has deleted or changed them
+        or has moved them elsewhere; and all that were moved.
+    """
+    places: tuple[dict[str, list[str]], ...] = tuple(defaultdict(list) for _ in range(3))
+    for path, versions in notes.items():
+        for each in versions:
+            for place, blob in zip(places, each, strict=True):
+                for atom in split(read(blob)) if blob else ():
+                    if len(atom.text) > SHORT_CHARS:
+                        place[atom.text].append(path)
+    dropped: dict[str, set[str]] = defaultdict(set)
+    moved = set()
+    for text, at in places[0].items():
+        one, two = (place.get(text, []) for place in places[1:])
+        left = [side for side in (one, two) if side and at[0] not in side]
+        if len(at) != 1 or not left:
+            continue
+        moved.add(text)
+        if len(left[0]) == 1 and not (one and two):
+            dropped[left[0][0]].add(text)
+        elif len(one) == len(two) == len(left) - 1 == 1 and one != two:
+            dropped[max(one[0], two[0])].add(text)
+    return dropped, moved

@@ -1,0 +1,296 @@
+"""Merge two versions of a note that were made from one. Pure; the result never holds a conflict mark.
+
+1. An atom of the base stays unless one side deleted it; an edit beats a deletion, and of two different edits both stand.
+2. A new atom stands once, if both sides have it under one heading.
+3. New and moved atoms follow what they followed: children, then blocks, by their time of day where all have one, then sections.
+4. A deleted heading or item under which the other side has written returns; nothing else does.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from difflib import SequenceMatcher
+from itertools import pairwise
+from typing import NamedTuple
+
+from memory_core.sharing.atoms import Atom, Key, Side, align, split
+
+MOST_COMPARED = 4_000_000  # pairs of lines of two blocks; longer ones both stand
+_TIME = re.compile(r"\s*(?:[-*+]|\d+[.)])?\s*\W{0,2}([01]?\d|2[0-3])[:.h]([0-5]\d)\b")
+
+
+class Conflict(NamedTuple):
+    """A part that both sides changed; both versions stand in the merged note.
+
+    Attributes:
+        base, first, second: Its lines as they were, and as each side has them.
+    """
+
+    base: str
+    first: str
+    second: str
+
+
+class Merged(NamedTuple):
+    """A merged note, and what it holds twice since both sides changed it."""
+
+    text: str
+    conflicts: tuple[Conflict, ...] = ()
+
+
+def merge(base: str, first: str, second: str) -> str:
+    """Return the note that `merge_notes` makes."""
+    return merge_notes(base, first, second).text
+
+
+def merge_notes(
+    base: str, first: str, second: str, *, drop: Collection[str] = (), moved: Collection[str] = ()
+) -> Merged:
+    """Merge two versions of a note.
+
+    Args:
+        base: The note that both were made from; "" if there is none.
+        first: Its text goes first where both have written at one place: that of the remote, so that all machines agree.
+        second: The other version.
+        drop: Texts of new atoms that are left out: they were moved here from a note where the other side has deleted them.
+        moved: Texts of atoms that one side moved to another note: no heading among them returns.
+    """
+    if not drop and second in (first, base):
+        return Merged(first)
+    if not drop and first == base:
+        return Merged(second)
+    atoms = split(base)
+    sides = align(atoms, split(first)), align(atoms, split(second))
+    merged = _Merge(atoms, sides, drop, moved)
+    if not merged.run():  # both sides' moves depend on each other in a circle
+        merged = _Merge(atoms, sides, drop, moved, ignores_moves=True)
+        merged.run()
+    return Merged(_join(merged.out, sides), tuple(merged.conflicts))
+
+
+@dataclass(slots=True)
+class _Merge:
+    """One merge.
+
+    Attributes:
+        base: The atoms of the base.
+        sides: The first and the second version.
+        drop, moved: See `merge_notes`.
+        ignores_moves: What the second side has moved stays where it was.
+        out: The merged atoms.
+        kept: By the number of a base atom, what stands in its place.
+        done: Base atoms that are placed.
+        shown: Keys of new atoms that are placed.
+    """
+
+    base: Sequence[Atom]
+    sides: tuple[Side, Side]
+    drop: Collection[str]
+    moved: Collection[str]
+    ignores_moves: bool = False
+    out: list[Atom] = field(default_factory=list)
+    conflicts: list[Conflict] = field(default_factory=list)
+    kept: list[list[Atom]] = field(default_factory=list)
+    done: set[int] = field(default_factory=set)
+    shown: set[Key] = field(default_factory=set)
+
+    def run(self) -> bool:
+        """Merge; return False if some atoms have no place, since what they follow has none."""
+        one, two = self.sides
+        back = _find_returning(self.base, one, two) | _find_returning(self.base, two, one)
+        self.kept = [self._decide(number, number in back) for number in range(len(self.base))]
+        self._put_near(-1)
+        self._put_sections(-1)
+        for number, kept in enumerate(self.kept):
+            if not kept or self._find_mover(number) is None:
+                self._place(number)
+            self._put_sections(number)
+        missing = [number for number in range(len(self.base)) if number not in self.done]
+        for number in missing if self.ignores_moves else ():
+            self._place(number)
+        return not missing
+
+    def _decide(self, number: int, returns: bool) -> list[Atom]:
+        """Return what stands in the place of a base atom."""
+        atom = self.base[number]
+        edits = [side.atoms[side.edited[number]] for side in self.sides if number in side.edited]
+        if len(edits) == 2 and edits[0].text != edits[1].text:
+            if atom.kind == "block":
+                return [_merge_block(atom, *edits)]
+            self.conflicts.append(Conflict(atom.raw, edits[0].raw, edits[1].raw))
+            return edits
+        if edits:
+            return edits[:1]
+        stands = [side.atoms[side.of[number]] for side in self.sides if number in side.of]
+        if len(stands) == 2:  # spaces at ends of lines, and blank lines, are those of the side that has changed them
+            return stands[1:] if (stands[0].raw, stands[0].blanks) == (atom.raw, atom.blanks) else stands[:1]
+        return [atom] if returns and atom.text not in self.moved else []
+
+    def _find_mover(self, number: int) -> Side | None:
+        for side in self.sides[: 1 if self.ignores_moves else 2]:
+            if number in side.of and side.of[number] not in side.stable:
+                return side
+        return None
+
+    def _place(self, number: int) -> None:
+        """Put what stands in the place of a base atom, and what both sides have written behind it."""
+        if number in self.done:
+            return
+        self.done.add(number)
+        is_edited = any(number in side.edited for side in self.sides)
+        for atom in self.kept[number]:
+            if is_edited and atom.key in self.shown:  # the other side has the same as a new atom
+                continue
+            if is_edited:
+                self.shown.add(atom.key)
+            self.out.append(atom)
+        self._put_near(number)
+
+    def _put_near(self, number: int) -> None:
+        runs = [_cut_run(side, side.runs.get(number, ())) for side in self.sides]
+        for side, run in zip(self.sides, runs, strict=True):
+            self._show(side, run.children)
+        for side, own in _order(self.sides, [run.blocks for run in runs]):
+            self._show(side, [own])
+
+    def _put_sections(self, number: int) -> None:
+        """Put new sections, which stay where they were written even if the atom above them was moved."""
+        one, two = self.sides
+        first, second = (_cut_run(side, side.runs.get(number, ())).sections for side in self.sides)
+        for section in first:
+            self._show(one, section)
+            for other in [each for each in second if two.atoms[each[0]].key == one.atoms[section[0]].key]:
+                self._show(two, other[1:])
+                second.remove(other)
+        for section in second:
+            self._show(two, section)
+
+    def _show(self, side: Side, numbers: Iterable[int]) -> None:
+        for own in numbers:
+            atom = side.atoms[own]
+            if own in side.same:  # moved here
+                if self._find_mover(side.same[own]) is side:
+                    self._place(side.same[own])
+            elif atom.key not in self.shown and atom.text not in self.drop:
+                self.shown.add(atom.key)
+                self.out.append(atom)
+
+
+def _find_returning(base: Sequence[Atom], writer: Side, deleter: Side) -> set[int]:
+    """Find the headings and items that one side deleted with all that was in them, while the other has written into them."""
+    alive = deleter.of.keys() | deleter.edited.keys()
+    inhabited = {parent for number in alive for parent in _list_parents(base, number)}
+    found: set[int] = set()
+    for own in range(len(writer.atoms)):
+        edit = writer.edits.get(own)
+        if (own in writer.same and edit is None) or edit in alive:
+            continue
+        origins = (writer.same.get(parent) for parent in _list_parents(writer.atoms, own))
+        found.update(each for each in origins if each is not None and each not in alive and each not in inhabited)
+    return found
+
+
+def _list_parents(atoms: Sequence[Atom], number: int) -> Iterator[int]:
+    parent = atoms[number].parent
+    while parent is not None:
+        yield parent
+        parent = atoms[parent].parent
+
+
+class _Run(NamedTuple):
+    """New atoms behind one that stayed: those attached to it, blocks of their own, and sections, each with its heading first."""
+
+    children: list[int]
+    blocks: list[int]
+    sections: list[list[int]]
+
+
+def _cut_run(side: Side, numbers: Iterable[int]) -> _Run:
+    run = _Run([], [], [])
+    for own in numbers:
+        atom = side.atoms[own]
+        if atom.kind == "heading":
+            run.sections.append([own])
+        elif run.sections:
+            run.sections[-1].append(own)
+        elif atom.attached and not run.blocks:
+            run.children.append(own)
+        else:
+            run.blocks.append(own)
+    return run
+
+
+def _order(sides: tuple[Side, Side], numbers: Sequence[Sequence[int]]) -> Iterator[tuple[Side, int]]:
+    """Yield the blocks of both sides: the first side's first, or by their time of day where every block begins with one."""
+    blocks: list[tuple[Side, list[int]]] = []
+    for side, own_numbers in zip(sides, numbers, strict=True):
+        for own in own_numbers:
+            if side.atoms[own].attached and blocks and blocks[-1][0] is side:
+                blocks[-1][1].append(own)
+            else:
+                blocks.append((side, [own]))
+    times = [_TIME.match(side.atoms[block[0]].raw) for side, block in blocks]
+    if all(times):
+        minutes = [int(time[1]) * 60 + int(time[2]) for time in times if time]
+        blocks = _interleave(blocks, minutes, sides[0])
+    return ((side, own) for side, block in blocks for own in block)
+
+
+def _interleave(
+    blocks: Sequence[tuple[Side, list[int]]], minutes: Sequence[int], one: Side
+) -> list[tuple[Side, list[int]]]:
+    """Merge the blocks of two sides by time; each side's own keep their order."""
+    queues = [
+        [each for each in zip(minutes, blocks, strict=True) if (each[1][0] is one) is is_first]
+        for is_first in (True, False)
+    ]
+    merged = []
+    while any(queues):
+        take = 0 if queues[0] and (not queues[1] or queues[0][0][0] <= queues[1][0][0]) else 1
+        merged.append(queues[take].pop(0)[1])
+    return merged
+
+
+def _merge_block(base: Atom, first: Atom, second: Atom) -> Atom:
+    """Merge a block line by line; where both sides have changed one line, both versions stand."""
+    lines, *others = (atom.raw.split("\n") for atom in (base, first, second))
+    if len(lines) * max(map(len, others)) > MOST_COMPARED:
+        return replace(first, raw=f"{first.raw}\n\n{second.raw}")
+    keeps: list[set[int]] = []
+    news: list[dict[int, list[str]]] = []
+    for other in others:
+        keep, new = set[int](), dict[int, list[str]]()
+        for tag, i1, i2, j1, j2 in SequenceMatcher(None, lines, other, autojunk=False).get_opcodes():
+            if tag == "equal":
+                keep.update(range(i1, i2))
+            elif j2 > j1:
+                new[i1 - 1] = other[j1:j2]
+        keeps.append(keep)
+        news.append(new)
+    out: list[str] = []
+    for number in range(-1, len(lines)):
+        if number in keeps[0] and number in keeps[1]:
+            out.append(lines[number])
+        mine, theirs = (new.get(number, []) for new in news)
+        out += mine + [line for line in theirs if line not in mine]
+    return replace(first, raw="\n".join(out))
+
+
+def _join(atoms: Sequence[Atom], sides: tuple[Side, Side]) -> str:
+    """Return the text of atoms, with blank lines as they were, or as Markdown needs them between two that never met."""
+    neighbours = {(id(a), id(b)) for side in sides for a, b in pairwise(side.atoms)}
+    list_heads = {id(b) for side in sides for a, b in pairwise(side.atoms) if b.kind == "item" != a.kind}
+    lines: list[str] = []
+    for last, atom in pairwise([None, *atoms]):
+        assert atom is not None
+        blanks = atom.blanks if last else 0
+        if last and (id(last), id(atom)) not in neighbours and not atom.attached:
+            if atom.kind == last.kind == "item":
+                blanks = 0 if id(atom) in list_heads else blanks
+            elif atom.kind != "item" or last.kind == "heading" or (last.kind == "text" and not last.attached):
+                blanks = max(blanks, 1)
+        lines += [""] * blanks
+        lines.append(atom.raw)
+    return "\n".join([*lines, ""])
