@@ -114,31 +114,52 @@ def replace_file(
         FileChanged: The file does not hold the expected bytes.
         OSError: The file cannot be written, is a folder, or belongs to somebody else and would not any more.
     """
+    staged = stage_file(path, data, mode=mode, root=root)
+    place_file(staged, path, root=root, expected=expected)
+
+
+def stage_file(path: Path, data: bytes, *, mode: int | None = 0o600, root: Path | None = None) -> Path:
+    """Write beside a file the bytes that are to stand in its place, and wait until the disk has them; see `replace_file`.
+
+    Returns:
+        The file to hand to `place_file`, or to remove.
+    """
     with _open_folder(path.parent, root) as folder:
-        at = functools.partial(os.path.join, path.parent) if folder is None else str
+        at = _name_in(path.parent, folder)
         found: os.stat_result | None = None
         with suppress(FileNotFoundError):
             found = os.stat(at(path.name), dir_fd=folder, follow_symlinks=False)
         temporary, descriptor = _create_beside(path.name, folder, at)
         try:
-            try:
-                if mode is None and found is not None and stat.S_ISREG(found.st_mode):
-                    mode = stat.S_IMODE(found.st_mode)
-                    _keep_owner(descriptor, found)
-                mode = 0o600 if mode is None else mode
-                if hasattr(os, "fchmod"):
-                    os.fchmod(descriptor, mode)
-                else:
-                    os.chmod(at(temporary), mode, dir_fd=folder)
-                write_all(descriptor, data)
-            finally:
-                os.close(descriptor)
-            if expected is not None and _read_whole(at(path.name), folder) != expected:
-                raise FileChanged(path)
-            os.replace(at(temporary), at(path.name), src_dir_fd=folder, dst_dir_fd=folder)
+            if mode is None and found is not None and stat.S_ISREG(found.st_mode):
+                mode = stat.S_IMODE(found.st_mode)
+                _keep_owner(descriptor, found)
+            mode = 0o600 if mode is None else mode
+            if hasattr(os, "fchmod"):
+                os.fchmod(descriptor, mode)
+            else:
+                os.chmod(at(temporary), mode, dir_fd=folder)
+            write_all(descriptor, data)
         except BaseException:
             with suppress(OSError):
                 os.unlink(at(temporary), dir_fd=folder)
+            raise
+        finally:
+            os.close(descriptor)
+        return path.parent / temporary
+
+
+def place_file(staged: Path, path: Path, *, root: Path | None = None, expected: bytes | None = None) -> None:
+    """Put a file from `stage_file` in the place of the one that it replaces; if that fails, it is removed. See `replace_file`."""
+    with _open_folder(path.parent, root) as folder:
+        at = _name_in(path.parent, folder)
+        try:
+            if expected is not None and _read_whole(at(path.name), folder) != expected:
+                raise FileChanged(path)
+            os.replace(at(staged.name), at(path.name), src_dir_fd=folder, dst_dir_fd=folder)
+        except BaseException:
+            with suppress(OSError):
+                os.unlink(at(staged.name), dir_fd=folder)
             raise
         if folder is not None:
             os.fsync(folder)
@@ -158,6 +179,11 @@ def remove_file(path: Path, *, root: Path, expected: bytes) -> None:
         os.unlink(name, dir_fd=folder)
         if folder is not None:
             os.fsync(folder)
+
+
+def _name_in(parent: Path, folder: int | None) -> Callable[[str], str]:
+    """Return a function that names a file of a folder: by its name if the folder is open, else by its path."""
+    return functools.partial(os.path.join, parent) if folder is None else str
 
 
 class FileChanged(Exception):

@@ -13,6 +13,8 @@ MemoryCoreError
 ├── NotIndexed                  there is no index, and the session may not write one
 │   └── OtherWorkspace          the index file holds the notes of another workspace
 ├── HistoryUnavailable          the history does not reach back to the time asked for, or none is kept
+├── SharingFailed               notes cannot be synced with those of other machines
+│   └── RemoteUnreachable       the remote does not answer, or refuses the credentials; it is tried again
 ├── TextInUse                   a text cannot be purged from the past while something that stands holds it
 ├── StoreError                  the index file cannot be used
 │   ├── StoreCorrupt            it is no database of memory-core, or damaged
@@ -214,6 +216,14 @@ def refuse_relations(argument: str, backend: str) -> InvalidArgument:
 
 class HistoryUnavailable(MemoryCoreError):
     """The history does not reach back to the time that was asked for, or none is kept."""
+
+
+class SharingFailed(MemoryCoreError):
+    """Notes cannot be synced with those of other machines; they stay as they are."""
+
+
+class RemoteUnreachable(SharingFailed):
+    """The remote does not answer, or refuses the credentials; the next sync tries it again."""
 
 
 class TextInUse(MemoryCoreError):

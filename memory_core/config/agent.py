@@ -171,6 +171,11 @@ class AgentConfig:
         return self.store_path.parent / f"{self.agent}-{make_workspace_key(self.workspace)}.tidy.sqlite"
 
     @property
+    def sharing_dir(self) -> Path:
+        """The folder of what `sync` keeps for this workspace, beside the index; no other agent or workspace has the same."""
+        return self.store_path.parent / f"{self.agent}-{make_workspace_key(self.workspace)}.sharing"
+
+    @property
     def sessions_dir(self) -> Path:
         """The folder in which the host keeps this agent's session logs and `sessions.json`."""
         return self.state_dir / "agents" / self.agent / "sessions"

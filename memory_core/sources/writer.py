@@ -13,7 +13,7 @@ import logging
 import os
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path, PurePosixPath
@@ -28,7 +28,9 @@ from memory_core.atomic import (
     FileChanged,
     locked,
     remove_file,
+    place_file,
     replace_file,
+    stage_file,
     write_all,
 )
 from memory_core.errors import (
@@ -57,6 +59,8 @@ MAX_TEXT_BYTES = 64 * 1024  # of one call; the longest turn of a model is about 
 MAX_NOTE_BYTES = 2 * 1024 * 1024  # a note is read whole to find repetitions; a busy day is 50 KB
 REFUSED = ".refused"  # the end of the name of an append that could not be finished
 LOCK_TIMEOUT_SECONDS = 10.0
+MOST_REWRITES = 20  # of one note that others write all the time
+CHECK_DISK = "Check the disk and the permissions."
 
 _counting = threading.Lock()
 _writes = 0  # of this process, to whichever note
@@ -255,6 +259,109 @@ def rewrite(
 def _refuse_size(path: str, data: bytes | None) -> None:
     if data is not None and len(data) > notes.MAX_NOTE_BYTES:
         raise NoteNotWritten(path, f"would have more than {notes.MAX_NOTE_BYTES:,} bytes", action="Split the note.")
+
+
+def rewrite_notes(
+    changes: Mapping[str, tuple[bytes | None, bytes | None]],
+    merge: Callable[[bytes | None, bytes | None, bytes | None], bytes | None],
+    *,
+    workspace: Path,
+    state_dir: Path,
+) -> None:
+    """Replace, make and remove notes; what somebody else writes meanwhile is merged, also by an append to the old file.
+
+    All new texts are on the disk before the first note changes, so that the notes then change within a moment.
+
+    Args:
+        changes: By path relative to the workspace, the bytes that were read, and those that are to stand; None for no note.
+        merge: Merges what was read, what stands now, and what is to stand.
+        workspace: The workspace, which must exist.
+        state_dir: As `append`.
+
+    Raises:
+        PathRefused: A path leads over a symbolic link.
+        NoteNotWritten: The notes are locked too long, or the system refused.
+    """
+    root, path = workspace.resolve(), next(iter(changes), roots.NOTES_FOLDER)
+    with _lock_notes(path, workspace, state_dir, LOCK_TIMEOUT_SECONDS) as journal, ExitStack() as staged:
+        _finish(journal, workspace)
+        rewriter = _Rewriter(root, merge, staged)
+        try:
+            for path, (_, new) in changes.items():
+                rewriter.stage(path, new)
+            for path, (was, new) in changes.items():
+                rewriter.rewrite(path, was, new)
+        except OSError as error:
+            raise NoteNotWritten(path, roots.describe_os_error(error), action=CHECK_DISK) from error
+        finally:
+            _count_write()
+
+
+class _Rewriter:
+    """Replaces notes by files that it has staged.
+
+    Args:
+        root: The real path of the workspace.
+        merge: As `rewrite_notes`.
+        staged: Removes the files that were not needed.
+    """
+
+    def __init__(
+        self,
+        root: Path,
+        merge: Callable[[bytes | None, bytes | None, bytes | None], bytes | None],
+        staged: ExitStack,
+    ) -> None:
+        self._root, self._merge, self._cleanup = root, merge, staged
+        self._staged: dict[str, tuple[bytes | None, Path]] = {}
+
+    def stage(self, path: str, new: bytes | None) -> None:
+        """Write the file that is to take the place of a note."""
+        if new is not None and self._staged.get(path, (None,))[0] != new:
+            file = stage_file(self._root / path, new, mode=None, root=self._root)
+            self._staged[path] = new, file
+            self._cleanup.callback(file.unlink, missing_ok=True)
+
+    def rewrite(self, path: str, was: bytes | None, new: bytes | None) -> None:
+        """Put the staged file in the place of a note, until nobody has written meanwhile."""
+        for _ in range(MOST_REWRITES):
+            with ExitStack() as stack:
+                held: int | None = None
+                folder: int | None = None
+                with suppress(FileNotFoundError):
+                    held, folder = stack.enter_context(_open_note(path, self._root, os.O_RDONLY))
+                now = None if held is None else _read_open(held)
+                if now != was:
+                    new = self._merge(was, now, new)
+                if now == new:
+                    return
+                self.stage(path, new)
+                if not OPENS_BELOW:  # Windows replaces no open file
+                    stack.close()
+                    held = None
+                if new is None:
+                    self._remove(path, folder)
+                else:
+                    place_file(self._staged.pop(path)[1], self._root / path, root=self._root)
+                late = now if held is None else _read_open(held)
+            if late == now:
+                return
+            was, new = new, self._merge(now, late, new)  # somebody had the old file open, and appended to it
+        raise NoteNotWritten(path, "is being written all the time", action="Try again.")
+
+    def _remove(self, path: str, folder: int | None) -> None:
+        """Remove a note, and the folders that it leaves empty."""
+        *parents, name = PurePosixPath(path).parts
+        os.unlink(self._root / path if folder is None else name, dir_fd=folder)
+        with suppress(OSError):  # a folder that is not empty
+            while len(parents) > 1:
+                self._root.joinpath(*parents).rmdir()
+                parents.pop()
+
+
+def _read_open(descriptor: int) -> bytes:
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    return os.fdopen(descriptor, "rb", closefd=False).read()
 
 
 def finish_interrupted(*, workspace: Path, state_dir: Path, lock_timeout_seconds: float = LOCK_TIMEOUT_SECONDS) -> None:
@@ -492,6 +599,4 @@ def _lock_notes(path: str, workspace: Path, state_dir: Path, timeout_seconds: fl
     except TimeoutError as error:
         raise NoteNotWritten(path, str(error), action="Try again.") from error
     except OSError as error:
-        raise NoteNotWritten(
-            path, roots.describe_os_error(error), action="Check the disk and the permissions."
-        ) from error
+        raise NoteNotWritten(path, roots.describe_os_error(error), action=CHECK_DISK) from error

@@ -1,0 +1,142 @@
+"""The notes of a workspace as a sync sees them: by one path on all machines, with one kind of line end."""
+
+from __future__ import annotations
+
+import os
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+from memory_core.errors import SharingFailed
+from memory_core.sharing.merge import merge
+from memory_core.sharing.repository import name_blob
+from memory_core.sources import roots, writer
+
+MAX_BYTES = 4 << 20  # of a note; what is larger is no note, and is named
+_PART = re.compile(r"(?!\.)[^\x00-\x1f\x7f<>:\"|?*\\/]{1,200}(?<![ .])")
+_RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\.|$)", re.IGNORECASE)
+ODD_NAME = "has a name that some systems do not allow; rename it"
+SAME_NAME = "differs from {} by capitals alone; rename it"
+
+
+def fold(path: str) -> str:
+    """Return the form in which the paths of one note are equal, whatever the capitals and accents of a file system."""
+    return unicodedata.normalize("NFC", path).casefold()
+
+
+_TOP = {fold(name): name for name in (roots.LONGTERM_NAMES[0], roots.USER_NAME)}
+
+
+def is_note(path: str) -> bool:
+    """Return True if a file under this path is a note on any system."""
+    *folders, name = path.split("/")
+    if not folders:
+        return path in _TOP.values()
+    return folders[0] == roots.NOTES_FOLDER and name.endswith(roots.SUFFIX) and len(folders) < 20 and _is_portable(path)
+
+
+def _is_portable(path: str) -> bool:
+    return all(_PART.fullmatch(part) and not _RESERVED.match(part) for part in path.split("/"))
+
+
+def decode(data: bytes | None) -> str | None:
+    r"""Return the text of a note with `\n` at the ends of lines; bytes that are no UTF-8 are surrogates."""
+    return None if data is None else data.decode(errors="surrogateescape").replace("\r\n", "\n")
+
+
+def encode(text: str | None, like: bytes | None = None) -> bytes | None:
+    """Return the bytes of a note, with the line ends that most lines of another one have."""
+    if text is None:
+        return None
+    has_returns = like is not None and 2 * like.count(b"\r\n") > like.count(b"\n")
+    return (text.replace("\n", "\r\n") if has_returns else text).encode(errors="surrogateescape")
+
+
+def _refuse(error: OSError) -> None:
+    """Raise where a folder cannot be read: its notes would seem to be deleted."""
+    reason = roots.describe_os_error(error)
+    raise SharingFailed(f"{error.filename} cannot be read: {reason}", action="Make the folder readable.") from error
+
+
+class Workspace:
+    """The notes of one workspace, read once.
+
+    Args:
+        root: The workspace.
+        state_dir: The state folder, for the writer.
+        known: The paths that the other machines use.
+
+    Raises:
+        SharingFailed: The workspace, or a folder in it, cannot be read.
+
+    Attributes:
+        hashes: The hash of the text of each note, by path.
+        left_out: What is not synced, and why, by path.
+    """
+
+    def __init__(self, root: Path, state_dir: Path, known: Iterable[str]) -> None:
+        self._root = root
+        self._state_dir = state_dir
+        self._data: dict[str, bytes] = {}
+        self._places: dict[str, str] = {}  # where a note is, which may be written with other capitals or accents
+        self.hashes: dict[str, str] = {}
+        self.left_out: dict[str, str] = {}
+        names = {**_TOP, **{fold(path): path for path in known}}
+        found = sorted(self._list_files(known))
+        for place in sorted(found, key=lambda place: names.get(fold(place), place) != place):
+            path = names.setdefault(fold(place), unicodedata.normalize("NFC", place))
+            if problem := self._load(path, place):
+                self.left_out[place if path in self.hashes else path] = problem
+
+    def _list_files(self, known: Iterable[str]) -> Iterator[str]:
+        """Yield the paths of what may be notes, in order."""
+        if problem := roots.find_workspace_problem(self._root):
+            raise SharingFailed(problem, action=roots.MAKE_IT)
+        yield from (each.name for each in self._root.iterdir() if fold(each.name) in _TOP)
+        top = self._root / roots.NOTES_FOLDER
+        if top.is_symlink():
+            inside = [path for path in known if path.startswith(f"{roots.NOTES_FOLDER}/")]
+            self.left_out.update(dict.fromkeys([roots.NOTES_FOLDER, *inside], roots.SYMLINK))
+            return
+        for folder, folders, names in os.walk(top, onerror=_refuse) if top.exists() else ():
+            folders[:] = sorted(name for name in folders if not name.startswith("."))
+            inner = Path(folder).relative_to(self._root).as_posix()
+            yield from sorted(f"{inner}/{name}" for name in names if name.endswith(roots.SUFFIX) and name[0] != ".")
+
+    def _load(self, path: str, place: str) -> str | None:
+        """Read a note; return the reason if it is left out."""
+        if path in self._places or not is_note(path):
+            return SAME_NAME.format(self._places[path]) if path in self._places else ODD_NAME
+        try:
+            problem = roots.refuse_type((self._root / place).lstat())
+            data = b"" if problem else (self._root / place).read_bytes()
+        except OSError as error:
+            return roots.describe_os_error(error)
+        if len(data) > MAX_BYTES:
+            problem = f"is larger than {MAX_BYTES >> 20} MB"
+        if problem := problem or roots.refuse_encoding(data):
+            return problem
+        self._places[path], self._data[path] = place, data
+        self.hashes[path] = name_blob(data.replace(b"\r\n", b"\n"))
+        return None
+
+    def read(self, path: str) -> str | None:
+        """Return the text of a note; None if there is none."""
+        return decode(self._data.get(path))
+
+    def write(self, texts: Mapping[str, tuple[str | None, str | None]]) -> None:
+        """Write notes: by path, the text that was read and the one that is to stand; see `writer.rewrite_notes`."""
+        changes: dict[str, tuple[bytes | None, bytes | None]] = {}
+        for path, (was, new) in texts.items():
+            data = self._data.get(path)
+            read = data if decode(data) == was else encode(was, data)
+            changes[self._places.get(path, path)] = read, encode(new, data)
+
+        def merge_bytes(was: bytes | None, now: bytes | None, new: bytes | None) -> bytes | None:
+            texts = [decode(each) for each in (was, now, new)]
+            if texts[1] == texts[0]:
+                return encode(texts[2], now)
+            return encode(merge(*(each or "" for each in texts)), now) or None
+
+        writer.rewrite_notes(changes, merge_bytes, workspace=self._root, state_dir=self._state_dir)
