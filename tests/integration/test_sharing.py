@@ -1,0 +1,326 @@
+"""Two machines sync their notes over a real bare repository; no line is lost, whatever happens meanwhile."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import unicodedata
+from pathlib import Path
+
+import pytest
+
+from memory_core.errors import InvalidArgument, RemoteUnreachable, SharingFailed
+from tests.machines import MARKS, Machine, list_objects, make_machines, make_remote, run_git
+
+DAY = "memory/2026-03-02.md"
+
+
+@pytest.fixture
+def machines(tmp_path: Path) -> tuple[Machine, Machine]:
+    laptop, desktop = make_machines(tmp_path, ["laptop", "desktop"])
+    laptop.write("MEMORY.md", "# Memory\n\n- The cat is called Mia.\n- The car is red.\n")
+    laptop.write(DAY, "# 2026-03-02\n\n- 08:10 Breakfast\n")
+    laptop.sync()
+    desktop.sync()
+    return laptop, desktop
+
+
+def add_commit(repository: Path, ref: str, change: str) -> None:
+    """Make a commit behind `main`, or the first one, as somebody may by hand."""
+    after = "from refs/heads/main^0\n" if (repository / "refs" / "heads" / "main").exists() else ""
+    text = f"commit {ref}\ncommitter a <a@b> 1 +0000\ndata 1\nx\n{after}{change}"
+    command = ["git", f"--git-dir={repository}", "fast-import", "--quiet"]
+    subprocess.run(command, input=text.encode(), check=True, capture_output=True)
+
+
+def sync_all(*machines: Machine) -> None:
+    for machine in (*machines, *machines):
+        machine.sync()
+    assert all(machine.notes() == machines[0].notes() for machine in machines)
+
+
+def test_notes_of_both_meet_and_only_notes_are_in_the_workspace(machines: tuple[Machine, Machine]) -> None:
+    laptop, desktop = machines
+    laptop.append(DAY, "- 10:00 Call\n")
+    desktop.append(DAY, "- 09:00 Mail\n")
+    desktop.write("memory/people/ann.md", "# Ann\n\nShe lives in Bern.\n")
+    sync_all(laptop, desktop)
+    assert laptop.read(DAY) == "# 2026-03-02\n\n- 08:10 Breakfast\n- 09:00 Mail\n- 10:00 Call\n"
+    assert sorted(laptop.notes()) == ["MEMORY.md", DAY, "memory/people/ann.md"]
+
+
+def test_a_sync_without_changes_makes_no_commit(machines: tuple[Machine, Machine]) -> None:
+    laptop, desktop = machines
+    before = run_git(laptop.remote, "rev-parse", "main")
+    for _ in range(3):
+        assert [machine.sync().sent for machine in machines] == [(), ()]
+    assert run_git(laptop.remote, "rev-parse", "main") == before
+    assert run_git(laptop.remote, "rev-list", "--merges", "main") == ""
+    assert "missing" not in run_git(desktop.repository, "fsck", "--full")
+
+
+def test_a_filled_folder_joins_and_what_both_have_stands_once(
+    machines: tuple[Machine, Machine], tmp_path: Path
+) -> None:
+    third = Machine(tmp_path / "third", machines[0].remote)
+    third.write("MEMORY.md", "# Memory\n\n- The car is red.\n- The boat is new.\n")
+    third.init()
+    sync_all(third, *machines)
+    assert set(third.count_lines().values()) == {1}
+    assert "- The boat is new." in machines[0].read("MEMORY.md")
+
+
+def test_both_sides_of_a_conflict_stand_and_are_told(machines: tuple[Machine, Machine]) -> None:
+    laptop, desktop = machines
+    for machine, colour in zip(machines, ("green", "white"), strict=True):
+        machine.write("MEMORY.md", machine.read("MEMORY.md").replace("is red", f"is red and {colour}"))
+    laptop.sync()
+    told = desktop.sync().conflicts
+    assert [(path, each.first, each.second) for path, each in told] == [
+        ("MEMORY.md", "- The car is red and green.", "- The car is red and white.")
+    ]
+    sync_all(laptop, desktop)
+    assert not any(mark in laptop.read("MEMORY.md") for mark in MARKS)
+
+
+def test_a_deleted_line_and_a_deleted_note_stay_deleted(machines: tuple[Machine, Machine]) -> None:
+    laptop, desktop = machines
+    laptop.write("MEMORY.md", "# Memory\n\n- The car is red.\n")
+    laptop.path(DAY).unlink()
+    desktop.append("MEMORY.md", "- The dog is old.\n")
+    sync_all(laptop, desktop)
+    assert desktop.notes() == {"MEMORY.md": b"# Memory\n\n- The car is red.\n- The dog is old.\n"}
+
+
+def test_an_offline_machine_waits_and_catches_up(machines: tuple[Machine, Machine]) -> None:
+    laptop, desktop = machines
+    away = laptop.remote.rename(laptop.remote.with_name("away"))
+    laptop.append(DAY, "- 11:00 On the train\n")
+    with pytest.raises(RemoteUnreachable):
+        laptop.sync()
+    state = laptop.sharing.load()
+    assert state is not None
+    assert (state.waits, state.synced < state.tried) == (True, True)
+    away.rename(laptop.remote)
+    sync_all(laptop, desktop)
+    assert "On the train" in desktop.read(DAY)
+
+
+def test_a_lost_race_is_made_anew(machines: tuple[Machine, Machine]) -> None:
+    """A hook of the remote lets another commit win once the first push has begun."""
+    laptop, desktop = machines
+    add_commit(laptop.remote, "refs/heads/side", "M 100644 inline memory/side.md\ndata 7\n# Side\n\n")
+    hook = laptop.remote / "hooks" / "update"
+    hook.write_text("#!/bin/sh\nrm -f hooks/update\ngit update-ref refs/heads/main refs/heads/side\n")
+    hook.chmod(0o755)
+    laptop.append(DAY, "- 12:00 Lunch\n")
+    laptop.sync()
+    assert not hook.exists()
+    sync_all(laptop, desktop)
+    assert (desktop.count_lines()["- 12:00 Lunch"], desktop.read("memory/side.md")) == (1, "# Side\n")
+
+
+@pytest.mark.parametrize("step", [1, 5, 7, 8, 9, 10, 11, 12, 13, 14])
+def test_a_sync_that_is_killed_loses_and_doubles_nothing(machines: tuple[Machine, Machine], step: int) -> None:
+    laptop, desktop = machines
+    desktop.write("memory/a.md", "# A\n\n- Kept.\n")
+    sync_all(laptop, desktop)
+    desktop.append(DAY, "- Of the desktop\n")
+    desktop.write("memory/a.md", "# A\n\n- Kept.\n- Also of the desktop\n")
+    desktop.write("MEMORY.md", desktop.read("MEMORY.md").replace("Mia.", "Mia Two."))
+    desktop.sync()
+    laptop.append(DAY, "- Of the laptop\n")
+    assert not laptop.sync_until(step)
+    laptop.append(DAY, "- After the kill\n")
+    laptop.write("memory/a.md", laptop.read("memory/a.md").replace("- Kept.\n", "- Kept.\n- In between\n"))
+    sync_all(laptop, desktop)
+    lines = laptop.count_lines()
+    new = ["of the desktop", "Also of the desktop", "Of the laptop", "After the kill", "In between"]
+    assert [line for line in new if lines[f"- {line[0].upper()}{line[1:]}"] != 1] == []
+    assert set(lines.values()) == {1}
+
+
+def test_what_is_appended_to_a_note_while_it_is_replaced_is_kept(machines: tuple[Machine, Machine]) -> None:
+    laptop, desktop = machines
+    desktop.append(DAY, "- 13:00 From the desktop\n")
+    desktop.sync()
+    with laptop.path(DAY).open("a", encoding="utf-8") as opened:
+        replace = os.replace
+
+        def append_late(source: str, target: str, **options: int | None) -> None:
+            replace(source, target, **options)
+            if Path(target).name == Path(DAY).name and not opened.closed:
+                opened.write("- 14:00 Late\n")
+                opened.close()
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(os, "replace", append_late)
+            laptop.sync()
+    sync_all(laptop, desktop)
+    assert [laptop.count_lines()[f"- {line}"] for line in ("13:00 From the desktop", "14:00 Late")] == [1, 1]
+
+
+def test_a_secret_stays_here_and_is_named_without_being_told(machines: tuple[Machine, Machine]) -> None:
+    laptop, desktop = machines
+    secret = "ghp_" + "a1B2c3D4e5" * 4
+    laptop.append("MEMORY.md", f"- token: {secret}\n")
+    laptop.append(DAY, "- 15:00 Walk\n")
+    assert laptop.sync().withheld == ("MEMORY.md:5",)
+    desktop.append("MEMORY.md", "- The bike is blue.\n")
+    desktop.sync()
+    laptop.sync()
+    assert "The bike is blue" in laptop.read("MEMORY.md")
+    assert secret in laptop.read("MEMORY.md")
+    desktop.sync()
+    assert "15:00 Walk" in desktop.read(DAY)
+    assert not any(secret.encode() in data for data in list_objects(laptop.remote))
+    laptop.write("MEMORY.md", laptop.read("MEMORY.md").replace(f"- token: {secret}\n", ""))
+    sync_all(laptop, desktop)
+
+
+def test_line_ends_of_windows_stay_where_they_are_and_travel_nowhere(machines: tuple[Machine, Machine]) -> None:
+    laptop, desktop = machines
+    desktop.path(DAY).write_bytes(desktop.path(DAY).read_bytes().replace(b"\n", b"\r\n"))
+    assert desktop.sync().sent == ()
+    laptop.append(DAY, "- 16:00 Tea\n")
+    laptop.sync()
+    desktop.sync()
+    assert desktop.path(DAY).read_bytes() == b"# 2026-03-02\r\n\r\n- 08:10 Breakfast\r\n- 16:00 Tea\r\n"
+    assert b"\r" not in laptop.path(DAY).read_bytes()
+    assert desktop.sync().sent == laptop.sync().sent == ()
+
+
+def test_one_note_under_two_spellings_of_its_name_is_one(machines: tuple[Machine, Machine]) -> None:
+    laptop, desktop = machines
+    laptop.write("memory/Café.md", "# Café\n\n- One.\n")
+    laptop.sync()
+    desktop.write(unicodedata.normalize("NFD", "memory/CAFÉ.md"), "# Café\n\n- Two.\n")
+    desktop.sync()
+    laptop.sync()
+    assert laptop.read("memory/Café.md") == "# Café\n\n- One.\n\n- Two.\n".replace("\n\n- Two", "\n- Two")
+    assert desktop.read(unicodedata.normalize("NFD", "memory/CAFÉ.md")) == laptop.read("memory/Café.md")
+    assert desktop.sync().sent == laptop.sync().sent == ()
+
+
+def test_names_that_some_systems_do_not_allow_are_named_and_left_out(machines: tuple[Machine, Machine]) -> None:
+    laptop, _ = machines
+    for name in ("memory/a:b.md", "memory/con.md", "memory/day.md", "memory/Day.md"):
+        laptop.write(name, f"# {name}\n")
+    laptop.path("memory/link.md").symlink_to(laptop.path("MEMORY.md"))
+    assert set(laptop.sync().left_out) == {"memory/a:b.md", "memory/con.md", "memory/day.md", "memory/link.md"}
+
+
+def test_a_note_that_cannot_be_read_is_not_taken_for_deleted(machines: tuple[Machine, Machine]) -> None:
+    laptop, desktop = machines
+    real = laptop.path("MEMORY.md").rename(laptop.folder / "elsewhere.md")
+    laptop.path("MEMORY.md").symlink_to(real)
+    with pytest.raises(SharingFailed, match=r"MEMORY\.md cannot be synced: it is a symbolic link"):
+        laptop.sync()
+    desktop.sync()
+    assert desktop.path("MEMORY.md").exists()
+
+
+def test_a_workspace_that_has_lost_all_notes_deletes_none_elsewhere(machines: tuple[Machine, Machine]) -> None:
+    laptop, desktop = machines
+    for name in laptop.notes():
+        laptop.path(name).unlink()
+    with pytest.raises(SharingFailed, match="holds none of its 2 notes"):
+        laptop.sync()
+    desktop.sync()
+    assert len(desktop.notes()) == 2
+
+
+def test_a_link_in_the_remote_is_refused(machines: tuple[Machine, Machine]) -> None:
+    laptop, _ = machines
+    before = laptop.notes()
+    add_commit(laptop.remote, "refs/heads/main", "M 120000 inline memory/link.md\ndata 11\n/etc/passwd\n")
+    with pytest.raises(SharingFailed, match=r"memory/link\.md in the remote is a link"):
+        laptop.sync()
+    assert laptop.notes() == before
+
+
+def test_the_user_s_own_repository_and_settings_of_git_change_nothing(
+    machines: tuple[Machine, Machine], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    laptop, desktop = machines
+    subprocess.run(["git", "init", "--quiet", str(laptop.workspace)], check=True)
+    own = sorted(path.stat().st_mtime_ns for path in (laptop.workspace / ".git").rglob("*"))
+    marker = tmp_path / "ran"
+    hooks = tmp_path / "hooks"
+    hooks.mkdir()
+    for name in ("pre-push", "post-checkout"):
+        (hooks / name).write_text(f"#!/bin/sh\ntouch {marker}\n")
+        (hooks / name).chmod(0o755)
+    (Path.home() / ".gitconfig").write_text(
+        f"[core]\n\tautocrlf = true\n\thooksPath = {hooks}\n[commit]\n\tgpgSign = true\n[push]\n\tgpgSign = true\n"
+        "[safe]\n\tbareRepository = explicit\n[init]\n\tdefaultBranch = other\n[fetch]\n\tprune = true\n"
+    )
+    monkeypatch.setenv("GIT_DIR", str(laptop.workspace / ".git"))
+    monkeypatch.setenv("GIT_INDEX_FILE", str(tmp_path / "index"))
+    laptop.append(DAY, "- 17:00 Home\n")
+    laptop.sync()
+    desktop.sync()
+    assert "17:00 Home" in desktop.read(DAY)
+    assert sorted(path.stat().st_mtime_ns for path in (laptop.workspace / ".git").rglob("*")) == own
+    assert not marker.exists()
+
+
+def test_a_remote_that_asks_for_a_password_fails_without_a_question(tmp_path: Path) -> None:
+    machine = Machine(tmp_path / "m", tmp_path)
+    with pytest.raises(RemoteUnreachable):
+        machine.sharing.init("http://user@127.0.0.1:9/notes.git", public=True)
+    assert machine.sharing.load() is None
+
+
+@pytest.mark.parametrize("url", ["--upload-pack=touch /tmp/x", "ext::sh -c true", ""])
+def test_a_url_that_would_run_a_program_is_refused(tmp_path: Path, url: str) -> None:
+    with pytest.raises(SharingFailed, match="names no remote"):
+        Machine(tmp_path / "m", tmp_path).sharing.init(url)
+
+
+def test_a_repository_with_other_files_is_not_taken_for_notes(tmp_path: Path) -> None:
+    remote = make_remote(tmp_path / "code.git")
+    add_commit(remote, "refs/heads/main", "M 100644 inline setup.py\ndata 2\nx\n\n")
+    with pytest.raises(InvalidArgument, match=r"holds setup\.py"):
+        Machine(tmp_path / "m", remote).init()
+
+
+def test_a_remote_that_was_made_anew_takes_the_notes_and_none_is_lost(machines: tuple[Machine, Machine]) -> None:
+    laptop, desktop = machines
+    laptop.remote.rename(laptop.remote.with_name("old"))
+    make_remote(laptop.remote)
+    laptop.append(DAY, "- 18:00 One\n")
+    desktop.append(DAY, "- 19:00 Two\n")
+    sync_all(laptop, desktop)
+    assert set(laptop.count_lines().values()) == {1}
+    assert {"- 18:00 One", "- 19:00 Two"} <= set(laptop.count_lines())
+
+
+def test_purged_text_is_gone_and_other_machines_do_not_bring_it_back(machines: tuple[Machine, Machine]) -> None:
+    laptop, desktop = machines
+    laptop.append("MEMORY.md", "- The surprise party is in the garden.\n")
+    sync_all(laptop, desktop)
+    desktop.append(DAY, "- 20:00 Written while away\n")
+    desktop.sync()
+    laptop.sync()
+    laptop.write("MEMORY.md", laptop.read("MEMORY.md").replace("- The surprise party is in the garden.\n", ""))
+    laptop.sharing.purge()
+    desktop.append(DAY, "- 21:00 Written after it\n")
+    sync_all(desktop, laptop)
+    run_git(laptop.remote, "gc", "--quiet", "--prune=now")
+    for repository in (laptop.remote, laptop.repository, desktop.repository):
+        assert not any(b"surprise party" in data for data in list_objects(repository))
+    assert laptop.count_lines()["- 21:00 Written after it"] == desktop.count_lines()["- 20:00 Written while away"] == 1
+    assert "surprise" not in desktop.read("MEMORY.md")
+    assert run_git(laptop.remote, "rev-list", "--count", "main").strip() == "2"
+
+
+def test_sync_off_and_init_again_go_on_from_there(machines: tuple[Machine, Machine]) -> None:
+    laptop, desktop = machines
+    laptop.sharing.switch_off()
+    with pytest.raises(SharingFailed, match="not synced"):
+        laptop.sync()
+    laptop.write("MEMORY.md", "# Memory\n\n- The car is red.\n")
+    laptop.init()
+    sync_all(laptop, desktop)
+    assert "Mia" not in desktop.read("MEMORY.md")

@@ -1,0 +1,142 @@
+"""Machines that sync their notes over one bare repository, each with a workspace and a state folder of its own."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from memory_core.config.agent import AgentConfig
+from memory_core.config.load import load_config
+from memory_core.sharing.sharing import Sharing
+from memory_core.sharing.syncing import Shared
+
+MARKS = ("<<<<<<<", "=======", ">>>>>>>", "|||||||")
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """One machine of a person.
+
+    Attributes:
+        folder: Holds its workspace and its state folder.
+        remote: The bare repository.
+    """
+
+    folder: Path
+    remote: Path
+
+    @property
+    def workspace(self) -> Path:
+        return self.folder / "notes"
+
+    @property
+    def config(self) -> AgentConfig:
+        self.workspace.mkdir(parents=True, exist_ok=True)
+        return load_config({}, workspace=self.workspace, state_dir=self.folder / "state").agent("main")
+
+    @property
+    def sharing(self) -> Sharing:
+        return Sharing(self.config)
+
+    @property
+    def repository(self) -> Path:
+        return self.config.sharing_dir / "notes.git"
+
+    def init(self, *, encrypt: bool = False, key: Path | None = None) -> Shared:
+        return self.sharing.init(str(self.remote), encrypt=encrypt, key=key)
+
+    def sync(self) -> Shared:
+        return self.sharing.sync()
+
+    def path(self, name: str) -> Path:
+        return self.workspace / name
+
+    def write(self, name: str, text: str) -> None:
+        self.path(name).parent.mkdir(parents=True, exist_ok=True)
+        self.path(name).write_text(text, encoding="utf-8")
+
+    def append(self, name: str, text: str) -> None:
+        self.path(name).parent.mkdir(parents=True, exist_ok=True)
+        with self.path(name).open("a", encoding="utf-8") as file:
+            file.write(text)
+
+    def read(self, name: str) -> str:
+        return self.path(name).read_text(encoding="utf-8")
+
+    def notes(self) -> dict[str, bytes]:
+        """All files of the workspace, hidden ones included."""
+        return {
+            path.relative_to(self.workspace).as_posix(): path.read_bytes()
+            for path in sorted(self.workspace.rglob("*"))
+            if path.is_file()
+        }
+
+    def count_lines(self) -> Counter[str]:
+        """How often each line stands in all notes."""
+        lines = (line.strip() for data in self.notes().values() for line in data.decode().splitlines())
+        return Counter(line for line in lines if line)
+
+    def sync_until(self, step: int) -> bool:
+        """Sync in a process that is killed before its n-th run of git or change of a file; True if it ended before that."""
+        command = [sys.executable, "-c", _KILLED, str(step), str(self.workspace), str(self.folder / "state")]
+        code = subprocess.run(command, check=False, timeout=60).returncode
+        assert code in (0, -signal.SIGKILL), code
+        return code == 0
+
+
+_KILLED = """
+import os, subprocess, sys
+left = int(sys.argv[1])
+
+def count(function):
+    def call(*arguments, **options):
+        global left
+        left -= 1
+        if left < 0:
+            os.kill(os.getpid(), 9)
+        return function(*arguments, **options)
+    return call
+
+from memory_core.config.load import load_config
+from memory_core.sharing.sharing import Sharing
+subprocess.run, os.replace, os.unlink = map(count, (subprocess.run, os.replace, os.unlink))
+Sharing(load_config({}, workspace=sys.argv[2], state_dir=sys.argv[3]).agent("main")).sync()
+"""
+
+
+def run_git(repository: Path, *arguments: str) -> str:
+    """Run git on a repository as the user would; return its output."""
+    command = ["git", f"--git-dir={repository}", *arguments]
+    return subprocess.run(command, check=True, capture_output=True, env={**os.environ, "LC_ALL": "C"}).stdout.decode()
+
+
+def make_remote(path: Path) -> Path:
+    """Make an empty bare repository."""
+    subprocess.run(["git", "init", "--quiet", "--bare", str(path)], check=True)
+    return path
+
+
+def make_machines(folder: Path, names: Sequence[str]) -> Iterator[Machine]:
+    """Make machines that are set up with one remote."""
+    remote = make_remote(folder / "remote.git")
+    for name in names:
+        machine = Machine(folder / name, remote)
+        machine.init()
+        yield machine
+
+
+def list_objects(repository: Path) -> list[bytes]:
+    """The content of every object of a repository, whether a ref leads to it or not."""
+    listed = run_git(repository, "cat-file", "--batch-check=%(objectname) %(objecttype)", "--batch-all-objects")
+    return [
+        subprocess.run(
+            ["git", f"--git-dir={repository}", "cat-file", kind, name], check=True, capture_output=True
+        ).stdout
+        for name, kind in (line.split() for line in listed.splitlines())
+    ]
