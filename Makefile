@@ -36,6 +36,10 @@ demo: .venv/runtime
 demo-postgres: .venv/dev
 	$(BIN)/python -m tests.postgres.demo
 
+.PHONY: demo-sync
+demo-sync: .venv/runtime
+	@$(BIN)/python -m tests.sync_demo
+
 test: .venv/dev
 	$(BIN)/python -m pytest -n auto
 

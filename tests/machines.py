@@ -82,10 +82,14 @@ class Machine:
         lines = (line.strip() for data in self.notes().values() for line in data.decode().splitlines())
         return Counter(line for line in lines if line)
 
-    def sync_until(self, step: int) -> bool:
-        """Sync in a process that is killed before its n-th run of git or change of a file; True if it ended before that."""
+    def start_sync(self, step: int) -> subprocess.Popen[bytes]:
+        """Sync in a process that kills itself before its n-th run of git or change of a file."""
         command = [sys.executable, "-c", _KILLED, str(step), str(self.workspace), str(self.folder / "state")]
-        code = subprocess.run(command, check=False, timeout=60).returncode
+        return subprocess.Popen(command)
+
+    def sync_until(self, step: int) -> bool:
+        """Wait for `start_sync`; return True if it ended before that step."""
+        code = self.start_sync(step).wait(60)
         assert code in (0, -signal.SIGKILL), code
         return code == 0
 

@@ -76,6 +76,7 @@ COMMANDS = {
     "flush": "hosts:flush",
     "tidy": "review:tidy",
     "review": "review:review",
+    "sync": "sync:sync",
     "items": "items:items",
     "postgres": "postgres:postgres",
     "completion": "config:completion",
@@ -87,7 +88,7 @@ ALIASES = {"reindex": "index"}
 _MEANT = {
     "append": "add", "write": "add", "remember": "add", "find": "search", "query": "search", "ask": "search",
     "show": "get", "read": "get", "cat": "get", "why": "explain", "log": "activity", "check": "doctor",
-    "sync": "index", "web": "inspect", "ui": "inspect", "facts": "items",
+    "web": "inspect", "ui": "inspect", "facts": "items",
 }  # fmt: skip
 # A word that begins like an option and is text: a negative number, or a line such as "- buy milk".
 _TEXT = re.compile(r"\A-(?:\d+(?:\.\d+)?\Z|[^=\s]*\s)")

@@ -27,6 +27,7 @@ from memory_core.history.holders import find_files, find_held, find_holders, lis
 from memory_core.history.notes import NoteEvent, list_events, name_note
 from memory_core.history.store.purging import EDIT
 from memory_core.items.store.file import ItemsFile
+from memory_core.sharing.sharing import list_remains
 from memory_core.sources.activity import drop_entries
 from memory_core.sources.files import list_files
 from memory_core.sources.journal import Journal
@@ -329,6 +330,8 @@ def _drop_turns(config: AgentConfig, wording: Wording, *, dry_run: bool = False)
 def _warn_of_places(options: Options, config: AgentConfig, wording: Wording, text: str) -> bool:
     """Name the places that hold the text, too, and that this command does not change; return True if others have to be purged."""
     _warn_of_commits(config, wording)
+    for sentence in list_remains(config):
+        output.complain(sentence)
     known = open_source(options).current()
     others = list_others(config, [known.agent(name) for name in known.agents])
     left = [remainder for other in others for remainder in look_through(other, text)]

@@ -15,6 +15,7 @@ from memory_core.config.resolution import find_current_folder
 from memory_core.errors import MemoryCoreError
 from memory_core.hosts import events
 from memory_core.hosts.events import HOSTS
+from memory_core.sharing import is_due
 
 
 @command("hook")
@@ -45,7 +46,10 @@ def hook(options: Options, *, host: str) -> int:
         if event.kind == "moved":
             return 0
         if events.keep_turns(event, config) or event.kind == "end":
-            _start_index(options)
+            _start(options, "index")
+        minutes = config.memory.sharing.interval_minutes
+        if (event.kind == "end" and is_due(config)) or (event.kind == "turn" and minutes and is_due(config, minutes)):
+            _start(options, "sync")
         if event.kind in ("start", "compact") or (event.kind == "prompt" and config.search.recall.enabled):
             from memory_core.hosts import hooks
             from memory_core.hosts.install.programs import PROGRAMS
@@ -63,10 +67,10 @@ def hook(options: Options, *, host: str) -> int:
     return 0
 
 
-def _start_index(options: Options) -> None:
-    """Index in a process of its own, which the host does not wait for. `doctor` tells if it failed."""
+def _start(options: Options, name: str) -> None:
+    """Index or sync in a process of its own, which the host does not wait for. `doctor` and `sync status` tell if it failed."""
     given = [word for name, value in list_options(options).items() for word in (f"--{name}", value)]
     # Without -P, Python would import a memory_core of the folder in which the host happens to run.
-    command_line = [sys.executable, "-P", "-m", "memory_core", *given, "index", "--behind"]
+    command_line = [sys.executable, "-P", "-m", "memory_core", *given, name, "--behind"]
     nothing = subprocess.DEVNULL
     subprocess.Popen(command_line, stdin=nothing, stdout=nothing, stderr=nothing, start_new_session=True)  # noqa: S603  # memory-core itself

@@ -160,9 +160,11 @@ def promote(options: Options, *, ids: tuple[str, ...]) -> int:
 def forget(options: Options, *, ids: tuple[str, ...], dry_run: bool, **conditions: Any) -> int:
     """Delete items for good: all that meet every condition given."""
     days = {name: _read_day(f"--{name}", conditions[name]) for name in ("after", "before")}
+    from memory_core.sharing.sharing import list_remains
+
     with open_notes(options) as memory:
         done = memory.items.forget(ids=ids, dry_run=dry_run, **(conditions | days))
-        told = _find_in_past(memory.config(), done.items)
+        told = [*_find_in_past(memory.config(), done.items), *list_remains(memory.config(), done.items)]
     if options.json:
         output.print_json({**to_json(done), "remains": [*done.remains, *told]})
     else:

@@ -12,6 +12,7 @@ from memory_core.cli.app import Options, command, open_notes
 from memory_core.config.agent import AgentConfig
 from memory_core.errors import StoreError
 from memory_core.records import Finding
+from memory_core.sharing.sharing import list_remains
 from memory_core.sources.journal import Journal
 from memory_core.sources.roots import describe_os_error
 
@@ -88,7 +89,7 @@ def forget(options: Options, *, key: str, dry_run: bool) -> int:
     else:
         counted = f"{output.count(turns, 'message')} and {output.count(len(items), 'item')}"
         output.write(f"{counted} {'would be' if dry_run else 'are'} forgotten.")
-        for sentence in remains:
+        for sentence in [*remains, *list_remains(config, items)]:
             output.complain(sentence)
     if not (turns or items):
         output.complain(f"no session {key!r} has said anything that is kept")

@@ -24,7 +24,7 @@ from memory_core.config.documents import (
     wrap_at,
 )
 from memory_core.config.problems import HOLDS_NUL, explain_unknown_key, find_similar, list_sections
-from memory_core.config.settings import SearchSettings
+from memory_core.config.settings import MemorySettings, SearchSettings
 from memory_core.errors import ConfigProblem, InvalidArgument
 from memory_core.records import to_camel
 
@@ -152,11 +152,12 @@ class DialectReader:
         return self._get_text(slots, "memory", key)
 
     def _read_memory(self, memory: Raw) -> Node:
-        known = dict.fromkeys([*MEMORY_KEYS, *self._backends_known])
+        own = {to_camel(each.name) for each in fields(MemorySettings)}
+        known = dict.fromkeys([*sorted({*own, *MEMORY_KEYS}), *self._backends_known])
         for name in memory:
             if name not in known:
                 self._add_problem(f"memory.{name}", explain_unknown_key(str(name), known))
-        given = {name: value for name, value in memory.items() if name in MEMORY_KEYS and name != "search"}
+        given = {name: value for name, value in memory.items() if name in own}
         return self._annotate(given, "memory")
 
     def _read_backends(self, memory: Raw) -> dict[str, Node]:

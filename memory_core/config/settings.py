@@ -414,12 +414,22 @@ class Scope(Section):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SharingSettings(Section):
+    """The sync of notes with other machines, once `memory-core sync init` has set it up."""
+
+    interval_minutes: float = setting(
+        0.0, "Minutes between two syncs while a session goes on; 0 syncs when it ends.", ge=0, le=10_080
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MemorySettings(Section):
     """The section `memory`, without the sections of backends, which their plugins validate."""
 
     backend: str = setting(
         BUILTIN, 'The backend that answers: "builtin", "qmd" or another installed one.', min_length=1
     )
+    sharing: SharingSettings = field(default_factory=SharingSettings)
     citations: Literal["auto", "on", "off"] = setting(
         "auto",
         'Give every result its `citation`, `path#L3-L9`, and have the model name it; "auto" does in direct chats.',

@@ -416,6 +416,20 @@ class Items:
             self._embedder.start()
         return new
 
+    def take_over(self, items: Mapping[str, Item]) -> None:
+        """Hold these items, by id, and no others; when they were recalled here stays known."""
+        if not self._writable:
+            raise StoreReadOnly(self.path, READ_ONLY)
+        held = {item.id: replace(item, recalled=None) for item in self.export()}
+        changed = [item for item in items.values() if held.get(item.id) != item]
+        gone = held.keys() - items.keys()
+        if changed or gone:
+            self._file.take_over(changed, gone)
+        if gone:
+            self._file.wipe()
+        if changed:
+            self._embedder.start()
+
     def start(self) -> None:
         """Embed in the background what has no embedding yet."""
         if self._writable and self._file.path.exists():

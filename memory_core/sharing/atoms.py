@@ -78,9 +78,9 @@ def split(text: str) -> list[Atom]:
         begins = kind != "text" or blanks > 0 or not atoms or atoms[-1].kind in ("heading", "block")
         heading = parse_heading(lines[at]) if kind == "heading" else None
         attached = heading is None and bool(atoms) and (indent > 0 or not begins)
-        raw = lines[at:end]
-        plain = "\n".join(line.rstrip() for line in raw).removeprefix(BOM)
-        atoms.append(Atom("\n".join(raw), kind, blanks, attached, heading[0] if heading else indent, plain))
+        raw = lines[at] if end == at + 1 else "\n".join(lines[at:end])
+        plain = "\n".join(map(str.rstrip, lines[at:end])).removeprefix(BOM)
+        atoms.append(Atom(raw, kind, blanks, attached, heading[0] if heading else indent, plain))
         at, blanks = end, 0
     _name(atoms)
     return atoms

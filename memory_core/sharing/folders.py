@@ -64,7 +64,7 @@ def _collect(
         found = _Versions(blob, first.get(names[0]), second.get(names[1]))
         for name, taken in zip(names, used, strict=True):
             taken.add(name)
-        if names != [path, path] or found.first != found.second or found.first is None:
+        if names != [path, path] or not found.base == found.first == found.second:
             notes[names[0] if names[0] != path else names[1]].append(found)
     for path in sorted(first.keys() | second.keys()):
         one, two = (
@@ -106,8 +106,8 @@ def _find_moved(notes: Mapping[str, Iterable[_Versions]], read: Read) -> tuple[d
         for each in versions:
             for place, blob in zip(places, each, strict=True):
                 for atom in split(read(blob)) if blob else ():
-                    if len(atom.text) > SHORT_CHARS:
-                        place[atom.text].append(path)
+                    if len(text := atom.text.strip()) > SHORT_CHARS:
+                        place[text].append(path)
     dropped: dict[str, set[str]] = defaultdict(set)
     moved = set()
     for text, at in places[0].items():

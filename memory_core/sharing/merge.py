@@ -8,11 +8,12 @@
 
 from __future__ import annotations
 
+import heapq
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import NamedTuple
 
 from memory_core.sharing.atoms import Atom, Key, Side, align, split
@@ -54,7 +55,8 @@ def merge_notes(
         base: The note that both were made from; "" if there is none.
         first: Its text goes first where both have written at one place: that of the remote, so that all machines agree.
         second: The other version.
-        drop: Texts of new atoms that are left out: they were moved here from a note where the other side has deleted them.
+        drop: Texts of new atoms, without indentation, that are left out: they were moved here from a note where the other side
+            has deleted them.
         moved: Texts of atoms that one side moved to another note: no heading among them returns.
     """
     if not drop and second in (first, base):
@@ -116,6 +118,7 @@ class _Merge:
         """Return what stands in the place of a base atom."""
         atom = self.base[number]
         edits = [side.atoms[side.edited[number]] for side in self.sides if number in side.edited]
+        edits = [each for each in edits if each.text.strip() not in self.drop]
         if len(edits) == 2 and edits[0].text != edits[1].text:
             if atom.kind == "block":
                 return [_merge_block(atom, *edits)]
@@ -126,7 +129,7 @@ class _Merge:
         stands = [side.atoms[side.of[number]] for side in self.sides if number in side.of]
         if len(stands) == 2:  # spaces at ends of lines, and blank lines, are those of the side that has changed them
             return stands[1:] if (stands[0].raw, stands[0].blanks) == (atom.raw, atom.blanks) else stands[:1]
-        return [atom] if returns and atom.text not in self.moved else []
+        return [atom] if returns and atom.text.strip() not in self.moved else []
 
     def _find_mover(self, number: int) -> Side | None:
         for side in self.sides[: 1 if self.ignores_moves else 2]:
@@ -149,6 +152,8 @@ class _Merge:
         self._put_near(number)
 
     def _put_near(self, number: int) -> None:
+        if not any(number in side.runs for side in self.sides):
+            return
         runs = [_cut_run(side, side.runs.get(number, ())) for side in self.sides]
         for side, run in zip(self.sides, runs, strict=True):
             self._show(side, run.children)
@@ -157,6 +162,8 @@ class _Merge:
 
     def _put_sections(self, number: int) -> None:
         """Put new sections, which stay where they were written even if the atom above them was moved."""
+        if not any(number in side.runs for side in self.sides):
+            return
         one, two = self.sides
         first, second = (_cut_run(side, side.runs.get(number, ())).sections for side in self.sides)
         for section in first:
@@ -173,7 +180,7 @@ class _Merge:
             if own in side.same:  # moved here
                 if self._find_mover(side.same[own]) is side:
                     self._place(side.same[own])
-            elif atom.key not in self.shown and atom.text not in self.drop:
+            elif atom.key not in self.shown and atom.text.strip() not in self.drop:
                 self.shown.add(atom.key)
                 self.out.append(atom)
 
@@ -224,33 +231,17 @@ def _cut_run(side: Side, numbers: Iterable[int]) -> _Run:
 
 def _order(sides: tuple[Side, Side], numbers: Sequence[Sequence[int]]) -> Iterator[tuple[Side, int]]:
     """Yield the blocks of both sides: the first side's first, or by their time of day where every block begins with one."""
-    blocks: list[tuple[Side, list[int]]] = []
-    for side, own_numbers in zip(sides, numbers, strict=True):
+    blocks: tuple[list[tuple[int | None, Side, list[int]]], ...] = ([], [])
+    for own_blocks, side, own_numbers in zip(blocks, sides, numbers, strict=True):
         for own in own_numbers:
-            if side.atoms[own].attached and blocks and blocks[-1][0] is side:
-                blocks[-1][1].append(own)
+            if side.atoms[own].attached and own_blocks:
+                own_blocks[-1][2].append(own)
             else:
-                blocks.append((side, [own]))
-    times = [_TIME.match(side.atoms[block[0]].raw) for side, block in blocks]
-    if all(times):
-        minutes = [int(time[1]) * 60 + int(time[2]) for time in times if time]
-        blocks = _interleave(blocks, minutes, sides[0])
-    return ((side, own) for side, block in blocks for own in block)
-
-
-def _interleave(
-    blocks: Sequence[tuple[Side, list[int]]], minutes: Sequence[int], one: Side
-) -> list[tuple[Side, list[int]]]:
-    """Merge the blocks of two sides by time; each side's own keep their order."""
-    queues = [
-        [each for each in zip(minutes, blocks, strict=True) if (each[1][0] is one) is is_first]
-        for is_first in (True, False)
-    ]
-    merged = []
-    while any(queues):
-        take = 0 if queues[0] and (not queues[1] or queues[0][0][0] <= queues[1][0][0]) else 1
-        merged.append(queues[take].pop(0)[1])
-    return merged
+                time = _TIME.match(side.atoms[own].raw)
+                own_blocks.append((int(time[1]) * 60 + int(time[2]) if time else None, side, [own]))
+    has_times = all(minutes is not None for own_blocks in blocks for minutes, _, _ in own_blocks)
+    ordered = heapq.merge(*blocks, key=lambda block: block[0] or 0) if has_times else chain(*blocks)
+    return ((side, own) for _, side, block in ordered for own in block)
 
 
 def _merge_block(base: Atom, first: Atom, second: Atom) -> Atom:

@@ -12,7 +12,7 @@ from pathlib import Path
 from memory_core.atomic import replace_file
 from memory_core.config.agent import AgentConfig
 from memory_core.errors import InvalidArgument, MemoryCoreError, RemoteUnreachable, SharingFailed
-from memory_core.sharing import bundles
+from memory_core.sharing import STATE, bundles
 from memory_core.sharing.repository import FETCHED, OWN, SENT, Repository, hold
 from memory_core.sharing.syncing import TRIES, Shared, SharedRemote, SharedText, Sync
 from memory_core.sharing.workspace import is_note
@@ -70,7 +70,7 @@ class Sharing:
     def load(self) -> SharingState | None:
         """Return what is kept; None if it was never set up."""
         try:
-            values = json.loads((self._folder / "state.json").read_bytes())
+            values = json.loads((self._folder / STATE).read_bytes())
         except FileNotFoundError:
             return None
         return SharingState(**{**values, "withheld": tuple(values["withheld"])})
@@ -154,18 +154,6 @@ class Sharing:
         with hold(self._folder / "lock"):
             self._save(replace(state, on=False))
 
-    def is_due(self, minutes: float) -> bool:
-        """Return True if it is on, and was last tried so long ago."""
-        state = self.load()
-        return state is not None and state.on and not 0 <= time.time() - state.tried < minutes * 60
-
-    def tell_remains(self) -> str:
-        """Say where deleted text remains; "" if nothing was ever synced."""
-        state = self.load()
-        if state is None or not state.synced:
-            return ""
-        return f"the past of {state.shown_url} holds what was synced; run: memory-core sync purge"
-
     def _load_on(self) -> SharingState:
         state = self.load()
         if state is None or not state.on:
@@ -181,7 +169,7 @@ class Sharing:
         return bundles.EncryptedRemote(git, self.key) if state.encrypted else git
 
     def _save(self, state: SharingState) -> None:
-        replace_file(self._folder / "state.json", json.dumps(asdict(state), ensure_ascii=False).encode())
+        replace_file(self._folder / STATE, json.dumps(asdict(state), ensure_ascii=False).encode())
 
     def _run(self, work: Callable[[Repository, SharedRemote], Shared]) -> Shared:
         """Work on the repository under its lock, and keep what came of it."""
@@ -197,3 +185,11 @@ class Sharing:
                 state, tried=now, synced=now, problem="", waits=False, withheld=done.withheld, left_out=done.left_out,
             ))  # fmt: skip
         return done
+
+
+def list_remains(config: AgentConfig, deleted: Sequence[object] = (True,)) -> list[str]:
+    """Say where text that is deleted here remains; nothing where nothing was deleted or synced."""
+    state = Sharing(config).load() if deleted else None
+    if state is None or not state.synced:
+        return []
+    return [f"the past of {state.shown_url} holds what was synced: memory-core sync purge"]

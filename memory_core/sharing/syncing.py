@@ -220,7 +220,7 @@ class Sync:
         for path, other in self._others.items():
             if theirs.get(path) != mine.get(path):
                 texts = (read(tree[path]) if path in tree else "" for tree in (base, theirs, mine))
-                changes[path] = other.merge(*texts)
+                changes[path] = other.merge(*texts) or None
         return changes, conflicts
 
     def _record(self, remote: str | None, up: Mapping[str, str | None], before: Mapping[str, str | None]) -> str | None:

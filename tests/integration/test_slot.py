@@ -34,6 +34,7 @@ ELSEWHERE = {
     "memorySearch.query.explain": "tests/integration/test_explain.py::test_agents_are_offered_it_only_where_it_is_on",
     "plugins.slots.memory": "tests/unit/plugin/test_slot.py::test_off_means_no_tool_no_prompt_no_index_and_nothing_that_runs",
     "memory.backend": "tests/hosts/test_third_party.py::test_its_entry_point_is_chosen_by_name",
+    "memory.sharing.intervalMinutes": "tests/integration/test_sync_command.py::test_a_long_session_syncs_at_intervals",
     "memory.citations": "tests/unit/plugin/test_slot.py::test_citations_by_chat_type",
     "memory.layers": "tests/integration/test_layers.py::test_one_ranking_of_all_layers",
     "memory.scope.default": "tests/unit/plugin/test_slot.py::test_scope_covers_every_tool_and_the_opening_notes",

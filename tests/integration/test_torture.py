@@ -9,6 +9,7 @@ import pytest
 
 from tests.torture.items import KILLS, ItemsAttack
 from tests.torture.leaks import exposed, new_key, spelled
+from tests.torture.sync import SyncAttack
 from tests.torture.worker import attack_named
 
 SEED = 14
@@ -40,6 +41,12 @@ def test_items_survive_processes_kills_and_damage(tmp_path: Path) -> None:
     outcomes = [attack.run(number) for number in (0, 1, 2, 1 + KILLS)]
     assert [outcome.findings for outcome in outcomes] == [[]] * len(outcomes)
     assert outcomes[0].figures["kept"] > 0
+
+
+def test_a_short_history_of_three_machines_loses_nothing(tmp_path: Path) -> None:
+    attack = SyncAttack(tmp_path, SEED)
+    attack.operations = 60
+    assert attack.run(0).findings == []
 
 
 def test_a_key_is_recognised_in_every_spelling() -> None:

@@ -20,6 +20,7 @@ NAMES = (
     "people",
     "review",
     "mcp",
+    "sync",
     "provider",
 )  # the longest last, which gets what time the others leave
 FULL_MINUTES = 45.0

@@ -28,6 +28,7 @@ _ATTACKS = {  # their classes, by the names of their modules
     "postgres": "PostgresAttack",
     "kills": "KillAttack",
     "people": "PeopleAttack",
+    "sync": "SyncAttack",
 }
 
 

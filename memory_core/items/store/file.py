@@ -135,6 +135,15 @@ class ItemsFile(ItemStore):
                 rows.restore(connection, item, index_text(Draft(content=item.content, tags=item.tags)))
             return rows.count(connection, Filter()) - before
 
+    def take_over(self, changed: Iterable[Item], gone: Iterable[str]) -> None:
+        """Delete items, and put others in their place or beside them, as another machine has them."""
+        with self.write() as connection:
+            deleted = rows.delete(connection, gone)
+            rows.remember_forgotten(connection, [item.content for item in deleted], now=self._now())
+            for item in changed:
+                rows.allow_again(connection, item.content)
+                rows.overwrite(connection, item, index_text(Draft(content=item.content, tags=item.tags)))
+
     def find(
         self,
         question: str | None,

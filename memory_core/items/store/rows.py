@@ -150,6 +150,24 @@ def restore(connection: Connection, item: Item, text: ItemText) -> None:
         _put_origin(connection, key, item.origin)
 
 
+def overwrite(connection: Connection, item: Item, text: ItemText) -> None:
+    """Make an item what it is on another machine, or insert it; one of the same fact gives way."""
+    connection.execute(
+        "UPDATE OR REPLACE items SET content = ?, scope = ?, tags = ?, agent = ?, kind = ?, pending = ?, created = ?,"
+        " updated = ?, said = ?, reinforced = ?, session = ?, speaker = ?, superseded_by = ?, terms = ?, folded = ?,"
+        " hash = ?, text_hash = ? WHERE id = ?",
+        (
+            item.content, item.scope, json.dumps(list(item.tags), ensure_ascii=False), item.agent, item.kind, int(item.pending),
+            item.created, item.updated, item.said, item.reinforced, item.origin.session, item.origin.by, item.superseded_by,
+            text.terms, text.folded, text.hash, text.text_hash, item.id,
+        ),
+    )  # fmt: skip
+    if connection.changes():
+        _put_origin(connection, find_keys(connection, [item.id])[0], item.origin)
+    else:
+        restore(connection, item, text)
+
+
 def reinforce(connection: Connection, key: int, draft: Draft, *, now: float) -> None:
     """Record that a fact was said again: it counts once for every further session.
 

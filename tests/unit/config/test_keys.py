@@ -66,6 +66,7 @@ def choice(key: str, *choices: str) -> Key:
 REMOTES = ("openai", "gemini", "openrouter", "voyage", "mistral", "ollama", "openai-compatible", "litellm", "static")
 KEYS = [
     Key("memory.backend", "builtin", ["qmd", "lancedb"], [(5, "expected a string"), ("", "not an empty string")]),
+    number("memory.sharing.intervalMinutes", 0, 0, 10_080),
     choice("memory.citations", "auto", "on", "off"),
     Key(
         "memory.layers",

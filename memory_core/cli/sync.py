@@ -1,0 +1,129 @@
+"""The commands that keep one memory on several machines: set up, sync, status, off, purge."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import click
+
+from memory_core.cli import output
+from memory_core.cli.app import Group, Options, argument, open_notes
+from memory_core.config.agent import AgentConfig
+from memory_core.config.environment import shorten_home
+from memory_core.plugin.sharing import open_sharing, propose, sync_behind
+from memory_core.records import to_json
+from memory_core.sharing.sharing import INIT, Sharing
+from memory_core.sharing.syncing import Shared
+
+KEEP_KEY = (
+    "Keep a copy of it where you keep passwords: whoever loses it cannot read the remote any more, and nobody can help"
+)
+
+
+@contextmanager
+def _open(options: Options) -> Iterator[tuple[Sharing, AgentConfig]]:
+    with open_notes(options, writes=True) as memory:
+        config = memory.config()
+        with open_sharing(config) as sharing:
+            yield sharing, config
+
+
+@click.group("sync", cls=Group, invoke_without_command=True)
+@click.option("--behind", is_flag=True, help="as hooks of hosts start it: says nothing, also when it does not work")
+@click.pass_context
+def sync(context: click.Context, *, behind: bool) -> None:
+    """Sync notes and items with the other machines; once `sync init` has set it up, sessions do so when they end."""
+    if context.invoked_subcommand is not None:
+        return
+    options = context.ensure_object(Options)
+    if behind:
+        with open_notes(options, writes=True) as memory:
+            sync_behind(memory.config())
+        return
+    with _open(options) as (sharing, config):
+        _report(options, config, sharing.sync())
+
+
+@sync.command("init")
+@argument("url", help="an empty git repository, or the one of your other machine, as git clone takes it")
+@click.option("--encrypt", is_flag=True, help="encrypt with age what is sent, to a new key")
+@click.option("--key", metavar="FILE", type=click.Path(readable=False), help="the key file of your other machine")
+@click.option("--public", is_flag=True, help="send notes readable to a repository that anybody can read")
+def init(options: Options, *, url: str, encrypt: bool, key: str | None, public: bool) -> None:
+    """Set up the sync with a remote, and sync; the notes of both sides are merged."""
+    with _open(options) as (sharing, config):
+        done = sharing.init(url, encrypt=encrypt, key=None if key is None else Path(key), public=public)
+        _report(options, config, done)
+        if encrypt:
+            output.complain(f"the key is in {shorten_home(sharing.key)}", f"{KEEP_KEY}.")
+
+
+@sync.command("status")
+def show_status(options: Options) -> int:
+    """Show the remote, when it was last synced, and what is not sent."""
+    with _open(options) as (sharing, _):
+        state = sharing.load()
+    if options.json:
+        told = {} if state is None else to_json(state) | {"url": state.shown_url}
+        output.print_json({"on": False} | told)
+        return 0
+    if state is None:
+        output.complain("these notes are not synced", INIT)
+        return 0
+    pairs: dict[str, object] = {
+        "remote": state.shown_url, "encrypted": "yes" if state.encrypted else "no", "state": "on" if state.on else "off",
+        "last synced": output.format_time(state.synced or None) or "never",
+    }  # fmt: skip
+    if state.problem:
+        again = "; it will be tried again" if state.waits else ""
+        pairs[f"tried {output.format_time(state.tried)}"] = f"{state.problem}{again}"
+    output.print_pairs(pairs)
+    _name_rest(Shared(withheld=state.withheld, left_out=state.left_out))
+    return 0
+
+
+@sync.command("off")
+def switch_off(options: Options) -> None:
+    """Sync no more; notes and remote stay as they are, and `sync init` goes on from there."""
+    with _open(options) as (sharing, _):
+        sharing.switch_off()
+    if options.json:
+        output.print_json({"on": False})
+    else:
+        output.write("The notes are not synced any more.")
+
+
+@sync.command("purge")
+def purge(options: Options) -> None:
+    """Sync, and take the past of all notes and items from the remote; the other machines follow at their next sync."""
+    with _open(options) as (sharing, config):
+        _report(options, config, sharing.purge())
+    if not options.json:
+        action = (
+            "A host of repositories may keep it for some weeks: ask it to collect garbage, or make the repository anew."
+        )
+        output.complain("the remote has no past any more", action)
+
+
+def _report(options: Options, config: AgentConfig, done: Shared) -> None:
+    """Print what a sync did, and propose what is to be decided."""
+    propose(config, done)
+    if options.json:
+        conflicts = [{"path": path, "first": each.first, "second": each.second} for path, each in done.conflicts]
+        output.print_json(to_json(done) | {"conflicts": conflicts})
+        return
+    output.write(f"Sent {output.count(len(done.sent), 'file')}, took {len(done.taken)}.")
+    if done.conflicts:
+        names = ", ".join(sorted({path for path, _ in done.conflicts}))
+        what = f"both versions of {output.count(len(done.conflicts), 'line')} stand in {names}"
+        output.complain(what, "Choose: memory-core review")
+    _name_rest(done)
+
+
+def _name_rest(done: Shared) -> None:
+    for place in done.withheld:
+        output.complain(f"{place} looks like a secret; that note is not sent", "Take the secret out of it.")
+    for path, problem in done.left_out.items():
+        output.complain(f"{path} is not synced: it {problem}")

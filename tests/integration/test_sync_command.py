@@ -1,0 +1,163 @@
+"""`memory-core sync` as its users have it: two machines, a bare repository, real processes."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from memory_core import open_memory
+from tests.command import Command, Outcome
+from tests.machines import make_remote
+from tests.waiting import eventually
+
+SECRET = "ghp_" + "a1B2c3D4e5" * 4
+
+
+@pytest.fixture
+def machines(tmp_path: Path) -> tuple[Command, Command]:
+    made = []
+    for name in ("laptop", "desktop"):
+        (tmp_path / name).mkdir()
+        made.append(Command(tmp_path / name, tmp_path / f"{name}-state"))
+    make_remote(tmp_path / "remote.git")
+    return made[0], made[1]
+
+
+def run(machine: Command, *words: str) -> Outcome:
+    done = machine(*words)
+    assert done.code == 0, done.err
+    return done
+
+
+def init(machines: tuple[Command, Command], *options: str) -> None:
+    remote = str(machines[0].workspace.with_name("remote.git"))
+    for machine in machines:
+        run(machine, "sync", "init", remote, *options)
+
+
+def test_two_machines_share_notes_and_items(machines: tuple[Command, Command]) -> None:
+    laptop, desktop = machines
+    run(laptop, "add", "--longterm", "The boat is in the harbour of Thun.")
+    run(laptop, "items", "add", "I like green tea.")
+    init(machines)
+    assert run(desktop, "search", "where is the boat").out.count("harbour of Thun") == 1
+    assert "green tea" in run(desktop, "items", "list").out
+    run(desktop, "items", "forget", "--query", "tea")
+    assert run(desktop, "sync").out == "Sent 1 file, took 0.\n"
+    assert run(laptop, "sync", "--json").json["taken"] == ["items/main.jsonl"]
+    assert "green tea" not in run(laptop, "items", "list").out
+    assert run(laptop, "sync").out == "Sent 0 files, took 0.\n"
+
+
+def test_status_says_when_it_was_synced_and_what_waits(machines: tuple[Command, Command]) -> None:
+    laptop, _ = machines
+    assert "not synced" in laptop("sync", "status").error
+    run(laptop, "add", "--longterm", "One.")
+    init(machines)
+    told = run(laptop, "sync", "status", "--json").json
+    assert (told["on"], told["problem"], told["synced"] > 0) == (True, "", True)
+    remote = laptop.workspace.with_name("remote.git")
+    remote.rename(remote.with_name("away"))
+    failed = laptop("sync")
+    assert failed.code == 1
+    assert "the remote cannot be read" in failed.error
+    told = run(laptop, "sync", "status", "--json").json
+    assert (told["waits"], told["tried"] >= told["synced"]) == (True, True)
+    assert "it will be tried again" in run(laptop, "sync", "status").out
+    remote.with_name("away").rename(remote)
+    run(laptop, "sync", "off")
+    assert laptop("sync").error == "memory-core: these notes are not synced. Run: memory-core sync init URL"
+
+
+def test_a_line_that_both_changed_waits_for_review(machines: tuple[Command, Command]) -> None:
+    laptop, desktop = machines
+    note = "# Memory\n\n- The car is red.\n"
+    (laptop.workspace / "MEMORY.md").write_text(note)
+    init(machines)
+    (laptop.workspace / "MEMORY.md").write_text(note.replace("red", "red and new"))
+    (desktop.workspace / "MEMORY.md").write_text(note.replace("red", "red and old"))
+    run(laptop, "sync")
+    assert "Choose: memory-core review" in desktop("sync").err
+    proposals = run(desktop, "review", "--json").json["proposals"]
+    found = [each for each in proposals if each["kind"] == "proposed"]
+    assert [(each["text"], each["new"]) for each in found] == [("- The car is red and new.", "")]
+    run(desktop, "review", "accept", found[0]["id"])
+    assert (desktop.workspace / "MEMORY.md").read_text() == note.replace("red", "red and old")
+
+
+def test_a_secret_is_named_by_its_place_alone(machines: tuple[Command, Command]) -> None:
+    laptop, desktop = machines
+    (laptop.workspace / "MEMORY.md").write_text(f"# Memory\n\n- token: {SECRET}\n")
+    remote = str(laptop.workspace.with_name("remote.git"))
+    done = run(laptop, "sync", "init", remote)
+    assert "MEMORY.md:3 looks like a secret" in done.err
+    assert SECRET not in done.err + done.out + run(laptop, "sync", "status").err
+    run(desktop, "sync", "init", remote)
+    assert not (desktop.workspace / "MEMORY.md").exists()
+
+
+def test_forgetting_names_the_remote_and_a_purge_empties_its_past(machines: tuple[Command, Command]) -> None:
+    laptop, desktop = machines
+    run(laptop, "items", "add", "The surprise party is on Sunday.")
+    init(machines)
+    forgotten = run(laptop, "items", "forget", "--query", "party", "--json").json
+    assert "memory-core sync purge" in forgotten["remains"][-1]
+    run(laptop, "sync", "purge")
+    run(desktop, "sync")
+    assert "party" not in run(desktop, "items", "list").out
+    log = subprocess.run(
+        ["git", f"--git-dir={laptop.workspace.with_name('remote.git')}", "log", "-p", "main"],
+        capture_output=True,
+        check=True,
+    )
+    assert b"party" not in log.stdout
+
+
+def test_an_encrypted_remote_is_set_up_with_a_key_to_keep(machines: tuple[Command, Command]) -> None:
+    laptop, desktop = machines
+    run(laptop, "add", "--longterm", "The boat is in the harbour of Thun.")
+    remote = str(laptop.workspace.with_name("remote.git"))
+    done = run(laptop, "sync", "init", remote, "--encrypt")
+    assert "nobody can help" in done.err
+    key = next(laptop.state_dir.rglob("key.txt"))
+    assert "is encrypted" in desktop("sync", "init", remote).err
+    run(desktop, "sync", "init", remote, "--key", str(key))
+    assert "harbour of Thun" in (desktop.workspace / "MEMORY.md").read_text()
+
+
+def test_a_session_that_ends_is_synced(machines: tuple[Command, Command]) -> None:
+    laptop, desktop = machines
+    run(laptop, "add", "--longterm", "The boat is in the harbour of Thun.")
+    init(machines)
+    run(laptop, "add", "--longterm", "The mast was mended.")
+    event = json.dumps({"hook_event_name": "SessionEnd", "session_id": "s1", "cwd": str(laptop.workspace)})
+    subprocess.run(
+        [sys.executable, "-m", "memory_core", "--workspace", str(laptop.workspace), "--state-dir", str(laptop.state_dir), "hook"],
+        input=event.encode(), check=True, timeout=60,
+    )  # fmt: skip
+
+    def arrives() -> bool:
+        run(desktop, "sync")
+        return "mast" in (desktop.workspace / "MEMORY.md").read_text()
+
+    assert eventually(arrives, seconds=60)
+
+
+def test_a_long_session_syncs_at_intervals(machines: tuple[Command, Command]) -> None:
+    laptop, desktop = machines
+    run(laptop, "add", "--longterm", "The boat is in the harbour of Thun.")
+    init(machines)
+    turn = [{"role": "user", "content": "The mast was mended."}]
+    for minutes, arrives in ((600.0, False), (0.0001, True)):
+        document = {"memory": {"sharing": {"intervalMinutes": minutes}}}
+        with open_memory(document, workspace=laptop.workspace, state_dir=laptop.state_dir) as memory:
+            run(laptop, "add", "--longterm", f"Written at {minutes}.")
+            memory.turn_ended(turn)
+            assert eventually(lambda: "memory-core-sharing" not in {thread.name for thread in threading.enumerate()})
+        run(desktop, "sync")
+        assert (f"Written at {minutes}." in (desktop.workspace / "MEMORY.md").read_text()) is arrives

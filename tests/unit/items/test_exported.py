@@ -1,0 +1,74 @@
+"""Items of two machines are merged by id and time; what one of them deleted stays deleted."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from memory_core.config.load import load_config
+from memory_core.items.exported import merge_items, read_items, write_items
+from memory_core.items.items import Items
+from memory_core.items.records import Item
+from memory_core.records import Origin
+
+ITEM = Item(
+    id="aa", content="I take the train.", scope="default", tags=("travel",), agent="main", kind="fact", pending=False,
+    created=10.0, updated=10.0, said=10.0, recalled=12.0, reinforced=0, superseded_by=None,
+    origin=Origin(by="user", session="s1", at="2026-03-02T08:00:00+00:00"),
+)  # fmt: skip
+
+
+def merge(base: list[Item], first: list[Item], second: list[Item]) -> dict[str, Item]:
+    merged = [merge_items(*map(write_items, sides)) for sides in ((base, first, second), (base, second, first))]
+    assert merged[0] == merged[1]
+    return read_items(merged[0])
+
+
+def test_a_change_of_one_side_counts_whatever_the_clocks_say() -> None:
+    changed = replace(ITEM, pending=True, updated=-86_400.0)
+    assert merge([ITEM], [changed], [ITEM])["aa"].pending
+
+
+def test_of_two_changes_the_later_one_counts() -> None:
+    early, late = (
+        replace(ITEM, content=f"I take the {what}.", updated=at) for what, at in (("bus", 20.0), ("ferry", 30.0))
+    )
+    assert merge([ITEM], [early], [late])["aa"].content == "I take the ferry."
+
+
+def test_what_one_side_deleted_is_gone_and_what_is_new_stays() -> None:
+    new, other = replace(ITEM, id="bb", content="I like tea."), replace(ITEM, id="cc", content="I like salt.")
+    assert set(merge([ITEM], [new], [replace(ITEM, pending=True), other])) == {"bb", "cc"}
+
+
+def test_a_fact_that_both_have_learned_is_one_item() -> None:
+    twin = replace(ITEM, id="bb", content="i take the train", created=11.0, tags=("rail",), said=15.0)
+    newer = replace(ITEM, id="cc", content="I take the ferry.")
+    old = replace(ITEM, id="dd", content="I walk.", superseded_by="bb")
+    merged = merge([], [ITEM, newer], [twin, old])
+    assert set(merged) == {"aa", "cc", "dd"}
+    assert (merged["aa"].tags, merged["aa"].said, merged["aa"].reinforced) == (("travel", "rail"), 15.0, 1)
+    assert merged["dd"].superseded_by == "aa"
+
+
+def test_items_that_are_taken_over_are_written_as_they_were(tmp_path: Path) -> None:
+    items, others = (
+        Items(load_config({}, workspace=tmp_path, state_dir=tmp_path / name).agent("main")) for name in ("one", "two")
+    )
+    kept = items.write("I like tea.", tags=["drinks"]).item
+    gone = items.write("I like salt.").item
+    others.write("I live in Bern.")
+    first = write_items(items.export())
+    others.take_over(read_items(first))
+    assert write_items(others.export()) == first
+    others.mark_recalled([kept.id])
+    items.forget(ids=[gone.id])
+    items.promote([kept.id])
+    items.write("I like tea, green.", corrects=True)
+    second = write_items(items.export())
+    others.take_over(read_items(second))
+    assert write_items(others.export()) == second
+    assert "I like tea, green." in [hit.item.content for hit in others.query("tea").hits]
+    assert others.query("salt").hits == ()
+    for each in (items, others):
+        each.close()
