@@ -412,7 +412,12 @@ def test_any_set_of_valid_settings_loads_and_round_trips(data: st.DataObject) ->
 
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
 JUNK = st.recursive(SCALARS, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=5)
-BEYOND_SCHEMA = {*RELATED, "memorySearch.history.maxBytes", "compaction.memoryFlush.forceFlushTranscriptBytes"}
+BEYOND_SCHEMA = {
+    *RELATED,
+    "memory.layers",
+    "memorySearch.history.maxBytes",
+    "compaction.memoryFlush.forceFlushTranscriptBytes",
+}
 
 
 @settings(deadline=None)  # every key at once
