@@ -23,6 +23,7 @@ from memory_core.plugin import calls, explaining
 from memory_core.plugin.calls import ToolCall
 from memory_core.plugin.capture import SessionCapture
 from memory_core.plugin.recall import OpenItems, SessionRecall
+from memory_core.plugin.sharing import sync_if_due
 from memory_core.records import (
     Access,
     CallContext,
@@ -371,7 +372,7 @@ class Memory:
         capture = config.search.items.capture
         _tidy_soon(config)
         if minutes := config.memory.sharing.interval_minutes:
-            self._share_soon(config, minutes)
+            sync_if_due(config, minutes)
         wanted = capture.enabled or capture.journal
         if wanted and context.access == "rw" and scope.is_main(context, config.agent) and self.allows(context, config):
             self._capture.add(config, context.session_key, messages, complete, host=host or context.channel or "host")
@@ -380,7 +381,7 @@ class Memory:
         """Learn now, in the background, from the turns of a session that have not been read yet; sync with other machines."""
         self._refuse_closed()
         self._capture.end_session(session_key)
-        self._share_soon(self.config())
+        sync_if_due(self.config())
 
     def compacted(self, context: CallContext | None = None) -> None:
         """Count a compaction, so that the session is asked to save again in its next cycle, and shown again what it was shown.
@@ -557,16 +558,6 @@ class Memory:
         self._selector(config).sync_soon()
         if config.search.items.capture.notes:
             self._capture.read_notes_soon(config)
-
-    def _share_soon(self, config: AgentConfig, minutes: float = 0.0) -> None:
-        """Sync with other machines in the background, where that is set up, and was not done within so many minutes."""
-        from memory_core.sharing import is_due
-
-        if is_due(config, minutes):
-            from memory_core.plugin.sharing import sync_behind
-            from memory_core.threads import start_call
-
-            start_call(lambda: sync_behind(config), name="memory-core-sharing")
 
     def status(self) -> Status:
         """Return a cheap status: no network, no model, nothing written; one of memory that is off says why.
