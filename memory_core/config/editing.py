@@ -50,6 +50,22 @@ def find_entry(document: MutableMapping[str, Any], keys: Sequence[str]) -> Any:
     return value
 
 
+def place_setting(document: MutableMapping[str, Any], keys: Sequence[str]) -> tuple[str, ...]:
+    """Return the path of a setting in a document of any spelling: where it stands, else where settings like it stand.
+
+    Args:
+        document: A configuration of ours or of OpenClaw's family.
+        keys: The path of the setting, such as memorySearch.extraPaths.
+    """
+    if keys[0] != "memorySearch":
+        return tuple(keys)
+    sections = [("memorySearch",), ("memory", "search"), ("agents", "defaults", "memorySearch")]
+    places = [place for place in sections if find_entry(document, place) is not None]
+    usual = sections[-1 if "agents" in document else 0]
+    named = (place for place in places if find_entry(document, (*place, *keys[1:])) is not None)
+    return (*next(named, [*places, usual][0]), *keys[1:])
+
+
 def put_entry(text: str, suffix: str, keys: Sequence[str], value: Any) -> str:
     """Return the text with a value at a path.
 

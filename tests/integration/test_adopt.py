@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import stat
 import subprocess
 import zipfile
 from collections.abc import Callable
@@ -301,14 +302,26 @@ def test_wrong_usage_is_one_line(
     assert len(shown.splitlines()) == 1
 
 
-def test_what_the_user_wrote_into_the_configuration_stays(home: Path, state: Path, adopt: Adopt) -> None:
-    make_hermes(home)
-    vault = write(home / "vault" / "a.md", "The kettle is blue.\n").parent
-    mine = (
+# The spellings of one section.
+WRITTEN = {
+    "of agents": (
         "{\n  // mine\n  agents: {\n    defaults: {\n"
         '      memorySearch: {extraPaths: ["~/vault"], query: {maxResults: 3}},\n    },\n  },\n}\n'
-    )
+    ),
+    "at the top": '{\n  // mine\n  memorySearch: {extraPaths: ["~/vault"], query: {maxResults: 3}},\n}\n',
+    "below memory": (
+        '{\n  memory: {search: {extraPaths: ["~/vault"]}},\n'
+        "  agents: {defaults: {memorySearch: {query: {maxResults: 3}}}},\n}\n"
+    ),
+}
+
+
+@pytest.mark.parametrize("mine", WRITTEN.values(), ids=WRITTEN)
+def test_what_the_user_wrote_into_the_configuration_stays(mine: str, home: Path, state: Path, adopt: Adopt) -> None:
+    make_hermes(home)
+    vault = write(home / "vault" / "a.md", "The kettle is blue.\n").parent
     config = write(state / "memory-core" / "config.json5", mine)
+    config.chmod(0o640)
     adopt("--yes")
     adopt(vault, "--yes")  # which is there already, and stays the user's
     with memory_core.open_memory(state_dir=state) as memory:
@@ -317,6 +330,7 @@ def test_what_the_user_wrote_into_the_configuration_stays(home: Path, state: Pat
         assert "oboe" in find(memory, "Which instrument is played in an orchestra?")
     assert "keeps what else it says" in adopt("--undo")
     assert config.read_text() == mine
+    assert stat.S_IMODE(config.stat().st_mode) == 0o640
 
 
 def test_a_configuration_that_cannot_be_changed_is_named(

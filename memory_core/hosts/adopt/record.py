@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from memory_core import atomic
-from memory_core.config.editing import NotEditable, find_entry, put_entry, read_document, take_entry
+from memory_core.config.editing import NotEditable, find_entry, place_setting, put_entry, read_document, take_entry
 from memory_core.config.environment import shorten_home
 from memory_core.config.load import find_adopted_config
 from memory_core.config.problems import get_adapter
@@ -29,7 +29,7 @@ from memory_core.text.markdown import SECTION_SIGN, leave_out_comments
 
 LOCK_SECONDS = 30.0
 NEW_CONFIG = "// Read where neither --config nor --workspace is given: memory-core config set KEY VALUE\n{}\n"
-EXTRA_PATHS = ("agents", "defaults", "memorySearch", "extraPaths")
+EXTRA_PATHS = ("memorySearch", "extraPaths")
 AGENTS = ("agents", "list")
 IMPORTS = "memory/imports"
 
@@ -160,8 +160,10 @@ def write_config(adoption: Adoption, state_dir: Path) -> bool:
     wanted: dict[tuple[str, ...], list[Any]] = {EXTRA_PATHS: _list_paths(adoption), AGENTS: _list_agents(adoption)}
     listed: dict[str, list[Any]] = {}
     try:
-        for keys, ours in wanted.items():
-            present = find_entry(read_document(text, path.suffix), keys) or []
+        for named, ours in wanted.items():
+            document = read_document(text, path.suffix)
+            keys = place_setting(document, named)
+            present = find_entry(document, keys) or []
             kept = [each for each in present if each not in adoption.listed.get(keys[-1], [])]
             added = [each for each in ours if each not in kept]
             listed[keys[-1]], both = added, kept + added
@@ -178,7 +180,7 @@ def write_config(adoption: Adoption, state_dir: Path) -> bool:
     if is_empty and "".join(text.split()) == "".join(NEW_CONFIG.split()):
         path.unlink(missing_ok=True)
         return before is not None
-    atomic.replace_file(path, text.encode())
+    atomic.replace_file(path, text.encode(), mode=None)
     return True
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from memory_core.atomic import locked, replace_file
-from memory_core.config.editing import NotEditable, find_entry, put_entry, read_document, take_entry
+from memory_core.config.editing import NotEditable, find_entry, place_setting, put_entry, read_document, take_entry
 from memory_core.config.resolution import OWN_FOLDER
 from memory_core.errors import MemoryCoreError
 from memory_core.text.matching import unified_diff
@@ -155,8 +155,7 @@ def plan_value(path: Path, keys: tuple[str, ...], value: Any) -> list[FileChange
     text = changed = _decode(path, before)
     with _explained(Entry(path, keys, value), "write it yourself"):
         document = read_document(text, path.suffix)
-        if keys[0] == "memorySearch" and "agents" in document and find_entry(document, keys) is None:
-            keys = ("agents", "defaults", *keys)  # where the section stands in this file
+        keys = place_setting(document, keys)
         if value is not None:
             changed = put_entry(text, path.suffix, keys, value)
         elif find_entry(document, keys) is not None:
@@ -180,7 +179,7 @@ def plan_settings(path: Path, switches: Iterable[tuple[str, ...]], host: str, st
     for switch in switches:
         with _explained(Entry(path, ("memorySearch", *switch), True), "write it yourself"):
             document = read_document(text, path.suffix)
-            keys = [*(("agents", "defaults") if "agents" in document else ()), "memorySearch", *switch]
+            keys = place_setting(document, ("memorySearch", *switch))
             if (earlier := find_entry(document, keys)) is not True:
                 turned.append([keys, earlier])
                 changed = put_entry(changed, path.suffix, keys, True)
