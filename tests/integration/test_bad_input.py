@@ -190,6 +190,15 @@ def test_a_disk_that_fills_up_keeps_the_index_that_was_there(indexed: Command) -
     assert indexed("search", QUESTION, "--json").json["results"][0]["path"] == ANSWER
 
 
+@pytest.mark.parametrize("words", [["search", QUESTION], ["status"], ["items", "list"], ["get", ANSWER]], ids=" ".join)
+def test_a_full_disk_is_read_from(indexed: Command, words: list[str]) -> None:
+    """No file may grow; SQLite has no room for the one that readers of a write-ahead log share."""
+    (indexed.workspace / "memory" / "new.md").write_text("# New\n\nThe kettle is new.\n", encoding="utf-8")
+    found = indexed(*words, before=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (8192, resource.RLIM_INFINITY)))
+    assert found.code == 0
+    assert words[0] != "search" or ANSWER in found.out
+
+
 @pytest.mark.parametrize("words", [["index"], ["search", QUESTION], ["get", "MEMORY.md"], ["status"]], ids=" ".join)
 def test_a_workspace_that_does_not_exist_is_named(command: Command, tmp_path: Path, words: list[str]) -> None:
     refused = command("--workspace", str(tmp_path / "nowhere"), *words)
