@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
@@ -35,7 +36,22 @@ def _redact_once(text: str) -> str:
     for rule in (*_RULES, *_load_vendors()):
         if any(map(lowered.__contains__, rule.hints)):
             text = rule.pattern.sub(_replace_secret, text)
+    if any(map(lowered.__contains__, _NEAR_HINTS)):
+        text = "\n".join(map(_blank_made_up, text.split("\n")))
     return _ACCOUNT.sub(_replace_account, text)
+
+
+def _blank_made_up(line: str) -> str:
+    """Blank the words of a line that nobody speaks, letters with digits, where the line names a password or token near them."""
+    named = [(found.start(), found.lastgroup) for found in _near().finditer(line)]
+    starts = [start for start, _ in named]
+
+    def blank(found: re.Match[str]) -> str:
+        near = named[bisect_left(starts, found.start() - NEAR) : bisect_right(starts, found.end() + NEAR)]
+        least = min((TOKEN_CHARS if kind == "token" else 8 for _, kind in near), default=len(line) + 1)
+        return REDACTED if len(found[0]) >= least and not _KNOWN.match(found[0]) else found[0]
+
+    return _MADE_UP.sub(blank, line) if named else line
 
 
 def _replace_account(match: re.Match[str]) -> str:
@@ -107,6 +123,27 @@ def _key(hints: str, shape: str) -> _Rule:
     return _Rule(tuple(hints.split()), rf"(?<![A-Za-z0-9])(?P<secret>{shape})", re.ASCII)
 
 
+# ---- Words that somebody has made up, near the name of a secret: "Sunflower92 is my password".
+
+NEAR = 70  # characters
+TOKEN_CHARS = 20  # of a token, at least
+_MADE_UP = re.compile(
+    r"""(?<![\w./@#$-])(?=[^\s\d]{1,40}\d|\d{1,40}[A-Za-z])[^\s,;:?"'()<>\[\]{}/\\=.`]{8,200}(?![\w/@=(]|\.\w)"""
+)
+# Words of that form which are names: versions, "16-character", commits, algorithms, programs, days.
+_KNOWN = re.compile(
+    r"v?\d+(?:[.-]\d+)+|\d+-[a-z]|[0-9a-f]{7,12}\b|1password|keepass|p[a4]ss|argon2|sha-?\d|md5|pbkdf2|oauth2|base\d\d|ed25519|rsa\d|aes",
+    re.IGNORECASE,
+)
+
+
+@cache
+def _near() -> re.Pattern[str]:
+    return re.compile(
+        rf"(?P<password> {_PASSWORDS} | unlock ) | (?P<token> \b {_TOKENS} \b )", re.VERBOSE | re.IGNORECASE
+    )
+
+
 # ---- Secrets as people tell them, in English, German, French, Spanish, Italian and Portuguese.
 
 _IS_TOLD = r"""(?: is | was | are | it's | ist | sind | lautet | war | das[ ]ist | est | sont | était | c'est | es | son | era | è
@@ -133,7 +170,7 @@ _LOCKS = r"""(?: door | gate | alarm | garage | entry | entrance | access | secu
 _CODES = r"""(?: pin(?:[ -]code)? | (?<!area[ ])(?<!zip[ ])(?<!postal[ ])(?<!error[ ])(?<!country[ ]) (?:[\w-]{0,20}) code
     | codes | combination | combo | (?:zahlen)?kombination | geheimzahl | combinaison
     | digicode | código | codigo | clave | combinación | codice | combinazione | combinação | senha )"""
-_ONE_CODE = r"[*\#]? \d [\dA-Z-]{2,11} (?:[ -]\d{2,4}){0,3} [*\#]?"
+_ONE_CODE = r"[*\#]? (?: \d [\dA-Z-]{2,11} (?:[ -]\d{2,4}){0,3} | \d\d (?:[ ]\d\d){1,3} ) [*\#]?"
 _CODE = rf"(?P<secret> {_ONE_CODE} (?: [ ]? [,;/] [ ]? {_ONE_CODE} ){{0,15}} ) (?!\w)"
 _CODE_HINTS = "pin code comb kombination geheimzahl código codigo clave codice senha"
 _PASSWORDS = r"""(?: p[a4@](?:ss|\$\$|ß)[ -]?(?:w[o0]r[dt]|code|wd|phrase)s? | pwd? | kennwort | mot[ ]de[ ]passe | mdp
@@ -149,7 +186,21 @@ _NAMED_HINTS = (
     " wifi wi-fi wlan wpa network netzwerk"
 )
 _TOKENS = r"""(?: (?:api|access|auth|bearer|bot|refresh|security|private|secret|encryption|licen[cs]e|webhook|master|client|app)
-    [ _-] (?:token|key|secret) | (?:token|schlüssel|credentials) )"""
+    [ _-] (?:token|key|secret|schlüssel) | api-?schlüssel | (?:clé|clef)[ ](?:d['’])?api | clave[ ](?:de[ ])?(?:la[ ])?api
+    | chiave[ ](?:dell['’])?api | chave[ ](?:da[ ])?api | token | credentials )"""
+_NEAR_HINTS = (
+    *_NAMED_HINTS.split(),
+    "unlock",
+    "token",
+    "key",
+    "secret",
+    "schlüssel",
+    "credentials",
+    "clé",
+    "clef",
+    "chiave",
+    "chave",
+)
 _CHANGED = r"""(?: chang\w* | set | reset | updat\w* | renew\w* | geändert | änder\w* | gesetzt | wechsel\w* | gewechselt
     | modifi\w*
     | cambi\w* | actualic\w* | aggiorn\w* | mud\w* | alter\w* | troqu\w* | troc\w* )"""
@@ -170,7 +221,7 @@ _NO_VALUE = r"""(?! (?: wrong | not | too | the[ ]same | expired | weak | strong
     | no | demasiado | caducad[ao] | débil | guardad[ao] | en | segur[ao] | larg[ao] | cort[ao] | sbagliat[ao] | non
     | troppo | scadut[ao]
     | salvat[ao] | errad[ao] | não | muito | expirad[ao] | guardada
-    | see | siehe | voir | ver | vedi | ask | stands? | the | that | dass | der | la | el | que | il )\b )"""
+    | hashed | salted | encrypted | see | siehe | voir | ver | vedi | ask | stands? | the | that | dass | der | la | el | que | il )\b )"""
 # Numbers of papers and accounts.
 _PAPERS = r"""(?: (?: social[ ]security | national[ ]insurance | passport | driv(?:er'?s|ing)[ ]licen[cs]e | tax(?:payer)?[ ]id
     | (?:bank[ ])?account | routing | sort[ ]code | credit[ ]card | debit[ ]card | insurance[ ]policy | identity[ ]card ) [ ]
@@ -185,7 +236,7 @@ _PAPERS = r"""(?: (?: social[ ]security | national[ ]insurance | passport | driv
 
 def _spoken() -> tuple[_Rule, ...]:
     """Make the rules for secrets as people tell them: "the door code is 4471", "mein Passwort ist Schwertfisch"."""
-    told = rf"(?: [ \t]* [:=\#]? [ \t]* | {_WORDS} [ \t]+ {_IS_TOLD} [ \t]+ )"
+    told = rf"(?: [ \t]* [:=\#]? [ \t]* | 's[ ] | {_WORDS} [ \t]+ {_IS_TOLD} [ \t]+ (?:le|der|die|das|el|la|il|o|a)?[ \t]* )"
     return (
         _rule(_CODE_HINTS, rf"\b [\w-]{{0,20}}? {_LOCKS} [\w-]{{0,8}} [ -]? {_CODES} {told} {_CODE}"),
         _rule(
@@ -207,9 +258,14 @@ def _spoken() -> tuple[_Rule, ...]:
         _rule(
             "pin tan cvv cvc otp puk",
             rf"""\b (?:pin|tan|cvv2?|cvc2?|otp|puk) (?:[ -](?:code|number))?
-            (?: [ \t]* [:=] [ \t]* | {_WORDS} [ \t]+ {_IS_TOLD} [ \t]+ ) {_CODE}""",
+            (?: [ \t]* [:=] [ \t]* | {_WORDS} [ \t]+ {_IS_TOLD} [ \t]+ (?:le|el|la|il|o)?[ ]? ) {_CODE}""",
         ),
-        _rule("combination", rf"\b combination {_WORDS} [ \t]+ (?:is|was) [ \t]+ {_CODE}"),
+        _rule(
+            "combination geheimcode secret segreto",
+            rf"""\b (?: combination | secret[ ]code | geheimcode | code[ ]secret | código[ ]secreto | codice[ ]segreto
+                | código[ ]secreto )
+            {_WORDS} [ \t]+ {_IS_TOLD} [ \t]+ {_CODE}""",
+        ),
         _rule(
             "number no nr ssn num númer dni nie fiscale cpf nif steuer",
             rf"""\b {_PAPERS} {told}
@@ -232,16 +288,13 @@ def _spoken() -> tuple[_Rule, ...]:
             rf"""\b {_LOGINS} \b [^\n/]{{0,40}}? {_IS_TOLD} [ ] [\w.@-]{{1,60}} [ ]? / [ ]?
             (?P<secret> (?=\S{{0,60}}\d) \S{{5,}} )""",
         ),
-        _rule(  # "the password Sunflower92", "my password? Sunflower92"
+        _rule(
             _NAMED_HINTS,
-            rf"""\b [\w-]{{0,20}}? {_PASSWORDS} \?? [ \t]+ (?P<secret> (?=[^\s\d]{{1,60}}\d
-                | \d{{1,60}}[^\s\d.,;:?!]) [^\s,;:?]{{6,60}} )""",
+            rf"\b [\w-]{{0,20}}? {_PASSWORDS} [ ]? :? [ ]? \n [ \t]* (?P<secret> \S{{6,60}} ) [ \t]* (?= \n | \Z )",
         ),
-        _rule(  # "use Sunflower92 as the password"
-            _NAMED_HINTS,
-            rf"""\b (?P<secret> (?=\S{{0,60}}[\d!@\#$%^&*_]) \S{{5,60}} ) [ ] (?:as|for|als|comme|como|come|per|para)
-            (?: [ ] \w{{1,12}} ){{1,3}}?
-            [ ] [\w-]{{0,20}}? {_PASSWORDS} \b""",
+        _rule(
+            "log sign",
+            r"\b (?:log|sign)[ ]?in [ ] (?:with|as) [ ] [\w.@-]{1,60} [ ]? [:/] [ ]? (?P<secret> \S{5,60} )",
         ),
         _rule(  # "I changed the password to Sunflower"
             _NAMED_HINTS,
@@ -254,11 +307,26 @@ def _spoken() -> tuple[_Rule, ...]:
             rf"""\b {_OWN}\w{{0,2}} [ ] (?:[\w-]{{1,20}}[ ]){{0,3}}? [\w-]{{0,20}}? {_PASSWORDS} {_WORDS} [ ]? : [ ]
             {_NO_VALUE} (?P<secret> [^\n.]{{3,}} )""",
         ),
-        _rule(
-            "token key secret schlüssel credentials",
-            rf"""\b {_TOKENS} {_WORDS} [ \t]+ {_IS_TOLD} [ \t]+
-            (?P<secret> (?=\S{{0,200}}\d) (?=\S{{0,200}}[a-z]) [^\s"'`\\]{{8,}} )""",
+        _rule(  # of wallets
+            "key wallet",
+            r"\b (?: key | wallet ) [ ]? [:=]? [ ]? (?: is[ ] )? (?P<secret> (?:0x)? [0-9a-f]{64} ) (?!\w)",
         ),
+        _rule(
+            "seed",
+            r"""\b seed (?:[ ](?:words?|phrase))? [ ]? (?: : | is | are )? [ ]
+            (?P<secret> (?: [a-z]{3,8} [ ] ){11,23} [a-z]{3,8} )""",
+        ),
+        _rule(
+            "code",
+            r"""\b (?: recovery | backup | 2fa | one-time | wiederherstellungs | ersatz ) [ -]? codes? [ ]? :? [ ]?
+            (?P<secret> (?: \n [ \t]* (?: [-*] | \d{1,2}[.)] )? [ \t]* [\w-]{6,30} (?= [ \t]* (?:\n|\Z) ) ){1,20} )""",
+        ),
+        _rule(
+            "sshpass mysql mariadb docker redis-cli smbclient ldap",
+            r"""\b (?: sshpass | mysql\w* | mariadb\w* | docker[ ]login | redis-cli | smbclient | ldap\w+ ) \b [^\n]{0,120}?
+            [ ] -[paw] [ ]? ["']? (?P<secret> [^\s"']{4,} )""",
+        ),
+        _rule("pass", rf"(?: \b | _ ) pass {_IS} {_LIKELY.format(6)}"),
         _rule("cvv cvc puk otp", rf"\b (?: cvv2? | cvc2? | puk | otp ) [ ] {_CODE}"),
         _rule(
             "密码 密碼 パスワード 暗証番号 비밀번호",
@@ -289,6 +357,11 @@ _KEYS = (
     _key("pypi- hvs. sntrys_ _v1_", r"pypi-[\w-]{50,}|hvs\.[\w-]{24,}|sntrys_[\w+/=]{30,}|do[opr]_v1_\w{40,}"),
     _key("figd_ lin_api_ shp dapi", r"(?:figd_|lin_api_)[\w-]{20,}|(?:shp(?:at|ca|pa|ss)_|dapi)[A-Fa-f0-9]{32}"),
     _key("sg. ltai age-", r"SG\.[\w-]{16,}\.[\w-]{16,}|LTAI[A-Za-z0-9]{12,}|AGE-SECRET-KEY-1[A-Z0-9]{50,}"),
+    _key(
+        "dckr_ atatt3 fm1 fm2", r"dckr_[po]at_[\w-]{16,}|ATATT3[\w=-]{20,}|fm[12][ar]?_[\w+/=-]{20,}"
+    ),  # Docker, Atlassian, Fly
+    _key("key- eaa", r"key-[0-9a-f]{32}(?![0-9a-f])|EAA[A-Z][A-Za-z0-9]{30,}"),  # Mailgun, Facebook
+    _key("5 k l", r"[5KL][1-9A-HJ-NP-Za-km-z]{50,51}(?![A-Za-z0-9])"),  # wallets of Bitcoin
     _key("eyj", r"eyJ[\w-]{8,2000}\.[\w-]{8,}(?:\.[\w-]*){0,3}"),  # JSON Web Tokens
 )
 
@@ -315,7 +388,8 @@ _RULES = (
         "-----begin",
         r"""(?P<secret> -----BEGIN\ [A-Z0-9\ ]{0,40}PRIVATE\ KEY(?:\ BLOCK)?-----
         (?: [^-]*+(?:-(?!----)[^-]*+)*+ -----END\ [A-Z0-9\ ]{0,40}PRIVATE\ KEY(?:\ BLOCK)?-----
-        | (?: (?:\s|\\[nr]|>){0,9} [A-Z0-9+/=]{16,} )* ) )""",  # if the end is missing, all that looks like a key
+        | (?: (?:\s|\\[nr]|>){0,9} [A-Z0-9+/=]{16,} )* (?: \n [A-Z0-9+/=]{4,} (?= \n
+            | \Z ) )? ) )""",  # if the end is missing, all that looks like a key
     ),
     _rule(
         "akia asia",  # the other half of an AWS key has no mark of its own
@@ -349,5 +423,10 @@ _RULES = (
         + _LIKELY.format(6),
     ),
     *_spoken(),
+    _Rule(  # the words of a wallet, alone on their line
+        (" ",),
+        r"(?m)^(?!.*\b(?:the|and|for|are|was|not|but|has|all)\b)(?P<secret>(?:[a-z]{3,8} ){11,23}[a-z]{3,8})$",
+        re.NOFLAG,
+    ),
     _rule("-u --user", r"""(?<!\S) (?:-u|--user) [ \t=]* ["']? [^\s:"']+ : (?P<secret> [^\s"']+ )"""),
 )

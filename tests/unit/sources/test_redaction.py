@@ -233,10 +233,32 @@ def test_hostile_text_takes_no_quadratic_time(piece: str) -> None:
         ("мой пароль Подсолнух92", "Подсолнух92"),
         ("密码是Xylo9988", "Xylo9988"),
         ("パスワードはXylo9988です", "Xylo9988"),
+        ("The password? It's Lavender77.", "Lavender77"),
+        ("Lavender77 is my password", "Lavender77"),
+        ("Lavendel77 ist mein Passwort", "Lavendel77"),
+        ("Lavande77 est mon mot de passe", "Lavande77"),
+        ("Lavanda77 es mi contraseña", "Lavanda77"),
+        ("use Lavender77 to unlock my laptop", "Lavender77"),
+        ("Username: bob\nPassword:\nLavender77", "Lavender77"),
+        ("log in with bob:Lavender77!", "Lavender77!"),
+        ("the new password is: Lavender77!", "Lavender77!"),
+        ("export DB_PASS=Lavender77", "Lavender77"),
+        ("sshpass -p 'Lavender77' ssh bob@host", "Lavender77"),
+        ("mysql -u root -pLavender77 shop", "Lavender77"),
+        ("Mein Geheimcode ist 4821", "4821"),
+        ("Le code PIN de ma carte est le 4821", "4821"),
+        ("the garage code's 4821", "4821"),
+        ("La clé API du journal est 0a9b8c7d6e5f40312213f4e5d6c7b8a9", "0a9b8c7d6e5f40312213f4e5d6c7b8a9"),
+        ("API key for the weather: 0a9b8c7d6e5f40312213f4e5d6c7b8a9", "0a9b8c7d6e5f40312213f4e5d6c7b8a9"),
+        ("my seed words are " + " ".join(["apple", "river"] * 6), " ".join(["apple", "river"] * 6)),
     ],
 )
 def test_secrets_as_people_tell_them(text: str, secret: str) -> None:
     assert redact(text) == text.replace(secret, REDACTED)
+
+
+def test_codes_on_lines_of_their_own_are_secrets() -> None:
+    assert redact("Recovery codes:\n1. abcd-efgh\n2. ijkl-mnop\nDone.") == "Recovery codes:[redacted]\n\n\nDone."
 
 
 @pytest.mark.parametrize(
@@ -262,6 +284,12 @@ def test_secrets_as_people_tell_them(text: str, secret: str) -> None:
         "My password manager is 1Password.",
         "The password hashing uses argon2id with 64 MB.",
         "user stories: alice / bob2",
+        "a 16-character password is long enough",
+        "commit a1b2c3d4 mends the password reset",
+        "the password is hashed by argon2id since v2.13.1",
+        "the password form is in login2.py",
+        "the reset token lives for 3600 s in release 2024-spring",
+        "we bought apples pears plums cherries figs dates and the rest",
     ],
 )
 def test_words_that_only_sound_like_secrets_stay(text: str) -> None:
