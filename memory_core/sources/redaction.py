@@ -221,7 +221,8 @@ _NO_VALUE = r"""(?! (?: wrong | not | too | the[ ]same | expired | weak | strong
     | no | demasiado | caducad[ao] | débil | guardad[ao] | en | segur[ao] | larg[ao] | cort[ao] | sbagliat[ao] | non
     | troppo | scadut[ao]
     | salvat[ao] | errad[ao] | não | muito | expirad[ao] | guardada
-    | hashed | salted | encrypted | see | siehe | voir | ver | vedi | ask | stands? | the | that | dass | der | la | el | que | il )\b )"""
+    | hashed | salted | encrypted | see | siehe | voir | ver | vedi | ask | stands? | the | that | dass | der | la | el | que
+        | il )\b )"""
 # Numbers of papers and accounts.
 _PAPERS = r"""(?: (?: social[ ]security | national[ ]insurance | passport | driv(?:er'?s|ing)[ ]licen[cs]e | tax(?:payer)?[ ]id
     | (?:bank[ ])?account | routing | sort[ ]code | credit[ ]card | debit[ ]card | insurance[ ]policy | identity[ ]card ) [ ]
