@@ -104,10 +104,13 @@ def find_candidates(
     chunks = reader.load_chunks(ids)
     groups = join_chunks(sort_equals(chunks))
     if among is None and (len(groups) < len(chunks) or sum(map(is_plain, chunks)) * 2 < len(chunks)):
-        by_text, near = look(depth * LOOKED_AT)
-        more = best_of(reader, _merge(by_text, near, weights, near_share), count * LOOKED_AT)
-        order = {chunk_id: place for place, chunk_id in enumerate(ids | more)}
-        groups = join_chunks(sorted(reader.load_chunks(order), key=lambda chunk: order[chunk.id]))
+        for times in (LOOKED_AT, LOOKED_AT**2):
+            by_text, near = look(depth * times)
+            more = best_of(reader, _merge(by_text, near, weights, near_share), count * times)
+            order = {chunk_id: place for place, chunk_id in enumerate(ids | more)}
+            groups = join_chunks(sorted(reader.load_chunks(order), key=lambda chunk: order[chunk.id]))
+            if sum(is_plain(group[0]) for group in groups) > query.max_results // 2 or len(more) < count * times:
+                break
         kept = {group[0].id: group for group in _make_room(groups, max(count, len(ids)))}
         groups = [kept[chunk.id] for chunk in sort_equals([group[0] for group in kept.values()])]
     found = [Candidate(group[0], not named.keys().isdisjoint(each.id for each in group), group[1:]) for group in groups]

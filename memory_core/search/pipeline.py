@@ -167,14 +167,20 @@ def _leave_room(
     plain = [is_plain(each.chunk) for each in candidates]
     if all(plain):
         return [*order]
-    numbers = [counts.units[at][0] for at in order]
-    early = set([each for each in dict.fromkeys(numbers) if not plain[each]][: max(count // 2, 1)])
-    return [
-        at
-        for kind in (0, 1, 2)
-        for at, number in zip(order, numbers, strict=True)
-        if kind == (0 if number in early or (plain[number] and passes[number]) else 2 if plain[number] else 1)
-    ]
+    best: dict[int, int] = {}
+    for at in order:
+        best.setdefault(counts.units[at][0], at)
+    early = [number for number in best if not plain[number]][: max(count // 2, 1)]
+    notes = [number for number in best if plain[number] and passes[number]]
+    places = {
+        *early,
+        *notes[: count - len(early)],
+    }  # which the best unit of each opens, before the others of a log open more
+    heads = [at for number, at in best.items() if number in places]
+    served = {*early, *notes}
+    numbers = [(at, counts.units[at][0]) for at in order]
+    kinds = [(at, 0 if number in served else 2 if plain[number] else 1) for at, number in numbers]
+    return list(dict.fromkeys([*heads, *(at for kind in (0, 1, 2) for at, own in kinds if own == kind)]))
 
 
 def _list_said(passage: Passage, counts: TermCounts, copies: Copies) -> set[int]:

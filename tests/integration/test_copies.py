@@ -141,6 +141,17 @@ def test_notes_keep_room_beside_sessions_that_only_ask(memory: Memory, question:
     assert sum(hit["source"] == "sessions" for hit in hits) >= 1
 
 
+def test_a_note_keeps_its_place_beside_hundreds_of_turns_about_it(memory: Memory) -> None:
+    asked = [("user", f"Where is the key of the boat house, try {n}?") for n in range(300)]
+    replies = [("assistant", f"I do not know where the key of the boat house is, try {n}.") for n in range(300)]
+    for session in range(30):
+        turns = zip(asked[session::30], replies[session::30], strict=True)
+        say(memory, f"talk-{session}", *(each for turn in turns for each in turn))
+    write(memory, {"memory/2026-03-08.md": "The boat house key lies under the blue pot.\n"})
+    hits = ask(memory, "boat house key")
+    assert "memory/2026-03-08.md" in [hit["path"] for hit in hits]
+
+
 def test_explain_says_what_a_copy_repeats(memory: Memory) -> None:
     text = f"- {FACTS[2][1]}\n"
     write(
