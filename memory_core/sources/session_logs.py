@@ -55,8 +55,10 @@ _BY_HOST = {
 _NOT_SAID = ("isMeta", "isSidechain", "isCompactSummary", "agentId")  # marks of such entries
 _HOST_BLOCK = re.compile(
     r"<(?P<tag>system-reminder|command-\w+|local-command-\w+|bash-(?:input|stdout|stderr)|task-notification|ide_\w+"
-    r"|environment_context|user_instructions|INSTRUCTIONS|turn_aborted|hook_context|session_context)>.*?(?:</(?P=tag)>|\Z)"
-    r"|\A# AGENTS\.md instructions.*\Z|\A\[Request interrupted by user[^\]]*\]",
+    r"|environment_context|user_instructions|INSTRUCTIONS|turn_aborted|hook_context|session_context|[\w-]+-hook"
+    r"|(?!user)[a-z]+[-_](?:message|reminder|notification|context|output|feedback|instructions))\b[^<>]*>.*?(?:</(?P=tag)>|\Z)"
+    r"|\A# AGENTS\.md instructions.*\Z|\A\[Request interrupted by user[^\]]*\]"
+    r"|\A(?:\w+ hook feedback:|Another \w+ session sent a message:|@\S+\s+Contents of ).*\Z",
     re.DOTALL,
 )
 # Hosts ask for a flush turn under two contracts; the prompts of both end like this, whatever stands before.

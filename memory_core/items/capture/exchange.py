@@ -263,13 +263,10 @@ _QUOTED_SENTENCES = re.compile(
 )
 _ELLIPSIS_END = re.compile(r"(?:\.\.\.|…)\s*$")
 
-# Sentences that are not to be kept, by their first words; and what takes back the sentence before it.
+# Sentences that are not to be kept, by their first words.
 _NOT_TO_KEEP = re.compile(
     r"\A(?:please )?(?:do not|don't) (?:remember|memori[sz]e|(?:note|save|store|keep|record) (?:this|that|it)\b)",
     re.IGNORECASE,
-)
-_TAKEN_BACK = re.compile(
-    r"\A(?:(?:actually|no|wait|oh|please),? ){0,3}forget (?:that|this|it|what i (?:just )?said)[.!]*\Z", re.IGNORECASE
 )
 # A day with a dot, behind which its month follows: no sentence ends between them.
 _DAY = re.compile(r"(?<!\w)\d{1,2}\.\s\Z")
@@ -301,7 +298,8 @@ def split_sentences(message: str) -> Iterator[Sentence]:
         following = texts[number + 1] if number + 1 < len(texts) else ""
         kept = asking.search(text) is not None or asking.fullmatch(following) is not None
         bare = _bare(text)
-        unwanted = _NOT_TO_KEEP.match(text) or _TAKEN_BACK.match(text) or _TAKEN_BACK.match(following)
+        taken_back = _compile("taken_back")
+        unwanted = _NOT_TO_KEEP.match(text) or taken_back.match(text) or taken_back.match(following)
         if bare and not unwanted and not asking.fullmatch(text):
             yield Sentence(bare, before, text, kept)
             before = bare

@@ -107,6 +107,9 @@ def _find_by_rules(items: Items, exchange: Exchange, *, scope: str, now: float) 
                 found = [each for each in found if each.content != content]
                 found.append(replace(fact, content=completed, short=None, supersedes=(item_id,) if item_id else ()))
                 break
+        else:
+            if found and found[-1].turn == fact.turn:
+                found.pop()  # which it corrects, nobody knows how
     return found
 
 

@@ -211,6 +211,9 @@ def _join_pronouns(message: str, language: str | None) -> Iterator[FoundFact]:
     held: FoundFact | None = None
     last = ""
     for sentence in exchange.split_sentences(message):
+        if held is not None and last == sentence.before and _takes_back(sentence.whole):
+            held = None
+            continue
         continues = held is not None and last == sentence.before and _continues(sentence.text, held.content)
         found = next(_list_facts(sentence, language, continues=continues), None)
         if held is not None and found is not None and continues:
@@ -221,6 +224,12 @@ def _join_pronouns(message: str, language: str | None) -> Iterator[FoundFact]:
             held, last = found, sentence.text
     if held is not None:
         yield held
+
+
+def _takes_back(text: str) -> bool:
+    """Return True for a short correction of the sentence before it that nothing can be made of, as "no wait, port 9090"."""
+    corrects = languages.compile_pattern("messages", "corrects").match(text)
+    return corrects is not None and read_short_correction(text) is None
 
 
 def _continues(text: str, fact: str) -> bool:

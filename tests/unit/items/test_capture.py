@@ -242,6 +242,17 @@ def test_a_short_correction_takes_the_place_of_the_item_that_was_named(
     assert [hit.item.content for hit in items.query(told).hits] == [done.stored[0].content]
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        "We use port 8080. No wait, port 9090.", "I prefer tea. Actually no, coffee.", "Meine Katze heißt Tom. Nein, Ben.",
+        "The rent is 700 euros. Correction: 750 euros.", "J'habite à Lyon. Non, à Nice.", "Vivo en Toledo. No, perdón, en Cádiz.",
+    ],
+)  # fmt: skip
+def test_a_correction_that_cannot_be_read_leaves_nothing_of_what_it_corrects(said: str, items: Items) -> None:
+    assert items.memorize([user(said)], session="s1").written == ()
+
+
 def test_a_short_correction_in_the_same_exchange_replaces_what_was_said(items: Items) -> None:
     talk: Messages = [
         user("We decided on the grey sofa for the office."),

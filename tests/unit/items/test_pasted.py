@@ -118,3 +118,27 @@ def test_what_is_said_before_it_is_kept(name: str) -> None:
 )
 def test_what_people_say_themselves_is_kept(said: str, kept: list[str]) -> None:
     assert [each for each in find(said) if each in kept] == kept
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "I'm vegetarian. Just kidding.", "The gate opens at 7. Wait, that's wrong.", "My name is Bob. Don't remember that.",
+        "I live in Oslo. Scratch that.", "Ich wohne in Bonn. War nur ein Witz.", "Ich heiße Bob. Merk dir das nicht.",
+        "J'habite à Lyon. C'est faux.", "Me llamo Bob. Olvida eso.", "Vivo en Toledo. Era broma.",
+    ],
+)  # fmt: skip
+def test_what_is_taken_back_in_the_next_sentence_is_not_kept(said: str) -> None:
+    assert find(said) == []
+
+
+@pytest.mark.parametrize(
+    ("said", "kept"),
+    [
+        ("My dog is called Rex. No, I don't have a cat.", "My dog is called Rex."),
+        ("My dog is called Rex. That's not wrong.", "My dog is called Rex."),
+        ("I live in Oslo. Actually I like it there.", "I live in Oslo."),
+    ],
+)
+def test_what_follows_is_no_correction(said: str, kept: str) -> None:
+    assert any(kept in fact for fact in find(said))
