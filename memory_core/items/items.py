@@ -143,12 +143,24 @@ class Items:
             content=content, scope=self._config.search.items.scope if scope is None else scope, tags=tuple(tags), kind=kind,
             pending=pending, provenance=provenance or Provenance(),
         )  # fmt: skip
-        return self.write_many([draft], embeddings=None if embedding is None else [embedding], corrects=corrects)[0]
+        embeddings = None if embedding is None else [embedding]
+        return self.write_many([draft], embeddings=embeddings, corrects=corrects, cued=corrects)[0]
 
     def write_many(
-        self, drafts: Sequence[Draft], *, embeddings: Sequence[Embedding] | None = None, corrects: bool = False
+        self,
+        drafts: Sequence[Draft],
+        *,
+        embeddings: Sequence[Embedding] | None = None,
+        corrects: bool = False,
+        cued: bool = False,
     ) -> list[Written]:
         """Write several facts with one request for their embeddings; see `write`.
+
+        Args:
+            drafts: The facts.
+            embeddings: Their vectors, if the caller has computed them.
+            corrects: Look for the item that each corrects.
+            cued: Somebody has said that each corrects one; otherwise that must show from its words, or its kind.
 
         Raises:
             InvalidArgument: One of them cannot be written; then none is.
@@ -172,6 +184,7 @@ class Items:
                 vector=vectors.get(number),
                 words=self._embedder.words,
                 corrects=corrects,
+                cued=cued,
             )
             written.append(change if number in vectors else replace(change, warning=problem))
         if problem is not None:

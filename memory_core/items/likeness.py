@@ -292,7 +292,7 @@ def _gives_new_value(newer: Fact, older: Fact, words: Words, cosine: float, *, c
         added = [word for word in plain if not tells_change(word) and not _is_moment(word)]
         return not all(places) or (not added and not places[0].isdisjoint(places[1] | _TO))
     last = cued and len(old) == len(new) == 1 and (old, new) == (older.words[-1:], newer.words[-1:])
-    if last and shared >= SHARED_VALUE_BITS and cosine >= CORRECTED_COSINE:
+    if last and (newer.words[:-1] == older.words[:-1] or (shared >= SHARED_VALUE_BITS and cosine >= CORRECTED_COSINE)):
         return True
     if all(map(_is_value, (*old, *new))) and old and new and places[0] == places[1] and "of" not in places[0]:
         # What has happened once may have happened twice, and what is done on Mondays be done on Fridays, too.

@@ -145,7 +145,7 @@ def test_rows_that_sqlite_has_moved_leave_no_copy_behind(tmp_path: Path) -> None
                 content=f"Locker {dice.randrange(10**9)} belongs to {word}.",
                 provenance=Provenance(session=f"s{number % 8}"),
             )
-            change = items._file.put(draft, agent="main", vector=None, words=None, corrects=False)
+            change = items._file.put(draft, agent="main", vector=None, words=None, corrects=False, cued=False)
             kept[word] = change.item.id
         else:
             word = dice.choice(list(kept))

@@ -80,6 +80,7 @@ class ItemsFile(ItemStore):
         vector: Vector | None,
         words: Words | None,
         corrects: bool,
+        cued: bool,
     ) -> Written:
         """Write a fact: add it, or reinforce the item that says the same.
 
@@ -89,6 +90,7 @@ class ItemsFile(ItemStore):
             vector: Its embedding; None leaves it to the backfill.
             words: The static model; None compares exact texts only.
             corrects: The item that the fact corrects is marked as superseded; a guess corrects none.
+            cued: It was said to correct one.
         """
         text, now = index_text(draft), self._now()
         with self.write() as connection:
@@ -99,6 +101,7 @@ class ItemsFile(ItemStore):
                 repeated, corrected = matching.relate(
                     connection, draft, matching.compare(connection, vector, self._vec0), words,
                     look_for_corrections=corrects and not draft.pending and draft.provenance.by not in OUTSIDERS,
+                    cued=cued or draft.kind == "correction",
                 )  # fmt: skip
             if repeated is not None and repeated not in named:
                 if draft.provenance.by not in OUTSIDERS:

@@ -140,6 +140,7 @@ def relate(
     words: Words,
     *,
     look_for_corrections: bool,
+    cued: bool,
 ) -> tuple[int | None, list[int]]:
     """Find what a new fact repeats or corrects among the settled items of its scope, inside a write transaction.
 
@@ -151,6 +152,7 @@ def relate(
         cosines: Of the fact with items by key, in whatever space.
         words: The static model, which compares the texts.
         look_for_corrections: Otherwise only repetitions are found.
+        cued: It was said to correct one; see `corrects`.
 
     Returns:
         The key of the item that says the same, or None; and the keys of the items that the fact corrects.
@@ -160,7 +162,7 @@ def relate(
     by_words = [among[place].key for place in _count_words(find_by_words(connection, among, draft.content))]
     candidates = rows.load_by_keys(connection, list(dict.fromkeys([*nearest[:LOOK], *by_words[:LOOK]])))
     fact, vector = Fact(draft.content), words.embed(draft.content)
-    cued = draft.kind == "correction" and look_for_corrections
+    cued = cued and look_for_corrections
     compared = [
         (key, Fact(item.content), float(vector @ words.embed(item.content))) for key, item in candidates.items()
     ]
