@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
@@ -10,7 +11,7 @@ from memory_core.records import Query
 from memory_core.search.passages import SHARED, Passage, PlacedUnit
 from memory_core.stores.interface import Reader
 from memory_core.stores.values import DateRange, IndexedChunk
-from memory_core.text.periods import NamedPeriod, find_periods, list_day_spellings
+from memory_core.text.periods import NamedPeriod, find_periods, list_day_spellings, list_weekday_spellings
 
 MOST_NOTES = 12  # of a period that is all that a question asks for
 MOST_CHUNKS = 400  # of a period that are read
@@ -22,7 +23,8 @@ class Dated:
 
     Attributes:
         own: Of its notes, in the order of their dates and places.
-        naming: Of other notes that name its only day, or the week of it: the numbers of the units that do.
+        naming: Of other notes that name its only day, or the week of it: the numbers of the units that do. Where there is
+            nothing else, of notes without a date that name its weekday, as in "bins on Mondays".
     """
 
     own: Sequence[int]
@@ -38,7 +40,8 @@ def find_dated(reader: Reader, named: NamedPeriod, dates: DateRange) -> Dated:
     first = max(period.first, dates.first or period.first)
     last = min(period.last, dates.last or period.last)
     own = reader.find_dated(first, last, MOST_CHUNKS)
-    return Dated(own, _find_naming(reader, named, own, dates) if named.is_day else {})
+    naming = _find_naming(reader, named, own, dates) if named.is_day else {}
+    return Dated(own, naming or (_find_weekly(reader, named, dates) if named.is_day and not own else {}))
 
 
 def _find_naming(
@@ -55,6 +58,18 @@ def _find_naming(
         ]:
             naming[chunk.id] = numbers
     return naming
+
+
+def _find_weekly(reader: Reader, named: NamedPeriod, dates: DateRange) -> dict[int, list[int]]:
+    words = list_weekday_spellings(named.period.first, named.language)
+    found = {chunk_id for word in words for chunk_id in reader.find_phrase(word, dates)}
+    chunks = [chunk for chunk in reader.load_chunks(sorted(found)[:MOST_CHUNKS]) if chunk.date is None]
+    weekly = re.compile(rf"(?<![a-zà-ÿ])(?:{'|'.join(map(re.escape, words))})(?:s|en)?(?![a-zà-ÿ])", re.IGNORECASE)
+    naming = {
+        chunk.id: [at for at, unit in enumerate(chunk.units) if weekly.search(chunk.text, unit.start, unit.end)]
+        for chunk in chunks
+    }
+    return {chunk_id: numbers for chunk_id, numbers in naming.items() if numbers}
 
 
 def _names(text: str, written: date, day: date) -> bool:

@@ -193,6 +193,12 @@ def list_day_spellings(day: date, language: str) -> list[str]:
     return spellings + [f"{key} {week}" for key, parts in lexicon.symbols.items() if parts == [("W", 0)]]
 
 
+def list_weekday_spellings(day: date, language: str) -> list[str]:
+    """Return the words of a language for the weekday of a day."""
+    keys = [key for key, parts in _lexicons()[language].symbols.items() if parts == [("w", day.weekday())]]
+    return [key if key.isascii() or language not in ("ja", "zh") else key.replace(" ", "") for key in keys]
+
+
 @cache
 def _list_endings() -> tuple[str, ...]:
     """Return what may end a compound, such as "woche"."""

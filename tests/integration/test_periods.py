@@ -47,6 +47,30 @@ def paths(answer: dict[str, Any]) -> list[str]:
     return [hit["path"] for hit in answer["results"]]
 
 
+@pytest.mark.parametrize(
+    ("question", "line"),
+    [
+        ("what happens on Thursday", "- Bins go out on Thursdays."),
+        ("Thursday", "- Choir is on Thursday at eight."),
+        ("was ist am Donnerstag", "- Donnerstags singt der Chor."),
+        ("qué hay el jueves", "- El coro canta los jueves."),
+        ("木曜日", "- 木曜日はゴミの日。"),
+    ],
+)
+def test_a_weekday_without_a_note_finds_what_is_done_on_it(question: str, line: str, tmp_path: Path) -> None:
+    (tmp_path / "memory").mkdir()
+    (tmp_path / "MEMORY.md").write_text(f"# Home\n\n- The boat is blue.\n{line}\n", encoding="utf-8")
+    (tmp_path / "memory/2026-10-06.md").write_text(
+        "- Thursday was nice. Donnerstag, jueves, 木曜日.\n", encoding="utf-8"
+    )
+    source = ConfigSource({"memorySearch": {"provider": "none"}}, workspace=tmp_path, state_dir=tmp_path / "state")
+    with Memory(source, today=lambda: TODAY) as memory:
+        (hit,) = ask(memory, question)["results"]
+        assert hit["path"] == "MEMORY.md"
+        assert line in hit["snippet"]
+        assert "boat" not in hit["snippet"]
+
+
 def test_a_bare_period_lists_its_notes_in_order_of_time(memory: Memory) -> None:
     answer = ask(memory, "What happened last weekend?")
     assert paths(answer) == ["memory/2026-10-03.md", "memory/2026-10-04.md"]
