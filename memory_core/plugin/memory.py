@@ -517,13 +517,20 @@ class Memory:
 
     # The index.
 
-    def sync(self, *, force: bool = False, progress: ProgressCallback | None = None) -> SyncReport:
-        """Index what has changed in the files; `force` rebuilds the index.
+    def sync(
+        self, *, force: bool = False, progress: ProgressCallback | None = None, config: AgentConfig | None = None
+    ) -> SyncReport:
+        """Index what has changed in the files.
+
+        Args:
+            force: Rebuild the index.
+            progress: Called with how far the sync is.
+            config: As `config` returned it, for a caller that goes on with it; None resolves it.
 
         Raises:
             MemoryCoreError: It cannot be done; what was committed before stays valid.
         """
-        config = self._config_if_on()
+        config = config or self._config_if_on()
         found = self._capture.read_notes(config)
         self._capture.catch_up(config)
         report = self._selector(config).sync(force=force, progress=progress)

@@ -324,7 +324,9 @@ class MemorySlot:
             config = memory.config()
             if not memory.allows(context, config):
                 return results.shape_denied(*_NOT_READABLE)
-            return results.make_encodable(change_note(config, context, path, change, sync=memory.sync))
+            return results.make_encodable(
+                change_note(config, context, path, change, sync=lambda: memory.sync(config=config))
+            )
         except Exception as error:  # noqa: BLE001 -- nothing may get out to the host
             return results.shape_failure(error, "change_note")
 
