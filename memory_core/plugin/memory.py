@@ -520,12 +520,7 @@ class Memory:
     def sync(
         self, *, force: bool = False, progress: ProgressCallback | None = None, config: AgentConfig | None = None
     ) -> SyncReport:
-        """Index what has changed in the files.
-
-        Args:
-            force: Rebuild the index.
-            progress: Called with how far the sync is.
-            config: As `config` returned it, for a caller that goes on with it; None resolves it.
+        """Index what has changed in the files; `force` rebuilds the index. For `config` see `allows`.
 
         Raises:
             MemoryCoreError: It cannot be done; what was committed before stays valid.

@@ -132,7 +132,8 @@ _MADE_UP = re.compile(
 )
 # Words of that form which are names: versions, "16-character", commits, algorithms, programs, days.
 _KNOWN = re.compile(
-    r"v?\d+(?:[.-]\d+)+|\d+-[a-z]|[0-9a-f]{7,12}\b|1password|keepass|p[a4]ss|argon2|sha-?\d|md5|pbkdf2|oauth2|base\d\d|ed25519|rsa\d|aes",
+    r"\A(?:v?\d+(?:[.-]\d+)+|\d+-[a-z]|[0-9a-f]{7,12}\b|1password|keepass|p[a4]ss|argon2|sha-?\d|md5|pbkdf2|oauth2|base\d\d|ed25519"
+    r"|rsa\d|aes)",
     re.IGNORECASE,
 )
 
