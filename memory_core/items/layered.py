@@ -44,7 +44,12 @@ class LayeredItems(Items):
         self._is_private = config.project is not None and config.project.private
 
     def write_many(
-        self, drafts: Sequence[Draft], *, embeddings: Sequence[Embedding] | None = None, corrects: bool = False
+        self,
+        drafts: Sequence[Draft],
+        *,
+        embeddings: Sequence[Embedding] | None = None,
+        corrects: bool = False,
+        cued: bool = False,
     ) -> list[Written]:
         """See `Items.write_many`; a fact that corrects one of the person's goes there, too."""
         theirs = [n for n, draft in enumerate(drafts) if not self._is_private and self._is_personal(draft)]
@@ -55,7 +60,7 @@ class LayeredItems(Items):
         ):
             if numbers:
                 given = None if embeddings is None else [embeddings[n] for n in numbers]
-                done = write([drafts[n] for n in numbers], embeddings=given, corrects=corrects)
+                done = write([drafts[n] for n in numbers], embeddings=given, corrects=corrects, cued=cued)
                 written |= dict(zip(numbers, done, strict=True))
         return [written[n] for n in range(len(drafts))]
 

@@ -214,7 +214,7 @@ def fill_and_copy(folder: Path) -> tuple[Path, bytes, dict[str, int]]:
     for number in range(120):
         content = f"Depot {number}: " + f"w{number * 7919} " * (5 if number % 4 else 200)
         draft = Draft(content=content, tags=("depot",), provenance=Provenance(session=f"s{number % 8}"))
-        items._file.put(draft, agent="main", vector=None, words=None, corrects=False)
+        items._file.put(draft, agent="main", vector=None, words=None, corrects=False, cued=False)
     items.close()
     with closing(sqlite3.connect(items.path)) as connection:
         roots = dict(connection.execute("SELECT name, rootpage FROM sqlite_schema WHERE rootpage"))

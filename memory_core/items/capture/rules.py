@@ -228,7 +228,7 @@ def _join_pronouns(message: str, language: str | None) -> Iterator[FoundFact]:
 
 def _takes_back(text: str) -> bool:
     """Return True for a short correction of the sentence before it that nothing can be made of, as "no wait, port 9090"."""
-    corrects = languages.compile_pattern("messages", "corrects").match(text)
+    corrects = compile_pattern("messages", "corrects").match(text)
     return corrects is not None and read_short_correction(text) is None
 
 
