@@ -7,6 +7,7 @@ import os
 import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from importlib import import_module
@@ -367,7 +368,9 @@ def open_memory(options: Options, today: str | None = None) -> Memory:
 
 def _warn_of_others(folder: Path) -> None:
     """Say so if another user can replace what is kept in a folder of ours."""
-    found = folder.stat() if hasattr(os, "geteuid") and folder.exists() else None
+    found = None
+    with suppress(OSError):  # whoever opens it next says why it cannot be
+        found = folder.stat() if hasattr(os, "geteuid") else None
     if found is not None and (found.st_uid not in {os.geteuid(), 0} or found.st_mode & 0o022):
         action = f"take it over (chown), and run: chmod 700 {shlex.quote(str(folder))}; or choose another: --state-dir"
         output.complain(f"other users may replace what is kept in {folder}", action)

@@ -19,7 +19,7 @@ from typing import NamedTuple
 from memory_core.sharing.atoms import Atom, Key, Side, align, split
 
 MOST_COMPARED = 4_000_000  # pairs of lines of two blocks; longer ones both stand
-_TIME = re.compile(r"\s*(?:[-*+]|\d+[.)])?\s*\W{0,2}([01]?\d|2[0-3])[:.h]([0-5]\d)\b")
+_TIME = re.compile(r"\A\s*+(?:[-*+]|\d{1,9}[.)])?\s*+\W{0,2}([01]?\d|2[0-3])[:.h]([0-5]\d)\b")
 
 
 class Conflict(NamedTuple):

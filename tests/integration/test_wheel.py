@@ -118,4 +118,12 @@ def test_a_fresh_environment_gets_no_vendors_library(wheel: zipfile.ZipFile) -> 
             "wordllama",
         ),
     }
-    assert set(about.get_all("Provides-Extra", [])) == {"all", "inspect", "litellm", "local", "mcp", "postgres"}
+    assert set(about.get_all("Provides-Extra", [])) == {
+        "all",
+        "encrypt",
+        "inspect",
+        "litellm",
+        "local",
+        "mcp",
+        "postgres",
+    }

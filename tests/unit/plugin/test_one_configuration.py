@@ -169,9 +169,9 @@ def test_a_call_of_the_slot_asks_once(name: str, started: bool, oak: Path, tmp_p
         before = host.asked
         SLOT_CALLS[name](slot)
         assert host.asked == before + 1
+    slot.session_ended(MAIN)  # reads whether notes are synced with other machines
     before = host.asked
     slot.manifest()
-    slot.session_ended(MAIN)
     slot.rest()
     assert slot.close() == ()
     assert host.asked == before
