@@ -15,7 +15,7 @@ import click
 from memory_core.atomic import locked, replace_file
 from memory_core.cli import app, output
 from memory_core.cli.app import Options, argument, command, open_notes, with_sources
-from memory_core.errors import InvalidArgument, MemoryOff
+from memory_core.errors import InvalidArgument, MemoryCoreError, MemoryOff
 from memory_core.records import Finding, ProgressCallback, SyncReport, to_json
 from memory_core.sources.journal import Journal
 from memory_core.tools.arguments import read_citation
@@ -197,12 +197,16 @@ def doctor(options: Options) -> int:
 
     with app.open_memory(options) as memory:
         config = memory.config()
-        findings = [
-            *memory.diagnose(),
-            *diagnose_index(config),
-            *ItemsFile(config.items_path, writable=False).list_problems(),
-        ]
-        findings += [*diagnose_journal(config), *diagnose_hosts(config)]
+        findings = [*memory.diagnose(), *diagnose_index(config)]
+        for subject, diagnose in (
+            ("items", lambda _: ItemsFile(config.items_path, writable=False).list_problems()),
+            ("journal", diagnose_journal),
+            ("hosts", diagnose_hosts),
+        ):
+            try:
+                findings += diagnose(config)
+            except (MemoryCoreError, OSError) as error:
+                findings.append(Finding(subject=subject, level="fail", message=str(error), action="mend that first"))
     healthy = all(finding.level != "fail" for finding in findings)
     if options.json:
         output.print_json({"ok": healthy, "findings": findings})
