@@ -200,18 +200,14 @@ def find_edit(past: Sequence[str], now: Sequence[str], first: int, last: int) ->
     Returns:
         None if no line was edited, or too much was changed around it to tell.
     """
+    past, now = [*map(clean, past)], [*map(clean, now)]
     for kind, i1, i2, j1, j2 in LineMatcher(past, now).get_opcodes():
         if kind != "replace" or i2 < first or i1 >= last or (i2 - i1) * (j2 - j1) > MOST_PAIRS:
             continue
         taken: set[int] = set()
         for old in range(i1, i2):
             new = next(
-                (
-                    place
-                    for place in range(j1, j2)
-                    if place not in taken and is_edit(clean(past[old]), clean(now[place]))
-                ),
-                None,
+                (place for place in range(j1, j2) if place not in taken and is_edit(past[old], now[place])), None
             )
             if new is None:
                 continue

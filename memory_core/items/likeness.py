@@ -100,14 +100,7 @@ _NUMBER = re.compile(r"(?<![\w-])(?:[^\W\d]|-)*\d[\w.,:-]*")  # with the letters
 _NAME = re.compile(r"(?<=[a-z,:] )(?!I\b)[A-Z][\w.]*|^[A-Z]\w+(?= (?:is|runs|has|lives|hates))")
 _DAYS = frozenset((*WEEKDAYS, *MONTHS))
 _DOER = re.compile(r"\b(?:I|we|he|she|they|(?!The|My|Our|An?|This|That|His|Her|Their)[A-Z]\w+) ([a-z]+)\b")
-# Words before a place that say on which side of a way it lies.
-_OFTEN = frozenset(("once", "twice", "often", "sometimes", "daily", "weekly", "there", "here", "too"))
-_TOWARDS = frozenset(
-    ("to", "into", "towards", "nach", "zu", "zum", "zur", "à", "pour", "vers", "a", "al", "hacia", "para")
-)
-_AWAY = frozenset(("from", "off", "of", "out", "von", "vom", "aus", "ab", "de", "du", "des", "d", "desde", "del"))
 _TO = frozenset(("to", "nach", "à", "a"))  # what has moved to a place was in another one
-_CONTRAST = re.compile(r"[,;:.–—-]|\b(?:but|it's|it is|instead|sondern|mais|sino)\b", re.IGNORECASE)
 _compile = partial(compile_pattern, "likeness")
 _read = partial(read_words, "likeness")
 
@@ -170,10 +163,11 @@ class Fact:
         return any(each.stem != f"to {each.word}" for each in verbs) or _finds("past", self.text)
 
     @cached_property
-    def ways(self) -> Mapping[str, str]:
-        """Which of its words are where a way goes, "to", and which where it begins, "from"."""
-        before = re.findall(r"([^\W\d]+)['’ ](?=([^\W\d]+))", self.text.lower())
-        return {word: "to" if last in _TOWARDS else "from" for last, word in before if last in _TOWARDS | _AWAY}
+    def ways(self) -> Mapping[str, int]:
+        """Its words that stand behind a word of a way: 0 for those to which one goes, 1 for those from which."""
+        sides = _read("ways")
+        pairs = re.findall(r"([^\W\d]+)['’ ](?=([^\W\d]+))", self.text.lower())
+        return {word: sides[before] for before, word in pairs if before in sides}
 
     @cached_property
     def subjects(self) -> frozenset[str]:
@@ -249,23 +243,16 @@ def _ends(newer: Fact, older: Fact, words: Words) -> bool:
     ]
     held = [each for each in older.stems if len(each) > 2]
     known = all(any(each.startswith(own) or own.startswith(each) for own in held) for each in map(stem, over))
-    # In "I use vim keybindings" the word behind belongs to what is over; in "I smoke cigarettes" that is a verb.
-    part = (
-        re.search(
-            rf"\w (?<!\bI )(?<!\b(?:we|je) )(?<!\bich )(?<!\bwir ){re.escape(over[-1])} ([a-z]+)",
-            older.text,
-            re.IGNORECASE,
-        )
-        if over
-        else None
-    )
-    longer = (
-        part is not None
-        and part[1] in older.list_left_over(newer)
-        and part[1] not in _OFTEN
-        and _is_telling(part[1], words)
-    )
+    parts = _list_parts(older, over[-1]) if over else []
+    longer = any(part in older.list_left_over(newer) and _is_telling(part, words) for part in parts)
     return bool(over) and known and not longer and newer.is_own == older.is_own
+
+
+def _list_parts(fact: Fact, word: str) -> list[str]:
+    """Return the words behind a noun that belong to it, as in "I use vim keybindings"; a verb ("I smoke cigars") has none."""
+    no_verb = r"(?<=\w )(?<!\bI )(?<!\b(?:we|je) )(?<!\bich )(?<!\bwir )"
+    found = re.findall(rf"{no_verb}{re.escape(word)} ([a-z]+)", fact.text, re.IGNORECASE)
+    return [part for part in found if part not in _read("often")]
 
 
 def _gives_new_value(newer: Fact, older: Fact, words: Words, cosine: float, *, cued: bool) -> bool:
@@ -281,11 +268,10 @@ def _gives_new_value(newer: Fact, older: Fact, words: Words, cosine: float, *, c
         return False
     denied = _compile("not_what").search(newer.text)
     if denied and common and stem(denied[1].lower().strip(".,")) in older.stems:
-        plain = [
-            word for word in new if word not in _read("generic") and not _is_moment(word)
-        ]  # nothing if no Y replaces the X
+        plain = [word for word in new if word not in _read("generic") and not _is_moment(word)]
         telling = [word for word in new if not _is_value(word) and _is_telling(word, words)]
-        return len(telling) <= MOST_NEW if _CONTRAST.search(newer.text.rstrip(" .!")) else not plain
+        # "not X, but Y" has a Y; where nothing takes the place of X, the rest says the same.
+        return len(telling) <= MOST_NEW if _finds("contrast", newer.text.rstrip(" .!")) else not plain
     shared = sum(min(max(words.rarity(word) - 9, 0), 5) for word in set(older.words) if stem(word) in common)
     if _finds("change", newer.text) and (shared >= SHARED_BITS or cosine >= CORRECTED_COSINE):
         plain = [word for word in new if word in newer.text and not _is_value(word)]

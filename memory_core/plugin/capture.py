@@ -18,8 +18,9 @@ from memory_core.config.agent import AgentConfig
 from memory_core.errors import InvalidArgument, MemoryCoreError
 from memory_core.plugin.calls import record_capture
 from memory_core.plugin.recall import OpenItems
-from memory_core.sources.journal import OFF_THE_RECORD, Journal, JournalSession
+from memory_core.sources.journal import Journal, JournalSession
 from memory_core.sources.session_logs import SHOWN, SPEAKERS, Said
+from memory_core.text.messages import OFF_THE_RECORD
 from memory_core.text.tokens import estimate_tokens
 from memory_core.threads import start_call
 from memory_core.tools.shown import Shown

@@ -170,17 +170,17 @@ def _leave_room(
     best: dict[int, int] = {}
     for at in order:
         best.setdefault(counts.units[at][0], at)
-    early = [number for number in best if not plain[number]][: max(count // 2, 1)]
+    logs = [number for number in best if not plain[number]][: max(count // 2, 1)]
     notes = [number for number in best if plain[number] and passes[number]]
-    places = {
-        *early,
-        *notes[: count - len(early)],
-    }  # which the best unit of each opens, before the others of a log open more
-    heads = [at for number, at in best.items() if number in places]
-    served = {*early, *notes}
-    numbers = [(at, counts.units[at][0]) for at in order]
-    kinds = [(at, 0 if number in served else 2 if plain[number] else 1) for at, number in numbers]
-    return list(dict.fromkeys([*heads, *(at for kind in (0, 1, 2) for at, own in kinds if own == kind)]))
+    served, opening = {*logs, *notes}, {*logs, *notes[: count - len(logs)]}
+
+    def defer(at: int) -> int:
+        number = counts.units[at][0]
+        return 0 if number in served else 2 if plain[number] else 1
+
+    # The best unit of each opens its place before a log opens a second one.
+    heads = [at for number, at in best.items() if number in opening]
+    return list(dict.fromkeys([*heads, *sorted(order, key=defer)]))
 
 
 def _list_said(passage: Passage, counts: TermCounts, copies: Copies) -> set[int]:

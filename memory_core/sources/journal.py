@@ -37,6 +37,7 @@ from memory_core.records import Origin
 from memory_core.sources.redaction import redact
 from memory_core.sources.roots import describe_os_error, refuse_type
 from memory_core.sources.session_logs import SHOWN, SUFFIX, Said, parse_said
+from memory_core.text.messages import OFF_THE_RECORD
 
 STEP_BYTES = 1 << 20  # of a transcript that are read before they are appended
 LINE_BYTES = 8 << 20  # a longer line holds no message
@@ -55,33 +56,10 @@ FORGOTTEN, PAUSED, PRUNED, PROBLEM, LEARNED, ASKED = "forgotten", "paused", "pru
 MISSED = ".missed"  # behind the name of the file of a session: its event came while another process held the lock
 
 _SESSION = b'\n{"session":'
-_SPOKEN = (
-    b'"user"',
-    b'"assistant"',
-    b'"user.message"',
-    b'"assistant.message"',
-)  # one is in each line with something said
+# One is in each line with something said.
+_SPOKEN = b'"user"', b'"assistant"', b'"user.message"', b'"assistant.message"'
 _ID = re.compile(rb'"id":"([0-9a-f]{16})"')  # within a text, quotes have a backslash
 _NAME, _NO_NAME = re.compile(r"[\w.-]{1,100}", re.ASCII), re.compile(r"[^\w.-]", re.ASCII)
-# Said by the user in English, German, French or Spanish, it keeps the message and the answer to it out.
-OFF_THE_RECORD = re.compile(
-    r"\boff[ -]the[ -]record\b|\b(?:just )?between (?:us|you and me)(?= ?[:,.!]|$)|\bkeep (?:this|that|it) (?:between us"
-    r"|to yourself)\b"
-    r"|\b(?:do not|don't|never) (?:ever )?(?:remember|memori[sz]e|record|log|store|save|keep) (?:this|that|any of (?:this"
-    r"|that))(?= ?[:.,!]|$)"
-    r"|\b(?:merk\w*|speicher\w*|notier\w*) (?:dir )?(?:das|dies) (?:bitte )?nicht\b|\bne (?:retiens|note|garde"
-    r"|mémorise)[sz]? pas (?:ça|ceci)"
-    r"|\bno (?:recuerdes|guardes|apuntes|memorices) (?:esto|eso)\b"
-    r"|\bnicht (?:fürs|für das|ins|zu) protokoll\b|\baußerhalb des protokolls\b|\b(?:unter uns|im vertrauen) gesagt\b"
-    r"|\b(?:bleibt|bleiben) (?:bitte )?unter uns\b"
-    r"|\bhors (?:procès[- ]verbal|micro|enregistrement)\b|(?<!voix )\ben off\b|\b(?:reste|rester) entre nous\b"
-    r"|\bfuera de (?:micrófono|acta|registro)\b|\bno conste en acta\b|\b(?:queda|quede) entre nosotros\b"
-    # Words that say so only where they open a sentence.
-    r"|(?:^|[.!?]\s)(?:ganz )?(?:confidential(?:ly)?|vertraulich|unter uns|im vertrauen|inoffiziell|entre nous"
-    r"|officieusement|confidentiellement"
-    r"|entre nosotros|extraoficialmente|confidencialmente) ?[:,]",
-    re.IGNORECASE | re.MULTILINE,
-)
 _JSON = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 Line = dict[str, Any]

@@ -38,7 +38,7 @@ def _redact_once(text: str) -> str:
             text = rule.pattern.sub(_replace_secret, text)
     if any(map(lowered.__contains__, _NEAR_HINTS)):
         text = "\n".join(map(_blank_made_up, text.split("\n")))
-    return _ACCOUNT.sub(_replace_account, text)
+    return _ACCOUNT.sub(_replace_account, _WALLET.sub(_replace_wallet, text))
 
 
 def _blank_made_up(line: str) -> str:
@@ -52,6 +52,15 @@ def _blank_made_up(line: str) -> str:
         return REDACTED if len(found[0]) >= least and not _KNOWN.match(found[0]) else found[0]
 
     return _MADE_UP.sub(blank, line) if named else line
+
+
+def _replace_wallet(match: re.Match[str]) -> str:
+    """Blank a line of as many words as a wallet has, of which hardly one joins others in a sentence."""
+    from memory_core.text.languages import STOP_WORDS
+
+    words = match[0].split(" ")
+    joining = sum(any(word in common for common in STOP_WORDS.values()) for word in words)
+    return REDACTED if len(words) in WALLET_WORDS and joining < 2 else match[0]
 
 
 def _replace_account(match: re.Match[str]) -> str:
@@ -189,19 +198,7 @@ _NAMED_HINTS = (
 _TOKENS = r"""(?: (?:api|access|auth|bearer|bot|refresh|security|private|secret|encryption|licen[cs]e|webhook|master|client|app)
     [ _-] (?:token|key|secret|schlüssel) | api-?schlüssel | (?:clé|clef)[ ](?:d['’])?api | clave[ ](?:de[ ])?(?:la[ ])?api
     | chiave[ ](?:dell['’])?api | chave[ ](?:da[ ])?api | token | credentials )"""
-_NEAR_HINTS = (
-    *_NAMED_HINTS.split(),
-    "unlock",
-    "token",
-    "key",
-    "secret",
-    "schlüssel",
-    "credentials",
-    "clé",
-    "clef",
-    "chiave",
-    "chave",
-)
+_NEAR_HINTS = f"{_NAMED_HINTS} unlock token key secret schlüssel credentials clé clef chiave chave".split()
 _CHANGED = r"""(?: chang\w* | set | reset | updat\w* | renew\w* | geändert | änder\w* | gesetzt | wechsel\w* | gewechselt
     | modifi\w*
     | cambi\w* | actualic\w* | aggiorn\w* | mud\w* | alter\w* | troqu\w* | troc\w* )"""
@@ -264,8 +261,7 @@ def _spoken() -> tuple[_Rule, ...]:
         ),
         _rule(
             "combination geheimcode secret segreto",
-            rf"""\b (?: combination | secret[ ]code | geheimcode | code[ ]secret | código[ ]secreto | codice[ ]segreto
-                | código[ ]secreto )
+            rf"""\b (?: combination | secret[ ]code | geheimcode | code[ ]secret | código[ ]secreto | codice[ ]segreto )
             {_WORDS} [ \t]+ {_IS_TOLD} [ \t]+ {_CODE}""",
         ),
         _rule(
@@ -367,6 +363,10 @@ _KEYS = (
     _key("eyj", r"eyJ[\w-]{8,2000}\.[\w-]{8,}(?:\.[\w-]*){0,3}"),  # JSON Web Tokens
 )
 
+# A line of short words alone, as a wallet is written down: https://github.com/bitcoin/bips/blob/master/bip-0039.mediawiki
+_WALLET = re.compile(r"^(?:[a-z]{3,8} ){11,23}[a-z]{3,8}$", re.MULTILINE)
+WALLET_WORDS = (12, 15, 18, 21, 24)
+
 # The numbers of cards, which begin with 2, 4, 5, 6 or 34, 37, and of bank accounts, in groups or in one.
 _ACCOUNT = re.compile(
     r"(?<![\w.-])(?:(?:[2456]\d{3}[ -]?\d{4}[ -]?\d{4}[ -]?\d{4}|3[47]\d{2}[ -]?\d{6}[ -]?\d{5})"
@@ -425,10 +425,5 @@ _RULES = (
         + _LIKELY.format(6),
     ),
     *_spoken(),
-    _Rule(  # the words of a wallet, alone on their line
-        (" ",),
-        r"(?m)^(?!.*\b(?:the|and|for|are|was|not|but|has|all)\b)(?P<secret>(?:[a-z]{3,8} ){11,23}[a-z]{3,8})$",
-        re.NOFLAG,
-    ),
     _rule("-u --user", r"""(?<!\S) (?:-u|--user) [ \t=]* ["']? [^\s:"']+ : (?P<secret> [^\s"']+ )"""),
 )

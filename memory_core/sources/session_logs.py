@@ -161,21 +161,21 @@ def _parse_entry(line: bytes) -> Mapping[str, Any]:
 def _parse_message(entry: Mapping[str, Any]) -> tuple[str, str]:
     """Return the role and the text of an entry; no text unless it is a message of user or assistant."""
     kind, inner = entry.get("type"), entry.get("message")
-    by_host = isinstance(kind, str) and kind in _BY_HOST
+    place = _BY_HOST.get(kind) if isinstance(kind, str) else None
     message: Mapping[str, Any] = {}
-    if by_host:
-        inner = entry.get(_BY_HOST[str(kind)])
+    if place is not None:
+        inner = entry.get(place)
         if isinstance(inner, dict) and not any(map(entry.get, _NOT_SAID)):
             message = inner
-            if _BY_HOST[str(kind)] == "data":  # with a source, a skill or another agent speaks
+            if place == "data":  # with a source, a skill or another agent speaks
                 message = {} if inner.get("source") else {**inner, "role": str(kind).partition(".")[0]}
     else:
-        message = inner if kind == "message" and isinstance(inner, dict) else entry if kind in {None, "message"} else {}
+        message = inner if kind == "message" and isinstance(inner, dict) else entry if kind in (None, "message") else {}
     role = message.get("role")
     if not isinstance(role, str) or role not in SPEAKERS:
         return "", ""
     text = _clean(_join_text(message.get("content")))
-    if by_host:
+    if place is not None:
         return role, drop_asides(text) if role == "user" else text
     return role, "" if is_by_host(role, text) else strip_envelope(text)
 

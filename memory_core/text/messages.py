@@ -1,7 +1,8 @@
 """Text that goes to a model or comes from one: quoted safely, in whole characters, and NO_REPLY told from an answer. Pure.
 
 `strip_envelope` leaves out what a host such as OpenClaw has put around the words of a message, as of its version 2026.9.
-`FENCED`, `PASTED_LINE` and `PAYLOAD` tell what a user has pasted into a message from the user's own words.
+`FENCED`, `PASTED_LINE` and `PAYLOAD` tell what a user has pasted into a message from the user's own words, `OFF_THE_RECORD`
+tells what is not to be kept.
 """
 
 from __future__ import annotations
@@ -146,4 +147,23 @@ PAYLOAD = re.compile(
     r"|shorten|format|reformat|convert|capitali[sz]e|sort|alphabeti[sz]e|count|fix|correct|refactor|make (?:this|it)"
     r"|turn (?:this|that|it)|is this|übersetze|traduce|corrige)\b[^:\"\n]{0,60}(?:[:\"\n“])",
     re.IGNORECASE,
+)
+# Said by the user in English, German, French or Spanish, it keeps the message and the answer to it out of the journal.
+OFF_THE_RECORD = re.compile(
+    r"\boff[ -]the[ -]record\b|\b(?:just )?between (?:us|you and me)(?= ?[:,.!]|$)|\bkeep (?:this|that|it) (?:between us"
+    r"|to yourself)\b"
+    r"|\b(?:do not|don't|never) (?:ever )?(?:remember|memori[sz]e|record|log|store|save|keep) (?:this|that|any of (?:this"
+    r"|that))(?= ?[:.,!]|$)"
+    r"|\b(?:merk\w*|speicher\w*|notier\w*) (?:dir )?(?:das|dies) (?:bitte )?nicht\b|\bne (?:retiens|note|garde"
+    r"|mémorise)[sz]? pas (?:ça|ceci)"
+    r"|\bno (?:recuerdes|guardes|apuntes|memorices) (?:esto|eso)\b"
+    r"|\bnicht (?:fürs|für das|ins|zu) protokoll\b|\baußerhalb des protokolls\b|\b(?:unter uns|im vertrauen) gesagt\b"
+    r"|\b(?:bleibt|bleiben) (?:bitte )?unter uns\b"
+    r"|\bhors (?:procès[- ]verbal|micro|enregistrement)\b|(?<!voix )\ben off\b|\b(?:reste|rester) entre nous\b"
+    r"|\bfuera de (?:micrófono|acta|registro)\b|\bno conste en acta\b|\b(?:queda|quede) entre nosotros\b"
+    # Words that say so only where they open a sentence.
+    r"|(?:^|[.!?]\s)(?:ganz )?(?:confidential(?:ly)?|vertraulich|unter uns|im vertrauen|inoffiziell|entre nous"
+    r"|officieusement|confidentiellement"
+    r"|entre nosotros|extraoficialmente|confidencialmente) ?[:,]",
+    re.IGNORECASE | re.MULTILINE,
 )

@@ -91,7 +91,11 @@ _FUNCTIONAL = (
 )
 _FUNCTIONAL_PAIR = re.compile(_FUNCTIONAL + "{2}")
 MOST_LONE = 2  # words of one character in a question
-_LONE = f"(?:(?<={_FUNCTIONAL})|^)(?!{_FUNCTIONAL})[\u4e00-\u9fff](?={_FUNCTIONAL}|$)"
+
+
+@cache
+def _lone() -> re.Pattern[str]:
+    return re.compile(f"(?:(?<={_FUNCTIONAL})|^)(?!{_FUNCTIONAL})[\u4e00-\u9fff](?={_FUNCTIONAL}|$)")
 
 
 def _word_of(text: str) -> re.Pattern[str]:
@@ -216,7 +220,7 @@ def find_lone_characters(text: str) -> dict[str, str]:
     if sum(len(extract_ideographs(run)) for run in runs) > MOST_LONE:
         return found
     for run in runs:
-        for match in re.finditer(_LONE, run):
+        for match in _lone().finditer(run):
             for pair in (run[max(match.start() - 1, 0) : match.end()], run[match.start() : match.end() + 1]):
                 if len(pair) > 1:
                     found[pair] = match[0]

@@ -97,9 +97,13 @@ SYLLABLES = (
     "\u1780-\u17d3\u17d7\u17dc\u17dd"
 )
 UNSPACED = WORD_CHARACTERS + SYLLABLES
-_UNSPACED = f"[{_WORD_CHARACTERS}{SYLLABLES}]", f"[{_RARE_IDEOGRAPHS}]"
+
+
+@cache
+def _unspaced() -> tuple[re.Pattern[str], ...]:
+    return re.compile(f"[{_WORD_CHARACTERS}{SYLLABLES}]"), re.compile(f"[{_RARE_IDEOGRAPHS}]")
 
 
 def may_be_unspaced(text: str) -> bool:
     """Return False for a text without characters of `UNSPACED`: quick, as each pattern is of one plane."""
-    return not text.isascii() and any(re.search(pattern, text) for pattern in _UNSPACED)
+    return not text.isascii() and any(pattern.search(text) for pattern in _unspaced())

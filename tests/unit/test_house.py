@@ -21,7 +21,7 @@ SQL = re.compile(
 # The stores: rooms named so, the one importer of the driver, and the reader of QMD's own database.
 STORES = re.compile(r"memory_core/\w+/store/|memory_core/upkeep/store\.py|memory_core/stores/|memory_qmd/database\.py")
 RIDDLES = re.compile(r"(What|Whether|How|The same)\b")
-LONGEST_MODULE = 730  # lines, docstrings included
+LONGEST_MODULE = 720  # lines, docstrings included
 USUAL_MODULE, USUAL_SHARE = 450, 0.9
 
 

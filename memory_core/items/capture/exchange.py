@@ -293,12 +293,11 @@ class Sentence:
 def split_sentences(message: str) -> Iterator[Sentence]:
     """Yield the sentences of a message in order, up to the first that begins a story, a mail or a pasted text."""
     texts = list(_list_texts(message))[:MAX_SENTENCES]
-    asking, before = _compile("asks_to_keep"), ""
+    asking, taken_back, before = _compile("asks_to_keep"), _compile("taken_back"), ""
     for number, text in enumerate(texts):
         following = texts[number + 1] if number + 1 < len(texts) else ""
         kept = asking.search(text) is not None or asking.fullmatch(following) is not None
         bare = _bare(text)
-        taken_back = _compile("taken_back")
         unwanted = _NOT_TO_KEEP.match(text) or taken_back.match(text) or taken_back.match(following)
         if bare and not unwanted and not asking.fullmatch(text):
             yield Sentence(bare, before, text, kept)

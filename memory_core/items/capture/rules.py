@@ -157,8 +157,8 @@ _DAYS = {
 _NEAR = re.compile(rf"\b(?:{'|'.join(_DAYS)})\b", re.IGNORECASE)
 _NAME = re.compile(
     r"(?<=[a-z,:] )(?!I\b|I'|(?:OK|TODO|API|URL|JSON|CSV|HTML|CSS|SQL|PDF|IDE)\b)[A-ZÄÖÜÉ][\w'-]*\w"
-    r"""|^(?!(?:I|We|My|Our|The|There|He|She|They|It|An?)\b)[A-Z][a-z]+(?= (?:is|was|has|handles|manages|leads|took|left
-    |runs|lives|works|hates|likes|starts|joined|owns|[A-Z]))"""
+    r"|^(?!(?:I|We|My|Our|The|There|He|She|They|It|An?)\b)[A-Z][a-z]+(?= (?:is|was|has|handles|manages|leads|took|left|runs|lives"
+    r"|works|hates|likes|starts|joined|owns|[A-Z]))"
 )
 
 

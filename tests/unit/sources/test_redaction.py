@@ -257,6 +257,12 @@ def test_secrets_as_people_tell_them(text: str, secret: str) -> None:
     assert redact(text) == text.replace(secret, REDACTED)
 
 
+def test_a_line_of_the_words_of_a_wallet_is_a_secret() -> None:
+    words = " ".join(["apple", "river", "stone", "cloud", "tiger", "lemon"] * 2)
+    assert redact(f"Mine:\n{words}\nDone.") == "Mine:\n[redacted]\nDone."
+    assert redact(f"{words} ocean") == f"{words} ocean"  # no wallet has 13
+
+
 def test_codes_on_lines_of_their_own_are_secrets() -> None:
     assert redact("Recovery codes:\n1. abcd-efgh\n2. ijkl-mnop\nDone.") == "Recovery codes:[redacted]\n\n\nDone."
 
@@ -290,6 +296,9 @@ def test_codes_on_lines_of_their_own_are_secrets() -> None:
         "the password form is in login2.py",
         "the reset token lives for 3600 s in release 2024-spring",
         "we bought apples pears plums cherries figs dates and the rest",
+        "wir gehen morgen dann also noch mal zum arzt und danach einkaufen",
+        "nous allons demain chez ton oncle pour manger avec toute notre famille",
+        "the first item",
     ],
 )
 def test_words_that_only_sound_like_secrets_stay(text: str) -> None:
