@@ -95,6 +95,8 @@ def judge(old: Statement, new: Statement, bits: Bits) -> Comparison | None:
     best = _compare_values(pair) or _compare_names(pair)
     if best is None or _names_another(old, new) or _has_other_owner(old, new):
         return None
+    if not any(fits) and set(anchors) <= {*old.head} & {*new.head}:  # "rent of the otter", "rent of the newt"
+        return None
     calm = "event" not in {*old.flags, *new.flags}
     stands = pair.about and calm and old.date == UNDATED and (all(fits) or "state" in new.flags)
     if not (

@@ -139,7 +139,8 @@ def plan_install(parts: Iterable[Part], state_dir: Path) -> list[FileChange]:
             value = _merge(part, present)
             if present == value:
                 continue
-            if before is not None and (kept is None or not _has_ours(part, present)):  # else the copy is older
+            own = kept is None and isinstance(part, Entry)  # an entry under our name that the user has written
+            if before is not None and (own or not _has_ours(part, present)):  # else the copy is older
                 changes.append(FileChange(_kept(path, state_dir), kept, before))
             changes.append(FileChange(path, before, _encode(put_entry(text, suffix, part.keys, value), before)))
     return [change for change in changes if change.before != change.after]

@@ -108,6 +108,7 @@ SLOT_CALLS: Mapping[str, Callable[[MemorySlot], object]] = {
     "session_started": lambda slot: slot.session_started(MAIN),
     "session_updated": lambda slot: slot.session_updated("agent:main:main"),
     "turn_ended": lambda slot: slot.turn_ended(MAIN, [{"role": "user", "content": "The fence is red."}]),
+    "session_ended": lambda slot: slot.session_ended(MAIN),
     "session": lambda slot: slot.session(MAIN, "agent:main:main"),
     "should_flush": lambda slot: slot.should_flush(SESSION),
     "before_compaction": lambda slot: slot.before_compaction(SESSION),
@@ -118,7 +119,7 @@ SLOT_CALLS: Mapping[str, Callable[[MemorySlot], object]] = {
     "status": lambda slot: slot.status(),
     "start": lambda slot: slot.start(),
 }
-NEVER_ASK = {"session_ended": None, "rest": None, "close": None}
+NEVER_ASK = {"rest": None, "close": None}
 
 MEMORY_CALLS: Mapping[str, Callable[[Memory], object]] = {
     "config": lambda memory: memory.config(),
@@ -135,6 +136,7 @@ MEMORY_CALLS: Mapping[str, Callable[[Memory], object]] = {
     "allows": lambda memory: memory.allows(MAIN),
     "session_started": lambda memory: memory.session_started(MAIN),
     "turn_ended": lambda memory: memory.turn_ended([{"role": "user", "content": "The fence is red."}], None, MAIN),
+    "session_ended": lambda memory: memory.session_ended("agent:main:main"),
     "compacted": lambda memory: memory.compacted(MAIN),
     "explain": lambda memory: memory.explain("What is the fence made of?"),
     "list_activity": lambda memory: memory.list_activity(),
@@ -169,7 +171,6 @@ def test_a_call_of_the_slot_asks_once(name: str, started: bool, oak: Path, tmp_p
         before = host.asked
         SLOT_CALLS[name](slot)
         assert host.asked == before + 1
-    slot.session_ended(MAIN)  # reads whether notes are synced with other machines
     before = host.asked
     slot.manifest()
     slot.rest()

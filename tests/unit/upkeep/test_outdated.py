@@ -75,6 +75,9 @@ def test_values_and_people_of_one_thing_need_no_word_of_change(old: str, new: st
         ("- Parking at the depot: £61 a month", "Parking at the depot: £61 a month and £15 a month for the bike"),
         ("- Piano tuner: Osman Reyes", "Osman Reyes tuned the piano, then Lou played"),
         ("- Jumble sale at the chapel on 3 January", "Jumble sale at the chapel: 17 October"),  # that of last year
+        ("- Rent of the shed: £412 a month", "The rent of the boathouse goes up to £455 a month."),  # of something else
+        ("- Die Miete der Garage: 64 € im Monat", "Die Miete der Werkstatt steigt auf 71 € im Monat."),
+        ("- El alquiler del taller: 210 € al mes", "El alquiler de la plaza sube a 240 € al mes."),
     ],
 )
 def test_what_shares_words_and_kinds_of_values_may_be_another_thing(old: str, new: str) -> None:
