@@ -149,7 +149,7 @@ def test_embedding_in_the_background_that_is_stopped_is_no_failure(
     backend.memory_start()
     assert eventually(lambda: is_running(fake, "embed"))
     assert backend.memory_close()
-    assert not list_children(fake)
+    assert eventually(lambda: not list_children(fake))
     assert not [thread.name for thread in threading.enumerate() if thread.name.startswith("memory-qmd")]
     assert QmdHome(fence.home).load_state().embed_failures == 0
 
