@@ -98,7 +98,9 @@ def judge(old: Statement, new: Statement, bits: Bits) -> Comparison | None:
     if not any(fits) and set(anchors) <= {*old.head} & {*new.head}:  # "rent of the otter", "rent of the newt"
         return None
     calm = "event" not in {*old.flags, *new.flags}
-    stands = pair.about and calm and old.date == UNDATED and (all(fits) or "state" in new.flags)
+    lasting = old.date == UNDATED and (all(fits) or "state" in new.flags)
+    both = all("state" in each.flags for each in (old, new)) and all(fits)  # "the pool is 80", "the pool is 120"
+    stands = pair.about and calm and (lasting or both)
     if not (
         best.firm or (tells and (pair.about or best.kind == "role" or (best.beside and len(anchors) > 1))) or stands
     ):
@@ -200,7 +202,7 @@ def _compare_values(pair: _Likeness) -> Comparison | None:
 def _compare_value(pair: _Likeness, value: Value) -> Comparison | None:
     """Return a judgement if a value of the newer statement may take the place of one of the older one."""
     old, new, anchors, tells, about = pair
-    alike = [each for each in old.values if each.kind == value.kind]
+    alike = [each for each in old.values if each.kind == value.kind or _are_codes(each, value)]
     if value.kind in _VAGUE or not alike or value.text in {each.text for each in alike}:
         return None
     former, kind = alike[0], value.kind.partition(":")[0]
@@ -224,6 +226,12 @@ def _compare_value(pair: _Likeness, value: Value) -> Comparison | None:
     weight = 0.5 if value.kind == "number:" else 1.0
     weight += 0.7 * bool(former.rate and value.rate) + 0.8 * bool(named) + FIRM * firm
     return Comparison(weight, "value", former, value, beside, firm)
+
+
+def _are_codes(one: Value, other: Value) -> bool:
+    """Return True for "code 1958" and "the code: 3370", of which only the first stands behind the word that it numbers."""
+    kinds = {each.kind.partition(":")[0] for each in (one, other)}
+    return kinds == {"label", "code"} and len(one.text) == len(other.text) > 3 and (one.text + other.text).isdigit()
 
 
 def _stands_beside(word: str, value: Value, statement: Statement) -> bool:

@@ -45,7 +45,7 @@ _VALUE = re.compile(
     rf"|(?P<before>[£€$]\s?(?:{_NUMBER}))"
     rf"|(?P<behind>(?<!\d)(?:{_NUMBER})\s?(?:[€£$]|euros?\b|pounds?\b|dollars?\b|EUR\b|CHF\b|kr\b|p\b|pence\b|ct\b|cents?\b))"
     r"|(?P<mixed>(?<![\w.,-])(?:\d+[A-Za-z]+|[A-Za-z]{1,4})-?\d[\dA-Za-z-]*(?!\w))"
-    rf"|(?P<number>(?<![\w.,])(?:{_NUMBER})(?![\d.,]*\d))"
+    rf"|(?P<number>(?<![\w.,:])(?:{_NUMBER})(?![\d.,:]*\d))"
 )
 _LINKS = ("", "s", "es", "n", "en")  # between the parts of a compound
 _PENCE = re.compile(r"\d\s?(?:p|pence|ct|cents?)\Z")
@@ -226,7 +226,9 @@ def _read_sentence(  # noqa: PLR0917
     tells = _OPENS_NEW.match(plain) or tells_change(_NEW.sub(" ", f"{before} {plain}"))
     timed = _TIMED.match(bare)  # a log
     told = "change" if tells and not timed else "new" if change else ""
-    happened = "event" if timed or _is_event(words, language) or tells_past(plain, language) else ""
+    rest = _BREAK.search(plain, values[0].end) if values else None
+    main = plain[: rest.start()] if rest and find_stance(plain[: rest.start()], language) == "state" else plain
+    happened = "event" if timed or _is_event(words, language) or tells_past(main, language) else ""
     leaves = "leave" if tells_leave(f"{before} {plain}", language) else ""
     flags = filter(None, [told, happened, leaves, stance or "", *_find_owners(words, language)])
     taken = [(value.start, value.end) for value in values]
@@ -235,6 +237,7 @@ def _read_sentence(  # noqa: PLR0917
     ends = sorted([*turns, *(value.start for value in values)])
     about = next((led for end in ends if (led := [word for word in own if word.start() < end])), [])
     head = stem([word[0] for word in about if not _is_filler(word, plain, language)], language)
+    head = head or stem([word[0] for word in about], language)  # "The call with Ann"
     named = _NAMES.search(plain)
     filler = _find_filler(own, named.end(), language) if named else ""
     near = _WORD.findall(f"{before} {heading}")
@@ -346,7 +349,7 @@ _DETERMINERS = frozenset("the a an my our your his her its their this that of fo
 @lru_cache(maxsize=50_000)
 def _is_past(word: str, language: Language) -> bool:
     """Return True for an English past tense; other languages are read by `tense`."""
-    if language != "en" or len(word) < 3:
+    if language != "en" or len(word) < 3 or word == "are":
         return False
     verbs = [each.stem[3:] for each in languages.stem_words([word], "en") if each.stem.startswith("to ")]
     return bool(verbs) and word not in verbs and not word.endswith(("s", "ing"))
