@@ -151,7 +151,7 @@ _REPLACES = r"""
     | (?:not|nicht|kein\w*|no|non|não|niet|geen|не|pas)\b[^.;!?]{1,60}\b(?:but|sondern|sino|ma|mas|maar|а|mais)
     | nicht\ (?:nur|mehr)|kein\w*\ mehr|ya\ no|n(?:e\ |')\w+\ plus|non\ \w+\ più|já\ não|não\ \w+\ mais
     | niet\ (?:meer|langer)|geen\ \w+\ meer|больше\ не
-    | not\ until|,\ (?:and\ |und\ |et\ |y\ |e\ |en\ |и\ )?(?:not|nicht|no|non|não|niet|не|pas)\b[^,.;!?]{1,40}\W?$
+    | not\ until|(?<=,\ )(?:and\ |und\ |et\ |y\ |e\ |en\ |и\ )?(?:not|nicht|no|non|não|niet|не|pas)\b[^,.;!?]{1,40}\W?$
 """
 # What somebody says is over: denials with "any more", "after all" and their translations, and verbs of giving up, selling,
 # stopping, cancelling and parting in the tenses in which people tell it. They tell no change of a line of a

@@ -38,7 +38,7 @@ _OWNER = re.compile(
 )
 _WORD = re.compile(r"[^\W\d_]+")
 _PLACE = re.compile(r"(?<!\w)(?:in|at|near|to|nach|aus|bei|à|en|a|em|para|chez|ad|te|naar|в|на) ([A-ZÀ-ÞА-Я][^\W\d_]+)")
-_AND = re.compile(r"(?<!\w)(?:and|or|und|oder|et|ou|y|e|o|en|of|и|или)(?!\w)|[&+]", re.IGNORECASE)
+_AND = re.compile(r"(?<!\w)(?:and|or|und|oder|et|ou|y|e|o|en|и|или)(?!\w)|[&+]", re.IGNORECASE)
 _VAGUE = (
     "month",
     "number:n",
