@@ -84,7 +84,8 @@ class _Lexicon:
 
 _TOKEN = re.compile(
     r"(?P<date>(?<![\d.-])(?:\d{4}([-/._])\d{1,2}\2\d{1,2}(?![\d-])|\d{1,2}\.\s?\d{1,2}\.(?:\s?(?:\d{4}|\d\d(?!\d)))?|\d{1,2}([./-])\d{1,2}\3\d{4})(?!\d))"
-    r"|(?P<parts>(?<!\d)(?:19|20)\d\d(?:-\d\d(?![\d-])|-?W\d\d(?!\d)))"
+    r"|(?P<parts>(?<!\d)(?:19|20)\d\d(?:-\d\d(?![\d-])|/\d\d(?![\d/])|-?W\d\d(?!\d))|(?<![\d/])\d{1,2}/(?:19|20)\d\d(?![\d/]))"
+    r"|(?P<short>(?<!\w)['’]\d\d(?!\w))"
     r"|(?P<quarter>(?<!\w)[qQ][1-4](?!\w))"
     r"|(?P<cjk>(?P<nth>第)?(?P<count>\d{1,4}|[〇零一二两兩三四五六七八九十]{1,4})\s*(?P<of>年(?!間|以?前)|月(?!間|曜)|[日号號](?!間|曜|前)|(?=個|个|か|ヶ|カ|ヵ|ケ|週|周|天|日|年|星|四半|季)))"
     r"|(?P<number>(?<![\w.])\d{1,4}(?P<ordinal>st|nd|rd|th|ers?|[èe]?re|e|ème|º|ª|°|-?го|-?е|-?й|-?ю|-?ой)?(?!\w))"
@@ -128,12 +129,16 @@ def _read_value(found: re.Match[str]) -> tuple[str, object]:
         return "x", (year + 2000 if 0 < year < 100 else year, numbers[1], numbers[0])
     if found["count"]:
         count = _read_kanji(found["count"])
-        code = {"年": "y" if count > 31 else "nY", "月": "m", "": "n"}.get(found["of"], "o")
+        code = {"年": "y" if count > 31 else "nY", "月": "m", "": "n"}.get(found["of"], "D")
         return ("o" if found["nth"] else code), count
     if found["number"]:
         return ("o" if found["ordinal"] else "y" if 1900 <= numbers[0] < _LAST_YEAR else "n"), numbers[0]
-    if found["parts"] or found["quarter"]:
-        return ("Q", numbers[0]) if found["quarter"] else ("I" if "W" in found[0] else "i", tuple(numbers))
+    if found["short"]:
+        return "y", 2000 + numbers[0]
+    if found["parts"]:
+        return "I" if "W" in found[0] else "i", tuple(sorted(numbers, reverse=True))
+    if found["quarter"]:
+        return "Q", numbers[0]
     return ("~" if found["to"] else ""), None
 
 
@@ -293,7 +298,7 @@ def _join(before: str, after: str, gap: str | None, between: Sequence[str]) -> s
         return " "
     if "z" in gap and before in "dvk":
         return "<"
-    if "T" in gap and before in "nomxwtysiQ" and after in "nomxwtysiQ":
+    if "T" in gap and before in "noDmxwtysiQ" and after in "noDmxwtysiQ":
         return "~"
     if "&" in gap:
         return "&"
@@ -345,6 +350,8 @@ class _Reading:
             at, period = found
             first = self.spans[begin][0]
             roles, joint = self._list_roles(first), self.codes[at : at + 1]
+            if "~" in self.codes[begin:at]:
+                roles -= {"S", "z"}
             if joint == "~" or (joint == "&" and "B" in roles):
                 beyond = read_longest(self.codes, self.values, at + 1, today)
                 if beyond is not None:
@@ -384,8 +391,11 @@ class _Reading:
         """Return False for what looks like a period and is none: "before June", every Monday, May who is asked something."""
         if ("z" in roles and not _SINCE & roles) or self._is_english(span):
             return False
-        if codes in ("Q", "y"):  # else they may be a name or any number
-            return (codes == "y" and bool((_SINCE | {"p", "B"}) & roles)) or self._is_alone(span)
+        if codes in ("Q", "y", "vn"):  # else they may be a name or any number
+            return (codes != "vn" and bool((_SINCE | {"p", "B"}) & roles)) or self._is_alone(span)
+        if codes in ("o", "D", "wo"):  # "on the 3rd", not "on the third floor"
+            in_digits = self._tokens[span[1]].code in ("o", "D")
+            return in_digits and (codes == "wo" or ("p" in roles and self._is_alone(span)))
         if codes == "k":
             return "p" in roles and "H" not in roles
         return codes not in ("m", "w", "s") or (
@@ -396,9 +406,8 @@ class _Reading:
         """Return True for a word of time in a text that may be English, if the word is English, too: "out" is no October."""
         if self._language in ("en", "zh", "ja") or detect_language(self._text) not in (None, "en"):
             return False
-        keys = {token.key for token in self._tokens[span[0] : span[1] + 1]}
-        words = {key for key in keys if self._lexicon.symbols.get(key, " ")[0][0] in "mwst"}
-        return not words.isdisjoint(STOP_WORDS["en"] | _lexicons()["en"].symbols.keys())
+        keys = {token.key for token in self._tokens[span[0] : span[1] + 1] if token.key in self._lexicon.symbols}
+        return bool(keys) and keys <= STOP_WORDS["en"] | _lexicons()["en"].symbols.keys()
 
     def _is_name(self, span: tuple[int, int], placed: bool) -> bool:
         """Return True if a single month, weekday or season may be a name.

@@ -15,7 +15,7 @@ _Y = "(?:y|rY|Yr)"
 # What holds weeks and days: a month, a season, a quarter or a year.
 _C = rf"(?:(?:m|s|oq|Q){_Y}|{_Y}?(?:m|s|oq|Q)|r[Mmsq]|[Mmsq]r|{_Y}|i)"
 _NTH = r"(?:[or]n?|n[or])[dvkw]"
-_DATE = rf"(?:w?(?:[no]m{_Y}?|{_Y}?m[no](?![dvkMY])y?|x))"
+_DATE = rf"(?:w?(?:[no]m{_Y}?|{_Y}?m[no](?![dvkMY])y?|{_Y}?mD|x))"
 _Values = Sequence[Any]
 
 
@@ -63,7 +63,7 @@ def _choose_year(make: Callable[[int], Period], codes: str, values: _Values, tod
 
 def _read_date(codes: str, values: _Values, today: date) -> Period:
     if "x" not in codes:
-        month, day = _get(codes, values, "m"), _get(codes, values, "no")
+        month, day = _get(codes, values, "m"), _get(codes, values, "noD")
     else:
         year, month, day = _get(codes, values, "x")
         codes, values = ("y", [year]) if year else ("", [])
@@ -110,7 +110,7 @@ def _read_edge(codes: str, values: _Values, today: date) -> Period:
     days, edge = (whole.last - whole.first).days + 1, _get(codes, values, "e")
     is_month = 28 <= days <= 31
     if edge > 2:
-        half = 15 if is_month else days // 2
+        half = 15 if is_month else (days - 2) // 2 if days > 364 else days // 2
         return _span(whole.first, half) if edge == 3 else Period(whole.first + timedelta(half), whole.last)
     size = _get(codes, values, "n", 10 if is_month else -(-days // 3))
     if edge == 2 and is_month and "n" not in codes:
@@ -155,6 +155,9 @@ def _read_weekday(codes: str, values: _Values, today: date) -> Period:
 def _read_ago(codes: str, values: _Values, today: date) -> Period:
     """Return a period as coarse as its unit: three days ago is a day, two weeks ago a week, two months ago a month."""
     count, unit = _get(codes, values, "no"), codes.strip("Anoat") or "d"
+    if unit in "YM" and "t" in codes:  # "a year ago today"
+        whole = _month_from(today, -count * (12 if unit == "Y" else 1))
+        return _span(min(whole.first + timedelta(today.day - 1), whole.last), 1)
     if unit == "Y":
         return _read_container("y", [today.year - count], today)
     if unit == "M":
@@ -177,7 +180,15 @@ def _read_day(codes: str, values: _Values, today: date) -> Period:
 
 
 def _read_week_of(codes: str, values: _Values, today: date) -> Period:
-    return _span(get_monday(_read_date(codes, values, today).first), 7)
+    monday = get_monday(_read_date(codes, values, today).first)
+    return _span(monday + timedelta(5), 2) if "k" in codes else _span(monday, 7)
+
+
+def _read_day_of_month(codes: str, values: _Values, today: date) -> Period:
+    """Return "the 5th" or "Monday the 5th": the latest day of that number, and weekday, up to today."""
+    number, weekday = _get(codes, values, "oD"), _get(codes, values, "w")
+    days = (today - timedelta(each) for each in range(366 * 2))
+    return _span(next(day for day in days if day.day == number and weekday in (None, day.weekday())), 1)
 
 
 def _read_days_of_month(codes: str, values: _Values, today: date) -> Period:
@@ -192,9 +203,10 @@ _READERS: Sequence[tuple[re.Pattern[str], _Read]] = [
     (re.compile(pattern), read)
     for pattern, read in (
         (rf"[no][~&][no]m{_Y}?", _read_days_of_month),
-        (r"m[no][~][no](?![dvkMYm])y?", _read_days_of_month),
+        (r"m[no][~][no](?![dvkMYm])y?|mD~D", _read_days_of_month),
         (rf"r?[dvk]<{_DATE}", _read_before),
-        (rf"v{_DATE}", _read_week_of),
+        (rf"[vk]{_DATE}|{_Y}?mD[vk]", _read_week_of),
+        (r"w?[oD]", _read_day_of_month),
         (_DATE, _read_date),
         (rf"{_NTH}{_C}|{_C}{_NTH}", _read_nth),
         (rf"n?e(?:{_C}|rv|vr)|(?:{_C}|rv|vr)n?e", _read_edge),
@@ -204,7 +216,7 @@ _READERS: Sequence[tuple[re.Pattern[str], _Read]] = [
         (r"rn[dvkMY]|nr[dvkMY]|n[dvkMY]r|r[vkd]|[vkd]r", _read_unit),
         (r"t?An[dvkMY]|n[dvkMY]at?|oa", _read_ago),
         (r"tw?|wt", _read_day),
-        (r"Wny?|I", _read_week_number),
+        (r"[Wv]ny?|I", _read_week_number),
     )
 ]
 
@@ -230,6 +242,8 @@ def read_longest(codes: str, values: _Values, at: int, today: date) -> tuple[int
 
 def stretch(period: Period, other: Period) -> Period:
     """Return the days from one period to the end of another, which the first precedes."""
+    if 0 < (period.first - other.last).days < 7 and period.first == period.last:  # "from Monday to Wednesday"
+        return Period(period.first - timedelta(7), other.last)
     if period.first > other.last:
         with suppress(ValueError):
             return Period(period.first.replace(year=period.first.year - 1), other.last)
