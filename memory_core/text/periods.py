@@ -133,12 +133,10 @@ def _read_value(found: re.Match[str]) -> tuple[str, object]:
         return ("o" if found["nth"] else code), count
     if found["number"]:
         return ("o" if found["ordinal"] else "y" if 1900 <= numbers[0] < _LAST_YEAR else "n"), numbers[0]
-    if found["short"]:
-        return "y", 2000 + numbers[0]
     if found["parts"]:
         return "I" if "W" in found[0] else "i", tuple(sorted(numbers, reverse=True))
-    if found["quarter"]:
-        return "Q", numbers[0]
+    if found["short"] or found["quarter"]:
+        return ("Q", numbers[0]) if found["quarter"] else ("y", 2000 + numbers[0])
     return ("~" if found["to"] else ""), None
 
 
