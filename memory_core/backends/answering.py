@@ -384,9 +384,10 @@ class Answerer:
             hits = cite(reader, trace.hits)
             if self._config.layers:
                 hits = [replace(hit, layer=self._config.find_layer(hit.path)[0].layer or OWN) for hit in hits]
-        named = trace.question.named
-        if named is not None and named.is_day and not trace.question.dated.own:
-            degradation.warn(f"no note is dated {named.period.first}")
+        named = trace.question.named or trace.question.unwritten
+        if named is not None and not trace.question.dated.own:
+            until = "" if named.is_day else f" to {named.period.last}"
+            degradation.warn(f"no note is dated {named.period.first}{until}")
         if trace.left_out:
             degradation.warn(f"{trace.left_out} more notes are of this period", "ask for a shorter period")
         result = self._to_result(tuple(hits), trace.mode, serving.space if serving and vectors else None, degradation)

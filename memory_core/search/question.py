@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
@@ -69,6 +70,7 @@ class Question:
         chunks: The number of chunks in the index.
         names: File names and dates, as paths end with them.
         named: The period it names, if any note is of that period or it is a single day.
+        unwritten: The period that it asks for alone, if no note is of it and it is longer than a day.
         dated: The chunks that belong to that period.
         period_words: The numbers of the words that name them.
         identifiers: The numbers, among its terms, of those that name one thing exactly and that some chunk holds.
@@ -84,6 +86,7 @@ class Question:
     chunks: int
     names: tuple[str, ...] = ()
     named: NamedPeriod | None = None
+    unwritten: NamedPeriod | None = None
     dated: Dated = NOTHING
     period_words: frozenset[int] = frozenset()
     identifiers: frozenset[int] = frozenset()
@@ -194,12 +197,12 @@ def analyse(reader: Reader, text: str, today: date, dates: DateRange | None = No
     identifiers = frozenset(
         number for number, term in enumerate(single + several) if term.documents and term.text.lower() in exact
     )
-    dated = NOTHING
+    dated, unwritten = NOTHING, None
     if named is not None:
         dated = find_dated(reader, named, dates or DateRange())
         means_now = not named.alone and named.period.first == today
         if not dated.own and (means_now or not named.is_day):
-            named = None  # nobody wrote then: it may be meant otherwise
+            named, unwritten = None, named if named.alone else None  # nobody wrote then: it may be meant otherwise
     naming = set() if named is None else set(extract_words(named.text))
     kind, cjk = classify(text), find_cjk_share(text)
     calls_to_mind = kind == "statement" and cjk > 0.5
@@ -209,6 +212,7 @@ def analyse(reader: Reader, text: str, today: date, dates: DateRange | None = No
         chunks=chunks,
         names=tuple(extract_file_names(text)),
         named=named,
+        unwritten=unwritten,
         dated=dated,
         period_words=frozenset(number for number, word in enumerate(single) if (word.asked or word.text) in naming),
         identifiers=identifiers,
@@ -271,9 +275,14 @@ def _find_written_otherwise(reader: Reader, text: str, found: Mapping[str, Term]
     groups = {joined: apart.split() for joined, apart in find_joined(text)}
     words = [term.text for term in found.values() if len(term.text) >= LEAST_PART]
     several: dict[str, dict[str, float]] = {}
-    for word, others in reader.find_forms([*words, *groups], ["joined", "part"]).items():
+    forms = reader.find_forms([*words, *groups], ["joined", "part"])
+    held = Counter(
+        other for others in forms.values() for other in others
+    )  # of two parts and more, a name is no mere part
+    for word, others in forms.items():
         for part in groups.get(word, (word,)):
-            several.setdefault(part, {}).update({each: 1.0 if " " in each else IN_PART for each in others[:MOST_FORMS]})
+            worths = {each: 1.0 if " " in each or held[each] > 1 else IN_PART for each in others[:MOST_FORMS]}
+            several.setdefault(part, {}).update(worths)
     for joined, parts in groups.items():
         for part in parts:
             several.setdefault(part, {})[joined] = 1.0

@@ -34,7 +34,7 @@ from memory_core.text.terms import find_words
 log = logging.getLogger(__name__)
 
 CUT_VERSION = (
-    9  # goes up whenever chunks, units or windows are cut, words stemmed, dates told or sessions read differently
+    10  # goes up whenever chunks, units or windows are cut, words stemmed, dates told or sessions read differently
 )
 HEAD_CHARS, HEAD_LINES = 4096, 40  # of a note, in which its first heading is looked for
 RECORD_SECONDS = 60.0  # a sync that changed nothing is recorded this often, so that most searches write nothing

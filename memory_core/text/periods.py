@@ -135,9 +135,8 @@ def _read_value(found: re.Match[str]) -> tuple[str, object]:
         return ("o" if found["ordinal"] else "y" if 1900 <= numbers[0] < _LAST_YEAR else "n"), numbers[0]
     if found["parts"]:
         return "I" if "W" in found[0] else "i", tuple(sorted(numbers, reverse=True))
-    if found["short"] or found["quarter"]:
-        return ("Q", numbers[0]) if found["quarter"] else ("y", 2000 + numbers[0])
-    return ("~" if found["to"] else ""), None
+    code = "Q" if found["quarter"] else "y" if found["short"] else "~" if found["to"] else ""
+    return code, numbers[0] + 2000 * (code == "y") if numbers else None
 
 
 @cache
@@ -214,14 +213,19 @@ _COMPACT = re.compile(r"(?<!\d)((?:19|20)\d\d)[-_./]?(\d\d)[-_./]?(\d\d)(?:T?\d{
 def find_written_day(text: str) -> str | None:
     """Find the first day, with its year, in the name of a note or a field of it, as people write it: as YYYY-MM-DD.
 
+    Of a week it is the Monday.
+
     >>> find_written_day("202602091430 walrus"), find_written_day("February 10th, 2026"), find_written_day("3 May")
     ('2026-02-09', '2026-02-10', None)
+    >>> find_written_day("2026-W07")
+    '2026-02-09'
     """
     for found in _COMPACT.finditer(text):
         with suppress(ValueError):  # 20269999 is no date
             return date(int(found[1]), int(found[2]), int(found[3])).isoformat()
     for each, later in zip(find_periods(text, date(2000, 1, 1)), find_periods(text, date(2004, 3, 1)), strict=False):
-        if each.is_day and each.period == later.period:  # a day without a year is another one later on
+        days = (each.period.last - each.period.first).days
+        if days in (0, 6) and each.period == later.period:  # a day without a year is another one later on
             return each.period.first.isoformat()
     return None
 

@@ -107,6 +107,21 @@ def test_a_day_without_a_note_answers_nothing_and_says_so(memory: Memory) -> Non
     assert answer["period"] == {"from": "2026-08-14", "to": "2026-08-14", "text": "14 August"}
 
 
+def test_a_longer_period_without_a_note_is_named(memory: Memory) -> None:
+    answer = ask(memory, "What happened in the week of 10 August?")
+    assert answer["warning"] == "no note is dated 2026-08-10 to 2026-08-16"
+    assert answer["period"] == {"from": "2026-08-10", "to": "2026-08-16", "text": "week of 10 August"}
+
+
+def test_a_note_of_a_week_is_of_its_period(tmp_path: Path) -> None:
+    for path, text in {"2026-W32.md": "Painted the deck.\n", "2026-W33.md": "Caulked the hull.\n"}.items():
+        (tmp_path / "memory").mkdir(exist_ok=True)
+        (tmp_path / "memory" / path).write_text(text, encoding="utf-8")
+    source = ConfigSource({"memorySearch": {"provider": "none"}}, workspace=tmp_path, state_dir=tmp_path / "state")
+    with Memory(source, today=lambda: TODAY) as memory:
+        assert paths(ask(memory, "What happened in the week of 10 August?")) == ["memory/2026-W33.md"]
+
+
 def test_with_a_topic_the_notes_of_the_period_are_preferred_not_required(memory: Memory) -> None:
     assert paths(ask(memory, "What about the lamp was noted last weekend?"))[0].startswith("memory/2026-10-0")
     assert "memory/harbour.md" in paths(ask(memory, "Where was the lamp of the harbour bought last weekend?"))

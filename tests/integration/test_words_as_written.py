@@ -46,6 +46,10 @@ def paths(index: Index, text: str) -> list[str]:
         ("我们的狗喜欢跑步。", "狗在哪里？"),
         ("彼の傘は黒い。", "傘はどこですか"),
         ("- 🪴 water it on Sundays", "🪴"),
+        (
+            "Ovens stay lit for an hour, the pumpControlTimeout is 30 s, and Lou paints the boat.",
+            "pump control timeout",
+        ),
         ("Reverted 7ab3f09 on the release branch.", "what was 7ab3f09 about"),
     ],
 )
