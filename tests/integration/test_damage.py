@@ -141,6 +141,7 @@ DAMAGES: dict[str, Callable[[Path], None]] = {
     "header zeroed": write(0, bytes(100)),
     "first byte zeroed": write(0, b"\0"),
     "field of the header": write(20, b"\xff"),
+    "version of the format": write(18, b"\x07"),
     "version of the schema": write(60, b"\x7f\xff\xff\xff"),
     "application id": write(68, b"\1\2\3\4"),
     "cut to 50": cut(50),

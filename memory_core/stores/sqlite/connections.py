@@ -134,6 +134,8 @@ def translate_errors(path: Path, kind: FileKind = INDEX) -> Iterator[None]:
     except apsw.IOError as error:
         raise _io_error(path, error, kind) from error
     except apsw.Error as error:
+        if isinstance(error, apsw.ReadOnlyError) and os.access(path, os.W_OK) and _is_of_no_version(path):
+            raise StoreCorrupt(path, f"the {kind.noun} is damaged", action=kind.repair) from error
         for theirs, ours, message, action in _list_meanings(kind):
             if isinstance(error, theirs):
                 raise ours(path, message, action=action) from error
@@ -146,6 +148,16 @@ def is_refused_statement(error: StoreError) -> bool:
     It does not blame the disk, a lock, memory or permissions for that, and statements of ours fit our tables.
     """
     return isinstance(error.__cause__, apsw.SQLError)
+
+
+def _is_of_no_version(path: Path) -> bool:
+    """Return True if the header names a file format that SQLite does not know, so that it only reads the file.
+
+    Its versions for writing and reading are bytes 18 and 19, 1 or 2 (https://www.sqlite.org/fileformat.html, 1.3.3).
+    """
+    with contextlib.suppress(OSError), path.open("rb") as stream:
+        return not set(stream.read(20)[18:]) <= {1, 2}
+    return False
 
 
 def _io_error(path: Path, error: apsw.IOError, kind: FileKind) -> StoreError:
