@@ -140,6 +140,11 @@ _WORD = re.compile(r"\w+")
 # Whoever says so wants it kept, though its words may be those of the work of the moment, such as "hangs" and "breaks".
 _WISHED = re.compile(r"(?:please |also )?(?:remember|don't forget|keep in mind)\b", re.IGNORECASE)
 _ASKED_POLITELY = re.compile(r"^(?:can|could|would) you\b", re.IGNORECASE)
+# Contractions as people type them on a phone. Others are words of their own: its, were, ill, well, id.
+_BARE = re.compile(
+    r"(?<![\w'-])(?:(I)(m|ve)(?= (?-i:[a-z\d]))|((?:do|does|did|is|are|was|ca|could|wo|would|should|have|has|had)n)(t))(?= \w)",
+    re.IGNORECASE,
+)
 _ENGLISH = re.compile(r"\b(?:I|we|my|our|the|is|are)\b")
 _CJK = re.compile(r"[\u3040-\u30ff\u4e00-\u9fff]")
 # Days that a sentence names by their distance from the day on which it is said.
@@ -259,6 +264,7 @@ def _list_facts(sentence: exchange.Sentence, language: str | None, *, continues:
             yield FoundFact(content=exchange.capitalize(stated[1]), kind=stated[0])
     if language in languages.LANGUAGES:
         return
+    text = _BARE.sub(lambda found: "'".join(filter(None, found.groups())), text)
     if continues and (found := _read_statement(text, own=True)) is not None:
         yield found
     readings = [_name_subject(text, sentence.before)]

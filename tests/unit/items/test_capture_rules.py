@@ -36,6 +36,8 @@ def learn(*said: str) -> list[tuple[str, str, str]]:
         ("Don't ever book me on Ryanair again.", "Don't ever book me on Ryanair again.", "preference"),
         ("From now on keep answers below 100 words.", "From now on keep answers below 100 words.", "preference"),
         ("Allergic to walnuts btw.", "Allergic to walnuts.", "preference"),
+        ("im allergic to walnuts", "I'm allergic to walnuts", "preference"),
+        ("i dont eat shellfish", "I don't eat shellfish", "preference"),
         ("我喜欢喝绿茶", "我喜欢喝绿茶", "preference"),
         (
             "we ended up picking Hetzner because of the cost",
@@ -58,7 +60,7 @@ def test_what_holds_beyond_the_moment_is_kept_for_sure(said: str, kept: str, kin
 
 @pytest.mark.parametrize(
     "said",
-    ["I use Neovim for everything.", "I have to renew my passport by June."],
+    ["I use Neovim for everything.", "I have to renew my passport by June.", "I hate gherkins", "I love kayaking."],
 )
 def test_a_plain_statement_with_a_name_or_a_date_waits(said: str) -> None:
     assert learn(said) == [(said, "fact", "pending")]
@@ -69,6 +71,10 @@ def test_a_plain_statement_with_a_name_or_a_date_waits(said: str) -> None:
     [
         "thanks, that works",
         "I like how you explained the second part",
+        "I love you",
+        "I hate everything",
+        "Im Garten",
+        "im starving",
         "let's go with option 2",
         "I'm running late, back in 5",
         "My script takes 3 hours to run and fails",
