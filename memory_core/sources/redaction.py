@@ -176,18 +176,18 @@ _LOCKS = r"""(?: door | gate | alarm | garage | entry | entrance | access | secu
     | porta | portone | cancello | cassaforte | lucchetto | palazzo | ingresso | ufficio | carta | bancomat | telefono
     | cellulare | conto
     | armadietto | accesso | portão | garagem | alarme | cofre | cadeado | prédio | apartamento | escritório | cartão | telefone
-    | telemóvel | conta | armário | computador | acesso )"""
+    | telemóvel | conta | armário | computador | acesso | двер | подъезд | домофон | сейф | ворот | гараж | карт | телефон )"""
 _CODES = r"""(?: pin(?:[ -]code)? | (?<!area[ ])(?<!zip[ ])(?<!postal[ ])(?<!error[ ])(?<!country[ ]) (?:[\w-]{0,20}) code
     | codes | combination | combo | (?:zahlen)?kombination | geheimzahl | combinaison
-    | digicode | código | codigo | clave | combinación | codice | combinazione | combinação | senha )"""
+    | digicode | código | codigo | clave | combinación | codice | combinazione | combinação | senha | код | пин (?:-?код)? )"""
 _ONE_CODE = r"[*\#]? (?: \d [\dA-Z-]{2,11} (?:[ -]\d{2,4}){0,3} | \d\d (?:[ ]\d\d){1,3} ) [*\#]?"
 _CODE = rf"(?P<secret> {_ONE_CODE} (?: [ ]? [,;/] [ ]? {_ONE_CODE} ){{0,15}} ) (?!\w)"
-_CODE_HINTS = "pin code comb kombination geheimzahl código codigo clave codice senha"
+_CODE_HINTS = "pin code comb kombination geheimzahl código codigo clave codice senha код пин"
 _PASSWORDS = r"""(?: p[a4@](?:ss|\$\$|ß)[ -]?(?:w[o0]r[dt]|code|wd|phrase)s? | pwd? | kennwort | mot[ ]de[ ]passe | mdp
     | contraseña
     | contrasena | clave | parola[ ]d'ordine
     | senha | palavra-passe | wachtwoord | парол[ья] | hasło | lösenord | adgangskode
-    | (?: wi-?fi | wlan | wpa\d? | network | netzwerk ) [ -]? (?:key|schlüssel)
+    | (?: wi-?fi | wlan | wpa\d? | network | netzwerk ) [ -]? (?:key|code|schlüssel)
         | (?:clé|clave|chiave|chave)[ ](?:du|del|do)[ ]wi-?fi )
     (?! [ ](?: manager | rules? | polic(?:y|ies) | field | hash\w* | reset | generator | database | file | prompt | length
         | page | form ) )"""
@@ -257,7 +257,12 @@ def _spoken() -> tuple[_Rule, ...]:
         _rule(
             "pin tan cvv cvc otp puk",
             rf"""\b (?:pin|tan|cvv2?|cvc2?|otp|puk) (?:[ -](?:code|number))?
-            (?: [ \t]* [:=] [ \t]* | {_WORDS} [ \t]+ {_IS_TOLD} [ \t]+ (?:le|el|la|il|o)?[ ]? ) {_CODE}""",
+            (?: [ \t]* [:=] [ \t]* | 's[ ] | [ ](?=\d{{4,8}}\b)
+                | {_WORDS} [ \t]+ {_IS_TOLD} [ \t]+ (?:le|el|la|il|o)?[ ]? ) {_CODE}""",
+        ),
+        _rule(
+            "social ssn",
+            r"\b (?: ssn | social (?:[ ]security)? (?:[ ]number)? ) \b [^\n\d]{0,20} (?P<secret> \d{3}-\d\d-\d{4} ) (?!\w)",
         ),
         _rule(
             "combination geheimcode secret segreto",
@@ -324,7 +329,7 @@ def _spoken() -> tuple[_Rule, ...]:
             r"""\b (?: sshpass | mysql\w* | mariadb\w* | docker[ ]login | redis-cli | smbclient | ldap\w+ ) \b [^\n]{0,120}?
             [ ] -[paw] [ ]? ["']? (?P<secret> [^\s"']{4,} )""",
         ),
-        _rule("pass", rf"(?: \b | _ ) pass {_IS} {_LIKELY.format(6)}"),
+        _rule("pass pw", rf"(?: \b | _ ) (?: pass | pw ) {_IS} {_LIKELY.format(6)}"),
         _rule("cvv cvc puk otp", rf"\b (?: cvv2? | cvc2? | puk | otp ) [ ] {_CODE}"),
         _rule(
             "密码 密碼 パスワード 暗証番号 비밀번호",
