@@ -35,10 +35,12 @@ _PART = re.compile("[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _HYPHENED = re.compile(r"(?<![^\W_])[^\W_]++(?:[-\u2010\u2011][^\W_]++){1,3}")
 _ISO_DATE = re.compile(r"\d{4}-\d\d-\d\d")
 _NO_WORD = re.compile(r"[^A-Za-z\d]+")
-# Numbers of telephones and cards, of accounts (https://www.swift.com/standards/data-standards/iban), and of network adapters.
+# Numbers of telephones and cards, of accounts (https://www.swift.com/standards/data-standards/iban), of network adapters, and of
+# cars and papers: capitals and digits.
 _GROUPED = re.compile(
     r"""(?<![\w+.-])\+?\(?\d{1,6}\)?(?:[ /.-]{1,2}\(?\d{1,9}\)?){1,8}(?![\w-])
-    | (?<!\w)[A-Z]{2}\d{2}(?:\ [A-Z\d]{2,4}){2,8}(?!\w) | (?<!\w)[\da-fA-F]{2}(?:[:-][\da-fA-F]{2}){5}(?!\w)""",
+    | (?<!\w)[A-Z]{2}\d{2}(?:\ [A-Z\d]{2,4}){2,8}(?!\w) | (?<!\w)[\da-fA-F]{2}(?:[:-][\da-fA-F]{2}){5}(?!\w)
+    | (?<![\w-])(?=[A-Z -]*\d)(?=[\d -]*[A-Z])[A-Z\d]{1,5}(?:[ -][A-Z\d]{1,5}){1,3}(?![\w-])""",
     re.VERBOSE,
 )
 LEAST_GROUPED = 7  # digits of a number that is written in groups

@@ -47,6 +47,8 @@ def paths(index: Index, text: str) -> list[str]:
         ("我们的狗喜欢跑步。", "狗在哪里？"),
         ("彼の傘は黒い。", "傘はどこですか"),
         ("- 🪴 water it on Sundays", "🪴"),
+        ("- Van: reg KD19 XLE, blue", "KD19XLE"),
+        ("- Van: reg KD19XLE, blue", "KD19 XLE"),
         ("Reverted 7ab3f09 on the release branch.", "what was 7ab3f09 about"),
     ],
 )
