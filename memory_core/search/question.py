@@ -202,7 +202,8 @@ def analyse(reader: Reader, text: str, today: date, dates: DateRange | None = No
         dated = find_dated(reader, named, dates or DateRange())
         means_now = not named.alone and named.period.first == today
         if not dated.own and (means_now or not named.is_day):
-            named, unwritten = None, named if named.alone else None  # nobody wrote then: it may be meant otherwise
+            unwritten = named if named.alone else None
+            named = None  # nobody wrote then: it may be meant otherwise
     naming = set() if named is None else set(extract_words(named.text))
     kind, cjk = classify(text), find_cjk_share(text)
     calls_to_mind = kind == "statement" and cjk > 0.5
