@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from memory_core.search.copies import is_plain, join_chunks
 from memory_core.search.question import Question
 from memory_core.stores.interface import Reader, best_of
 from memory_core.stores.values import DateRange, IndexedChunk, Term, sort_equals
+from memory_core.text.folding import strip_marks
 from memory_core.text.markdown import parse_heading
 from memory_core.text.terms import is_single_cjk
 
@@ -227,6 +229,17 @@ class TermCounts:
         return [share / whole for share in best]
 
 
+# What people call a number that is dialled, in the languages of periods.txt, and such a number among stems: nine digits and more.
+_TELEPHONE = frozenset(
+    """
+    phone telephone mobile cell cellphone number telefon telefonnummer rufnummer handy handynummer mobilnummer nummer numero
+    tel portable telefono movil celular cellulare telefone telemovel telefoonnummer mobiel телефон номер
+    """.split()  # noqa: SIM905 -- shorter
+)
+_DIALLED = re.compile(r"(?<= )(?!(?:19|20)\d\d [01]\d [0-3]\d )(?=(?:\d ?){9,15} )\d{2,15}(?: \d{2,8})*(?= )")
+SAID_OTHERWISE = 0.8  # what a word for it counts where the number stands
+
+
 class _StemmedTexts(NamedTuple):
     """The stems of the texts of a candidate: each text's one behind the other, a space before and behind, after a line end.
 
@@ -322,6 +335,11 @@ def _count(terms: Sequence[Term], stemmed: Sequence[_StemmedTexts]) -> list[dict
             held = counts[bisect_right(starts, at) - 1]
             held[number] = held.get(number, 0) + 1 if worth == 1 else max(held.get(number, 0), worth)
             at = whole.find(wanted, at + 1)  # the space behind a word stands before the next one, too
+    asked = [number for number, term in enumerate(terms) if strip_marks(term.text) in _TELEPHONE]
+    for found in _DIALLED.finditer(whole) if asked else ():
+        held = counts[bisect_right(starts, found.start()) - 1]
+        if not held.keys() <= {*asked}:  # it stands with whose number it is
+            held.update((number, max(held.get(number, 0), SAID_OTHERWISE)) for number in asked)
     return counts
 
 

@@ -26,6 +26,7 @@ from memory_core.search.candidates import (
     compare_all,
     find_candidates,
 )
+from memory_core.search.confidence import SHOWN
 from memory_core.search.copies import Copies, find_copies, is_plain, name_places
 from memory_core.search.passages import LOOK, SHARED, Lead, Mark, Packing, Passage, PlacedUnit, find_marks
 from memory_core.search.periods import list_notes
@@ -311,7 +312,9 @@ def _keep_best(
 ) -> list[Hit]:
     """Turn the best passages into hits, as many as are asked for, each with at least the minimum of evidence.
 
-    The evidence of a hit is that of its best chunk, its score that of its best unit, or those of a hit behind it if higher.
+    The evidence of a hit is that of its best chunk, its score that of its best unit, or those of a hit behind it if higher. A
+    statement calls to mind what has no evidence of its own: that shows the least of
+    what is sure of its evidence.
     """
     own = [max((judgement.scores[unit.chunk] for unit in one.units), key=lambda score: score.whole) for one in passages]
     sure = []
@@ -321,7 +324,10 @@ def _keep_best(
         sure.append(max(judgement.show(*unit) for unit in holding or units))
     kind, words = question.kind, len(question.words)
     evidence = scores.lift([score.whole for score in own], kind, words=words)
-    hits = [_to_hit(*each) for each in zip(passages, own, evidence, scores.lift(sure, kind, words=words), strict=True)]
+    shown = [
+        max(score, min(each, SHOWN[0])) for score, each in zip(scores.lift(sure, "question"), evidence, strict=True)
+    ]
+    hits = [_to_hit(*each) for each in zip(passages, own, evidence, shown, strict=True)]
     return [hit for hit in hits[: query.max_results] if hit.compared >= query.min_score]
 
 

@@ -52,6 +52,21 @@ def test_words_in_headings_above_count_and_those_of_a_former_heading_do_not(tmp_
         assert best(memory, "What is the shoe size of Marta?") > best(memory, "What is the shoe size of Martin?")
 
 
+@pytest.mark.parametrize("provider", ["static", "none"])
+def test_a_number_that_is_dialled_answers_for_its_words(tmp_path: Path, provider: str) -> None:
+    notes = {**NOTES, "memory/2026-03-11.md": "Plumber (Osman, 01632 960 455) bled the radiators.\n\nRuth rang at 9.\n"}
+    with open_notes(tmp_path, notes, provider) as memory:
+        assert best(memory, "telephone number of Osman") >= SURE
+        assert best(memory, "What is Ruth's telephone number?") < SURE
+
+
+def test_what_a_message_calls_to_mind_without_evidence_is_not_sure(tmp_path: Path) -> None:
+    with open_notes(tmp_path, NOTES, "static") as memory:
+        first, *others = search(memory, "the filling that the dentist charged euros for")
+    assert first["score"] >= SURE
+    assert {hit["score"] for hit in others} <= {SHOWN[0]}
+
+
 def test_a_line_without_a_number_does_not_tell_how_much(tmp_path: Path) -> None:
     notes = {"memory/2026-03-02.md": "The boiler repair was long and costly.\n"}
     with open_notes(tmp_path / "without", notes, "none") as memory:
