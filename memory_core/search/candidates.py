@@ -236,8 +236,13 @@ _TELEPHONE = frozenset(
     tel portable telefono movil celular cellulare telefone telemovel telefoonnummer mobiel телефон номер
     """.split()  # noqa: SIM905 -- shorter
 )
-_DIALLED = re.compile(r"(?<= )(?!(?:19|20)\d\d [01]\d [0-3]\d )(?=(?:\d ?){9,15} )\d{2,15}(?: \d{2,8})*(?= )")
+DIALLED = re.compile(r"(?<!\S)(?!(?:19|20)\d\d [01]\d [0-3]\d )(?=(?:\d ?){9,15}(?: |\Z))\d{2,15}(?: \d{2,8})*(?!\S)")
 SAID_OTHERWISE = 0.8  # what a word for it counts where the number stands
+
+
+def names_telephone(word: str) -> bool:
+    """Return True for a word for a number that is dialled."""
+    return strip_marks(word) in _TELEPHONE
 
 
 class _StemmedTexts(NamedTuple):
@@ -335,8 +340,8 @@ def _count(terms: Sequence[Term], stemmed: Sequence[_StemmedTexts]) -> list[dict
             held = counts[bisect_right(starts, at) - 1]
             held[number] = held.get(number, 0) + 1 if worth == 1 else max(held.get(number, 0), worth)
             at = whole.find(wanted, at + 1)  # the space behind a word stands before the next one, too
-    asked = [number for number, term in enumerate(terms) if strip_marks(term.text) in _TELEPHONE]
-    for found in _DIALLED.finditer(whole) if asked else ():
+    asked = [number for number, term in enumerate(terms) if names_telephone(term.text)]
+    for found in DIALLED.finditer(whole) if asked else ():
         held = counts[bisect_right(starts, found.start()) - 1]
         if not held.keys() <= {*asked}:  # it stands with whose number it is
             held.update((number, max(held.get(number, 0), SAID_OTHERWISE)) for number in asked)

@@ -13,14 +13,16 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import TypeAlias
 
-from memory_core.search.candidates import Candidate, TermCounts
+from memory_core.search.candidates import DIALLED, Candidate, TermCounts, names_telephone
 from memory_core.search.question import Question
+from memory_core.text.periods import names_day
 
 # The worth of a word of the question that stands in the headings above a unit, and one or two units away: in it, it is 1.
-ABOVE, BESIDE = 0.9, (0.7, 0.5)
+ABOVE, BESIDE = 0.9, (0.5, 0.3)
 MEANING = 0.4  # of the cosine of the unit's window, as a score
-# Taken where the question asks for a number and the unit has none, and where the other one of two speakers says it.
-LACKS_NUMBER, OTHER_SPEAKER = 0.1, 0.1
+# Taken where the question asks for a number, one that is dialled or a time, and the unit has none, and where the other one of two
+# speakers says it. What a dated note tells has its time.
+LACKS_NUMBER, LACKS_TELEPHONE, LACKS_TIME, OTHER_SPEAKER = 0.1, 0.1, 0.1, 0.1
 LACKS_NAME = 0.05  # taken where a word that the question writes with a capital stands neither in the unit nor above it
 # The confidence at which a hit shows .35, .6 and 1, with straight lines between: docs/search.md says what they mean.
 SHOWN = (0.35, 0.6, 1.0)
@@ -84,8 +86,13 @@ class Confidence:
         if self.lack_names(unit):
             value -= LACKS_NAME
         chunk = self.candidates[number].chunk
-        if self._wants_number and not _NUMBER.search(chunk.text, chunk.units[index].start, chunk.units[index].end):
+        said = chunk.text[chunk.units[index].start : chunk.units[index].end]
+        if self._wants_number and not _NUMBER.search(said):
             value -= LACKS_NUMBER
+        if self._wants_telephone and not DIALLED.search(" ".join(_WORD.findall(said))):
+            value -= LACKS_TELEPHONE
+        if self._wants_time and not chunk.date and not _names_time(said):
+            value -= LACKS_TIME
         return value
 
     def lack_names(self, unit: int) -> float:
@@ -124,6 +131,28 @@ class Confidence:
     @cached_property
     def _wants_number(self) -> bool:
         return _asks_for_number().search(self.question.text) is not None
+
+    @cached_property
+    def _wants_telephone(self) -> bool:
+        return any(names_telephone(word.text) for word in self.question.words)
+
+    @cached_property
+    def _wants_time(self) -> bool:
+        return _WHEN.search(self.question.text) is not None
+
+
+_WHEN = re.compile(
+    r"""\b(?: when | what\ (?:time|day|date) | wann | um\ wie\ ?viel\ uhr | an\ welchem\ tag | quand | quel\ jour
+    | quelle\ (?:heure|date) | cu[áa]ndo | qué\ (?:día|hora|fecha) | quando | che\ (?:giorno|ora|data) | que\ (?:dia|hora|data)
+    | wanneer | hoe\ laat | когда )\b""",
+    re.VERBOSE | re.IGNORECASE,
+)
+_CLOCK = re.compile(r"\b\d{1,2}(?:[:.h]\d\d|\s?(?:h|Uhr|[ap]m)\b)")
+
+
+def _names_time(text: str) -> bool:
+    """Return True if a text names a day, a month, or a time of the day."""
+    return _CLOCK.search(text) is not None or names_day(text)
 
 
 @cache

@@ -181,6 +181,25 @@ def _triggers() -> Mapping[str, frozenset[str]]:
     return {word: frozenset(languages) for word, languages in found.items()}
 
 
+@cache
+def _list_days_and_months() -> frozenset[str]:
+    """Return the single words of all languages that name a day or a month."""
+    several = (lexicon.symbols.items() for lexicon in _lexicons().values())
+    return frozenset(key for each in several for key, parts in each if parts[-1][0] in "mwt")
+
+
+def names_day(text: str) -> bool:
+    """Return True if a text names a day or a month, also one that comes again and again.
+
+    >>> names_day("choir on Mondays"), names_day("el 3 de mayo"), names_day("3.5. at the mill"), names_day("in 13 shops")
+    (True, True, True, False)
+    """
+    words = _list_days_and_months()
+    return any(
+        token.code in ("x", "i", "D") or not words.isdisjoint((token.key, token.key[:-1])) for token in _split(text)
+    )
+
+
 def list_day_spellings(day: date, language: str) -> list[str]:
     """Return the ways in which notes in a language write a day or the week of it, without a year; CJK has one way."""
     monday = get_monday(day)

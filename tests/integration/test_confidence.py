@@ -60,6 +60,16 @@ def test_a_number_that_is_dialled_answers_for_its_words(tmp_path: Path, provider
         assert best(memory, "What is Ruth's telephone number?") < SURE
 
 
+@pytest.mark.parametrize("question", ["When does Ruth sing?", "Wann singt Ruth?", "¿Cuándo canta Ruth?"])
+def test_an_undated_line_without_a_time_does_not_tell_when(tmp_path: Path, question: str) -> None:
+    lines = {"when": "Ruth sings, singt, canta on Mondays.", "where": "Ruth sings, singt, canta in Ely."}
+    with (
+        open_notes(tmp_path / "a", {"memory/choir.md": lines["when"]}, "none") as told,
+        open_notes(tmp_path / "b", {"memory/choir.md": lines["where"]}, "none") as untold,
+    ):
+        assert best(told, question) > best(untold, question)
+
+
 def test_what_a_message_calls_to_mind_without_evidence_is_not_sure(tmp_path: Path) -> None:
     with open_notes(tmp_path, NOTES, "static") as memory:
         first, *others = search(memory, "the filling that the dentist charged euros for")
