@@ -259,6 +259,8 @@ def _find_words(reader: Reader, text: str, chunks: int, *, right: Collection[str
                 found[other] = replace(meant, asked=term.text)
         elif compounded := _split_compound(reader, term):
             found[stem] = compounded
+        elif _is_misspelt_stop_word(term.text, language):
+            del found[stem]
     found |= _find_compounds(reader, text, language, found)
     lone = find_lone_characters(text)
     held = reader.count_by_prefix([*lone.values()])
@@ -269,6 +271,12 @@ def _find_words(reader: Reader, text: str, chunks: int, *, right: Collection[str
                 term, documents=held[character], forms=(Form(character, character, IN_PART),), in_part=True
             )
     return found
+
+
+def _is_misspelt_stop_word(word: str, language: Language | None) -> bool:
+    """Return True for a word one letter away from one that only builds sentences, such as "wher"."""
+    stop_words = (each for each in STOP_WORDS[language or "en"] if each[:1] == word[:1] and len(each) >= MISSPELT)
+    return len(word) >= MISSPELT and any(measure_distance(word, each, 1) == 1 for each in stop_words)
 
 
 def _find_written_otherwise(reader: Reader, text: str, found: Mapping[str, Term]) -> dict[str, Term]:

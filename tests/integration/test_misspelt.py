@@ -81,6 +81,11 @@ def test_a_common_word_of_the_language_is_right(index: Index) -> None:
     assert ask(index, "Was ist mit der Mittee?").interpreted_as == {"mittee": "mitte"}
 
 
+def test_a_misspelt_word_that_only_builds_the_question_asks_for_nothing(index: Index) -> None:
+    index.note("memory/a.md", "The ladder is in the shed.")
+    assert [word.text for word in ask(index, "wher is the ladder").words] == ["ladder"]
+
+
 def test_a_wrong_letter_finds_the_note_and_counts_half(index: Index) -> None:
     index.note("memory/kin.md", "Kowalczyk lent us the telescope.\n")
     assert paths(index, "What did Kovalczik lend us?") == ["kin"]
