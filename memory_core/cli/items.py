@@ -17,7 +17,7 @@ from memory_core.cli import output
 from memory_core.cli.app import Group, Options, argument, open_notes
 from memory_core.errors import InvalidArgument
 from memory_core.history.history import History
-from memory_core.items.records import Item, Provenance, parse_item
+from memory_core.items.records import Item, Provenance, parse_item, write_items
 from memory_core.items.store.file import DROP_ASIDE, ItemsFile
 from memory_core.records import ITEM_KINDS, to_json
 from memory_core.sources.origins import cite_origin, load_sources
@@ -183,8 +183,8 @@ def forget(options: Options, *, ids: tuple[str, ...], dry_run: bool, **condition
 def export(options: Options) -> None:
     """Print all items as JSON lines."""
     with _open(options) as held:
-        for item in held.export():
-            print(json.dumps(to_json(item), ensure_ascii=False))
+        for line in write_items(held.export()):
+            print(line, end="")
 
 
 @items.command("import")

@@ -31,7 +31,7 @@ from memory_core.records import to_camel
 Raw = Mapping[str, Any]
 Syntax = Literal["json5", "toml", "mapping"]
 
-MEMORY_KEYS = ("backend", "citations", "layers", "scope", "search")
+MEMORY_KEYS = {to_camel(each.name) for each in fields(MemorySettings)}
 
 
 def _list_places(section: type[Any], place: str) -> Iterator[tuple[str, str]]:
@@ -152,16 +152,15 @@ class DialectReader:
         return self._get_text(slots, "memory", key)
 
     def _read_memory(self, memory: Raw) -> Node:
-        own = {to_camel(each.name) for each in fields(MemorySettings)}
-        known = dict.fromkeys([*sorted({*own, *MEMORY_KEYS}), *self._backends_known])
+        known = dict.fromkeys([*sorted({*MEMORY_KEYS, "search"}), *self._backends_known])
         for name in memory:
             if name not in known:
                 self._add_problem(f"memory.{name}", explain_unknown_key(str(name), known))
-        given = {name: value for name, value in memory.items() if name in own}
+        given = {name: value for name, value in memory.items() if name in MEMORY_KEYS}
         return self._annotate(given, "memory")
 
     def _read_backends(self, memory: Raw) -> dict[str, Node]:
-        names = [name for name in memory if name in self._backends_known and name not in MEMORY_KEYS]
+        names = [name for name in memory if name in self._backends_known and name not in (*MEMORY_KEYS, "search")]
         return {name: self._get_section(memory, name, "memory") for name in names}
 
     def _read_providers(self, raw: Raw) -> dict[str, Node]:
@@ -170,20 +169,15 @@ class DialectReader:
         accounts = {}
         for name, account in providers.items():
             if isinstance(account, Mapping):
-                accounts[name] = self._annotate_leniently(
-                    {k: account[k] for k in ACCOUNT_KEYS if k in account}, join_key(key, name)
-                )
+                dropped: list[ConfigProblem] = []
+                ours = {k: account[k] for k in ACCOUNT_KEYS if k in account}
+                accounts[name] = annotate(ours, join_key(key, name), self._origin, dropped)
+                self.warnings.extend(f"{problem}; it is left out" for problem in dropped)
             else:
                 self.warnings.append(
                     f"{join_key(key, name)}: expected an object, not {name_type(account)}; it is left out"
                 )
         return accounts
-
-    def _annotate_leniently(self, raw: Raw, key: str) -> Node:
-        dropped: list[ConfigProblem] = []
-        node = annotate(raw, key, self._origin, dropped)
-        self.warnings.extend(f"{problem}; it is left out" for problem in dropped)
-        return node
 
     def _read_agents(self, agents: Raw) -> dict[str, AgentSections]:
         found: dict[str, AgentSections] = {}
@@ -196,7 +190,10 @@ class DialectReader:
         return found
 
     def _walk_agents(self, agents: Raw) -> Iterator[tuple[str, Raw, str]]:
-        for index, raw in enumerate(self._get_list(agents, "list", "agents")):
+        listed = agents.get("list")
+        if listed is not None and not isinstance(listed, list | tuple):
+            self._add_problem("agents.list", f"expected a list, not {name_type(listed)}")
+        for index, raw in enumerate(listed if isinstance(listed, list | tuple) else ()):
             key = join_key("agents.list", index)
             if not isinstance(raw, Mapping):
                 self._add_problem(key, f"expected an object, not {name_type(raw)}")
@@ -285,12 +282,6 @@ class DialectReader:
     def _get_section(self, raw: Raw, name: str, key: str) -> Node:
         value, key = self._get_object(raw, name, key)
         return self._annotate(value, key)
-
-    def _get_list(self, raw: Raw, name: str, key: str) -> list[Any]:
-        value = raw.get(name)
-        if value is not None and not isinstance(value, list | tuple):
-            self._add_problem(join_key(key, name), f"expected a list, not {name_type(value)}")
-        return list(value) if isinstance(value, list | tuple) else []
 
     def _get_text(self, raw: Raw, name: str, key: str) -> Node | None:
         if raw.get(name) is None:

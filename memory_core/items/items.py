@@ -290,7 +290,7 @@ class Items:
 
     def get(self, item_id: str) -> Item | None:
         """Return an item; None if there is none with this id."""
-        return next(iter(self._file.get_many([item_id])), None)
+        return next(iter(self.get_many([item_id])), None)
 
     def get_many(self, ids: Iterable[str]) -> list[Item]:
         """Return items in the order of their ids; unknown ids are left out."""

@@ -44,12 +44,7 @@ class LayeredItems(Items):
         self._is_private = config.project is not None and config.project.private
 
     def write_many(
-        self,
-        drafts: Sequence[Draft],
-        *,
-        embeddings: Sequence[Embedding] | None = None,
-        corrects: bool = False,
-        cued: bool = False,
+        self, drafts: Sequence[Draft], *, embeddings: Sequence[Embedding] | None = None, **options: Any
     ) -> list[Written]:
         """See `Items.write_many`; a fact that corrects one of the person's goes there, too."""
         theirs = [n for n, draft in enumerate(drafts) if not self._is_private and self._is_personal(draft)]
@@ -60,7 +55,7 @@ class LayeredItems(Items):
         ):
             if numbers:
                 given = None if embeddings is None else [embeddings[n] for n in numbers]
-                done = write([drafts[n] for n in numbers], embeddings=given, corrects=corrects, cued=cued)
+                done = write([drafts[n] for n in numbers], embeddings=given, **options)
                 written |= dict(zip(numbers, done, strict=True))
         return [written[n] for n in range(len(drafts))]
 
@@ -84,10 +79,6 @@ class LayeredItems(Items):
         wanted = list(ids)
         found = {item.id: item for item in chain(self.person.get_many(wanted), super().get_many(wanted))}
         return [found[each] for each in wanted if each in found]
-
-    def get(self, item_id: str) -> Item | None:
-        """See `Items.get`."""
-        return next(iter(self.get_many([item_id])), None)
 
     def list(self, *, limit: int = 100, offset: int = 0, **options: Any) -> Sequence[Item]:
         """See `Items.list`."""

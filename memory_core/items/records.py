@@ -5,13 +5,14 @@ A fact is checked before it is written: `check_draft`.
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, Literal
 
 from memory_core.errors import InvalidArgument
-from memory_core.records import Author, Origin, to_camel
+from memory_core.records import Author, Origin, to_camel, to_json
 from memory_core.sources.redaction import redact
 from memory_core.text.folding import clean
 
@@ -256,6 +257,17 @@ def take_over_tags(draft: Draft, corrected: Iterable[Item]) -> Draft:
     """Return a fact with its own tags first, then those of the items that it corrects, as many as an item may have."""
     tags = dict.fromkeys([*draft.tags, *(tag for item in corrected for tag in item.tags)])
     return replace(draft, tags=tuple(tags)[:MAX_TAGS])
+
+
+def write_items(items: Iterable[Item]) -> Iterator[str]:
+    """Yield items as lines of JSON."""
+    for item in items:
+        yield f"{json.dumps(to_json(item), ensure_ascii=False)}\n"
+
+
+def read_items(text: str) -> list[Item]:
+    """Return the items of `write_items`; raises as `parse_item`."""
+    return [parse_item(json.loads(line)) for line in text.split("\n") if line.strip()]
 
 
 def parse_item(raw: Mapping[str, Any]) -> Item:

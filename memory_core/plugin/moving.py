@@ -14,7 +14,7 @@ import os
 import shutil
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -28,8 +28,7 @@ from memory_core.history.moments import NoteKey
 from memory_core.history.store import rows
 from memory_core.history.store.store import PastNote, insert
 from memory_core.items.items import Items
-from memory_core.items.records import parse_item
-from memory_core.records import to_json
+from memory_core.items.records import read_items, write_items
 from memory_core.sources import pages, writer
 from memory_core.sources.files import list_files
 from memory_core.sources.origins import IMPORTS
@@ -98,7 +97,7 @@ def _write_all(config: AgentConfig, folder: Path) -> Moved:
         shutil.copy2(file.real_path, place)
         paths.append(path)
     with closing(Items(config, access="ro")) as items, (folder / ITEMS).open("w", encoding="utf-8") as lines:
-        count = sum(bool(lines.write(json.dumps(to_json(item), ensure_ascii=False) + "\n")) for item in items.export())
+        count = sum(bool(lines.write(line)) for line in write_items(items.export()))
     names: set[str] = set()
     moments = 0
     with closing(History(config, writable=False)) as history, (folder / HISTORY).open("w", encoding="utf-8") as lines:
@@ -139,12 +138,11 @@ def import_memory(config: AgentConfig, source: Path) -> Moved:
         MemoryCoreError: Something cannot be written.
     """
     with _open_export(source) as export:
-        manifest = _read_json(export, MANIFEST)
+        manifest = json.loads(export.read(MANIFEST))
         if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
             raise InvalidArgument("SOURCE", f"{source} is no export of format {FORMAT}", action=NO_EXPORT)
         notes, aside, left_out = _import_notes(config, export, manifest.get("notes"))
-        lines = export.read(ITEMS).decode("utf-8").split("\n")
-        found = [parse_item(json.loads(line)) for line in lines if line.strip()]
+        found = read_items(export.read(ITEMS).decode("utf-8"))
         with closing(Items(config)) as items:
             new = items.restore(found)
         told = [json.loads(line) for line in export.read(HISTORY).decode("utf-8").split("\n") if line.strip()]
@@ -186,10 +184,6 @@ def _open_export(source: Path) -> Iterator[_ExportedFiles]:
         raise InvalidArgument("SOURCE", problem, action=NO_EXPORT) from error
 
 
-def _read_json(export: _ExportedFiles, name: str) -> Any:
-    return json.loads(export.read(name))
-
-
 def _import_notes(config: AgentConfig, export: _ExportedFiles, paths: Any) -> tuple[int, list[str], list[str]]:
     """Write the notes that are not there; return their number, those that were put aside, and why others were left out."""
     if not isinstance(paths, list) or not all(isinstance(path, str) for path in paths):
@@ -204,11 +198,13 @@ def _import_notes(config: AgentConfig, export: _ExportedFiles, paths: Any) -> tu
             continue
         data = export.read(f"{NOTES}/{path}")
         for place in (path, IMPORTS + path):
-            held = _read_note(config.workspace / place)
-            if held is None or held == data:
-                if held is None:
-                    changes[place] = data
-                    aside += [place] if place != path else []
+            try:
+                held = (config.workspace / place).read_bytes()
+            except FileNotFoundError:
+                changes[place] = data
+                aside += [place] if place != path else []
+                break
+            if held == data:
                 break
         else:
             left_out.append(f"{path}: other notes stand there and at {IMPORTS}{path}")
@@ -220,12 +216,6 @@ def _import_notes(config: AgentConfig, export: _ExportedFiles, paths: Any) -> tu
 
 def _keep(data: bytes, there: bytes | None) -> bytes:
     return data if there is None else there
-
-
-def _read_note(path: Path) -> bytes | None:
-    with suppress(FileNotFoundError):
-        return path.read_bytes()
-    return None
 
 
 def _import_history(

@@ -6,9 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from memory_core.config.load import load_config
-from memory_core.items.exported import merge_items, read_items, write_items
 from memory_core.items.items import Items
 from memory_core.items.records import Item
+from memory_core.plugin.sharing import merge_items, read_shared, write_shared
 from memory_core.records import Origin
 
 ITEM = Item(
@@ -19,9 +19,9 @@ ITEM = Item(
 
 
 def merge(base: list[Item], first: list[Item], second: list[Item]) -> dict[str, Item]:
-    merged = [merge_items(*map(write_items, sides)) for sides in ((base, first, second), (base, second, first))]
+    merged = [merge_items(*map(write_shared, sides)) for sides in ((base, first, second), (base, second, first))]
     assert merged[0] == merged[1]
-    return read_items(merged[0])
+    return read_shared(merged[0])
 
 
 def test_a_change_of_one_side_counts_whatever_the_clocks_say() -> None:
@@ -58,16 +58,16 @@ def test_items_that_are_taken_over_are_written_as_they_were(tmp_path: Path) -> N
     kept = items.write("I like tea.", tags=["drinks"]).item
     gone = items.write("I like salt.").item
     others.write("I live in Bern.")
-    first = write_items(items.export())
-    others.take_over(read_items(first))
-    assert write_items(others.export()) == first
+    first = write_shared(items.export())
+    others.take_over(read_shared(first))
+    assert write_shared(others.export()) == first
     others.mark_recalled([kept.id])
     items.forget(ids=[gone.id])
     items.promote([kept.id])
     items.write("I like tea, green.", corrects=True)
-    second = write_items(items.export())
-    others.take_over(read_items(second))
-    assert write_items(others.export()) == second
+    second = write_shared(items.export())
+    others.take_over(read_shared(second))
+    assert write_shared(others.export()) == second
     assert "I like tea, green." in [hit.item.content for hit in others.query("tea").hits]
     assert others.query("salt").hits == ()
     for each in (items, others):
