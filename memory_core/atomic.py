@@ -250,27 +250,13 @@ def _keep_owner(descriptor: int, found: os.stat_result) -> None:
 
 
 def move_into_place(written: Path, path: Path) -> None:
-    """Rename a file that is complete to its final name in the same folder, once its bytes are on the disk."""
+    """Rename a file that is complete to its final name in the same folder: first its bytes reach the disk, then its name."""
     descriptor = os.open(written, os.O_RDWR | BINARY)  # Windows syncs only what may be written
     try:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
-    _rename(written, path)
-
-
-def _rename(old: Path, new: Path) -> None:
-    """Rename, and wait until the disk has the folder's entry."""
-    old.replace(new)
-    sync_folder(new.parent)
-
-
-def sync_folder(folder: Path) -> None:
-    """Wait until the disk has a folder's entries; nothing happens where a folder cannot be opened, as on Windows."""
-    if not DIRECTORY:
-        return
-    descriptor = os.open(folder, os.O_RDONLY | DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    written.replace(path)
+    with _open_folder(path.parent, None) as folder:
+        if folder is not None:  # Windows opens no folders
+            os.fsync(folder)

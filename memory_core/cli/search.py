@@ -241,10 +241,12 @@ def _describe_term(term: explanations.AskedTerm) -> str:
 
 def _describe_passage(passage: explanations.Examined, found: explanations.Explanation) -> list[str]:
     """Return the stages of the place that was asked for."""
+    from memory_core.search.verdicts import ordinal
+
     ranks = {
         "by keyword": _describe_rank(passage.keyword_rank),
         "by meaning": _describe_meaning(passage, found),
-        "looked at": f"yes, {_ordinal(passage.unit_rank)} of all lines" if passage.unit_rank else "no",
+        "looked at": f"yes, {ordinal(passage.unit_rank)} of all lines" if passage.unit_rank else "no",
         "score": f"{passage.score or 0:.2f}",
         "evidence": f"{passage.evidence or 0:.2f} {_draw(passage.evidence)}  gate {found.min_score:.2f}"
         + (f"; words {passage.text_score:.2f}" if passage.text_score is not None else "")
@@ -309,11 +311,6 @@ def _format(value: float | None) -> str:
 def _draw(value: float | None) -> str:
     full = round(BAR * min(max(value or 0.0, 0.0), 1.0))
     return "█" * full + "░" * (BAR - full)
-
-
-def _ordinal(number: int) -> str:
-    ending = "th" if 10 <= number % 100 <= 20 else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
-    return f"{number}{ending}"
 
 
 @command("related")

@@ -101,7 +101,7 @@ class DialectReader:
             ConfigProblem(key, f'unknown key; did you mean "{meant}"?') for key, meant, is_slip in stray if is_slip
         ]
         self.problems += slips
-        if syntax == "toml" and not ours and not slips and "slots" not in _get_mapping(raw, "plugins"):
+        if syntax == "toml" and not ours and not slips and "slots" not in get_mapping(raw, "plugins"):
             self.problems += [
                 ConfigProblem(name, 'unknown key; did you mean "embedding"?')
                 for name in raw
@@ -115,7 +115,7 @@ class DialectReader:
         if "embedding" in raw:
             self.warnings.append("embedding: it is Orbit's table, which is read from a TOML file; it is left out")
         sections = self._read_document(raw)
-        is_newer = "entries" in _get_mapping(raw, "agents") or "search" in _get_mapping(raw, "memory")
+        is_newer = "entries" in get_mapping(raw, "agents") or "search" in get_mapping(raw, "memory")
         sections.dialect = "toml" if syntax == "toml" else "json5-entries" if is_newer else "json5"
         return sections
 
@@ -301,7 +301,7 @@ class DialectReader:
 def list_unread(raw: Raw, dialect: str) -> list[str]:
     """List the keys at the top of a document of which nothing is read: the host's, or slips that resemble none of ours."""
     roots = ("plugins", "embedding") if dialect == "orbit" else (*ROOTS, *LOOKED_UP)
-    read = dialect != "orbit" and bool(_get_mapping(raw, "history").keys() & HISTORY_KEYS.keys())
+    read = dialect != "orbit" and bool(get_mapping(raw, "history").keys() & HISTORY_KEYS.keys())
     return [str(name) for name in raw if name not in roots and not (name == "history" and read)]
 
 
@@ -347,7 +347,8 @@ def _walk_leaves(embedding: Raw) -> Iterator[tuple[str, object]]:
             yield str(name), value
 
 
-def _get_mapping(raw: Raw, name: str) -> Raw:
+def get_mapping(raw: Raw, name: str) -> Raw:
+    """Return the object under a key; {} where there is none."""
     value = raw.get(name)
     return value if isinstance(value, Mapping) else {}
 
@@ -356,8 +357,8 @@ def _is_ours(raw: Raw) -> bool:
     return (
         "memorySearch" in raw
         or "memory" in raw
-        or bool(_get_mapping(raw, "agents").keys() & {"defaults", "list", "entries"})
-        or "providers" in _get_mapping(raw, "models")
+        or bool(get_mapping(raw, "agents").keys() & {"defaults", "list", "entries"})
+        or "providers" in get_mapping(raw, "models")
     )
 
 
@@ -380,10 +381,10 @@ def _find_stray(raw: Raw) -> Iterator[tuple[str, str, bool]]:
             yield name, f"agents.defaults.{'compaction.' if name == 'memoryFlush' else ''}{name}", False
         elif name in SEARCH_PLACES:
             yield name, SEARCH_PLACES[name], False
-    agents, plugins, models = (_get_mapping(raw, name) for name in ("agents", "plugins", "models"))
+    agents, plugins, models = (get_mapping(raw, name) for name in ("agents", "plugins", "models"))
     yield from _check_names(agents, "agents", (), _OF_AGENTS)
-    yield from _check_agent(_get_mapping(agents, "defaults"), "agents.defaults")
-    for name, agent in _get_mapping(agents, "entries").items():
+    yield from _check_agent(get_mapping(agents, "defaults"), "agents.defaults")
+    for name, agent in get_mapping(agents, "entries").items():
         yield from _check_agent(agent, join_key("agents.entries", str(name)))
     listed = agents.get("list")
     for index, agent in enumerate(listed if isinstance(listed, list | tuple) else ()):
@@ -392,9 +393,9 @@ def _find_stray(raw: Raw) -> Iterator[tuple[str, str, bool]]:
         if name not in _OF_AGENTS and isinstance(agent, Mapping) and {"memorySearch", *_OF_AN_AGENT} & agent.keys():
             yield join_key("agents", str(name)), f"agents.entries.{name}", False
     yield from _check_names(plugins, "plugins", (), ("slots",))
-    yield from _check_names(_get_mapping(plugins, "slots"), "plugins.slots", (), ("memory",))
+    yield from _check_names(get_mapping(plugins, "slots"), "plugins.slots", (), ("memory",))
     yield from _check_names(models, "models", (), ("providers",))
-    for name, account in _get_mapping(models, "providers").items():
+    for name, account in get_mapping(models, "providers").items():
         if isinstance(account, Mapping):
             yield from _check_names(account, join_key("models.providers", str(name)), (), ACCOUNT_KEYS)
 
@@ -402,7 +403,7 @@ def _find_stray(raw: Raw) -> Iterator[tuple[str, str, bool]]:
 def _check_agent(agent: object, key: str) -> Iterator[tuple[str, str, bool]]:
     if isinstance(agent, Mapping):
         yield from _check_names(agent, key, ("memorySearch",), _OF_AN_AGENT)
-        compaction = _get_mapping(agent, "compaction")
+        compaction = get_mapping(agent, "compaction")
         yield from _check_names(compaction, f"{key}.compaction", ("memoryFlush",), ("reserveTokensFloor",))
 
 

@@ -94,11 +94,9 @@ class History(HistoryStore):
 
     def read_recorded(self) -> str | None:
         """Return the generation of the index whose notes were recorded last; None if none were."""
-        try:
-            with self.read() as connection:
-                return rows.read_recorded(connection)
-        except NotIndexed:
-            return None
+        with suppress(NotIndexed), self.read() as connection:
+            return rows.read_recorded(connection)
+        return None
 
     def record(
         self,
@@ -185,11 +183,9 @@ class History(HistoryStore):
 
     def list_moments(self) -> list[Moment]:
         """Return all moments, the earliest first; none without a history."""
-        try:
-            with self.read() as connection:
-                return rows.load_moments(connection)
-        except NotIndexed:
-            return []
+        with suppress(NotIndexed), self.read() as connection:
+            return rows.load_moments(connection)
+        return []
 
     def find_moment(self, instant: datetime) -> Moment:
         """Return the last moment that is not later than an instant.
@@ -227,11 +223,9 @@ class History(HistoryStore):
 
     def list_versions(self, path: str) -> list[Version]:
         """Return the versions of a note, the oldest first; none of a note that never was."""
-        try:
-            with self.read() as connection:
-                return rows.load_versions(connection, path)
-        except NotIndexed:
-            return []
+        with suppress(NotIndexed), self.read() as connection:
+            return rows.load_versions(connection, path)
+        return []
 
     def find_version(self, path: str, moment: Moment) -> Version | None:
         """Return the version of a note that stood at a moment; None if there was no such note."""

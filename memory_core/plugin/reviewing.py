@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from memory_core.config.agent import AgentConfig
 from memory_core.errors import InvalidArgument, MemoryCoreError
@@ -20,6 +20,7 @@ from memory_core.upkeep.tidy import Tidy
 if TYPE_CHECKING:
     from memory_core.completions import Complete
     from memory_core.items.items import Items
+    from memory_core.items.records import Item
 
 log = logging.getLogger(__name__)
 
@@ -108,18 +109,17 @@ class Review:
     def _list_pending(self) -> Iterator[Proposal]:
         for item in self._items.list(limit=100) if self._items is not None else ():
             if item.pending and item.superseded_by is None:
-                why = "It was said once, and waits to be said again or confirmed."
-                yield Proposal(
-                    id=item.id, kind="pending", path="items", line=1, text=item.content, new=item.content, why=why
-                )
+                yield _propose(item, "pending", "It was said once, and waits to be said again or confirmed.")
 
     def _list_personal(self) -> Iterator[Proposal]:
         """Yield what a private project may give to the person's layer."""
         for item in self._items.list_personal() if self._items is not None else ():
             why = "You said it in a private project; accepted, it holds in all of your projects."
-            yield Proposal(
-                id=item.id, kind="personal", path="items", line=1, text=item.content, new=item.content, why=why
-            )
+            yield _propose(item, "personal", why)
+
+
+def _propose(item: Item, kind: Literal["pending", "personal"], why: str) -> Proposal:
+    return Proposal(id=item.id, kind=kind, path="items", line=1, text=item.content, new=item.content, why=why)
 
 
 def _pick(known: Sequence[Proposal], proposal_id: str) -> Proposal:

@@ -87,7 +87,7 @@ def judge_candidate(passage: Examined, query: Query, around: Circumstances) -> V
     return Verdict(
         stage="packing",
         cause="behind",
-        reason=f"it ranks {_ordinal(passage.unit_rank or 0)}, behind what the {_results(query)} asked for could show",
+        reason=f"it ranks {ordinal(passage.unit_rank or 0)}, behind what the {_results(query)} asked for could show",
         action="ask for more results (--max-results), or with more of its own words",
     )
 
@@ -126,7 +126,7 @@ def judge_outsider(passage: Examined, query: Query, around: Circumstances) -> Ve
             action="ask with its own words, or choose a provider of embeddings: memorySearch.provider",
         )
     ranks = [
-        f"{_ordinal(rank)} by {side}"
+        f"{ordinal(rank)} by {side}"
         for rank, side in ((passage.keyword_rank, "keyword"), (passage.vector_rank, "meaning"))
         if rank is not None
     ]
@@ -260,6 +260,7 @@ def _number(value: float | None) -> str:
     return f"{value or 0.0:.2f}"
 
 
-def _ordinal(number: int) -> str:
+def ordinal(number: int) -> str:
+    """Return a rank as it is spoken of: 1st, 2nd, 13th."""
     ending = "th" if 10 <= number % 100 <= 20 else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
     return f"{number}{ending}"

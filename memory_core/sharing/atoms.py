@@ -6,7 +6,6 @@ An atom is a line of a heading, a list item or a paragraph, or a whole fence, co
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -25,6 +24,7 @@ from memory_core.text.markdown import (
     parse_heading,
     scan,
 )
+from memory_core.text.matching import find_longest_run
 
 Kind = Literal["heading", "item", "text", "block"]
 Key = tuple[str, str, int]
@@ -176,7 +176,8 @@ def align(base: Sequence[Atom], atoms: list[Atom]) -> Side:
         if number not in side.same and left.get(atom.text):
             found = left[atom.text].pop()
             side.same[number], side.of[found] = found, number
-    side.stable = _find_longest_run(sorted(side.same.items()))
+    pairs = sorted(side.same.items())
+    side.stable = {pairs[place][0] for place in find_longest_run([b for _, b in pairs])}
     _pair_edits(base, side)
     behind = -1
     for number in range(len(atoms)):
@@ -187,24 +188,6 @@ def align(base: Sequence[Atom], atoms: list[Atom]) -> Side:
         else:
             side.runs.setdefault(behind, []).append(number)
     return side
-
-
-def _find_longest_run(pairs: Sequence[tuple[int, int]]) -> set[int]:
-    """Return the first members of the longest subsequence whose second members increase."""
-    tails: list[int] = []
-    ends: list[int] = []
-    back: list[int] = []
-    for number, (_, b) in enumerate(pairs):
-        place = bisect_left(tails, b)
-        back.append(ends[place - 1] if place else -1)
-        tails[place : place + 1] = [b]
-        ends[place : place + 1] = [number]
-    found: set[int] = set()
-    at = ends[-1] if ends else -1
-    while at >= 0:
-        found.add(pairs[at][0])
-        at = back[at]
-    return found
 
 
 def _pair_edits(base: Sequence[Atom], side: Side) -> None:

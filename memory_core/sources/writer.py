@@ -180,7 +180,6 @@ def replace_part(
     workspace: Path,
     state_dir: Path,
     before: Callable[[int, bytes, bytes, bytes], None] = lambda *_: None,
-    lock_timeout_seconds: float = LOCK_TIMEOUT_SECONDS,
 ) -> None:
     """Replace some bytes of a note by others; see `rewrite`.
 
@@ -191,7 +190,6 @@ def replace_part(
         workspace: The workspace, which must exist.
         state_dir: As `append`.
         before: Called with those three and the note's new bytes, before they are written.
-        lock_timeout_seconds: As `append`.
 
     Raises:
         PathRefused: The note does not lie in the workspace, or behind a link.
@@ -211,7 +209,7 @@ def replace_part(
         return changed
 
     place = file.real_path.relative_to(root).as_posix()
-    rewrite(place, change, workspace=workspace, state_dir=state_dir, lock_timeout_seconds=lock_timeout_seconds)
+    rewrite(place, change, workspace=workspace, state_dir=state_dir)
 
 
 def rewrite(
@@ -220,7 +218,6 @@ def rewrite(
     *,
     workspace: Path,
     state_dir: Path,
-    lock_timeout_seconds: float = LOCK_TIMEOUT_SECONDS,
 ) -> None:
     """Change, make or remove a note as a whole; readers see it as it was or as it is to be, also after a kill.
 
@@ -231,7 +228,6 @@ def rewrite(
         change: Takes the bytes of the note, None where there is none, and returns those that it is to have, None for no note.
         workspace: The workspace, which must exist.
         state_dir: As `append`.
-        lock_timeout_seconds: As `append`.
 
     Raises:
         PathRefused: The note lies behind a link, or is no file.
@@ -239,7 +235,7 @@ def rewrite(
         NoteNotWritten: It is or becomes too large, is locked too long, or the system refused.
     """
     place = workspace.resolve() / path
-    with _lock_notes(path, workspace, state_dir, lock_timeout_seconds) as journal:
+    with _lock_notes(path, workspace, state_dir) as journal:
         _finish(journal, workspace)
         data = _read_whole(path, workspace, notes.MAX_NOTE_BYTES)
         _refuse_size(path, data)
@@ -283,7 +279,7 @@ def rewrite_notes(
         NoteNotWritten: The notes are locked too long, or the system refused.
     """
     root, path = workspace.resolve(), next(iter(changes), roots.NOTES_FOLDER)
-    with _lock_notes(path, workspace, state_dir, LOCK_TIMEOUT_SECONDS) as journal, ExitStack() as staged:
+    with _lock_notes(path, workspace, state_dir) as journal, ExitStack() as staged:
         _finish(journal, workspace)
         rewriter = _Rewriter(root, merge, staged)
         try:
@@ -359,9 +355,9 @@ class _Rewriter:
                 parents.pop()
 
 
-def _read_open(descriptor: int) -> bytes:
+def _read_open(descriptor: int, most: int = -1) -> bytes:
     os.lseek(descriptor, 0, os.SEEK_SET)
-    return os.fdopen(descriptor, "rb", closefd=False).read()
+    return os.fdopen(descriptor, "rb", closefd=False).read(most)
 
 
 def finish_interrupted(*, workspace: Path, state_dir: Path, lock_timeout_seconds: float = LOCK_TIMEOUT_SECONDS) -> None:
@@ -488,11 +484,9 @@ def _read(path: str, workspace: Path) -> bytes:
 
 def _read_whole(path: str, workspace: Path, most: int) -> bytes | None:
     """Read a note's bytes, and one more than the most that it may have; None if it does not exist."""
-    try:
-        with _open_note(path, workspace, os.O_RDONLY) as (descriptor, _):
-            return os.fdopen(descriptor, "rb", closefd=False).read(most + 1)
-    except FileNotFoundError:
-        return None
+    with suppress(FileNotFoundError), _open_note(path, workspace, os.O_RDONLY) as (descriptor, _):
+        return os.fdopen(descriptor, "rb", closefd=False).read(most + 1)
+    return None
 
 
 def _write(path: str, workspace: Path, block: bytes) -> bytes:
@@ -504,8 +498,7 @@ def _write(path: str, workspace: Path, block: bytes) -> bytes:
             os.fsync(folder)
         # Read again, because an editor that takes no lock may have added lines since the note was read.
         before = os.lseek(descriptor, 0, os.SEEK_CUR) - len(block)
-        os.lseek(descriptor, 0, os.SEEK_SET)
-        return os.fdopen(descriptor, "rb", closefd=False).read(before)
+        return _read_open(descriptor, before)
 
 
 def _count_write() -> None:
@@ -588,7 +581,9 @@ def _open_in(name: str, flags: int, folder: int, path: str) -> int:
 
 
 @contextmanager
-def _lock_notes(path: str, workspace: Path, state_dir: Path, timeout_seconds: float) -> Iterator[Path]:
+def _lock_notes(
+    path: str, workspace: Path, state_dir: Path, timeout_seconds: float = LOCK_TIMEOUT_SECONDS
+) -> Iterator[Path]:
     """Hold the lock of a workspace's notes; yields the journal, and raises `NoteNotWritten` where the system refuses."""
     journal = notes.find_journal(workspace, state_dir)
     if problem := roots.find_workspace_problem(workspace):

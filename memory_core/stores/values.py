@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, TypedDict
 
 from memory_core.embeddings.outage import Outage
 from memory_core.embeddings.protocols import TokenEmbedding
@@ -171,6 +171,12 @@ class IndexedFile:
     hash: bytes
     stamp: FileStamp
     error: str | None
+
+
+def to_indexed(row: tuple[Any, ...]) -> IndexedFile:
+    """Return a file from its row: id, source, path, hash, error, size, and the times and inode of its stamp."""
+    file_id, source, path, content, error, *stamp = row
+    return IndexedFile(file_id, source, path, content, FileStamp(*stamp), error)
 
 
 @dataclass(frozen=True, slots=True)

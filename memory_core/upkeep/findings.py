@@ -20,7 +20,6 @@ from memory_core.text.periods import NamedPeriod, find_periods, read_time_word
 from memory_core.text.spelling import make_spelling_key, measure_distance
 
 OFTEN = 5  # times that a name stands in one spelling before another one, which stands once, is taken for a slip
-LONG_NAME = 6  # letters: of shorter ones many are a letter apart
 
 _NAME = re.compile(r"(?<![\w@/.-])[A-ZÀ-ÞΑ-ΩА-Я][^\W\d_A-ZÀ-ÞА-Я][^\W\d_]{4,28}(?!\w)")
 _MONDAY = date(2024, 1, 1)
@@ -104,15 +103,11 @@ def find_links_that_lead_nowhere(notes: Mapping[str, Mapping[str, Any]]) -> Iter
             continue
         near = by_name.get(key) or by_name.get(make_key((suggest_near(key, [*by_name], 1) or [""])[0]), [])
         if len(set(near)) == 1 and measure_distance(make_key(PurePosixPath(near[0]).stem), key, 2) <= 2:
-            new = PurePosixPath(near[0]).stem if kind == "wikilink" else _relate(near[0], path)
+            folder = PurePosixPath(path).parent.as_posix()
+            new = PurePosixPath(near[0]).stem if kind == "wikilink" else posixpath.relpath(near[0], folder)
             yield Repair(
                 "broken link", path, line, target, new, f"There is no note {target}, but {near[0]}.", ((near[0], 1),)
             )
-
-
-def _relate(target: str, path: str) -> str:
-    """Return the path of a note as a link in another one has it."""
-    return posixpath.relpath(target, PurePosixPath(path).parent.as_posix())
 
 
 def find_spellings(notes: Mapping[str, Mapping[str, Any]]) -> Iterator[Repair]:

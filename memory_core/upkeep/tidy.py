@@ -273,6 +273,9 @@ class _Lines:
         files: The notes, by path.
         proposals: What was proposed before.
         changed: The paths of notes that have changed since.
+
+    Attributes:
+        kept: What was proposed before and still stands, by its kind, its place and those of its evidence.
     """
 
     def __init__(
@@ -280,15 +283,11 @@ class _Lines:
     ) -> None:
         self.files = files
         self._read = cache(lambda path: read_note(files[path]))
-        self._kept = {
+        self.kept = {
             (each.kind, each.path, each.line, *((cited.path, cited.line) for cited in each.evidence)): each
             for each in proposals
             if each.path not in changed and not any(cited.path in changed for cited in each.evidence)
         }
-
-    def find_kept(self, kind: str, path: str, line: int, places: Iterable[tuple[str, int]]) -> Proposal | None:
-        """Return what was proposed before for the same lines; None if a note of theirs has changed."""
-        return self._kept.get((kind, path, line, *places))
 
     def lines(self, path: str) -> list[str]:
         """Return the lines of a note; none if it cannot be read."""
@@ -353,7 +352,7 @@ def _propose_outdated(corpus: Corpus, reader: _Lines) -> Iterator[Proposal]:
         score, body, said = judged.get((old, pair.new), (pair.score, "", None))
         before, after = corpus.load(old), corpus.load(pair.new)
         places = [(after.path, after.line)]
-        kept = reader.find_kept("outdated", before.path, before.line, places)
+        kept = reader.kept.get(("outdated", before.path, before.line, *places))
         if kept and kept.score == round(score, 1) and (not said or f"{said} (since" in (kept.new or "")):
             yield kept
             continue

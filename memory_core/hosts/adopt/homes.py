@@ -13,12 +13,14 @@ import json
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
 
 from memory_core.config.agent import normalize_agent_id
+from memory_core.config.dialects import get_mapping
 from memory_core.config.documents import read_file
 from memory_core.config.environment import expand_home, fill, find_home, read_variables, shorten_home
 from memory_core.config.resolution import find_current_folder, make_absolute
@@ -388,11 +390,9 @@ def list_basic_memory_projects() -> Iterator[Path]:
 
 
 def _read_head(path: Path) -> str:
-    try:
-        with path.open("rb") as file:
-            return file.read(HEAD_BYTES).decode("utf-8", "replace").replace("\r\n", "\n")
-    except OSError:
-        return ""
+    with suppress(OSError), path.open("rb") as file:
+        return file.read(HEAD_BYTES).decode("utf-8", "replace").replace("\r\n", "\n")
+    return ""
 
 
 def _read_json(path: Path) -> Mapping[str, Any]:
@@ -435,8 +435,8 @@ def _name_program(state_dir: Path, configuration: Path | None) -> str:
 
 def _list_workspaces(document: Mapping[str, Any], state_dir: Path) -> Iterator[tuple[str, Path]]:
     """Yield every agent whose workspace exists, and that workspace."""
-    agents = _get_section(document, "agents")
-    defaults = _get_section(agents, "defaults").get("workspace") or _get_section(document, "agent").get("workspace")
+    agents = get_mapping(document, "agents")
+    defaults = get_mapping(agents, "defaults").get("workspace") or get_mapping(document, "agent").get("workspace")
     entries = dict(_list_entries(agents)) or {DEFAULT_AGENT: {}}
     marked = next((name for name, entry in entries.items() if entry.get("default") is True), None)
     main = marked or (DEFAULT_AGENT if DEFAULT_AGENT in entries else next(iter(entries)))
@@ -454,7 +454,7 @@ def _list_entries(agents: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str,
     pairs = (
         [(entry.get("id"), entry) for entry in listed if isinstance(entry, Mapping)] if isinstance(listed, list) else []
     )
-    for name, entry in [*pairs, *_get_section(agents, "entries").items()]:
+    for name, entry in [*pairs, *get_mapping(agents, "entries").items()]:
         try:
             yield normalize_agent_id(str(name)), entry if isinstance(entry, Mapping) else {}
         except InvalidArgument:
@@ -471,11 +471,6 @@ def _guess(agent: str, main: str, state_dir: Path) -> list[Path]:
 
 def _expand_path(path: str) -> Path:
     return Path(os.path.abspath(expand_home(path.strip())))  # noqa: PTH100  # symlinks stay as they are
-
-
-def _get_section(raw: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    value = raw.get(name)
-    return value if isinstance(value, Mapping) else {}
 
 
 def _is_there(path: Path) -> bool:

@@ -50,10 +50,9 @@ class ServedHome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CopiedNote:
-    """One copy: the original, and the SHA-256 of the original and of the copy as they were."""
+    """One copy: the original, and the SHA-256 of the copy as it was."""
 
     origin: str
-    origin_hash: str
     copy_hash: str
 
 
@@ -343,14 +342,11 @@ def copy_notes(adoption: Adoption, steps: Sequence[CopyStep], workspace: Path) -
 
     A copy gets the time of its original, by which a note without a date is dated. No link is followed.
     """
-    hashes: dict[Path, str] = {}
     for step in steps:
         if step.action not in {"copy", "update"}:
             continue
         _make_folders(adoption, step.target.parent)
-        if step.file not in hashes:
-            hashes[step.file] = hash_file(step.file) or ""
-        copied = CopiedNote(origin=step.origin, origin_hash=hashes[step.file], copy_hash=hash_bytes(step.data))
+        copied = CopiedNote(origin=step.origin, copy_hash=hash_bytes(step.data))
         adoption.copies[str(step.target)] = copied  # before it is written: a copy that nobody knows of is never removed
         atomic.replace_file(step.target, step.data, mode=0o644, root=workspace)
         found = step.file.stat()

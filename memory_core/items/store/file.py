@@ -5,6 +5,7 @@ from __future__ import annotations
 import glob
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -351,8 +352,6 @@ class ItemsFile(ItemStore):
 
     def _ask(self, question: Callable[[Connection], T], otherwise: T) -> T:
         """Return the answer to a question in one read transaction; another one where there is no file."""
-        try:
-            with self.read() as connection:
-                return question(connection)
-        except NotIndexed:
-            return otherwise
+        with suppress(NotIndexed), self.read() as connection:
+            return question(connection)
+        return otherwise

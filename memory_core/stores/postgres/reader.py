@@ -5,10 +5,10 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Collection, Mapping, Sequence
 from datetime import date
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from memory_core.embeddings.vectors import unpack_signs
-from memory_core.records import Calibration, FileStamp, Space, Unit
+from memory_core.records import Calibration, Space, Unit
 from memory_core.stores.interface import Place, best_of
 from memory_core.stores.postgres import NAME, vectors
 from memory_core.stores.postgres.stems import Scorer, list_lexemes, quote, read_vector, stem, write_query
@@ -28,6 +28,7 @@ from memory_core.stores.values import (
     pair_forms,
     slice_units,
     spell,
+    to_indexed,
 )
 from memory_core.text.folding import clean
 from memory_core.text.languages import Relation, stem_words
@@ -335,7 +336,7 @@ class PostgresReader:
 
     def list_files(self) -> list[IndexedFile]:
         """See `Reader`."""
-        return [_to_indexed(row) for row in self.db.execute(_FILE, (self.own.id,)).fetchall()]
+        return [to_indexed(row) for row in self.db.execute(_FILE, (self.own.id,)).fetchall()]
 
     def list_stamps(self) -> dict[tuple[str, str], tuple[int, int, int, int] | None]:
         """See `Reader`."""
@@ -348,7 +349,7 @@ class PostgresReader:
     def find_file(self, source: str, path: str) -> IndexedFile | None:
         """See `Reader`."""
         row = self.db.execute(f"{_FILE} AND source = %s AND path = %s", (self.own.id, source, path)).fetchone()
-        return None if row is None else _to_indexed(row)
+        return None if row is None else to_indexed(row)
 
     def find_paths(self, hashes: Sequence[bytes]) -> tuple[str, ...]:
         """See `Reader`."""
@@ -497,8 +498,3 @@ def _write_embedded(*, tokens: bool = False) -> str:
     """Return the SQL of the own tenant's embeddings in a space; with `tokens`, of those with embeddings of their tokens."""
     bits = " AND bits IS NOT NULL" if tokens else ""
     return f"embeddings WHERE tenant_id = %(tenant)s AND space_id = %(space)s{bits}"
-
-
-def _to_indexed(row: tuple[Any, ...]) -> IndexedFile:
-    number, source, path, content, error, *stamp = row
-    return IndexedFile(number, source, path, content, FileStamp(*stamp), error)

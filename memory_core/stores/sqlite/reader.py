@@ -6,9 +6,9 @@ import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import date
 from itertools import islice, starmap
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import TYPE_CHECKING, TypeAlias, cast
 
-from memory_core.records import Calibration, FileStamp, Space
+from memory_core.records import Calibration, Space
 from memory_core.stores.interface import Place, best_of
 from memory_core.stores.sqlite import state, word_forms
 from memory_core.stores.sqlite.connections import Connection, load_tokenizer
@@ -29,6 +29,7 @@ from memory_core.stores.values import (
     count_rarest,
     slice_units,
     spell,
+    to_indexed,
 )
 from memory_core.text.folding import fold_words
 from memory_core.text.languages import Relation
@@ -283,7 +284,7 @@ class SqliteReader:
 
     def list_files(self) -> list[IndexedFile]:
         """See `Reader`."""
-        return [_to_indexed(row) for row in self.db.execute(_INDEXED_FILE)]
+        return [to_indexed(row) for row in self.db.execute(_INDEXED_FILE)]
 
     def list_stamps(self) -> dict[tuple[str, str], tuple[int, int, int, int] | None]:
         """See `Reader`."""
@@ -298,7 +299,7 @@ class SqliteReader:
     def find_file(self, source: str, path: str) -> IndexedFile | None:
         """See `Reader`."""
         row = self.db.execute(f"{_INDEXED_FILE} WHERE source = ? AND path = ?", (source, path)).fetchone()
-        return None if row is None else _to_indexed(row)
+        return None if row is None else to_indexed(row)
 
     def find_paths(self, hashes: Sequence[bytes]) -> tuple[str, ...]:
         """See `Reader`."""
@@ -394,11 +395,6 @@ class SqliteReader:
         for chunk_id, first, last, *_ in windows:
             if chunk_id in self._units:
                 check_window(first, last, self._units[chunk_id])
-
-
-def _to_indexed(row: tuple[Any, ...]) -> IndexedFile:
-    file_id, source, path, content, error, *stamp = row
-    return IndexedFile(file_id, source, path, content, FileStamp(*stamp), error)
 
 
 def match_expression(words: Iterable[str]) -> str:

@@ -115,13 +115,7 @@ def _is_sound(embedding: bytes, space: Space) -> bool:
     return squares == 0 or abs(squares - 1) < 2 * _MOST_DEVIATION  # False for what is no number
 
 
-_LAST = 9  # the last schema whose rows are other ones
-_WINDOW = -13  # of deflate: 8 KiB, without header and checksum
-_STEP = 4096  # embeddings in memory at once
-_BITS = ("info", "chunks", "rowids", "vector_chunks00")  # tables in which vec0 kept the bits of embeddings
-
 _FACTOR_BYTES = 4  # behind the numbers of a row of int8
-_SpaceRow: TypeAlias = tuple[int, str, str, str, str, int]
 
 
 def decode_older(blob: bytes, dimensions: int) -> NDArray[np.float32]:
