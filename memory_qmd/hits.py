@@ -24,7 +24,6 @@ import logging
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import date
 from functools import lru_cache
 from itertools import accumulate
 from pathlib import Path
@@ -345,7 +344,8 @@ def _find_place(
         text = notes.read_note(file).text
     except FileUnreadable:
         return None
-    if not _is_between(notes.find_note_day(file, text), query.after, query.before):
+    day = notes.find_note_day(file, text)
+    if (query.after and day < query.after) or (query.before and day > query.before):
         return None
     return finder.find(text, line=line, title=file.path, evidence=evidence)
 
@@ -367,7 +367,3 @@ def _keep_within(hits: Sequence[Hit], max_chars: int) -> list[Hit]:
     """Keep the first hits whose snippets together are no longer than `max_chars`."""
     ends = accumulate(len(hit.snippet) for hit in hits)
     return [hit for hit, end in zip(hits, ends, strict=True) if end <= max_chars]
-
-
-def _is_between(day: date, after: date | None, before: date | None) -> bool:
-    return (after is None or day >= after) and (before is None or day <= before)

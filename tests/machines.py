@@ -126,12 +126,13 @@ def make_remote(path: Path) -> Path:
     return path
 
 
-def make_machines(folder: Path, names: Sequence[str]) -> Iterator[Machine]:
-    """Make machines that are set up with one remote."""
-    remote = make_remote(folder / "remote.git")
+def make_machines(folder: Path, names: Sequence[str], *, encrypt: bool = False) -> Iterator[Machine]:
+    """Make machines that are set up with one remote; with `encrypt`, the first one makes the key that all have."""
+    remote, key = make_remote(folder / "remote.git"), None
     for name in names:
         machine = Machine(folder / name, remote)
-        machine.init()
+        machine.init(encrypt=encrypt and key is None, key=key)
+        key = machine.sharing.key if encrypt else None
         yield machine
 
 

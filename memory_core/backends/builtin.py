@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from memory_core.backends.engine import IndexBackend
 from memory_core.backends.past import HistoryRecorder, IndexStates
-from memory_core.config.agent import AgentConfig
+from memory_core.config.resolution import OWN_FOLDER
 from memory_core.config.settings import BUILTIN
 from memory_core.history.history import History
 from memory_core.hookspecs import BackendContext, BackendPlugin, hookimpl
@@ -32,9 +32,10 @@ class BuiltinBackend(IndexBackend):
             config.store_path,
             writable=context.access == "rw",
             vectors=VectorIndex(config.search.store.vector),
-            in_own_folder=_has_own_folder(config),
+            # At its default path: in a folder of ours, under a name of ours.
+            in_own_folder=config.search.store.path is None
+            and config.store_path.parent == config.state_dir / OWN_FOLDER,
         )
-
         history = History(config, writable=store.writable)
         super().__init__(
             BUILTIN,
@@ -54,11 +55,6 @@ class BuiltinBackend(IndexBackend):
         with closing(History(self._config, writable=False)) as history:
             told = [f"{problem}; {action}".rstrip("; ") for problem, action in history.list_problems()]
         return replace(status, warnings=(*status.warnings, *told)) if told else status
-
-
-def _has_own_folder(config: AgentConfig) -> bool:
-    """Return True if the index is at its default path: in a folder of ours, under a name of ours."""
-    return config.search.store.path is None and config.store_path.parent == config.state_dir / "memory-core"
 
 
 def diagnose(context: BackendContext) -> list[Finding]:

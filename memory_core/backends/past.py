@@ -90,7 +90,7 @@ class HistoryRecorder:
         warnings: list[str] = []
         looked = self._history.enabled and self._record(sync, warnings, asked=asked)
         try:
-            if ((asked and not looked) or self._history.has_deleted) and not self._wipe(
+            if ((asked and not looked) or self._history.deletions.pending) and not self._wipe(
                 seconds=WIPE_SECONDS if asked else 0.0
             ):
                 warnings.append(NOT_WIPED)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -69,7 +69,8 @@ def check(options: Options, *, file: str | None) -> int:
     except ConfigError as error:
         return _print_problems(error, options, [*_find_backend_doubts(_read_backend(settings))])
     unused = {warning.partition(":")[0] for warning in warnings}
-    rows = [row for row in describe(settings, options.agent) if not _is_below(row.key, unused)]
+    below = tuple(f"{key}." for key in unused)
+    rows = [row for row in describe(settings, options.agent) if row.key not in unused and not row.key.startswith(below)]
     rows = _add_tools(rows, settings.agent(options.agent))
     warnings = [*warnings, *explain_other_spellings(settings, options.agent)]
     if settings.included:
@@ -239,10 +240,6 @@ def _format_setting(row: Row) -> str:
 
 def _format_value(row: Row) -> str:
     return "unset" if row.value is None else output.format_value(row.value)
-
-
-def _is_below(key: str, unused: Collection[str]) -> bool:
-    return any(key == each or key.startswith(f"{each}.") for each in unused)
 
 
 def _print_problems(error: ConfigError, options: Options, warnings: Sequence[str] = ()) -> int:

@@ -99,13 +99,13 @@ def _walk_values(key: str, node: Node) -> Iterator[tuple[str, Node]]:
 def _describe_places(config: Config, resolved: AgentConfig) -> Iterator[Row]:
     resolver = config.resolver
     origin: Origin = "default" if config.origin == "defaults" else "file"
-    store = _find_origin(resolver.merge_search(resolved.agent), ("store", "path"))
+    store, rest = find(resolver.merge_search(resolved.agent), ("store", "path"))
     yield Row("document", config.origin, origin)
     yield Row("dialect", config.dialect, origin)
     yield Row("agent", resolved.agent, "flag" if resolved.agent != DEFAULT_AGENT else "default")
     yield Row("stateDir", str(resolved.state_dir), resolver.state_dir_origin)
     yield Row("workspace", str(resolved.workspace), resolver.find_workspace_origin(resolved.agent))
-    yield Row("index", str(resolved.store_path), store)
+    yield Row("index", str(resolved.store_path), "default" if rest else store.origin)
     if resolved.get_lines != GET_LINES:
         yield Row("get_memory.lines", resolved.get_lines, "dialect")
     yield Row("plugins.slots.memory", resolved.slot, resolver.slot.origin if resolver.slot else "default")
@@ -139,11 +139,6 @@ def _make_raw_rows(key: str, node: Node) -> Iterator[Row]:
     else:
         hidden = node.content and any(word in key.lower() for word in SECRET_WORDS)
         yield Row(key, MASK if hidden else node.content, node.origin)
-
-
-def _find_origin(node: Node, path: KeyPath) -> Origin:
-    place, rest = find(node, path)
-    return "default" if rest else place.origin
 
 
 def _show(name: str, value: object) -> Any:

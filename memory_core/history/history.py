@@ -70,11 +70,6 @@ class History(HistoryStore):
         self.deletions = Deletions(self)
 
     @property
-    def has_deleted(self) -> bool:
-        """True if this process has deleted something, or found it deleted, that is not overwritten yet."""
-        return self.deletions.pending
-
-    @property
     def enabled(self) -> bool:
         """True if syncs are recorded."""
         return self._settings.enabled
@@ -109,7 +104,7 @@ class History(HistoryStore):
         """Record the notes as a sync has left them in the index, as a new moment if any differs from the last one.
 
         All that changed is one transaction. The caller holds the lock of the syncs. What was deleted before, and is not
-        overwritten yet, is found by the way: see `has_deleted`.
+        overwritten yet, is found by the way: see `Deletions.pending`.
 
         Args:
             hashes: Of all notes of the index.

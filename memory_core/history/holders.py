@@ -160,8 +160,7 @@ def _is_own(file: Path, config: AgentConfig) -> bool:
 
 def _holds(file: Path, text: str, wording: Wording) -> bool:
     if file.name.endswith(".history.sqlite"):
-        with closing(HistoryStore(file, writable=False)) as store:
-            return bool(Deletions(store).find_text(text))
+        return _find_in_history(file, text)
     if file.name.endswith(_SQLITE):  # of ours, perhaps open in this process: to close it would drop the locks of SQLite
         return file.suffix == ".sqlite" and find_in_rows(file, wording.stands_in)
     with file.open("rb") as stream:
@@ -181,7 +180,7 @@ def _list_looks(config: AgentConfig, text: str) -> dict[str, Callable[[], bool]]
     """Return for each kind of an agent's files the function that looks for a text in it."""
     wording = Wording(text)
     return {
-        "history": lambda: _find_in_history(config, text),
+        "history": lambda: _find_in_history(config.history_path, text),
         "index": lambda: find_in_rows(config.store_path, wording.stands_in),
         "items": lambda: find_in_rows(config.items_path, wording.stands_in),
         "log of activity": lambda: names_text(config.activity_path, wording.stands_in),
@@ -192,8 +191,8 @@ def _tell(config: AgentConfig, problem: str, **others: Any) -> Remainder:
     return Remainder(agent=config.agent, problem=f"the agent {config.agent!r} {problem}", **others)
 
 
-def _find_in_history(config: AgentConfig, text: str) -> bool:
-    with closing(HistoryStore(config.history_path, writable=False)) as store:
+def _find_in_history(file: Path, text: str) -> bool:
+    with closing(HistoryStore(file, writable=False)) as store:
         return bool(Deletions(store).find_text(text))
 
 

@@ -212,7 +212,8 @@ def corrects(newer: Fact, older: Fact, words: Words, cosine: float, *, cued: boo
         cosine: Of the two by that model.
         cued: It was said as a correction, "no, ...": then the last word may differ, or a negation.
     """
-    if newer.subjects != older.subjects or _begin_otherwise(newer, older) or _go_otherwise(newer, older):
+    goes_otherwise = any(older.ways.get(word, way) != way for word, way in newer.ways.items())  # to a place, or from it
+    if newer.subjects != older.subjects or _begin_otherwise(newer, older) or goes_otherwise:
         return False
     if _finds("moved", newer.text) and _finds("residence", older.text):
         return newer.is_own == older.is_own
@@ -224,11 +225,6 @@ def corrects(newer: Fact, older: Fact, words: Words, cosine: float, *, cued: boo
 def _begin_otherwise(one: Fact, other: Fact) -> bool:
     """Return True if two facts are about persons or things of different names."""
     return bool(one.head and other.head) and one.head not in other.stems and other.head not in one.stems
-
-
-def _go_otherwise(one: Fact, other: Fact) -> bool:
-    """Return True if a way goes to a place in one fact, and from it in the other."""
-    return any(other.ways.get(word, way) != way for word, way in one.ways.items())
 
 
 def _ends(newer: Fact, older: Fact, words: Words) -> bool:

@@ -157,7 +157,8 @@ def judge(
     by_token = _compare_tokens(reader, question, chunks, vectors) if weights.vector else _ByToken()
     window_share, token_share = by_token.shares
     window_share *= weights.vector * weigh_vectors(question, vectors)
-    token_share *= weights.vector * _weigh_tokens(question, vectors)
+    # With a table, late interaction knows half of the characters in CJK.
+    token_share *= weights.vector * (1.0 - (1.0 - scores.TABLE_TOKEN_SHARE) * _find_spelt(question, vectors.table))
     near = scores.spread(cosines.units)
     alike = scores.scale(by_token.units or [0.0] * len(near))
     for row in rows if weights.text else ():  # the meaning of a window, which holds many rows, says little of one
@@ -348,11 +349,6 @@ def weigh_vectors(question: Question, vectors: VectorQuery) -> float:
     all texts of a script share.
     """
     return 1.0 - (1.0 - scores.TABLE_SHARE) * _find_spelt(question, vectors.table)
-
-
-def _weigh_tokens(question: Question, vectors: VectorQuery) -> float:
-    """Return what late interaction counts for this question, 0..1: with a table, in CJK, it knows half of the characters."""
-    return 1.0 - (1.0 - scores.TABLE_TOKEN_SHARE) * _find_spelt(question, vectors.table)
 
 
 def _choose_worth(question: Question, vectors: VectorQuery) -> Calibration:

@@ -69,7 +69,8 @@ def detect_writing(text: str) -> str | None:
 
 def find_no_words(left_out: Sequence[str]) -> Verdict:
     """Return the verdict on a question without a word to look for."""
-    what = f": {_join(left_out)} {_are(left_out)} in too many questions to be looked for" if left_out else ""
+    are = "is" if len(left_out) == 1 else "are"
+    what = f": {_join(left_out)} {are} in too many questions to be looked for" if left_out else ""
     return Verdict(
         stage="question",
         cause="no_words",
@@ -84,10 +85,11 @@ def judge_candidate(passage: Examined, query: Query, around: Circumstances) -> V
         return Verdict(stage="shown", cause="shown", reason=f"it is in result {passage.shown_as}")
     if passage.evidence is not None and passage.evidence < query.min_score:
         return _judge_gate(passage, query, around)
+    results = "one result" if query.max_results == 1 else f"{query.max_results} results"
     return Verdict(
         stage="packing",
         cause="behind",
-        reason=f"it ranks {ordinal(passage.unit_rank or 0)}, behind what the {_results(query)} asked for could show",
+        reason=f"it ranks {ordinal(passage.unit_rank or 0)}, behind what the {results} asked for could show",
         action="ask for more results (--max-results), or with more of its own words",
     )
 
@@ -246,14 +248,6 @@ def _join(words: Sequence[str], *, last: str = "and") -> str:
     if len(shown) < 2:
         return "".join(shown)
     return f"{', '.join(shown[:-1])} {last} {shown[-1]}"
-
-
-def _are(words: Sequence[str]) -> str:
-    return "is" if len(words) == 1 else "are"
-
-
-def _results(query: Query) -> str:
-    return "one result" if query.max_results == 1 else f"{query.max_results} results"
 
 
 def _number(value: float | None) -> str:

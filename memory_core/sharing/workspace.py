@@ -33,11 +33,8 @@ def is_note(path: str) -> bool:
     *folders, name = path.split("/")
     if not folders:
         return path in _TOP.values()
-    return folders[0] == roots.NOTES_FOLDER and name.endswith(roots.SUFFIX) and len(folders) < 20 and _is_portable(path)
-
-
-def _is_portable(path: str) -> bool:
-    return all(_PART.fullmatch(part) and not _RESERVED.match(part) for part in path.split("/"))
+    is_portable = all(_PART.fullmatch(part) and not _RESERVED.match(part) for part in (*folders, name))
+    return folders[0] == roots.NOTES_FOLDER and name.endswith(roots.SUFFIX) and len(folders) < 20 and is_portable
 
 
 def decode(data: bytes | None) -> str | None:

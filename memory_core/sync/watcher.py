@@ -198,7 +198,11 @@ class Watcher:
     def dispatch(self, event: FileSystemEvent) -> None:
         """Handle an event; watchdog calls this for each."""
         paths = [Path(os.fsdecode(path)) for path in (event.src_path, event.dest_path) if path]
-        paths = [path for path in paths if self._concerns(path)]
+        # Those of ours, below one, or above one, as the folders above are watched, too.
+        ours = self._paths
+        paths = [
+            path for path in paths if any(path == each or each in path.parents or path in each.parents for each in ours)
+        ]
         if event.is_directory and paths:
             self._rearm(set() if event.event_type == "created" else set(paths), appeared=event.event_type != "deleted")
         for path in paths:
@@ -211,10 +215,6 @@ class Watcher:
                 self._background.record_session_change()
             elif self._background is not None:
                 self._background.record_note_change()
-
-    def _concerns(self, path: Path) -> bool:
-        """Return True for a path of ours, below one, or above one, as the folders above are watched, too."""
-        return any(path == ours or ours in path.parents or path in ours.parents for ours in self._paths)
 
     def _list_paths(self) -> frozenset[Path]:
         """Return the files and folders whose changes may concern a note or a session log; they need not exist."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Collection, Iterable, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -260,13 +260,9 @@ def detect(words: Collection[str], *, first: str = "") -> Language | None:
             count += any(map(_ACCENTED.search, known))
         if count < most or count <= len(_NOT_OWN[language] & known):
             continue
-        if count > most or (found and _has_more(language, found, known)):
+        if count > most or (found and len(STOP_WORDS[language] & known) > len(STOP_WORDS[found] & known)):
             found, most = language, count
     return found or ("en" if not known.isdisjoint(STOP_WORDS["en"]) else None)
-
-
-def _has_more(language: Language, other: Language, words: Set[str]) -> bool:
-    return len(STOP_WORDS[language] & words) > len(STOP_WORDS[other] & words)
 
 
 def relate_words(text: str, seen: dict[Relation, set[str]] | None = None) -> list[Stemmed]:

@@ -128,7 +128,7 @@ def scan(lines: Sequence[str], *, fence: str = "") -> list[Line]:
     for line in lines:
         body = line.lstrip()
         if fence:
-            kind = CLOSE if _closes(body, fence) else CODE
+            kind = CLOSE if body.startswith(fence) and not body.rstrip().strip(fence[0]) else CODE
             fence = "" if kind is CLOSE else fence
         else:
             indent = len(line) - len(body)
@@ -165,10 +165,6 @@ def _kind(line: str, body: str, before: Line) -> Line:
     if (first in "-*+" or first.isdigit()) and _ITEM.match(body):
         return ITEM
     return TEXT
-
-
-def _closes(body: str, fence: str) -> bool:
-    return body.startswith(fence) and not body.rstrip().strip(fence[0])
 
 
 def may_hold_links(text: str) -> bool:

@@ -15,9 +15,12 @@ from tests.machines import MARKS, Machine, list_objects, make_machines, make_rem
 DAY = "memory/2026-03-02.md"
 
 
+ENCRYPTED = pytest.mark.parametrize("machines", [False, True], ids=["readable", "encrypted"], indirect=True)
+
+
 @pytest.fixture
-def machines(tmp_path: Path) -> tuple[Machine, Machine]:
-    laptop, desktop = make_machines(tmp_path, ["laptop", "desktop"])
+def machines(tmp_path: Path, request: pytest.FixtureRequest) -> tuple[Machine, Machine]:
+    laptop, desktop = make_machines(tmp_path, ["laptop", "desktop"], encrypt=getattr(request, "param", False))
     laptop.write("MEMORY.md", "# Memory\n\n- The cat is called Mia.\n- The car is red.\n")
     laptop.write(DAY, "# 2026-03-02\n\n- 08:10 Breakfast\n")
     laptop.sync()
@@ -39,6 +42,7 @@ def sync_all(*machines: Machine) -> None:
     assert all(machine.notes() == machines[0].notes() for machine in machines)
 
 
+@ENCRYPTED
 def test_notes_of_both_meet_and_only_notes_are_in_the_workspace(machines: tuple[Machine, Machine]) -> None:
     laptop, desktop = machines
     laptop.append(DAY, "- 10:00 Call\n")
@@ -296,6 +300,7 @@ def test_a_remote_that_was_made_anew_takes_the_notes_and_none_is_lost(machines: 
     assert {"- 18:00 One", "- 19:00 Two"} <= set(laptop.count_lines())
 
 
+@ENCRYPTED
 def test_purged_text_is_gone_and_other_machines_do_not_bring_it_back(machines: tuple[Machine, Machine]) -> None:
     laptop, desktop = machines
     laptop.append("MEMORY.md", "- The surprise party is in the garden.\n")

@@ -70,13 +70,11 @@ class Exchange:
         turns: In order, the last ones that fit.
         tool_texts: Outputs of tools, which are nobody's words.
         recalled_texts: Text that a host has put into messages from memory.
-        dropped: Earlier messages that did not fit.
     """
 
     turns: tuple[Turn, ...]
     tool_texts: tuple[str, ...] = ()
     recalled_texts: tuple[str, ...] = ()
-    dropped: int = 0
 
 
 def read_exchange(messages: Sequence[Mapping[str, Any]], *, first: int = 0, max_tokens: int) -> Exchange:
@@ -117,8 +115,7 @@ def read_exchange(messages: Sequence[Mapping[str, Any]], *, first: int = 0, max_
         if left < 0:
             break
         turns.append(turn)
-    dropped = len(said) - len(turns)
-    return Exchange(tuple(reversed(turns)), tuple(tool_texts), tuple(recalled_texts), dropped)
+    return Exchange(tuple(reversed(turns)), tuple(tool_texts), tuple(recalled_texts))
 
 
 def _make_turn(speaker: Speaker, own: str, message: Mapping[str, Any], *, new: bool) -> Iterator[Turn]:

@@ -161,7 +161,8 @@ class Connections:
     def _begin(self, begin: str) -> TimedConnection:
         """Return a connection inside a transaction."""
         while True:
-            connection = self._take_idle()
+            with self._lock:
+                connection = self._idle.pop() if self._idle else None
             if connection is None:
                 connection = self._connect()
                 self._start(connection, begin)
@@ -174,10 +175,6 @@ class Connections:
                     raise
             else:
                 return connection
-
-    def _take_idle(self) -> TimedConnection | None:
-        with self._lock:
-            return self._idle.pop() if self._idle else None
 
     def _start(self, connection: TimedConnection, begin: str) -> None:
         bounded = begin != READ and self._limit is not None and connection.info.server_version >= _HELD_VERSION

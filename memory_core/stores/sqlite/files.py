@@ -12,14 +12,13 @@ from typing import TypeAlias
 
 import apsw
 
-from memory_core.atomic import find_holder
+from memory_core.atomic import find_holder, locked
 from memory_core.errors import StoreError, StoreReadOnly, SyncBusy
 from memory_core.stores.sqlite.connections import (
     INDEX,
     WAIT,
     Connection,
     FileKind,
-    make_private,
     refuse_inherited,
     translate_errors,
 )
@@ -142,8 +141,6 @@ def hold_lock(path: Path, *, wait_seconds: float, clear: bool = False) -> Iterat
         SyncBusy: Another process or thread holds the lock for longer than `wait_seconds`.
         StoreReadOnly: The file cannot be made or written.
     """
-    import filelock
-
     if clear:
         with contextlib.suppress(OSError):  # it may be gone already
             if path.is_symlink():  # no lock is taken through a link, wherever it leads
@@ -151,20 +148,15 @@ def hold_lock(path: Path, *, wait_seconds: float, clear: bool = False) -> Iterat
         remove_obstacle(path)
     elif path.is_file() and path.stat().st_size:  # which taking the lock would cut off
         raise StoreReadOnly(path, "this is no lock of memory-core", action="delete it if nothing else needs it")
-    lock = filelock.FileLock(path, mode=0o600, poll_interval=POLL_SECONDS)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        lock.acquire(timeout=wait_seconds)
-    except filelock.Timeout as error:
-        raise SyncBusy(f"{path}: another process is syncing this index{find_holder(path)}", action=WAIT) from error
-    except OSError as error:
-        reason = f"the lock of the index cannot be taken: {error.strerror}"
-        raise StoreReadOnly(path, reason, action=_ELSEWHERE) from error
-    try:
-        make_private(path)
+    with contextlib.ExitStack() as held:
+        try:
+            held.enter_context(locked(path, timeout_seconds=wait_seconds))
+        except TimeoutError as error:
+            raise SyncBusy(f"{path}: another process is syncing this index{find_holder(path)}", action=WAIT) from error
+        except OSError as error:
+            reason = f"the lock of the index cannot be taken: {error.strerror}"
+            raise StoreReadOnly(path, reason, action=_ELSEWHERE) from error
         yield
-    finally:
-        lock.release()
 
 
 def remove_obstacle(path: Path) -> str | None:

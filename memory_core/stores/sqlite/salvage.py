@@ -35,7 +35,8 @@ def read_embeddings(path: Path) -> Generator[SavedRow]:
     """
     try:
         with contextlib.closing(open_reader(path, damaged=True)) as connection:
-            spaces = _read_spaces(connection, path)
+            with translate_errors(path):
+                spaces: dict[object, Space] = {number: space for space, number in list_spaces(connection).items()}
             for number, space_id, key, embedding in _read_rows(connection, path):
                 space = spaces.get(space_id)
                 if space is None or not isinstance(key, bytes) or len(key) != _HASH_BYTES:
@@ -56,11 +57,6 @@ def put_embeddings(connection: Connection, vectors: VectorIndex, rows: Sequence[
     for space, space_id in ids.items():
         vectors.add_signs(connection, space_id)
         put_tokens(connection, space_id, ((key, bits) for held, key, _, bits in rows if held == space and bits))
-
-
-def _read_spaces(connection: Connection, path: Path) -> dict[object, Space]:
-    with translate_errors(path):
-        return {number: space for space, number in list_spaces(connection).items()}
 
 
 def _read_rows(connection: Connection, path: Path) -> Iterator[_Row]:
