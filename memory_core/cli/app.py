@@ -6,6 +6,7 @@ import logging
 import os
 import re
 import shlex
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -37,6 +38,7 @@ MOST_ENTRIES = 20_000  # that are looked at to count Markdown files: a home fold
 HERE = "the current folder, which holds notes"
 PROJECT = "the notes of the project in whose folder you are"
 USUAL = "as none is named, and the current folder holds no notes"
+OTHER_FILE = "other .md file"  # beside the notes
 PROGRAMS_NOTES = "what other programs keep: memory-core adopt"
 NAMED_BY = ("MEMORY_CORE_CONFIG", "MEMORY_CORE_WORKSPACE")
 # The options that bind a host to a configuration and to folders, and the variables of a shell that stand for them.
@@ -400,7 +402,7 @@ def open_notes(options: Options, today: str | None = None, *, writes: bool = Fal
             problem += ", nor are there notes in this folder"
             folder = find_current_folder()
             here = count_markdown(folder) if folder else 0
-            other = f"the {describe_files(here)} here: memory-core adopt . --yes" if here else PROGRAMS_NOTES
+            other = f"the {output.count(here, OTHER_FILE)} here: memory-core adopt . --yes" if here else PROGRAMS_NOTES
             action = f"make one: memory-core init ~/notes --default; or search {other}"
         raise ConfigError([ConfigProblem("", problem)], origin=str(workspace), action=action)
     return memory
@@ -452,7 +454,7 @@ def explain_empty(memory: Memory) -> None:
     config = memory.config()
     found = 0 if "workspace" in config.search.sources else count_markdown(config.workspace)
     if found:
-        output.complain(f"0 notes; {describe_files(found)} here: --sources workspace")
+        output.complain(f"0 notes; {output.count(found, OTHER_FILE)} here: --sources workspace")
     elif not list_files(config).files:
         output.complain(
             f"0 notes in {config.workspace}",
@@ -475,9 +477,21 @@ def count_markdown(folder: Path) -> int:
     return found
 
 
-def describe_files(number: int) -> str:
-    """Return a number of Markdown files beside the notes, as it is printed."""
-    return f"{number} other .md {'file' if number == 1 else 'files'}"
+def read_text(argument: str, file: str) -> str:
+    """Return the text of a file that an argument names; "-" is standard input.
+
+    Raises:
+        InvalidArgument: It cannot be read, or is not UTF-8.
+    """
+    from memory_core.sources.roots import describe_os_error
+
+    shown = "standard input" if file == "-" else file
+    try:
+        return (sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()).decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InvalidArgument(argument, f"{shown} is not UTF-8 text") from error
+    except OSError as error:
+        raise InvalidArgument(argument, f"{shown} cannot be read: {describe_os_error(error)}") from error
 
 
 def _is_named(options: Options) -> bool:

@@ -14,7 +14,16 @@ from typing import Any
 import click
 
 from memory_core.cli import output
-from memory_core.cli.app import BINDING, Options, argument, command, find_state_dir, list_options, open_memory
+from memory_core.cli.app import (
+    BINDING,
+    Options,
+    argument,
+    command,
+    find_state_dir,
+    list_options,
+    open_memory,
+    read_text,
+)
 from memory_core.config.agent import AgentConfig
 from memory_core.config.environment import CONFIG, expand_home, shorten_home
 from memory_core.config.load import Config, ConfigSource, find_default_config, load_config
@@ -29,7 +38,7 @@ from memory_core.hosts.mcp import serve
 from memory_core.plugin.flush.cycles import preview
 from memory_core.plugin.slot import MemorySlot
 from memory_core.records import CallContext, Finding
-from memory_core.sources.roots import NOTES_FOLDER, describe_os_error
+from memory_core.sources.roots import NOTES_FOLDER
 
 
 @command("mcp")
@@ -268,13 +277,13 @@ def _compare_workspace(name: str, home: Path, config: AgentConfig) -> Finding:
 @click.option("--context-window", type=int, default=128_000, metavar="N", help="tokens of the model's context (128000)")
 @click.option(
     "--script",
-    type=click.Path(readable=False, path_type=Path),
+    type=click.Path(readable=False),
     metavar="FILE",
     help="say the lines of a file instead of reading the terminal",
 )
-def chat(options: Options, *, base_url: str | None, model: str, context_window: int, script: Path | None) -> None:
+def chat(options: Options, *, base_url: str | None, model: str, context_window: int, script: str | None) -> None:
     """Chat with a model that has this memory (the reference host)."""
-    lines = None if script is None else _read_script(script)
+    lines = None if script is None else read_text("--script", script).split("\n")
     host = reference.open_host(
         options.config,
         agent=options.agent,
@@ -289,15 +298,6 @@ def chat(options: Options, *, base_url: str | None, model: str, context_window: 
             reference.play(host, lines)
         else:
             reference.converse(host)
-
-
-def _read_script(script: Path) -> list[str]:
-    try:
-        return script.read_text(encoding="utf-8").split("\n")
-    except UnicodeDecodeError as error:
-        raise InvalidArgument("--script", f"{script} is not UTF-8 text") from error
-    except OSError as error:
-        raise InvalidArgument("--script", f"{script} cannot be read: {describe_os_error(error)}") from error
 
 
 @command("flush")

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import json
 import shlex
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from datetime import datetime, time
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from memory_core.cli import output
-from memory_core.cli.app import Group, Options, argument, open_notes
+from memory_core.cli.app import Group, Options, argument, open_notes, read_text
 from memory_core.errors import InvalidArgument
 from memory_core.history.history import History
 from memory_core.items.records import Item, Provenance, parse_item, write_items
@@ -230,12 +228,7 @@ def _read_items(file: str) -> Iterator[Item]:
     Raises:
         InvalidArgument: The file cannot be read, or a line is no item.
     """
-    try:
-        text = sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
-        raise InvalidArgument("FILE", f"{file} cannot be read: {reason}") from error
-    for number, line in enumerate(text.removeprefix("\ufeff").split("\n"), start=1):
+    for number, line in enumerate(read_text("FILE", file).split("\n"), start=1):
         if line.strip():
             try:
                 yield parse_item(json.loads(line))

@@ -77,7 +77,7 @@ def open_place(options: Options, *, place: str) -> int:
 @click.option("--person", "target", flag_value="person", help="into your own MEMORY.md, for all projects")
 def add(options: Options, *, text: tuple[str, ...], target: str | None) -> int:
     """Write a text into the note of the day."""
-    said = _read_input() if text == ("-",) else " ".join(text)
+    said = app.read_text("TEXT", "-") if text == ("-",) else " ".join(text)
     with open_notes(options, writes=True) as memory:
         result = memory.call_tool("memory_append", {"text": said, "target": target or "daily"})
     if options.json:
@@ -92,14 +92,6 @@ def add(options: Options, *, text: tuple[str, ...], target: str | None) -> int:
         }
         print(f"{done[result['status']]} {result['path']}")
     return output.find_code(result)
-
-
-def _read_input() -> str:
-    """Return the text on standard input."""
-    try:
-        return sys.stdin.buffer.read().decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise InvalidArgument("TEXT", "standard input is not UTF-8 text") from error
 
 
 @command("index")

@@ -102,7 +102,7 @@ def init(options: Options, *, folder: str | None, default: bool) -> None:
         ASK.replace(" search", f"{named} search"): "ask the notes",
     }
     if len(made) == 2 and (others := app.count_markdown(workspace) - 1):  # it was no workspace before
-        steps[SEARCH_ALL] = f"search the {app.describe_files(others)} in it, too"
+        steps[SEARCH_ALL] = f"search the {output.count(others, app.OTHER_FILE)} in it, too"
     if not is_default:
         steps[f"memory-core init {_quote(workspace)} --default"] = "use it from every folder"
     for name in free:
