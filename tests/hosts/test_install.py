@@ -17,6 +17,7 @@ from memory_core.__about__ import __version__
 from memory_core.config.editing import find_entry, read_document
 from memory_core.errors import MemoryCoreError
 from memory_core.hosts.install import changes, programs
+from memory_core.hosts.install.changes import OwnFile
 from tests.command import REPOSITORY, Command
 
 FILES = {
@@ -170,6 +171,25 @@ def test_the_hooks_of_copilot_are_a_file_of_its_own(command: Command, home: Path
     assert hooks["version"] == 1
     assert {"SessionStart", "UserPromptSubmit", "Stop", "PreCompact"} <= hooks["hooks"].keys()
     assert "hook copilot" in hooks["hooks"]["Stop"][0]["bash"]
+
+
+@pytest.mark.parametrize(
+    ("host", "line"),
+    [
+        ("claude-code", r"""'C:\Program Files\O'"'"'Neil\python.exe' -m memory_core hook"""),
+        ("codex", r""""C:\Program Files\O'Neil\python.exe" -m memory_core hook codex"""),
+        ("gemini", r"& 'C:\Program Files\O''Neil\python.exe' '-m' 'memory_core' 'hook' 'gemini'"),
+        ("copilot", r"& 'C:\Program Files\O''Neil\python.exe' '-m' 'memory_core' 'hook' 'copilot'"),
+    ],
+)
+def test_a_hook_on_windows_is_quoted_for_the_shell_that_runs_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, host: str, line: str
+) -> None:
+    monkeypatch.setattr(sys, "platform", "win32")
+    start = programs.Start((r"C:\Program Files\O'Neil\python.exe", "-m", "memory_core"))
+    parts = programs.PROGRAMS[host].plan(tmp_path, start)
+    written = [part.text if isinstance(part, OwnFile) else json.dumps(part.value) for part in parts]
+    assert json.dumps(line) in "".join(written)
 
 
 def test_the_list_begins_with_what_this_computer_has(command: Command, home: Path) -> None:

@@ -7,6 +7,7 @@ import os
 import re
 import shlex
 import shutil
+import subprocess
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -169,6 +170,11 @@ def _serve(start: Start) -> dict[str, object]:
     return {"command": command, "args": arguments}
 
 
+def _quote_for_powershell(words: list[str]) -> str:
+    """Return the line by which PowerShell starts a command."""
+    return " ".join(["&", *("'" + word.replace("'", "''") + "'" for word in words)])
+
+
 def _plan_claude_code(home: Path, start: Start) -> list[Part]:
     folder = home / "skills" / SLOT_ID  # a folder with a manifest in there is loaded as a plugin
     parts: list[Part] = []
@@ -179,7 +185,9 @@ def _plan_claude_code(home: Path, start: Start) -> list[Part]:
             document["mcpServers"][SLOT_ID] |= _serve(start)
             text = json.dumps(document, indent=2) + "\n"
         elif path.name == "hooks.json":
-            text = text.replace('"memory-core hook"', json.dumps(shlex.join(start.write("hook"))))
+            text = text.replace(
+                '"memory-core hook"', json.dumps(shlex.join(start.write("hook")))
+            )  # Git Bash on Windows
         parts.append(OwnFile(folder / path.relative_to(PLUGIN), text, home))
     return parts
 
@@ -187,7 +195,8 @@ def _plan_claude_code(home: Path, start: Start) -> list[Part]:
 def _plan_codex(home: Path, start: Start) -> list[Part]:
     # Codex waits for required servers only; without that the first turn on a busy machine has no tools of ours.
     server = Entry(home / "config.toml", ("mcp_servers", SLOT_ID), {**_serve(start), "required": True})
-    command = shlex.join(start.write("hook", "codex"))
+    words = start.write("hook", "codex")
+    command = subprocess.list2cmdline(words) if sys.platform == "win32" else shlex.join(words)  # cmd.exe runs it there
 
     def make(does: str, seconds: int, **matcher: str) -> dict[str, object]:
         status = f"{HOOK_STATUS} {does}"
@@ -220,7 +229,9 @@ def _plan_opencode(home: Path, start: Start) -> list[Part]:
 def _plan_gemini(home: Path, start: Start) -> list[Part]:
     folder = home / "extensions" / SLOT_ID  # Gemini CLI loads an extension from there
     manifest = {"name": SLOT_ID, "version": __version__, "mcpServers": {SLOT_ID: _serve(start)}}
-    hook = {"type": "command", "name": SLOT_ID, "command": shlex.join(start.write("hook", "gemini")), "timeout": 20_000}
+    words = start.write("hook", "gemini")
+    command = _quote_for_powershell(words) if sys.platform == "win32" else shlex.join(words)  # Gemini CLI runs it there
+    hook = {"type": "command", "name": SLOT_ID, "command": command, "timeout": 20_000}
     hooks = {"hooks": {name: [{"hooks": [hook]}] for name in HOSTS["gemini"].kinds}}
     files = {GEMINI_MANIFEST: manifest, "hooks/hooks.json": hooks}
     return [OwnFile(folder / name, json.dumps(text, indent=2) + "\n", home) for name, text in files.items()]
@@ -228,8 +239,9 @@ def _plan_gemini(home: Path, start: Start) -> list[Part]:
 
 def _plan_copilot(home: Path, start: Start) -> list[Part]:
     entry = {"type": "local", **_serve(start), "tools": ["*"]}
-    command = shlex.join(start.write("hook", "copilot"))
-    hook = {"type": "command", "bash": command, "powershell": f"& {command}", "timeoutSec": 20}
+    words = start.write("hook", "copilot")
+    lines = {"bash": shlex.join(words), "powershell": _quote_for_powershell(words)}
+    hook = {"type": "command", **lines, "timeoutSec": 20}
     hooks = {"version": 1, "hooks": {name: [hook] for name in HOSTS["copilot"].kinds}}
     return [
         Entry(home / "mcp-config.json", ("mcpServers", SLOT_ID), entry),
