@@ -141,7 +141,8 @@ class IndexBackend:
             f"layer {each._config.layer}": f"{each.memory_status().files} notes in {each._config.workspace}"
             for each in self._others
         }
-        return replace(status, details={**status.details, "watching": self._watcher.state, **layers})
+        busy = {"busy": self._syncs.busy} if self._syncs.busy else {}
+        return replace(status, details={**status.details, "watching": self._watcher.state, **busy, **layers})
 
     @hookimpl
     def memory_probe(self) -> Probe:

@@ -6,13 +6,15 @@ import logging
 import os
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from memory_core.config.agent import AgentConfig
 from memory_core.embeddings.failover import CONFIGURED, ActiveProvider, Providers
 from memory_core.embeddings.outage import Outage
-from memory_core.errors import MemoryCoreError, OtherWorkspace, StoreError
+from memory_core.errors import MemoryCoreError, OtherWorkspace, StoreError, SyncBusy
 from memory_core.records import ProgressCallback, Space, SyncReport
 from memory_core.stores.interface import Reader, Store
 from memory_core.stores.values import ServingSpace
@@ -111,6 +113,7 @@ class SyncRunner:
         self._checked = False  # this process has looked for damage that the file was left with
         self._watcher = watcher
         self.rebuilding: str | None = None  # a sentence, while a sync makes a damaged index anew
+        self.busy: str | None = None  # a sentence, if the last sync found that another process syncs
 
     @property
     def saves_embeddings(self) -> bool:
@@ -168,7 +171,7 @@ class SyncRunner:
             SyncStopped: It was stopped.
             StoreError: The index cannot be written.
         """
-        with self._lock, self._store.lock(wait_seconds=wait_seconds):
+        with self._lock, self._keep_busy(), self._store.lock(wait_seconds=wait_seconds):
             try:
                 if force or self._store.is_suspect or (not self._checked and self._store.needs_check()):
                     self._repair()
@@ -184,6 +187,16 @@ class SyncRunner:
                 return replace(report, warnings=(*report.warnings, DAMAGED))
             finally:
                 self.rebuilding = None
+
+    @contextmanager
+    def _keep_busy(self) -> Iterator[None]:
+        """Keep that another process syncs, if the sync within finds so."""
+        self.busy = None
+        try:
+            yield
+        except SyncBusy as error:
+            self.busy = str(error)
+            raise
 
     def _repair(self) -> bool:
         """Move a damaged index aside; return True if this sync can now make a new one."""

@@ -71,7 +71,7 @@ def search(
     with open_notes(options, today) as memory:
         result = memory.call_tool("memory_search", asked)
         unfinished = result.get("stale") and not (result["results"] and "warning" in result)
-        if unfinished and _finish_sync(memory, result["backend"]):
+        if unfinished and _finish_sync(memory, result):
             result = {**memory.call_tool("memory_search", asked), "stale": False}
         if NOTHING_INDEXED in result.get("warning", ""):
             app.explain_empty(memory)
@@ -121,13 +121,17 @@ def _open_hit(memory: Memory, hits: Sequence[Mapping[str, Any]], number: int) ->
         raise InvalidArgument("--open", f"{editor[0]}: {error}", action="set EDITOR to an editor of yours") from None
 
 
-def _finish_sync(memory: Memory, backend: str) -> bool:
-    """Finish the sync that a search left to the background, since a command has none. Return False if that is no use."""
-    if "provider out" in memory.status().details:
+def _finish_sync(memory: Memory, result: Mapping[str, Any]) -> bool:
+    """Finish the sync that a search left to the background, since a command has none. Return False if that is no use.
+
+    Another process that syncs is waited for only if nothing is indexed yet.
+    """
+    details = memory.status().details
+    if "provider out" in details or ("busy" in details and NOTHING_INDEXED not in result.get("warning", "")):
         return False
     with output.show_progress() as progress:
         try:
-            return memory.finish_sync(backend, progress=progress)
+            return memory.finish_sync(result["backend"], progress=progress)
         except MemoryCoreError:
             return False  # the first answer says why, in its warning
 

@@ -8,12 +8,15 @@ import pty
 import signal
 import subprocess
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import memory_core
+from memory_core.atomic import locked
+from memory_core.backends.engine import LOCK_SECONDS
 from memory_core.hookspecs import BACKENDS_GROUP
 from tests.command import REPOSITORY, SAMPLE_NOTES, Command, Outcome
 from tests.fakes.installed import install
@@ -69,6 +72,18 @@ def test_search_finishes_the_sync_that_a_host_would_leave_to_the_background(comm
     found = command("--config", str(config), "search", QUESTION)
     assert (found.code, found.err) == (0, "")
     assert found.out.startswith(ANSWER)
+
+
+def test_search_answers_at_once_while_another_process_syncs(indexed: Command, workspace: Path) -> None:
+    (workspace / "memory" / "2026-05-01.md").write_text("The heron nests by the weir.\n", encoding="utf-8")
+    index = indexed("status", "--json").json["store"]
+    with locked(Path(f"{index}.lock"), timeout_seconds=5.0):
+        begun = time.monotonic()
+        found = indexed("search", QUESTION)
+        assert time.monotonic() - begun < LOCK_SECONDS
+    assert found.out.startswith(ANSWER)
+    assert "lacks some notes" in found.err
+    assert "heron" in indexed("search", "heron weir").out
 
 
 def test_search_prints_the_tool_result_as_json(indexed: Command, workspace: Path) -> None:
