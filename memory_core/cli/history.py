@@ -107,11 +107,12 @@ def list_versions(options: Options, *, path: str | None) -> None:
 @click.option("--to", "until", metavar="TIME", help="the later time (the last sync)")
 def diff(options: Options, *, path: str, begin: str, until: str | None) -> None:
     """Show what differs in a note between two times."""
-    start = parse_instant(begin, "--from")
-    end = parse_instant(until, "--to") if until else None
-    if end is not None and start > end:
-        raise InvalidArgument("--from", f"is later than --to: {show(start)} and {show(end)}", action="swap the two")
     with _open_history(options) as (config, history):
+        zone = config.search.time_zone
+        start = parse_instant(begin, "--from", timezone=zone)
+        end = parse_instant(until, "--to", timezone=zone) if until else None
+        if end is not None and start > end:
+            raise InvalidArgument("--from", f"is later than --to: {show(start)} and {show(end)}", action="swap the two")
         path = name_note(config, _read_path(path))
         first = history.find_moment(start)
         last = history.list_moments()[-1] if end is None else history.find_moment(end)
@@ -136,8 +137,8 @@ def diff(options: Options, *, path: str, begin: str, until: str | None) -> None:
 @click.option("--as-of", metavar="TIME", required=True, help="YYYY-MM-DD (its end), or a date and time")
 def restore(options: Options, *, path: str, as_of: str) -> None:
     """Write a copy of a note as it stood beside it; the note itself is left alone."""
-    instant = parse_instant(as_of, "--as-of")
     with _open_history(options) as (config, history):
+        instant = parse_instant(as_of, "--as-of", timezone=config.search.time_zone)
         file = notes.restore(config, history, _read_path(path), instant)
     if options.json:
         output.print_json({"path": str(file)})

@@ -67,7 +67,8 @@ class ToolCall:
 
 
 def _search(call: ToolCall) -> dict[str, Any]:
-    query = schemas.read_query(call.arguments, call.config.search.query, today=call.today())
+    search = call.config.search
+    query = schemas.read_query(call.arguments, search.query, today=call.today(), timezone=search.time_zone)
     result = call.selector.search(widen_query(query, call.config, call.context))
     result = shape_found(result, query, call.config, call.context)
     if call.config.tidy_path.exists() and query.as_of is None:
@@ -124,7 +125,8 @@ def _explain(call: ToolCall) -> dict[str, Any]:
         return denied
     path = call.arguments.get("path")
     place = None if path is None else explaining.read_place(path, call.arguments.get("line"))
-    query = schemas.read_query(call.arguments, call.config.search.query, today=call.today())
+    search = call.config.search
+    query = schemas.read_query(call.arguments, search.query, today=call.today(), timezone=search.time_zone)
     return results.shape_explanation(explaining.explain(call.selector, call.config, (), query, place))
 
 
@@ -148,7 +150,8 @@ def _get(call: ToolCall) -> dict[str, Any]:
 
     layer, path = call.config.find_layer(cited.path)
     with closing(History(layer, writable=False)) as history:
-        found = get_document(layer, history, path, parse_instant(as_of), from_line=first, lines=lines)
+        instant = parse_instant(as_of, timezone=layer.search.time_zone)
+        found = get_document(layer, history, path, instant, from_line=first, lines=lines)
     return results.shape_document(replace(found, path=layer.show(found.path)))
 
 

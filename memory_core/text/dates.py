@@ -40,23 +40,29 @@ def parse_day(text: str, argument: str) -> date:
         raise InvalidArgument(argument, f"expected a date as YYYY-MM-DD, not {text!r}") from error
 
 
-def parse_instant(value: str, argument: str = "asOf") -> datetime:
-    """Return the instant that a text names: the end of a day, or of a second, unless it has a fraction; by default local time.
+def parse_instant(value: str, argument: str = "asOf", *, timezone: str | None = None) -> datetime:
+    """Return the instant that a text names: the end of a day, or of a second, unless it has a fraction.
 
     Answers show moments to the second, so that what they show can be asked for.
 
     Args:
         value: ISO 8601, such as 2026-03-01, 20260301, 2026-03-01T18:30 or 2026-03-01T17:30:00Z.
         argument: The name of the argument, for the error.
+        timezone: Of a text that names none; see `get_today`.
 
     Raises:
         InvalidArgument: It is no such text.
     """
     text = value.strip()
+    zone = _find_zone(timezone) if timezone else None
+
+    def place(instant: datetime) -> datetime:
+        return instant.astimezone() if zone is None or instant.tzinfo else instant.replace(tzinfo=zone)
+
     try:
         with suppress(ValueError):
-            return datetime.combine(date.fromisoformat(text) + timedelta(days=1), time.min).astimezone() - _LAST
-        instant = datetime.fromisoformat(text).astimezone()
+            return place(datetime.combine(date.fromisoformat(text) + timedelta(days=1), time.min)) - _LAST
+        instant = place(datetime.fromisoformat(text))
         names_fraction = "." in text or "," in text  # ".000" is that instant, not the whole second
         return instant if names_fraction else instant + timedelta(seconds=1) - _LAST
     except (ValueError, OverflowError, OSError) as error:

@@ -195,14 +195,16 @@ def to_form(schema: Schema, form: Form) -> dict[str, Any]:
 
 
 def read_query(
-    arguments: Mapping[str, Any], defaults: QuerySettings, *, deadline: float | None = None, today: date | None = None
-) -> Query:
+    arguments: Mapping[str, Any], defaults: QuerySettings, *, deadline: float | None = None, today: date | None = None,
+    timezone: str | None = None,
+) -> Query:  # fmt: skip
     """Return checked arguments as a query.
 
     Args:
         arguments: Of memory_search.
         defaults: Where they say nothing.
         deadline, today: See `Query`.
+        timezone: Of `asOf`; see `parse_instant`.
 
     Raises:
         InvalidArgument: A date is not valid, or `after` is later than `before`.
@@ -222,7 +224,7 @@ def read_query(
         max_snippet_chars=defaults.max_snippet_chars,
         after=after,
         before=before,
-        as_of=_read_instant(arguments),
+        as_of=_read_instant(arguments, timezone),
         about=_read_name(arguments, "about"),
         deadline=deadline,
         today=today,
@@ -271,7 +273,7 @@ def _read_name(arguments: Mapping[str, Any], argument: str) -> str | None:
     return name
 
 
-def _read_instant(arguments: Mapping[str, Any]) -> datetime | None:
+def _read_instant(arguments: Mapping[str, Any], timezone: str | None) -> datetime | None:
     if "asOf" not in arguments:
         return None
-    return parse_instant(arguments["asOf"])
+    return parse_instant(arguments["asOf"], timezone=timezone)

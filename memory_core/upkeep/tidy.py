@@ -8,7 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from functools import cache
 from typing import Any
 
@@ -21,6 +21,7 @@ from memory_core.sources import pages, roots, writer
 from memory_core.sources.activity import load_entries
 from memory_core.sources.files import list_files
 from memory_core.sources.notes import find_note_date, hash_bytes, read_note
+from memory_core.text.dates import get_today
 from memory_core.text.languages import Language
 from memory_core.text.markdown import split_lines
 from memory_core.upkeep import findings, outdated
@@ -456,18 +457,20 @@ def _propose_dates(config: AgentConfig, marks: Mapping[str, Mapping[str, Any]], 
     held = {path: each["relative"] for path, each in marks.items() if each.get("relative")}
     if not held:
         return
+    timezone = config.search.time_zone
+    today = get_today(timezone, datetime.now(UTC))
     with closing(History(config, writable=False)) as history:
         for path, several in held.items():
             lines = reader.lines(path)
             for number, phrase in several:
                 line = findings.pick(lines, number)
-                day = _find_day(history, path, line)
+                day = _find_day(history, path, line, timezone)
                 named = (
                     next((each for each in findings.find_relative(line, day) if each.text == phrase), None)
                     if day
                     else None
                 )
-                if named is None or day is None or named.period.last >= datetime.now().astimezone().date():
+                if named is None or day is None or named.period.last >= today:
                     continue
                 first, last = named.period.first.isoformat(), named.period.last.isoformat()
                 stands = first if first == last else f"{first} to {last}"
@@ -476,14 +479,14 @@ def _propose_dates(config: AgentConfig, marks: Mapping[str, Mapping[str, Any]], 
                 yield _make(reader, "relative date", path, number, new, why, (), 5.0)
 
 
-def _find_day(history: History, path: str, line: str) -> date | None:
+def _find_day(history: History, path: str, line: str, timezone: str | None) -> date | None:
     """Return the day on which a line came into a note; None if it stood there before the history began."""
     versions = history.list_versions(path)[:MOST_VERSIONS]
     moments = {moment.id: moment.at for moment in history.list_moments()} if versions else {}
     first = min(moments, default=0)
     for version, note in history.load_texts(versions) if versions else ():
         if line in split_lines(note.text):
-            return moments[version.since].astimezone().date() if version.since != first else None
+            return get_today(timezone, moments[version.since]) if version.since != first else None
     return None
 
 

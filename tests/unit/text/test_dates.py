@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 
 import pytest
 
@@ -53,6 +53,18 @@ def test_words_of_the_past_are_left_out(text: str, left: str) -> None:
 )
 def test_what_may_be_asked_about_stays(text: str) -> None:
     assert leave_out_time(text) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "instant"),
+    [
+        ("2026-03-01", "2026-03-01T10:59:59.999000+00:00"),
+        ("2026-03-01T18:30", "2026-03-01T05:30:00.999000+00:00"),
+        ("2026-03-01T17:30:00Z", "2026-03-01T17:30:00.999000+00:00"),
+    ],
+)
+def test_a_time_is_that_of_the_time_zone_unless_it_names_one(text: str, instant: str) -> None:
+    assert parse_instant(text, timezone="Pacific/Auckland").astimezone(UTC).isoformat() == instant
 
 
 @pytest.mark.parametrize(
