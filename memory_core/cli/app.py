@@ -447,19 +447,21 @@ def check_as_of(text: str | None) -> None:
         parse_instant(text, "--as-of")
 
 
-def explain_empty(memory: Memory) -> None:
-    """Say where a note goes in a workspace without any, and how many other Markdown files it holds."""
+def explain_empty(memory: Memory) -> bool:
+    """Say where a note goes in a workspace without any, or how many other Markdown files it holds; False if it has notes."""
     from memory_core.sources.files import list_files
 
     config = memory.config()
     found = 0 if "workspace" in config.search.sources else count_markdown(config.workspace)
     if found:
         output.complain(f"0 notes; {output.count(found, OTHER_FILE)} here: --sources workspace")
-    elif not list_files(config).files:
-        output.complain(
-            f"0 notes in {config.workspace}",
-            "Write MEMORY.md or memory/YYYY-MM-DD.md there, or run: memory-core add TEXT",
-        )
+        return True
+    if list_files(config).files:
+        return False
+    output.complain(
+        f"0 notes in {config.workspace}", "Write MEMORY.md or memory/YYYY-MM-DD.md there, or run: memory-core add TEXT"
+    )
+    return True
 
 
 def count_markdown(folder: Path) -> int:

@@ -107,7 +107,7 @@ def print_hits(result: Mapping[str, Any], query: str, explain_none: Callable[[],
     Args:
         result: Of the tool.
         query: The question, whose words are highlighted on a terminal.
-        explain_none: Called if there are no hits; returns why.
+        explain_none: Called if there are no hits; returns why, or "" if that is said.
     """
 
     for fallback in filter(None, (result.get("fallback"), result.get("backendFallback"))):
@@ -126,7 +126,8 @@ def print_hits(result: Mapping[str, Any], query: str, explain_none: Callable[[],
     if result.get("stale"):
         complain("the index lacks some notes, or their last changes", INDEX_IT)
     if not hits:
-        write("No matches." if warning else f"No matches: {explain_none()}")
+        why = "" if warning else explain_none()
+        write(f"No matches: {why}" if why else "No matches.")
         return
     clean = [{**hit, "snippet": _clean(hit["snippet"]), "path": _clean(hit["path"])} for hit in hits]
     columns, colours = find_columns(), shows_colours()

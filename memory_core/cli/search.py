@@ -73,11 +73,12 @@ def search(
         unfinished = result.get("stale") and not (result["results"] and "warning" in result)
         if unfinished and _finish_sync(memory, result):
             result = {**memory.call_tool("memory_search", asked), "stale": False}
-        if NOTHING_INDEXED in result.get("warning", ""):
-            app.explain_empty(memory)
+        explained = NOTHING_INDEXED in result.get("warning", "") and app.explain_empty(memory)
 
         def show(found: Mapping[str, Any]) -> None:
-            output.print_hits(found, words, lambda: _explain_none(memory, words, asked))
+            if explained and found["warning"].rstrip(".") == NOTHING_INDEXED:  # which says the same
+                found = {name: value for name, value in found.items() if name != "warning"}
+            output.print_hits(found, words, lambda: "" if explained else _explain_none(memory, words, asked))
 
         code = output.print_result(result, show, as_json=options.json)
         if opened is not None and code == 0:
