@@ -1,4 +1,4 @@
-# demo, demo-postgres, test, test-portable, test-local, test-qmd, test-web, pictures, test-postgres, test-hosts, test-example, torture, lint, docs, site, clean, package, test-314, joint, bench, bench-retrieval, bench-notebooks, bench-tidy, bench-public, bench-cost, bench-postgres, bench-peers, bench-scale,
+# demo, demo-postgres, test, test-portable, test-local, test-qmd, test-web, pictures, test-postgres, test-hosts, test-example, torture, lint, docs, site, clean, package, test-314, joint, bench, bench-retrieval, bench-notebooks, bench-tidy, bench-public, bench-answers, bench-cost, bench-postgres, bench-peers, bench-scale,
 # bench-qmd, word-tables: each sets up what it needs. Only make and a Python from 3.11 to 3.14 with its venv module must be there; PYTHON=... names another one than is found.
 
 BIN := .venv/bin
@@ -18,7 +18,7 @@ LLAMA := .cache/llama-cpp-python
 # What `make docs` writes and `make lint` checks: the parts between cog's markers come from tests/generated.py.
 GENERATED := -p 'from tests import generated' README.md CONTRIBUTING.md $(wildcard docs/*.md docs/*.svg)
 
-.PHONY: demo demo-postgres test test-portable test-local test-qmd test-web pictures test-postgres test-hosts test-example torture lint package test-314 joint bench bench-retrieval bench-notebooks bench-tidy bench-public data-is-named bench-cost bench-postgres bench-peers bench-scale bench-qmd docs site word-tables clean
+.PHONY: demo demo-postgres test test-portable test-local test-qmd test-web pictures test-postgres test-hosts test-example torture lint package test-314 joint bench bench-retrieval bench-notebooks bench-tidy bench-public bench-answers data-is-named bench-cost bench-postgres bench-peers bench-scale bench-qmd docs site word-tables clean
 .DELETE_ON_ERROR:
 
 demo: .venv/runtime
@@ -145,6 +145,11 @@ bench-tidy: data-is-named .venv/dev
 # Session retrieval by the protocol of other projects: DATA=locomo10.json, a file of LongMemEval, or a folder of such workspaces.
 bench-public: data-is-named .venv/dev
 	nice $(BIN)/python -m tests.benchmarks.public $(DATA) $(OPTIONS)
+
+# From question to judged answer, by any OpenAI-compatible chat endpoint, whose key is in MEMORY_CORE_BENCH_KEY: ENDPOINT=http://.../v1 [MODEL=name]
+bench-answers: data-is-named .venv/dev
+	@test -n '$(ENDPOINT)' || { echo 'say which chat endpoint answers: make bench-answers ENDPOINT=http://127.0.0.1:8080/v1' >&2; exit 2; }
+	$(BIN)/python -m tests.benchmarks.answers $(DATA) $(ENDPOINT) $(if $(filter command line,$(origin MODEL)),--model $(MODEL)) $(OPTIONS)
 
 data-is-named:
 	@test -e '$(DATA)' || { echo 'say where the judged sets are: DATA=folder or file' >&2; exit 2; }

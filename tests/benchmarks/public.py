@@ -24,6 +24,7 @@ import re
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -53,11 +54,12 @@ class Session:
 
 @dataclass(frozen=True)
 class PublicQuestion:
-    """A question, its category, and the names of the sessions that hold its evidence."""
+    """A question, its category, the names of the sessions that hold its evidence, and its answer; "" if none is known."""
 
     text: str
     category: str
     evidence: frozenset[str]
+    answer: str = ""
 
 
 @dataclass(frozen=True)
@@ -117,7 +119,7 @@ def read_longmemeval(rows: Sequence[Mapping[str, Any]]) -> Iterator[Conversation
         ]
         evidence = frozenset(row["answer_session_ids"])
         if evidence and not row["question_id"].endswith("_abs"):
-            question = PublicQuestion(row["question"], row["question_type"], evidence)
+            question = PublicQuestion(row["question"], row["question_type"], evidence, str(row["answer"]))
             yield Conversation(row["question_id"], sessions, [question])
 
 
@@ -152,7 +154,8 @@ def _read_questions(rows: Sequence[Mapping[str, Any]], sessions: Sequence[Sessio
     for row in rows:
         evidence = {f"D{found[1]}" for each in row.get("evidence") or () for found in _EVIDENCE.finditer(each)} & known
         if evidence:
-            questions.append(PublicQuestion(row["question"], CATEGORIES[row["category"]], frozenset(evidence)))
+            category, answer = CATEGORIES[row["category"]], str(row.get("answer", ""))
+            questions.append(PublicQuestion(row["question"], category, frozenset(evidence), answer))
     return questions
 
 
@@ -185,9 +188,11 @@ def write_notes(conversation: Conversation, layers: Mapping[str, Path]) -> dict[
     return names
 
 
-def ask_all(conversation: Conversation, settings: Mapping[str, Any], most: int, layers: int = 1) -> list[Found]:
-    """Index a conversation in a folder of its own, and ask its questions."""
-    found = []
+@contextmanager
+def indexed(
+    conversation: Conversation, settings: Mapping[str, Any], layers: int = 1
+) -> Iterator[tuple[Memory, Mapping[str, str]]]:
+    """Index a conversation in a folder of its own; give its memory, and the names of its sessions by the paths of notes."""
     with tempfile.TemporaryDirectory() as folder:
         workspace = Path(folder) / "workspace"
         others = {f"layer-{number}": Path(folder) / f"layer-{number}" for number in range(1, layers)}
@@ -196,12 +201,19 @@ def ask_all(conversation: Conversation, settings: Mapping[str, Any], most: int, 
         source = ConfigSource(document, workspace=workspace, state_dir=Path(folder) / "state")
         with Memory(source) as memory:
             memory.sync()
-            for question in conversation.questions:
-                begun = time.perf_counter()
-                answer = memory.call_tool("memory_search", {"query": question.text, "maxResults": most, "minScore": 0})
-                seconds = time.perf_counter() - begun
-                sessions = [*dict.fromkeys(names[hit["path"]] for hit in answer["results"])]
-                found.append(Found(conversation.name, question, sessions, seconds))
+            yield memory, names
+
+
+def ask_all(conversation: Conversation, settings: Mapping[str, Any], most: int, layers: int = 1) -> list[Found]:
+    """Index a conversation, and ask its questions."""
+    found = []
+    with indexed(conversation, settings, layers) as (memory, names):
+        for question in conversation.questions:
+            begun = time.perf_counter()
+            answer = memory.call_tool("memory_search", {"query": question.text, "maxResults": most, "minScore": 0})
+            seconds = time.perf_counter() - begun
+            sessions = [*dict.fromkeys(names[hit["path"]] for hit in answer["results"])]
+            found.append(Found(conversation.name, question, sessions, seconds))
     return found
 
 

@@ -1,12 +1,15 @@
 """Published sets of conversations are read as they are published."""
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.benchmarks import answers
 from tests.benchmarks.public import DEVELOPMENT, LOCOMO, ask_all, read_set, write_notes
+from tests.servers.loopback import Reply, Request, Server, openai_error
 
 TALK: dict[str, Any] = {
     "sample_id": "conv-91",
@@ -105,3 +108,42 @@ def test_workspaces_that_were_made_of_it(tmp_path: Path) -> None:
 def test_another_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(SystemExit, match="neither LoCoMo's nor LongMemEval's"):
         read_set(write(tmp_path, [{"text": "x"}]))
+
+
+class Model(Server):
+    """A chat endpoint that knows of quinces, and finds that right alone."""
+
+    def answer(self, request: Request) -> Reply:
+        prompt = request.json()["messages"][0]["content"]
+        if prompt.startswith("Does the given answer"):
+            text = "RIGHT" if "Right answer: quinces\nGiven answer: Quinces." in prompt else "WRONG."
+        else:
+            text = "Quinces." if "I planted quinces" in prompt else "I do not know."
+        return Reply(body={"choices": [{"message": {"role": "assistant", "content": text}}]})
+
+
+def test_answers_are_judged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data, figures = write(tmp_path, [TALK]), tmp_path / "figures.json"
+    with Model() as server:
+        arguments = ["answers", str(data), f"{server.origin}/v1", "--model", "m", "--json", str(figures)]
+        monkeypatch.setattr(sys, "argv", arguments)
+        monkeypatch.setenv(answers.KEY, "sk-loopback")
+        answers.main()
+    assert json.loads(figures.read_text(encoding="utf-8")) == {"all": 0.5, "single-hop": 1.0, "multi-hop": 0.0}
+    assert {request.headers["authorization"] for request in server.requests} == {"Bearer sk-loopback"}
+    assert [request.json()["model"] for request in server.requests] == ["m"] * 4
+    printed = capsys.readouterr().out
+    assert answers.ANSWER in printed
+    assert answers.JUDGE in printed
+    assert "sk-loopback" not in printed
+
+
+def test_an_endpoint_that_refuses_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Model() as server:
+        server.fail(openai_error(401, "no key"))
+        monkeypatch.setattr(sys, "argv", ["answers", str(write(tmp_path, [TALK])), f"{server.origin}/v1"])
+        monkeypatch.delenv(answers.KEY, raising=False)
+        with pytest.raises(SystemExit, match=r"answered 401.*MEMORY_CORE_BENCH_KEY"):
+            answers.main()
