@@ -11,7 +11,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Literal
@@ -188,12 +188,15 @@ def keep_turns(event: Event, config: AgentConfig) -> bool:
     journal = Journal(config.journal_dir)
     if not (config.enabled and config.search.items.capture.journal) or event.kind == "unknown":
         return False
+    said: Sequence[Said] = ()
     try:
         session = JournalSession(
             event.host, event.session, event.cwd, event.find_transcript(), leaves=journal.is_paused
         )
-        if event.messages and (event.kind == "turn" or (event.kind == "left" and journal.knows(session))):
-            journal.add(session, event.messages)
+        if event.kind == "turn" or (event.kind == "left" and journal.knows(session)):
+            said = event.messages
+        if said:
+            journal.add(session, said)
         elif event.kind != "left":
             journal.follow(session)
         if event.kind == "end":
@@ -201,7 +204,7 @@ def keep_turns(event: Event, config: AgentConfig) -> bool:
         if event.kind == "start":
             journal.catch_up(seconds=START_SECONDS)
     except TimeoutError:  # of the lock
-        journal.leave_note(session)
+        journal.leave_note(session, said)
     except (MemoryCoreError, OSError) as error:
         journal.record_problem(f"session {event.session} of {event.host}: {error}")
     return event.kind != "prompt"

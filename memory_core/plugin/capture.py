@@ -347,8 +347,12 @@ def _keep_in_journal(
         role, text = message.get("role"), join_text(message).strip()
         if role in SPEAKERS and text and message.get("recalled") is not True:
             said[number] = Said(str(role), text)
+    session = replace(session, leaves=journal.is_paused)
     try:
-        lines = journal.add(replace(session, leaves=journal.is_paused), said.values())
+        lines = journal.add(session, said.values())
+    except TimeoutError:  # another process holds the lock
+        journal.leave_note(session, [*said.values()])
+        return turn
     except OSError as error:
         log.warning("capture: a turn is not in the journal: %s", error)
         journal.record_problem(f"session {session.key} of {session.host}: {error}")

@@ -22,7 +22,7 @@ import os
 import re
 import stat
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -199,12 +199,20 @@ class Journal:
         """Return True if something was reported of a session, though nothing of it may be kept."""
         return (self.folder / session.file_name).exists()
 
-    def leave_note(self, session: JournalSession) -> None:
-        """Leave a file that leads the next `catch_up` to a session, without the lock that another process holds."""
-        note = self.folder / f"{session.file_name}{MISSED}"
-        if session.leaves or not note.exists():  # what was to be left out once stays out
+    def leave_note(self, session: JournalSession, messages: Sequence[Said] = ()) -> None:
+        """Leave a file that leads the next `catch_up` to a session, without the lock that another process holds.
+
+        Args:
+            session: The session.
+            messages: Those of a turn, for a host without a transcript; the file holds what is to be kept of them.
+        """
+        keeper, now = _Keeper(_KeptSession(), b"", leaves=session.leaves), datetime.now(UTC).isoformat()
+        lines = [{**keeper.keep(each._replace(at=each.at or now)), "name": each.name} for each in messages]
+        kept = [line for line in lines if "role" in line]
+        note = self.folder / f"{session.file_name}{f'.{time.time_ns()}' if kept else ''}{MISSED}"
+        if kept or session.leaves or not note.exists():  # what was to be left out once stays out
             with suppress(OSError):  # that the folder cannot be written is what `doctor` tells
-                replace_file(note, _encode([session.to_line()]))
+                replace_file(note, _encode([session.to_line(), *kept]))
 
     def catch_up(self, *, seconds: float) -> bool:
         """Keep what is new in the transcripts of all sessions, the last changed first; return False if time was too short.
@@ -216,8 +224,13 @@ class Journal:
         """
         until = time.monotonic() + seconds
         paused = self._pause_mark.exists()
-        for path in (*self.folder.glob(f"*{MISSED}"), *self._list_files()):
+        for path in (*sorted(self.folder.glob(f"*{MISSED}")), *self._list_files()):
             session, is_note = _read_session(path), path.name.endswith(MISSED)
+            said = [line for line in map(_parse, path.read_bytes().split(b"\n")) if "role" in line] if is_note else []
+            if is_note and session is not None and (said or not session.transcript):
+                self.add(session, [Said(each["role"], each["content"], each["timestamp"], each["name"]) for each in said])
+                path.unlink()
+                continue
             if session is None or not session.transcript:
                 continue
             session = replace(session, leaves=session.leaves or paused)

@@ -397,6 +397,32 @@ def test_a_turn_that_ends_while_another_process_holds_the_lock_is_caught_up_with
     assert [path.name for path in journal.folder.iterdir() if "missed" in path.name] == []
 
 
+def test_turns_without_a_transcript_wait_for_the_lock_of_another_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    search = SearchSettings(items=ItemSettings(capture=Capture(journal=True)))
+    config = AgentConfig(
+        agent="main", workspace=tmp_path, state_dir=tmp_path, store_path=tmp_path / "main.sqlite", search=search
+    )
+    journal = Journal(config.journal_dir)
+    journal.pause(on=False)  # makes the folder
+    monkeypatch.setattr(module, "LOCK_SECONDS", 0.05)
+    turns = ["My parrot is called Polly.", "My password is gannet77.", "Off the record: I am broke.", "I live in Ely."]
+    with locked(journal.folder / ".lock", timeout_seconds=5):
+        for number, text in enumerate(turns):
+            said = (Said("user", text, name=f"m{number}"), Said("assistant", f"Answer {number}.", name=f"a{number}"))
+            event = Event(host="opencode", name="Stop", kind="turn", session="s1", messages=said)
+            assert keep_turns(event, config)
+    assert b"gannet77" not in everything(journal)
+    assert b"broke" not in everything(journal)
+    for _ in range(2):
+        assert journal.catch_up(seconds=10)
+        found = texts(journal)
+        assert (found[0], found[1], found[-2]) == (turns[0], "Answer 0.", turns[-1])
+        assert len(found) == 6
+    assert [path.name for path in journal.folder.iterdir() if "missed" in path.name] == []
+
+
 def test_what_is_forgotten_leaves_hashes_and_never_comes_back(journal: Journal, transcript: Path) -> None:
     lines = [claude("user", "The rose is red."), claude("assistant", "Noted."), claude("user", "The fence is green.")]
     transcript.write_bytes(b"".join(lines))
