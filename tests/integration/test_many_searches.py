@@ -23,6 +23,7 @@ from memory_core.stores.sqlite.store import SqliteStore
 Open = Callable[[], BuiltinBackend]
 QUESTIONS, FIRST, SEARCHES = 50, 150, 1000
 GROWTH_BYTES = 85_000  # a search that left 100 bytes would leave as much
+ROUNDS = 2  # what searches leave, they leave each time; what a thread of another test has loaded meanwhile, once
 
 
 @pytest.fixture
@@ -67,14 +68,16 @@ def test_many_searches_leave_memory_as_it_was(open_backend: Open) -> None:
     tracemalloc.start()
     try:
         search(0, FIRST)  # what is kept of these questions has its full size
-        gc.collect()
-        before, _ = tracemalloc.get_traced_memory()
-        search(FIRST, SEARCHES)
-        gc.collect()
-        after, _ = tracemalloc.get_traced_memory()
+        growths: list[int] = []
+        while len(growths) < ROUNDS and min(growths, default=GROWTH_BYTES) >= GROWTH_BYTES:
+            gc.collect()
+            before, _ = tracemalloc.get_traced_memory()
+            search(FIRST, SEARCHES)
+            gc.collect()
+            growths.append(tracemalloc.get_traced_memory()[0] - before)
     finally:
         tracemalloc.stop()
-    assert after - before < GROWTH_BYTES
+    assert min(growths) < GROWTH_BYTES
 
 
 def test_a_reader_in_its_transaction_stops_neither_searches_nor_a_writer(
