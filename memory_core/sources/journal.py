@@ -228,7 +228,9 @@ class Journal:
             session, is_note = _read_session(path), path.name.endswith(MISSED)
             said = [line for line in map(_parse, path.read_bytes().split(b"\n")) if "role" in line] if is_note else []
             if is_note and session is not None and (said or not session.transcript):
-                self.add(session, [Said(each["role"], each["content"], each["timestamp"], each["name"]) for each in said])
+                self.add(
+                    session, [Said(each["role"], each["content"], each["timestamp"], each["name"]) for each in said]
+                )
                 path.unlink()
                 continue
             if session is None or not session.transcript:
