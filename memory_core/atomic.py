@@ -8,7 +8,7 @@ import os
 import secrets
 import stat
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 # Flags of os.open that not every system has; 0 asks for nothing.
@@ -150,10 +150,18 @@ def stage_file(path: Path, data: bytes, *, mode: int | None = 0o600, root: Path 
 
 
 def place_file(staged: Path, path: Path, *, root: Path | None = None, expected: bytes | None = None) -> None:
-    """Put a file from `stage_file` in the place of the one that it replaces; if that fails, it is removed. See `replace_file`."""
-    with _open_folder(path.parent, root) as folder:
+    """Put a file from `stage_file` in the place of the one that it replaces; if that fails, it is removed. See `replace_file`.
+
+    What others append to the file in this moment, as a shell does without a lock, is appended to the new one.
+    """
+    with _open_folder(path.parent, root) as folder, ExitStack() as former:
         at = _name_in(path.parent, folder)
         try:
+            old = None
+            if expected and folder is not None:  # Windows replaces no file that is open
+                with suppress(FileNotFoundError):
+                    flags = os.O_RDONLY | NOFOLLOW | NONBLOCK | CLOEXEC
+                    old = former.enter_context(os.fdopen(os.open(path.name, flags, dir_fd=folder), "rb"))
             if expected is not None and _read_whole(at(path.name), folder) != expected:
                 raise FileChanged(path)
             os.replace(at(staged.name), at(path.name), src_dir_fd=folder, dst_dir_fd=folder)
@@ -163,6 +171,12 @@ def place_file(staged: Path, path: Path, *, root: Path | None = None, expected: 
             raise
         if folder is not None:
             os.fsync(folder)
+        held = old.read() if old is not None else b""
+        if expected and held != expected and held.startswith(expected):
+            with os.fdopen(
+                os.open(path.name, os.O_WRONLY | os.O_APPEND | NOFOLLOW | CLOEXEC, dir_fd=folder), "ab"
+            ) as new:
+                new.write(held.removeprefix(expected))
 
 
 def remove_file(path: Path, *, root: Path, expected: bytes) -> None:
