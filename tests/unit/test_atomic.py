@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from memory_core.atomic import locked, move_into_place, replace_file
+from memory_core.atomic import OPENS_BELOW, locked, move_into_place, replace_file
 from memory_core.embeddings.remote.batches import BatchJob, JobLog
 from memory_core.records import Space
 
@@ -181,7 +181,7 @@ def _names(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="Windows replaces no file that is open")
+@pytest.mark.skipif(not OPENS_BELOW, reason="Windows replaces no file that is open")
 def test_what_is_appended_while_a_file_is_replaced_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     note, replace = tmp_path / "MEMORY.md", os.replace
     note.write_bytes(b"- old\n")
