@@ -8,7 +8,7 @@ import os
 import secrets
 import stat
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 # Flags of os.open that not every system has; 0 asks for nothing.
@@ -93,9 +93,7 @@ def append_bytes(path: Path, data: bytes) -> int:
         os.close(descriptor)
 
 
-def replace_file(
-    path: Path, data: bytes, *, mode: int | None = 0o600, root: Path | None = None, expected: bytes | None = None
-) -> None:
+def replace_file(path: Path, data: bytes, *, mode: int | None = 0o600, root: Path | None = None) -> None:
     """Replace a file as a whole: readers see the old bytes or the new ones, also after kill -9 or a power cut.
 
     Call this under a lock: the temporary file has one fixed name, so that a killed writer leaves at most one file
@@ -108,14 +106,12 @@ def replace_file(
         mode: Of the file; None keeps that of the file, and its owner, and is 600 where there is none.
         root: A folder below which no link is followed on the way to the file, and folders are made that are missing; None takes
             the path as it is.
-        expected: The bytes that the file must still hold when the new ones are ready; None replaces whatever stands there.
 
     Raises:
-        FileChanged: The file does not hold the expected bytes.
         OSError: The file cannot be written, is a folder, or belongs to somebody else and would not any more.
     """
     staged = stage_file(path, data, mode=mode, root=root)
-    place_file(staged, path, root=root, expected=expected)
+    place_file(staged, path, root=root)
 
 
 def stage_file(path: Path, data: bytes, *, mode: int | None = 0o600, root: Path | None = None) -> Path:
@@ -149,21 +145,11 @@ def stage_file(path: Path, data: bytes, *, mode: int | None = 0o600, root: Path 
         return path.parent / temporary
 
 
-def place_file(staged: Path, path: Path, *, root: Path | None = None, expected: bytes | None = None) -> None:
-    """Put a file from `stage_file` in the place of the one that it replaces; if that fails, it is removed. See `replace_file`.
-
-    What others append to the file in this moment, as a shell does without a lock, is appended to the new one.
-    """
-    with _open_folder(path.parent, root) as folder, ExitStack() as former:
+def place_file(staged: Path, path: Path, *, root: Path | None = None) -> None:
+    """Put a file from `stage_file` in the place of the one that it replaces; if that fails, it is removed. See `replace_file`."""
+    with _open_folder(path.parent, root) as folder:
         at = _name_in(path.parent, folder)
         try:
-            old = None
-            if expected and folder is not None:  # Windows replaces no file that is open
-                with suppress(FileNotFoundError):
-                    flags = os.O_RDONLY | NOFOLLOW | NONBLOCK | CLOEXEC
-                    old = former.enter_context(os.fdopen(os.open(path.name, flags, dir_fd=folder), "rb"))
-            if expected is not None and _read_whole(at(path.name), folder) != expected:
-                raise FileChanged(path)
             os.replace(at(staged.name), at(path.name), src_dir_fd=folder, dst_dir_fd=folder)
         except BaseException:
             with suppress(OSError):
@@ -171,47 +157,11 @@ def place_file(staged: Path, path: Path, *, root: Path | None = None, expected: 
             raise
         if folder is not None:
             os.fsync(folder)
-        held = old.read() if old is not None else b""
-        if expected and held != expected and held.startswith(expected):
-            with os.fdopen(
-                os.open(path.name, os.O_WRONLY | os.O_APPEND | NOFOLLOW | CLOEXEC, dir_fd=folder), "ab"
-            ) as new:
-                new.write(held.removeprefix(expected))
-
-
-def remove_file(path: Path, *, root: Path, expected: bytes) -> None:
-    """Remove a file below a folder, following no link on the way; call this under a lock.
-
-    Raises:
-        FileChanged: The file does not hold the expected bytes.
-        OSError: It cannot be removed.
-    """
-    with _open_folder(path.parent, root) as folder:
-        name = str(path) if folder is None else path.name
-        if _read_whole(name, folder) != expected:
-            raise FileChanged(path)
-        os.unlink(name, dir_fd=folder)
-        if folder is not None:
-            os.fsync(folder)
 
 
 def _name_in(parent: Path, folder: int | None) -> Callable[[str], str]:
     """Return a function that names a file of a folder: by its name if the folder is open, else by its path."""
     return functools.partial(os.path.join, parent) if folder is None else str
-
-
-class FileChanged(Exception):
-    """A file that was to be replaced or removed holds other bytes than expected."""
-
-
-def _read_whole(name: str, folder: int | None) -> bytes:
-    """Return the bytes of a file, which is not followed if it is a link; none if there is no file."""
-    try:
-        descriptor = os.open(name, os.O_RDONLY | NOFOLLOW | NONBLOCK | BINARY, dir_fd=folder)
-    except FileNotFoundError:
-        return b""
-    with os.fdopen(descriptor, "rb") as stream:
-        return stream.read()
 
 
 @contextmanager

@@ -138,21 +138,26 @@ class Confidence:
 
     @cached_property
     def _wants_time(self) -> bool:
-        return _WHEN.search(self.question.text) is not None
+        return _asks_for_time().search(self.question.text) is not None
 
 
-_WHEN = re.compile(
-    r"""\b(?: when | what\ (?:time|day|date) | wann | um\ wie\ ?viel\ uhr | an\ welchem\ tag | quand | quel\ jour
-    | quelle\ (?:heure|date) | cu[áa]ndo | qué\ (?:día|hora|fecha) | quando | che\ (?:giorno|ora|data) | que\ (?:dia|hora|data)
-    | wanneer | hoe\ laat | когда )\b""",
-    re.VERBOSE | re.IGNORECASE,
-)
 _CLOCK = re.compile(r"\b\d{1,2}(?:[:.h]\d\d|\s?(?:h|Uhr|[ap]m)\b)")
 
 
 def _names_time(text: str) -> bool:
     """Return True if a text names a day, a month, or a time of the day."""
     return _CLOCK.search(text) is not None or names_day(text)
+
+
+@cache
+def _asks_for_time() -> re.Pattern[str]:
+    """Return the pattern of questions for a day or an hour."""
+    return re.compile(
+        r"""\b(?: when | what\ (?:time|day|date) | wann | um\ wie\ ?viel\ uhr | an\ welchem\ tag | quand | quel\ jour
+        | quelle\ (?:heure|date) | cu[áa]ndo | qué\ (?:día|hora|fecha) | quando | che\ (?:giorno|ora|data)
+        | que\ (?:dia|hora|data) | wanneer | hoe\ laat | когда )\b""",
+        re.VERBOSE | re.IGNORECASE,
+    )
 
 
 @cache

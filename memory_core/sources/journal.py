@@ -100,10 +100,8 @@ def holds_session(path: str, key: str) -> bool:
 
 
 def _name_file(key: str) -> str:
-    name = (
-        key if _NAME.fullmatch(key) else f"{_NO_NAME.sub('_', key)[:60]}-{_digest(key.encode('utf-8', 'replace'), b'')}"
-    )
-    return name + SUFFIX
+    hashed = f"{_NO_NAME.sub('_', key)[:60]}-{_digest(key.encode('utf-8', 'replace'), b'')}"
+    return (key if _NAME.fullmatch(key) else hashed) + SUFFIX
 
 
 @dataclass(slots=True)
@@ -202,17 +200,15 @@ class Journal:
     def leave_note(self, session: JournalSession, messages: Sequence[Said] = ()) -> None:
         """Leave a file that leads the next `catch_up` to a session, without the lock that another process holds.
 
-        Args:
-            session: The session.
-            messages: Those of a turn, for a host without a transcript; the file holds what is to be kept of them.
+        It holds what is to be kept of the messages of a turn, for a host without a transcript.
         """
         keeper, now = _Keeper(_KeptSession(), b"", leaves=session.leaves), datetime.now(UTC).isoformat()
-        lines = [{**keeper.keep(each._replace(at=each.at or now)), "name": each.name} for each in messages]
-        kept = [line for line in lines if "role" in line]
+        lines = ((each, keeper.keep(each._replace(at=each.at or now))) for each in messages)
+        kept = [[line["role"], line["content"], line["timestamp"], each.name] for each, line in lines if "role" in line]
         note = self.folder / f"{session.file_name}{f'.{time.time_ns()}' if kept else ''}{MISSED}"
         if kept or session.leaves or not note.exists():  # what was to be left out once stays out
             with suppress(OSError):  # that the folder cannot be written is what `doctor` tells
-                replace_file(note, _encode([session.to_line(), *kept]))
+                replace_file(note, _encode([session.to_line(), *({"said": each} for each in kept)]))
 
     def catch_up(self, *, seconds: float) -> bool:
         """Keep what is new in the transcripts of all sessions, the last changed first; return False if time was too short.
@@ -224,15 +220,9 @@ class Journal:
         """
         until = time.monotonic() + seconds
         paused = self._pause_mark.exists()
-        for path in (*sorted(self.folder.glob(f"*{MISSED}")), *self._list_files()):
+        self._take_notes()
+        for path in (*self.folder.glob(f"*{MISSED}"), *self._list_files()):
             session, is_note = _read_session(path), path.name.endswith(MISSED)
-            said = [line for line in map(_parse, path.read_bytes().split(b"\n")) if "role" in line] if is_note else []
-            if is_note and session is not None and (said or not session.transcript):
-                self.add(
-                    session, [Said(each["role"], each["content"], each["timestamp"], each["name"]) for each in said]
-                )
-                path.unlink()
-                continue
             if session is None or not session.transcript:
                 continue
             session = replace(session, leaves=session.leaves or paused)
@@ -247,10 +237,20 @@ class Journal:
                     if time.monotonic() > until:
                         return False
                 if is_note:
-                    path.unlink()
+                    path.unlink(missing_ok=True)
                 else:
                     os.utime(path, ns=(began, began))
         return True
+
+    def _take_notes(self) -> None:
+        """Keep the turns that `leave_note` has left; a process that does so, too, finds them known."""
+        for note in sorted(self.folder.glob(f"*{MISSED}")):
+            data = _read_whole_lines(note)
+            session = _find_session(data)
+            said = [line["said"] for line in map(_parse, data.split(b"\n")) if "said" in line]
+            if session is not None and (said or not session.transcript):
+                self.add(session, [Said(*each) for each in said])
+                note.unlink(missing_ok=True)
 
     def count_unread(self) -> int:
         """Count the messages that transcripts hold and the journal does not know, in the first part of each that is new."""
@@ -297,9 +297,8 @@ class Journal:
             parsed = [{**line, "line": number} for number, line in enumerate(map(_parse, data.split(b"\n")), 1)]
             before, new = ([line for line in part if "role" in line] for part in (parsed[:first], parsed[first:]))
             last = _read_time(new[-1]) if new else None
-            if new and (
-                data.endswith(_encode([{"ended": True}])) or last is None or time.time() - last >= idle_seconds
-            ):
+            is_over = data.endswith(_encode([{"ended": True}])) or last is None or time.time() - last >= idle_seconds
+            if new and is_over:
                 yield session, before, new
 
     def mark_learned(self, session: JournalSession, last: str = "") -> None:
@@ -417,6 +416,7 @@ class Journal:
             OSError: The journal cannot be written, or another process holds its lock.
         """
         places: list[tuple[str, int]] = []
+        self._take_notes()
         with self._locked():
             for path in self._list_files():
                 data = _read_whole_lines(path)

@@ -25,10 +25,8 @@ from memory_core.atomic import (
     NOFOLLOW,
     NONBLOCK,
     OPENS_BELOW,
-    FileChanged,
     locked,
     place_file,
-    remove_file,
     replace_file,
     stage_file,
     write_all,
@@ -221,7 +219,8 @@ def rewrite(
 ) -> None:
     """Change, make or remove a note as a whole; readers see it as it was or as it is to be, also after a kill.
 
-    An editor that saves the note meanwhile wins: nothing is written then.
+    An editor that saves the note meanwhile wins: nothing is written then. What is appended to the old file in the very moment in
+    which it is replaced, as a shell does, is appended to the new one.
 
     Args:
         path: The note, relative to the workspace, POSIX.
@@ -234,21 +233,23 @@ def rewrite(
         NoteChanged: The note was changed meanwhile.
         NoteNotWritten: It is or becomes too large, is locked too long, or the system refused.
     """
-    place = workspace.resolve() / path
-    with _lock_notes(path, workspace, state_dir) as journal:
+    with _lock_notes(path, workspace, state_dir) as journal, ExitStack() as staged:
         _finish(journal, workspace)
         data = _read_whole(path, workspace, notes.MAX_NOTE_BYTES)
         _refuse_size(path, data)
         new = change(data)
         _refuse_size(path, new)
-        try:
-            if new is not None:
-                mode = 0o644 if data is None else None
-                replace_file(place, new, mode=mode, root=workspace.resolve(), expected=data or b"")
-            elif data is not None:
-                remove_file(place, root=workspace.resolve(), expected=data)
-        except FileChanged as error:
-            raise NoteChanged(path) from error
+
+        def merge(base: bytes | None, theirs: bytes | None, ours: bytes | None) -> bytes | None:
+            if not rewriter.placed:
+                raise NoteChanged(path)
+            if theirs is None or ours is None or not theirs.startswith(base or b""):
+                return theirs
+            return ours + theirs.removeprefix(base or b"")
+
+        rewriter = _Rewriter(workspace.resolve(), merge, staged)
+        rewriter.stage(path, new)
+        rewriter.rewrite(path, data, new)
         _count_write()
 
 
@@ -300,6 +301,9 @@ class _Rewriter:
         root: The real path of the workspace.
         merge: As `rewrite_notes`.
         staged: Removes the files that were not needed.
+
+    Attributes:
+        placed: A note was replaced or removed.
     """
 
     def __init__(
@@ -310,11 +314,13 @@ class _Rewriter:
     ) -> None:
         self._root, self._merge, self._cleanup = root, merge, staged
         self._staged: dict[str, tuple[bytes | None, Path]] = {}
+        self.placed = False
 
     def stage(self, path: str, new: bytes | None) -> None:
         """Write the file that is to take the place of a note."""
         if new is not None and self._staged.get(path, (None,))[0] != new:
-            file = stage_file(self._root / path, new, mode=None, root=self._root)
+            mode = None if os.path.lexists(self._root / path) else 0o644
+            file = stage_file(self._root / path, new, mode=mode, root=self._root)
             self._staged[path] = new, file
             self._cleanup.callback(file.unlink, missing_ok=True)
 
@@ -339,6 +345,7 @@ class _Rewriter:
                     self._remove(path, folder)
                 else:
                     place_file(self._staged.pop(path)[1], self._root / path, root=self._root)
+                self.placed = True
                 late = now if held is None else _read_open(held)
             if late == now:
                 return
@@ -349,6 +356,8 @@ class _Rewriter:
         """Remove a note, and the folders that it leaves empty."""
         *parents, name = PurePosixPath(path).parts
         os.unlink(self._root / path if folder is None else name, dir_fd=folder)
+        if folder is not None:
+            os.fsync(folder)
         with suppress(OSError):  # a folder that is not empty
             while len(parents) > 1:
                 self._root.joinpath(*parents).rmdir()

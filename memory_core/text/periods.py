@@ -196,7 +196,8 @@ def names_day(text: str) -> bool:
     """
     words = _list_days_and_months()
     return any(
-        token.code in ("x", "i", "D") or not words.isdisjoint((token.key, token.key[:-1])) for token in _split(text)
+        token.code in ("x", "i", "D") or not words.isdisjoint((token.key, token.key.removesuffix("s")))
+        for token in _split(text)
     )
 
 

@@ -6,11 +6,10 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from memory_core.atomic import OPENS_BELOW, locked, move_into_place, replace_file
+from memory_core.atomic import locked, move_into_place, replace_file
 from memory_core.embeddings.remote.batches import BatchJob, JobLog
 from memory_core.records import Space
 
@@ -179,18 +178,3 @@ def test_the_job_log_is_replaced_as_all_files_are(tmp_path: Path) -> None:
 
 def _names(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
-
-
-@pytest.mark.skipif(not OPENS_BELOW, reason="Windows replaces no file that is open")
-def test_what_is_appended_while_a_file_is_replaced_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    note, replace = tmp_path / "MEMORY.md", os.replace
-    note.write_bytes(b"- old\n")
-
-    def append_and_replace(*places: str, **folders: Any) -> None:
-        with note.open("ab") as stream:  # as `echo >> MEMORY.md` does, between the last look and the new file
-            stream.write(b"- of the shell\n")
-        replace(*places, **folders)
-
-    monkeypatch.setattr(os, "replace", append_and_replace)
-    replace_file(note, b"- new\n", expected=b"- old\n")
-    assert note.read_bytes() == b"- new\n- of the shell\n"

@@ -365,6 +365,18 @@ def test_what_was_missed_is_caught_up_with(journal: Journal, transcript: Path, t
     assert sorted(texts(journal)) == ["one", "three", "two"]
 
 
+def open_impatient(folder: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[AgentConfig, Journal]:
+    """Return an agent that keeps a journal, and its journal, which hardly waits for the lock of others."""
+    search = SearchSettings(items=ItemSettings(capture=Capture(journal=True)))
+    config = AgentConfig(
+        agent="main", workspace=folder, state_dir=folder, store_path=folder / "main.sqlite", search=search
+    )
+    journal = Journal(config.journal_dir)
+    journal.pause(on=False)  # makes the folder
+    monkeypatch.setattr(module, "LOCK_SECONDS", 0.05)
+    return config, journal
+
+
 def test_a_turn_that_ends_while_another_process_holds_the_lock_is_caught_up_with(
     journal: Journal, transcript: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -372,13 +384,7 @@ def test_a_turn_that_ends_while_another_process_holds_the_lock_is_caught_up_with
     projects.mkdir(parents=True)
     monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(projects.parent))
     said = {"s1": claude("user", "My parrot is called Polly."), "s2": claude("user", "Secretly.")}
-    search = SearchSettings(items=ItemSettings(capture=Capture(journal=True)))
-    config = AgentConfig(
-        agent="main", workspace=tmp_path, state_dir=tmp_path, store_path=tmp_path / "main.sqlite", search=search
-    )
-    journal = Journal(config.journal_dir)
-    journal.pause(on=False)  # makes the folder
-    monkeypatch.setattr(module, "LOCK_SECONDS", 0.05)
+    config, journal = open_impatient(tmp_path, monkeypatch)
     with locked(journal.folder / ".lock", timeout_seconds=5):
         for key, line in said.items():
             (projects / f"{key}.jsonl").write_bytes(line)
@@ -400,13 +406,7 @@ def test_a_turn_that_ends_while_another_process_holds_the_lock_is_caught_up_with
 def test_turns_without_a_transcript_wait_for_the_lock_of_another_process(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    search = SearchSettings(items=ItemSettings(capture=Capture(journal=True)))
-    config = AgentConfig(
-        agent="main", workspace=tmp_path, state_dir=tmp_path, store_path=tmp_path / "main.sqlite", search=search
-    )
-    journal = Journal(config.journal_dir)
-    journal.pause(on=False)  # makes the folder
-    monkeypatch.setattr(module, "LOCK_SECONDS", 0.05)
+    config, journal = open_impatient(tmp_path, monkeypatch)
     turns = ["My parrot is called Polly.", "My password is gannet77.", "Off the record: I am broke.", "I live in Ely."]
     with locked(journal.folder / ".lock", timeout_seconds=5):
         for number, text in enumerate(turns):

@@ -18,7 +18,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from memory_core.atomic import locked
+from memory_core.atomic import OPENS_BELOW, locked
 from memory_core.config.load import load_config
 from memory_core.errors import FileUnreadable, InvalidArgument, NoteChanged, NoteNotWritten, PathRefused
 from memory_core.sources import notes, pages, writer
@@ -612,3 +612,29 @@ def test_a_workspace_that_may_not_be_written_is_named_so() -> None:
             os.seteuid(user)
             for path in (Path(folder), workspace, workspace / "memory"):
                 path.chmod(0o755)
+
+
+@pytest.mark.skipif(not OPENS_BELOW, reason="Windows replaces no file that is open")
+@pytest.mark.parametrize("new", [b"- new\n", None])
+def test_what_is_appended_while_a_note_is_replaced_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, new: bytes | None
+) -> None:
+    (tmp_path / "ws").mkdir()
+    note, replace, unlink = tmp_path / "ws/MEMORY.md", os.replace, os.unlink
+    note.write_bytes(b"- old\n")
+    appended: list[bool] = []
+
+    def append_before(does: Callable[..., None]) -> Callable[..., None]:
+        def do(*places: Any, **folders: Any) -> None:
+            if "MEMORY.md" in map(str, places) and not appended:
+                appended.append(True)
+                with note.open("ab") as stream:  # as `echo >> MEMORY.md` does, between the last look and the new file
+                    stream.write(b"- of the shell\n")
+            does(*places, **folders)
+
+        return do
+
+    monkeypatch.setattr(os, "replace", append_before(replace))
+    monkeypatch.setattr(os, "unlink", append_before(unlink))
+    writer.rewrite("MEMORY.md", lambda _: new, workspace=tmp_path / "ws", state_dir=tmp_path / "state")
+    assert note.read_bytes() == (new or b"- old\n") + b"- of the shell\n"
