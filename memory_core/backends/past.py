@@ -16,8 +16,7 @@ from datetime import datetime
 from pathlib import Path
 
 from memory_core.config.agent import AgentConfig
-from memory_core.embeddings.protocols import Calibrated, EmbeddingProvider
-from memory_core.embeddings.vectors import SAMPLE, estimate
+from memory_core.embeddings.protocols import EmbeddingProvider
 from memory_core.errors import FileUnreadable, MemoryCoreError, PathRefused
 from memory_core.history.history import History
 from memory_core.history.moments import Moment, NoteKey, Version
@@ -29,7 +28,7 @@ from memory_core.stores.interface import Reader, Writer
 from memory_core.stores.sqlite.files import ASIDE
 from memory_core.stores.sqlite.store import PrivateStore, SqliteStore
 from memory_core.stores.values import PreparedFile
-from memory_core.sync.backfill import Backfill
+from memory_core.sync.backfill import Backfill, calibrate
 from memory_core.sync.context import SyncContext
 from memory_core.sync.syncer import CHUNKS_STEP, cut, make_identity
 
@@ -249,7 +248,9 @@ class IndexStates:
                     backfill.plan(writer, since)
             if context.provider is not None:
                 backfill.run(since)
-                _calibrate(store, context.provider)
+                with store.write() as writer:
+                    if (serving := writer.load_state().serving) is not None:
+                        calibrate(writer, serving)
         except BaseException:
             store.close()
             raise
@@ -306,13 +307,3 @@ class IndexStates:
             return None if file is None else read_note(file).text.split("\n")
         except (PathRefused, FileUnreadable):
             return None
-
-
-def _calibrate(store: PrivateStore, provider: EmbeddingProvider) -> None:
-    """Estimate what cosines are worth among the notes of that time, unless the provider knows."""
-    with store.write() as writer:
-        serving = writer.load_state().serving
-        if serving is not None and not isinstance(provider, Calibrated):
-            windows = writer.count_windows()
-            rows = writer.sample_embeddings(serving, SAMPLE)
-            writer.put_calibration(serving, estimate(rows, windows), windows=windows)

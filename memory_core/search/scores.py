@@ -138,16 +138,16 @@ def nearness(
     """
     value = (cosine - calibration.floor) / calibration.span - UNKNOWN_SHARE * unknown_words - expected
     if value < 0:
-        value *= max(1 - CONE_DOUBT * _cone(calibration) * covered, 0.0)
+        value *= max(1 - CONE_DOUBT * find_cone(calibration) * covered, 0.0)
     return min(max(value, LEAST_NEARNESS[kind]), 1.0)
 
 
 def expect(kind: QuestionKind, calibration: Calibration) -> float:
     """Return what the best of unrelated windows reaches with a model that reads texts: a share of the span, from the floor on."""
-    return EXPECTED if kind != "words" else EXPECTED_OF_LIST - (EXPECTED_OF_LIST - EXPECTED) * _cone(calibration)
+    return EXPECTED if kind != "words" else EXPECTED_OF_LIST - (EXPECTED_OF_LIST - EXPECTED) * find_cone(calibration)
 
 
-def _cone(calibration: Calibration) -> float:
+def find_cone(calibration: Calibration) -> float:
     """The distance of unrelated texts from their place in a model without a cone, 0..1."""
     return max(1 - calibration.span / SPAN, 0.0)
 

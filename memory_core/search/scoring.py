@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from memory_core.embeddings.protocols import Calibrated
+from memory_core.embeddings.protocols import Calibrated, TokenModel
 from memory_core.embeddings.vectors import DEFAULT_CALIBRATION, calibrate
 from memory_core.search import scores
 from memory_core.search.candidates import Candidate, TermCounts, add_up
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from memory_core.embeddings.protocols import EmbeddingProvider, TokenEmbedding, TokenModel
+    from memory_core.embeddings.protocols import EmbeddingProvider, TokenEmbedding
     from memory_core.records import Calibration
 
 LONG_TABLE = 12  # rows in one chunk, from which on each is ranked by itself
@@ -104,8 +104,8 @@ def _find_weak(question: Question, candidates: Sequence[Candidate], units: Seque
 
 
 def choose_calibration(serving: ServingSpace, provider: EmbeddingProvider) -> Calibration:
-    """Return the provider's calibration if it has one, else the one that the index has estimated."""
-    if isinstance(provider, Calibrated):
+    """Return the provider's calibration if it has one, else the one that the index has estimated; always that of a table."""
+    if isinstance(provider, Calibrated) and not isinstance(provider, TokenModel):
         return provider.calibration
     return serving.calibration or DEFAULT_CALIBRATION
 
@@ -187,8 +187,13 @@ def judge(
     evidence = [share + share_by_meaning * value for share, value in zip(covered, by_meaning, strict=True)]
     whole = [max(scores.score(each, question.exponent), floor) for each, floor in zip(evidence, least, strict=True)]
 
+    raised = worth
+    if vectors.table is not None:  # of English tokens: to it all notes in Spanish are alike, whatever they say
+        cones = scores.find_cone(worth), scores.find_cone(vectors.calibration)
+        raised = calibrate(max(cones), WINDOWS * question.chunks)
+
     def score_window(unit: int) -> float:
-        return share_by_meaning * scores.vector_score(cosines.units[unit], worth, unknown_words=unknown)
+        return share_by_meaning * scores.vector_score(cosines.units[unit], raised, unknown_words=unknown)
 
     measured = WITH_TABLE if vectors.table is not None else WITH_CONTEXT if vectors.tokens is not None else None
     points = None if question.cjk else measured
