@@ -63,6 +63,11 @@ class Calibrated(Protocol):
         """The calibration of its space."""
 
 
+def knows_worth(provider: object) -> bool:
+    """Return True if the index need not estimate what cosines are worth, as for a table: it finds notes in Spanish all alike."""
+    return isinstance(provider, Calibrated) and not isinstance(provider, TokenModel)
+
+
 @runtime_checkable
 class Remarking(Protocol):
     """An optional part of a provider that serves, but not as it should."""

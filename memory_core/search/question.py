@@ -27,6 +27,7 @@ from memory_core.text.spelling import (
     split_camel,
     write_out,
 )
+from memory_core.text.tense import find_present
 from memory_core.text.terms import (
     QuestionKind,
     classify,
@@ -192,7 +193,8 @@ def analyse(reader: Reader, text: str, today: date, dates: DateRange | None = No
         Term(phrase, tuple(reader.stem(phrase)), reader.count_phrase(phrase))
         for phrase in extract_phrases(text)[:MAX_PHRASES]
     )
-    single = tuple(term for term in words.values() if term in kept)
+    present = find_present(text).difference(extract_words(named.text) if named else ())
+    single = tuple(term for term in words.values() if term in kept and (term.text not in present or len(kept) == 1))
     several = tuple(term for term in found if term.documents)
     identifiers = frozenset(
         number for number, term in enumerate(single + several) if term.documents and term.text.lower() in exact

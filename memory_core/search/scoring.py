@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from memory_core.embeddings.protocols import Calibrated, TokenModel
+from memory_core.embeddings.protocols import Calibrated, knows_worth
 from memory_core.embeddings.vectors import DEFAULT_CALIBRATION, calibrate
 from memory_core.search import scores
 from memory_core.search.candidates import Candidate, TermCounts, add_up
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from memory_core.embeddings.protocols import EmbeddingProvider, TokenEmbedding
+    from memory_core.embeddings.protocols import EmbeddingProvider, TokenEmbedding, TokenModel
     from memory_core.records import Calibration
 
 LONG_TABLE = 12  # rows in one chunk, from which on each is ranked by itself
@@ -104,8 +104,8 @@ def _find_weak(question: Question, candidates: Sequence[Candidate], units: Seque
 
 
 def choose_calibration(serving: ServingSpace, provider: EmbeddingProvider) -> Calibration:
-    """Return the provider's calibration if it has one, else the one that the index has estimated; always that of a table."""
-    if isinstance(provider, Calibrated) and not isinstance(provider, TokenModel):
+    """Return the provider's calibration if it knows it, else the one that the index has estimated."""
+    if isinstance(provider, Calibrated) and knows_worth(provider):
         return provider.calibration
     return serving.calibration or DEFAULT_CALIBRATION
 
@@ -187,10 +187,7 @@ def judge(
     evidence = [share + share_by_meaning * value for share, value in zip(covered, by_meaning, strict=True)]
     whole = [max(scores.score(each, question.exponent), floor) for each, floor in zip(evidence, least, strict=True)]
 
-    raised = worth
-    if vectors.table is not None:  # of English tokens: to it all notes in Spanish are alike, whatever they say
-        cones = scores.find_cone(worth), scores.find_cone(vectors.calibration)
-        raised = calibrate(max(cones), WINDOWS * question.chunks)
+    raised = _raise(worth, question, vectors)
 
     def score_window(unit: int) -> float:
         return share_by_meaning * scores.vector_score(cosines.units[unit], raised, unknown_words=unknown)
@@ -361,6 +358,13 @@ def _choose_worth(question: Question, vectors: VectorQuery) -> Calibration:
     if vectors.table is None:
         return vectors.calibration
     return calibrate(scores.TABLE_CONE * _find_spelt(question, vectors.table), WINDOWS * question.chunks)
+
+
+def _raise(worth: Calibration, question: Question, vectors: VectorQuery) -> Calibration:
+    """Return the worth of cosines for the score that a hit shows: a table of English tokens finds notes in Spanish all alike."""
+    if vectors.table is None:
+        return worth
+    return calibrate(max(map(scores.find_cone, (worth, vectors.calibration))), WINDOWS * question.chunks)
 
 
 def _find_spelt(question: Question, table: TokenModel | None) -> float:

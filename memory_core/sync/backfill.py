@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from memory_core.embeddings.protocols import EmbeddingProvider, TokenEmbedder
+from memory_core.embeddings.protocols import EmbeddingProvider, TokenEmbedder, knows_worth
 from memory_core.embeddings.vectors import SAMPLE, estimate, is_outdated
 from memory_core.errors import InputTooLarge, InvalidEmbedding, ProviderError, ProviderUnavailable, TextRefused
 from memory_core.records import Progress, Space
@@ -206,7 +206,7 @@ class Backfill:
         context, space_id = self._context, self._id
         if not self._has_tried or space_id is None:
             return
-        calibrate(writer, space_id)
+        calibrate(writer, space_id, context.provider)
         values: StateValues = {"serving": space_id, "target": None, "complete": None, "refused": self._refused}
         if context.counts.pending <= len(self._unsent):
             values["complete"] = space_id
@@ -370,8 +370,10 @@ def _advise(sentence: str, problem: ProviderError) -> str:
     return f"{sentence}; {action[:1].lower()}{action[1:]}" if action else sentence
 
 
-def calibrate(writer: Writer, space_id: int) -> None:
+def calibrate(writer: Writer, space_id: int, provider: EmbeddingProvider | None) -> None:
     """Estimate what cosines of a space are worth among these notes, if they have grown since or were never judged."""
+    if knows_worth(provider):
+        return
     windows, held = writer.count_windows(), writer.load_calibration(space_id)
     if held is None or is_outdated(held[1], windows):
         rows = writer.sample_embeddings(space_id, SAMPLE)

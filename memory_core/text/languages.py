@@ -24,7 +24,7 @@ Language = Literal["en", "de", "es", "fr", "pt", "it", "nl", "ru"]
 # "joined" what is written in pieces by what it is in one.
 Relation = Language | Literal["spelt", "mirrored", "part", "joined"]
 
-# Function words and the scaffolding of questions. A question of these words alone asks for nothing.
+# Function words and the scaffolding of questions, such as "give me". A question of these words alone asks for nothing.
 # fmt: off
 STOP_WORDS: Mapping[Language, frozenset[str]] = {
     "en": frozenset("""
@@ -54,6 +54,7 @@ STOP_WORDS: Mapping[Language, frozenset[str]] = {
     waren warst warum was weil welche welchem welchen welcher welches wem wen wenn wer werde werden wessen weshalb wie
     wieder wieso wieviel will wir wird wirst wo wobei wodurch wofür wogegen woher wohin womit wonach woran worauf woraus
     worin worüber worum wovon wozu wollen wollte wollten wurde wurden würde würden zu zum zur zwischen
+    gib nenn nenne sag sage zeig zeige weißt
     """.split()),
     "es": frozenset("""
     a adonde adónde ahora al algo alguien algún alguna algunas alguno algunos ante antes aquel aquella aquellas aquello
@@ -67,7 +68,7 @@ STOP_WORDS: Mapping[Language, frozenset[str]] = {
     pueden puedo pues que qué quien quién quienes quiénes se sea según ser será si sí sido sin sobre sois solo sólo somos
     son soy su sus suya suyo también tampoco tan tanto te tenemos tener tengo tenía ti tiene tienen tienes toda todas
     todavía todo todos tras tu tú tus tuve tuvieron tuvimos tuvo u un una unas uno unos usted ustedes va vamos van voy
-    vosotros vuestra vuestro y ya yo
+    vosotros vuestra vuestro y ya yo dame danos dime dinos muéstrame enséñame recuérdame cuéntame indícame sabes
     """.split()),
     "fr": frozenset("""
     à a ai ainsi alors après as au aucun aucune auquel aura aurait auront aussi autre autres aux avaient avais avait avant
@@ -78,7 +79,7 @@ STOP_WORDS: Mapping[Language, frozenset[str]] = {
     nos notre nous on ont ou où par parce pas pendant peu peut peuvent plus pour pourquoi pourrait puis puisque qu quand
     quant que quel quelle quelles quelqu quelque quelques quels qui quoi s sa sans se sera seront ses si soit sommes son
     sont sous suis sur t ta te tes toi ton tous tout toute toutes très tu un une va vais vas vers veulent veut voici voilà
-    vont vos votre vous y ça
+    vont vos votre vous y ça dis donne indique sais
     """.split()),
     "pt": frozenset("""
     a agora ainda algo algum alguma algumas alguns alguém ante antes ao aos apenas após aquela aquelas aquele aqueles aqui
@@ -92,6 +93,7 @@ STOP_WORDS: Mapping[Language, frozenset[str]] = {
     quando quanta quantas quanto quantos que quem quê se seja sem sempre ser seria será seu seus sido sob sobre somos sou
     sua suas são só também tanto te tem temos tenho ter teu teus teve tinha tinham tive tivemos tiveram toda todas todo
     todos tu tua tudo têm um uma umas uns vai vamos você vocês vos vou vão à às é és
+    diga diz dá dê sabes
     """.split()),
     "it": frozenset("""
     a abbiamo ad adesso agli ai al alcuna alcune alcuni alcuno alla alle allo allora altra altre altri altro anche ancora
@@ -105,7 +107,7 @@ STOP_WORDS: Mapping[Language, frozenset[str]] = {
     quasi quel quell quella quelle quelli quello quest questa queste questi questo qui quindi saranno sarà se sei sempre
     senza si sia siamo siete sono sopra sotto sta stanno stata state stati stato stava su sua sue sugli sui sul sull sulla
     sulle sullo suo suoi sì tanta tante tanti tanto te ti tra troppo tu tua tue tuo tuoi tutta tutte tutti tutto un una uno
-    va vai vanno vi voi vostra vostre vostri vostro è
+    va vai vanno vi voi vostra vostre vostri vostro è dimmi dammi mostrami ricordami raccontami indicami sai
     """.split()),
     "nl": frozenset("""
     aan achter af al alle alleen alles als altijd ander andere anders beide ben bent bij bijna binnen boven buiten daar
@@ -117,7 +119,7 @@ STOP_WORDS: Mapping[Language, frozenset[str]] = {
     staat te tegen tijdens toch toen tot tussen uit uw van vanaf vanwege veel voor vooral voordat waar waaraan waarbij
     waarheen waarin waarmee waarom waaronder waarop waarover waarvan waarvoor wanneer waren was wat we weer wel welk welke
     werd werden wie wiens wij wil wilde willen word worden wordt wou zal ze zeer zei zelf zich zij zijn zo zoals zonder zou
-    zouden zullen zult één
+    zouden zullen zult één geef noem toon vertel zeg weet
     """.split()),
     "ru": frozenset("""
     а без более больше будем будет будете будешь буду будут бы был была были было быть в вам вами вас ваш ваша ваше вашего
@@ -132,6 +134,7 @@ STOP_WORDS: Mapping[Language, frozenset[str]] = {
     себе себя сегодня сейчас сколько со совсем стал стала стали та так такая также такие такой такую там твой твоя те тебе
     тебя тем теперь то тобой того тоже той только том тому тот тоту тут ты у уж уже хотя чего чей чем чему через что чтоб
     чтобы чуть чье чьи чья чьё чём эта эти этим этих это этого этой этом этому этот эту я
+    дай назови напомни подскажи покажи скажи знаешь
     """.split()),
 }
 # Words that begin a question.

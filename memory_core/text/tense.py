@@ -30,14 +30,14 @@ _NOW: Mapping[Language, str] = {
         | im\ (?:moment|augenblick)|zurzeit|zur\ zeit|heute|heutzutage|noch|inzwischen|mittlerweile|neueste[mnrs]?
     """,
     "es": r"""
-        ahora|actual|actuales|actualmente|hoy|hoy\ en\ día|todavía|aún|en\ este\ momento|por\ el\ momento
+        ahora|actual|actuales|actualmente|hoy\ (?:en\ día|por\ hoy)|hoy|todavía|aún|en\ este\ momento|por\ el\ momento
     """,
     "fr": r"""
         maintenant|actuel(?:le)?s?|actuellement|à\ présent|en\ ce\ moment|pour\ le\ moment|aujourd'hui|encore
         | désormais
     """,
     "pt": r"""
-        agora|atual|atuais|atualmente|hoje|hoje\ em\ dia|ainda|neste\ momento|no\ momento
+        agora|atual|atuais|atualmente|hoje\ em\ dia|hoje|ainda|neste\ momento|no\ momento
     """,
     "it": r"""
         ora|adesso|attuale|attuali|attualmente|oggi|oggigiorno|ancora|in\ questo\ momento|al\ momento
@@ -193,6 +193,18 @@ def find_asked_time(text: str) -> Time | None:
         return "now"
     asks = asks or kind == "question"
     return "now" if asks and not _compile(_PAST[language]).search(lowered) else None
+
+
+def find_present(text: str) -> set[str]:
+    """Return the words with which a question asks how things are now: no note need hold them.
+
+    >>> sorted(find_present("Where does Ann live at the moment?"))
+    ['at', 'moment', 'the']
+    """
+    if find_asked_time(text) != "now":
+        return set()
+    found = _compile(_NOW[detect_language(text) or "en"]).findall(text.lower().replace("’", "'"))
+    return {word for each in found for word in re.findall(r"\w+", each)}
 
 
 def tells_change(text: str) -> bool:

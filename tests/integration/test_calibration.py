@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +12,7 @@ import pytest
 
 from memory_core.embeddings.protocols import Calibrated, EmbeddingProvider
 from memory_core.embeddings.static import CALIBRATION, StaticProvider
+from memory_core.plugin.memory import open_memory
 from memory_core.records import Calibration
 from memory_core.stores.sqlite.state import list_spaces, load_calibration
 from tests.fakes.providers import CountingProvider
@@ -93,6 +96,18 @@ def test_the_static_model_is_known() -> None:
     provider = StaticProvider()
     assert isinstance(provider, Calibrated)
     assert provider.calibration == CALIBRATION
+
+
+def test_notes_in_another_language_than_the_model_s_claim_no_sure_answer(tmp_path: Path) -> None:
+    notes = Path(__file__).parents[1] / "data" / "notebooks" / "falegname"
+    questions = [each for each in json.loads((notes / "questions.json").read_bytes()) if each["kind"] == "none"]
+    shutil.copytree(notes, tmp_path / "notes")
+    with open_memory({}, workspace=tmp_path / "notes", state_dir=tmp_path / "state") as memory:
+        memory.sync()
+        best = [memory.call_tool("memory_search", {"query": each["question"]})["results"][:1] for each in questions]
+
+    sure = [hits for hits in best if hits and hits[0]["score"] >= 0.6]
+    assert len(sure) <= len(questions) / 3
 
 
 def test_an_index_of_an_older_version_is_looked_at_by_the_next_sync(index: Index) -> None:

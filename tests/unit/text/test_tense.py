@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from memory_core.text.tense import find_asked_time, tells_change
+from memory_core.text.tense import find_asked_time, find_present, tells_change
 
 
 @pytest.mark.parametrize(
@@ -63,3 +63,15 @@ def test_a_change_is_told(line: str) -> None:
 )
 def test_no_change_is_told(line: str) -> None:
     assert not tells_change(line)
+
+
+@pytest.mark.parametrize(
+    ("question", "words"),
+    [
+        ("Where does Ann work these days?", {"these", "days"}), ("Where did Ann work before?", set()),
+        ("¿Qué toma mamá hoy en día?", {"hoy", "en", "día"}), ("Wo arbeitet Anna derzeit?", {"derzeit"}),
+        ("Was heißt noch?", {"noch"}),
+    ],
+)  # fmt: skip
+def test_the_words_that_ask_for_the_present_are_found(question: str, words: set[str]) -> None:
+    assert find_present(question) == words
