@@ -31,6 +31,10 @@ if TYPE_CHECKING:
 
 LONG_TABLE = 12  # rows in one chunk, from which on each is ranked by itself
 WINDOWS = 3  # a chunk: those of the judged sets have 1 to 4
+LOOKED_AT, LOOKED_AT_CHARS = (
+    8,
+    500,
+)  # candidates, and characters of each, that tell how a table cuts the words of the notes
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +173,7 @@ def judge(
     ranks = [sum(parts) for parts in zip(text_ranks, window_shares, token_shares, strict=True)]
     ranks, bonus = _prefer_period(question, ranks, dated)
     unknown = _are_words_unknown(question, vectors.table)
-    worth, share_by_meaning = _choose_worth(question, vectors), weigh_vectors(question, vectors)
+    worth, share_by_meaning = _choose_worth(question, vectors, chunks), weigh_vectors(question, vectors)
     near = [scores.vector_score(cosine, worth, unknown_words=unknown) for cosine in cosines.chunks]
     if not weights.text:
         judged = [Score(vector, vector, None) for vector in near]
@@ -353,11 +357,29 @@ def weigh_vectors(question: Question, vectors: VectorQuery) -> float:
     return 1.0 - (1.0 - scores.TABLE_SHARE) * _find_spelt(question, vectors.table)
 
 
-def _choose_worth(question: Question, vectors: VectorQuery) -> Calibration:
-    """Return the worth of cosines for this question: with a table, those of texts that it spells are all near each other."""
-    if vectors.table is None:
+def _choose_worth(question: Question, vectors: VectorQuery, chunks: Sequence[IndexedChunk]) -> Calibration:
+    """Return the worth of cosines for this question: with a table, texts that it cuts into pieces or letters are near each other.
+
+    Args:
+        question: The question.
+        vectors: Its vectors.
+        chunks: The candidates.
+    """
+    table = vectors.table
+    if table is None:
         return vectors.calibration
-    return calibrate(scores.TABLE_CONE * _find_spelt(question, vectors.table), WINDOWS * question.chunks)
+    notes = (word for chunk in chunks[:LOOKED_AT] for word in _WORD.findall(chunk.text[:LOOKED_AT_CHARS]))
+    pieces = min(_find_pieces(table, words) for words in ([word.text for word in question.words], [*notes]))
+    return calibrate(scores.TABLE_CONE * max(_find_spelt(question, table), pieces), WINDOWS * question.chunks)
+
+
+def _find_pieces(table: TokenModel, words: Sequence[str]) -> float:
+    """Return how small the pieces are into which a table cuts words, 0..1: 0 for those of its language, 1 for letters."""
+    letters = [word for word in words if word.isalpha() and not is_cjk(word)]
+    if not letters:
+        return 0.0
+    each = sum(map(len, letters)) / sum(map(len, table.token_ids(letters)))
+    return min(max((scores.WHOLE_LETTERS - each) / (scores.WHOLE_LETTERS - scores.SPELT_LETTERS), 0.0), 1.0)
 
 
 def _raise(worth: Calibration, question: Question, vectors: VectorQuery) -> Calibration:
