@@ -55,6 +55,9 @@ CHARACTER_EVIDENCE = 0.1  # of the evidence, beside the words: the characters of
 # Letters a token, below which a table spells words: .8 to 1 in Greek, Hebrew, Arabic and Thai, 1.3 in Vietnamese, 2 and more in
 # Turkish, Polish, Finnish and Russian, 3.6 in English.
 SPELT_LETTERS = 1.6
+FOREIGN_CONE = (
+    0.25  # of a table of English, in another language: .19 to .27 above it in nine; counts where no word is shared
+)
 WHOLE_LETTERS = 2.9  # from which on it knows the words: 3.0 to 3.5 in English notes, 2.1 in Polish, 1.7 in Turkish
 TABLE_SHARE = 0.05  # of what cosines of a table of tokens say about CJK: it spells most ideographs in bytes
 TABLE_TOKEN_SHARE = 0.3  # of what its tokens say about CJK, those that spell left out

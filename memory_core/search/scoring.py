@@ -20,7 +20,7 @@ from memory_core.sources.session_logs import SOURCE
 from memory_core.stores.interface import Reader
 from memory_core.stores.values import IndexedChunk, ServingSpace
 from memory_core.text.folding import fold
-from memory_core.text.terms import find_cjk_share, is_cjk
+from memory_core.text.terms import detect_language, find_cjk_share, is_cjk
 
 if TYPE_CHECKING:
     import numpy as np
@@ -182,8 +182,12 @@ def judge(
             window_shares=window_shares, token_shares=token_shares, period_bonus=bonus,
         )  # fmt: skip
     expected = scores.EXPECTED if vectors.table else scores.expect(question.kind, worth)
+    foreign_cone = scores.FOREIGN_CONE * (detect_language(question.text) not in (None, "en"))
+    unsaid = _raise(worth, foreign_cone, question, vectors)  # of chunks without a word of the question
     by_meaning = [
-        scores.nearness(cosine, worth, question.kind, covered=share, unknown_words=unknown, expected=expected)
+        scores.nearness(
+            cosine, worth if share else unsaid, question.kind, covered=share, unknown_words=unknown, expected=expected
+        )
         for share, cosine in zip(covered, cosines.chunks, strict=True)
     ]
     if question.cjk and vectors.table is None:
@@ -191,14 +195,15 @@ def judge(
     evidence = [share + share_by_meaning * value for share, value in zip(covered, by_meaning, strict=True)]
     whole = [max(scores.score(each, question.exponent), floor) for each, floor in zip(evidence, least, strict=True)]
 
-    raised = _raise(worth, question, vectors)
+    raised = _raise(worth, scores.find_cone(vectors.calibration), question, vectors)
 
     def score_window(unit: int) -> float:
         return share_by_meaning * scores.vector_score(cosines.units[unit], raised, unknown_words=unknown)
 
     measured = WITH_TABLE if vectors.table is not None else WITH_CONTEXT if vectors.tokens is not None else None
-    points = None if question.cjk else measured
-    confidence = Confidence(question, candidates, counts, others, score_window, by_token.words, points)
+    confidence = Confidence(
+        question, candidates, counts, others, score_window, by_token.words, None if question.cjk else measured
+    )
     return Judgement(
         ranks=ranks, scores=[Score(*parts) for parts in zip(whole, near, texts, strict=True)], text_ranks=text_ranks,
         cosines=cosines.chunks, window_shares=window_shares, token_shares=token_shares, period_bonus=bonus,
@@ -382,11 +387,11 @@ def _find_pieces(table: TokenModel, words: Sequence[str]) -> float:
     return min(max((scores.WHOLE_LETTERS - each) / (scores.WHOLE_LETTERS - scores.SPELT_LETTERS), 0.0), 1.0)
 
 
-def _raise(worth: Calibration, question: Question, vectors: VectorQuery) -> Calibration:
-    """Return the worth of cosines for the score that a hit shows: a table of English tokens finds notes in Spanish all alike."""
+def _raise(worth: Calibration, cone: float, question: Question, vectors: VectorQuery) -> Calibration:
+    """Return the worth of cosines, of a table's at least in a cone: one of English tokens finds Spanish texts all alike."""
     if vectors.table is None:
         return worth
-    return calibrate(max(map(scores.find_cone, (worth, vectors.calibration))), WINDOWS * question.chunks)
+    return calibrate(max(cone, scores.find_cone(worth)), WINDOWS * question.chunks)
 
 
 def _find_spelt(question: Question, table: TokenModel | None) -> float:

@@ -148,6 +148,38 @@ def test_spelling_alike_in_letters_or_bytes_is_no_meaning(tmp_path: Path, alphab
         assert search(memory, word)
 
 
+# Notes, questions that they do not answer, and one that they do.
+FOREIGN = {
+    "Spanish": (
+        "Cambiaron la clave de la oficina.|La abuela toma media pastilla.|Arreglaron el horno.|La vecina cuida las plantas.",
+        "¿Cuál es la capital de Mongolia?|¿Quién ganó el mundial de hockey?|¿A cuánto está el dólar?",
+        "¿Quién cuida las plantas?",
+    ),
+    "French": (
+        "Le code du bureau a changé.|Mamie prend un demi-cachet.|Le lave-vaisselle est réparé.|La voisine arrose les plantes.",
+        "Quelle est la capitale de la Mongolie ?|Comment brasser de la bière ?|Combien vaut le dollar ?",
+        "Qui arrose les plantes ?",
+    ),
+    "Polish": (
+        "Zmieniono hasło w biurze.|Babcia bierze pół tabletki.|Naprawiono zmywarkę.|Sąsiadka podlewa kwiaty.",
+        "Jaka jest stolica Mongolii?|Jak uwarzyć piwo w domu?|Jaki jest kurs dolara?", "Kto podlewa kwiaty?",
+    ),
+    "Turkish": (
+        "Ofisin şifresi değişti.|Babaanne sabah yarım hap alıyor.|Bulaşık makinesi tamir edildi.|Komşu çiçekleri suluyor.",
+        "Moğolistan'ın başkenti neresi?|Evde nasıl bira yapılır?|Dünya kupasını kim kazandı?", "Çiçekleri kim suluyor?",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("language", FOREIGN)
+def test_notes_in_one_language_are_not_near_all_questions_in_it(tmp_path: Path, language: str) -> None:
+    notes, others, answered = FOREIGN[language]
+    files = {f"memory/2026-03-{day:02}.md": f"{text}\n" for day, text in enumerate(notes.split("|"), start=1)}
+    with open_notes(tmp_path, files, "static") as memory:
+        assert [question for question in others.split("|") if search(memory, question)] == []
+        assert search(memory, answered)
+
+
 @pytest.mark.parametrize("provider", ["static", "none"])
 def test_lines_about_the_one_who_is_named_come_first(tmp_path: Path, provider: str) -> None:
     notes = {
