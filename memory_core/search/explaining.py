@@ -233,7 +233,7 @@ class _View:
 
     def _share(self, candidate: Candidate, at: int, judgement: Judgement) -> Shares:
         named = scores.NAMED_BONUS * candidate.is_named
-        dated = judgement.period_bonus * self.question.is_dated(candidate.chunk)
+        dated = judgement.period_bonus * self.question.weigh_date(candidate.chunk)
         window = judgement.window_shares[at] if judgement.window_shares else 0.0
         tokens = judgement.token_shares[at] if judgement.token_shares else 0.0
         return Shares(

@@ -11,7 +11,7 @@ from memory_core.records import Query
 from memory_core.search.passages import SHARED, Passage, PlacedUnit
 from memory_core.stores.interface import Reader
 from memory_core.stores.values import DateRange, IndexedChunk
-from memory_core.text.periods import NamedPeriod, find_periods, list_day_spellings, list_weekday_spellings
+from memory_core.text.periods import NamedPeriod, find_periods, list_ahead, list_day_spellings, list_weekday_spellings
 
 MOST_NOTES = 12  # of a period that is all that a question asks for
 MOST_CHUNKS = 400  # of a period that are read
@@ -49,7 +49,17 @@ def _find_naming(
 ) -> dict[int, list[int]]:  # fmt: skip
     day = named.period.first
     spellings = list_day_spellings(day, named.language)
-    found = {chunk_id for spelling in spellings for chunk_id in reader.find_phrase(spelling, dates)} - set(own)
+    found = {chunk_id for spelling in spellings for chunk_id in reader.find_phrase(spelling, dates)}
+    ahead = [
+        (word, days, days) for word, days in list_ahead(named.language)
+    ]  # "tomorrow", in the note of the day before
+    ahead += [(word, 13, 1) for word in list_weekday_spellings(day, named.language)]  # "next Friday"
+    for word, first, last in ahead:
+        written_then = DateRange(
+            max(day - timedelta(first), dates.first or date.min), min(day - timedelta(last), dates.last or date.max)
+        )
+        found.update(reader.find_phrase(word, written_then))
+    found -= set(own)
     naming: dict[int, list[int]] = {}
     for chunk in reader.load_chunks(sorted(found)[:MOST_CHUNKS]):
         written = date.fromisoformat(chunk.date) if chunk.date else day

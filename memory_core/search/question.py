@@ -27,7 +27,7 @@ from memory_core.text.spelling import (
     split_camel,
     write_out,
 )
-from memory_core.text.tense import find_present
+from memory_core.text.tense import find_asked_time, find_present
 from memory_core.text.terms import (
     QuestionKind,
     classify,
@@ -111,6 +111,18 @@ class Question:
     def is_dated(self, chunk: IndexedChunk) -> bool:
         """Return True for a chunk of the period that it names, or one that names its day."""
         return self.named is not None and (chunk.date in self.named.period or chunk.id in self.dated.naming)
+
+    def weigh_date(self, chunk: IndexedChunk) -> float:
+        """Return what a chunk of the period counts, 0..1; one that only names its day counts less if there are notes of that."""
+        named = self.named
+        if named is None or not self.is_dated(chunk):
+            return 0.0
+        return scores.NAMES_DAY if chunk.date not in named.period and self.dated.own else 1.0
+
+    def is_of_day(self, chunk: IndexedChunk) -> bool:
+        """Return True for a chunk of a note of the day, or the weekend, that it names."""
+        named = self.named
+        return named is not None and (named.period.last - named.period.first).days < 2 and chunk.date in named.period
 
     @property
     def asks_for_period(self) -> bool:
@@ -203,7 +215,9 @@ def analyse(reader: Reader, text: str, today: date, dates: DateRange | None = No
     if named is not None:
         dated = find_dated(reader, named, dates or DateRange())
         means_now = not named.alone and named.period.first == today
-        if not dated.own and (means_now or not named.is_day):
+        if named.is_holiday and (not dated.own or find_asked_time(text) == "now"):
+            named = None
+        elif not dated.own and (means_now or not named.is_day):
             unwritten = named if named.alone else None
             named = None  # nobody wrote then: it may be meant otherwise
     naming = set() if named is None else set(extract_words(named.text))

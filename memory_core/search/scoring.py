@@ -136,13 +136,16 @@ def judge(
         others = [other or asks for other, asks in zip(others, weak, strict=True)]
     rows = _find_rows(question, candidates, counts)
     text_ranks = _rank_by_text(question, candidates, counts, weights, others=others, rows=rows)
-    dated = [question.is_dated(candidates[number].chunk) for number, _ in counts.units]
+    dated = [question.weigh_date(candidates[number].chunk) for number, _ in counts.units]
     covered = [question.certainty * scores.coverage(question.weights, held) for held in counts.found]
     if question.characters:
         before = len(question.words) + len(question.phrases)
         held = counts.best_shares([0.0] * before + question.rarities[before:])
         covered = [share + scores.CHARACTER_EVIDENCE * single for share, single in zip(covered, held, strict=True)]
-    least = [scores.IDENTIFIED * identified for identified in counts.identified]
+    least = [
+        max(scores.IDENTIFIED * identified, scores.OF_DAY * question.is_of_day(candidate.chunk))
+        for identified, candidate in zip(counts.identified, candidates, strict=True)
+    ]
     texts = [
         max(scores.score(share + scores.BEST_UNIT * (question.certainty * best - share), question.exponent), floor)
         for share, best, floor in zip(covered, counts.best_shares(question.weights), least, strict=True)
@@ -212,7 +215,7 @@ def judge(
 
 
 def _prefer_period(
-    question: Question, ranks: Sequence[float], dated: Sequence[bool]
+    question: Question, ranks: Sequence[float], dated: Sequence[float]
 ) -> tuple[list[float], float]:  # fmt: skip
     """Return ranks with the bonus of units that belong to the period of the question, and that bonus."""
     period = question.period

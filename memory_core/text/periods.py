@@ -10,10 +10,11 @@ import re
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from functools import cache, lru_cache
 from importlib.resources import files
+from typing import Any, cast
 
 from memory_core.text.dates import Period
 from memory_core.text.languages import STOP_WORDS
@@ -25,7 +26,7 @@ _OF = {*"of the de d di do del des du van von vom den der ter i の".split()}  #
 _SINCE = {"S", "s"}
 _MARKS = re.compile("[\u0300-\u036f]")  # accents, decomposed
 _BREAKS = re.compile(r"[?!;:()\n\"”“«»]")
-_LAST_YEAR = 2100
+_LAST_YEAR, _MONTHS = 2100, 12
 _ROMANCE = ("es", "pt", "it", "fr")
 _KANJI = {char: number for number, char in enumerate("零一二三四五六七八九十")} | {"两": 2, "兩": 2, "〇": 0}
 
@@ -39,12 +40,14 @@ class NamedPeriod:
         text: The words as they stand in the text.
         alone: The text asks for nothing else.
         language: In which it was read.
+        is_holiday: They name a holiday, which may also be a matter: "Christmas cards".
     """
 
     period: Period
     text: str
     alone: bool
     language: str
+    is_holiday: bool = False
 
     @property
     def is_day(self) -> bool:
@@ -60,7 +63,7 @@ class _Token:
     end: int
     key: str
     code: str = ""
-    value: object = None
+    value: Any = None
 
 
 @dataclass(slots=True)
@@ -85,6 +88,7 @@ class _Lexicon:
 _TOKEN = re.compile(
     r"(?P<date>(?<![\d.-])(?:\d{4}([-/._])\d{1,2}\2\d{1,2}(?![\d-])|\d{1,2}\.\s?\d{1,2}\.(?:\s?(?:\d{4}|\d\d(?!\d)))?|\d{1,2}([./-])\d{1,2}\3\d{4})(?!\d))"
     r"|(?P<parts>(?<!\d)(?:19|20)\d\d(?:-\d\d(?![\d-])|/\d\d(?![\d/])|-?W\d\d(?!\d))|(?<![\d/])\d{1,2}/(?:19|20)\d\d(?![\d/]))"
+    r"|(?P<slash>(?<![\w/.,])\d{1,2}/\d{1,2}(?![\w/]))"
     r"|(?P<short>(?<!\w)['’]\d\d(?!\w))"
     r"|(?P<quarter>(?<!\w)[qQ][1-4](?!\w))"
     r"|(?P<cjk>(?P<nth>第)?(?P<count>\d{1,4}|[〇零一二两兩三四五六七八九十]{1,4})\s*(?P<of>年(?!間|以?前)|月(?!間|曜)|[日号號](?!間|曜|前)|(?=個|个|か|ヶ|カ|ヵ|ケ|週|周|天|日|年|星|四半|季)))"
@@ -133,10 +137,22 @@ def _read_value(found: re.Match[str]) -> tuple[str, object]:
         return ("o" if found["nth"] else code), count
     if found["number"]:
         return ("o" if found["ordinal"] else "y" if 1900 <= numbers[0] < _LAST_YEAR else "n"), numbers[0]
-    if found["parts"]:
-        return "I" if "W" in found[0] else "i", tuple(sorted(numbers, reverse=True))
+    if found["parts"] or found["slash"]:
+        code = "f" if found["slash"] else "I" if "W" in found[0] else "i"
+        return code, tuple(numbers if found["slash"] else sorted(numbers, reverse=True))
     code = "Q" if found["quarter"] else "y" if found["short"] else "~" if found["to"] else ""
     return code, numbers[0] + 2000 * (code == "y") if numbers else None
+
+
+def _read_slash(token: _Token, language: str) -> _Token:
+    """Return "12/8" as the date that it is in a language; a word where that is in doubt, as in English, or where it is none."""
+    if token.code != "f":
+        return token
+    day, month = cast("tuple[int, int]", token.value)
+    if language == "en":
+        day, month = (day, month) if day > _MONTHS else (month, day if month > _MONTHS else 0)
+    is_date = token.key != "24/7" and 0 < month <= _MONTHS and 0 < day <= _DAYS_OF_MONTH[-1]
+    return replace(token, code="x" if is_date else "", value=(0, month, day))
 
 
 @cache
@@ -215,6 +231,12 @@ def list_day_spellings(day: date, language: str) -> list[str]:
     return spellings + [f"{key} {week}" for key, parts in lexicon.symbols.items() if parts == [("W", 0)]]
 
 
+def list_ahead(language: str) -> list[tuple[str, int]]:
+    """Return the words of a language for tomorrow and the days after it, with the number of days."""
+    symbols = _lexicons()[language].symbols.items()
+    return [(key, parts[0][1]) for key, parts in symbols if len(parts) == 1 and parts[0][0] == "t" and parts[0][1] > 0]
+
+
 def list_weekday_spellings(day: date, language: str) -> list[str]:
     """Return the words of a language for the weekday of a day."""
     keys = [key for key, parts in _lexicons()[language].symbols.items() if parts == [("w", day.weekday())]]
@@ -252,7 +274,7 @@ def find_written_day(text: str) -> str | None:
 
 @lru_cache(maxsize=4)  # a search asks twice: how many hits there may be, and which
 def find_period(text: str, today: date) -> NamedPeriod | None:
-    """Find the period that a question names; None if it names none. Of several it is the shortest, then the first.
+    """Find the period that a question names; None if it names none. Of several it is the shortest, then the first; holidays last.
 
     A day or a month without a year is the latest that has begun, a weekday alone the last one before today.
 
@@ -261,7 +283,7 @@ def find_period(text: str, today: date) -> NamedPeriod | None:
         today: The day on which it is asked.
     """
     found = [*find_periods(text, today)]
-    return min(found, key=lambda each: each.period.last - each.period.first, default=None)
+    return min(found, key=lambda each: (each.is_holiday, each.period.last - each.period.first), default=None)
 
 
 def find_periods(text: str, today: date) -> Iterator[NamedPeriod]:
@@ -342,6 +364,7 @@ class _Reading:
     def __init__(self, text: str, tokens: Sequence[_Token], language: str) -> None:
         self.codes, self.values, self.spans = "", list[object](), list[tuple[int, int]]()
         self.roles: list[str | None] = [None] * len(tokens)
+        tokens = [_read_slash(token, language) for token in tokens]
         self._text, self._tokens, self._language, self._lexicon = text, tokens, language, _lexicons()[language]
         gap: str | None = ""  # roles of the words since the last symbol; None after a word that parts
         at = behind = 0  # the next token, and that behind the last symbol
@@ -381,7 +404,7 @@ class _Reading:
                     roles -= {"S", "z"}
             last = self.spans[at - 1][1]
             if self._counts(self.codes[begin:at], (first, last), roles):
-                yield self._name(period, (first, last), roles, today)
+                yield replace(self._name(period, (first, last), roles, today), is_holiday=self._is_holiday(first, last))
 
     def _name(self, period: Period, span: tuple[int, int], roles: Set[str], today: date) -> NamedPeriod:
         """Return a period, up to today where "since" stands before or behind it."""
@@ -411,10 +434,13 @@ class _Reading:
 
     def _counts(self, codes: str, span: tuple[int, int], roles: Set[str]) -> bool:
         """Return False for what looks like a period and is none: "before June", every Monday, May who is asked something."""
-        if ("z" in roles and not _SINCE & roles) or self._is_english(span):
+        if ("z" in roles and not _SINCE & roles) or self._is_english(span) or self._is_foreign_holiday(span):
             return False
         if codes in ("Q", "y", "vn"):  # else they may be a name or any number
             return (codes != "vn" and bool((_SINCE | {"p", "B"}) & roles)) or self._is_alone(span)
+        if codes == "x" and "/" in self._tokens[span[0]].key and not self._tokens[span[0]].value[0]:  # "1/2 cup"
+            placed = roles - {"L", "g"} or ("g" in roles and self._tokens[span[0] - 1].key not in _OF)
+            return bool(placed) or self._is_alone(span)
         if codes in ("o", "D", "wo"):  # "on the 3rd", not "on the third floor"
             in_digits = self._tokens[span[1]].code in ("o", "D")
             return in_digits and (codes == "wo" or ("p" in roles and self._is_alone(span)))
@@ -423,6 +449,16 @@ class _Reading:
         return codes not in ("m", "w", "s") or (
             "H" not in roles and not self._is_name(span, bool((_SINCE | {"p"}) & roles))
         )
+
+    def _is_holiday(self, first: int, last: int) -> bool:
+        """Return True if words without a number name a day of a month."""
+        codes = {code for code, span in zip(self.codes, self.spans, strict=True) if first <= span[0] <= last}
+        return codes - set(" ~&<") == {"m", "D"} and not any(token.code for token in self._tokens[first : last + 1])
+
+    def _is_foreign_holiday(self, span: tuple[int, int]) -> bool:
+        """Return True for a holiday of another language than the text's, which may be a name in it: "Noel"."""
+        spaced = not is_cjk(self._tokens[span[0]].key[0])
+        return spaced and self._is_holiday(*span) and self._language != (detect_language(self._text) or "en")
 
     def _is_english(self, span: tuple[int, int]) -> bool:
         """Return True for a word of time in a text that may be English, if the word is English, too: "out" is no October."""

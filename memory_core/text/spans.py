@@ -15,7 +15,7 @@ _Y = "(?:y|rY|Yr)"
 # What holds weeks and days: a month, a season, a quarter or a year.
 _C = rf"(?:(?:m|s|oq|Q){_Y}|{_Y}?(?:m|s|oq|Q)|r[Mmsq]|[Mmsq]r|{_Y}|i)"
 _NTH = r"(?:[or]n?|n[or])[dvkw]"
-_DATE = rf"(?:w?(?:[no]m{_Y}?|{_Y}?m[no](?![dvkMY])y?|{_Y}?mD|x))"
+_DATE = rf"(?:w?(?:[no]m(?!D){_Y}?|{_Y}?m[no](?![dvkMY])y?|{_Y}?mD|x))"
 _Values = Sequence[Any]
 
 
@@ -145,7 +145,7 @@ def _read_before(codes: str, values: _Values, today: date) -> Period:
 
 def _read_weekday(codes: str, values: _Values, today: date) -> Period:
     """Return a weekday: the last before today; in this or another week where one is named."""
-    day, shift = _get(codes, values, "w"), _get(codes, values, "r")
+    day, shift = _get(codes, values, "w"), values[codes.rindex("r")] if "r" in codes else None
     if "v" in codes or shift == 0:
         return _span(get_monday(today) + timedelta(7 * (shift or 0) + day), 1)
     ahead = (day - today.weekday() - 1) % 7 + 1
@@ -211,7 +211,10 @@ _READERS: Sequence[tuple[re.Pattern[str], _Read]] = [
         (rf"{_NTH}{_C}|{_C}{_NTH}", _read_nth),
         (rf"n?e(?:{_C}|rv|vr)|(?:{_C}|rv|vr)n?e", _read_edge),
         ("k", _read_weekend),
-        (r"w(?:rv|vr)|(?:rv|vr)w|rw|wr|w", _read_weekday),
+        (
+            r"r?w(?:rv|vr)|(?:rv|vr)w|rw|wr|w",
+            _read_weekday,
+        ),  # the first r may be a verb: "s'est passé mardi"
         (_C, _read_container),
         (r"rn[dvkMY]|nr[dvkMY]|n[dvkMY]r|r[vkd]|[vkd]r", _read_unit),
         (r"t?An[dvkMY]|n[dvkMY]at?|oa", _read_ago),

@@ -95,7 +95,8 @@ _PAST: Mapping[Language, str] = {
     """,
     "es": r"""
         \w+(?:ó|aron|ieron|aste|iste)|fue|fui|fuimos|era|eran|estaban?|había|habían|tenían?|hubo|\w+aban?
-        | (?:ha|he|han|hemos)\ \w+
+        | (?:ha|he|han|hemos)\ \w+|hic\w+|hizo|(?:estuv|tuv|pus|dij|traj|anduv|quis|pud)\w+|vin(?:e|o|imos|ieron)
+        | di|dio|dimos|vi|vio|vimos|íbamos|iban?
     """,
     "fr": r"""
         étaient|étais|était|avaient|avais|avait|hier|\w+(?:aient|ait)
@@ -103,6 +104,7 @@ _PAST: Mapping[Language, str] = {
     """,
     "pt": r"""
         foi|fui|foram|era|eram|estava|estavam|tinham?|havia|\w+(?:ou|eu|iu|aram|eram|iram|ava|avam)|ontem
+        | fi[zx]\w*|fez|(?:estiv|tiv|pus|diss|troux|quis|pud|soub)\w+|esteve|teve|dei|vi|vimos|vim|viemos
     """,
     "it": r"""
         era|erano|fu|furono|aveva|avevano|ieri|\w+(?:ava|eva|avano|evano)

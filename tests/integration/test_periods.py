@@ -127,6 +127,37 @@ def test_with_a_topic_the_notes_of_the_period_are_preferred_not_required(memory:
     assert "memory/harbour.md" in paths(ask(memory, "Where was the lamp of the harbour bought last weekend?"))
 
 
+def test_notes_of_the_day_that_is_named_come_first_whatever_they_say(memory: Memory) -> None:
+    assert paths(ask(memory, "What about the lamp of the lighthouse was said yesterday?"))[0] == "memory/2026-10-06.md"
+    assert paths(ask(memory, "Was passierte vorgestern mit der Solaranlage?"))[:1] == []  # a day without a note
+    assert paths(ask(memory, "Was passierte gestern mit der Solaranlage?"))[0] == "memory/2026-10-06.md"
+
+
+def test_lines_of_earlier_notes_that_tell_of_the_day_ahead_are_found(tmp_path: Path) -> None:
+    (tmp_path / "memory").mkdir()
+    (tmp_path / "memory/2026-10-06.md").write_text("- The day after tomorrow at nine: car inspection.\n- Soup.\n")
+    (tmp_path / "memory/2026-09-29.md").write_text(
+        "- Sailing.\n\nTomorrow we rest.\n\n- Next Thursday the oven comes.\n"
+    )
+    source = ConfigSource({"memorySearch": {"provider": "none"}}, workspace=tmp_path, state_dir=tmp_path / "state")
+    with Memory(source, today=lambda: TODAY) as memory:
+        assert [hit["snippet"] for hit in ask(memory, "What is on tomorrow?")["results"]] == [
+            "- The day after tomorrow at nine: car inspection."
+        ]
+        assert "oven" in ask(memory, "What happened on 1 October?")["results"][0]["snippet"]
+
+
+def test_a_holiday_is_a_matter_unless_a_note_was_written_on_it(tmp_path: Path) -> None:
+    (tmp_path / "memory").mkdir()
+    (tmp_path / "memory/2025-12-25.md").write_text("- Goose, and a walk on the beach.\n")
+    (tmp_path / "memory/2026-09-12.md").write_text("- We spend Christmas in Shrewsbury.\n")
+    source = ConfigSource({"memorySearch": {"provider": "none"}}, workspace=tmp_path, state_dir=tmp_path / "state")
+    with Memory(source, today=lambda: TODAY) as memory:
+        assert paths(ask(memory, "What did we do on Christmas Day?")) == ["memory/2025-12-25.md"]
+        assert paths(ask(memory, "Where do we spend Christmas?")) == ["memory/2026-09-12.md"]
+        assert "period" not in ask(memory, "What did we do at Halloween?")
+
+
 def test_a_period_without_any_note_is_left_out(memory: Memory) -> None:
     answer = ask(memory, "Which lamp of the harbour was bought in Lisbon in March?")
     assert paths(answer)[0] == "memory/harbour.md"
