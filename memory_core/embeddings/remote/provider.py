@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError, Future
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import groupby
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from memory_core.config.agent import AgentConfig
@@ -394,8 +395,12 @@ def _find_refusal(outcomes: Iterable[Outcome]) -> ProviderError | None:
 
 
 def _stack_rows(outcomes: Outcomes) -> Iterator[tuple[int, Row]]:
-    """Yield the rows of consecutive texts together, as (first number, rows)."""
+    """Yield the rows of consecutive texts together, as (first number, rows); those of other dimensions apart."""
     import numpy as np
 
     for first, rows in find_runs(outcomes):
-        yield first, np.stack(rows)
+        at = first
+        for _, alike in groupby(rows, key=len):
+            stacked = np.stack([*alike])
+            yield at, stacked
+            at += len(stacked)
