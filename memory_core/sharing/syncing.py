@@ -1,7 +1,8 @@
 """One sync of a workspace with its remote: read, fetch, merge, write, push.
 
 A sync may be killed at any point. Before it changes a note, one ref records what is to be written: the record's tree holds
-the notes as they were, its parent the notes as they are to be, and its message their paths. The next sync writes the rest first.
+the notes as they were, its parent the notes as they are to be, and its message their paths. A file lists those of them that are
+written. The next sync writes the rest first: what somebody has done since to a note that is written is a change like any other.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ TRIES = 10  # while other machines are faster
 PAUSE_SECONDS = 0.05  # before the second try, on average half of it; doubled for each further one
 LONGEST_PAUSE = 6  # doublings
 MESSAGE = "memory-core: sync"
+WRITTEN = "memory-core-written"  # in the repository: the paths of the record that are written, a line each
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +92,7 @@ class Sync:
         self._git = repository
         self._remote = remote
         self._others = {each.path: each for each in others}
+        self._written = repository.folder / WRITTEN
         self._refs: dict[str, str] = {}
         self._is_purged = False  # the remote has replaced its past
 
@@ -225,6 +228,7 @@ class Sync:
 
     def _record(self, remote: str | None, up: Mapping[str, str | None], before: Mapping[str, str | None]) -> str | None:
         """Make the commit to be sent, and the record of what is about to be written; return the commit."""
+        self._written.unlink(missing_ok=True)
         commits = []
         if up:
             commits.append(NewCommit(MADE, MESSAGE, {path: encode(text) for path, text in up.items()}, remote))
@@ -236,13 +240,19 @@ class Sync:
         return made if up else remote
 
     def _write(self, space: Workspace, texts: Mapping[str, tuple[str | None, str | None]]) -> None:
-        """Write notes and other texts; each with what was read and what is to stand."""
-        for path, other in self._others.items():
-            if path in texts:
-                was, new = (each or "" for each in texts[path])
-                other.write(other.merge(was, other.read(), new))
-        if notes := {path: each for path, each in sorted(texts.items()) if path not in self._others}:
-            space.write(notes)
+        """Write notes and other texts, each with what was read and what is to stand; list each one that is written."""
+        with self._written.open("a", encoding="utf-8") as written:
+
+            def tell(path: str) -> None:
+                print(path, file=written, flush=True)
+
+            for path, other in self._others.items():
+                if path in texts:
+                    was, new = (each or "" for each in texts[path])
+                    other.write(other.merge(was, other.read(), new))
+                    tell(path)
+            if notes := {path: each for path, each in sorted(texts.items()) if path not in self._others}:
+                space.write(notes, tell)
 
     def _settle(self, commit: str | None, remote: str | None) -> None:
         """Record that what a commit holds stands here, and that the remote has all before it."""
@@ -258,23 +268,13 @@ class Sync:
         commit, _, message = told.partition("\n")
         if refs.get(OWN) != commit:
             was, new = self._list(refs[WRITING]), self._list(commit)
-            paths: list[str] = json.loads(message)
+            written = set(self._written.read_text(encoding="utf-8").split("\n")[:-1]) if self._written.exists() else ()
+            paths = [path for path in json.loads(message) if path not in written]
             texts = self._git.load({tree[path] for tree in (was, new) for path in paths if path in tree})
             space = Workspace(self._config.workspace, self._config.state_dir, paths)
-            changes = {}
-            for path in paths:
-                before, after = (decode(texts.get(tree.get(path, ""))) for tree in (was, new))
-                now = None if path in self._others else space.read(path)
-                if path in self._others or (now != after and not (now != before and _is_nearer(now, before, after))):
-                    changes[path] = before, after
-            self._write(space, changes)
+            before, after = ({path: decode(texts.get(tree.get(path, ""))) for path in paths} for tree in (was, new))
+            self._write(space, {path: (before[path], after[path]) for path in paths})
         self._settle(commit, refs.get(FETCHED))
-
-
-def _is_nearer(now: str | None, before: str | None, after: str | None) -> bool:
-    """Return True if a note that somebody has changed was written before that."""
-    lines, old, new = (set((text or "").split("\n")) for text in (now, before, after))
-    return len(lines ^ new) < len(lines ^ old)
 
 
 def _hash(text: str | None) -> str | None:

@@ -261,6 +261,7 @@ def _refuse_size(path: str, data: bytes | None) -> None:
 def rewrite_notes(
     changes: Mapping[str, tuple[bytes | None, bytes | None]],
     merge: Callable[[bytes | None, bytes | None, bytes | None], bytes | None],
+    written: Callable[[str], None],
     *,
     workspace: Path,
     state_dir: Path,
@@ -272,6 +273,7 @@ def rewrite_notes(
     Args:
         changes: By path relative to the workspace, the bytes that were read, and those that are to stand; None for no note.
         merge: Merges what was read, what stands now, and what is to stand.
+        written: Called with the path of each note once it is certain that the disk has it.
         workspace: The workspace, which must exist.
         state_dir: As `append`.
 
@@ -288,6 +290,7 @@ def rewrite_notes(
                 rewriter.stage(path, new)
             for path, (was, new) in changes.items():
                 rewriter.rewrite(path, was, new)
+                written(path)
         except OSError as error:
             raise NoteNotWritten(path, roots.describe_os_error(error), action=CHECK_DISK) from error
         finally:

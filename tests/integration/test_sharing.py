@@ -144,6 +144,32 @@ def test_a_sync_that_is_killed_loses_and_doubles_nothing(machines: tuple[Machine
     assert set(lines.values()) == {1}
 
 
+@pytest.mark.parametrize("step", [10, 11, 12, 13])
+def test_what_is_deleted_after_a_killed_sync_has_written_it_stays_deleted(
+    machines: tuple[Machine, Machine], step: int
+) -> None:
+    """One note is then again as it was before the sync, and of another one more has changed than the sync has written."""
+    laptop, desktop = machines
+    desktop.append("MEMORY.md", "- The lamp is green.\n")
+    desktop.append(DAY, "- 13:00 From the desktop\n")
+    desktop.write("memory/a.md", "# A\n\n- Made by the desktop.\n")
+    desktop.sync()
+    before = laptop.notes()
+    assert not laptop.sync_until(step)
+    changed = {path for path, data in laptop.notes().items() if path.endswith(".md") and before.get(path) != data}
+    if "MEMORY.md" in changed:
+        laptop.write("MEMORY.md", before["MEMORY.md"].decode())
+    if DAY in changed:
+        laptop.write(DAY, before[DAY].decode() + "- 14:00 One\n- 15:00 Two\n")
+    if "memory/a.md" in changed:
+        laptop.path("memory/a.md").unlink()
+    sync_all(laptop, desktop)
+    stands = desktop.count_lines()
+    assert stands["- The lamp is green."] == ("MEMORY.md" not in changed)
+    assert stands["- 13:00 From the desktop"] == (DAY not in changed)
+    assert desktop.path("memory/a.md").exists() == ("memory/a.md" not in changed)
+
+
 def test_what_is_appended_to_a_note_while_it_is_replaced_is_kept(machines: tuple[Machine, Machine]) -> None:
     laptop, desktop = machines
     desktop.append(DAY, "- 13:00 From the desktop\n")
