@@ -170,6 +170,21 @@ def test_what_is_deleted_after_a_killed_sync_has_written_it_stays_deleted(
     assert desktop.path("memory/a.md").exists() == ("memory/a.md" not in changed)
 
 
+def test_what_a_killed_sync_has_not_written_comes_though_half_of_it_stands_already(
+    machines: tuple[Machine, Machine],
+) -> None:
+    laptop, desktop = machines
+    lines = [f"- 13:0{number} Said on both machines\n" for number in range(3)]
+    desktop.append(DAY, "".join(lines))
+    desktop.sync()
+    before = laptop.read(DAY)
+    assert not laptop.sync_until(10)
+    assert laptop.read(DAY) == before
+    laptop.append(DAY, "".join(lines[:2]))
+    sync_all(laptop, desktop)
+    assert desktop.read(DAY) == before + "".join(lines)
+
+
 def test_what_is_appended_to_a_note_while_it_is_replaced_is_kept(machines: tuple[Machine, Machine]) -> None:
     laptop, desktop = machines
     desktop.append(DAY, "- 13:00 From the desktop\n")
