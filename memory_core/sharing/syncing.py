@@ -267,13 +267,16 @@ class Sync:
         told = self._git.run("log", "-1", "--format=%P%n%B", refs[WRITING]).decode()
         commit, _, message = told.partition("\n")
         if refs.get(OWN) != commit:
-            was, new = self._list(refs[WRITING]), self._list(commit)
             written = set(self._written.read_text(encoding="utf-8").split("\n")[:-1]) if self._written.exists() else ()
-            paths = [path for path in json.loads(message) if path not in written]
-            texts = self._git.load({tree[path] for tree in (was, new) for path in paths if path in tree})
-            space = Workspace(self._config.workspace, self._config.state_dir, paths)
-            before, after = ({path: decode(texts.get(tree.get(path, ""))) for path in paths} for tree in (was, new))
-            self._write(space, {path: (before[path], after[path]) for path in paths})
+            paths = set(json.loads(message)).difference(written)
+            stood, after = self._list(refs[WRITING]), self._list(commit)
+            before = {path: blob for path, blob in after.items() if path not in paths}
+            before |= {path: blob for path, blob in stood.items() if path in paths}
+            space, mine = self._read({**before, **after}, after)
+            read = self._make_reader(space, mine, (before, after))
+            changes, _ = self._merge(before, after, mine, read)
+            texts = {path: read(mine[path]) if path in mine else None for path in (*paths, *changes)}
+            self._write(space, {path: (text, changes.get(path, text)) for path, text in texts.items()})
         self._settle(commit, refs.get(FETCHED))
 
 

@@ -25,6 +25,7 @@ from memory_core.atomic import (
     NOFOLLOW,
     NONBLOCK,
     OPENS_BELOW,
+    TEMPORARY,
     locked,
     place_file,
     replace_file,
@@ -320,8 +321,10 @@ class _Rewriter:
         self.placed = False
 
     def stage(self, path: str, new: bytes | None) -> None:
-        """Write the file that is to take the place of a note."""
-        if new is not None and self._staged.get(path, (None,))[0] != new:
+        """Write the file that is to take the place of a note; of one that is to go, remove what a killed writer has left."""
+        if new is None:
+            self._root.joinpath(path).with_name(f".{PurePosixPath(path).name}{TEMPORARY}").unlink(missing_ok=True)
+        elif self._staged.get(path, (None,))[0] != new:
             mode = None if os.path.lexists(self._root / path) else 0o644
             file = stage_file(self._root / path, new, mode=mode, root=self._root)
             self._staged[path] = new, file

@@ -185,6 +185,30 @@ def test_what_a_killed_sync_has_not_written_comes_though_half_of_it_stands_alrea
     assert desktop.read(DAY) == before + "".join(lines)
 
 
+@pytest.mark.parametrize("renamer", [0, 1])
+def test_a_note_that_one_renames_and_the_other_changes_is_one_after_a_killed_sync(
+    machines: tuple[Machine, Machine], renamer: int
+) -> None:
+    laptop, desktop = machines
+    lines = [f"- The line of number {number}.\n" for number in range(4)]
+    laptop.write("memory/a.md", "# A\n\n" + "".join(lines))
+    sync_all(laptop, desktop)
+
+    def change(machine: Machine) -> None:
+        if machine is machines[renamer]:
+            machine.path("memory/a.md").rename(machine.path("memory/b.md"))
+        else:
+            machine.write("memory/a.md", "# A\n\n" + "".join(lines[1:]))
+
+    change(desktop)
+    desktop.sync()
+    assert not laptop.sync_until(10)
+    change(laptop)
+    sync_all(laptop, desktop)
+    assert not desktop.path("memory/a.md").exists()
+    assert desktop.read("memory/b.md") == "# A\n\n" + "".join(lines[1:])
+
+
 def test_what_is_appended_to_a_note_while_it_is_replaced_is_kept(machines: tuple[Machine, Machine]) -> None:
     laptop, desktop = machines
     desktop.append(DAY, "- 13:00 From the desktop\n")
