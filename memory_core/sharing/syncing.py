@@ -1,8 +1,8 @@
 """One sync of a workspace with its remote: read, fetch, merge, write, push.
 
 A sync may be killed at any point. Before it changes a note, one ref records what is to be written: the record's tree holds
-the notes as they were, its parent the notes as they are to be, and its message their paths. A file lists those of them that are
-written. The next sync writes the rest first: what somebody has done since to a note that is written is a change like any other.
+the notes as they were, its parent the notes as they are to be, but for those not sent, and its message their paths. A file lists
+what is written. The next sync writes the rest first: it merges the notes as they were, as they are to be and as they are now.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ TRIES = 10  # while other machines are faster
 PAUSE_SECONDS = 0.05  # before the second try, on average half of it; doubled for each further one
 LONGEST_PAUSE = 6  # doublings
 MESSAGE = "memory-core: sync"
+UNSENT = "unsent/"  # in the record's tree: notes as they are to be, which the commit does not hold
 WRITTEN = "memory-core-written"  # in the repository: the paths of the record that are written, a line each
 
 
@@ -136,8 +137,10 @@ class Sync:
         withheld = {path: found for path in up if path not in self._others and
                     (found := _find_secrets(up[path] or "", read(theirs[path]) if path in theirs else ""))}  # fmt: skip
         up = {path: text for path, text in up.items() if path not in withheld}
-        commit = self._record(remote, up, {path: read(mine[path]) if path in mine else None for path in down})
-        self._write(space, {path: (read(mine[path]) if path in mine else None, text) for path, text in down.items()})
+        stood = {path: read(mine[path]) if path in mine else None for path in down}
+        unsent = {path: text for path, text in down.items() if path in withheld}
+        commit = self._record(remote, up, stood, unsent)
+        self._write(space, {path: (stood[path], text) for path, text in down.items()})
         self._settle(commit, remote)
         done = _add(
             before, sent=(*up,), taken=(*down,), conflicts=(*conflicts,), left_out=left_out,
@@ -226,7 +229,13 @@ class Sync:
                 changes[path] = other.merge(*texts) or None
         return changes, conflicts
 
-    def _record(self, remote: str | None, up: Mapping[str, str | None], before: Mapping[str, str | None]) -> str | None:
+    def _record(
+        self,
+        remote: str | None,
+        up: Mapping[str, str | None],
+        before: Mapping[str, str | None],
+        unsent: Mapping[str, str | None],
+    ) -> str | None:
         """Make the commit to be sent, and the record of what is about to be written; return the commit."""
         self._written.unlink(missing_ok=True)
         commits = []
@@ -234,6 +243,7 @@ class Sync:
             commits.append(NewCommit(MADE, MESSAGE, {path: encode(text) for path, text in up.items()}, remote))
         if before:
             stood = {path: encode(text) for path, text in before.items() if text is not None}
+            stood |= {f"{UNSENT}{path}": encode(text) for path, text in unsent.items()}
             message = json.dumps(sorted(before))
             commits.append(NewCommit(WRITING, message, stood, MADE if up else remote, alone=True))
         made = self._git.commit(commits) if commits else None
@@ -270,6 +280,8 @@ class Sync:
             written = set(self._written.read_text(encoding="utf-8").split("\n")[:-1]) if self._written.exists() else ()
             paths = set(json.loads(message)).difference(written)
             stood, after = self._list(refs[WRITING]), self._list(commit)
+            unsent = [each for each in self._git.list_files(refs[WRITING]) if each[0].startswith(UNSENT)]
+            after |= {path.removeprefix(UNSENT): blob for path, blob, _ in unsent}
             before = {path: blob for path, blob in after.items() if path not in paths}
             before |= {path: blob for path, blob in stood.items() if path in paths}
             space, mine = self._read({**before, **after}, after)

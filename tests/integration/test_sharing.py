@@ -247,6 +247,22 @@ def test_a_secret_stays_here_and_is_named_without_being_told(machines: tuple[Mac
     sync_all(laptop, desktop)
 
 
+@pytest.mark.parametrize("step", [9, 10, 11])
+def test_a_note_with_a_secret_loses_nothing_by_a_killed_sync(machines: tuple[Machine, Machine], step: int) -> None:
+    laptop, desktop = machines
+    secret = "ghp_" + "a1B2c3D4e5" * 4
+    laptop.append("MEMORY.md", f"- token: {secret}\n- Not sent either.\n")
+    desktop.append("MEMORY.md", "- The bike is blue.\n")
+    desktop.sync()
+    assert not laptop.sync_until(step)
+    laptop.sync()
+    assert laptop.count_lines()["- Not sent either."] == laptop.count_lines()["- The bike is blue."] == 1
+    assert secret in laptop.read("MEMORY.md")
+    laptop.write("MEMORY.md", laptop.read("MEMORY.md").replace(f"- token: {secret}\n", ""))
+    sync_all(laptop, desktop)
+    assert not any(secret.encode() in data for data in list_objects(laptop.remote))
+
+
 def test_line_ends_of_windows_stay_where_they_are_and_travel_nowhere(machines: tuple[Machine, Machine]) -> None:
     laptop, desktop = machines
     desktop.path(DAY).write_bytes(desktop.path(DAY).read_bytes().replace(b"\n", b"\r\n"))
