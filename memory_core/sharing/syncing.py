@@ -1,8 +1,9 @@
 """One sync of a workspace with its remote: read, fetch, merge, write, push.
 
 A sync may be killed at any point. Before it changes a note, one ref records what is to be written: the record's tree holds
-the notes as they were, its parent the notes as they are to be, but for those not sent, and its message their paths. A file lists
-what is written. The next sync writes the rest first: it merges the notes as they were, as they are to be and as they are now.
+the notes as they were and, in a folder, as they are to be, its message their paths, and its parent is the commit they belong to.
+A file lists what is written. The next sync writes the rest first: it merges the notes as they were, as they are to be and as they
+are now, and makes a record of that.
 """
 
 from __future__ import annotations
@@ -26,8 +27,8 @@ TRIES = 10  # while other machines are faster
 PAUSE_SECONDS = 0.05  # before the second try, on average half of it; doubled for each further one
 LONGEST_PAUSE = 6  # doublings
 MESSAGE = "memory-core: sync"
-UNSENT = "unsent/"  # in the record's tree: notes as they are to be, which the commit does not hold
-WRITTEN = "memory-core-written"  # in the repository: the paths of the record that are written, a line each
+NEXT = "next/"  # in the record's tree: the notes as they are to be
+WRITTEN = "memory-core-written"  # in the repository: the record's hash, and the paths that are written, a line each
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +46,11 @@ class SharedText:
     read: Callable[[], str]
     merge: Callable[[str, str, str], str]
     write: Callable[[str], None]
+
+
+_Texts = Mapping[
+    str, tuple[str | None, str | None]
+]  # by path, a text as it is and as it is to be; None if there is none
 
 
 class SharedRemote(Protocol):
@@ -137,10 +143,9 @@ class Sync:
         withheld = {path: found for path in up if path not in self._others and
                     (found := _find_secrets(up[path] or "", read(theirs[path]) if path in theirs else ""))}  # fmt: skip
         up = {path: text for path, text in up.items() if path not in withheld}
-        stood = {path: read(mine[path]) if path in mine else None for path in down}
-        unsent = {path: text for path, text in down.items() if path in withheld}
-        commit = self._record(remote, up, stood, unsent)
-        self._write(space, {path: (stood[path], text) for path, text in down.items()})
+        texts = {path: (read(mine[path]) if path in mine else None, text) for path, text in down.items()}
+        commit = self._record(remote, up, texts)
+        self._write(space, texts)
         self._settle(commit, remote)
         done = _add(
             before, sent=(*up,), taken=(*down,), conflicts=(*conflicts,), left_out=left_out,
@@ -229,33 +234,29 @@ class Sync:
                 changes[path] = other.merge(*texts) or None
         return changes, conflicts
 
-    def _record(
-        self,
-        remote: str | None,
-        up: Mapping[str, str | None],
-        before: Mapping[str, str | None],
-        unsent: Mapping[str, str | None],
-    ) -> str | None:
+    def _record(self, remote: str | None, up: Mapping[str, str | None], texts: _Texts) -> str | None:
         """Make the commit to be sent, and the record of what is about to be written; return the commit."""
-        self._written.unlink(missing_ok=True)
         commits = []
         if up:
             commits.append(NewCommit(MADE, MESSAGE, {path: encode(text) for path, text in up.items()}, remote))
-        if before:
-            stood = {path: encode(text) for path, text in before.items() if text is not None}
-            stood |= {f"{UNSENT}{path}": encode(text) for path, text in unsent.items()}
-            message = json.dumps(sorted(before))
-            commits.append(NewCommit(WRITING, message, stood, MADE if up else remote, alone=True))
+        if texts:
+            held = {path: encode(was) for path, (was, _) in texts.items() if was is not None}
+            held |= {f"{NEXT}{path}": encode(new) for path, (_, new) in texts.items() if new is not None}
+            message = json.dumps(sorted(texts))
+            commits.append(NewCommit(WRITING, message, held, MADE if up else remote, alone=True))
         made = self._git.commit(commits) if commits else None
         return made if up else remote
 
-    def _write(self, space: Workspace, texts: Mapping[str, tuple[str | None, str | None]]) -> None:
-        """Write notes and other texts, each with what was read and what is to stand; list each one that is written."""
-        with self._written.open("a", encoding="utf-8") as written:
+    def _write(self, space: Workspace, texts: _Texts) -> None:
+        """Write notes and other texts, and list each one that is written."""
+        if not texts:
+            return
+        with self._written.open("w", encoding="utf-8") as written:
 
-            def tell(path: str) -> None:
-                print(path, file=written, flush=True)
+            def tell(line: str) -> None:
+                print(line, file=written, flush=True)
 
+            tell(self._git.list_refs()[WRITING])
             for path, other in self._others.items():
                 if path in texts:
                     was, new = (each or "" for each in texts[path])
@@ -277,18 +278,21 @@ class Sync:
         told = self._git.run("log", "-1", "--format=%P%n%B", refs[WRITING]).decode()
         commit, _, message = told.partition("\n")
         if refs.get(OWN) != commit:
-            written = set(self._written.read_text(encoding="utf-8").split("\n")[:-1]) if self._written.exists() else ()
-            paths = set(json.loads(message)).difference(written)
-            stood, after = self._list(refs[WRITING]), self._list(commit)
-            unsent = [each for each in self._git.list_files(refs[WRITING]) if each[0].startswith(UNSENT)]
-            after |= {path.removeprefix(UNSENT): blob for path, blob, _ in unsent}
+            lines = self._written.read_text(encoding="utf-8").split("\n")[:-1] if self._written.exists() else []
+            recorded = set(json.loads(message))
+            paths = recorded.difference(lines if lines[:1] == [refs[WRITING]] else ())
+            held = {path: blob for path, blob, _ in self._git.list_files(refs[WRITING])}
+            after = {path: blob for path, blob in self._list(commit).items() if path not in recorded}
+            after |= {path: held[f"{NEXT}{path}"] for path in recorded if f"{NEXT}{path}" in held}
             before = {path: blob for path, blob in after.items() if path not in paths}
-            before |= {path: blob for path, blob in stood.items() if path in paths}
+            before |= {path: held[path] for path in paths if path in held}
             space, mine = self._read({**before, **after}, after)
             read = self._make_reader(space, mine, (before, after))
             changes, _ = self._merge(before, after, mine, read)
-            texts = {path: read(mine[path]) if path in mine else None for path in (*paths, *changes)}
-            self._write(space, {path: (text, changes.get(path, text)) for path, text in texts.items()})
+            stood = {path: read(mine[path]) if path in mine else None for path in (*paths, *changes)}
+            texts = {path: (text, changes.get(path, text)) for path, text in stood.items()}
+            self._record(commit, {}, texts)
+            self._write(space, texts)
         self._settle(commit, refs.get(FETCHED))
 
 
