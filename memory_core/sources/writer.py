@@ -342,6 +342,8 @@ class _Rewriter:
                 if now != was:
                     new = self._merge(was, now, new)
                 if now == new:
+                    if path in self._staged:
+                        self._staged.pop(path)[1].unlink(missing_ok=True)
                     return
                 self.stage(path, new)
                 if not OPENS_BELOW:  # Windows replaces no open file
