@@ -209,6 +209,26 @@ def test_a_note_that_one_renames_and_the_other_changes_is_one_after_a_killed_syn
     assert desktop.read("memory/b.md") == "# A\n\n" + "".join(lines[1:])
 
 
+@pytest.mark.parametrize("step", [9, 10, 11, 12])
+def test_a_sync_that_is_killed_while_it_finishes_a_killed_one_doubles_nothing(
+    machines: tuple[Machine, Machine], step: int
+) -> None:
+    laptop, desktop = machines
+    laptop.write("memory/b.md", "# B\n\n- The first line of it.\n- The second line of it.\n")
+    sync_all(laptop, desktop)
+    desktop.append("memory/b.md", "- A line of the desktop.\n")
+    desktop.append(DAY, "- 13:00 From the desktop\n")
+    desktop.sync()
+    assert not laptop.sync_until(10)
+    laptop.path("memory/b.md").rename(laptop.path("memory/0.md"))
+    assert not laptop.sync_until(step)
+    laptop.write("memory/b.md", "# B\n\n- Another note of the same name.\n")
+    sync_all(laptop, desktop)
+    lines = laptop.count_lines()
+    assert {line: count for line, count in lines.items() if line[0] == "-" and count != 1} == {}
+    assert lines["- A line of the desktop."] == lines["- 13:00 From the desktop"] == 1
+
+
 def test_what_is_appended_to_a_note_while_it_is_replaced_is_kept(machines: tuple[Machine, Machine]) -> None:
     laptop, desktop = machines
     desktop.append(DAY, "- 13:00 From the desktop\n")
