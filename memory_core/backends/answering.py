@@ -153,9 +153,9 @@ class Answerer:
             if damaged or (self._syncs_first and (look is None or not self._syncs.is_fresh(look))):
                 look = None
                 self._sync(until, degradation)
-            for each in self._others:
+            if self._others:
                 look = None  # of all indexes together
-                each.refresh(until, degradation)
+                self._refresh_others(until, degradation)
             try:
                 return self._search(query, degradation, explainer, look)
             except OtherWorkspace as error:
@@ -183,8 +183,9 @@ class Answerer:
         from memory_core.search.related import find_related, list_names
 
         degradation = _Degradation(begun=time.monotonic())
-        for each in (self, *self._others):
-            each.refresh(degradation.begun + self._sync_seconds(query.deadline), degradation)
+        until = degradation.begun + self._sync_seconds(query.deadline)
+        self.refresh(until, degradation)
+        self._refresh_others(until, degradation)
         try:
             with self._read_all(degradation) as reader:
                 refuse_other_workspace(self._config, reader.load_workspace())
@@ -214,6 +215,15 @@ class Answerer:
                 look = look_at(reader)
         if self._syncs_first and (look is None or not self._syncs.is_fresh(look)):
             self._sync(until, degradation)
+
+    def _refresh_others(self, until: float, degradation: _Degradation) -> None:
+        """Sync the other layers; one that cannot be synced is searched as it is, unless `_read_all` leaves it out."""
+        for each in self._others:
+            try:
+                each.refresh(until, degradation)
+            except MemoryCoreError as error:
+                log.warning("the layer %r is not synced: %s", each._config.layer, error)
+                degradation.stale = True
 
     @contextmanager
     def _read_all(self, degradation: _Degradation) -> Iterator[Reader]:

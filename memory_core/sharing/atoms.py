@@ -151,6 +151,7 @@ class Side:
         edits: The base atom that each new one replaces, where they share half of their words.
         edited: The reverse of `edits`.
         runs: The own atoms, new or moved, behind each base atom that stayed; behind -1 those at the beginning.
+        dropped: New own atoms that do not stand in the merged note.
     """
 
     atoms: list[Atom]
@@ -160,6 +161,7 @@ class Side:
     edits: dict[int, int] = field(default_factory=dict)
     edited: dict[int, int] = field(default_factory=dict)
     runs: dict[int, list[int]] = field(default_factory=dict)
+    dropped: set[int] = field(default_factory=set)
 
 
 def align(base: Sequence[Atom], atoms: list[Atom]) -> Side:

@@ -90,9 +90,10 @@ class EncryptedRemote:
         if not bundles:
             raise SharingFailed("the remote is not encrypted", action="Name an empty repository.")
         tip = refs.get(FETCHED)
-        for name, blob in sorted(bundles.items()):
-            if seen.get(name) != blob:
-                tip = self._unbundle(self._git.load([blob])[blob])
+        new = [blob for name, blob in sorted(bundles.items()) if seen.get(name) != blob]
+        sealed = self._git.load(new)
+        for blob in new:
+            tip = self._unbundle(sealed[blob])
         self._git.set_refs({FETCHED: tip, READ: outer})
         return tip
 

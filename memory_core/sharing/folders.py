@@ -42,7 +42,7 @@ def merge_folders(
             if each.base is not None and {each.first, each.second} <= {each.base, None} and None in each:
                 continue  # deleted on one side, and unchanged on the other
             texts = (read(blob) if blob else "" for blob in each)
-            result = merge_notes(*texts, drop=dropped.get(path, ()), moved=moved)
+            result = merge_notes(*texts, drop=(dropped[0][path], dropped[1][path]), moved=moved)
             conflicts += [(path, conflict) for conflict in result.conflicts]
             if each.base is None or result.text or None not in each:
                 text = result.text if text is None else merge("", text, result.text)
@@ -94,12 +94,14 @@ def _list_long(lines: Iterable[str]) -> set[str]:
     return {line.strip() for line in lines if len(line.strip()) > SHORT_CHARS}
 
 
-def _find_moved(notes: Mapping[str, Iterable[_Versions]], read: Read) -> tuple[dict[str, set[str]], set[str]]:
+def _find_moved(
+    notes: Mapping[str, Iterable[_Versions]], read: Read
+) -> tuple[tuple[Mapping[str, set[str]], Mapping[str, set[str]]], set[str]]:
     """Find the atoms that stand in one note of the base and in another one of a side.
 
     Returns:
-        Those that are not to stand where they were moved to, by its path, because the other side has deleted or changed them
-        or has moved them elsewhere; and all that were moved.
+        For each side those that are not to stand where it has moved them to, by the path, because the other side has deleted,
+        changed or moved them; and all that were moved.
     """
     places: tuple[dict[str, list[str]], ...] = tuple(defaultdict(list) for _ in range(3))
     for path, versions in notes.items():
@@ -108,16 +110,15 @@ def _find_moved(notes: Mapping[str, Iterable[_Versions]], read: Read) -> tuple[d
                 for atom in split(read(blob)) if blob else ():
                     if len(text := atom.text.strip()) > SHORT_CHARS:
                         place[text].append(path)
-    dropped: dict[str, set[str]] = defaultdict(set)
+    dropped: tuple[dict[str, set[str]], dict[str, set[str]]] = (defaultdict(set), defaultdict(set))
     moved = set()
     for text, at in places[0].items():
-        one, two = (place.get(text, []) for place in places[1:])
-        left = [side for side in (one, two) if side and at[0] not in side]
+        ends = [place.get(text, []) for place in places[1:]]
+        left = [number for number, end in enumerate(ends) if end and at[0] not in end]
         if len(at) != 1 or not left:
             continue
         moved.add(text)
-        if len(left[0]) == 1 and not (one and two):
-            dropped[left[0][0]].add(text)
-        elif len(one) == len(two) == len(left) - 1 == 1 and one != two:
-            dropped[max(one[0], two[0])].add(text)
+        loser = int(ends[0] <= ends[1]) if len(left) == 2 else left[0]
+        if (len(left) == 2 or not all(ends)) and max(map(len, ends)) == 1:
+            dropped[loser][ends[loser][0]].add(text)
     return dropped, moved

@@ -47,7 +47,12 @@ def merge(base: str, first: str, second: str) -> str:
 
 
 def merge_notes(
-    base: str, first: str, second: str, *, drop: Collection[str] = (), moved: Collection[str] = ()
+    base: str,
+    first: str,
+    second: str,
+    *,
+    drop: tuple[Collection[str], Collection[str]] = ((), ()),
+    moved: Collection[str] = (),
 ) -> Merged:
     """Merge two versions of a note.
 
@@ -55,19 +60,21 @@ def merge_notes(
         base: The note that both were made from; "" if there is none.
         first: Its text goes first where both have written at one place: that of the remote, so that all machines agree.
         second: The other version.
-        drop: Texts of new atoms, without indentation, that are left out: they were moved here from a note where the other side
-            has deleted them.
+        drop: By side, texts of its new atoms, without indentation, that are left out: it has moved them here from a note where
+            the other side has deleted them, or has moved them, too.
         moved: Texts of atoms that one side moved to another note: no heading among them returns.
     """
-    if not drop and second in (first, base):
+    if not any(drop) and second in (first, base):
         return Merged(first)
-    if not drop and first == base:
+    if not any(drop) and first == base:
         return Merged(second)
     atoms = split(base)
     sides = align(atoms, split(first)), align(atoms, split(second))
-    merged = _Merge(atoms, sides, drop, moved)
+    for side, texts in zip(sides, drop, strict=True):
+        side.dropped.update(own for own, atom in enumerate(side.atoms) if texts and atom.text.strip() in texts)
+    merged = _Merge(atoms, sides, moved)
     if not merged.run():  # both sides' moves depend on each other in a circle
-        merged = _Merge(atoms, sides, drop, moved, ignores_moves=True)
+        merged = _Merge(atoms, sides, moved, ignores_moves=True)
         merged.run()
     return Merged(_join(merged.out, sides), tuple(merged.conflicts))
 
@@ -79,7 +86,7 @@ class _Merge:
     Attributes:
         base: The atoms of the base.
         sides: The first and the second version.
-        drop, moved: See `merge_notes`.
+        moved: See `merge_notes`.
         ignores_moves: What the second side has moved stays where it was.
         out: The merged atoms.
         kept: By the number of a base atom, what stands in its place.
@@ -89,7 +96,6 @@ class _Merge:
 
     base: Sequence[Atom]
     sides: tuple[Side, Side]
-    drop: Collection[str]
     moved: Collection[str]
     ignores_moves: bool = False
     out: list[Atom] = field(default_factory=list)
@@ -117,8 +123,8 @@ class _Merge:
     def _decide(self, number: int, returns: bool) -> list[Atom]:
         """Return what stands in the place of a base atom."""
         atom = self.base[number]
-        edits = [side.atoms[side.edited[number]] for side in self.sides if number in side.edited]
-        edits = [each for each in edits if each.text.strip() not in self.drop]
+        edited = [(side, side.edited[number]) for side in self.sides if number in side.edited]
+        edits = [side.atoms[own] for side, own in edited if own not in side.dropped]
         if len(edits) == 2 and edits[0].text != edits[1].text:
             if atom.kind == "block":
                 return [_merge_block(atom, *edits)]
@@ -180,7 +186,7 @@ class _Merge:
             if own in side.same:  # moved here
                 if self._find_mover(side.same[own]) is side:
                     self._place(side.same[own])
-            elif atom.key not in self.shown and atom.text.strip() not in self.drop:
+            elif atom.key not in self.shown and own not in side.dropped:
                 self.shown.add(atom.key)
                 self.out.append(atom)
 

@@ -1,7 +1,9 @@
 """One sync of a workspace with its remote: read, fetch, merge, write, push.
 
 A sync may be killed at any point. Before it changes a note, one ref records what is to be written: the record's tree holds
-the notes as they were, its parent the notes as they are to be, and its message their paths. The next sync writes the rest first.
+the notes as they were and, in a folder, as they are to be, its message their paths, and its parent is the commit they belong to.
+A file lists what is written. The next sync writes the rest first: it merges the notes as they were, as they are to be and as they
+are now, and makes a record of that.
 """
 
 from __future__ import annotations
@@ -25,6 +27,8 @@ TRIES = 10  # while other machines are faster
 PAUSE_SECONDS = 0.05  # before the second try, on average half of it; doubled for each further one
 LONGEST_PAUSE = 6  # doublings
 MESSAGE = "memory-core: sync"
+NEXT = "next/"  # in the record's tree: the notes as they are to be
+WRITTEN = "memory-core-written"  # in the repository: the record's hash, and the paths that are written, a line each
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +46,11 @@ class SharedText:
     read: Callable[[], str]
     merge: Callable[[str, str, str], str]
     write: Callable[[str], None]
+
+
+_Texts = Mapping[
+    str, tuple[str | None, str | None]
+]  # by path, a text as it is and as it is to be; None if there is none
 
 
 class SharedRemote(Protocol):
@@ -90,6 +99,7 @@ class Sync:
         self._git = repository
         self._remote = remote
         self._others = {each.path: each for each in others}
+        self._written = repository.folder / WRITTEN
         self._refs: dict[str, str] = {}
         self._is_purged = False  # the remote has replaced its past
 
@@ -133,8 +143,9 @@ class Sync:
         withheld = {path: found for path in up if path not in self._others and
                     (found := _find_secrets(up[path] or "", read(theirs[path]) if path in theirs else ""))}  # fmt: skip
         up = {path: text for path, text in up.items() if path not in withheld}
-        commit = self._record(remote, up, {path: read(mine[path]) if path in mine else None for path in down})
-        self._write(space, {path: (read(mine[path]) if path in mine else None, text) for path, text in down.items()})
+        texts = {path: (read(mine[path]) if path in mine else None, text) for path, text in down.items()}
+        commit = self._record(remote, up, texts)
+        self._write(space, texts)
         self._settle(commit, remote)
         done = _add(
             before, sent=(*up,), taken=(*down,), conflicts=(*conflicts,), left_out=left_out,
@@ -223,26 +234,36 @@ class Sync:
                 changes[path] = other.merge(*texts) or None
         return changes, conflicts
 
-    def _record(self, remote: str | None, up: Mapping[str, str | None], before: Mapping[str, str | None]) -> str | None:
+    def _record(self, remote: str | None, up: Mapping[str, str | None], texts: _Texts) -> str | None:
         """Make the commit to be sent, and the record of what is about to be written; return the commit."""
         commits = []
         if up:
             commits.append(NewCommit(MADE, MESSAGE, {path: encode(text) for path, text in up.items()}, remote))
-        if before:
-            stood = {path: encode(text) for path, text in before.items() if text is not None}
-            message = json.dumps(sorted(before))
-            commits.append(NewCommit(WRITING, message, stood, MADE if up else remote, alone=True))
+        if texts:
+            held = {path: encode(was) for path, (was, _) in texts.items() if was is not None}
+            held |= {f"{NEXT}{path}": encode(new) for path, (_, new) in texts.items() if new is not None}
+            message = json.dumps(sorted(texts))
+            commits.append(NewCommit(WRITING, message, held, MADE if up else remote, alone=True))
         made = self._git.commit(commits) if commits else None
         return made if up else remote
 
-    def _write(self, space: Workspace, texts: Mapping[str, tuple[str | None, str | None]]) -> None:
-        """Write notes and other texts; each with what was read and what is to stand."""
-        for path, other in self._others.items():
-            if path in texts:
-                was, new = (each or "" for each in texts[path])
-                other.write(other.merge(was, other.read(), new))
-        if notes := {path: each for path, each in sorted(texts.items()) if path not in self._others}:
-            space.write(notes)
+    def _write(self, space: Workspace, texts: _Texts) -> None:
+        """Write notes and other texts, and list each one that is written."""
+        if not texts:
+            return
+        with self._written.open("w", encoding="utf-8") as written:
+
+            def tell(line: str) -> None:
+                print(line, file=written, flush=True)
+
+            tell(self._git.list_refs()[WRITING])
+            for path, other in self._others.items():
+                if path in texts:
+                    was, new = (each or "" for each in texts[path])
+                    other.write(other.merge(was, other.read(), new))
+                    tell(path)
+            if notes := {path: each for path, each in sorted(texts.items()) if path not in self._others}:
+                space.write(notes, tell)
 
     def _settle(self, commit: str | None, remote: str | None) -> None:
         """Record that what a commit holds stands here, and that the remote has all before it."""
@@ -257,24 +278,22 @@ class Sync:
         told = self._git.run("log", "-1", "--format=%P%n%B", refs[WRITING]).decode()
         commit, _, message = told.partition("\n")
         if refs.get(OWN) != commit:
-            was, new = self._list(refs[WRITING]), self._list(commit)
-            paths: list[str] = json.loads(message)
-            texts = self._git.load({tree[path] for tree in (was, new) for path in paths if path in tree})
-            space = Workspace(self._config.workspace, self._config.state_dir, paths)
-            changes = {}
-            for path in paths:
-                before, after = (decode(texts.get(tree.get(path, ""))) for tree in (was, new))
-                now = None if path in self._others else space.read(path)
-                if path in self._others or (now != after and not (now != before and _is_nearer(now, before, after))):
-                    changes[path] = before, after
-            self._write(space, changes)
+            lines = self._written.read_text(encoding="utf-8").split("\n")[:-1] if self._written.exists() else []
+            recorded = set(json.loads(message))
+            paths = recorded.difference(lines if lines[:1] == [refs[WRITING]] else ())
+            held = {path: blob for path, blob, _ in self._git.list_files(refs[WRITING])}
+            after = {path: blob for path, blob in self._list(commit).items() if path not in recorded}
+            after |= {path: held[f"{NEXT}{path}"] for path in recorded if f"{NEXT}{path}" in held}
+            before = {path: blob for path, blob in after.items() if path not in paths}
+            before |= {path: held[path] for path in paths if path in held}
+            space, mine = self._read({**before, **after}, after)
+            read = self._make_reader(space, mine, (before, after))
+            changes, _ = self._merge(before, after, mine, read)
+            stood = {path: read(mine[path]) if path in mine else None for path in (*paths, *changes)}
+            texts = {path: (text, changes.get(path, text)) for path, text in stood.items()}
+            self._record(commit, {}, texts)
+            self._write(space, texts)
         self._settle(commit, refs.get(FETCHED))
-
-
-def _is_nearer(now: str | None, before: str | None, after: str | None) -> bool:
-    """Return True if a note that somebody has changed was written before that."""
-    lines, old, new = (set((text or "").split("\n")) for text in (now, before, after))
-    return len(lines ^ new) < len(lines ^ old)
 
 
 def _hash(text: str | None) -> str | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from memory_core.errors import SharingFailed
@@ -122,9 +122,10 @@ class Workspace:
         """Return the text of a note; None if there is none."""
         return decode(self._data.get(path))
 
-    def write(self, texts: Mapping[str, tuple[str | None, str | None]]) -> None:
+    def write(self, texts: Mapping[str, tuple[str | None, str | None]], written: Callable[[str], None]) -> None:
         """Write notes: by path, the text that was read and the one that is to stand; see `writer.rewrite_notes`."""
         changes: dict[str, tuple[bytes | None, bytes | None]] = {}
+        paths = {self._places.get(path, path): path for path in texts}
         for path, (was, new) in texts.items():
             data = self._data.get(path)
             read = data if decode(data) == was else encode(was, data)
@@ -136,4 +137,7 @@ class Workspace:
                 return encode(texts[2], now)
             return encode(merge(*(each or "" for each in texts)), now) or None
 
-        writer.rewrite_notes(changes, merge_bytes, workspace=self._root, state_dir=self._state_dir)
+        def tell(place: str) -> None:
+            written(paths[place])
+
+        writer.rewrite_notes(changes, merge_bytes, tell, workspace=self._root, state_dir=self._state_dir)

@@ -25,6 +25,7 @@ from memory_core.atomic import (
     NOFOLLOW,
     NONBLOCK,
     OPENS_BELOW,
+    TEMPORARY,
     locked,
     place_file,
     replace_file,
@@ -261,6 +262,7 @@ def _refuse_size(path: str, data: bytes | None) -> None:
 def rewrite_notes(
     changes: Mapping[str, tuple[bytes | None, bytes | None]],
     merge: Callable[[bytes | None, bytes | None, bytes | None], bytes | None],
+    written: Callable[[str], None],
     *,
     workspace: Path,
     state_dir: Path,
@@ -272,6 +274,7 @@ def rewrite_notes(
     Args:
         changes: By path relative to the workspace, the bytes that were read, and those that are to stand; None for no note.
         merge: Merges what was read, what stands now, and what is to stand.
+        written: Called with the path of each note once it is certain that the disk has it.
         workspace: The workspace, which must exist.
         state_dir: As `append`.
 
@@ -288,6 +291,7 @@ def rewrite_notes(
                 rewriter.stage(path, new)
             for path, (was, new) in changes.items():
                 rewriter.rewrite(path, was, new)
+                written(path)
         except OSError as error:
             raise NoteNotWritten(path, roots.describe_os_error(error), action=CHECK_DISK) from error
         finally:
@@ -317,8 +321,10 @@ class _Rewriter:
         self.placed = False
 
     def stage(self, path: str, new: bytes | None) -> None:
-        """Write the file that is to take the place of a note."""
-        if new is not None and self._staged.get(path, (None,))[0] != new:
+        """Write the file that is to take the place of a note; of one that is to go, remove what a killed writer has left."""
+        if new is None:
+            self._root.joinpath(path).with_name(f".{PurePosixPath(path).name}{TEMPORARY}").unlink(missing_ok=True)
+        elif self._staged.get(path, (None,))[0] != new:
             mode = None if os.path.lexists(self._root / path) else 0o644
             file = stage_file(self._root / path, new, mode=mode, root=self._root)
             self._staged[path] = new, file
@@ -336,6 +342,8 @@ class _Rewriter:
                 if now != was:
                     new = self._merge(was, now, new)
                 if now == new:
+                    if path in self._staged:
+                        self._staged.pop(path)[1].unlink(missing_ok=True)
                     return
                 self.stage(path, new)
                 if not OPENS_BELOW:  # Windows replaces no open file

@@ -144,6 +144,91 @@ def test_a_sync_that_is_killed_loses_and_doubles_nothing(machines: tuple[Machine
     assert set(lines.values()) == {1}
 
 
+@pytest.mark.parametrize("step", [10, 11, 12, 13])
+def test_what_is_deleted_after_a_killed_sync_has_written_it_stays_deleted(
+    machines: tuple[Machine, Machine], step: int
+) -> None:
+    """One note is then again as it was before the sync, and of another one more has changed than the sync has written."""
+    laptop, desktop = machines
+    desktop.append("MEMORY.md", "- The lamp is green.\n")
+    desktop.append(DAY, "- 13:00 From the desktop\n")
+    desktop.write("memory/a.md", "# A\n\n- Made by the desktop.\n")
+    desktop.sync()
+    before = laptop.notes()
+    assert not laptop.sync_until(step)
+    changed = {path for path, data in laptop.notes().items() if path.endswith(".md") and before.get(path) != data}
+    if "MEMORY.md" in changed:
+        laptop.write("MEMORY.md", before["MEMORY.md"].decode())
+    if DAY in changed:
+        laptop.write(DAY, before[DAY].decode() + "- 14:00 One\n- 15:00 Two\n")
+    if "memory/a.md" in changed:
+        laptop.path("memory/a.md").unlink()
+    sync_all(laptop, desktop)
+    stands = desktop.count_lines()
+    assert stands["- The lamp is green."] == ("MEMORY.md" not in changed)
+    assert stands["- 13:00 From the desktop"] == (DAY not in changed)
+    assert desktop.path("memory/a.md").exists() == ("memory/a.md" not in changed)
+
+
+def test_what_a_killed_sync_has_not_written_comes_though_half_of_it_stands_already(
+    machines: tuple[Machine, Machine],
+) -> None:
+    laptop, desktop = machines
+    lines = [f"- 13:0{number} Said on both machines\n" for number in range(3)]
+    desktop.append(DAY, "".join(lines))
+    desktop.sync()
+    before = laptop.read(DAY)
+    assert not laptop.sync_until(10)
+    assert laptop.read(DAY) == before
+    laptop.append(DAY, "".join(lines[:2]))
+    sync_all(laptop, desktop)
+    assert desktop.read(DAY) == before + "".join(lines)
+
+
+@pytest.mark.parametrize("renamer", [0, 1])
+def test_a_note_that_one_renames_and_the_other_changes_is_one_after_a_killed_sync(
+    machines: tuple[Machine, Machine], renamer: int
+) -> None:
+    laptop, desktop = machines
+    lines = [f"- The line of number {number}.\n" for number in range(4)]
+    laptop.write("memory/a.md", "# A\n\n" + "".join(lines))
+    sync_all(laptop, desktop)
+
+    def change(machine: Machine) -> None:
+        if machine is machines[renamer]:
+            machine.path("memory/a.md").rename(machine.path("memory/b.md"))
+        else:
+            machine.write("memory/a.md", "# A\n\n" + "".join(lines[1:]))
+
+    change(desktop)
+    desktop.sync()
+    assert not laptop.sync_until(10)
+    change(laptop)
+    sync_all(laptop, desktop)
+    assert not desktop.path("memory/a.md").exists()
+    assert desktop.read("memory/b.md") == "# A\n\n" + "".join(lines[1:])
+
+
+@pytest.mark.parametrize("step", [9, 10, 11, 12])
+def test_a_sync_that_is_killed_while_it_finishes_a_killed_one_doubles_nothing(
+    machines: tuple[Machine, Machine], step: int
+) -> None:
+    laptop, desktop = machines
+    laptop.write("memory/b.md", "# B\n\n- The first line of it.\n- The second line of it.\n")
+    sync_all(laptop, desktop)
+    desktop.append("memory/b.md", "- A line of the desktop.\n")
+    desktop.append(DAY, "- 13:00 From the desktop\n")
+    desktop.sync()
+    assert not laptop.sync_until(10)
+    laptop.path("memory/b.md").rename(laptop.path("memory/0.md"))
+    assert not laptop.sync_until(step)
+    laptop.write("memory/b.md", "# B\n\n- Another note of the same name.\n")
+    sync_all(laptop, desktop)
+    lines = laptop.count_lines()
+    assert {line: count for line, count in lines.items() if line[0] == "-" and count != 1} == {}
+    assert lines["- A line of the desktop."] == lines["- 13:00 From the desktop"] == 1
+
+
 def test_what_is_appended_to_a_note_while_it_is_replaced_is_kept(machines: tuple[Machine, Machine]) -> None:
     laptop, desktop = machines
     desktop.append(DAY, "- 13:00 From the desktop\n")
@@ -180,6 +265,22 @@ def test_a_secret_stays_here_and_is_named_without_being_told(machines: tuple[Mac
     assert not any(secret.encode() in data for data in list_objects(laptop.remote))
     laptop.write("MEMORY.md", laptop.read("MEMORY.md").replace(f"- token: {secret}\n", ""))
     sync_all(laptop, desktop)
+
+
+@pytest.mark.parametrize("step", [9, 10, 11])
+def test_a_note_with_a_secret_loses_nothing_by_a_killed_sync(machines: tuple[Machine, Machine], step: int) -> None:
+    laptop, desktop = machines
+    secret = "ghp_" + "a1B2c3D4e5" * 4
+    laptop.append("MEMORY.md", f"- token: {secret}\n- Not sent either.\n")
+    desktop.append("MEMORY.md", "- The bike is blue.\n")
+    desktop.sync()
+    assert not laptop.sync_until(step)
+    laptop.sync()
+    assert laptop.count_lines()["- Not sent either."] == laptop.count_lines()["- The bike is blue."] == 1
+    assert secret in laptop.read("MEMORY.md")
+    laptop.write("MEMORY.md", laptop.read("MEMORY.md").replace(f"- token: {secret}\n", ""))
+    sync_all(laptop, desktop)
+    assert not any(secret.encode() in data for data in list_objects(laptop.remote))
 
 
 def test_line_ends_of_windows_stay_where_they_are_and_travel_nowhere(machines: tuple[Machine, Machine]) -> None:

@@ -54,6 +54,26 @@ def test_two_machines_share_notes_and_items(machines: tuple[Command, Command]) -
     assert run(laptop, "sync").out == "Sent 0 files, took 0.\n"
 
 
+def test_an_item_that_is_forgotten_after_a_broken_sync_has_taken_it_stays_forgotten(
+    machines: tuple[Command, Command],
+) -> None:
+    laptop, desktop = machines
+    init(machines)
+    run(desktop, "items", "add", "I like green tea.")
+    (desktop.workspace / "memory").mkdir()
+    (desktop.workspace / "memory" / "boat.md").write_text("The boat is in the harbour of Thun.\n")
+    run(desktop, "sync")
+    folder = laptop.workspace / "memory" / "boat.md"
+    folder.mkdir(parents=True)
+    assert "memory/boat.md: is a folder" in laptop("sync").error
+    run(laptop, "items", "forget", "--query", "tea")
+    folder.rmdir()
+    run(laptop, "sync")
+    run(desktop, "sync")
+    assert "green tea" not in run(desktop, "items", "list").out
+    assert "Thun" in folder.read_text()
+
+
 def test_status_says_when_it_was_synced_and_what_waits(machines: tuple[Command, Command]) -> None:
     laptop, _ = machines
     assert "not synced" in laptop("sync", "status").error

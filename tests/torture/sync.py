@@ -133,15 +133,21 @@ def _has_branch(machine: Machine) -> bool:
 
 
 def _change(machine: Machine, dice: random.Random, history: History, outcome: Outcome) -> None:
-    """Change one note as a person or an agent does."""
-    held = [name for name in machine.notes() if name.endswith(".md")]
+    """Change one note as a person or an agent does, but for lines that a killed sync has put into a second note already."""
+    notes = {name: data.decode() for name, data in machine.notes().items() if name.endswith(".md")}
+    held = [*notes]
+    stands = Counter(NUMBER.findall("\n".join(notes.values())))
     name = dice.choice(NOTES)
     if name not in held:
         title = "# Memory" if name == "MEMORY.md" else f"# {Path(name).stem}"
         machine.write(name, f"{title}\n\n{history.make(dice, '- ')}\n")
         return
     lines = machine.read(name).split("\n")
-    own = [at for at, line in enumerate(lines) if NUMBER.search(line)]
+    own = [
+        at
+        for at, line in enumerate(lines)
+        if (found := NUMBER.findall(line)) and all(stands[each] == 1 for each in found)
+    ]
     way = dice.random()
     if way < 0.34 or not own:
         prefix = f"- {dice.randint(0, 23):02}:{dice.randint(0, 59):02} " if name in DAYS else "- "
@@ -170,7 +176,7 @@ def _change(machine: Machine, dice: random.Random, history: History, outcome: Ou
             machine.append(other, f"{lines.pop(at).strip()}\n")
             outcome.count("moves to another note")
     elif way < 0.98 and name.startswith("memory/topics/"):
-        history.drop(lines)
+        history.drop([lines[at] for at in own])
         machine.path(name).unlink()
         outcome.count("deleted notes")
         return

@@ -105,6 +105,11 @@ def test_a_line_that_both_moved_to_other_notes_stands_once() -> None:
     second = {**base, "a": "# A\n\n- One.\n", "c": f"# C\n\n{line.strip()}\n"}
     merged, _ = merge_folders(base, first, second, str)
     assert sum(text.count("The long line") for text in {**base, **merged}.values() if text) == 1
+    for heading in ("# B\n", "# B\n\n- Something of b.\n\n## Below\n"):  # to one note, under different headings
+        second["b"], second["c"] = f"{heading}\n{line.strip()}\n", base["c"]
+        merged, _ = merge_folders(base, first, second, str)
+        assert merged["b"] is not None
+        assert merged["b"].count("The long line") == 1
     merged, _ = merge_folders(base, first, {**base, "a": "# A\n\n- One.\n"}, str)
     assert "The long line" not in "".join(text or "" for text in {**base, **merged}.values())
 
