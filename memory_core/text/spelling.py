@@ -43,6 +43,13 @@ _GROUPED = re.compile(
     | (?<![\w-])(?=[A-Z -]{0,12}\d)(?=[\d -]{0,12}[A-Z])[A-Z\d]{1,5}(?:[ -][A-Z\d]{1,5}){1,3}(?![\w-])""",
     re.VERBOSE,
 )
+# Amounts, as most countries write them and as India does, the decimals left out.
+_AMOUNT = re.compile(
+    r"""(?<![\w.,'’+/-])\d{1,3}(?:
+      (?:,\d{2,3}){0,5},\d{3}(?!\w|[,/-]\d) | (?:\.\d{3}){1,6}(?!\w|[./-]\d) | (?:['’]\d{3}){1,6}(?!\w|['’]\d)
+    )""",
+    re.VERBOSE,
+)
 LEAST_GROUPED = 7  # digits of a number that is written in groups
 
 
@@ -60,6 +67,7 @@ def find_joined(text: str) -> list[tuple[str, str]]:
     """Find what a text writes in several pieces and others in one: ("wifi", "wi fi"), ("4915112345", "49 151 12345")."""
     found = [*_HYPHENED.findall(text)] if "-" in text or not text.isascii() else []
     found += (match[0] for match in _GROUPED.finditer(text) if sum(map(str.isalnum, match[0])) >= LEAST_GROUPED)
+    found += (match.replace("’", "'") for match in _AMOUNT.findall(text))
     apart = (" ".join(_NO_WORD.sub(" ", each).split()).lower() if each.isascii() else each.lower() for each in found)
     pairs = dict.fromkeys(
         (each.replace(" ", ""), each)
