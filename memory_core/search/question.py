@@ -21,7 +21,9 @@ from memory_core.text.periods import NamedPeriod, find_period
 from memory_core.text.spelling import (
     find_camels,
     find_joined,
+    find_prefixed,
     is_spaced,
+    list_cores,
     make_spelling_key,
     measure_distance,
     split_camel,
@@ -284,6 +286,9 @@ def _find_written_otherwise(reader: Reader, text: str, found: Mapping[str, Term]
     groups = {joined: apart.split() for joined, apart in find_joined(text)}
     words = [term.text for term in found.values() if len(term.text) >= LEAST_PART]
     several: dict[str, dict[str, float]] = {}
+    for term in found.values():
+        for core in (core for word in find_prefixed(term.text) for core in list_cores(word)):
+            groups[core] = [*groups.get(core, []), term.text]
     forms = reader.find_forms([*words, *groups], ["joined", "part"])
     held = Counter(
         other for others in forms.values() for other in others

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from memory_core.text.folding import strip_marks
+from memory_core.text.folding import fold_words, strip_marks
 
 # How umlauts are written where a keyboard has none.
 _WRITTEN_OUT = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ø": "oe", "å": "aa"})
@@ -75,6 +75,25 @@ def find_joined(text: str) -> list[tuple[str, str]]:
         if " " in each and not _ISO_DATE.fullmatch(each.replace(" ", "-"))
     )
     return [*pairs]
+
+
+# Articles, prepositions and conjunctions that Arabic and Hebrew write as one word with what follows.
+_PREFIXED = re.compile("[\u0621-\u064a]{4,20}|[\u05d0-\u05ea]{4,20}")
+_SEMITIC = re.compile("[\u05d0-\u05ea\u0621-\u064a]{2}|[\ufb1d-\ufdff\ufe70-\ufefc]")
+_PREFIX = re.compile("(?:[وف]?(?:[بك]?ال|لل)|[وفبكل]|ו?[שכ]?[בלמ]?ה|ו?[שכ]?[בלמ]|ו?[שכ]|ו)")
+LEAST_CORE = 3  # letters of a word without what is written before it
+
+
+def find_prefixed(text: str) -> list[str]:
+    """Find the words of a text that may begin so, as the keyword index has them."""
+    return _PREFIXED.findall(fold_words(text)) if _SEMITIC.search(text) else []
+
+
+def list_cores(word: str) -> list[str]:
+    """Return an Arabic or Hebrew word without the article, preposition or conjunction with which it may begin."""
+    whole = _PREFIX.match(word)
+    lengths = range(1, whole.end() + 1) if whole else range(0)
+    return [word[at:] for at in lengths if _PREFIX.fullmatch(word, 0, at) and len(word) - at >= LEAST_CORE]
 
 
 def is_spaced(word: str) -> bool:

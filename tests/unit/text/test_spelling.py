@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 from memory_core.text.folding import fold_words, strip_marks
 from memory_core.text.spelling import (
     find_joined,
+    find_prefixed,
     is_spaced,
+    list_cores,
     make_spelling_key,
     measure_distance,
     write_out,
@@ -104,3 +106,22 @@ def test_a_distance_is_the_same_in_both_directions_and_bounded_by_the_lengths(on
 )
 def test_an_amount_is_one_number_however_it_is_grouped(text: str, joined: list[str]) -> None:
     assert [each for each, _ in find_joined(text)] == joined
+
+
+@pytest.mark.parametrize(
+    ("word", "cores"),
+    [
+        ("المفتاح", ["مفتاح"]),
+        ("وبالمكتبة", ["بالمكتبة", "مكتبة"]),
+        ("للبيت", ["لبيت", "بيت"]),
+        ("הבית", ["בית"]),
+        ("ובמטבח", ["במטבח", "מטבח"]),
+        ("كتاب", ["تاب"]),
+        ("ירושלים", []),
+        ("בית", []),
+        ("house", []),
+    ],
+)
+def test_words_of_arabic_and_hebrew_stand_without_what_is_written_before_them(word: str, cores: list[str]) -> None:
+    assert list_cores(word) == cores
+    assert bool(find_prefixed(f"x {word}.")) == (len(word) > 3 and not word.isascii())
