@@ -68,6 +68,12 @@ def test_a_word_is_found_however_it_is_written(index: Index, written: str, asked
     assert paths(index, asked)[:1] == ["wanted.md"]
 
 
+def test_a_word_of_arabic_stands_before_what_only_looks_like_its_core(index: Index) -> None:
+    index.note("memory/repented.md", "# Note\n\nتاب الرجل\n")
+    index.note("memory/book.md", "# Note\n\nالكتاب الرجل\n")
+    assert paths(index, "كتاب")[:1] == ["book.md"]
+
+
 @pytest.mark.parametrize(
     ("name", "asked"),
     [
