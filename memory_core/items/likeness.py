@@ -203,8 +203,8 @@ def is_same(one: Fact, other: Fact, words: Words, cosine: float) -> bool:
 def corrects(newer: Fact, older: Fact, words: Words, cosine: float, *, cued: bool = False) -> bool:
     """Return True if a newer fact takes the place of an older one of the same person or thing.
 
-    It says that what the older one tells is over, or that somebody has moved; or both give a value for one thing: see
-    `_gives_new_value`.
+    It says that what the older one tells is over, or that somebody has moved, or has another favourite; or both give a value for
+    one thing: see `_gives_new_value`.
 
     Args:
         newer, older: The facts.
@@ -217,6 +217,9 @@ def corrects(newer: Fact, older: Fact, words: Words, cosine: float, *, cued: boo
         return False
     if _finds("moved", newer.text) and _finds("residence", older.text):
         return newer.is_own == older.is_own
+    only = _compile("only_one").match(newer.text)
+    if only and older.text.lower().startswith(only[0].lower()):
+        return newer.is_negative == older.is_negative
     if tells_end(newer.text):
         return not older.is_negative and not older.is_event and _ends(newer, older, words)
     return _gives_new_value(newer, older, words, cosine, cued=cued)
@@ -232,7 +235,7 @@ def _ends(newer: Fact, older: Fact, words: Words) -> bool:
 
     "I no longer use vim" does not end "I use vim keybindings".
     """
-    clauses = re.split(r"[,;]", newer.text)
+    clauses = _compile("clause").split(newer.text)
     ended = next((clause for clause in clauses if tells_end(clause)), newer.text)  # "not to the gym, any more"
     over = [
         word for word in Fact(ended).words if not names_end(word) and not _is_moment(word) and word not in _read("held")

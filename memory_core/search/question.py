@@ -21,7 +21,9 @@ from memory_core.text.periods import NamedPeriod, find_period
 from memory_core.text.spelling import (
     find_camels,
     find_joined,
+    find_prefixed,
     is_spaced,
+    list_cores,
     make_spelling_key,
     measure_distance,
     split_camel,
@@ -300,6 +302,10 @@ def _find_written_otherwise(reader: Reader, text: str, found: Mapping[str, Term]
     groups = {joined: apart.split() for joined, apart in find_joined(text)}
     words = [term.text for term in found.values() if len(term.text) >= LEAST_PART]
     several: dict[str, dict[str, float]] = {}
+    cores = [
+        (core, term.text) for term in found.values() for word in find_prefixed(term.text) for core in list_cores(word)
+    ]
+    groups |= {core: [word] for core, word in cores}
     forms = reader.find_forms([*words, *groups], ["joined", "part"])
     held = Counter(
         other for others in forms.values() for other in others
@@ -310,7 +316,7 @@ def _find_written_otherwise(reader: Reader, text: str, found: Mapping[str, Term]
             several.setdefault(part, {}).update(worths)
     for joined, parts in groups.items():
         for part in parts:
-            several.setdefault(part, {})[joined] = 1.0
+            several.setdefault(part, {})[joined] = IN_PART if (joined, part) in cores else 1.0
     for name in find_camels(text):
         several.setdefault(name.lower(), {})[" ".join(split_camel(name))] = 1.0
     return {stem: _add_forms(reader, term, several[term.text]) for stem, term in found.items() if term.text in several}

@@ -27,6 +27,7 @@ from memory_core.sync.backfill import Backfill
 from memory_core.sync.changes import Changes, Sources
 from memory_core.sync.context import SyncContext
 from memory_core.text.chunks import split_chunks
+from memory_core.text.folding import clean
 from memory_core.text.markdown import leave_out_blobs, parse_heading, read_front_matter, split_lines, strip_suffix
 from memory_core.text.spelling import find_camels, split_camel
 from memory_core.text.terms import find_words
@@ -34,7 +35,7 @@ from memory_core.text.terms import find_words
 log = logging.getLogger(__name__)
 
 CUT_VERSION = (
-    10  # goes up whenever chunks, units or windows are cut, words stemmed, dates told or sessions read differently
+    11  # goes up whenever chunks, units or windows are cut, words stemmed, dates told or sessions read differently
 )
 HEAD_CHARS, HEAD_LINES = 4096, 40  # of a note, in which its first heading is looked for
 RECORD_SECONDS = 60.0  # a sync that changed nothing is recorded this often, so that most searches write nothing
@@ -80,7 +81,7 @@ def _name_place(path: str, text: str, names: Iterable[str]) -> str:
     """
     if path in (*LONGTERM_NAMES, USER_NAME):
         return ""
-    place = strip_suffix(path.removeprefix(f"{NOTES_FOLDER}/"))
+    place = clean(strip_suffix(path.removeprefix(f"{NOTES_FOLDER}/")))
     if path.startswith(("/", "~", "..")) or ":" in path:
         place = "/".join(place.split("/")[-2:])
     heading = next(filter(None, map(parse_heading, islice(split_lines(text[:HEAD_CHARS]), HEAD_LINES))), (1, ""))[1]

@@ -18,6 +18,8 @@ _BELOW_64K = (
 _INVISIBLE = re.compile(f"[{_BELOW_64K}\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]+")
 # `re` looks for characters of one plane in a bitmap, five times as fast as for those of several.
 _INVISIBLE_BY_PLANE = re.compile(f"[{_BELOW_64K}]+"), re.compile("[\U000e0000-\U000e0fff]+")
+# Bytes as addresses and the names of files have them, behind a letter of such: C3 BC is "ü".
+_PERCENT = re.compile(r"(?<=[\w./(=+&:-])(?:%[\dA-Fa-f]{2})+")
 _ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][\da-fA-F]{1,6}|[A-Za-z][A-Za-z\d]{1,31});")
 # All but punctuation: models of embeddings know the full-width one, and it says where sentences of Chinese end.
 _NOT_PUNCTUATION = re.compile("[^\u00a8\u00b4\u00b8\u2026\uff01-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65]+")
@@ -45,7 +47,9 @@ EMOJI = "\u231a-\u23ff\u2600-\u27bf\u2b00-\u2bff\U0001f000-\U0001faff"
 
 
 def clean(text: str) -> str:
-    """Return a text as its reader sees it: HTML entities, width, ligatures and forms of letters resolved, nothing invisible."""
+    """Return a text as its reader sees it: no HTML entities, escaped bytes, ligatures and wide letters, nothing invisible."""
+    if "%" in text:
+        text = _PERCENT.sub(_unquote, text)
     if "&" in text:
         text = _ENTITY.sub(lambda found: unescape(found[0]), text)
     if not text.isascii():
@@ -105,6 +109,15 @@ def list_marks() -> str:
     return "".join(
         each for each in map(chr, (*range(0x300, 0x1E00), *range(0xA800, 0xAC00))) if category(each) in ("Mn", "Mc")
     )
+
+
+def _unquote(found: re.Match[str]) -> str:
+    """Return what escaped bytes stand for; themselves if that is no printable text."""
+    try:
+        meant = bytes.fromhex(found[0].replace("%", "")).decode()
+    except UnicodeDecodeError:
+        return found[0]
+    return meant if meant.isprintable() else found[0]
 
 
 def _spell(found: re.Match[str]) -> str:

@@ -16,7 +16,15 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from memory_core.text.folding import clean
-from memory_core.text.spelling import find_camels, find_joined, is_spaced, make_spelling_key, split_camel
+from memory_core.text.spelling import (
+    find_camels,
+    find_joined,
+    find_prefixed,
+    is_spaced,
+    list_cores,
+    make_spelling_key,
+    split_camel,
+)
 
 Language = Literal["en", "de", "es", "fr", "pt", "it", "nl", "ru"]
 # A relation of words, for which the store keeps those of the notes: the same stem or verb in a language, or the same key of its
@@ -288,6 +296,8 @@ def relate_words(text: str, seen: dict[Relation, set[str]] | None = None) -> lis
     parts = [
         Stemmed("part", part, name.lower()) for name in names for part in split_camel(name) if len(part) >= LEAST_PART
     ]
+    prefixed = {word for run in runs if not run.isascii() for word in find_prefixed(run)}
+    parts += [Stemmed("part", core, word) for word in sorted(prefixed) for core in list_cores(word)]
     joined = [Stemmed("joined", *each) for each in find_joined(text)]
     return stem_text(text, seen) + spelt + mirrored + parts + joined
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from memory_core.text.folding import strip_marks
+from memory_core.text.folding import fold_words, strip_marks
 
 # How umlauts are written where a keyboard has none.
 _WRITTEN_OUT = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ø": "oe", "å": "aa"})
@@ -43,6 +43,13 @@ _GROUPED = re.compile(
     | (?<![\w-])(?=[A-Z -]{0,12}\d)(?=[\d -]{0,12}[A-Z])[A-Z\d]{1,5}(?:[ -][A-Z\d]{1,5}){1,3}(?![\w-])""",
     re.VERBOSE,
 )
+# Amounts, as most countries write them and as India does, the decimals left out.
+_AMOUNT = re.compile(
+    r"""(?<![\w.,'’+/-])\d{1,3}(?:
+      (?:,\d{2,3}){0,5},\d{3}(?!\w|[,/-]\d) | (?:\.\d{3}){1,6}(?!\w|[./-]\d) | (?:['’]\d{3}){1,6}(?!\w|['’]\d)
+    )""",
+    re.VERBOSE,
+)
 LEAST_GROUPED = 7  # digits of a number that is written in groups
 
 
@@ -60,6 +67,7 @@ def find_joined(text: str) -> list[tuple[str, str]]:
     """Find what a text writes in several pieces and others in one: ("wifi", "wi fi"), ("4915112345", "49 151 12345")."""
     found = [*_HYPHENED.findall(text)] if "-" in text or not text.isascii() else []
     found += (match[0] for match in _GROUPED.finditer(text) if sum(map(str.isalnum, match[0])) >= LEAST_GROUPED)
+    found += (match.replace("’", "'") for match in _AMOUNT.findall(text))
     apart = (" ".join(_NO_WORD.sub(" ", each).split()).lower() if each.isascii() else each.lower() for each in found)
     pairs = dict.fromkeys(
         (each.replace(" ", ""), each)
@@ -67,6 +75,25 @@ def find_joined(text: str) -> list[tuple[str, str]]:
         if " " in each and not _ISO_DATE.fullmatch(each.replace(" ", "-"))
     )
     return [*pairs]
+
+
+# Articles, prepositions and conjunctions that Arabic and Hebrew write as one word with what follows.
+_PREFIXED = re.compile("[\u0621-\u064a]{4,20}|[\u05d0-\u05ea]{4,20}")
+_SEMITIC = re.compile("[\u05d0-\u05ea\u0621-\u064a]{2}|[\ufb1d-\ufdff\ufe70-\ufefc]")
+_PREFIX = re.compile("(?:[وف]?(?:[بك]?ال|لل)|[وفبكل]|ו?[שכ]?[בלמ]?ה|ו?[שכ]?[בלמ]|ו?[שכ]|ו)")
+LEAST_CORE = 3  # letters of a word without what is written before it
+
+
+def find_prefixed(text: str) -> list[str]:
+    """Find the words of a text that may begin so, as the keyword index has them."""
+    return _PREFIXED.findall(fold_words(text)) if _SEMITIC.search(text) else []
+
+
+def list_cores(word: str) -> list[str]:
+    """Return an Arabic or Hebrew word without the article, preposition or conjunction with which it may begin."""
+    whole = _PREFIX.match(word)
+    lengths = range(1, whole.end() + 1) if whole else range(0)
+    return [word[at:] for at in lengths if _PREFIX.fullmatch(word, 0, at) and len(word) - at >= LEAST_CORE]
 
 
 def is_spaced(word: str) -> bool:

@@ -159,7 +159,8 @@ _REPLACES = r"""
 # stopping, cancelling and parting in the tenses in which people tell it. They tell no change of a line of a
 # note: where things are sold and cancelled every day, a line with such a word is often about something else.
 _END = r"""
-    no\ longer|(?:not|never|\w+n't)\b[^.;]{0,60}\b(?:any\ ?more|after\ all)|(?:gave|giv(?:e|es|en|ing))\ up
+    no\ longer|(?:not|never|\w+n't)\b[^.;]{0,60}\b(?:any\ ?more|after\ all|that\ was\ (?:a\ mistake|an\ error|wrong))
+    | (?:nicht|kein\w*)\b[^.;]{0,60}\bdas\ war\ (?:ein\ (?:fehler|irrtum)|falsch)|(?:gave|giv(?:e|es|en|ing))\ up
     | quit(?:s|ting)?|stopped\ \w+ing|sold\ (?:my|our|his|her|their|the)|(?:got|getting|gotten)\ rid\ of
     | cancel(?:l?ed|l?ing)|called\ off|broke\ up|split\ up|dropped\ out|let\ go\ of|retired\ from|moved\ out
     | (?:have|has|am|are|is|'ve|'m|'re)\ (?:done\ with|finished\ with)|gave\b[^.;,]{0,40}\baway
@@ -168,7 +169,7 @@ _END = r"""
     | geben?\b[^.;,]{0,40}\bauf|aufgehört|hören?\b[^.;,]{0,40}\bauf|beendet|abgeschafft|abgemeldet|abbestellt|abgesagt
     | (?:den|die|das|mein\w*|unser\w*)\b[^.;,]{0,40}\bverkauft|(?:uns|sich)\ getrennt|storniert|weggegeben|verschenkt
     | ausgezogen|n(?:e\ |')\w+(?:\ \w+)?\ plus|plus\ jamais|finalement\b[^.;]{0,40}\bpas|résiliée?s?|arrêtée?s?|arrête\ de
-    | abandonnée?s?
+    | abandonnée?s?|pas\b[^.;]{0,60}\bc'était\ (?:une\ erreur|faux)|no\b[^.;]{0,60}\b(?:fue|era)\ (?:un\ error|falso)
     | vendue?s?\ (?:les?|la|l'|mon|ma|mes|notre|nos|son|sa)|renoncé|quitté|annulée?s?|mis\ fin|séparée?s?|rompu
     | ya\ no|no\ \w+\ más|al\ final\ no|cancel(?:é|ado|amos|ó)|(?:he|hemos)\ dejado|dejé|dejamos\ de
     | vend(?:í|imos|ido|ió)\ (?:el|la|los|las|mi|mis|nuestr\w+|su)|renunci(?:é|amos|ado)|abandon(?:é|amos|ado)

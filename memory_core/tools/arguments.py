@@ -143,10 +143,11 @@ class Citation(NamedTuple):
     as_of: str | None = None
 
 
-# `path#L3-L9` and `path#L3` as citations have them, `path:L3-L9` as the command line prints them. A path to Markdown ends
-# with its suffix, so that no note is called so.
+# `path#L3-L9` and `path#L3` as citations have them, `path:L3-L9` as the command line prints
+# them, `path.md:3` as editors do. A path to Markdown ends with its suffix, so that no note is called so.
 _CITED = re.compile(
-    r"\A(?:Source: )?(?P<path>[^\n]+)[:#]L(?P<first>[1-9]\d{0,8})(?:-L?(?P<last>\d{1,9}))?(?: \(as of (?P<at>[^)\n]+)\))?\Z"
+    r"\A(?:Source: )?(?P<path>[^\n]+)(?:[:#]L|(?<=\.md):)(?P<first>[1-9]\d{0,8})(?:-L?(?P<last>\d{1,9}))?"
+    r"(?: \(as of (?P<at>[^)\n]+)\))?\Z"
 )
 
 

@@ -49,12 +49,43 @@ def paths(index: Index, text: str) -> list[str]:
         ("- 🪴 water it on Sundays", "🪴"),
         ("- Van: reg KD19 XLE, blue", "KD19XLE"),
         ("- Van: reg KD19XLE, blue", "KD19 XLE"),
+        ("הכלב ישן במטבח.", "מטבח"),
+        ("מחסן ישן ליד הבית.", "המחסן"),
+        ("شربنا القهوة في الحديقة.", "حديقة"),
+        ("الصبر مفتاح الفرج", "بالصبر"),
+        ("وجدت الكتاب بِالمَكتبة.", "مكتبة"),
+        ("The roof cost 8,450 crowns.", "8450"),
+        ("The roof cost 8450 crowns.", "8,450"),
+        ("Das Dach kostete 1.250 Euro.", "1250"),
+        ("See [plan](M%C3%BCllkalender%202026.pdf).", "Müllkalender"),
+        ("https://de.wikipedia.org/wiki/K%C3%B6nigsberg", "Königsberg"),
+        ("https://ja.wikipedia.org/wiki/%E5%AF%8C%E5%A3%AB%E5%B1%B1", "富士山"),
         ("Reverted 7ab3f09 on the release branch.", "what was 7ab3f09 about"),
     ],
 )
 def test_a_word_is_found_however_it_is_written(index: Index, written: str, asked: str) -> None:
     index.note("memory/wanted.md", f"# Note\n\n{written}\n")
     assert paths(index, asked)[:1] == ["wanted.md"]
+
+
+def test_a_word_of_arabic_stands_before_what_only_looks_like_its_core(index: Index) -> None:
+    index.note("memory/repented.md", "# Note\n\nتاب الرجل\n")
+    index.note("memory/book.md", "# Note\n\nالكتاب الرجل\n")
+    assert paths(index, "كتاب")[:1] == ["book.md"]
+
+
+@pytest.mark.parametrize(
+    ("name", "asked"),
+    [
+        ("orchard%2Fpruning.md", "orchard pruning"),
+        ("Caf%C3%A9%20list.md", "café list"),
+        ("Recipes%3A Pizza.md", "recipes pizza"),
+        ("100%25 rye.md", "100% rye"),
+    ],
+)
+def test_the_name_of_a_file_is_read_without_its_escapes(index: Index, name: str, asked: str) -> None:
+    index.note(f"memory/{name}", "It opens at nine.\n")
+    assert paths(index, asked)[:1] == [name]
 
 
 def test_several_parts_of_a_name_ask_for_it(tmp_path: Path) -> None:

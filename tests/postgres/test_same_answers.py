@@ -65,7 +65,9 @@ def test_misspelt_words_and_other_forms_are_answered_alike(tmp_path: Path) -> No
     config.workspace.mkdir()
     (config.workspace / "MEMORY.md").write_text(
         "Müller bought the telescope.\n\nMueller paid.\n\nWir haben das Wi-Fi in der Straße gekauft.\n\n"
-        "Der Fahrradschlüssel hängt am Haken.\n\nกระเป๋าอยู่ใต้เตียง\n\nThe ﬂue rings +43 660 555-0192 🪴 in parseInvoiceTotal.\n"
+        "Der Fahrradschlüssel hängt am Haken.\n\nالمفتاح في الدرج\n\n"
+        "It cost 8,450 at [x](M%C3%BChle%20Ost.md).\n\n"
+        "กระเป๋าอยู่ใต้เตียง\n\nThe ﬂue rings +43 660 555-0192 🪴 in parseInvoiceTotal.\n"
     )
     database = make_database()
     section = PostgresConfig(dsn=Secret(database.add_role("host", writes=("main",))), schema=database.schema)
@@ -90,7 +92,17 @@ def test_misspelt_words_and_other_forms_are_answered_alike(tmp_path: Path) -> No
         assert answers[0].interpreted_as == answers[1].interpreted_as, text
         taken.append({*answers[0].interpreted_as.values()})
     assert taken == [{"telescope"}, set(), set(), set(), set(), {"telescope"}, {"straße"}]
-    for text in ("Wo ist der Schlüssel?", "กระเป๋า", "flue", "+436605550192", "🪴", "invoice"):
+    for text in (
+        "Wo ist der Schlüssel?",
+        "กระเป๋า",
+        "flue",
+        "+436605550192",
+        "🪴",
+        "invoice",
+        "مفتاح",
+        "8450",
+        "Mühle Ost",
+    ):
         mine, theirs = (each.memory_search(Query(text=text)) for each in (one, other))
         assert mine.hits, text
         assert places(mine) == places(theirs), text

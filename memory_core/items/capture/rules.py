@@ -321,9 +321,11 @@ def _list_readings(text: str, *, correcting: bool, deciding: bool, own: bool) ->
         if _is_lasting(text):
             yield "preference", "sure"
         return
-    if (correcting and anchored) or _finds_any(text, "corrections", "withdrawn"):
+    preferred = _finds_any(text, "preferences", "lasting_imperative")
+    denied = correcting and preferred and compile_pattern("likeness", "negation").search(text)
+    if denied or (correcting and anchored) or _finds_any(text, "corrections", "withdrawn"):
         yield "correction", "sure"
-    if _finds_any(text, "preferences", "lasting_imperative"):
+    if preferred:
         yield "preference", "sure"
     if decided or deciding:
         yield "decision", "sure"

@@ -173,6 +173,11 @@ BOTH_STAY = [
     ("Le train pour Lyon part à 9:40.", "Le train de Lyon part à 18:20."),
     ("I moved from Ghent to Bruges in 2019.", "I moved from Bruges to Antwerp in 2023."),
     ("I use tea bags in the office.", "I no longer use tea."),
+    ("My favourite colour is blue.", "My favourite season is spring."),
+    ("My favourite dish is dal.", "My favourite dish is not risotto."),
+    ("My sister's favourite colour is blue.", "My favourite colour is green."),
+    ("I like jazz.", "I sold the piano and like jazz."),
+    ("I work at Acme.", "I am not working on the report, that was wrong."),
 ]
 # The later one says that the older one is over, or gives another value for the same thing.
 OLDER_GOES = [
@@ -225,6 +230,20 @@ OLDER_GOES = [
     ("We go to the gym on Mondays.", "We don't go to the gym, any more."),
     ("The ferry to Turku leaves at 9:40.", "The ferry to Turku leaves at 10:15."),
     ("The radio is loud upstairs.", "The radio is no longer loud upstairs."),
+    ("My favourite colour is blue.", "My favourite colour is green."),
+    ("My usual coffee order is a cortado.", "My usual coffee order is a flat white."),
+    ("Our default branch is main.", "Our default branch is trunk."),
+    ("Meine Lieblingsfarbe ist Blau.", "Meine Lieblingsfarbe ist Grün."),
+    ("Mon plat préféré est la raclette.", "Mon plat préféré est le cassoulet."),
+    ("Mi color favorito es el azul.", "Mi color favorito es el verde."),
+    ("I own a kayak.", "I sold the kayak and bought a canoe."),
+    ("We have a lease in Bonn.", "We cancelled the lease in Bonn and moved to a farm."),
+    ("Wir haben einen Polo.", "Wir haben den Polo verkauft und haben jetzt ein Rad."),
+    ("I'm allergic to walnuts.", "I'm not allergic to walnuts, that was a mistake."),
+    ("My niece is allergic to bees.", "My niece isn't allergic to bees after all."),
+    ("Ich bin gegen Nüsse allergisch.", "Ich bin nicht gegen Nüsse allergisch, das war ein Irrtum."),
+    ("Je suis allergique aux noix.", "Je ne suis pas allergique aux noix, c'était une erreur."),
+    ("Soy alérgico a las nueces.", "No soy alérgico a las nueces, fue un error."),
 ]
 
 

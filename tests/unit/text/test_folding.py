@@ -23,6 +23,11 @@ BASE64 = "iVBORw0KGgoAAAANSUhEUgAAAB4AAAAeCAYAAAA7MK6iAAAAcklEQVR4Xu3S0Q2AIAxFUX
         ("Smith &amp; S&ouml;hne &#8364;5 &lt;b&gt;", "Smith & Söhne €5 <b>"),
         ("a?x=1&copy=2&y", "a?x=1&copy=2&y"),  # no entity ends without a semicolon
         ("为什么？今天…", "为什么？今天…"),
+        (
+            "wiki/K%C3%B6nigsberg, My%20Plan.md, /%E5%AF%8C%E5%A3%AB, q=solar+panel%20inverter",
+            "wiki/Königsberg, My Plan.md, /富士, q=solar+panel inverter",
+        ),
+        ("50% of 20%, for %%f in (*), %20s, a%C3, x%ZZ, y%0Az", "50% of 20%, for %%f in (*), %20s, a%C3, x%ZZ, y%0Az"),
     ],
 )
 def test_a_text_is_read_as_it_looks(text: str, read: str) -> None:

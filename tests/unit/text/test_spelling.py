@@ -8,7 +8,10 @@ from hypothesis import strategies as st
 
 from memory_core.text.folding import fold_words, strip_marks
 from memory_core.text.spelling import (
+    find_joined,
+    find_prefixed,
     is_spaced,
+    list_cores,
     make_spelling_key,
     measure_distance,
     write_out,
@@ -86,3 +89,39 @@ def test_a_distance_is_the_same_in_both_directions_and_bounded_by_the_lengths(on
     assert min(distance, 2) == measure_distance(one, other, 1)
     assert abs(len(one) - len(other)) <= distance <= max(len(one), len(other))
     assert (distance == 0) == (one == other)
+
+
+@pytest.mark.parametrize(
+    ("text", "joined"),
+    [
+        ("It cost 3,650 crowns", ["3650"]),
+        ("Miete 1.480,50 Euro", ["1480"]),
+        ("12'750 or 12’750 litres", ["12750"]),
+        ("The bond is $2,345,678.90", ["2345678"]),
+        ("₹9,87,654 in lakhs", ["987654"]),
+        ("3,5 or 12.75 or 1.2.345 or 4,5678", []),
+        ("Call 49.151.12.34", ["491511234"]),
+        ("on 2026-03-05, v1.250.3", []),
+    ],
+)
+def test_an_amount_is_one_number_however_it_is_grouped(text: str, joined: list[str]) -> None:
+    assert [each for each, _ in find_joined(text)] == joined
+
+
+@pytest.mark.parametrize(
+    ("word", "cores"),
+    [
+        ("المفتاح", ["مفتاح"]),
+        ("وبالمكتبة", ["بالمكتبة", "مكتبة"]),
+        ("للبيت", ["لبيت", "بيت"]),
+        ("הבית", ["בית"]),
+        ("ובמטבח", ["במטבח", "מטבח"]),
+        ("كتاب", ["تاب"]),
+        ("ירושלים", []),
+        ("בית", []),
+        ("house", []),
+    ],
+)
+def test_words_of_arabic_and_hebrew_stand_without_what_is_written_before_them(word: str, cores: list[str]) -> None:
+    assert list_cores(word) == cores
+    assert bool(find_prefixed(f"x {word}.")) == (len(word) > 3 and not word.isascii())
