@@ -90,7 +90,7 @@ def _serve(options: Options, asked: str | None, homes: Sequence[Home], config: A
         print("\nNothing has been changed.")
         if len(unserved) < len(homes):
             print(f"To search these notes where they lie:  {_format_command(asked)} --yes")
-        print(f"To copy them into a workspace:         {_format_command(asked)} --copy")
+        print(f"To copy them into a workspace:         {_format_command(asked)} --copy --yes")
         return
     if len(unserved) == len(homes):
         raise InvalidArgument("PATH", f"a {unserved[0]} is no Markdown; add --copy, which writes it as Markdown")
