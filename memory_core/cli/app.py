@@ -452,12 +452,12 @@ def explain_empty(memory: Memory) -> bool:
     from memory_core.sources.files import list_files
 
     config = memory.config()
+    if list_files(config).files:
+        return False
     found = 0 if "workspace" in config.search.sources else count_markdown(config.workspace)
     if found:
         output.complain(f"0 notes; {output.count(found, OTHER_FILE)} here: --sources workspace")
         return True
-    if list_files(config).files:
-        return False
     output.complain(
         f"0 notes in {config.workspace}", "Write MEMORY.md or memory/YYYY-MM-DD.md there, or run: memory-core add TEXT"
     )

@@ -218,7 +218,10 @@ def use_model(options: Options, *, name: str) -> None:
     with Memory(source, agent=options.agent) as tried:
         found = tried.probe()
     if not found.ok:
-        raise MemoryCoreError(found.error or f"{name} gives no embedding", action=advice or found.action or "")
+        raise MemoryCoreError(
+            found.error or f"{name} gives no embedding",
+            action=advice or f"{found.action or ''} By name: {', '.join(MODELS)}.",
+        )
     for key, value in chosen.items():
         changes.make_changes(changes.plan_value(path, ("memorySearch", *key.split(".")), value), (), state_dir)
     with open_notes(replace(options, config=str(path))) as memory, output.show_progress() as progress:

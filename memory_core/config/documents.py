@@ -216,7 +216,7 @@ def parse_json5(text: str, *, before: str = "", behind: str = "") -> tuple[Any, 
 def _find_offset(text: str, message: str, found: str | bytes | None) -> int:
     """Return the offset of a JSON5 error.
 
-    pyjson5 tells where the value around it began, give or take one, and what it met: of a stray comma or slash the name, as bytes.
+    pyjson5 tells where the value around it began, give or take one, and what it met, of a stray comma or slash its name as bytes.
     """
     near = re.search(r" near (\d+)", message)
     start = int(near[1]) if near else 0
