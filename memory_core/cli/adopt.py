@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -159,7 +158,7 @@ def _to_plain(home: Home) -> dict[str, object]:
 
 
 def _format_command(path: str | None) -> str:
-    return " ".join(["memory-core adopt", *([shlex.quote(path)] if path else [])])
+    return " ".join(["memory-core adopt", *([output.quote(path)] if path else [])])
 
 
 def _undo(options: Options, state_dir: Path) -> None:

@@ -395,7 +395,7 @@ def open_notes(options: Options, today: str | None = None, *, writes: bool = Fal
     others = any(each.workspace.is_dir() for each in config.layers) or config.search.extra_paths
     if not workspace.is_dir() and not (config.project is not None if writes else others):
         problem = "this is a file, and a workspace is a folder" if workspace.exists() else "there is no such workspace"
-        action = f"make it: memory-core init {shlex.quote(str(workspace))}; or name another with --workspace"
+        action = f"make it: memory-core init {output.quote(str(workspace))}; or name another with --workspace"
         if workspace.exists():
             action = "name its folder with --workspace"
         if not _is_named(options):

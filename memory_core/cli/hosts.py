@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import os
-import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -266,7 +265,7 @@ def _compare_workspace(name: str, home: Path, config: AgentConfig) -> Finding:
     if theirs == config.workspace:
         return Finding(subject="hosts", level="ok", message=message, action="")
     message += f", and searches {shorten_home(theirs)}, not {shorten_home(config.workspace)} as this command does"
-    action = f"memory-core install {name} --workspace {shlex.quote(str(config.workspace))}"
+    action = f"memory-core install {name} --workspace {output.quote(str(config.workspace))}"
     return Finding(subject="hosts", level="warn", message=message, action=action)
 
 

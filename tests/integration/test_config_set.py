@@ -64,7 +64,7 @@ def test_every_setting_of_a_new_file_can_be_uncommented(
         ("memorySearch.query.maxResults", "9", "9"),
         ("memorySearch.timeZone", "Europe/Paris", "Europe/Paris"),
         ("memorySearch.items.enabled", "true", "yes"),
-        ("memorySearch.sources", '["memory", "workspace"]', "memory, workspace"),
+        ("memorySearch.sources", "['memory', 'workspace']", "memory, workspace"),
         ("memorySearch.model", "3", "3"),
         ("memory.backend", "qmd", "qmd"),
         ("agents.defaults.memorySearch.query.minScore", "0.5", "0.5"),
