@@ -10,6 +10,7 @@ from pathlib import Path
 
 from memory_core.backends.syncing import refuse_other_workspace
 from memory_core.config.agent import AgentConfig, explain_off
+from memory_core.config.settings import BUILTIN
 from memory_core.embeddings.outage import explain_fallback, fingerprint_settings, may_fall_back
 from memory_core.embeddings.registry import choose_provider
 from memory_core.errors import NotIndexed, OtherWorkspace, StoreError
@@ -148,7 +149,9 @@ def examine(config: AgentConfig, probe: Probe) -> Iterator[Finding]:
     for warning in config.warnings:
         yield Finding(subject="config", level="warn", message=warning, action="correct that in the configuration")
     yield _check_workspace(config)
-    yield _check_index(config)
+    index, chosen = _check_index(config), config.memory.backend
+    takes_over = "" if chosen == BUILTIN else f"of {BUILTIN}, which takes over while {chosen} fails: "
+    yield replace(index, message=takes_over + index.message)
     yield from _check_history(config)
     yield _check_vectors(config)
     yield _judge_provider(probe, config.search.fallback)

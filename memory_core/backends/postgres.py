@@ -10,6 +10,7 @@ from dataclasses import replace
 from importlib import util
 from typing import Any
 
+from memory_core.__about__ import explain_install
 from memory_core.backends.engine import IndexBackend
 from memory_core.errors import BackendUnavailable, MemoryCoreError
 from memory_core.hookspecs import BackendContext, BackendPlugin, MemoryBackend, hookimpl
@@ -65,7 +66,7 @@ def check_driver() -> None:
         BackendUnavailable: It is not.
     """
     if util.find_spec("psycopg") is None:
-        raise BackendUnavailable(NAME, "psycopg is not installed", action="run: pip install 'memory-core-py[postgres]'")
+        raise BackendUnavailable(NAME, "psycopg is not installed", action=explain_install("postgres"))
 
 
 def open_backend(context: BackendContext) -> MemoryBackend:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -90,7 +89,7 @@ def _serve(options: Options, asked: str | None, homes: Sequence[Home], config: A
         print("\nNothing has been changed.")
         if len(unserved) < len(homes):
             print(f"To search these notes where they lie:  {_format_command(asked)} --yes")
-        print(f"To copy them into a workspace:         {_format_command(asked)} --copy")
+        print(f"To copy them into a workspace:         {_format_command(asked)} --copy --yes")
         return
     if len(unserved) == len(homes):
         raise InvalidArgument("PATH", f"a {unserved[0]} is no Markdown; add --copy, which writes it as Markdown")
@@ -159,7 +158,7 @@ def _to_plain(home: Home) -> dict[str, object]:
 
 
 def _format_command(path: str | None) -> str:
-    return " ".join(["memory-core adopt", *([shlex.quote(path)] if path else [])])
+    return " ".join(["memory-core adopt", *([output.quote(path)] if path else [])])
 
 
 def _undo(options: Options, state_dir: Path) -> None:

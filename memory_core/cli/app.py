@@ -395,7 +395,7 @@ def open_notes(options: Options, today: str | None = None, *, writes: bool = Fal
     others = any(each.workspace.is_dir() for each in config.layers) or config.search.extra_paths
     if not workspace.is_dir() and not (config.project is not None if writes else others):
         problem = "this is a file, and a workspace is a folder" if workspace.exists() else "there is no such workspace"
-        action = f"make it: memory-core init {shlex.quote(str(workspace))}; or name another with --workspace"
+        action = f"make it: memory-core init {output.quote(str(workspace))}; or name another with --workspace"
         if workspace.exists():
             action = "name its folder with --workspace"
         if not _is_named(options):
@@ -452,12 +452,12 @@ def explain_empty(memory: Memory) -> bool:
     from memory_core.sources.files import list_files
 
     config = memory.config()
+    if list_files(config).files:
+        return False
     found = 0 if "workspace" in config.search.sources else count_markdown(config.workspace)
     if found:
         output.complain(f"0 notes; {output.count(found, OTHER_FILE)} here: --sources workspace")
         return True
-    if list_files(config).files:
-        return False
     output.complain(
         f"0 notes in {config.workspace}", "Write MEMORY.md or memory/YYYY-MM-DD.md there, or run: memory-core add TEXT"
     )

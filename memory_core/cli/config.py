@@ -123,6 +123,8 @@ def set_value(options: Options, *, key: str, value: str) -> None:
         if not problems:
             changes.make_changes(planned, (), find_state_dir(options))
             _report_change(options, path)
+            for doubt in _find_backend_doubts(candidate) if keys == ("memory", "backend") and candidate else ():
+                output.complain(doubt)
             return
     raise ConfigError(refused, origin=str(path), action="nothing was changed; all keys: memory-core config get")
 
@@ -139,10 +141,10 @@ def _find_new_problems(planned: Sequence[changes.FileChange], key: str, options:
         found.append(load_config(document, state_dir=options.state_dir, refuses=False))
     if not found:
         return []
-    before, after = found
-    problems = [problem for problem in dict.fromkeys(after.problems) if problem not in before.problems]
+    before, after = ([*each.problems, *find_section_problems(each.agent(options.agent))[0]] for each in found)
+    problems = [problem for problem in dict.fromkeys(after) if problem not in before]
     if not problems:
-        _find_rows(after, key, options)
+        _find_rows(found[-1], key, options)
     return problems
 
 
@@ -216,7 +218,10 @@ def use_model(options: Options, *, name: str) -> None:
     with Memory(source, agent=options.agent) as tried:
         found = tried.probe()
     if not found.ok:
-        raise MemoryCoreError(found.error or f"{name} gives no embedding", action=advice or found.action or "")
+        raise MemoryCoreError(
+            found.error or f"{name} gives no embedding",
+            action=advice or f"{found.action or ''} By name: {', '.join(MODELS)}.",
+        )
     for key, value in chosen.items():
         changes.make_changes(changes.plan_value(path, ("memorySearch", *key.split(".")), value), (), state_dir)
     with open_notes(replace(options, config=str(path))) as memory, output.show_progress() as progress:

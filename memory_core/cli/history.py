@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 import sys
 import time
 from collections.abc import Iterator
@@ -337,7 +336,7 @@ def _warn_of_places(options: Options, config: AgentConfig, wording: Wording, tex
     others = list_others(config, [known.agent(name) for name in known.agents])
     left = [remainder for other in others for remainder in look_through(other, text)]
     for each in left:
-        rest = f"history purge --match {shlex.quote(text)}" if each.command == "purge" else each.command
+        rest = f"history purge --match {output.quote(text)}" if each.command == "purge" else each.command
         output.complain(each.problem, f"run: memory-core --agent {each.agent} {rest}")
     action = "delete or edit it, unless a command of its own deals with it"
     try:

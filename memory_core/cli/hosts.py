@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import os
-import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -26,7 +25,7 @@ from memory_core.cli.app import (
 )
 from memory_core.config.agent import AgentConfig
 from memory_core.config.environment import CONFIG, expand_home, shorten_home
-from memory_core.config.load import Config, ConfigSource, find_default_config, load_config
+from memory_core.config.load import Config, ConfigSource, find_adopted_config, find_default_config, load_config
 from memory_core.config.resolution import find_default_workspace
 from memory_core.config.settings import DEFAULT_AGENT
 from memory_core.errors import InvalidArgument, MemoryCoreError
@@ -63,7 +62,9 @@ def mcp(options: Options, *, http: str | None) -> None:
 @command("install")
 @argument("host", required=False, help="the host; without it, all hosts are listed")
 @click.option(
-    "--capture", is_flag=True, help="also keep what is said, learn from it and recall it: set in --config FILE"
+    "--capture",
+    is_flag=True,
+    help="also keep what is said, learn from it and recall it; set in --config FILE, or your own",
 )
 @click.option("--dry-run", is_flag=True, help="only show what would be changed")
 def install(options: Options, *, host: str | None, capture: bool, dry_run: bool) -> None:
@@ -83,10 +84,7 @@ def install_into(host: str, options: Options, *, capture: bool = False, dry_run:
     program, state_dir = _find_program(host), find_state_dir(options)
     settings: list[changes.FileChange] = []
     if capture:
-        path = find_named_config(options)
-        if path is None:
-            action = "name one, new or not: --config FILE"
-            raise InvalidArgument("--capture", "needs a configuration file", action=action)
+        path = find_named_config(options) or find_adopted_config(state_dir)
         options = replace(options, config=str(path))
         settings = changes.plan_settings(path, CAPTURED, host, state_dir)
     if program.serves:
@@ -199,7 +197,7 @@ def _list_programs(options: Options) -> None:
     ]
     output.print_table([("host", "memory-core", "its configuration"), *table])
     print("\n-: this computer has no such folder, so the program is not here, or was never started.")
-    print("\nTo put memory-core into one of them:  memory-core install HOST --dry-run")
+    print("\nTo put memory-core into one of them:  memory-core install HOST")
 
 
 def _report(options: Options, planned: Sequence[changes.FileChange], done: str, note: str, *, dry_run: bool) -> None:
@@ -267,7 +265,7 @@ def _compare_workspace(name: str, home: Path, config: AgentConfig) -> Finding:
     if theirs == config.workspace:
         return Finding(subject="hosts", level="ok", message=message, action="")
     message += f", and searches {shorten_home(theirs)}, not {shorten_home(config.workspace)} as this command does"
-    action = f"memory-core install {name} --workspace {shlex.quote(str(config.workspace))}"
+    action = f"memory-core install {name} --workspace {output.quote(str(config.workspace))}"
     return Finding(subject="hosts", level="warn", message=message, action=action)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from datetime import datetime, time
@@ -242,5 +241,5 @@ def _find_in_past(config: AgentConfig, items: Sequence[Item]) -> list[str]:
         texts = [item.content.rstrip(".") for item in items if history.exists()]
         held = [text for text in texts if history.deletions.find_text(text)]
     return [
-        f"old versions of notes hold the text: memory-core history purge --match {shlex.quote(each)}" for each in held
+        f"old versions of notes hold the text: memory-core history purge --match {output.quote(each)}" for each in held
     ]

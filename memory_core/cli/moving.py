@@ -9,6 +9,7 @@ import click
 
 from memory_core.cli import output
 from memory_core.cli.app import Options, argument, command, open_notes
+from memory_core.config.environment import expand_home
 from memory_core.errors import InvalidArgument
 from memory_core.plugin.moving import Moved, export_memory, import_memory
 
@@ -37,6 +38,7 @@ def export(options: Options, *, target: Path, layer: str | None) -> None:
     """Write the notes, the items and all old versions of notes into a folder or a ZIP file."""
     with open_notes(options) as memory:
         memory.sync()  # so that the history has the notes as they are
+        target = Path(expand_home(str(target)))  # cmd.exe leaves that to programs
         done = export_memory(_find_layer(memory, layer), target)
     _report(options, done, f"Written to {target}")
 
@@ -47,7 +49,7 @@ def export(options: Options, *, target: Path, layer: str | None) -> None:
 def import_from(options: Options, *, source: Path, layer: str | None) -> None:
     """Add exported notes, items and old versions to a workspace; nothing that is there is changed."""
     with open_notes(options, writes=True) as memory:
-        done = import_memory(_find_layer(memory, layer), source)
+        done = import_memory(_find_layer(memory, layer), Path(expand_home(str(source))))
         memory.sync()
     _report(options, done, "Imported")
 

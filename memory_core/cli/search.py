@@ -88,7 +88,7 @@ def search(
 
 def _explain_none(memory: Memory, words: str, asked: Mapping[str, Any]) -> str:
     """Return in a sentence why a question found nothing, and the command that tells more."""
-    more = f"Why: memory-core explain {shlex.quote(words)}"
+    more = f"Why: memory-core explain {output.quote(words)}"
     dates = {name: asked[name] and parse_day(asked[name], f"--{name}") for name in ("after", "before")}
     limits = {"max_results": asked["maxResults"], "min_score": asked["minScore"], "about": asked["about"], **dates}
     try:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -60,7 +59,7 @@ def welcome(options: Options) -> None:
 
 
 ASK = "memory-core search appointment for my teeth"
-SEARCH_ALL = """memory-core config set memorySearch.sources '["memory", "workspace"]'"""
+SEARCH_ALL = """memory-core config set memorySearch.sources "['memory', 'workspace']\""""
 
 
 def _print_steps(steps: Mapping[str, str]) -> None:
@@ -142,4 +141,4 @@ def _put_into(host: str, workspace: Path, options: Options) -> bool:
 def _quote(path: Path) -> str:
     """Return a path as one word of a shell, with `~` for the home folder where that needs no quotes."""
     short = shorten_home(path)
-    return short if short[:2] == "~/" and shlex.quote(short[2:]) == short[2:] else shlex.quote(str(path))
+    return short if short[:2] == "~/" and output.quote(short[2:]) == short[2:] else output.quote(str(path))

@@ -213,11 +213,14 @@ def parse_json5(text: str, *, before: str = "", behind: str = "") -> tuple[Any, 
     return None, f"line {line}, column {column}: {_clean_message(message)}"
 
 
-def _find_offset(text: str, message: str, found: str | None) -> int:
-    """Return the offset of a JSON5 error: pyjson5 tells where the value around it began, give or take one, and what it met."""
+def _find_offset(text: str, message: str, found: str | bytes | None) -> int:
+    """Return the offset of a JSON5 error.
+
+    pyjson5 tells where the value around it began, give or take one, and what it met, of a stray comma or slash its name as bytes.
+    """
     near = re.search(r" near (\d+)", message)
     start = int(near[1]) if near else 0
-    met = text.find(found, max(0, start - 2)) if found else -1
+    met = text.find(found, max(0, start - 2)) if isinstance(found, str) else -1
     return met if met >= 0 else min(max(0, start - 1), len(text))
 
 
@@ -230,7 +233,7 @@ def locate(text: str, offset: int) -> tuple[int, int]:
 def _clean_message(message: str) -> str:
     message = re.sub(r" (?:starting )?near \d+", "", message)
     message = re.sub(r"b'(\w+)'", r"\1", message).replace("JSON5Value", "a value")
-    message = re.sub(r"U\+([0-9a-f]+)", lambda code: f'"{chr(int(code[1], 16))}"', message)
+    message = re.sub(r"U\+([0-9A-Fa-f]+)", lambda code: f'"{chr(int(code[1], 16))}"', message)
     return message[:1].lower() + message[1:]
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from memory_core.config.agent import AgentConfig, normalize_agent_id
-from memory_core.config.dialects import DialectReader, Syntax, unflatten
+from memory_core.config.dialects import MEMORY_KEYS, DialectReader, Syntax, get_mapping, unflatten
 from memory_core.config.documents import Sections, is_toml, join_key, read_file
 from memory_core.config.environment import (
     BACKEND,
@@ -102,7 +102,8 @@ def load_config(
             means not given. They hold for every agent.
         state_dir: The host's; overrides MEMORY_CORE_STATE_DIR and `~/.clawdbot`.
         workspace: Overrides every other workspace, for every agent.
-        known_backends: The backends that may have a section below `memory`, besides the chosen one.
+        known_backends: The backends that may have a section below `memory`, besides the chosen one and those of other
+            packages, which are scanned only where such a section stands.
         refuses: Raise if anything is wrong; else `Config.problems` tells it.
         folder: The one in which work goes on, whose project is found; None is the current one.
 
@@ -122,6 +123,12 @@ def load_config(
     document, syntax, origin, base = _read_document(source, here, environ, included)
     flags = unflatten(overrides or {})
     backends = [*known_backends, *_find_chosen_backends(document, flags, environ)]
+    if {*get_mapping(document, "memory")} - {*MEMORY_KEYS, "search", *backends}:
+        from importlib.metadata import entry_points
+
+        from memory_core.hookspecs import BACKENDS_GROUP
+
+        backends += entry_points(group=BACKENDS_GROUP).names
     reader, flag_reader = DialectReader("file", backends), DialectReader("flag", backends)
     read = Sections() if source is None else reader.read(document, syntax=syntax)
     layers = [read, read_environment(environ), flag_reader.read_flags(flags)]

@@ -76,7 +76,8 @@ def _search(call: ToolCall) -> dict[str, Any]:
 
         result = replace(result, hits=mark_proposed(result.hits, call.config))
     if problem := explain_no_workspace(call.config):
-        warning = "; ".join(filter(None, (problem, result.warning)))
+        others = [each for each in (result.warning or "").split("; ") if each not in ("", problem)]
+        warning = "; ".join([problem, *others])
         result = replace(result, warning=warning, action=MAKE_IT)
     call.shown.add(call.context.session_key, [hit.snippet for hit in result.hits])
     citations = call.config.memory.citations

@@ -27,7 +27,7 @@ ACTIONS = {
     UNFIT_NAME: "rename it",
     "is hidden": "give it a name that does not begin with a dot",
     "is in a hidden folder": "move it into a folder whose name does not begin with a dot",
-    "is excluded by the configuration": "take it out of what the configuration excludes: memory-core config check",
+    "is excluded by the configuration": "take it out of memorySearch.exclude.files, or of exclude in memorySearch.extraPaths",
     "does not match the pattern of its extra path": "widen that pattern: memorySearch.extraPaths",
 }
 MALFORMED = (WITH_CONTROLS, TOO_LONG)  # these are said of the path, whatever lies there

@@ -163,7 +163,7 @@ def _find_special(passage: Examined, around: Circumstances) -> Verdict | None:
             stage="candidates",
             cause="other_language",
             reason=f"the question is in {asked} and the note in {written}; {_say_words(passage)}",
-            action=f"ask in {written}, or choose a multilingual model: memorySearch.model",
+            action=f"ask in {written}, or choose a model of many languages: memorySearch.provider, memorySearch.model",
         )
     return None
 

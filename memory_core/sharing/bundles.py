@@ -9,6 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from memory_core.__about__ import explain_install
 from memory_core.atomic import replace_file
 from memory_core.errors import InvalidArgument, SharingFailed
 from memory_core.sharing.repository import FETCHED, MADE, NewCommit, Repository
@@ -49,8 +50,8 @@ def _import_age() -> Any:
     try:
         import pyrage
     except ImportError as error:
-        action = "Run: pip install 'memory-core-py[encrypt]'"
-        raise SharingFailed("encryption needs the package pyrage, which is not installed", action=action) from error
+        problem = "encryption needs the package pyrage, which is not installed"
+        raise SharingFailed(problem, action=explain_install("encrypt")) from error
     return pyrage
 
 

@@ -115,7 +115,7 @@ def read_stamp(info: os.stat_result) -> FileStamp:
     return FileStamp(*read_numbers(info))
 
 
-MAKE_IT = "make it: memory-core init FOLDER; or name another: --workspace, or agents.defaults.workspace"
+MAKE_IT = "make it: memory-core init with that path; or use another: memory-core init FOLDER --default, or --workspace"
 
 
 def find_workspace_problem(workspace: Path) -> str | None:

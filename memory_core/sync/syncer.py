@@ -20,7 +20,7 @@ from memory_core.errors import FileUnreadable
 from memory_core.records import FileStamp, MemoryFile, Progress, SyncReport
 from memory_core.sources import session_logs
 from memory_core.sources.notes import NoteText, find_note_date, read_note
-from memory_core.sources.roots import LONGTERM_NAMES, NOTES_FOLDER, USER_NAME
+from memory_core.sources.roots import LONGTERM_NAMES, NOTES_FOLDER, USER_NAME, explain_no_workspace
 from memory_core.stores.interface import SyncReader, Writer
 from memory_core.stores.values import IndexedFile, PreparedChunk, PreparedFile, SyncState
 from memory_core.sync.backfill import Backfill
@@ -160,8 +160,8 @@ class Syncer:
     def _sync(self, *, force: bool) -> bool:
         """Bring the index up to date; return True when everything was cut anew."""
         context, config = self._context, self._context.config
-        if not config.workspace.is_dir() and config.project is None:
-            self._counts.warnings.append(f"{config.workspace}: there is no such workspace")
+        if problem := explain_no_workspace(config):
+            self._counts.warnings.append(problem)
         sources = Sources(config)
         context.may_change_unseen = sources.may_change_unseen
         digest = None if sources.has_failures else sources.digest()

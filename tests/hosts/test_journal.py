@@ -335,8 +335,6 @@ def test_the_doctor_tells_of_the_journal(host: Host) -> None:
 def test_capture_is_switched_on_by_the_installation(command: Command, tmp_path: Path) -> None:
     home, config = tmp_path / "home", tmp_path / "own.json5"
     variables = {"HOME": str(home), "CLAUDE_CONFIG_DIR": ""}
-    refused = command("install", "claude-code", "--capture", environment={**variables, "MEMORY_CORE_CONFIG": ""})
-    assert (refused.code, "--config FILE" in refused.err) == (2, True)
     config.write_text("// mine\n{ memorySearch: { items: { enabled: true } } }\n", encoding="utf-8")
     for _ in range(2):
         assert command("--config", str(config), "install", "claude-code", "--capture", environment=variables).code == 0
@@ -348,6 +346,19 @@ def test_capture_is_switched_on_by_the_installation(command: Command, tmp_path: 
             assert search.recall.enabled
     hooks = (home / ".claude" / "skills" / "memory-core" / "hooks" / "hooks.json").read_text(encoding="utf-8")
     assert f"--config {config}" in hooks
+
+
+def test_without_a_named_configuration_capture_is_switched_on_in_the_users_own(
+    command: Command, tmp_path: Path
+) -> None:
+    variables = {"HOME": str(tmp_path / "home"), "CLAUDE_CONFIG_DIR": "", "MEMORY_CORE_CONFIG": ""}
+    own = command.state_dir / "memory-core" / "config.json5"
+    assert command("install", "claude-code", "--capture", environment=variables).code == 0
+    assert '"journal": true' in own.read_text(encoding="utf-8")
+    assert command("config", "set", "memorySearch.query.maxResults", "9", environment=variables).code == 0
+    assert command("uninstall", "claude-code", environment=variables).code == 0
+    kept = own.read_text(encoding="utf-8")
+    assert ("journal" in kept, '"maxResults": 9' in kept) == (False, True)
 
 
 @pytest.mark.parametrize(

@@ -214,3 +214,10 @@ def test_a_terminal_is_filled_and_no_more(here: Path, columns: int) -> None:
     lines = re.sub(r"\x1b\[[\d;]*m", "", shown).splitlines()
     assert min(columns, 100) - 12 < max(map(len, lines)) <= min(columns, 100)
     assert "\x1b" not in search_on_a_terminal(here, columns, NO_COLOR="1")
+
+
+def test_an_export_goes_into_the_home_folder_also_where_the_shell_does_not_say_so(cli: Cli, here: Path) -> None:
+    write(here / "MEMORY.md", "The boiler is green.\n")
+    assert cli("export", "~/out.zip")[0] == 0
+    assert (here.parent / "home" / "out.zip").is_file()
+    assert cli("import", "~/out.zip")[0] == 0

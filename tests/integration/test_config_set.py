@@ -64,7 +64,7 @@ def test_every_setting_of_a_new_file_can_be_uncommented(
         ("memorySearch.query.maxResults", "9", "9"),
         ("memorySearch.timeZone", "Europe/Paris", "Europe/Paris"),
         ("memorySearch.items.enabled", "true", "yes"),
-        ("memorySearch.sources", '["memory", "workspace"]', "memory, workspace"),
+        ("memorySearch.sources", "['memory', 'workspace']", "memory, workspace"),
         ("memorySearch.model", "3", "3"),
         ("memory.backend", "qmd", "qmd"),
         ("agents.defaults.memorySearch.query.minScore", "0.5", "0.5"),
@@ -87,9 +87,16 @@ def test_a_setting_is_changed_and_read(  # noqa: PLR0917 - fixtures, and what is
     assert config("get", key)[1] != f"{shown}\n"
 
 
-def test_the_workspace_is_a_setting(config: Run, home: Path) -> None:
-    assert config("set", "workspace", "~/notes")[0] == 0
-    assert config("get", "workspace")[1] == f"{home / 'notes'}\n"
+@pytest.mark.parametrize("folder", ["~/notes", "/srv/notes"])
+def test_the_workspace_is_a_setting(config: Run, folder: str) -> None:
+    assert config("set", "workspace", folder)[0] == 0
+    assert config("get", "workspace")[1] == f"{Path(folder).expanduser()}\n"
+
+
+def test_a_backend_that_is_not_installed_is_named_at_once(config: Run) -> None:
+    code, _, err = config("set", "memory.backend", "postgress")
+    assert (code, len(err.splitlines())) == (0, 1)
+    assert "no installed package offers it; installed are builtin, postgres" in err
 
 
 @pytest.mark.parametrize(
@@ -102,6 +109,8 @@ def test_the_workspace_is_a_setting(config: Run, home: Path) -> None:
         ("query.maxResults", "3", "did you mean 'memorySearch.query.maxResults'"),
         ("memorySearch.query", "3", "expected an object"),
         ("theme", "dark", "there is no setting 'theme'"),
+        ("memorySearch.extraPaths", "/srv/notes", "expected a list"),
+        ("memory.postgres.tennant", "ada", 'did you mean "tenant"'),
     ],
 )
 def test_a_wrong_setting_changes_nothing(config: Run, own: Path, key: str, value: str, told: str) -> None:

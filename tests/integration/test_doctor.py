@@ -158,6 +158,7 @@ def test_another_backends_findings_follow_under_its_name(tmp_path: Path) -> None
     command = Command(SAMPLE, tmp_path / "state")
     outcome = command("--config", str(config), "doctor")
     assert outcome.code == 1
+    assert "of builtin, which takes over while qmd fails: none yet" in outcome.out
     last = outcome.out.splitlines()[-1]
     assert last.startswith("fail  qmd program")
     assert last.endswith("or set memory.qmd.command")

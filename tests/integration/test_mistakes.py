@@ -61,7 +61,7 @@ MISTAKES: dict[str, tuple[str, str, str]] = {  # what is typed, the thing that i
     "line 0": ("get MEMORY.md --from 0 --workspace ws", "--from: expected", "memory-core get --help"),
     "a host by half its name": ("install claude", "not 'claude'", "did you mean 'claude-code'?"),
     "a host that is none": ("install notepad", "not 'notepad'", "memory-core mcp"),
-    "capture without a file": ("install codex --capture", "needs a configuration file", "--config FILE"),
+    "capture in a file that is none": ("install codex --capture --config ws", "ws", "is not a file"),
     "a shell that is none": ("completion tcsh", "'tcsh'", "memory-core completion --help"),
     "notes that are not there": ("adopt nowhere", "there is no file or folder", "memory-core adopt --help"),
     "adopt and a workspace": ("adopt ws --yes --workspace ws", "goes with --copy", "memory-core init FOLDER --default"),

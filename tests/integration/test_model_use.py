@@ -34,7 +34,11 @@ def test_a_model_is_taken_and_given_back(command: Command, config: Path, tmp_pat
 
 @pytest.mark.parametrize(
     ("name", "told"),
-    [("nowhere/at/all", "local.modelPath"), ("hf:someone/model", "nothing is downloaded here")],
+    [
+        ("nowhere/at/all", "local.modelPath"),
+        ("multilingual", "By name: static, minilm"),
+        ("hf:someone/model", "nothing is downloaded here"),
+    ],
 )
 def test_what_does_not_work_changes_nothing(command: Command, config: Path, name: str, told: str) -> None:
     before = config.read_bytes()

@@ -14,6 +14,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from memory_core.__about__ import explain_install
 from memory_core.config.agent import AgentConfig, refuse_off
 from memory_core.errors import InvalidArgument, MemoryCoreError, PathRefused
 from memory_core.hosts.inspect import notes
@@ -57,9 +58,7 @@ def serve(memory: Memory, port: int, announce: Callable[[str], None], *, review:
         import starlette  # noqa: F401 -- as above
         import uvicorn
     except ImportError as error:
-        raise MemoryCoreError(
-            f"the page needs the package {error.name}", action='run: pip install "memory-core-py[inspect]"'
-        ) from error
+        raise MemoryCoreError(f"the page needs the package {error.name}", action=explain_install("inspect")) from error
     called = threading.Event()
     with listen(ADDRESS, port) as listener, resting_when_quiet(memory.rest, called):
         bound = listener.getsockname()[1]

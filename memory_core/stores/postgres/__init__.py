@@ -21,6 +21,7 @@ _SCHEMA = re.compile(r"[a-z_][a-z0-9_]{0,39}")
 _TENANT = re.compile(r"[a-z0-9][a-z0-9_.-]{0,63}")
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _FILE = "file:"
+_WRITE_IT = "write the connection string into it: postgresql://ROLE:PASSWORD@HOST/DATABASE"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,9 +77,10 @@ def read_dsn(dsn: Secret | None, environ: Mapping[str, str] = os.environ) -> Sec
             text = path.read_text(encoding="utf-8").strip()
         except (OSError, UnicodeDecodeError) as error:
             reason = error.strerror if isinstance(error, OSError) else "it is no text"
-            raise BackendUnavailable(NAME, f"the file of the DSN, {path}, cannot be read: {reason}") from error
+            problem = f"the file of the DSN, {path}, cannot be read: {reason}"
+            raise BackendUnavailable(NAME, problem, action=_WRITE_IT) from error
         if not text:
-            raise BackendUnavailable(NAME, f"the file of the DSN, {path}, is empty")
+            raise BackendUnavailable(NAME, f"the file of the DSN, {path}, is empty", action=_WRITE_IT)
         return Secret(text)
     missing = [name for name in _VARIABLE.findall(text) if not environ.get(name)]
     if missing:

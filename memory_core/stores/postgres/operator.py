@@ -23,7 +23,7 @@ POWERFUL = (
 )  # fmt: skip
 EXTENSIONS = ("vector", "btree_gin")
 _EXTEND = f"let a superuser run in this database: {'; '.join(f'CREATE EXTENSION {each}' for each in EXTENSIONS)}"
-_OPERATOR = "use the DSN of the role that ran init; it needs CREATEROLE, and CREATE on the database"
+_OPERATOR = "name the DSN of the role that ran init: --dsn; it needs CREATEROLE, and CREATE on the database"
 
 
 @dataclass(frozen=True, slots=True)

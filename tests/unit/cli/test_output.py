@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -141,3 +142,9 @@ def test_a_note_cannot_steer_the_terminal(capsys: pytest.CaptureFixture[str], mo
     monkeypatch.setattr("sys.stdout", terminal)
     output.print_document(document, whole=True)
     assert terminal.getvalue() == "]0;ownedred\ttea\n"
+
+
+@pytest.mark.parametrize(("system", "shown"), [("linux", "'when is it'"), ("win32", '"when is it"')])
+def test_a_word_is_quoted_for_the_shell_that_shows_it(monkeypatch: pytest.MonkeyPatch, system: str, shown: str) -> None:
+    monkeypatch.setattr(sys, "platform", system)
+    assert (output.quote("when is it"), output.quote("plain")) == (shown, "plain")

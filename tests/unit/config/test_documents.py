@@ -235,6 +235,9 @@ def write(tmp_path: Path, text: str | bytes, name: str = "config.json5") -> Path
         ("{ a: 1 } x", "line 1, column 10", "extra data"),
         ("// only\n{ a: 'ä😀', b: oops }", "line 2, column 15", "expected a value"),
         ("{ a: 'it\n' }", "line 1, column 6", "unclosed string"),
+        ("{ a: 1 }}", "line 1", 'extra data "}"'),
+        ("{ a: [1,,] }", "line 1, column 9", "stray comma"),
+        ("{ a: /home }", "line 1, column 7", "stray slash"),
         ("[" * 5000, "line 1, column 33", "maximum nesting level exceeded"),
     ],
 )

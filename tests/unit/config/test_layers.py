@@ -317,6 +317,20 @@ def test_sections_of_backends_are_kept_raw_and_others_are_unknown() -> None:
         load_config({"memory": {"qmd": []}}, environ={})
 
 
+def test_the_section_of_an_installed_backend_may_stay_while_another_is_chosen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = tmp_path / "memory_lancedb-1.dist-info"
+    package.mkdir()
+    (package / "METADATA").write_text("Name: memory-lancedb\nVersion: 1\n", encoding="utf-8")
+    (package / "entry_points.txt").write_text("[memory_core.backends]\nlancedb = x:y\n", encoding="utf-8")
+    document = {"memory": {"backend": "builtin", "lancedb": {"uri": "x"}}}
+    with pytest.raises(ConfigError, match=r"memory.lancedb: unknown key"):
+        load_config(document, environ={})
+    monkeypatch.syspath_prepend(tmp_path)
+    assert load_config(document, environ={}).agent().backend_sections == {"lancedb": {"uri": "x"}}
+
+
 def test_a_backends_section_is_validated_by_its_model_under_its_own_key() -> None:
     raw = {"default": "deny", "rules": [{"action": "allow"}, {"acton": "deny"}]}
 
