@@ -1,0 +1,207 @@
+"""Other memory systems, each in an environment of its own, which pip fills at the first run, and driven by a script there.
+
+A script gets a conversation as notes on disk and as sessions, indexes it as its system's own documentation says, and answers each
+question with the sessions of what it found. Systems that let one choose a model embed with all-MiniLM-L6-v2: through an endpoint
+as OpenAI's, which `serve_vectors` serves, or from the folder of its weights.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from memory_core.config.settings import Local
+from memory_core.embeddings.local.provider import LocalProvider, open_provider
+from tests.command import REPOSITORY
+from tests.servers.clients import agent_config, collected
+from tests.servers.loopback import Reply, Request, Server
+
+CACHE = REPOSITORY / ".cache"
+MODEL = "all-MiniLM-L6-v2"
+KEY = "sk-loopback"
+
+
+class NotDriven(Exception):
+    """A system could not be installed, failed, or took too long; the text says which and why."""
+
+
+@dataclass(frozen=True)
+class System:
+    """Another memory system.
+
+    Attributes:
+        name: With its version.
+        packages: What pip installs; nothing for a script that this interpreter runs.
+        driver: Python that defines `index(talk)`, which returns a function from a question to the names of sessions, best first.
+        remark: What it was given to do, and what it could not be given.
+        python: The oldest Python that it takes.
+    """
+
+    name: str
+    packages: Sequence[str]
+    driver: str
+    remark: str
+    python: tuple[int, int] = (3, 11)
+
+
+@dataclass(frozen=True)
+class Told:
+    """What a system answered about one conversation: seconds to index, and the sessions and the seconds of each question."""
+
+    index_s: float
+    answers: Sequence[tuple[Sequence[str], float]]
+
+
+# A conversation a line on standard input; what was told goes to a file, since systems print as they like.
+LOOP = """
+import json, sys, time
+for talk in map(json.loads, sys.stdin):
+    begun = time.perf_counter()
+    ask = index(talk)
+    told = {"index_s": time.perf_counter() - begun, "answers": []}
+    for question in talk["questions"]:
+        begun = time.perf_counter()
+        sessions = list(dict.fromkeys(ask(question)))
+        told["answers"].append((sessions, time.perf_counter() - begun))
+    with open(sys.argv[1], "a") as file:
+        file.write(json.dumps(told) + "\\n")
+"""
+MEMPALACE = """
+import os
+from pathlib import Path
+from mempalace.convo_miner import mine_convos
+from mempalace.searcher import search_memories
+def index(talk):
+    os.environ |= {"MEMPALACE_EMBEDDING_MODEL": "openai-compat", "MEMPALACE_EMBEDDING_API_URL": talk["url"],
+                   "MEMPALACE_EMBEDDING_API_MODEL": talk["model"], "MEMPALACE_EMBEDDING_API_KEY": talk["key"]}
+    mine_convos(talk["notes"], talk["store"])
+    def ask(question):
+        found = search_memories(question, talk["store"], n_results=talk["most"])
+        return [talk["names"][Path(hit["source_file"]).name] for hit in found["results"]]
+    return ask
+"""
+SYSTEMS = (
+    System(
+        "MemPalace 3.11.0",
+        ["mempalace==3.11.0"],
+        MEMPALACE,
+        "mines the notes as conversations; its defaults, with MiniLM from the endpoint",
+    ),
+)
+
+
+class Vectors(Server):
+    """Embeds with a model on this machine, as OpenAI's endpoint does; keeps no vector."""
+
+    def __init__(self, provider: LocalProvider) -> None:
+        super().__init__()
+        self._provider = provider
+
+    def answer(self, request: Request) -> Reply:
+        body = request.json()
+        texts = [body["input"]] if isinstance(body["input"], str) else body["input"]
+        rows = collected(self._provider, texts)
+        items = [{"object": "embedding", "index": n, "embedding": rows[n].tolist()} for n in range(len(texts))]
+        usage = {"prompt_tokens": 1, "total_tokens": 1}
+        return Reply(200, {"object": "list", "model": body["model"], "data": items, "usage": usage})
+
+
+@contextmanager
+def serve_vectors(model: Path) -> Iterator[str]:
+    """Serve the vectors of a model in a folder, and give the base URL."""
+    with tempfile.TemporaryDirectory() as folder:
+        provider = open_provider(
+            agent_config(Path(folder), "local", local=Local(model_path=str(model.absolute()))), environ={}
+        )
+        provider.embed_query("Open the model before anybody's time is taken.")
+        with Vectors(provider) as server:
+            yield f"{server.origin}/v1"
+        provider.close()
+
+
+def install(environment: Path, *packages: str, always: bool = False, python: str = sys.executable) -> Path:
+    """Return the folder of an environment's programs; it is made, and filled with packages, when it is not there.
+
+    Args:
+        environment: Its folder.
+        packages: What pip installs.
+        always: Whether the packages are installed anew into one that is there.
+        python: The interpreter.
+    """
+    programs = environment / "bin"
+    is_there = (environment / "done").exists()
+    if not is_there:
+        print(f"installing {' '.join(packages)} into {environment}", flush=True)
+        subprocess.run([python, "-m", "venv", "--clear", environment], check=True)
+    if always or not is_there:
+        again = ["--force-reinstall", "--no-deps"] if is_there else []
+        subprocess.run([programs / "python", "-m", "pip", "install", "--quiet", *again, *packages], check=True)
+        (environment / "done").touch()
+    return programs
+
+
+def drive(system: System, talks: Sequence[Mapping[str, Any]], limit_s: float) -> list[Told]:
+    """Ask a system about conversations, in a process of its own with a home of its own.
+
+    Args:
+        system: Which.
+        talks: What its script gets of each.
+        limit_s: Seconds after which it is ended, with all processes that it started.
+
+    Raises:
+        NotDriven: There is no answer.
+    """
+    python = _find_python(system)
+    with tempfile.TemporaryDirectory(prefix="memory-core-bench-") as folder:
+        asked, told, said = (Path(folder) / name for name in ("asked", "told", "said"))
+        asked.write_text("".join(json.dumps(talk) + "\n" for talk in talks), encoding="utf-8")
+        kept = {name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ}
+        offline = {"HF_HUB_OFFLINE": "1", "ANONYMIZED_TELEMETRY": "False", "MEM0_TELEMETRY": "False"}
+        with asked.open() as stdin, said.open("w") as output:
+            process = subprocess.Popen(
+                [python, "-c", system.driver + LOOP, told], cwd=folder, env={**kept, **offline, "HOME": folder},
+                stdin=stdin, stdout=output, stderr=subprocess.STDOUT, start_new_session=True,
+            )  # fmt: skip
+            try:
+                code = process.wait(limit_s)
+            except subprocess.TimeoutExpired as error:
+                raise NotDriven(f"did not end within {limit_s:g} s") from error
+            finally:
+                with suppress(ProcessLookupError):  # it has ended, and left no process behind
+                    os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+        if code:
+            lines = said.read_text(encoding="utf-8", errors="replace").splitlines() or ["it said nothing"]
+            raise NotDriven(f"failed: {lines[-1]}")
+        return [Told(**json.loads(line)) for line in told.read_text(encoding="utf-8").splitlines()]
+
+
+def _find_python(system: System) -> Path:
+    """Return the interpreter that has a system's packages, which are installed when they are not there."""
+    if not system.packages:
+        return Path(sys.executable)
+    names = [sys.executable, *(f"python3.{minor}" for minor in range(system.python[1], 15))]
+    python = next(filter(partial(_is_python, oldest=system.python), names), None)
+    if python is None:
+        raise NotDriven(f"needs Python {'.'.join(map(str, system.python))}, which is not there")
+    try:
+        return install(CACHE / system.name.replace(" ", "-"), *system.packages, python=python) / "python"
+    except subprocess.CalledProcessError as error:
+        raise NotDriven("could not be installed: pip says why above") from error
+
+
+def _is_python(name: str, *, oldest: tuple[int, int]) -> bool:
+    """Tell whether a name starts an interpreter that is new enough; one of a version manager may start none."""
+    command = [name, "-c", f"import sys; sys.exit(sys.version_info < {oldest})"]
+    return shutil.which(name) is not None and subprocess.run(command, check=False, capture_output=True).returncode == 0
