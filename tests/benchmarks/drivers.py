@@ -17,7 +17,6 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -45,14 +44,14 @@ class System:
         packages: What pip installs; nothing for a script that this interpreter runs.
         driver: Python that defines `index(talk)`, which returns a function from a question to the names of sessions, best first.
         remark: What it was given to do, and what it could not be given.
-        python: The oldest Python that it takes.
+        needs: What holds for a Python that it runs on.
     """
 
     name: str
     packages: Sequence[str]
     driver: str
     remark: str
-    python: tuple[int, int] = (3, 11)
+    needs: str = "True"
 
 
 @dataclass(frozen=True)
@@ -91,12 +90,116 @@ def index(talk):
         return [talk["names"][Path(hit["source_file"]).name] for hit in found["results"]]
     return ask
 """
+MEMSEARCH = """
+import asyncio
+from pathlib import Path
+from memsearch import MemSearch
+run = asyncio.new_event_loop().run_until_complete  # its client's connections belong to one loop
+def index(talk):
+    memory = MemSearch([talk["notes"]], milvus_uri=talk["store"] + "/milvus.db", embedding_model=talk["model"],
+                       embedding_base_url=talk["url"], embedding_api_key=talk["key"])
+    run(memory.index())
+    def ask(question):
+        return [talk["names"][Path(hit["source"]).name] for hit in run(memory.search(question, top_k=talk["most"]))]
+    return ask
+"""
+MEM0 = """
+from mem0 import Memory
+def index(talk):
+    remote = {"model": talk["model"], "openai_base_url": talk["url"], "api_key": talk["key"]}
+    qdrant = {"path": talk["store"], "embedding_model_dims": 384}
+    memory = Memory.from_config({
+        "embedder": {"provider": "openai", "config": remote},
+        "llm": {"provider": "openai", "config": {"openai_base_url": talk["url"], "api_key": talk["key"]}},
+        "vector_store": {"provider": "qdrant", "config": qdrant},
+    })
+    for session in talk["sessions"]:
+        turns = [{"role": "user", "content": line.removeprefix("- ")} for line in session["lines"]]
+        memory.add(turns, user_id="bench", infer=False, metadata={"session": session["name"]})
+    def ask(question):
+        found = memory.search(question, top_k=talk["most"], filters={"user_id": "bench"}, threshold=0)
+        return [hit["metadata"]["session"] for hit in found["results"]]
+    return ask
+"""
+ENGRAM = """
+import sentence_transformers  # here, so that loading torch is not part of the first index
+from engram.backends.base import Document
+from engram.ingestion.parser import session_to_documents
+from engram.retrieval.embedder import Embedder
+from engram.retrieval.pipeline import RetrievalPipeline
+def index(talk):
+    embedder = Embedder(talk["weights"])
+    pipeline = RetrievalPipeline(embedder=embedder, use_reranker=False)
+    parsed = []
+    for session in talk["sessions"]:
+        said = [line.removeprefix("- ").partition(": ") for line in session["lines"]]
+        roles = {name: role for name, role in zip(dict.fromkeys(name for name, _, _ in said), ("user", "assistant"))}
+        turns = [{"role": roles.get(name, "assistant"), "content": text} for name, _, text in said]
+        parsed += session_to_documents(turns, session_id=session["name"], timestamp=session["at"], include_assistant=True,
+                                       speaker_names={role: name for name, role in roles.items()})
+    rows = embedder.encode_documents([each["text"] for each in parsed])
+    documents = [Document(id=each["id"], text=each["text"], embedding=row.tolist(), metadata=each["metadata"])
+                 for each, row in zip(parsed, rows)]
+    def ask(question):
+        found = pipeline.search(question, documents=documents, top_k=talk["most"])
+        return [document.metadata["session_id"] for document in found]
+    return ask
+"""
+BASIC_MEMORY = """
+import asyncio, os, subprocess, sys
+from pathlib import Path
+run = asyncio.new_event_loop().run_until_complete
+def index(talk):
+    settings = {"EMBEDDING_PROVIDER": "openai", "EMBEDDING_MODEL": talk["model"], "EMBEDDING_API_BASE": talk["url"],
+                "EMBEDDING_API_KEY": talk["key"], "EMBEDDING_DIMENSIONS": "384", "MIN_SIMILARITY": "0"}
+    os.environ |= {"BASIC_MEMORY_SEMANTIC_" + name: value for name, value in settings.items()}
+    from fastmcp import Client
+    from basic_memory.mcp import tools  # they register themselves
+    from basic_memory.mcp.server import mcp
+    name = Path(talk["store"]).parent.name
+    program = Path(sys.executable).with_name("basic-memory")
+    subprocess.run([program, "project", "add", "talk-" + name, talk["notes"]], check=True)
+    client = Client(mcp)
+    run(client.__aenter__())
+    def ask(question):
+        asked = {"query": question, "project": "talk-" + name, "page_size": talk["most"], "output_format": "json",
+                 "search_type": "hybrid"}
+        found = run(client.call_tool("search_notes", asked))
+        return [talk["names"][Path(hit["file_path"]).name] for hit in found.structured_content["result"]["results"]]
+    return ask
+"""
 SYSTEMS = (
     System(
         "MemPalace 3.11.0",
         ["mempalace==3.11.0"],
         MEMPALACE,
-        "mines the notes as conversations; its defaults, with MiniLM from the endpoint",
+        "mines the notes as conversations, and searches with its defaults; MiniLM from the endpoint",
+    ),
+    System(
+        "engram-search 0.1.7",
+        ["engram-search==0.1.7", "torch==2.13.0"],
+        ENGRAM,
+        "its pipeline, told who speaks; MiniLM from its weights, without its reranker, whose weights are a download",
+    ),
+    System(
+        "basic-memory 0.24.1",
+        ["basic-memory==0.24.1"],
+        BASIC_MEMORY,
+        "the search of its MCP server, with no lowest similarity; MiniLM from the endpoint",
+        needs="sys.version_info >= (3, 12) and hasattr(sqlite3.Connection, 'enable_load_extension')",
+    ),
+    System(
+        "memsearch 0.4.23",
+        ["memsearch==0.4.23"],
+        MEMSEARCH,
+        "indexes the notes with its defaults; MiniLM from the endpoint",
+    ),
+    System(
+        "mem0 2.2.1",
+        ["mem0ai==2.2.1"],
+        MEM0,
+        "infer=False, each turn a memory, since its own extraction needs a language model; no BM25, whose model is a download; "
+        "MiniLM from the endpoint",
     ),
 )
 
@@ -168,9 +271,12 @@ def drive(system: System, talks: Sequence[Mapping[str, Any]], limit_s: float) ->
         asked.write_text("".join(json.dumps(talk) + "\n" for talk in talks), encoding="utf-8")
         kept = {name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ}
         offline = {"HF_HUB_OFFLINE": "1", "ANONYMIZED_TELEMETRY": "False", "MEM0_TELEMETRY": "False"}
+        patient = {
+            "OMP_WAIT_POLICY": "PASSIVE"
+        }  # threads that spin while they wait take minutes where others work, too
         with asked.open() as stdin, said.open("w") as output:
             process = subprocess.Popen(
-                [python, "-c", system.driver + LOOP, told], cwd=folder, env={**kept, **offline, "HOME": folder},
+                [python, "-c", system.driver + LOOP, told], cwd=folder, env={**kept, **offline, **patient, "HOME": folder},
                 stdin=stdin, stdout=output, stderr=subprocess.STDOUT, start_new_session=True,
             )  # fmt: skip
             try:
@@ -191,17 +297,19 @@ def _find_python(system: System) -> Path:
     """Return the interpreter that has a system's packages, which are installed when they are not there."""
     if not system.packages:
         return Path(sys.executable)
-    names = [sys.executable, *(f"python3.{minor}" for minor in range(system.python[1], 15))]
-    python = next(filter(partial(_is_python, oldest=system.python), names), None)
+    names = [sys.executable, *(f"python3.{minor}" for minor in range(11, 15))]
+    python = next((name for name in names if _holds(system.needs, name)), None)
     if python is None:
-        raise NotDriven(f"needs Python {'.'.join(map(str, system.python))}, which is not there")
+        raise NotDriven(f"needs a Python with {system.needs}")
     try:
         return install(CACHE / system.name.replace(" ", "-"), *system.packages, python=python) / "python"
     except subprocess.CalledProcessError as error:
         raise NotDriven("could not be installed: pip says why above") from error
 
 
-def _is_python(name: str, *, oldest: tuple[int, int]) -> bool:
-    """Tell whether a name starts an interpreter that is new enough; one of a version manager may start none."""
-    command = [name, "-c", f"import sys; sys.exit(sys.version_info < {oldest})"]
-    return shutil.which(name) is not None and subprocess.run(command, check=False, capture_output=True).returncode == 0
+def _holds(needs: str, python: str) -> bool:
+    """Tell whether an interpreter is there, starts, and has what is needed."""
+    command = [python, "-c", f"import sqlite3, sys; sys.exit(not ({needs}))"]
+    return (
+        shutil.which(python) is not None and subprocess.run(command, check=False, capture_output=True).returncode == 0
+    )

@@ -309,7 +309,7 @@ def main() -> None:
         "--peers", action="store_true", help="beside other memory systems, which are installed into .cache"
     )
     parser.add_argument("--only", help="with --peers: the one whose name begins so")
-    parser.add_argument("--limit", type=float, default=360, help="with --peers: seconds for each")
+    parser.add_argument("--limit", type=float, default=420, help="with --peers: seconds for each")
     parser.add_argument("--layers", type=int, default=1, help="folders over which the sessions are spread")
     parser.add_argument("--json", type=Path, help="write the figures, too")
     arguments = parser.parse_args()
