@@ -270,13 +270,16 @@ def drive(system: System, talks: Sequence[Mapping[str, Any]], limit_s: float) ->
         asked, told, said = (Path(folder) / name for name in ("asked", "told", "said"))
         asked.write_text("".join(json.dumps(talk) + "\n" for talk in talks), encoding="utf-8")
         kept = {name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ}
-        offline = {"HF_HUB_OFFLINE": "1", "ANONYMIZED_TELEMETRY": "False", "MEM0_TELEMETRY": "False"}
-        patient = {
-            "OMP_WAIT_POLICY": "PASSIVE"
-        }  # threads that spin while they wait take minutes where others work, too
+        # No hub and no telemetry. Threads that spin while they wait would take minutes where others work, too.
+        ours = {
+            "HF_HUB_OFFLINE": "1",
+            "ANONYMIZED_TELEMETRY": "False",
+            "MEM0_TELEMETRY": "False",
+            "OMP_WAIT_POLICY": "PASSIVE",
+        }
         with asked.open() as stdin, said.open("w") as output:
             process = subprocess.Popen(
-                [python, "-c", system.driver + LOOP, told], cwd=folder, env={**kept, **offline, **patient, "HOME": folder},
+                [python, "-c", system.driver + LOOP, told], cwd=folder, env={**kept, **ours, "HOME": folder},
                 stdin=stdin, stdout=output, stderr=subprocess.STDOUT, start_new_session=True,
             )  # fmt: skip
             try:
@@ -309,7 +312,7 @@ def _find_python(system: System) -> Path:
 
 def _holds(needs: str, python: str) -> bool:
     """Tell whether an interpreter is there, starts, and has what is needed."""
+    if shutil.which(python) is None:
+        return False
     command = [python, "-c", f"import sqlite3, sys; sys.exit(not ({needs}))"]
-    return (
-        shutil.which(python) is not None and subprocess.run(command, check=False, capture_output=True).returncode == 0
-    )
+    return subprocess.run(command, check=False, capture_output=True).returncode == 0
