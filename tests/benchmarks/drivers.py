@@ -241,17 +241,30 @@ def install(environment: Path, *packages: str, always: bool = False, python: str
         packages: What pip installs.
         always: Whether the packages are installed anew into one that is there.
         python: The interpreter.
+
+    Raises:
+        NotDriven: It cannot be made.
     """
     programs = environment / "bin"
     is_there = (environment / "done").exists()
     if not is_there:
         print(f"installing {' '.join(packages)} into {environment}", flush=True)
-        subprocess.run([python, "-m", "venv", "--clear", environment], check=True)
+        _run(python, "-m", "venv", "--clear", environment)
     if always or not is_there:
         again = ["--force-reinstall", "--no-deps"] if is_there else []
-        subprocess.run([programs / "python", "-m", "pip", "install", "--quiet", *again, *packages], check=True)
+        _run(programs / "python", "-m", "pip", "install", "--quiet", *again, *packages)
         (environment / "done").touch()
     return programs
+
+
+def _run(*command: str | Path) -> None:
+    done = subprocess.run(command, check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    if done.returncode:
+        raise NotDriven(f"could not be installed: {_read_last(done.stdout)}")
+
+
+def _read_last(output: str) -> str:
+    return (output.splitlines() or ["it said nothing"])[-1]
 
 
 def drive(system: System, talks: Sequence[Mapping[str, Any]], limit_s: float) -> list[Told]:
@@ -291,8 +304,7 @@ def drive(system: System, talks: Sequence[Mapping[str, Any]], limit_s: float) ->
                     os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
         if code:
-            lines = said.read_text(encoding="utf-8", errors="replace").splitlines() or ["it said nothing"]
-            raise NotDriven(f"failed: {lines[-1]}")
+            raise NotDriven(f"failed: {_read_last(said.read_text(encoding='utf-8', errors='replace'))}")
         return [Told(**json.loads(line)) for line in told.read_text(encoding="utf-8").splitlines()]
 
 
@@ -304,10 +316,7 @@ def _find_python(system: System) -> Path:
     python = next((name for name in names if _holds(system.needs, name)), None)
     if python is None:
         raise NotDriven(f"needs a Python with {system.needs}")
-    try:
-        return install(CACHE / system.name.replace(" ", "-"), *system.packages, python=python) / "python"
-    except subprocess.CalledProcessError as error:
-        raise NotDriven("could not be installed: pip says why above") from error
+    return install(CACHE / system.name.replace(" ", "-"), *system.packages, python=python) / "python"
 
 
 def _holds(needs: str, python: str) -> bool:
