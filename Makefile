@@ -142,9 +142,11 @@ bench-notebooks: data-is-named .venv/dev
 bench-tidy: data-is-named .venv/dev
 	nice $(BIN)/python -m tests.benchmarks.tidy $(DATA)
 
-# Session retrieval by the protocol of other projects: DATA=locomo10.json, a file of LongMemEval, or a folder of such workspaces.
-bench-public: data-is-named .venv/dev
-	nice $(BIN)/python -m tests.benchmarks.public $(DATA) $(OPTIONS)
+# Session retrieval by the protocol of other projects: DATA=locomo10.json, a file of LongMemEval, or a folder of such workspaces. With
+# OPTIONS=--peers beside other memory systems, which are installed into .cache at the first run: 40 minutes at most, half of that as a rule.
+PEERS = $(findstring --peers,$(OPTIONS))
+bench-public: data-is-named .venv/dev $(if $(PEERS),$(MODEL))
+	nice $(BIN)/python -m tests.benchmarks.public $(DATA) $(if $(PEERS),--model $(MODEL)) $(OPTIONS)
 
 # From question to judged answer, by any OpenAI-compatible chat endpoint, whose key is in MEMORY_CORE_BENCH_KEY: ENDPOINT=http://.../v1 [MODEL=name]
 bench-answers: data-is-named .venv/dev

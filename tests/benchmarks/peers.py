@@ -23,7 +23,6 @@ import subprocess
 import sys
 import tempfile
 import time
-import venv
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
@@ -33,6 +32,7 @@ from typing import Any
 import numpy as np
 
 from tests.benchmarks.daily_notes import questions, write_daily_notes
+from tests.benchmarks.drivers import install
 from tests.command import REPOSITORY
 from tests.servers.loopback import Reply, Request, Server
 
@@ -172,25 +172,12 @@ def serve() -> None:
 
 def install_memory_core() -> Path:
     """Return the folder of our programs, in an environment that holds this repository as it is now and what it needs."""
-    return _install(OWN, str(REPOSITORY), always=True)
+    return install(OWN, str(REPOSITORY), always=True)
 
 
 def install_memsearch() -> Path:
     """Return the folder of memsearch's programs; its environment is made when it is not there."""
-    return _install(MEMSEARCH, f"memsearch=={VERSION}")
-
-
-def _install(environment: Path, package: str, *, always: bool = False) -> Path:
-    programs = environment / "bin"
-    is_there = (environment / "done").exists()
-    if not is_there:
-        print(f"installing {package} into {environment}", flush=True)
-        venv.create(environment, with_pip=True, clear=True)
-    if always or not is_there:
-        again = ["--force-reinstall", "--no-deps"] if is_there else []
-        subprocess.run([programs / "python", "-m", "pip", "install", "--quiet", *again, package], check=True)
-        (environment / "done").touch()
-    return programs
+    return install(MEMSEARCH, f"memsearch=={VERSION}")
 
 
 def install_qmd() -> Path:

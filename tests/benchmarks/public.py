@@ -1,6 +1,7 @@
 """Measure session retrieval on published sets of conversations: no model, no key, no network.
 
     python -m tests.benchmarks.public DATA [--max-results N] [--provider static|none] [--model FOLDER] [--layers N] [--json FILE]
+    python -m tests.benchmarks.public DATA --peers --model FOLDER    # beside other memory systems; FOLDER has all-MiniLM-L6-v2
 
 DATA is LoCoMo's locomo10.json (https://github.com/snap-research/locomo), a file of LongMemEval, as longmemeval_s.json
 (https://github.com/xiaowu0162/LongMemEval), or a folder of workspaces that were made of LoCoMo's conversations.
@@ -21,17 +22,19 @@ from __future__ import annotations
 import argparse
 import json
 import re
+import statistics
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from memory_core.config.load import ConfigSource
 from memory_core.plugin.memory import Memory
+from tests.benchmarks.drivers import KEY, MODEL, SYSTEMS, NotDriven, System, drive, serve_vectors
 
 CATEGORIES = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop", 5: "adversarial"}
 # The conversations on which the ranking was developed; all others of the ten are held out.
@@ -217,15 +220,82 @@ def ask_all(conversation: Conversation, settings: Mapping[str, Any], most: int, 
     return found
 
 
-def tell(title: str, found: Sequence[Found]) -> dict[str, float]:
-    """Print a line of figures, and return it."""
+def tell(title: str, found: Sequence[Found], more: str = "") -> dict[str, float]:
+    """Print a line of figures and of more, and return the figures."""
     figures = {}
     for depth in DEPTHS:
         shares = [each.fraction(depth) for each in found]
         figures[f"fraction {depth}"] = sum(shares) / len(shares)
         figures[f"any {depth}"] = sum(share > 0 for share in shares) / len(shares)
-    print(f"{title:28s} {len(found):9d} " + "".join(f"{value:15.3f}" for value in figures.values()), flush=True)
+    print(f"{title:28s} {len(found):9d} " + "".join(f"{value:15.3f}" for value in figures.values()) + more, flush=True)
     return figures
+
+
+def tell_columns(more: str = "") -> None:
+    """Print what stands above such lines."""
+    columns = [f"{kind} at {depth}" for depth in DEPTHS for kind in ("fraction", "any")]
+    print(f"{'':28s} {'questions':>9s} " + "".join(f"{column:>15s}" for column in columns) + more)
+
+
+def compare(
+    conversations: Sequence[Conversation],
+    ours: Mapping[str, Mapping[str, Any]],
+    systems: Sequence[System],
+    given: Mapping[str, Any],
+    limit_s: float,
+) -> dict[str, Any]:
+    """Print and return a line for memory-core with each of some settings, and one for each other system.
+
+    Args:
+        conversations: All are asked about the same ones.
+        ours: The settings, by what the line is called.
+        systems: The others.
+        given: What their scripts get besides a conversation; `most` is the number of hits of a question.
+        limit_s: The seconds each of them has.
+    """
+    rows: dict[str, Any] = {}
+    tell_columns(f"{'index, s':>12s}{'question, ms':>15s}")
+    for title, settings in ours.items():
+        begun = time.perf_counter()
+        found = [each for one in conversations for each in ask_all(one, settings, given["most"])]
+        rows[title] = _tell_timed(title, found, time.perf_counter() - begun - sum(each.seconds for each in found))
+    for system in systems:
+        with tempfile.TemporaryDirectory() as folder:
+            talks = [{**given, **_lay_out(one, Path(folder) / str(number))} for number, one in enumerate(conversations)]
+            try:
+                told = drive(system, talks, limit_s)
+            except NotDriven as error:
+                print(f"{system.name:28s} {error}", flush=True)
+                rows[system.name] = str(error)
+                continue
+        found = [
+            Found(one.name, question, sessions, seconds)
+            for one, each in zip(conversations, told, strict=True)
+            for question, (sessions, seconds) in zip(one.questions, each.answers, strict=True)
+        ]
+        rows[system.name] = _tell_timed(system.name, found, sum(each.index_s for each in told))
+    for system in systems:
+        print(f"{system.name}: {system.remark}")
+    return rows
+
+
+def _lay_out(conversation: Conversation, folder: Path) -> dict[str, Any]:
+    """Write a conversation's notes; return what a script gets of it."""
+    names = write_notes(conversation, {"": folder / "workspace"})
+    (folder / "store").mkdir()
+    return {
+        "notes": str(folder / "workspace" / "memory"),
+        "store": str(folder / "store"),
+        "names": {Path(path).name: name for path, name in names.items()},
+        "sessions": [asdict(session) for session in conversation.sessions],
+        "questions": [question.text for question in conversation.questions],
+    }
+
+
+def _tell_timed(title: str, found: Sequence[Found], index_s: float) -> dict[str, float]:
+    question_ms = statistics.median(each.seconds for each in found) * 1000
+    figures = tell(title, found, f"{index_s:12.1f}{question_ms:15.1f}")
+    return {**figures, "index, s": index_s, "question, ms": question_ms}
 
 
 def main() -> None:
@@ -234,18 +304,34 @@ def main() -> None:
     parser.add_argument("data", type=Path)
     parser.add_argument("--max-results", type=int, default=40, help="hits a question: enough for ten sessions")
     parser.add_argument("--provider", choices=("static", "none", "local"), default="static")
-    parser.add_argument("--model", type=Path, help="a GGUF model, with --provider local")
+    parser.add_argument("--model", type=Path, help="a GGUF model or a BERT's folder, with --provider local or --peers")
+    parser.add_argument(
+        "--peers", action="store_true", help="beside other memory systems, which are installed into .cache"
+    )
+    parser.add_argument("--only", help="with --peers: the one whose name begins so")
+    parser.add_argument("--limit", type=float, default=420, help="with --peers: seconds for each")
     parser.add_argument("--layers", type=int, default=1, help="folders over which the sessions are spread")
     parser.add_argument("--json", type=Path, help="write the figures, too")
     arguments = parser.parse_args()
     name, conversations = read_set(arguments.data)
+    if arguments.peers:
+        if arguments.model is None:
+            parser.error("--peers needs --model: the folder of all-MiniLM-L6-v2, which make bench-public names")
+        print(f"{name}; no language model, no key")
+        with serve_vectors(arguments.model) as url:
+            remote = {"provider": "openai-compatible", "model": MODEL, "remote": {"baseUrl": url}}
+            ours: dict[str, dict[str, Any]] = {"memory-core": {"provider": "static"}, "memory-core, MiniLM": remote}
+            given = {"url": url, "key": KEY, "model": MODEL, "weights": str(arguments.model.absolute())}
+            systems = [each for each in SYSTEMS if each.name.startswith(arguments.only or "")]
+            figures = compare(conversations, ours, systems, {**given, "most": arguments.max_results}, arguments.limit)
+        _keep(arguments.json, figures)
+        return
     settings: dict[str, Any] = {"provider": arguments.provider}
     if arguments.model is not None:
         settings["local"] = {"modelPath": str(arguments.model)}
     found = [each for one in conversations for each in ask_all(one, settings, arguments.max_results, arguments.layers)]
     print(f"{name}; {arguments.provider}, no language model, no key")
-    columns = [f"{kind} at {depth}" for depth in DEPTHS for kind in ("fraction", "any")]
-    print(f"{'':28s} {'questions':>9s} " + "".join(f"{column:>15s}" for column in columns))
+    tell_columns()
     rows = {"all": found}
     if any(one.name in LOCOMO for one in conversations):
         rows["development half"] = [each for each in found if each.conversation in DEVELOPMENT]
@@ -256,8 +342,12 @@ def main() -> None:
     figures = {title: tell(title, several) for title, several in rows.items() if several}
     seconds = sorted(each.seconds for each in found)
     print(f"a question: median {seconds[len(seconds) // 2] * 1000:.1f} ms")
-    if arguments.json is not None:
-        arguments.json.write_text(json.dumps(figures, indent=1), encoding="utf-8")
+    _keep(arguments.json, figures)
+
+
+def _keep(path: Path | None, figures: Mapping[str, Any]) -> None:
+    if path is not None:
+        path.write_text(json.dumps(figures, indent=1), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from tests.benchmarks import answers
-from tests.benchmarks.public import DEVELOPMENT, LOCOMO, ask_all, read_set, write_notes
+from tests.benchmarks.drivers import System
+from tests.benchmarks.public import DEVELOPMENT, LOCOMO, ask_all, compare, read_set, write_notes
 from tests.servers.loopback import Reply, Request, Server, openai_error
 
 TALK: dict[str, Any] = {
@@ -50,6 +51,17 @@ HISTORY: dict[str, Any] = {
     ],
     "answer_session_ids": ["s_a"],
 }
+
+READS = """
+from pathlib import Path
+def index(talk):
+    texts = {talk["names"][path.name]: path.read_text() for path in Path(talk["notes"]).iterdir()}
+    def ask(question):
+        words = set(question.strip("?").split())
+        print("as systems do")
+        return sorted(texts, key=lambda name: -len(words & set(texts[name].split())))[: talk["most"]]
+    return ask
+"""
 
 
 def write(folder: Path, rows: object) -> Path:
@@ -108,6 +120,30 @@ def test_workspaces_that_were_made_of_it(tmp_path: Path) -> None:
 def test_another_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(SystemExit, match="neither LoCoMo's nor LongMemEval's"):
         read_set(write(tmp_path, [{"text": "x"}]))
+
+
+def test_a_table_beside_other_systems(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    _, talks = read_set(write(tmp_path, [TALK]))
+    systems = [
+        System("Reader 1", [], READS, "reads the notes"),
+        System("Breaker 2", [], "raise SystemExit('no key')", "wants a key"),
+        System("Newcomer 3", ["newcomer"], "", "is of the future", needs="sys.version_info >= (3, 99)"),
+    ]
+    rows = compare(talks, {"memory-core": {"provider": "none"}}, systems, {"most": 40}, 60)
+    assert rows["memory-core"]["any 5"] == rows["Reader 1"]["fraction 5"] == 1
+    assert rows["Reader 1"]["index, s"] < 60
+    assert rows["Breaker 2"] == "failed: no key"
+    assert rows["Newcomer 3"] == "needs a Python with sys.version_info >= (3, 99)"
+    printed = capsys.readouterr().out
+    assert "\nBreaker 2                    failed: no key\n" in printed
+    assert "as systems do" not in printed
+    assert "Reader 1: reads the notes\n" in printed
+
+
+def test_a_system_that_takes_too_long_is_a_line_that_says_so(tmp_path: Path) -> None:
+    _, talks = read_set(write(tmp_path, [TALK]))
+    sleeper = System("Sleeper 1", [], "import time; time.sleep(60)", "sleeps")
+    assert compare(talks, {}, [sleeper], {"most": 40}, 0.2) == {"Sleeper 1": "did not end within 0.2 s"}
 
 
 class Model(Server):
