@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
 
+from memory_core.text.folding import clean
+
 REDACTED = "[redacted]"
 _REFERENCE = re.compile(
     r"\$(?:[A-Z][A-Z0-9_]*|\{[A-Z][A-Z0-9_]*\})[\"'),;.]*|(?:os\.environ|os\.getenv|process\.env)\b\S*"
@@ -24,10 +26,14 @@ def redact(text: str) -> str:
     """Replace every secret in a text by `[redacted]`.
 
     The name of a secret stays (`password=[redacted]`), and so does a reference to an environment variable. Line ends stay
-    where they are, so that lines keep their numbers. Redacting again changes nothing.
+    where they are, so that lines keep their numbers. Redacting again changes nothing. A text whose secret is
+    disguised comes back as its reader sees it.
     """
     while (redacted := _redact_once(text)) != text:  # one secret may have hidden another from its pattern
         text = redacted
+    # Entities, full-width letters and invisible characters disguise a name from its pattern.
+    if (seen := clean(text)) != text and seen.count("\n") == text.count("\n") and _redact_once(seen) != seen:
+        return redact(seen)
     return text
 
 
@@ -293,7 +299,8 @@ def _spoken() -> tuple[_Rule, ...]:
         ),
         _rule(
             _NAMED_HINTS,
-            rf"\b [\w-]{{0,20}}? {_PASSWORDS} [ ]? :? [ ]? \n [ \t]* (?P<secret> \S{{6,60}} ) [ \t]* (?= \n | \Z )",
+            rf"\b [\w-]{{0,20}}? {_PASSWORDS} (?: [ ] {_IS_TOLD} )? [ ]? :? [ ]? \n (?: [ \t]* \n (?= \S{{0,60}}\d ) )?"
+            r" [ \t]* (?P<secret> \S{6,60} ) [ \t]* (?= \n | \Z )",
         ),
         _rule(
             "log sign",
@@ -313,6 +320,16 @@ def _spoken() -> tuple[_Rule, ...]:
         _rule(  # of wallets
             "key wallet",
             r"\b (?: key | wallet ) [ ]? [:=]? [ ]? (?: is[ ] )? (?P<secret> (?:0x)? [0-9a-f]{64} ) (?!\w)",
+        ),
+        _rule(
+            "key",
+            rf"""\b (?: recovery | backup | rescue | bitlocker ) [ -] key \b {told}
+            (?P<secret> [A-Z0-9]{{4,8}} (?: -[A-Z0-9]{{4,8}} ){{2,9}} )""",
+        ),
+        _rule("wifi:", r"\b WIFI: [^\n]{0,120}? \b P: (?P<secret> [^;\n]+ )"),  # as in QR codes
+        _rule(
+            "_key",
+            r"""\b [A-Z][A-Z0-9_]{0,60}_KEY = ["']? (?P<secret> (?! [~./] ) (?= [^\s"']{0,200}\d ) [^\s"'/]{12,} )""",
         ),
         _rule(
             "seed",
