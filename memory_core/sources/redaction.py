@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
@@ -43,7 +44,7 @@ def _redact_once(text: str) -> str:
         if any(map(lowered.__contains__, rule.hints)):
             text = rule.pattern.sub(_replace_secret, text)
     if any(map(lowered.__contains__, _NEAR_HINTS)):
-        text = "\n".join(map(_blank_made_up, text.split("\n")))
+        text = "\n".join(map(_blank_made_up, _blank_columns(text.split("\n"))))
     return _ACCOUNT.sub(_replace_account, _WALLET.sub(_replace_wallet, text))
 
 
@@ -58,6 +59,22 @@ def _blank_made_up(line: str) -> str:
         return REDACTED if len(found[0]) >= least and not _KNOWN.match(found[0]) else found[0]
 
     return _MADE_UP.sub(blank, line) if named else line
+
+
+def _blank_columns(lines: list[str]) -> Iterator[str]:
+    """Blank the cells of a table's columns whose head names a password or token."""
+    named: list[int] | None = None  # outside a table
+    for line in lines:
+        cells = line.split("|") if line.lstrip().startswith("|") else []
+        if not cells:
+            named = None
+        elif named is None:
+            named = [place for place, cell in enumerate(cells) if _near().fullmatch(cell.strip(" \t*_`"))]
+        else:
+            for place in named:
+                if place < len(cells) and cells[place].strip(" \t:-"):
+                    cells[place] = f" {REDACTED} "
+        yield "|".join(cells) if named and cells else line
 
 
 def _replace_wallet(match: re.Match[str]) -> str:

@@ -321,6 +321,7 @@ def test_words_that_only_sound_like_secrets_stay(text: str) -> None:
         ("My \uff50\uff41\uff53\uff53\uff57\uff4f\uff52\uff44 is pumpernick554.", "pumpernick554"),
         ("My pass&#119;ord is fernweh8831.", "fernweh8831"),
         ("The password is\n\ngrindelwick45", "grindelwick45"),
+        ("| user | **Password** |\n|---|:--|\n| bob | kaleido |\n\nend", "kaleido"),
         ("The recovery key for the disk is ABCD-EFGH-1234-JKLM-5678-NOPQ.", "EFGH-1234"),
         ("WIFI:T:WPA;S:home;P:kanzelbach;;", "kanzelbach"),
         ("export PAYMENT_KEY='zz-plonk-8872-abq'", "zz-plonk-8872-abq"),
@@ -339,6 +340,8 @@ def test_disguised_and_scattered_secrets_are_blanked(text: str, secret: str) -> 
         "\uff21\uff22 and soft\u00adhyphens stay",
         "SSH_KEY=~/.ssh/id_ed25519_work",
         "The password is\n\nIntroduction",
+        "| user | password length |\n|---|---|\n| bob | kaleido |",
+        "| password |\n|---|\n|  |\n\n| user |\n|---|\n| bob |",
         "The backup key is on the shelf",
     ],
 )
