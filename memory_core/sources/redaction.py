@@ -10,9 +10,12 @@ from __future__ import annotations
 import json
 import re
 from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
+
+from memory_core.text.folding import clean
 
 REDACTED = "[redacted]"
 _REFERENCE = re.compile(
@@ -24,10 +27,14 @@ def redact(text: str) -> str:
     """Replace every secret in a text by `[redacted]`.
 
     The name of a secret stays (`password=[redacted]`), and so does a reference to an environment variable. Line ends stay
-    where they are, so that lines keep their numbers. Redacting again changes nothing.
+    where they are, so that lines keep their numbers. Redacting again changes nothing. A text whose secret is
+    disguised comes back as its reader sees it.
     """
     while (redacted := _redact_once(text)) != text:  # one secret may have hidden another from its pattern
         text = redacted
+    # Entities, full-width letters and invisible characters disguise a name from its pattern.
+    if (seen := clean(text)) != text and seen.count("\n") == text.count("\n") and _redact_once(seen) != seen:
+        return redact(seen)
     return text
 
 
@@ -37,7 +44,7 @@ def _redact_once(text: str) -> str:
         if any(map(lowered.__contains__, rule.hints)):
             text = rule.pattern.sub(_replace_secret, text)
     if any(map(lowered.__contains__, _NEAR_HINTS)):
-        text = "\n".join(map(_blank_made_up, text.split("\n")))
+        text = "\n".join(map(_blank_made_up, _blank_columns(text.split("\n"))))
     return _ACCOUNT.sub(_replace_account, _WALLET.sub(_replace_wallet, text))
 
 
@@ -52,6 +59,22 @@ def _blank_made_up(line: str) -> str:
         return REDACTED if len(found[0]) >= least and not _KNOWN.match(found[0]) else found[0]
 
     return _MADE_UP.sub(blank, line) if named else line
+
+
+def _blank_columns(lines: list[str]) -> Iterator[str]:
+    """Blank the cells of a table's columns whose head names a password or token."""
+    named: list[int] | None = None  # outside a table
+    for line in lines:
+        cells = line.split("|") if line.lstrip().startswith("|") else []
+        if not cells:
+            named = None
+        elif named is None:
+            named = [place for place, cell in enumerate(cells) if _near().fullmatch(cell.strip(" \t*_`"))]
+        else:
+            for place in named:
+                if place < len(cells) and cells[place].strip(" \t:-"):
+                    cells[place] = f" {REDACTED} "
+        yield "|".join(cells) if named and cells else line
 
 
 def _replace_wallet(match: re.Match[str]) -> str:
@@ -293,7 +316,8 @@ def _spoken() -> tuple[_Rule, ...]:
         ),
         _rule(
             _NAMED_HINTS,
-            rf"\b [\w-]{{0,20}}? {_PASSWORDS} [ ]? :? [ ]? \n [ \t]* (?P<secret> \S{{6,60}} ) [ \t]* (?= \n | \Z )",
+            rf"\b [\w-]{{0,20}}? {_PASSWORDS} (?: [ ] {_IS_TOLD} )? [ ]? :? [ ]? \n (?: [ \t]* \n (?= \S{{0,60}}\d ) )?"
+            r" [ \t]* (?P<secret> \S{6,60} ) [ \t]* (?= \n | \Z )",
         ),
         _rule(
             "log sign",
@@ -313,6 +337,16 @@ def _spoken() -> tuple[_Rule, ...]:
         _rule(  # of wallets
             "key wallet",
             r"\b (?: key | wallet ) [ ]? [:=]? [ ]? (?: is[ ] )? (?P<secret> (?:0x)? [0-9a-f]{64} ) (?!\w)",
+        ),
+        _rule(
+            "key",
+            rf"""\b (?: recovery | backup | rescue | bitlocker ) [ -] key \b {told}
+            (?P<secret> [A-Z0-9]{{4,8}} (?: -[A-Z0-9]{{4,8}} ){{2,9}} )""",
+        ),
+        _rule("wifi:", r"\b WIFI: [^\n]{0,120}? \b P: (?P<secret> [^;\n]+ )"),  # as in QR codes
+        _rule(
+            "_key",
+            r"""\b [A-Z][A-Z0-9_]{0,60}_KEY = ["']? (?P<secret> (?! [~./] ) (?= [^\s"']{0,200}\d ) [^\s"'/]{12,} )""",
         ),
         _rule(
             "seed",

@@ -311,3 +311,39 @@ def test_codes_on_lines_of_their_own_are_secrets() -> None:
 )
 def test_words_that_only_sound_like_secrets_stay(text: str) -> None:
     assert redact(text) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "secret"),
+    [
+        ("My pass\u200bword is fernweh8831.", "fernweh8831"),
+        ("Das Kenn\u00adwort lautet moosgrau71", "moosgrau71"),
+        ("My \uff50\uff41\uff53\uff53\uff57\uff4f\uff52\uff44 is pumpernick554.", "pumpernick554"),
+        ("My pass&#119;ord is fernweh8831.", "fernweh8831"),
+        ("The password is\n\ngrindelwick45", "grindelwick45"),
+        ("| user | **Password** |\n|---|:--|\n| bob | kaleido |\n\nend", "kaleido"),
+        ("The recovery key for the disk is ABCD-EFGH-1234-JKLM-5678-NOPQ.", "EFGH-1234"),
+        ("WIFI:T:WPA;S:home;P:kanzelbach;;", "kanzelbach"),
+        ("export PAYMENT_KEY='zz-plonk-8872-abq'", "zz-plonk-8872-abq"),
+    ],
+)
+def test_disguised_and_scattered_secrets_are_blanked(text: str, secret: str) -> None:
+    shown = redact(text)
+    assert secret not in shown
+    assert shown.count("\n") == text.count("\n")
+    assert redact(shown) == shown
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "\uff21\uff22 and soft\u00adhyphens stay",
+        "SSH_KEY=~/.ssh/id_ed25519_work",
+        "The password is\n\nIntroduction",
+        "| user | password length |\n|---|---|\n| bob | kaleido |",
+        "| password |\n|---|\n|  |\n\n| user |\n|---|\n| bob |",
+        "The backup key is on the shelf",
+    ],
+)
+def test_disguises_without_a_secret_stay(text: str) -> None:
+    assert redact(text) == text
