@@ -20,7 +20,7 @@ import pluggy
 
 from memory_core.config.agent import AgentConfig, NamedFolder
 from memory_core.config.fields import STRICT, InvalidField, Secret, Section, about
-from memory_core.config.settings import Scope, ScopeMatch, ScopeRule
+from memory_core.config.settings import BACKENDS_GROUP, Scope, ScopeMatch, ScopeRule
 from memory_core.embeddings.protocols import (
     Calibrated,
     EmbeddingProvider,
@@ -218,7 +218,6 @@ __all__ = [
 ]
 
 PROJECT = "memory_core"
-BACKENDS_GROUP = "memory_core.backends"
 
 hookspec = pluggy.HookspecMarker(PROJECT)
 hookimpl = pluggy.HookimplMarker(PROJECT)

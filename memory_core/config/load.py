@@ -28,7 +28,7 @@ from memory_core.config.environment import (
 )
 from memory_core.config.problems import HOLDS_NUL
 from memory_core.config.resolution import OWN_FOLDER, Resolver, find_current_folder, make_absolute
-from memory_core.config.settings import DEFAULT_AGENT, NO_SLOT, SHIPPED_BACKENDS, SLOT_ID, SLOTS_GROUP
+from memory_core.config.settings import BACKENDS_GROUP, DEFAULT_AGENT, NO_SLOT, SHIPPED_BACKENDS, SLOT_ID, SLOTS_GROUP
 from memory_core.errors import ConfigError, ConfigProblem, InvalidArgument
 
 DEFAULT_STATE_DIR = "~/.clawdbot"
@@ -125,8 +125,6 @@ def load_config(
     backends = [*known_backends, *_find_chosen_backends(document, flags, environ)]
     if {*get_mapping(document, "memory")} - {*MEMORY_KEYS, "search", *backends}:
         from importlib.metadata import entry_points
-
-        from memory_core.hookspecs import BACKENDS_GROUP
 
         backends += entry_points(group=BACKENDS_GROUP).names
     reader, flag_reader = DialectReader("file", backends), DialectReader("flag", backends)

@@ -24,6 +24,7 @@ from memory_core.config.fields import (
 
 SLOT_ID = "memory-core"  # in `plugins.slots.memory`, in plugin.json and among the entry points of SLOTS_GROUP
 SLOTS_GROUP = "memory_core.slots"
+BACKENDS_GROUP = "memory_core.backends"
 NO_SLOT = "none"
 
 DEFAULT_AGENT = "main"
