@@ -269,6 +269,17 @@ def test_overwritten_pages_cost_only_what_stood_on_them(tmp_path: Path) -> None:
     assert count_saved(path) >= whole > 60
 
 
+def test_a_record_whose_header_claims_to_be_endless_costs_no_other(tmp_path: Path) -> None:
+    path, good, roots = fill_and_copy(tmp_path)
+    page = bytearray(PAGE_SIZE)
+    page[0], page[4], page[9] = 13, 1, 100  # a leaf of a table with one record
+    page[100:112] = bytes([20, 1, *[255] * 9, 7])  # whose header ends at 2**64 - 1 and begins with a number
+    data = bytearray(good)
+    data[(roots["sayings"] - 1) * PAGE_SIZE : roots["sayings"] * PAGE_SIZE] = page
+    path.write_bytes(data)
+    assert count_saved(path) == 120
+
+
 def test_a_rescue_that_fails_leaves_the_damaged_file_in_its_place(tmp_path: Path) -> None:
     path, good, _ = fill_and_copy(tmp_path)
     path.write_bytes(good[: len(good) // 2])

@@ -393,7 +393,7 @@ def _scan_pages(path: Path) -> Iterator[_Row]:
             cells = int.from_bytes(data[start + 3 : start + 5], "big")
             places = (base + each for (each,) in struct.iter_unpack(">H", data[at : at + 2 * cells]))
         for place in places:
-            with contextlib.suppress(IndexError, struct.error, ValueError):  # no record, or a damaged one
+            with contextlib.suppress(IndexError, struct.error, ValueError, OverflowError):  # no record, or a damaged one
                 record = _read_cell(data, kind or _TABLE_LEAF, place)
                 if kind or len(record) == len(_TABLES["items"]):
                     yield record
@@ -403,7 +403,7 @@ def _read_cell(data: bytes, kind: int, at: int) -> _Row:
     """Return the values of a record; the number of a row of a table stands in place of a first NULL.
 
     Raises:
-        ValueError, IndexError, struct.error: There is no whole record.
+        ValueError, IndexError, struct.error, OverflowError: There is no whole record.
     """
     number = None
     size, at = _read_varint(data, at + (4 if kind == _INDEX_NODE else 0))
