@@ -81,8 +81,8 @@ def _replace_wallet(match: re.Match[str]) -> str:
     """Blank a line of as many words as a wallet has, of which hardly one joins others in a sentence."""
     from memory_core.text.languages import STOP_WORDS
 
-    words = match[0].split(" ")
-    joining = sum(any(word in common for common in STOP_WORDS.values()) for word in words)
+    words = re.findall("[a-z]+", match[0])
+    joining = sum(any(word in common for common in STOP_WORDS.values()) for word in {*words})
     return REDACTED if len(words) in WALLET_WORDS and joining < 2 else match[0]
 
 
@@ -349,9 +349,9 @@ def _spoken() -> tuple[_Rule, ...]:
             r"""\b [A-Z][A-Z0-9_]{0,60}_KEY = ["']? (?P<secret> (?! [~./] ) (?= [^\s"']{0,200}\d ) [^\s"'/]{12,} )""",
         ),
         _rule(
-            "seed",
-            r"""\b seed (?:[ ](?:words?|phrase))? [ ]? (?: : | is | are )? [ ]
-            (?P<secret> (?: [a-z]{3,8} [ ] ){11,23} [a-z]{3,8} )""",
+            "seed recovery",
+            r"""\b (?: seed (?:[ ](?:words?|phrase))? | recovery[ ](?:words?|phrase) ) [ ]? (?:is|are)? [ ]? :? [ ]?
+            (?P<secret> (?: (?:\d{1,2}[.)][ ]?)? [a-z]{3,8} [ ] ){11,23} (?:\d{1,2}[.)][ ]?)? [a-z]{3,8} )""",
         ),
         _rule(
             "code",
@@ -403,7 +403,7 @@ _KEYS = (
 )
 
 # A line of short words alone, as a wallet is written down: https://github.com/bitcoin/bips/blob/master/bip-0039.mediawiki
-_WALLET = re.compile(r"^(?:[a-z]{3,8} ){11,23}[a-z]{3,8}$", re.MULTILINE)
+_WALLET = re.compile(r"^(?:(?:\d\d?[.)] ?)?[a-z]{3,8} ){11,23}(?:\d\d?[.)] ?)?[a-z]{3,8}$", re.MULTILINE)
 WALLET_WORDS = (12, 15, 18, 21, 24)
 
 # The numbers of cards, which begin with 2, 4, 5, 6 or 34, 37, and of bank accounts, in groups or in one.

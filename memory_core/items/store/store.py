@@ -393,7 +393,9 @@ def _scan_pages(path: Path) -> Iterator[_Row]:
             cells = int.from_bytes(data[start + 3 : start + 5], "big")
             places = (base + each for (each,) in struct.iter_unpack(">H", data[at : at + 2 * cells]))
         for place in places:
-            with contextlib.suppress(IndexError, struct.error, ValueError, OverflowError):  # no record, or a damaged one
+            with contextlib.suppress(
+                IndexError, struct.error, ValueError, OverflowError
+            ):  # no record, or a damaged one
                 record = _read_cell(data, kind or _TABLE_LEAF, place)
                 if kind or len(record) == len(_TABLES["items"]):
                     yield record

@@ -257,6 +257,8 @@ def test_hostile_text_takes_no_quadratic_time(piece: str) -> None:
         ("La clé API du journal est 0a9b8c7d6e5f40312213f4e5d6c7b8a9", "0a9b8c7d6e5f40312213f4e5d6c7b8a9"),
         ("API key for the weather: 0a9b8c7d6e5f40312213f4e5d6c7b8a9", "0a9b8c7d6e5f40312213f4e5d6c7b8a9"),
         ("my seed words are " + " ".join(["apple", "river"] * 6), " ".join(["apple", "river"] * 6)),
+        ("my seed phrase is: about above " + "apple " * 9 + "river", "about above " + "apple " * 9 + "river"),
+        ("wallet recovery words: " + "apple " * 11 + "river", "apple " * 11 + "river"),
     ],
 )
 def test_secrets_as_people_tell_them(text: str, secret: str) -> None:
@@ -267,6 +269,9 @@ def test_a_line_of_the_words_of_a_wallet_is_a_secret() -> None:
     words = " ".join(["apple", "river", "stone", "cloud", "tiger", "lemon"] * 2)
     assert redact(f"Mine:\n{words}\nDone.") == "Mine:\n[redacted]\nDone."
     assert redact(f"{words} ocean") == f"{words} ocean"  # no wallet has 13
+    numbered = " ".join(f"{at}. {word}" for at, word in enumerate(words.split(), start=1))
+    assert redact(numbered) == "[redacted]"
+    assert redact(words.replace("river", "thank")) == "[redacted]"  # one word that joins others, said twice
 
 
 def test_codes_on_lines_of_their_own_are_secrets() -> None:
