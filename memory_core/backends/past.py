@@ -250,7 +250,7 @@ class IndexStates:
                 backfill.run(since)
                 with store.write() as writer:
                     if (serving := writer.load_state().serving) is not None:
-                        calibrate(writer, serving, context.provider)
+                        calibrate(writer, serving, context.provider, anew=True)
         except BaseException:
             store.close()
             raise
