@@ -370,7 +370,7 @@ def _advise(sentence: str, problem: ProviderError) -> str:
     return f"{sentence}; {action[:1].lower()}{action[1:]}" if action else sentence
 
 
-def calibrate(writer: Writer, space_id: int, provider: EmbeddingProvider | None, *, anew: bool = False) -> None:
+def calibrate(writer: Writer, space_id: int, provider: object, *, anew: bool = False) -> None:
     """Estimate what cosines of a space are worth among these notes, if they have grown since, or `anew`; for a table always."""
     if knows_worth(provider):
         return
