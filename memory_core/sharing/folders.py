@@ -31,7 +31,7 @@ def merge_folders(
     Returns:
         The text of each note whose versions differ, None where it is gone; and the paths of conflicts with them.
     """
-    renamed = _find_renamed(base, first, read), _find_renamed(base, second, read)
+    renamed = find_renamed(base, first, read), find_renamed(base, second, read)
     notes = _collect(base, first, second, renamed)
     dropped, moved = _find_moved(notes, read)
     merged: dict[str, str | None] = {}
@@ -75,7 +75,7 @@ def _collect(
     return notes
 
 
-def _find_renamed(base: Tree, side: Tree, read: Read) -> dict[str, str]:
+def find_renamed(base: Tree, side: Tree, read: Read) -> dict[str, str]:
     """Find the notes that one side gave another name: with the same text, or with half of its lines."""
     gone, new = sorted(base.keys() - side.keys()), sorted(side.keys() - base.keys())
     found: dict[str, str] = {}

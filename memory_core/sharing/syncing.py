@@ -17,7 +17,7 @@ from typing import Any, Protocol
 
 from memory_core.config.agent import AgentConfig
 from memory_core.errors import RemoteUnreachable, SharingFailed
-from memory_core.sharing.folders import merge_folders
+from memory_core.sharing.folders import find_renamed, merge_folders
 from memory_core.sharing.merge import Conflict
 from memory_core.sharing.repository import FETCHED, MADE, OWN, SENT, WRITING, NewCommit, Repository, name_blob
 from memory_core.sharing.workspace import MAX_BYTES, Workspace, decode, encode, fold, is_note
@@ -284,10 +284,14 @@ class Sync:
             held = {path: blob for path, blob, _ in self._git.list_files(refs[WRITING])}
             after = {path: blob for path, blob in self._list(commit).items() if path not in recorded}
             after |= {path: held[f"{NEXT}{path}"] for path in recorded if f"{NEXT}{path}" in held}
+            old = {path: blob for path, blob in after.items() if path not in recorded}
+            old |= {path: held[path] for path in recorded if path in held}
+            space, mine = self._read({**old, **after}, after)
+            read = self._make_reader(space, mine, (old, after))
+            # A new name is not written as long as the old one stands: what was added to that belongs there.
+            paths |= {name for path, name in find_renamed(old, after, read).items() if path in paths}
             before = {path: blob for path, blob in after.items() if path not in paths}
             before |= {path: held[path] for path in paths if path in held}
-            space, mine = self._read({**before, **after}, after)
-            read = self._make_reader(space, mine, (before, after))
             changes, _ = self._merge(before, after, mine, read)
             stood = {path: read(mine[path]) if path in mine else None for path in (*paths, *changes)}
             texts = {path: (text, changes.get(path, text)) for path, text in stood.items()}

@@ -209,6 +209,25 @@ def test_a_note_that_one_renames_and_the_other_changes_is_one_after_a_killed_syn
     assert desktop.read("memory/b.md") == "# A\n\n" + "".join(lines[1:])
 
 
+@pytest.mark.parametrize("step", [9, 10, 11, 12, 13])
+def test_what_is_added_under_the_old_name_after_a_killed_sync_comes_under_the_new_one(
+    machines: tuple[Machine, Machine], step: int
+) -> None:
+    laptop, desktop = machines
+    laptop.write("memory/b.md", "# The note that moves\n\n- The first line of it.\n- The second line of it.\n")
+    sync_all(laptop, desktop)
+    desktop.path("memory/b.md").rename(desktop.path("memory/a.md"))
+    desktop.sync()
+    assert not laptop.sync_until(step)
+    old = laptop.path("memory/b.md")
+    place = "memory/b.md" if old.exists() else "memory/a.md"
+    laptop.write(place, laptop.read(place).replace("- The second", "- A line in between.\n- The second"))
+    sync_all(laptop, desktop)
+    assert not old.exists()
+    assert {*laptop.count_lines().values()} == {1}
+    assert "- A line in between." in desktop.read("memory/a.md")
+
+
 @pytest.mark.parametrize("step", [9, 10, 11, 12])
 def test_a_sync_that_is_killed_while_it_finishes_a_killed_one_doubles_nothing(
     machines: tuple[Machine, Machine], step: int
