@@ -41,6 +41,11 @@ def drop(texts: list[str], reply: Reply) -> Reply:
     return Reply(200, {**reply.body, "data": kept})
 
 
+def shorten(_texts: list[str], reply: Reply) -> Reply:
+    assert isinstance(reply.body, dict)
+    return Reply(200, {**reply.body, "data": [{**row, "embedding": [1.0, 2.0]} for row in reply.body["data"]]})
+
+
 def say(status: int, message: str) -> Refuse:
     return lambda _texts, _reply: openai_error(status, message)
 
@@ -203,3 +208,18 @@ def test_an_endpoint_that_takes_few_texts_at_once_is_not_asked_for_more_again(mo
         answer = memory.call_tool("memory_search", {"query": WORD})
         assert answer["mode"] == "hybrid"
         assert ("takes one text a request only" in (answer.get("warning") or "")) is (most == 1)
+
+
+def test_an_answer_with_a_refused_text_tells_no_dimensions(tmp_path: Path) -> None:
+    write_notes(tmp_path)
+    with PickyServer(shorten) as server, open_memory(server, tmp_path) as memory:
+        server.picky = False
+        assert memory.sync().embedded == NOTES
+        for number in range(6):
+            text = f"Two {WORD}s, number {number}." if number < 2 else f"Crate {number} is empty."
+            (tmp_path / "w" / "memory" / f"o{number}.md").write_text(f"# Note\n\n{text}\n", encoding="utf-8")
+        server.picky = True
+        report = memory.sync()
+        assert (report.embedded, report.pending) == (4, 2)
+        assert memory.status().details["refused by the provider"] == "a text of memory/o0.md, memory/o1.md"
+        assert memory.call_tool("memory_search", {"query": "Which crate is empty?"})["mode"] == "hybrid"

@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError, Future
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import groupby
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from memory_core.config.agent import AgentConfig
@@ -367,7 +366,7 @@ class RequestProvider:
         async def once() -> list[Outcome]:
             rows = await translate_errors(self._space.provider, lambda: self._transport.send(texts, kind))
             self._has_answered = True
-            return self._check(rows, len(texts), learns=kind == "query" or len(texts) > 1)
+            return self._check(rows, len(texts), learns=kind == "query")
 
         return await self._retries.run(once, may_retry=lambda error: self._may_retry(error, deadline))
 
@@ -379,7 +378,7 @@ class RequestProvider:
         return deadline.patient and self._retries.allow(error, left_seconds=deadline.left_seconds)
 
     def _check(self, rows: Sequence[Row], count: int, *, learns: bool = True) -> list[Outcome]:
-        """Check the vectors of one answer; a single text's tell no new dimensions, unless `learns`: they may be broken."""
+        """Check the vectors of one answer; those of notes tell no new dimensions, unless `learns`: they may be broken."""
         space, found = self._space, {len(row) for row in rows}
         # A configured number stays: the provider may serve another model under the same name one day.
         if len(found) == 1 and not self._plan.space.dimensions and (learns or not space.dimensions):
@@ -395,12 +394,8 @@ def _find_refusal(outcomes: Iterable[Outcome]) -> ProviderError | None:
 
 
 def _stack_rows(outcomes: Outcomes) -> Iterator[tuple[int, Row]]:
-    """Yield the rows of consecutive texts together, as (first number, rows); those of other dimensions apart."""
+    """Yield the rows of consecutive texts together, as (first number, rows)."""
     import numpy as np
 
     for first, rows in find_runs(outcomes):
-        at = first
-        for _, alike in groupby(rows, key=len):
-            stacked = np.stack([*alike])
-            yield at, stacked
-            at += len(stacked)
+        yield first, np.stack(rows)
