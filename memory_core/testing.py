@@ -29,7 +29,7 @@ from memory_core.records import Access, Document, Probe, Query, SearchResult, St
 PATIENCE_SECONDS = 60.0  # for what happens in the background, on a busy machine
 NOTES = {
     "MEMORY.md": "# Long-term\n\n- The dentist is on Harbour Street.\n- Invoices go to the blue folder.\n",
-    "memory/2026-03-01.md": "# Sunday\n\nThe paint for the fence is green.\n\nThe zeppelin QX-4711 leaks.\n",
+    "memory/2026-03-01.md": "# Sunday\n\nPainted the fence green.\n\nThe zeppelin QX-4711 leaks.\n",
     "memory/2026-03-02.md": "# Monday\n\nBought paint for the shed.\n",
     "memory/projects/kiln.md": "# Kiln\n\n" + "".join(f"Firing {n} reached cone {n % 13}.\n\n" for n in range(200)),
 }

@@ -11,7 +11,7 @@ import click
 
 from memory_core.cli import output
 from memory_core.cli.app import Options, argument, command, find_state_dir
-from memory_core.config.environment import shorten_home
+from memory_core.config.environment import quote_words, shorten_home
 from memory_core.config.load import ConfigSource, find_adopted_config, load_config
 from memory_core.errors import ConfigError, ConfigProblem, InvalidArgument
 from memory_core.hosts.adopt import record
@@ -158,7 +158,7 @@ def _to_plain(home: Home) -> dict[str, object]:
 
 
 def _format_command(path: str | None) -> str:
-    return " ".join(["memory-core adopt", *([output.quote(path)] if path else [])])
+    return " ".join(["memory-core adopt", *([quote_words(path)] if path else [])])
 
 
 def _undo(options: Options, state_dir: Path) -> None:

@@ -21,7 +21,7 @@ import click
 from memory_core.__about__ import __version__
 from memory_core.atomic import replace_file
 from memory_core.cli import output
-from memory_core.config.environment import CONFIG, STATE_DIR, WORKSPACE, shorten_home
+from memory_core.config.environment import CONFIG, STATE_DIR, WORKSPACE, quote_words, shorten_home
 from memory_core.config.load import Config, ConfigSource
 from memory_core.config.resolution import OWN_FOLDER, find_current_folder, make_absolute
 from memory_core.config.settings import DEFAULT_AGENT
@@ -395,7 +395,7 @@ def open_notes(options: Options, today: str | None = None, *, writes: bool = Fal
     others = any(each.workspace.is_dir() for each in config.layers) or config.search.extra_paths
     if not workspace.is_dir() and not (config.project is not None if writes else others):
         problem = "this is a file, and a workspace is a folder" if workspace.exists() else "there is no such workspace"
-        action = f"make it: memory-core init {output.quote(str(workspace))}; or name another with --workspace"
+        action = f"make it: memory-core init {quote_words(str(workspace))}; or name another with --workspace"
         if workspace.exists():
             action = "name its folder with --workspace"
         if not _is_named(options):

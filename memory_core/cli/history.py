@@ -17,6 +17,7 @@ from memory_core.atomic import TEMPORARY
 from memory_core.cli import output
 from memory_core.cli.app import Options, argument, command, open_notes, open_source
 from memory_core.config.agent import AgentConfig, refuse_off
+from memory_core.config.environment import quote_words
 from memory_core.config.settings import BUILTIN
 from memory_core.errors import HistoryUnavailable, InvalidArgument, StoreError, TextInUse
 from memory_core.history import importing, notes
@@ -336,7 +337,7 @@ def _warn_of_places(options: Options, config: AgentConfig, wording: Wording, tex
     others = list_others(config, [known.agent(name) for name in known.agents])
     left = [remainder for other in others for remainder in look_through(other, text)]
     for each in left:
-        rest = f"history purge --match {output.quote(text)}" if each.command == "purge" else each.command
+        rest = f"history purge --match {quote_words(text)}" if each.command == "purge" else each.command
         output.complain(each.problem, f"run: memory-core --agent {each.agent} {rest}")
     action = "delete or edit it, unless a command of its own deals with it"
     try:

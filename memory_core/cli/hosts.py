@@ -24,7 +24,7 @@ from memory_core.cli.app import (
     read_text,
 )
 from memory_core.config.agent import AgentConfig
-from memory_core.config.environment import CONFIG, expand_home, shorten_home
+from memory_core.config.environment import CONFIG, expand_home, quote_words, shorten_home
 from memory_core.config.load import Config, ConfigSource, find_adopted_config, find_default_config, load_config
 from memory_core.config.resolution import find_default_workspace
 from memory_core.config.settings import DEFAULT_AGENT
@@ -265,7 +265,7 @@ def _compare_workspace(name: str, home: Path, config: AgentConfig) -> Finding:
     if theirs == config.workspace:
         return Finding(subject="hosts", level="ok", message=message, action="")
     message += f", and searches {shorten_home(theirs)}, not {shorten_home(config.workspace)} as this command does"
-    action = f"memory-core install {name} --workspace {output.quote(str(config.workspace))}"
+    action = f"memory-core install {name} --workspace {quote_words(str(config.workspace))}"
     return Finding(subject="hosts", level="warn", message=message, action=action)
 
 

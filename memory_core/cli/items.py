@@ -12,6 +12,7 @@ import click
 
 from memory_core.cli import output
 from memory_core.cli.app import Group, Options, argument, open_notes, read_text
+from memory_core.config.environment import quote_words
 from memory_core.errors import InvalidArgument
 from memory_core.history.history import History
 from memory_core.items.records import Item, Provenance, parse_item, write_items
@@ -241,5 +242,5 @@ def _find_in_past(config: AgentConfig, items: Sequence[Item]) -> list[str]:
         texts = [item.content.rstrip(".") for item in items if history.exists()]
         held = [text for text in texts if history.deletions.find_text(text)]
     return [
-        f"old versions of notes hold the text: memory-core history purge --match {output.quote(each)}" for each in held
+        f"old versions of notes hold the text: memory-core history purge --match {quote_words(each)}" for each in held
     ]

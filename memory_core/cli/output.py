@@ -7,7 +7,6 @@ import json
 import logging
 import os
 import re
-import shlex
 import shutil
 import sys
 import textwrap
@@ -59,15 +58,6 @@ def prepare_streams(*, debug: bool) -> None:
 def complain(what: str, action: str | None = None) -> None:
     """Print `memory-core: <what>. <action>` on standard error, as one line."""
     print_aside(_CONTROL.sub("", " ".join(f"memory-core: {_join_sentences(what, action)}".split())))
-
-
-def quote(word: str) -> str:
-    """Return a word for the shell that shows it: POSIX, or cmd.exe and PowerShell, which both take double quotes."""
-    if sys.platform == "win32":
-        from subprocess import list2cmdline
-
-        return list2cmdline([word])
-    return shlex.quote(word)
 
 
 def print_aside(line: str, stream: TextIO | None = None) -> None:

@@ -17,6 +17,7 @@ import click
 from memory_core import explanations, records
 from memory_core.cli import app, output
 from memory_core.cli.app import Options, argument, command, open_notes, with_sources
+from memory_core.config.environment import quote_words
 from memory_core.errors import InvalidArgument, MemoryCoreError
 from memory_core.records import NOTHING_INDEXED, to_camel
 from memory_core.sources.roots import quote_name
@@ -88,7 +89,7 @@ def search(
 
 def _explain_none(memory: Memory, words: str, asked: Mapping[str, Any]) -> str:
     """Return in a sentence why a question found nothing, and the command that tells more."""
-    more = f"Why: memory-core explain {output.quote(words)}"
+    more = f"Why: memory-core explain {quote_words(words)}"
     dates = {name: asked[name] and parse_day(asked[name], f"--{name}") for name in ("after", "before")}
     limits = {"max_results": asked["maxResults"], "min_score": asked["minScore"], "about": asked["about"], **dates}
     try:

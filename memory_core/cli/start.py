@@ -13,7 +13,7 @@ import click
 from memory_core.atomic import replace_file
 from memory_core.cli import app, hosts, output
 from memory_core.cli.app import Options, argument, command, find_state_dir, open_source
-from memory_core.config.environment import expand_home, shorten_home
+from memory_core.config.environment import expand_home, quote_words, shorten_home
 from memory_core.config.resolution import (
     find_current_folder,
     find_remembered,
@@ -141,4 +141,4 @@ def _put_into(host: str, workspace: Path, options: Options) -> bool:
 def _quote(path: Path) -> str:
     """Return a path as one word of a shell, with `~` for the home folder where that needs no quotes."""
     short = shorten_home(path)
-    return short if short[:2] == "~/" and output.quote(short[2:]) == short[2:] else output.quote(str(path))
+    return short if short[:2] == "~/" and quote_words(short[2:]) == short[2:] else quote_words(str(path))

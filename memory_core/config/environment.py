@@ -8,7 +8,10 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import stat
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -141,6 +144,11 @@ def shorten_home(path: Path) -> str:
         return f"~/{path.relative_to(Path.home()).as_posix()}".removesuffix("/.")
     except (ValueError, RuntimeError):  # elsewhere, or this user has no home folder
         return str(path)
+
+
+def quote_words(*words: str) -> str:
+    """Return words as a command for a shell of this system: POSIX, or cmd.exe and PowerShell, which both take double quotes."""
+    return subprocess.list2cmdline(words) if sys.platform == "win32" else shlex.join(words)
 
 
 def find_home(environ: Mapping[str, str] | None = None) -> str:

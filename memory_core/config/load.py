@@ -6,7 +6,6 @@ A `ConfigSource` asks for it at every call, so that a change takes effect at the
 from __future__ import annotations
 
 import os
-import shlex
 import stat
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
@@ -23,6 +22,7 @@ from memory_core.config.environment import (
     STATE_DIR,
     WORKSPACE,
     expand_home,
+    quote_words,
     read_environment,
     read_variables,
 )
@@ -228,7 +228,7 @@ def _refuse(problems: Sequence[ConfigProblem], document: Mapping[str, Any], orig
     elif origin == "defaults":
         origin = "flags"
     distinct = sorted(dict.fromkeys(problems), key=rank)
-    file = f" {shlex.quote(origin)}" if os.path.isabs(origin) else ""  # noqa: PTH117 - may be no path at all
+    file = f" {quote_words(origin)}" if os.path.isabs(origin) else ""  # noqa: PTH117 - may be no path at all
     check = "" if origin == "flags" else f", then run: memory-core config check{file}"
     raise ConfigError(distinct, origin=origin, action=f"Correct what is named{check}")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, Protocol, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Literal, Protocol, TypeGuard, TypeVar, runtime_checkable
 
 from memory_core.errors import InputTooLarge, InvalidEmbedding, ProviderError, TextRefused
 from memory_core.records import Calibration, Space
@@ -63,7 +63,7 @@ class Calibrated(Protocol):
         """The calibration of its space."""
 
 
-def knows_worth(provider: object) -> bool:
+def knows_worth(provider: object) -> TypeGuard[Calibrated]:
     """Return True if the index need not estimate what cosines are worth, as for a table: it finds notes in Spanish all alike."""
     return isinstance(provider, Calibrated) and not isinstance(provider, TokenModel)
 

@@ -211,7 +211,7 @@ def _cone(rows: NDArray[np.float32]) -> float:
     """The distance of unrelated texts from their place in a model without a cone, 0..1; 0 where that is in doubt."""
     import numpy as np
 
-    rows = rows[rows.any(axis=1)] if len(rows) else rows
+    rows = rows[rows.any(axis=1)]
     if len(rows) < 2:
         return 0.0
     pairs = (rows @ rows.T)[np.triu_indices(len(rows), 1)]

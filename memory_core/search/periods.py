@@ -50,15 +50,13 @@ def _find_naming(
     day = named.period.first
     spellings = list_day_spellings(day, named.language)
     found = {chunk_id for spelling in spellings for chunk_id in reader.find_phrase(spelling, dates)}
-    ahead = [
-        (word, days, days) for word, days in list_ahead(named.language)
-    ]  # "tomorrow", in the note of the day before
-    ahead += [(word, 13, 1) for word in list_weekday_spellings(day, named.language)]  # "next Friday"
-    for word, first, last in ahead:
-        written_then = DateRange(
-            max(day - timedelta(first), dates.first or date.min), min(day - timedelta(last), dates.last or date.max)
-        )
-        found.update(reader.find_phrase(word, written_then))
+    # "Tomorrow" is said in the note of the day before, "next Friday" in those of two weeks.
+    ahead = [(word, days, days) for word, days in list_ahead(named.language)]
+    ahead += [(word, 13, 1) for word in list_weekday_spellings(day, named.language)]
+    for word, most, least in ahead:
+        first = max(day - timedelta(most), dates.first or date.min)
+        last = min(day - timedelta(least), dates.last or date.max)
+        found.update(reader.find_phrase(word, DateRange(first, last)))
     found -= set(own)
     naming: dict[int, list[int]] = {}
     for chunk in reader.load_chunks(sorted(found)[:MOST_CHUNKS]):

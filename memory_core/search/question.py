@@ -123,8 +123,8 @@ class Question:
 
     def is_of_day(self, chunk: IndexedChunk) -> bool:
         """Return True for a chunk of a note of the day, or the weekend, that it names."""
-        named = self.named
-        return named is not None and (named.period.last - named.period.first).days < 2 and chunk.date in named.period
+        period = self.period
+        return period is not None and (period.last - period.first).days < scores.FEW_DAYS and chunk.date in period
 
     @property
     def asks_for_period(self) -> bool:

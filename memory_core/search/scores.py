@@ -28,7 +28,8 @@ WITHOUT_TOKENS, WITH_TABLE, WITH_CONTEXT = (1.0, 0.0), (0.5, 0.5), (0.6, 1.4)
 NEAR_BEST = 0.7
 # Of the best rank, for notes of the days that the question speaks of, by the most days: those of a day come first; longer periods
 # say nothing.
-PERIOD_BONUSES = ((2, 1.2), (10, 0.4), (31, 0.25), (62, 0.2))
+FEW_DAYS = 2  # a day, or a weekend
+PERIOD_BONUSES = ((FEW_DAYS, 1.2), (10, 0.4), (31, 0.25), (62, 0.2))
 LONG_PERIOD = PERIOD_BONUSES[-1][0]
 NAMED_BONUS = 2.0  # for notes that the question names: more than all else together
 # Of the best rank, taken from lines without the names in a question: .05 tells fewer apart, .2 harms chats.
@@ -56,9 +57,8 @@ CHARACTER_EVIDENCE = 0.1  # of the evidence, beside the words: the characters of
 # Letters a token, below which a table spells words: .8 to 1 in Greek, Hebrew, Arabic and Thai, 1.3 in Vietnamese, 2 and more in
 # Turkish, Polish, Finnish and Russian, 3.6 in English.
 SPELT_LETTERS = 1.6
-FOREIGN_CONE = (
-    0.25  # of a table of English, in another language: .19 to .27 above it in nine; counts where no word is shared
-)
+# Of a table of English, in another language: .19 to .27 above its place in nine. It counts where no word is shared.
+FOREIGN_CONE = 0.25
 WHOLE_LETTERS = 2.9  # from which on it knows the words: 3.0 to 3.5 in English notes, 2.1 in Polish, 1.7 in Turkish
 TABLE_SHARE = 0.05  # of what cosines of a table of tokens say about CJK: it spells most ideographs in bytes
 TABLE_TOKEN_SHARE = 0.3  # of what its tokens say about CJK, those that spell left out

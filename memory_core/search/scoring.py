@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from memory_core.embeddings.protocols import Calibrated, knows_worth
+from memory_core.embeddings.protocols import knows_worth
 from memory_core.embeddings.vectors import DEFAULT_CALIBRATION, calibrate
 from memory_core.search import scores
 from memory_core.search.candidates import Candidate, TermCounts, add_up
@@ -31,10 +31,8 @@ if TYPE_CHECKING:
 
 LONG_TABLE = 12  # rows in one chunk, from which on each is ranked by itself
 WINDOWS = 3  # a chunk: those of the judged sets have 1 to 4
-LOOKED_AT, LOOKED_AT_CHARS = (
-    8,
-    500,
-)  # candidates, and characters of each, that tell how a table cuts the words of the notes
+# Candidates, and characters of each, that tell how a table cuts the words of the notes.
+READ_CHUNKS, READ_CHARS = 8, 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +107,7 @@ def _find_weak(question: Question, candidates: Sequence[Candidate], units: Seque
 
 def choose_calibration(serving: ServingSpace, provider: EmbeddingProvider) -> Calibration:
     """Return the provider's calibration if it knows it, else the one that the index has estimated."""
-    if isinstance(provider, Calibrated) and knows_worth(provider):
+    if knows_worth(provider):
         return provider.calibration
     return serving.calibration or DEFAULT_CALIBRATION
 
@@ -197,7 +195,6 @@ def judge(
         by_meaning = _doubt_ideographs(question, chunks, by_meaning)
     evidence = [share + share_by_meaning * value for share, value in zip(covered, by_meaning, strict=True)]
     whole = [max(scores.score(each, question.exponent), floor) for each, floor in zip(evidence, least, strict=True)]
-
     raised = _raise(worth, scores.find_cone(vectors.calibration), question, vectors)
 
     def score_window(unit: int) -> float:
@@ -376,7 +373,7 @@ def _choose_worth(question: Question, vectors: VectorQuery, chunks: Sequence[Ind
     table = vectors.table
     if table is None:
         return vectors.calibration
-    notes = (word for chunk in chunks[:LOOKED_AT] for word in _WORD.findall(chunk.text[:LOOKED_AT_CHARS]))
+    notes = (word for chunk in chunks[:READ_CHUNKS] for word in _WORD.findall(chunk.text[:READ_CHARS]))
     pieces = min(_find_pieces(table, words) for words in ([word.text for word in question.words], [*notes]))
     return calibrate(scores.TABLE_CONE * max(_find_spelt(question, table), pieces), WINDOWS * question.chunks)
 

@@ -48,9 +48,8 @@ class SharedText:
     write: Callable[[str], None]
 
 
-_Texts = Mapping[
-    str, tuple[str | None, str | None]
-]  # by path, a text as it is and as it is to be; None if there is none
+# By path, a text as it is and as it is to be; None if there is none.
+_Texts = Mapping[str, tuple[str | None, str | None]]
 
 
 class SharedRemote(Protocol):
@@ -269,6 +268,7 @@ class Sync:
         """Record that what a commit holds stands here, and that the remote has all before it."""
         refs = {OWN: commit, SENT: remote, WRITING: None, MADE: None}
         self._git.set_refs({name: value for name, value in refs.items() if value or name in self._git.list_refs()})
+        self._written.unlink(missing_ok=True)
 
     def _finish(self) -> None:
         """Write the rest of what a killed sync was writing."""

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from functools import cache, lru_cache
 from importlib.resources import files
-from typing import Any, cast
+from typing import Any
 
 from memory_core.text.dates import Period
 from memory_core.text.languages import STOP_WORDS
@@ -145,10 +145,10 @@ def _read_value(found: re.Match[str]) -> tuple[str, object]:
 
 
 def _read_slash(token: _Token, language: str) -> _Token:
-    """Return "12/8" as the date that it is in a language; a word where that is in doubt, as in English, or where it is none."""
+    """Return "12/8" as the date that it is in a language; a word where that is in doubt, as in English, or none: "24/7"."""
     if token.code != "f":
         return token
-    day, month = cast("tuple[int, int]", token.value)
+    day, month = token.value
     if language == "en":
         day, month = (day, month) if day > _MONTHS else (month, day if month > _MONTHS else 0)
     is_date = token.key != "24/7" and 0 < month <= _MONTHS and 0 < day <= _DAYS_OF_MONTH[-1]
@@ -404,11 +404,12 @@ class _Reading:
                     roles -= {"S", "z"}
             last = self.spans[at - 1][1]
             if self._counts(self.codes[begin:at], (first, last), roles):
-                yield replace(self._name(period, (first, last), roles, today), is_holiday=self._is_holiday(first, last))
+                yield self._name(period, (first, last), roles, today)
 
     def _name(self, period: Period, span: tuple[int, int], roles: Set[str], today: date) -> NamedPeriod:
         """Return a period, up to today where "since" stands before or behind it."""
         first, last = span
+        is_holiday = self._is_holiday(first, last)
         while last + 1 < len(self._tokens) and "Z" in (self.roles[last + 1] or ""):
             last += 1
         if "s" in roles:
@@ -419,7 +420,7 @@ class _Reading:
         while roles & _SINCE and first and (_SINCE | {"g", "p"}) & set(self.roles[first - 1] or ""):
             first -= 1
         text = self._text[self._tokens[first].start : self._tokens[last].end]
-        return NamedPeriod(period, text, self._is_alone((first, last)), self._language)
+        return NamedPeriod(period, text, self._is_alone((first, last)), self._language, is_holiday)
 
     def _list_roles(self, first: int) -> set[str]:
         """Return the roles of the words directly before a token; "z" also for "vor", which is "ago" before a number."""

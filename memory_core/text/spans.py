@@ -211,10 +211,8 @@ _READERS: Sequence[tuple[re.Pattern[str], _Read]] = [
         (rf"{_NTH}{_C}|{_C}{_NTH}", _read_nth),
         (rf"n?e(?:{_C}|rv|vr)|(?:{_C}|rv|vr)n?e", _read_edge),
         ("k", _read_weekend),
-        (
-            r"r?w(?:rv|vr)|(?:rv|vr)w|rw|wr|w",
-            _read_weekday,
-        ),  # the first r may be a verb: "s'est passé mardi"
+        # The first r may be a verb: "s'est passé mardi de la semaine dernière".
+        (r"r?w(?:rv|vr)|(?:rv|vr)w|rw|wr|w", _read_weekday),
         (_C, _read_container),
         (r"rn[dvkMY]|nr[dvkMY]|n[dvkMY]r|r[vkd]|[vkd]r", _read_unit),
         (r"t?An[dvkMY]|n[dvkMY]at?|oa", _read_ago),

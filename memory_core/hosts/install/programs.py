@@ -7,7 +7,6 @@ import os
 import re
 import shlex
 import shutil
-import subprocess
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -18,7 +17,7 @@ from pathlib import Path
 
 from memory_core.__about__ import __version__, explain_install
 from memory_core.config.editing import find_entry, read_document
-from memory_core.config.environment import expand_home, find_home
+from memory_core.config.environment import expand_home, find_home, quote_words
 from memory_core.config.settings import SLOT_ID
 from memory_core.errors import MemoryCoreError
 from memory_core.hosts.events import HOSTS
@@ -196,7 +195,7 @@ def _plan_codex(home: Path, start: Start) -> list[Part]:
     # Codex waits for required servers only; without that the first turn on a busy machine has no tools of ours.
     server = Entry(home / "config.toml", ("mcp_servers", SLOT_ID), {**_serve(start), "required": True})
     words = start.write("hook", "codex")
-    command = subprocess.list2cmdline(words) if sys.platform == "win32" else shlex.join(words)  # cmd.exe runs it there
+    command = quote_words(*words)  # cmd.exe runs it on Windows
 
     def make(does: str, seconds: int, **matcher: str) -> dict[str, object]:
         status = f"{HOOK_STATUS} {does}"

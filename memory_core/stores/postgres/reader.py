@@ -439,7 +439,7 @@ class PostgresReader:
             " ORDER BY hash LIMIT %s",
             (self.own.id, space_id, limit),
         ).fetchall()
-        return np.array([row[0] for row in found], dtype=np.float32)
+        return np.array([row[0] for row in found], dtype=np.float32).reshape(len(found), -1 if found else 0)
 
     def _count(self, rows: str, counted: str = "*", **values: object) -> int:
         """Count rows of the agent's own tenant, which `rows` calls `%(tenant)s`."""

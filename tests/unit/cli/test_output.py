@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from memory_core.cli import output
+from memory_core.config.environment import quote_words
 from memory_core.records import FileFailure, Finding, Probe, Progress, SyncReport, to_json
 
 
@@ -147,4 +148,4 @@ def test_a_note_cannot_steer_the_terminal(capsys: pytest.CaptureFixture[str], mo
 @pytest.mark.parametrize(("system", "shown"), [("linux", "'when is it'"), ("win32", '"when is it"')])
 def test_a_word_is_quoted_for_the_shell_that_shows_it(monkeypatch: pytest.MonkeyPatch, system: str, shown: str) -> None:
     monkeypatch.setattr(sys, "platform", system)
-    assert (output.quote("when is it"), output.quote("plain")) == (shown, "plain")
+    assert (quote_words("when is it"), quote_words("plain")) == (shown, "plain")
