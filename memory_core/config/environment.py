@@ -10,7 +10,6 @@ import os
 import re
 import shlex
 import stat
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -148,7 +147,11 @@ def shorten_home(path: Path) -> str:
 
 def quote_words(*words: str) -> str:
     """Return words as a command for a shell of this system: POSIX, or cmd.exe and PowerShell, which both take double quotes."""
-    return subprocess.list2cmdline(words) if sys.platform == "win32" else shlex.join(words)
+    if sys.platform == "win32":
+        from subprocess import list2cmdline
+
+        return list2cmdline(words)
+    return shlex.join(words)
 
 
 def find_home(environ: Mapping[str, str] | None = None) -> str:
