@@ -146,12 +146,14 @@ def index(talk):
     return ask
 """
 BASIC_MEMORY = """
-import asyncio, os, subprocess, sys
+import asyncio, os, sqlite3, subprocess, sys
 from pathlib import Path
 run = asyncio.new_event_loop().run_until_complete
+has_vectors = hasattr(sqlite3.Connection, "enable_load_extension")
 def index(talk):
-    settings = {"EMBEDDING_PROVIDER": "openai", "EMBEDDING_MODEL": talk["model"], "EMBEDDING_API_BASE": talk["url"],
-                "EMBEDDING_API_KEY": talk["key"], "EMBEDDING_DIMENSIONS": "384", "MIN_SIMILARITY": "0"}
+    settings = {"SEARCH_ENABLED": str(has_vectors), "EMBEDDING_PROVIDER": "openai", "EMBEDDING_MODEL": talk["model"],
+                "EMBEDDING_API_BASE": talk["url"], "EMBEDDING_API_KEY": talk["key"], "EMBEDDING_DIMENSIONS": "384",
+                "MIN_SIMILARITY": "0"}
     os.environ |= {"BASIC_MEMORY_SEMANTIC_" + name: value for name, value in settings.items()}
     from fastmcp import Client
     from basic_memory.mcp import tools  # they register themselves
@@ -163,7 +165,7 @@ def index(talk):
     run(client.__aenter__())
     def ask(question):
         asked = {"query": question, "project": "talk-" + name, "page_size": talk["most"], "output_format": "json",
-                 "search_type": "hybrid"}
+                 "search_type": "hybrid" if has_vectors else "text"}
         found = run(client.call_tool("search_notes", asked))
         return [talk["names"][Path(hit["file_path"]).name] for hit in found.structured_content["result"]["results"]]
     return ask
@@ -185,8 +187,9 @@ SYSTEMS = (
         "basic-memory 0.24.1",
         ["basic-memory==0.24.1"],
         BASIC_MEMORY,
-        "the search of its MCP server, with no lowest similarity; MiniLM from the endpoint",
-        needs="sys.version_info >= (3, 12) and hasattr(sqlite3.Connection, 'enable_load_extension')",
+        "the search of its MCP server, with no lowest similarity; MiniLM from the endpoint where Python's sqlite3 loads extensions, "
+        "else words alone",
+        needs="sys.version_info >= (3, 12)",
     ),
     System(
         "memsearch 0.4.23",
