@@ -10,9 +10,16 @@ from typing import TYPE_CHECKING, TypeAlias, cast
 
 from memory_core.records import Calibration, Space
 from memory_core.stores.interface import Place, best_of
-from memory_core.stores.sqlite import state, word_forms
+from memory_core.stores.sqlite import state
 from memory_core.stores.sqlite.connections import Connection, load_tokenizer
-from memory_core.stores.sqlite.encoding import check_chunk, check_window, unpack_lines, unpack_units
+from memory_core.stores.sqlite.encoding import (
+    check_chunk,
+    check_window,
+    choose_encoding,
+    decode,
+    unpack_lines,
+    unpack_units,
+)
 from memory_core.stores.sqlite.state import OUTAGE, WORKSPACE, get_value, load_serving_space, read_generation
 from memory_core.stores.sqlite.vectors import VectorIndex, load_tokens
 from memory_core.stores.values import (
@@ -27,12 +34,13 @@ from memory_core.stores.values import (
     WindowCosine,
     WindowTokens,
     count_rarest,
+    pair_forms,
     slice_units,
     spell,
     to_indexed,
 )
 from memory_core.text.folding import fold_words
-from memory_core.text.languages import Relation
+from memory_core.text.languages import Relation, stem_words
 from memory_core.text.terms import is_single_cjk, write_index
 
 if TYPE_CHECKING:
@@ -107,11 +115,30 @@ class SqliteReader:
 
     def find_forms(self, words: Collection[str], languages: Sequence[Relation]) -> dict[str, list[str]]:
         """See `Reader`."""
-        return word_forms.find(self.db, words, languages)
+        held = self.db.execute(
+            "SELECT value FROM json_each(?) WHERE EXISTS (SELECT 1 FROM word_forms WHERE language = value)",
+            (json.dumps([*languages]),),
+        )
+        kept = cast("list[tuple[Relation]]", held.fetchall())
+        asked = [each for (language,) in kept for each in stem_words(words, language)]
+        stored = self.db.execute(
+            "SELECT f.language, f.stem, f.word FROM json_each(?) AS asked JOIN word_forms f"
+            " ON f.language = asked.value ->> 0 AND f.stem = asked.value ->> 1",
+            (json.dumps(sorted({(language, stem) for language, stem, _ in asked})),),
+        )
+        return pair_forms(asked, cast("Iterable[tuple[str, str, str]]", stored))
 
     def find_spelt(self, begin: str, end: str, lengths: tuple[int, int]) -> list[str]:
         """See `Reader`."""
-        return word_forms.find_spelt(self.db, begin, end, lengths)
+        found = self.db.execute(
+            " UNION ".join(
+                f"SELECT word FROM word_forms WHERE language = '{kept}' AND stem >= :{part} AND stem < :{part} || char(1114111)"
+                " AND length(stem) BETWEEN :shortest AND :longest"
+                for kept, part in (("spelt", "begin"), ("mirrored", "end"))
+            ),
+            {"begin": begin, "end": end[::-1], "shortest": lengths[0], "longest": lengths[1]},
+        )
+        return [row[0] for row in found]
 
     def count_by_prefix(self, prefixes: Collection[str]) -> dict[str, int]:
         """See `Reader`."""
@@ -384,11 +411,23 @@ class SqliteReader:
 
     def load_calibration(self, space_id: int) -> tuple[Calibration, int] | None:
         """See `Reader`."""
-        return state.load_calibration(self.db, space_id)
+        row = self.db.execute(
+            "SELECT floor, span, judged FROM spaces WHERE id = ? AND floor IS NOT NULL", (space_id,)
+        ).fetchone()
+        if row is None:
+            return None
+        floor, span, windows = row
+        return Calibration(floor=floor, span=span), windows
 
     def sample_embeddings(self, space_id: int, limit: int) -> NDArray[np.float32]:
-        """See `Reader`."""
-        return state.load_sample(self.db, space_id, limit)
+        """See `Reader`. They are the first by hash, which is as good as chance."""
+        rows = self.db.execute(
+            "SELECT embedding FROM embedding_cache e WHERE space_id = ?"
+            " AND EXISTS (SELECT 1 FROM windows w WHERE w.hash = e.hash) ORDER BY hash LIMIT ?",
+            (space_id, limit),
+        )
+        space = state.load_space(self.db, space_id)
+        return decode([row[0] for row in rows], choose_encoding(space), space.dimensions)
 
     def _check_windows(self, windows: Iterable[tuple[int, int, int, *tuple[object, ...]]]) -> None:
         """Check windows, each given as (chunk id, first unit, last unit, ...), of chunks that were loaded."""
