@@ -19,8 +19,7 @@ from memory_core.records import Finding, KeySources, Probe, Status
 from memory_core.sources import files
 from memory_core.sources.roots import MAKE_IT, explain_no_workspace
 from memory_core.stores.sqlite.encoding import find_problem
-from memory_core.stores.sqlite.store import SqliteStore
-from memory_core.stores.sqlite.upkeep import Integrity
+from memory_core.stores.sqlite.upkeep import IndexDatabase, Integrity
 from memory_core.stores.values import IndexSummary
 from memory_core.sync.watcher import Watcher
 
@@ -174,9 +173,9 @@ def _check_workspace(config: AgentConfig) -> Finding:
 
 def _check_index(config: AgentConfig) -> Finding:
     path = config.store_path
-    store = SqliteStore(path, writable=False)
     try:
-        check = store.verify()
+        with closing(IndexDatabase(path, writable=False)) as database:
+            check = database.verify()
         if check.files and check.problem is None:
             refuse_other_workspace(config, check.workspace)
     except OtherWorkspace as error:
@@ -185,8 +184,6 @@ def _check_index(config: AgentConfig) -> Finding:
         return _explain_no_index(path)
     except StoreError as error:
         return Finding(subject="index", level="fail", message=str(error), action=error.action)
-    finally:
-        store.close()
     if check.problem is not None:
         message, action = f"{path} is damaged: {check.problem}", "run: memory-core index"
         return Finding(subject="index", level="fail", message=message, action=action)

@@ -20,14 +20,14 @@ from memory_core.stores.sqlite.connections import (
     open_reader,
     translate_errors,
 )
-from memory_core.stores.sqlite.database import Database, find_file_damage, find_problem
+from memory_core.stores.sqlite.database import Database
 from memory_core.stores.sqlite.encoding import (
     NARROW_UNIT,
     WIDE_UNIT,
     WRONG_LENGTH,
     DamagedRow,
     check_chunk,
-    translate_bad_text,
+    explain_damage,
     unpack_units,
 )
 from memory_core.stores.sqlite.files import find_foreign_size, is_ours, read_header, remove_obstacle
@@ -141,44 +141,47 @@ class Integrity:
     failures: tuple[FileFailure, ...] = ()
 
 
-def verify(connection: Connection) -> Integrity:
-    """Look for damage in an index, inside a read transaction."""
-    return Integrity(
-        workspace=state.get_value(connection, state.WORKSPACE),
-        files=int(connection.execute("SELECT count(*) FROM files WHERE hash <> x''").get),
-        problem=find_problem(connection, [SCHEMA], _find_wrong_row),
-        failures=_read_failures(connection),
-    )
+class IndexDatabase(Database):
+    """The connections to an index file. The constructor opens nothing.
 
-
-def _read_failures(connection: Connection) -> tuple[FileFailure, ...]:
-    failed = connection.execute("SELECT path, error FROM files WHERE error IS NOT NULL ORDER BY path")
-    return tuple(FileFailure(path=path, reason=error) for path, error in failed)
-
-
-def find_damage(path: Path) -> str | None:
-    """Return how an index file is damaged, in a few words; None if it is sound, empty, missing or no file.
-
-    Raises:
-        StoreError: It cannot be read for another reason.
+    Args:
+        path: The index file.
+        writable: False opens the file for reading only and never makes or changes it.
     """
-    if not path.is_file():
-        return None
-    return find_file_damage(path, INDEX, [SCHEMA], older=OLDER, find_wrong_row=_find_wrong_row)
 
+    def __init__(self, path: Path, *, writable: bool = True) -> None:
+        super().__init__(path, INDEX, [SCHEMA], older=OLDER, writable=writable)
 
-def _find_wrong_row(connection: Connection) -> str | None:
-    """Compare texts with their digests, windows with their texts, and lengths of embeddings with their model's."""
-    try:
-        with translate_bad_text():
+    def find_damage(self) -> str | None:
+        """Return how the file is damaged; None also if there is no file at the path."""
+        return super().find_damage() if self.path.is_file() else None
+
+    def find_wrong_row(self, connection: Connection) -> str | None:
+        """Compare texts with their digests, windows with their texts, and lengths of embeddings with their model's."""
+        try:
             rows = connection.execute("SELECT hash, context, text, units FROM chunks WHERE length(units)")
             for key, context, text, units in rows:
                 check_chunk(key, context, text, unpack_units(units))
-    except DamagedRow as error:
-        return str(error)
-    return next(
-        (what for what, query in _WRONG_ROWS.items() if connection.execute(f"SELECT EXISTS ({query})").get), None
-    )
+        except (DamagedRow, UnicodeDecodeError) as error:
+            return explain_damage(error)
+        wrong = (what for what, query in _WRONG_ROWS.items() if connection.execute(f"SELECT EXISTS ({query})").get)
+        return next(wrong, None)
+
+    def verify(self) -> Integrity:
+        """Look for damage in the index.
+
+        Raises:
+            NotIndexed: There is no index yet.
+            StoreError: It cannot be used.
+        """
+        with self.read() as connection:
+            failed = connection.execute("SELECT path, error FROM files WHERE error IS NOT NULL ORDER BY path")
+            return Integrity(
+                workspace=state.get_value(connection, state.WORKSPACE),
+                files=int(connection.execute("SELECT count(*) FROM files WHERE hash <> x''").get),
+                problem=self.find_problem(connection, OLDER + 1),
+                failures=tuple(FileFailure(path=path, reason=error) for path, error in failed),
+            )
 
 
 def may_replace(path: Path, *, in_own_folder: bool) -> bool:

@@ -169,9 +169,8 @@ def _find(connection: Connection, space: _Layout, query: NDArray[np.float32], co
     """Return the windows among the `count` nearest embeddings, best first."""
     values: dict[str, int | str | bytes] = {"query": _encode_query(space, query), "count": count}
     if space.mean is None:
-        among = (
-            "embedding_cache WHERE +space_id = :space"  # the + keeps it off the index, whose order is not the table's
-        )
+        # The + keeps it off the index, whose order is not the table's.
+        among = "embedding_cache WHERE +space_id = :space"
         values["space"] = space.id
     else:
         among = "json_each(:ids) j CROSS JOIN embedding_cache e ON e.id = j.value"
