@@ -151,7 +151,9 @@ def examine(config: AgentConfig, probe: Probe) -> Iterator[Finding]:
     index, chosen = _check_index(config), config.memory.backend
     takes_over = "" if chosen == BUILTIN else f"of {BUILTIN}, which takes over while {chosen} fails: "
     yield replace(index, message=takes_over + index.message)
-    yield from _check_history(config)
+    with closing(History(config, writable=False)) as history:
+        for problem, action in history.list_problems():
+            yield Finding(subject="history", level="warn", message=problem, action=action)
     yield _check_vectors(config)
     yield _judge_provider(probe, config.search.fallback)
     yield _check_events(config)
@@ -202,12 +204,6 @@ def _judge_content(path: Path, check: Integrity) -> Finding:
         action = "correct or remove what `memory-core status` names as left out"
         return Finding(subject="index", level="warn", message=message, action=action)
     return Finding(subject="index", level="ok", message=message)
-
-
-def _check_history(config: AgentConfig) -> Iterator[Finding]:
-    with closing(History(config, writable=False)) as history:
-        for problem, action in history.list_problems():
-            yield Finding(subject="history", level="warn", message=problem, action=action)
 
 
 def _explain_no_index(path: Path) -> Finding:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Collection, Mapping, Sequence
 from datetime import date
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, LiteralString
 
 from memory_core.embeddings.vectors import unpack_signs
 from memory_core.records import Calibration, Space, Unit
@@ -122,13 +122,12 @@ class PostgresReader:
 
     def find_spelt(self, begin: str, end: str, lengths: tuple[int, int]) -> Sequence[str]:
         """See `Reader`."""
-        rows = self.db.execute(
+        return self._list(
             "SELECT DISTINCT word FROM word_forms WHERE tenant_id = ANY (%(tenants)s) AND length(stem) BETWEEN %(shortest)s"
             " AND %(longest)s AND (language = 'spelt' AND starts_with(stem, %(begin)s)"
             " OR language = 'mirrored' AND starts_with(stem, %(end)s))",
             {"tenants": self._ids, "begin": begin, "end": end[::-1], "shortest": lengths[0], "longest": lengths[1]},
-        ).fetchall()
-        return [row[0] for row in rows]
+        )
 
     def count_by_prefix(self, prefixes: Collection[str]) -> dict[str, int]:
         """See `Reader`."""
@@ -178,35 +177,32 @@ class PostgresReader:
     def find_by_name(self, name: str, dates: DateRange, limit: int) -> Sequence[int]:
         """See `Reader`."""
         first, last = _to_days(dates)
-        rows = self.db.execute(
+        return self._list(
             "SELECT c.id FROM notes n JOIN chunks c ON c.tenant_id = n.tenant_id AND c.note_id = n.id"
             " WHERE n.tenant_id = ANY (%(tenants)s) AND c.tenant_id = ANY (%(tenants)s) AND (n.date = %(name)s"
             " OR lower(n.path) = %(name)s OR right(lower(n.path), length(%(name)s) + 1) = '/' || %(name)s)"
             " AND n.day >= coalesce(%(first)s, '') AND n.day <= coalesce(%(last)s, '9999-99-99')"
             ' ORDER BY n.source, n.path COLLATE "C", c.start_line LIMIT %(limit)s',
             {"tenants": self._ids, "name": name, "first": first, "last": last, "limit": limit},
-        ).fetchall()
-        return [row[0] for row in rows]
+        )
 
     def find_dated(self, first: date, last: date, limit: int) -> Sequence[int]:
         """See `Reader`."""
-        rows = self.db.execute(
+        return self._list(
             "SELECT c.id FROM notes n JOIN chunks c ON c.tenant_id = n.tenant_id AND c.note_id = n.id"
             " WHERE n.tenant_id = ANY (%s) AND c.tenant_id = ANY (%s) AND n.date BETWEEN %s AND %s"
             ' ORDER BY n.date, n.source, n.path COLLATE "C", c.start_line, n.tenant_id LIMIT %s',
             (self._ids, self._ids, first.isoformat(), last.isoformat(), limit),
-        ).fetchall()
-        return [row[0] for row in rows]
+        )
 
     def sort_equals(self, ids: Collection[int]) -> Sequence[int]:
         """See `Reader`."""
-        rows = self.db.execute(
+        return self._list(
             "SELECT c.id FROM chunks c JOIN notes n ON n.tenant_id = c.tenant_id AND n.id = c.note_id"
             " WHERE c.tenant_id = ANY (%(tenants)s) AND n.tenant_id = ANY (%(tenants)s) AND c.id = ANY (%(ids)s)"
             ' ORDER BY n.date IS NOT NULL, n.date DESC, n.source, n.path COLLATE "C", c.start_line, n.tenant_id',
             {"tenants": self._ids, "ids": list(ids)},
-        ).fetchall()
-        return [row[0] for row in rows]
+        )
 
     def load_chunks(self, ids: Collection[int]) -> list[IndexedChunk]:
         """See `Reader`."""
@@ -233,26 +229,23 @@ class PostgresReader:
         query = write_query([phrase])
         if not query:
             return ()
-        rows = self.db.execute(
+        return self._list(
             "SELECT DISTINCT id FROM find_stems(%s, %s::tsquery, %s, %s, %s, %s)",
             (self._ids, query, *list_lexemes([phrase]), *_to_days(dates)),
-        ).fetchall()
-        return [row[0] for row in rows]
+        )
 
     def find_beginnings(self) -> Collection[int]:
         """See `Reader`."""
-        rows = self.db.execute(
+        return self._list(
             "SELECT DISTINCT ON (c.tenant_id, c.note_id) c.id FROM notes n JOIN chunks c ON c.tenant_id = n.tenant_id"
             " AND c.note_id = n.id WHERE n.tenant_id = ANY (%(tenants)s) AND c.tenant_id = ANY (%(tenants)s)"
             " AND n.source <> 'sessions' ORDER BY c.tenant_id, c.note_id, c.start_line, c.id",
             {"tenants": self._ids},
-        ).fetchall()
-        return [row[0] for row in rows]
+        )
 
     def find_linking(self) -> Collection[int]:
         """See `Reader`."""
-        rows = self.db.execute("SELECT id FROM chunks WHERE tenant_id = ANY (%s) AND links", (self._ids,)).fetchall()
-        return [row[0] for row in rows]
+        return self._list("SELECT id FROM chunks WHERE tenant_id = ANY (%s) AND links", (self._ids,))
 
     def load_texts(self, ids: Collection[int], *, whole: bool) -> Sequence[ChunkText]:
         """See `Reader`."""
@@ -353,13 +346,13 @@ class PostgresReader:
 
     def find_paths(self, hashes: Sequence[bytes]) -> tuple[str, ...]:
         """See `Reader`."""
-        found = self.db.execute(
+        found = self._list(
             "SELECT DISTINCT n.path FROM windows w JOIN chunks c ON c.tenant_id = w.tenant_id AND c.id = w.chunk_id"
             " JOIN notes n ON n.tenant_id = c.tenant_id AND n.id = c.note_id"
             " WHERE w.tenant_id = %s AND w.hash = ANY (%s) ORDER BY n.path",
             (self.own.id, list(hashes)),
-        ).fetchall()
-        return tuple(path for (path,) in found)
+        )
+        return tuple(found)
 
     def count_indexed(self) -> tuple[int, int]:
         """See `Reader`."""
@@ -415,11 +408,11 @@ class PostgresReader:
 
     def find_embedded(self, space_id: int, hashes: Collection[bytes], *, tokens: bool = False) -> set[bytes]:
         """See `Reader`."""
-        found = self.db.execute(
+        found = self._list(
             f"SELECT hash FROM {_write_embedded(tokens=tokens)} AND hash = ANY (%(hashes)s)",
             {"tenant": self.own.id, "space": space_id, "hashes": list(hashes)},
-        ).fetchall()
-        return {row[0] for row in found}
+        )
+        return set(found)
 
     def load_calibration(self, space_id: int) -> tuple[Calibration, int] | None:
         """See `Reader`."""
@@ -440,6 +433,10 @@ class PostgresReader:
             (self.own.id, space_id, limit),
         ).fetchall()
         return np.array([row[0] for row in found], dtype=np.float32).reshape(len(found), -1 if found else 0)
+
+    def _list(self, query: LiteralString, values: Any) -> list[Any]:
+        """Return the first column of what a query finds."""
+        return [row[0] for row in self.db.execute(query, values).fetchall()]
 
     def _count(self, rows: str, counted: str = "*", **values: object) -> int:
         """Count rows of the agent's own tenant, which `rows` calls `%(tenant)s`."""

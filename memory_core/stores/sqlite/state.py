@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any, cast
 
 from memory_core.records import Calibration, Space
@@ -11,25 +11,12 @@ from memory_core.stores.sqlite.connections import Connection
 from memory_core.stores.sqlite.encoding import DamagedRow, choose_encoding
 from memory_core.stores.values import ServingSpace, StateValues, SyncState, TargetSpace
 
-IDENTITY = "identity"  # what the text was cut with
-WORKSPACE = "workspace"
-LAST_SYNC = "last_sync"  # Unix seconds
-GENERATION = "generation"  # goes up with every change of content
-TIDIED = "tidied"  # the generation after which space was last given back
-SERVING = "serving_space"
-TARGET = "wanted_space"  # see `SyncState.target`; "" is one whose dimensions nobody knows yet
-LISTED = "listed"  # "<generation>:<digest>" of the files with which the index agrees
-COMPLETE = "level"  # "<generation>:<space>" in which no embedding was missing
-PENDING_REASON = "owed_because"
-DESTINATIONS = "destinations"  # JSON list of the places outside this machine to which notes went
-REFUSED = "refused"  # JSON object, see `SyncState.refused`
-OUTAGE = "outage"  # as `Outage.to_json` writes it
-
-# By the names of `StateValues`.
+# The values of `SyncState` whose keys have other names: the generation after which space was given back, the id of the space
+# that serves and of the one that is filled ("" while nobody knows its dimensions), and "<generation>:<value>" for what holds
+# until content changes.
 _KEYS = {
-    "identity": IDENTITY, "workspace": WORKSPACE, "last_sync": LAST_SYNC, "tidy": TIDIED, "serving": SERVING,
-    "target": TARGET, "complete": COMPLETE, "pending_reason": PENDING_REASON, "digest": LISTED,
-    "destinations": DESTINATIONS, "refused": REFUSED, "outage": OUTAGE,
+    "tidy": "tidied", "serving": "serving_space", "target": "wanted_space", "complete": "level", "digest": "listed",
+    "pending_reason": "owed_because",
 }  # fmt: skip
 LONGEST_STEP = 10_000
 # Readers see by it that what they keep in memory is out of date. A new file does not count from where an older one did, and an
@@ -45,25 +32,16 @@ def get_value(connection: Connection, key: str) -> str | None:
     return cast("str | None", connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).get)
 
 
-def set_values(connection: Connection, values: Mapping[str, str | None]) -> None:
-    """Set keys inside a write transaction; None removes one."""
-    for key, value in values.items():
-        if value is None:
-            connection.execute("DELETE FROM meta WHERE key = ?", (key,))
-        else:
-            connection.execute(
-                "INSERT INTO meta VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value", (key, value)
-            )
+def _load(connection: Connection) -> dict[str, str]:
+    """Return all values as they are stored, by the names of `SyncState`."""
+    names = {key: name for name, key in _KEYS.items()}
+    rows = cast("list[tuple[str, str]]", connection.execute("SELECT key, value FROM meta").fetchall())
+    return {names.get(key, key): value for key, value in rows}
 
 
 def bump_generation(connection: Connection) -> None:
     """Inside a write transaction that changes files, chunks or embeddings: have readers load them again."""
     connection.execute(_BUMP_GENERATION)
-
-
-def read_generation(connection: Connection) -> str:
-    """Return what changes whenever content does; "0" before the first content."""
-    return get_value(connection, GENERATION) or "0"
 
 
 def read_state(connection: Connection) -> SyncState:
@@ -79,32 +57,37 @@ def read_state(connection: Connection) -> SyncState:
 
 
 def _read_state(connection: Connection) -> SyncState:
-    held = dict(cast("list[tuple[str, str]]", connection.execute("SELECT key, value FROM meta").fetchall()))
-    generation, last_sync = held.get(GENERATION, "0"), held.get(LAST_SYNC)
-    complete_at, _, complete = held.get(COMPLETE, "").partition(":")
-    listed_at, _, digest = held.get(LISTED, "").partition(":")
+    held = _load(connection)
+    generation, last_sync = held.get("generation", "0"), held.get("last_sync")
+    complete_at, _, complete = held.get("complete", "").partition(":")
+    listed_at, _, digest = held.get("digest", "").partition(":")
     return SyncState(
         generation=generation,
-        identity=held.get(IDENTITY),
-        workspace=held.get(WORKSPACE),
+        identity=held.get("identity"),
+        workspace=held.get("workspace"),
         last_sync=None if last_sync is None else float(last_sync),
-        tidy=held.get(TIDIED) == generation,
-        serving=int(held[SERVING]) if SERVING in held else None,
-        target=_read_target(held.get(TARGET)),
+        tidy=held.get("tidy") == generation,
+        serving=int(held["serving"]) if "serving" in held else None,
+        target=_read_target(held.get("target")),
         complete=int(complete) if complete and complete_at == generation else None,
-        pending_reason=held.get(PENDING_REASON),
+        pending_reason=held.get("pending_reason"),
         digest=digest if digest and listed_at == generation else None,
-        destinations=json.loads(held.get(DESTINATIONS, "[]")),
-        refused=json.loads(held.get(REFUSED, "{}")),
+        destinations=json.loads(held.get("destinations", "[]")),
+        refused=json.loads(held.get("refused", "{}")),
     )
 
 
 def write_state(connection: Connection, values: StateValues) -> None:
     """Set values that differ from those held, inside a write transaction; see `StateValues`."""
-    generation = read_generation(connection)
-    formatted = {_KEYS[name]: _format(name, value, generation) for name, value in values.items()}
-    held = dict(cast("list[tuple[str, str]]", connection.execute("SELECT key, value FROM meta").fetchall()))
-    set_values(connection, {key: value for key, value in formatted.items() if held.get(key) != value})
+    held = _load(connection)
+    for name, value in values.items():
+        text, key = _format(name, value, held.get("generation", "0")), _KEYS.get(name, name)
+        if text is None:
+            connection.execute("DELETE FROM meta WHERE key = ?", (key,))
+        elif text != held.get(name):
+            connection.execute(
+                "INSERT INTO meta VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value", (key, text)
+            )
 
 
 def _format(name: str, value: Any, generation: str) -> str | None:

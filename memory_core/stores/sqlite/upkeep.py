@@ -11,7 +11,7 @@ from typing import cast
 
 from memory_core.errors import StoreCorrupt, StoreReadOnly, SyncBusy
 from memory_core.records import FileFailure
-from memory_core.stores.sqlite import state, vectors
+from memory_core.stores.sqlite import state
 from memory_core.stores.sqlite.connections import (
     INDEX,
     Connection,
@@ -54,8 +54,10 @@ _SIDE_FILES = ("-wal", "-shm", "-journal")
 
 def evict_embeddings(connection: Connection, *, keep: int) -> None:
     """Drop the oldest embeddings that no window refers to, beyond `keep`, and all their embeddings of tokens."""
-    if vectors.any_stored(connection):
-        vectors.drop_strays(connection)
+    connection.execute(
+        "DELETE FROM token_bits WHERE NOT EXISTS"
+        " (SELECT 1 FROM embedding_cache e JOIN windows w ON w.hash = e.hash WHERE e.id = embedding_id)"
+    )
     held = int(connection.execute("SELECT count(*) FROM embedding_cache").get)
     used = int(connection.execute("SELECT count(*) FROM windows").get)
     if held - used <= keep:  # at least `held - used` are unused; to find them, all are read
@@ -177,7 +179,7 @@ class IndexDatabase(Database):
         with self.read() as connection:
             failed = connection.execute("SELECT path, error FROM files WHERE error IS NOT NULL ORDER BY path")
             return Integrity(
-                workspace=state.get_value(connection, state.WORKSPACE),
+                workspace=state.get_value(connection, "workspace"),
                 files=int(connection.execute("SELECT count(*) FROM files WHERE hash <> x''").get),
                 problem=self.find_problem(connection, OLDER + 1),
                 failures=tuple(FileFailure(path=path, reason=error) for path, error in failed),
@@ -248,8 +250,7 @@ def replace_index(path: Path, fresh: Path) -> None:
 
 def _unlink_side_files(path: Path) -> None:
     for suffix in _SIDE_FILES:
-        with contextlib.suppress(FileNotFoundError):
-            path.with_name(f"{path.name}{suffix}").unlink()
+        path.with_name(f"{path.name}{suffix}").unlink(missing_ok=True)
 
 
 def remove_obstacles(path: Path) -> str | None:
