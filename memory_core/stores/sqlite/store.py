@@ -10,13 +10,13 @@ from itertools import islice
 from pathlib import Path
 
 from memory_core.config.settings import Vector
-from memory_core.errors import MemoryCoreError, StoreCorrupt
+from memory_core.errors import MemoryCoreError, StoreCorrupt, SyncBusy
 from memory_core.stores.interface import summarise
 from memory_core.stores.sqlite import upkeep
 from memory_core.stores.sqlite.connections import INDEX, REBUILD
 from memory_core.stores.sqlite.database import Database, PrivateDatabase
 from memory_core.stores.sqlite.encoding import DamagedRow, explain_damage
-from memory_core.stores.sqlite.files import delete_files, hold_lock, identify, needs_check
+from memory_core.stores.sqlite.files import delete_files, hold_lock, identify, needs_check, repeat, rewrite_file
 from memory_core.stores.sqlite.reader import SqliteReader
 from memory_core.stores.sqlite.state import bump_generation
 from memory_core.stores.sqlite.upkeep import (
@@ -111,8 +111,20 @@ class SqliteStore:
             return summarise(reader, vector=vector, vector_reason=reason, store_bytes=size)
 
     def wipe(self, *, seconds: float) -> bool:
-        """Leave nothing of what was dropped in the file; return False while another program reads it, see `upkeep.wipe`."""
-        return upkeep.wipe(self.database, seconds=seconds)
+        """Write the index anew, so that nothing is left of what was dropped; return False while another program reads it.
+
+        The keyword index keeps words in its pieces until they are merged, and names between its pages after that.
+
+        Args:
+            seconds: How long to wait for readers of other processes.
+        """
+        try:
+            with self.database.write() as connection:
+                connection.execute("INSERT INTO chunks_fts (chunks_fts) VALUES ('optimize')")
+            with self.database.maintain() as connection:
+                return repeat(lambda: rewrite_file(connection, INDEX), seconds=seconds)
+        except SyncBusy:
+            return False
 
     @property
     def is_suspect(self) -> bool:

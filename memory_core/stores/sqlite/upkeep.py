@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
-from memory_core.errors import StoreCorrupt, StoreReadOnly, SyncBusy
+from memory_core.errors import StoreCorrupt, StoreReadOnly
 from memory_core.records import FileFailure
 from memory_core.stores.sqlite import state
 from memory_core.stores.sqlite.connections import (
@@ -104,26 +104,6 @@ def give_back_space(database: Database) -> None:
                 break
         cut_log(connection)
         drop_pages(connection)
-
-
-def wipe(database: Database, *, seconds: float) -> bool:
-    """Write the index anew, so that nothing is left of what was dropped; return False while another program reads it.
-
-    The keyword index keeps words in its pieces until they are merged, and names between its pages after that.
-
-    Args:
-        database: The index.
-        seconds: How long to wait for readers of other processes.
-    """
-    from memory_core.stores.sqlite.files import repeat, rewrite_file
-
-    try:
-        with database.write() as connection:
-            connection.execute("INSERT INTO chunks_fts (chunks_fts) VALUES ('optimize')")
-        with database.maintain() as connection:
-            return repeat(lambda: rewrite_file(connection, INDEX), seconds=seconds)
-    except SyncBusy:
-        return False
 
 
 @dataclass(frozen=True, slots=True)
