@@ -12,7 +12,7 @@ from memory_core.records import Calibration, Space, Unit
 from memory_core.stores.interface import Place, best_of
 from memory_core.stores.postgres import NAME, vectors
 from memory_core.stores.postgres.stems import Scorer, list_lexemes, quote, read_vector, stem, write_query
-from memory_core.stores.postgres.tenants import Cursor, Tenant, load_space
+from memory_core.stores.postgres.tenants import Cursor, Tenant, fetch_value, load_space
 from memory_core.stores.values import (
     ChunkText,
     DateRange,
@@ -307,10 +307,8 @@ class PostgresReader:
     def load_log_lines(self, source: str, path: str) -> Sequence[int]:
         """See `Reader`."""
         tenant, own = self._find_tenant(path)
-        row = self.db.execute(
-            "SELECT lines FROM notes WHERE tenant_id = %s AND source = %s AND path = %s", (tenant.id, source, own)
-        ).fetchone()
-        return (row and row[0]) or ()
+        query = "SELECT lines FROM notes WHERE tenant_id = %s AND source = %s AND path = %s"
+        return fetch_value(self.db, query, (tenant.id, source, own)) or ()
 
     def load_text(self, path: str) -> str | None:
         """Return a note's text from its chunks, blank lines as blank as they may be; None if no tenant holds it."""
@@ -461,8 +459,8 @@ class PostgresReader:
         """Return the number of chunks that match each query, given by any keys."""
         missing = [query for query in dict.fromkeys(queries.values()) if query not in self._counts]
         if missing:
-            row = self.db.execute("SELECT count_matches(%s, %s::text[])", (self._ids, missing)).fetchone()
-            self._counts.update(zip(missing, row[0] if row else (), strict=True))
+            found = fetch_value(self.db, "SELECT count_matches(%s, %s::text[])", (self._ids, missing))
+            self._counts.update(zip(missing, found, strict=True))
         return {key: self._counts[query] for key, query in queries.items()}
 
 
