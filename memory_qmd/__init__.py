@@ -13,7 +13,6 @@ from __future__ import annotations
 from typing import Any
 
 from memory_core.config.agent import NamedFolder
-from memory_core.config.settings import Scope
 from memory_core.hookspecs import BackendContext, BackendPlugin, MemoryBackend
 from memory_core.records import Finding
 
@@ -30,17 +29,6 @@ def settings() -> type[Any]:
     from memory_qmd.config import QmdConfig
 
     return QmdConfig
-
-
-def scope(section: Any) -> Scope:
-    """Return the chats in which memory may be searched: `memory.qmd.scope`."""
-    found: Scope = section.scope
-    return found
-
-
-def search_seconds(section: Any) -> float:
-    """Return the seconds that one search may take: `memory.qmd.limits.timeoutMs`."""
-    return float(section.limits.timeout_ms) / 1000
 
 
 def folders(context: BackendContext) -> tuple[NamedFolder, ...]:
@@ -62,10 +50,10 @@ def diagnose(context: BackendContext) -> list[Finding]:
 PLUGIN = BackendPlugin(
     open=open_backend,
     settings=settings,
-    scope=scope,
+    scope=lambda section: section.scope,
     folders=folders,
     diagnose=diagnose,
     timeout_seconds=None,
-    search_seconds=search_seconds,
+    search_seconds=lambda section: section.limits.timeout_ms / 1000,
     sync_timeout_seconds=None,
 )

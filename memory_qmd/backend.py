@@ -25,7 +25,7 @@ from memory_core.records import (
 from memory_core.sources import pages
 from memory_qmd.client import INDEX, QmdContext
 from memory_qmd.collections import FileLocator
-from memory_qmd.database import NOTHING, Contents
+from memory_qmd.database import NOTHING, Contents, answer_or_nothing
 from memory_qmd.hits import HitBuilder
 from memory_qmd.home import BACKEND
 from memory_qmd.indexing import Indexer
@@ -70,7 +70,8 @@ class QmdBackend:
         if contents is not None and not contents.total:
             return self._answer_without_index(freshness)
         words = extract_words(query.text)
-        question = prepare(query.text, words, self._count_documents(words), contents.total if contents else 0)
+        counts = answer_or_nothing(lambda: self._indexer.database.count_documents(words))
+        question = prepare(query.text, words, counts, contents.total if contents else 0)
         limit = max(MIN_ROWS, ROWS_PER_HIT * query.max_results)
         answer = self._search(question, contents, limit, deadline)
         indexed_bytes = contents.size_bytes if contents else 0
@@ -191,12 +192,6 @@ class QmdBackend:
             warnings = [warning for warning in (freshness.warning, NOTHING_INDEXED) if warning]
             return self._build_result([], "keyword", stale=False, warnings=warnings)
         raise BackendIndexEmpty(BACKEND, "its index is empty", action=INDEX)
-
-    def _count_documents(self, words: Sequence[str]) -> dict[str, int]:
-        try:
-            return self._indexer.database.count_documents(words)
-        except MemoryCoreError:
-            return {}
 
     def _search(self, question: PreparedQuestion, contents: Contents | None, limit: int, deadline: float) -> QmdAnswer:
         present = [item.name for item in self._collections.list_present()]

@@ -6,7 +6,8 @@ import os
 import shutil
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
@@ -168,15 +169,10 @@ class QmdClient:
 
     def run_program(self, command: Sequence[str], *, timeout_seconds: float) -> ProcessOutcome:
         """Run any program in QMD's environment; raises as `attempt`."""
-        try:
-            self._home.create()
+        with self._starting():
             outcome = self._processes.run(
                 command, env=self._home.build_environment(), cwd=self._home.path, timeout_seconds=timeout_seconds
             )
-        except ProcessesClosed as error:
-            raise stopped() from error
-        except OSError as error:
-            raise unavailable(f"it cannot be started: {error}", action=INSTALL) from error
         if outcome.ended == "closed":
             raise stopped()
         return outcome
@@ -184,13 +180,19 @@ class QmdClient:
     def start_server(self, arguments: Sequence[str], environment: Mapping[str, str]) -> ServerProcess:
         """Start a command that keeps running, with further variables; raises as `attempt`."""
         program = self.find_program()
-        try:
-            self._home.create()
+        with self._starting():
             return self._processes.start_server(
                 [program, "--index", "index", *arguments],
                 env={**self._home.build_environment(), **environment},
                 cwd=self._home.path,
             )
+
+    @contextmanager
+    def _starting(self) -> Iterator[None]:
+        """Make the home for a child, and turn what keeps that from being started into our errors."""
+        try:
+            self._home.create()
+            yield
         except ProcessesClosed as error:
             raise stopped() from error
         except OSError as error:

@@ -9,13 +9,16 @@ import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
-from memory_core.errors import StoreCorrupt, StoreError
+from memory_core.errors import MemoryCoreError, StoreCorrupt, StoreError
 from memory_core.text.terms import cut_cjk, write_index
 
 if TYPE_CHECKING:
     from memory_core.stores.sqlite.connections import Connection
+
+K = TypeVar("K")
+V = TypeVar("V")
 
 VECTORS = "vectors_vec"  # QMD's vec0 table
 _BUSY_TIMEOUT_MS = 500  # readers of a WAL database wait for nobody, except while it is recovered
@@ -170,6 +173,14 @@ class QmdFile:
                 yield connection
         finally:
             connection.close()
+
+
+def answer_or_nothing(question: Callable[[], dict[K, V]]) -> dict[K, V]:
+    """Return the answer to a question to the index; an empty one if it cannot be read just now."""
+    try:
+        return question()
+    except MemoryCoreError:
+        return {}
 
 
 def make_stemmer() -> Callable[[str], list[str]]:

@@ -43,7 +43,7 @@ from memory_core.text.terms import is_question, is_single_cjk
 from memory_core.text.units import split_units, split_windows
 from memory_qmd.collections import FileLocator
 from memory_qmd.config import QmdConfig
-from memory_qmd.database import QmdFile, make_stemmer
+from memory_qmd.database import QmdFile, answer_or_nothing, make_stemmer
 from memory_qmd.queries import PreparedQuestion, QmdRow, Scale
 from memory_qmd.search import QmdAnswer
 
@@ -276,10 +276,14 @@ class HitBuilder:
         max_chars = min(query.max_snippet_chars, self._limits.max_snippet_chars, self._limits.max_injected_chars)
         hits: list[Hit] = []
         seen: set[Path] = set()
+
+        def read_hashes(collection: str) -> dict[str, str]:
+            return answer_or_nothing(lambda: self._database.read_hashes(collection))
+
         for most, row, evidence in self._list_candidates(question, answer, judge):
             if most < query.min_score or (len(hits) >= wanted and most <= hits[wanted - 1].score):
                 break
-            file = self._locator.locate(row.collection, row.path, self._read_hashes)
+            file = self._locator.locate(row.collection, row.path, read_hashes)
             if file is None or file.real_path in seen:
                 continue
             seen.add(file.real_path)
@@ -297,7 +301,8 @@ class HitBuilder:
 
         Equals stay in QMD's order.
         """
-        held = self._find_words(question.words, [(row.collection, row.path) for row in answer.rows])
+        rows = [(row.collection, row.path) for row in answer.rows]
+        held = answer_or_nothing(lambda: self._database.find_words(question.words, rows))
         candidates = []
         for position, row in enumerate(answer.rows, start=1):
             words = held.get((row.collection, row.path))
@@ -306,14 +311,6 @@ class HitBuilder:
             evidence = judge.read_evidence(row, position)
             candidates.append((judge.score(covered, judge.judge_meaning(evidence, None)), row, evidence))
         return sorted(candidates, key=lambda candidate: -candidate[0])
-
-    def _find_words(
-        self, words: Sequence[str], rows: Sequence[tuple[str, str]]
-    ) -> dict[tuple[str, str], frozenset[str]]:
-        try:
-            return self._database.find_words(words, rows)
-        except MemoryCoreError:
-            return {}
 
     def _calibrate(self, answer: QmdAnswer) -> Calibration:
         """Return the worth of cosines of QMD's model, estimated anew when the number of vectors has changed much."""
@@ -328,12 +325,6 @@ class HitBuilder:
             log.info("QMD's vectors cannot be read, so its cosines are judged by default values: %s", error)
             return DEFAULT_CALIBRATION
         return self._estimate[0]
-
-    def _read_hashes(self, collection: str) -> dict[str, str]:
-        try:
-            return self._database.read_hashes(collection)
-        except MemoryCoreError:
-            return {}
 
 
 def _find_place(

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -126,11 +126,9 @@ class QmdHome:
             "PWD": str(self.path),
         }
 
-    @contextmanager
-    def lock(self, *, timeout_seconds: float) -> Iterator[None]:
+    def lock(self, *, timeout_seconds: float) -> AbstractContextManager[None]:
         """Hold the lock on updating and embedding; raises TimeoutError if another process holds it for that long."""
-        with locked(self.path / "upkeep.lock", timeout_seconds=timeout_seconds):
-            yield
+        return locked(self.path / "upkeep.lock", timeout_seconds=timeout_seconds)
 
     def load_state(self) -> HomeState:
         """Load the state; an empty one if there is none, or if it cannot be read."""

@@ -289,13 +289,14 @@ def _wait(
 ) -> Literal["exit", "deadline", "output"]:
     """Wait for the child to end without reaping it, so that its group's id is still its own when it is killed."""
     with _watch_exit(process) as exited:
-        while not exited(min(_CHECK_SECONDS, max(0.0, deadline - time.monotonic()))):
+        while True:
+            has_ended = exited(min(_CHECK_SECONDS, max(0.0, deadline - time.monotonic())))
             if any(os.fstat(output.fileno()).st_size > max_output_bytes for output in outputs):
                 return "output"
+            if has_ended:
+                return "exit"
             if time.monotonic() >= deadline:
                 return "deadline"
-    too_much = any(os.fstat(output.fileno()).st_size > max_output_bytes for output in outputs)
-    return "output" if too_much else "exit"
 
 
 @contextlib.contextmanager

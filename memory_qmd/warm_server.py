@@ -48,6 +48,7 @@ class WarmServer:
         self._client = client
         self._warm_up = _WARM_UP.get(mode)
         self._token = secrets.token_hex(16)
+        self._headers = {"Content-Type": "application/json", "X-Memory-Qmd-Token": self._token}
         self._lock = threading.Lock()
         self._enabled = False
         self._server: ServerProcess | None = None
@@ -145,7 +146,9 @@ class WarmServer:
 
     def _post(self, path: str, body: Mapping[str, Any], deadline: float) -> list[QmdRow] | None:
         try:
-            status, content = self._exchange("POST", path, body, timeout_seconds=deadline - time.monotonic())
+            status, content = exchange(
+                self._port, "POST", path, body, self._headers, timeout_seconds=deadline - time.monotonic()
+            )
             if status != http.client.OK:
                 raise http.client.HTTPException(f"status {status}: {content[:200]!r}")
             rows = parse_server_rows(json.loads(content))
@@ -184,7 +187,7 @@ class WarmServer:
     def _get_status(self, path: str) -> int:
         """Return the status of a short GET; 503 if there was no answer."""
         try:
-            return self._exchange("GET", path, None, timeout_seconds=_HEALTH_SECONDS)[0]
+            return exchange(self._port, "GET", path, None, self._headers, timeout_seconds=_HEALTH_SECONDS)[0]
         except (OSError, http.client.HTTPException):
             return 503
 
@@ -192,12 +195,6 @@ class WarmServer:
         log.warning("%s; until it is tried again, QMD is run for each question", reason)
         self._cooldown.record_failure(reason)
         self.stop()
-
-    def _exchange(
-        self, method: str, path: str, body: Mapping[str, Any] | None, *, timeout_seconds: float
-    ) -> tuple[int, bytes]:
-        headers = {"Content-Type": "application/json", "X-Memory-Qmd-Token": self._token}
-        return exchange(self._port, method, path, body, headers, timeout_seconds=timeout_seconds)
 
 
 def exchange(

@@ -19,8 +19,7 @@ from memory_core.records import Finding, KeySources, Probe, Status
 from memory_core.sources import files
 from memory_core.sources.roots import MAKE_IT, explain_no_workspace
 from memory_core.stores.sqlite.encoding import find_problem
-from memory_core.stores.sqlite.store import SqliteStore
-from memory_core.stores.sqlite.upkeep import Integrity
+from memory_core.stores.sqlite.upkeep import IndexDatabase, Integrity
 from memory_core.stores.values import IndexSummary
 from memory_core.sync.watcher import Watcher
 
@@ -152,7 +151,9 @@ def examine(config: AgentConfig, probe: Probe) -> Iterator[Finding]:
     index, chosen = _check_index(config), config.memory.backend
     takes_over = "" if chosen == BUILTIN else f"of {BUILTIN}, which takes over while {chosen} fails: "
     yield replace(index, message=takes_over + index.message)
-    yield from _check_history(config)
+    with closing(History(config, writable=False)) as history:
+        for problem, action in history.list_problems():
+            yield Finding(subject="history", level="warn", message=problem, action=action)
     yield _check_vectors(config)
     yield _judge_provider(probe, config.search.fallback)
     yield _check_events(config)
@@ -174,9 +175,9 @@ def _check_workspace(config: AgentConfig) -> Finding:
 
 def _check_index(config: AgentConfig) -> Finding:
     path = config.store_path
-    store = SqliteStore(path, writable=False)
     try:
-        check = store.verify()
+        with closing(IndexDatabase(path, writable=False)) as database:
+            check = database.verify()
         if check.files and check.problem is None:
             refuse_other_workspace(config, check.workspace)
     except OtherWorkspace as error:
@@ -185,8 +186,6 @@ def _check_index(config: AgentConfig) -> Finding:
         return _explain_no_index(path)
     except StoreError as error:
         return Finding(subject="index", level="fail", message=str(error), action=error.action)
-    finally:
-        store.close()
     if check.problem is not None:
         message, action = f"{path} is damaged: {check.problem}", "run: memory-core index"
         return Finding(subject="index", level="fail", message=message, action=action)
@@ -205,12 +204,6 @@ def _judge_content(path: Path, check: Integrity) -> Finding:
         action = "correct or remove what `memory-core status` names as left out"
         return Finding(subject="index", level="warn", message=message, action=action)
     return Finding(subject="index", level="ok", message=message)
-
-
-def _check_history(config: AgentConfig) -> Iterator[Finding]:
-    with closing(History(config, writable=False)) as history:
-        for problem, action in history.list_problems():
-            yield Finding(subject="history", level="warn", message=problem, action=action)
 
 
 def _explain_no_index(path: Path) -> Finding:

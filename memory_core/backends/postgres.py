@@ -8,7 +8,6 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 from importlib import util
-from typing import Any
 
 from memory_core.__about__ import explain_install
 from memory_core.backends.engine import IndexBackend
@@ -79,27 +78,12 @@ def open_backend(context: BackendContext) -> MemoryBackend:
     return PostgresBackend(context)
 
 
-def read_settings() -> type[Any]:
-    """Return the model of the section `memory.postgres`."""
-    return PostgresConfig
-
-
-def read_search_seconds(section: Any) -> float:
-    """Return the seconds that one search may take."""
-    return float(section.statement_seconds) + ANSWER_SECONDS
-
-
 def diagnose(context: BackendContext) -> list[Finding]:
-    """Check the driver, the server, the schema, and what this role may do."""
+    """Check the driver, the server, the schema, and what this role may do with each tenant; writes nothing."""
     try:
         check_driver()
     except BackendUnavailable as error:
         return [Finding(subject="driver", level="fail", message=error.reason, action=error.action)]
-    return _examine(context)
-
-
-def _examine(context: BackendContext) -> list[Finding]:
-    """Connect, and look for each tenant of the configuration; writes nothing."""
     from memory_core.stores.postgres.store import PostgresStore
 
     store = PostgresStore(context.config, context.settings, writable=False)
@@ -136,9 +120,9 @@ def _examine(context: BackendContext) -> list[Finding]:
 # Callers need no timeout: every statement has a deadline of its own.
 PLUGIN = BackendPlugin(
     open=open_backend,
-    settings=read_settings,
+    settings=lambda: PostgresConfig,
     diagnose=diagnose,
     timeout_seconds=None,
-    search_seconds=read_search_seconds,
+    search_seconds=lambda section: section.statement_seconds + ANSWER_SECONDS,
     sync_timeout_seconds=None,
 )

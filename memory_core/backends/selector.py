@@ -43,9 +43,8 @@ Answer = TypeVar("Answer", SearchResult, Document, Explanation, Related, SyncRep
 # Time for builtin's answer after the chosen backend's deadline: too short to wait for a sync besides.
 GRACE_SECONDS = 0.4
 FINISH_POLL_SECONDS = 0.05
-MAX_QUERY_CHARS = (
-    4000  # some 600 words; nobody asks more in one question, and a longer one costs time and finds no more
-)
+# Some 600 words; nobody asks more in one question, and a longer one costs time and finds no more.
+MAX_QUERY_CHARS = 4000
 
 REPORT = "report it to the authors of that backend, or choose another: memory.backend"
 MEMORY_SCOPE = "memory.scope"

@@ -11,6 +11,8 @@ import logging
 import re
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from itertools import groupby
+from operator import itemgetter
 from typing import Any, TypeVar
 
 from memory_core.errors import (
@@ -184,12 +186,13 @@ PIECE = 8
 _READ_CHARS = 8192  # of a message, of which a line is shown
 MASK = "***"
 
-# One character as URLs, HTML, JSON and Python escape it, also twice over.
-_ESCAPED = re.compile(
+# One character, or what URLs, HTML, JSON and Python write for one, also twice over.
+_CHARACTER = re.compile(
     r"%(?:25)*(?P<url>[0-9a-fA-F]{2})"
     r"|&(?:amp;)*#(?:[xX](?P<html>[0-9a-fA-F]{1,6})|(?P<decimal>[0-9]{1,7}));"
     r"|&(?:amp;)*(?P<named>amp|lt|gt|quot|apos);"
     r"|\\+(?:u(?P<json>[0-9a-fA-F]{4})|x(?P<python>[0-9a-fA-F]{2})|(?P<quoted>[\"'/\\]))"
+    r"|(?s:.)"
 )
 _NAMED = {"amp": "&", "lt": "<", "gt": ">", "quot": '"', "apos": "'"}
 _UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -221,25 +224,16 @@ def _strike(text: str, secrets: Sequence[str]) -> str:
                 if characters[at : at + piece] in pieces:
                     first = ends[at - 1] if at else 0
                     struck[first : ends[at + piece - 1]] = b"\1" * (ends[at + piece - 1] - first)
-    return "".join(_masked(text, struck))
+    runs = groupby(zip(text, struck, strict=True), itemgetter(1))
+    return "".join(MASK if is_struck else "".join(shown for shown, _ in run) for is_struck, run in runs)
 
 
 def _read(text: str) -> tuple[str, list[int]]:
     """Return the text without escapes, in lower case, and for each of its characters where that ends in the text."""
-    characters: list[str] = []
-    ends: list[int] = []
-    at = 0
-    for found in _ESCAPED.finditer(text):
-        for place in range(at, found.start()):
-            characters.append(_fold(text[place]))
-            ends.append(place + 1)
-        characters.append(_fold(_unescape(found)))
-        ends.append(found.end())
-        at = found.end()
-    for place in range(at, len(text)):
-        characters.append(_fold(text[place]))
-        ends.append(place + 1)
-    return "".join(characters), ends
+    found = [*_CHARACTER.finditer(text)]
+    return "".join(_fold(_unescape(each) if each.lastgroup else each[0]) for each in found), [
+        each.end() for each in found
+    ]
 
 
 def _fold(character: str) -> str:
@@ -272,12 +266,3 @@ def _forms(secret: str) -> Iterator[tuple[str, int]]:
         if piece >= 4:
             yield inner, piece
             yield inner.translate(str.maketrans("+/", "-_")), piece
-
-
-def _masked(text: str, struck: bytearray) -> Iterator[str]:
-    at = 0
-    while at < len(text):
-        end = struck.find(b"\0" if struck[at] else b"\1", at)
-        end = len(text) if end < 0 else end
-        yield MASK if struck[at] else text[at:end]
-        at = end

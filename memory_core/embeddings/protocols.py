@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import TYPE_CHECKING, Literal, Protocol, TypeGuard, TypeVar, runtime_checkable
 
 from memory_core.errors import InputTooLarge, InvalidEmbedding, ProviderError, TextRefused
@@ -145,18 +146,11 @@ class Deadline:
 
 def find_runs(outcomes: Mapping[int, T | ProviderError]) -> Iterator[tuple[int, list[T]]]:
     """Yield the results of consecutive numbers together, as (first number, results); errors are left out."""
-    first, run = 0, list[T]()
-    for number in sorted(outcomes):
-        outcome = outcomes[number]
-        if isinstance(outcome, ProviderError):
-            continue
-        if run and number != first + len(run):
-            yield first, run
-            run = []
-        first = first if run else number
-        run.append(outcome)
-    if run:
-        yield first, run
+    found = {number: each for number, each in outcomes.items() if not isinstance(each, ProviderError)}
+    # Of consecutive numbers, the distance to their places is the same.
+    for _, run in groupby(enumerate(sorted(found)), key=lambda each: each[1] - each[0]):
+        numbers = [number for _, number in run]
+        yield numbers[0], [found[number] for number in numbers]
 
 
 def is_outage(error: ProviderError) -> bool:

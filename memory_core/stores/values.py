@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
+from functools import cached_property
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, TypedDict
 
@@ -38,42 +39,29 @@ def slice_units(text: str, units: Iterable[Unit]) -> tuple[str, ...]:
     return tuple(clean(text[unit.start : unit.end]) for unit in units)
 
 
+@dataclass(frozen=True, eq=False)
 class PreparedChunk:
-    """A chunk with what is derived from it, ready to be written; immutable.
+    """A chunk with what is derived from it, ready to be written.
 
     Units and windows are cut when they are first asked for: of a note that has changed, the index holds most chunks already.
-
-    Args:
-        chunk: A part of a note.
-        units: What is ranked; None cuts them.
-        windows: What is embedded; None packs the units into them.
     """
 
-    def __init__(
-        self, chunk: Chunk, units: tuple[Unit, ...] | None = None, windows: tuple[Window, ...] | None = None
-    ) -> None:
-        self.chunk = chunk
-        self._units = units
-        self._windows = windows
+    chunk: Chunk
 
-    @property
+    @cached_property
     def units(self) -> tuple[Unit, ...]:
-        """The units of the text behind the overlap."""
-        if self._units is None:
-            from memory_core.text.units import split_units
+        """The units of the text behind the overlap, which are ranked."""
+        from memory_core.text.units import split_units
 
-            chunk = self.chunk
-            self._units = tuple(split_units(chunk.text, skip_lines=chunk.overlap_lines, fence=chunk.fence))
-        return self._units
+        chunk = self.chunk
+        return tuple(split_units(chunk.text, skip_lines=chunk.overlap_lines, fence=chunk.fence))
 
-    @property
+    @cached_property
     def windows(self) -> tuple[Window, ...]:
-        """The windows of the units."""
-        if self._windows is None:
-            from memory_core.text.units import split_windows
+        """The windows of the units, which are embedded."""
+        from memory_core.text.units import split_windows
 
-            self._windows = tuple(split_windows(self.chunk.text, self.units))
-        return self._windows
+        return tuple(split_windows(self.chunk.text, self.units))
 
     @property
     def hash(self) -> bytes:

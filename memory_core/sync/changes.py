@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 
@@ -116,7 +116,9 @@ class Changes:
             rows = {(row.source, row.path): row for row in reader.list_files()}
         else:
             rows = {} if is_first else _find_rows(reader, [*absent, *((file.source, file.path) for file in changed)])
-        gone, hidden = _part([rows[key] for key in absent if key in rows], sources.failures)
+        lost = [rows[key] for key in absent if key in rows]
+        hidden = [row for row in lost if _is_hidden(row, sources.failures)]
+        gone = [row for row in lost if not _is_hidden(row, sources.failures)]
         return cls(changed=changed, count=len(sources), gone=gone, hidden=hidden, is_first=is_first, _indexed=rows)
 
     def find_indexed(self, file: MemoryFile) -> IndexedFile | None:
@@ -170,17 +172,6 @@ def _find_rows(reader: SyncReader, keys: Collection[files.FileKey]) -> dict[file
         wanted = set(keys)
         return {key: row for row in reader.list_files() if (key := (row.source, row.path)) in wanted}
     return {key: row for key in keys if (row := reader.find_file(*key)) is not None}
-
-
-def _part(
-    absent: Iterable[IndexedFile], failures: Sequence[FileFailure]
-) -> tuple[list[IndexedFile], list[IndexedFile]]:
-    """Part the files that were not found into those that are gone and those that cannot be looked at."""
-    gone: list[IndexedFile] = []
-    hidden: list[IndexedFile] = []
-    for row in absent:
-        (hidden if _is_hidden(row, failures) else gone).append(row)
-    return gone, hidden
 
 
 def _is_hidden(row: IndexedFile, failures: Sequence[FileFailure]) -> bool:

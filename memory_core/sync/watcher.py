@@ -96,9 +96,8 @@ class Watcher:
         self._state = "off"
         self._closed = False
         self._changes = 0
-        self._confirmed: tuple[LookStart, str] | None = (
-            None  # with the generation of the index that agreed with the files
-        )
+        # With the generation of the index that agreed with the files.
+        self._confirmed: tuple[LookStart, str] | None = None
         self._arming = threading.RLock()  # of the rest
         self._observer: BaseObserver | None = None
         self._paths: frozenset[Path] = frozenset()

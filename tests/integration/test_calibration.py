@@ -14,7 +14,6 @@ from memory_core.embeddings.protocols import Calibrated, EmbeddingProvider
 from memory_core.embeddings.static import CALIBRATION, StaticProvider
 from memory_core.plugin.memory import open_memory
 from memory_core.records import Calibration
-from memory_core.stores.sqlite.state import list_spaces, load_calibration
 from tests.fakes.providers import CountingProvider
 from tests.index import Index, make_older
 
@@ -41,10 +40,8 @@ def index(tmp_path: Path) -> Iterator[Index]:
 
 
 def held(index: Index, provider: EmbeddingProvider) -> tuple[Calibration, int] | None:
-    with index.store.database.read() as connection:
-        space_id = list_spaces(connection)[provider.space]
-        assert space_id is not None
-        return load_calibration(connection, space_id)
+    with index.store.read() as reader:
+        return reader.load_calibration(reader.list_spaces()[provider.space])
 
 
 def test_the_first_sync_estimates_and_every_index_of_these_notes_alike(index: Index, tmp_path: Path) -> None:

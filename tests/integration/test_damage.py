@@ -19,7 +19,7 @@ import memory_core
 from memory_core import CallContext
 from memory_core.errors import StoreError
 from memory_core.stores.sqlite.connections import is_refused_statement, open_reader, translate_errors
-from memory_core.stores.sqlite.upkeep import find_damage
+from memory_core.stores.sqlite.upkeep import IndexDatabase
 from tests.command import REPOSITORY
 from tests.servers.openai import OpenAIServer
 
@@ -278,7 +278,7 @@ def test_what_a_disk_refuses_is_no_damage(index: Path, workspace: Path, tmp_path
     """An index that is full or locked, or lies on a failing disk, is left where it is."""
     with closing(sqlite3.connect(index)) as other:
         other.execute("BEGIN EXCLUSIVE")
-        assert find_damage(index) is None
+        assert IndexDatabase(index).find_damage() is None
     before = index.read_bytes()
     with closing(open_reader(index)) as connection, pytest.raises(StoreError) as refused, translate_errors(index):
         connection.execute("SELECT nothing FROM nowhere")

@@ -11,10 +11,10 @@ import pytest
 
 from memory_core.errors import BackendUnavailable, InvalidArgument
 from memory_core.records import Query
-from memory_core.stores.postgres.schema import PARTITIONED, PARTITIONS
 from tests.postgres.agents import open_agent
 from tests.servers.postgres import Database, make_database
 
+PARTITIONED, PARTITIONS = ("notes", "chunks", "windows", "embeddings", "word_forms"), 16
 TABLES = ("spaces", *PARTITIONED)
 
 

@@ -108,11 +108,7 @@ def test_a_schema_of_an_older_version_says_so_until_init_has_run(
     script = (Path(__file__).parent / "older.sql").read_text()
     with monkeypatch.context() as older:
         older.setattr(operating, "VERSION", 6)
-        older.setattr(
-            operating,
-            "render",
-            lambda _, schema, agent: script.replace("{schema}", schema).replace("{agent}", agent),
-        )
+        older.setattr(operating, "read_script", lambda _: script)
         database = make_database()
     dsn = database.add_role("ada", writes=("ada",))
     with psycopg.connect(database.admin_dsn, autocommit=True) as admin:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from memory_core.embeddings.credentials import Endpoint, find_origin
 from memory_core.embeddings.models import Plan
-from memory_core.embeddings.remote.http import Http, bound_results
+from memory_core.embeddings.remote.http import MAX_RESULTS_BYTES, Http, bound_answer
 from memory_core.embeddings.vectors import decode, shorten
 from memory_core.errors import InvalidEmbedding
 
@@ -69,7 +69,8 @@ class HttpApi:
         self, url: str, texts: int, find_vector: Callable[[dict[str, Any]], tuple[Any, Any]]
     ) -> Mapping[str, Row]:
         """Return the vectors of a results file by key; a text whose line holds none is sent by a request."""
-        _, body = await self._http.fetch("GET", url, max_bytes=bound_results(texts))
+        limit = bound_answer(texts, most_bytes=MAX_RESULTS_BYTES)
+        _, body = await self._http.fetch("GET", url, max_bytes=limit)
         rows = {}
         for key, vector in map(find_vector, _parse_lines(body)):
             with suppress(InvalidEmbedding):

@@ -9,7 +9,6 @@ import logging
 import zlib
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit, urlunsplit
 
@@ -37,54 +36,41 @@ _MAX_LAYERS = 2
 _TEXT_BYTES = 200 << 10
 _MAX_EMBEDDINGS_BYTES = 256 << 20
 # 50,000 vectors of 3,072 dimensions, as the batch API sends them, take 820 MB.
-_MAX_RESULTS_BYTES = 1 << 30
+MAX_RESULTS_BYTES = 1 << 30
 
 
-def bound_answer(texts: int) -> int:
+def bound_answer(texts: int, *, most_bytes: int = _MAX_EMBEDDINGS_BYTES) -> int:
     """Return the most bytes that the embeddings of so many texts can take."""
-    return min((1 << 20) + texts * _TEXT_BYTES, _MAX_EMBEDDINGS_BYTES)
-
-
-def bound_results(texts: int) -> int:
-    """Return the most bytes that the results of a batch job of so many texts can take."""
-    return min((1 << 20) + texts * _TEXT_BYTES, _MAX_RESULTS_BYTES)
+    return min((1 << 20) + texts * _TEXT_BYTES, most_bytes)
 
 
 class BadBody(Exception):
     """A body that cannot be read; the text says why."""
 
 
-@dataclass(slots=True)
 class Body:
-    """Collects the pieces of one body.
+    """Collects the pieces of the body of an answer. Of a refusal, what is behind a limit is left out; else it is refused.
 
-    Attributes:
+    Args:
+        status: Of the answer.
+        headers: Of the answer, found by lower-case name.
         limit_bytes: The most that is taken, packed and unpacked.
-        cuts: True if what is behind the limit is left out; False if such a body is refused.
+
+    Raises:
+        BadBody: It is packed in a way that was not asked for.
     """
 
-    limit_bytes: int
-    cuts: bool
-    _unpackers: list[Callable[[bytes], bytes]] = field(default_factory=list)
-    _received: int = 0
-    _unpacked: bytearray = field(default_factory=bytearray)
-    _is_full: bool = False
-
-    @classmethod
-    def of(cls, status: int, headers: Mapping[str, str], limit_bytes: int) -> Body:
-        """Begin the body of an answer; `headers` are found by lower-case name.
-
-        Raises:
-            BadBody: It is packed in a way that was not asked for.
-        """
-        refused = status >= 300
-        body = cls(MAX_REFUSAL_BYTES if refused else limit_bytes, cuts=refused)
+    def __init__(self, status: int, headers: Mapping[str, str], limit_bytes: int) -> None:
+        self._cuts = status >= 300
+        self._limit_bytes = MAX_REFUSAL_BYTES if self._cuts else limit_bytes
         names = [name.strip().lower() for name in headers.get("content-encoding", "")[:200].split(",")]
         layers = [name for name in reversed(names) if name not in {"", "identity"}]
         if len(layers) > _MAX_LAYERS or not set(layers) <= {"gzip", "x-gzip", "deflate"}:
             raise BadBody("its answer is compressed in a way that was not asked for")
-        body._unpackers = [body._new_unpacker(deflated=name == "deflate") for name in layers]
-        return body
+        self._unpackers = [self._new_unpacker(deflated=name == "deflate") for name in layers]
+        self._received = 0
+        self._unpacked = bytearray()
+        self._is_full = False
 
     def add(self, piece: bytes) -> bool:
         """Take a piece; return False when no more is wanted.
@@ -99,11 +85,11 @@ class Body:
         except zlib.error as error:
             raise BadBody("its answer cannot be decompressed") from error
         self._unpacked += piece
-        if not self._is_full and max(self._received, len(self._unpacked)) <= self.limit_bytes:
+        if not self._is_full and max(self._received, len(self._unpacked)) <= self._limit_bytes:
             return True
-        if not self.cuts:
-            raise BadBody(f"its answer is larger than {self.limit_bytes / 1e6:.1f} MB")
-        del self._unpacked[self.limit_bytes :]
+        if not self._cuts:
+            raise BadBody(f"its answer is larger than {self._limit_bytes / 1e6:.1f} MB")
+        del self._unpacked[self._limit_bytes :]
         return False
 
     def content(self) -> bytes:
@@ -117,7 +103,7 @@ class Body:
 
         def unpack(piece: bytes) -> bytes:
             nonlocal unpacker, begun
-            room = self.limit_bytes - len(self._unpacked) + 1
+            room = self._limit_bytes - len(self._unpacked) + 1
             if not piece or unpacker.eof:
                 return b""
             try:
@@ -254,7 +240,7 @@ class Http:
         if self._client is None:
             self._client = self._new_client()
         async with self._client.stream(method, url, **arguments) as answer:
-            body = Body.of(answer.status_code, answer.headers, max_bytes)
+            body = Body(answer.status_code, answer.headers, max_bytes)
             pieces = cast("AsyncGenerator[bytes, None]", answer.aiter_raw())
             return answer.status_code, answer.headers, await read_body(body, pieces)
 

@@ -81,7 +81,7 @@ class BoundedClient(httpx.Client):
         options["follow_redirects"] = False
         answer = super().send(request, stream=True, **options)
         try:
-            body = Body.of(answer.status_code, answer.headers, self._limit_bytes)
+            body = Body(answer.status_code, answer.headers, self._limit_bytes)
             content = read_body_now(body, answer.iter_raw())
         finally:
             answer.close()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from importlib.resources import files
 
 from psycopg import sql
 
@@ -12,9 +13,9 @@ from memory_core.config.fields import Secret
 from memory_core.errors import BackendError, InvalidArgument, StoreError, StoreReadOnly
 from memory_core.stores.postgres import NAME
 from memory_core.stores.postgres.connections import INIT, WRITE, Connections
-from memory_core.stores.postgres.schema import VERSION, render
-from memory_core.stores.postgres.tenants import Cursor
+from memory_core.stores.postgres.tenants import Cursor, fetch_value
 
+VERSION = 7  # of the schema; `migrations` holds that of the server's
 LOCK_SECONDS = 10  # that a command waits for agents
 # A member of one of these sees, writes or stops every tenant.
 POWERFUL = (
@@ -108,14 +109,16 @@ class Operator:
             cursor.execute(
                 "LOCK TABLE migrations IN EXCLUSIVE MODE"
             )  # which no agent may: others may hold any advisory key
-            row = cursor.execute("SELECT coalesce(max(number), 0) FROM migrations").fetchone()
-            held = row[0] if row else 0
+            held = fetch_value(cursor, "SELECT coalesce(max(number), 0) FROM migrations")
             if held > VERSION:
                 raise BackendError(NAME, f"{self._schema} was made by a newer memory-core", action="update memory-core")
             if held == VERSION:
                 return 0
-            script = render(held, schema=f'"{self._schema}"', agent=f'"{self._agent}"')
-            cursor.connection.execute(script.encode(), prepare=False)  # in text: several statements
+            for name in ["discard.sql", "schema.sql"] if held else ["schema.sql"]:
+                script = (
+                    read_script(name).replace("{schema}", f'"{self._schema}"').replace("{agent}", f'"{self._agent}"')
+                )
+                cursor.connection.execute(script.encode(), prepare=False)  # in text: several statements
             cursor.execute("INSERT INTO migrations VALUES (%s)", (VERSION,))
             return 1
 
@@ -247,3 +250,8 @@ class Operator:
 
     def _run(self, cursor: Cursor, statement: str, *names: str) -> None:
         cursor.execute(sql.SQL(statement).format(*map(sql.Identifier, names)))
+
+
+def read_script(name: str) -> str:
+    """Return a script of SQL; `{schema}` and `{agent}` stand for quoted names."""
+    return files(__package__).joinpath(name).read_text(encoding="utf-8")

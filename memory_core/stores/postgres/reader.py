@@ -5,14 +5,14 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Collection, Mapping, Sequence
 from datetime import date
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, LiteralString
 
 from memory_core.embeddings.vectors import unpack_signs
 from memory_core.records import Calibration, Space, Unit
 from memory_core.stores.interface import Place, best_of
 from memory_core.stores.postgres import NAME, vectors
 from memory_core.stores.postgres.stems import Scorer, list_lexemes, quote, read_vector, stem, write_query
-from memory_core.stores.postgres.tenants import Cursor, Tenant, load_space
+from memory_core.stores.postgres.tenants import Cursor, Tenant, fetch_value, load_space
 from memory_core.stores.values import (
     ChunkText,
     DateRange,
@@ -122,13 +122,12 @@ class PostgresReader:
 
     def find_spelt(self, begin: str, end: str, lengths: tuple[int, int]) -> Sequence[str]:
         """See `Reader`."""
-        rows = self.db.execute(
+        return self._list(
             "SELECT DISTINCT word FROM word_forms WHERE tenant_id = ANY (%(tenants)s) AND length(stem) BETWEEN %(shortest)s"
             " AND %(longest)s AND (language = 'spelt' AND starts_with(stem, %(begin)s)"
             " OR language = 'mirrored' AND starts_with(stem, %(end)s))",
             {"tenants": self._ids, "begin": begin, "end": end[::-1], "shortest": lengths[0], "longest": lengths[1]},
-        ).fetchall()
-        return [row[0] for row in rows]
+        )
 
     def count_by_prefix(self, prefixes: Collection[str]) -> dict[str, int]:
         """See `Reader`."""
@@ -178,35 +177,32 @@ class PostgresReader:
     def find_by_name(self, name: str, dates: DateRange, limit: int) -> Sequence[int]:
         """See `Reader`."""
         first, last = _to_days(dates)
-        rows = self.db.execute(
+        return self._list(
             "SELECT c.id FROM notes n JOIN chunks c ON c.tenant_id = n.tenant_id AND c.note_id = n.id"
             " WHERE n.tenant_id = ANY (%(tenants)s) AND c.tenant_id = ANY (%(tenants)s) AND (n.date = %(name)s"
             " OR lower(n.path) = %(name)s OR right(lower(n.path), length(%(name)s) + 1) = '/' || %(name)s)"
             " AND n.day >= coalesce(%(first)s, '') AND n.day <= coalesce(%(last)s, '9999-99-99')"
             ' ORDER BY n.source, n.path COLLATE "C", c.start_line LIMIT %(limit)s',
             {"tenants": self._ids, "name": name, "first": first, "last": last, "limit": limit},
-        ).fetchall()
-        return [row[0] for row in rows]
+        )
 
     def find_dated(self, first: date, last: date, limit: int) -> Sequence[int]:
         """See `Reader`."""
-        rows = self.db.execute(
+        return self._list(
             "SELECT c.id FROM notes n JOIN chunks c ON c.tenant_id = n.tenant_id AND c.note_id = n.id"
             " WHERE n.tenant_id = ANY (%s) AND c.tenant_id = ANY (%s) AND n.date BETWEEN %s AND %s"
             ' ORDER BY n.date, n.source, n.path COLLATE "C", c.start_line, n.tenant_id LIMIT %s',
             (self._ids, self._ids, first.isoformat(), last.isoformat(), limit),
-        ).fetchall()
-        return [row[0] for row in rows]
+        )
 
     def sort_equals(self, ids: Collection[int]) -> Sequence[int]:
         """See `Reader`."""
-        rows = self.db.execute(
+        return self._list(
             "SELECT c.id FROM chunks c JOIN notes n ON n.tenant_id = c.tenant_id AND n.id = c.note_id"
             " WHERE c.tenant_id = ANY (%(tenants)s) AND n.tenant_id = ANY (%(tenants)s) AND c.id = ANY (%(ids)s)"
             ' ORDER BY n.date IS NOT NULL, n.date DESC, n.source, n.path COLLATE "C", c.start_line, n.tenant_id',
             {"tenants": self._ids, "ids": list(ids)},
-        ).fetchall()
-        return [row[0] for row in rows]
+        )
 
     def load_chunks(self, ids: Collection[int]) -> list[IndexedChunk]:
         """See `Reader`."""
@@ -233,26 +229,23 @@ class PostgresReader:
         query = write_query([phrase])
         if not query:
             return ()
-        rows = self.db.execute(
+        return self._list(
             "SELECT DISTINCT id FROM find_stems(%s, %s::tsquery, %s, %s, %s, %s)",
             (self._ids, query, *list_lexemes([phrase]), *_to_days(dates)),
-        ).fetchall()
-        return [row[0] for row in rows]
+        )
 
     def find_beginnings(self) -> Collection[int]:
         """See `Reader`."""
-        rows = self.db.execute(
+        return self._list(
             "SELECT DISTINCT ON (c.tenant_id, c.note_id) c.id FROM notes n JOIN chunks c ON c.tenant_id = n.tenant_id"
             " AND c.note_id = n.id WHERE n.tenant_id = ANY (%(tenants)s) AND c.tenant_id = ANY (%(tenants)s)"
             " AND n.source <> 'sessions' ORDER BY c.tenant_id, c.note_id, c.start_line, c.id",
             {"tenants": self._ids},
-        ).fetchall()
-        return [row[0] for row in rows]
+        )
 
     def find_linking(self) -> Collection[int]:
         """See `Reader`."""
-        rows = self.db.execute("SELECT id FROM chunks WHERE tenant_id = ANY (%s) AND links", (self._ids,)).fetchall()
-        return [row[0] for row in rows]
+        return self._list("SELECT id FROM chunks WHERE tenant_id = ANY (%s) AND links", (self._ids,))
 
     def load_texts(self, ids: Collection[int], *, whole: bool) -> Sequence[ChunkText]:
         """See `Reader`."""
@@ -314,10 +307,8 @@ class PostgresReader:
     def load_log_lines(self, source: str, path: str) -> Sequence[int]:
         """See `Reader`."""
         tenant, own = self._find_tenant(path)
-        row = self.db.execute(
-            "SELECT lines FROM notes WHERE tenant_id = %s AND source = %s AND path = %s", (tenant.id, source, own)
-        ).fetchone()
-        return (row and row[0]) or ()
+        query = "SELECT lines FROM notes WHERE tenant_id = %s AND source = %s AND path = %s"
+        return fetch_value(self.db, query, (tenant.id, source, own)) or ()
 
     def load_text(self, path: str) -> str | None:
         """Return a note's text from its chunks, blank lines as blank as they may be; None if no tenant holds it."""
@@ -353,13 +344,13 @@ class PostgresReader:
 
     def find_paths(self, hashes: Sequence[bytes]) -> tuple[str, ...]:
         """See `Reader`."""
-        found = self.db.execute(
+        found = self._list(
             "SELECT DISTINCT n.path FROM windows w JOIN chunks c ON c.tenant_id = w.tenant_id AND c.id = w.chunk_id"
             " JOIN notes n ON n.tenant_id = c.tenant_id AND n.id = c.note_id"
             " WHERE w.tenant_id = %s AND w.hash = ANY (%s) ORDER BY n.path",
             (self.own.id, list(hashes)),
-        ).fetchall()
-        return tuple(path for (path,) in found)
+        )
+        return tuple(found)
 
     def count_indexed(self) -> tuple[int, int]:
         """See `Reader`."""
@@ -415,11 +406,11 @@ class PostgresReader:
 
     def find_embedded(self, space_id: int, hashes: Collection[bytes], *, tokens: bool = False) -> set[bytes]:
         """See `Reader`."""
-        found = self.db.execute(
+        found = self._list(
             f"SELECT hash FROM {_write_embedded(tokens=tokens)} AND hash = ANY (%(hashes)s)",
             {"tenant": self.own.id, "space": space_id, "hashes": list(hashes)},
-        ).fetchall()
-        return {row[0] for row in found}
+        )
+        return set(found)
 
     def load_calibration(self, space_id: int) -> tuple[Calibration, int] | None:
         """See `Reader`."""
@@ -440,6 +431,10 @@ class PostgresReader:
             (self.own.id, space_id, limit),
         ).fetchall()
         return np.array([row[0] for row in found], dtype=np.float32).reshape(len(found), -1 if found else 0)
+
+    def _list(self, query: LiteralString, values: Any) -> list[Any]:
+        """Return the first column of what a query finds."""
+        return [row[0] for row in self.db.execute(query, values).fetchall()]
 
     def _count(self, rows: str, counted: str = "*", **values: object) -> int:
         """Count rows of the agent's own tenant, which `rows` calls `%(tenant)s`."""
@@ -464,8 +459,8 @@ class PostgresReader:
         """Return the number of chunks that match each query, given by any keys."""
         missing = [query for query in dict.fromkeys(queries.values()) if query not in self._counts]
         if missing:
-            row = self.db.execute("SELECT count_matches(%s, %s::text[])", (self._ids, missing)).fetchone()
-            self._counts.update(zip(missing, row[0] if row else (), strict=True))
+            found = fetch_value(self.db, "SELECT count_matches(%s, %s::text[])", (self._ids, missing))
+            self._counts.update(zip(missing, found, strict=True))
         return {key: self._counts[query] for key, query in queries.items()}
 
 

@@ -6,13 +6,11 @@ import math
 import re
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
 from memory_core.text.folding import fold_words
 from memory_core.text.messages import replace_surrogates
 from memory_core.text.terms import is_single_cjk, write_index
-
-Stem: TypeAlias = Callable[[str], list[str]]
 
 MAX_POSITION = 16_383  # of a tsvector; words behind it stand at it
 MAX_LEXEME_BYTES = 2046

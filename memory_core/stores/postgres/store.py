@@ -146,8 +146,8 @@ class PostgresStore:
             BackendUnavailable: The server does not answer, or this role may not read the agent's tenant.
         """
         with self._read() as (cursor, several):
-            row = cursor.execute("SELECT current_setting('server_version')").fetchone()
-            return row[0] if row else "?", tenants.may_write(cursor, self._names[0]), several
+            version = tenants.fetch_value(cursor, "SELECT current_setting('server_version')")
+            return version, tenants.may_write(cursor, self._names[0]), several
 
     @property
     def is_suspect(self) -> bool:

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any
+from typing import Any, LiteralString
 
 import psycopg
 from psycopg.types.json import Jsonb
@@ -107,6 +107,12 @@ class Tenant:
         return replace(self, workspace=workspace, meta=meta)
 
 
+def fetch_value(cursor: Cursor, query: LiteralString, values: Sequence[object] = ()) -> Any:
+    """Return the first column of the first row that a query finds; None if it finds none."""
+    row = cursor.execute(query, values).fetchone()
+    return None if row is None else row[0]
+
+
 def load_tenants(cursor: Cursor, names: Sequence[str]) -> list[Tenant]:
     """Return the tenants that this role may read, in the order of their names given; the first must be among them.
 
@@ -115,8 +121,7 @@ def load_tenants(cursor: Cursor, names: Sequence[str]) -> list[Tenant]:
     """
     found = {row[1]: Tenant(*row) for row in cursor.execute(_TENANTS, (list(names),)).fetchall()}
     if names[0] not in found:
-        row = cursor.execute("SELECT session_user::text").fetchone()
-        role = row[0] if row else "?"
+        role = fetch_value(cursor, "SELECT session_user::text")
         raise BackendUnavailable(
             NAME,
             f"there is no tenant {names[0]!r} that the role {role!r} may read",
@@ -226,14 +231,12 @@ def name_machine() -> str:
 
 def may_write(cursor: Cursor, name: str) -> bool:
     """Return True if this role may write a tenant."""
-    row = cursor.execute("SELECT id = ANY (writable()) FROM tenants WHERE name = %s", (name,)).fetchone()
-    return bool(row and row[0])
+    return bool(fetch_value(cursor, "SELECT id = ANY (writable()) FROM tenants WHERE name = %s", (name,)))
 
 
 def has_notes(cursor: Cursor, tenant: int) -> bool:
     """Return True if a tenant holds any note."""
-    row = cursor.execute("SELECT EXISTS (SELECT 1 FROM notes WHERE tenant_id = %s)", (tenant,)).fetchone()
-    return bool(row and row[0])
+    return bool(fetch_value(cursor, "SELECT EXISTS (SELECT 1 FROM notes WHERE tenant_id = %s)", (tenant,)))
 
 
 def explain_grant(tenant: str, role: str = "ROLE") -> str:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from memory_core.embeddings.vectors import pack_signs
 from memory_core.stores.postgres.connections import renew
-from memory_core.stores.postgres.tenants import Cursor, Tenant, load_space
+from memory_core.stores.postgres.tenants import Cursor, Tenant, fetch_value, load_space
 from memory_core.stores.values import EmbeddedWindows
 
 if TYPE_CHECKING:
@@ -68,21 +68,19 @@ def insert(cursor: Cursor, tenant: int, space_id: int, windows: EmbeddedWindows,
 
 def is_large(cursor: Cursor, tenant: int) -> bool:
     """Return True if a tenant has so many windows that signs of their vectors are to be kept."""
-    row = cursor.execute(
-        "SELECT count(*) FROM (SELECT 1 FROM windows WHERE tenant_id = %s LIMIT %s) counted",
-        (tenant, LARGE_WINDOWS + 1),
-    ).fetchone()
-    return row is not None and row[0] > LARGE_WINDOWS
+    query = "SELECT count(*) FROM (SELECT 1 FROM windows WHERE tenant_id = %s LIMIT %s) counted"
+    return bool(fetch_value(cursor, query, (tenant, LARGE_WINDOWS + 1)) > LARGE_WINDOWS)
 
 
 def find_center(cursor: Cursor, tenant: int, space_id: int) -> str | None:
     """Return the mean of some vectors of a tenant; None if it has none."""
-    row = cursor.execute(
+    center: str | None = fetch_value(
+        cursor,
         "SELECT avg(vector)::text FROM (SELECT coalesce(v, h::vector) AS vector FROM embeddings"
         " WHERE tenant_id = %s AND space_id = %s ORDER BY hash LIMIT %s) sample",
         (tenant, space_id, CENTER_SAMPLE),
-    ).fetchone()
-    return row[0] if row else None
+    )
+    return center
 
 
 def sign(cursor: Cursor, tenant: int, space_id: int, center: str, after: bytes) -> bytes | None:

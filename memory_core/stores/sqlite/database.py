@@ -47,7 +47,7 @@ class Database:
     Args:
         path: The file.
         kind: What it should be.
-        migrations: See `run_migrations`.
+        migrations: Scripts, the first of which makes the tables of an empty file; each is a transaction of its own.
         older: The number of schemas that there were before, of which a file cannot be brought up to date.
         writable: False opens the file for reading only, and never makes or changes it.
         prepare: Called with a new writing connection, before migrations.
@@ -72,14 +72,14 @@ class Database:
         self.writable = writable
         self._migrations = migrations
         self._older = older
+        self._newest = older + len(migrations)  # the schema version of a file that is up to date
         self._prepare = prepare
         self._finish = finish
         self._clock = clock
         self._closed = False
         self._checked: files.FileId | None = None  # the file that `check` has looked at
-        self.failed: tuple[files.FileId | None, StoreError] | None = (
-            None  # what may be damage, and the file it was met in
-        )
+        # What may be damage, and the file it was met in.
+        self.failed: tuple[files.FileId | None, StoreError] | None = None
         self._releases = 0  # a connection that was borrowed before one is closed when it comes back
         self._begin_anew()
         _open.add(self)
@@ -179,8 +179,41 @@ class Database:
         self._checked = files.identify(self.path)
 
     def find_damage(self) -> str | None:
-        """Return how the file is damaged; see `find_file_damage`."""
-        return find_file_damage(self.path, self.kind, self._migrations, older=self._older)
+        """Return how the file is damaged, in a few words; None if it is sound, empty or missing.
+
+        Raises:
+            StoreError: It cannot be read for another reason.
+        """
+        try:
+            if not self.path.stat().st_size:
+                return None
+        except OSError:
+            return None
+        try:
+            with (
+                contextlib.closing(open_reader(self.path, self.kind)) as connection,
+                translate_errors(self.path, self.kind),
+            ):
+                return self.find_problem(connection, self._check_version(connection))
+        except StoreCorrupt as error:
+            return error.reason
+        except StoreError as error:
+            if not is_refused_statement(error):
+                raise
+            return error.reason
+
+    def find_problem(self, connection: Connection, version: int) -> str | None:
+        """Return how the content of a file of some schema version is damaged, in a few words; None if it is sound."""
+        found = str(connection.execute("PRAGMA quick_check(1)").get)
+        if found != "ok":
+            return found.splitlines()[-1]
+        migrations = self._migrations[: max(version - self._older, 0)]
+        wrong = _find_wrong_table(connection, migrations)
+        return self.find_wrong_row(connection) if migrations and not wrong else wrong
+
+    def find_wrong_row(self, connection: Connection) -> str | None:  # noqa: ARG002
+        """Return how a row of a file with all tables is damaged; None if none is, as far as anybody looks."""
+        return None
 
     def set_aside(self, rescue: Callable[[Path], None] = _do_nothing) -> tuple[Path, str] | None:
         """Rename a file that turns out to be damaged, so that the next write begins a new one; one process at a time.
@@ -285,7 +318,7 @@ class Database:
         connection = open_reader(self.path, self.kind)
         try:
             version = self._check_version(connection)
-            if version != self._older + len(self._migrations):
+            if version != self._newest:
                 if not self.writable:
                     raise self._refuse_older() if version else self._refuse_empty()
                 with self._write_lock:
@@ -297,7 +330,35 @@ class Database:
         return connection
 
     def _check_version(self, connection: Connection) -> int:
-        return check_version(connection, self.path, self._older + len(self._migrations), self.kind)
+        """Return the schema version of the file: 0 for an empty one.
+
+        Raises:
+            StoreCorrupt: The file belongs to another program, or is damaged.
+            StoreTooNew: A newer memory-core wrote it.
+        """
+        path, kind = self.path, self.kind
+        elsewhere = kind.elsewhere.replace("place", "file")
+        if size := files.find_foreign_size(path):
+            problem = f"this is not {kind.article} {kind.noun} of memory-core, nor any SQLite database ({size} B)"
+            raise StoreCorrupt(path, problem, action=f"delete it if nothing else needs it, or {elsewhere}")
+        with translate_errors(path, kind):
+            # One statement, because another process may be making the file.
+            facts = connection.execute(
+                "SELECT user_version, application_id, (SELECT count(*) FROM sqlite_schema)"
+                " FROM pragma_user_version, pragma_application_id"
+            ).get
+        version, application, tables = cast("tuple[int, int, int]", facts)
+        if application != kind.application_id and (version or tables):
+            raise StoreCorrupt(path, "this is a database of another program", action=elsewhere)
+        if not 0 <= version <= self._newest + MOST_NEWER or (tables and not version):
+            raise StoreCorrupt(path, f"the {kind.noun} is damaged: its schema has no number", action=kind.repair)
+        if version > self._newest:
+            raise StoreTooNew(
+                path,
+                f"it was written by a newer memory-core (schema {version}, this one knows {self._newest})",
+                action=f"upgrade memory-core, or {elsewhere}",
+            )
+        return version
 
     def is_older(self) -> bool:
         """Return True if the file has a schema that cannot be brought up to date.
@@ -346,12 +407,27 @@ class Database:
         connection = open_writer(self.path, self.kind)
         try:
             self._prepare(connection)
-            run_migrations(connection, self.path, self._migrations, self.kind, older=self._older)
+            self._migrate(connection)
             self._finish(connection)
         except BaseException:
             connection.close()
             raise
         return connection
+
+    def _migrate(self, connection: Connection) -> None:
+        """Bring the file to the newest schema, outside a transaction.
+
+        Raises:
+            StoreError: See `_check_version` and `translate_errors`.
+        """
+        if self._check_version(connection) == self._newest:
+            return
+        for number, script in enumerate(self._migrations, start=self._older + 1):
+            with transaction(connection, self.path, self.kind):
+                if int(connection.pragma("user_version")) < number:
+                    connection.execute(script)
+                    connection.pragma("application_id", self.kind.application_id)
+                    connection.pragma("user_version", number)
 
 
 def _close_unused_before_fork() -> None:
@@ -420,69 +496,7 @@ def transaction(connection: Connection, path: Path, kind: FileKind = INDEX) -> I
             raise
 
 
-def check_version(connection: Connection, path: Path, known: int, kind: FileKind = INDEX) -> int:
-    """Return the schema version of a file: 0 for an empty one.
-
-    Args:
-        connection: Of the file.
-        path: The file.
-        known: The newest version that this memory-core knows.
-        kind: What the file should be.
-
-    Raises:
-        StoreCorrupt: The file belongs to another program, or is damaged.
-        StoreTooNew: A newer memory-core wrote it.
-    """
-    elsewhere = kind.elsewhere.replace("place", "file")
-    if size := files.find_foreign_size(path):
-        problem = f"this is not {kind.article} {kind.noun} of memory-core, nor any SQLite database ({size} B)"
-        raise StoreCorrupt(path, problem, action=f"delete it if nothing else needs it, or {elsewhere}")
-    with translate_errors(path, kind):
-        # One statement, because another process may be making the file.
-        facts = connection.execute(
-            "SELECT user_version, application_id, (SELECT count(*) FROM sqlite_schema)"
-            " FROM pragma_user_version, pragma_application_id"
-        ).get
-    version, application, tables = cast("tuple[int, int, int]", facts)
-    if application != kind.application_id and (version or tables):
-        raise StoreCorrupt(path, "this is a database of another program", action=elsewhere)
-    if not 0 <= version <= known + MOST_NEWER or (tables and not version):
-        raise StoreCorrupt(path, f"the {kind.noun} is damaged: its schema has no number", action=kind.repair)
-    if version > known:
-        raise StoreTooNew(
-            path,
-            f"it was written by a newer memory-core (schema {version}, this one knows {known})",
-            action=f"upgrade memory-core, or {elsewhere}",
-        )
-    return version
-
-
-def run_migrations(
-    connection: Connection, path: Path, migrations: Sequence[str], kind: FileKind = INDEX, *, older: int = 0
-) -> None:
-    """Bring a file to the newest schema, each numbered script in a transaction of its own.
-
-    Args:
-        connection: The writing one, outside a transaction.
-        path: The file.
-        migrations: Scripts, the first of which makes the tables of an empty file.
-        kind: What the file should be.
-        older: The number of schemas that there were before the first script.
-
-    Raises:
-        StoreError: See `check_version` and `translate_errors`.
-    """
-    if check_version(connection, path, older + len(migrations), kind) == older + len(migrations):
-        return
-    for number, script in enumerate(migrations, start=older + 1):
-        with transaction(connection, path, kind):
-            if int(connection.pragma("user_version")) < number:
-                connection.execute(script)
-                connection.pragma("application_id", kind.application_id)
-                connection.pragma("user_version", number)
-
-
-def find_wrong_table(connection: Connection, migrations: Sequence[str]) -> str | None:
+def _find_wrong_table(connection: Connection, migrations: Sequence[str]) -> str | None:
     """Return how the tables of a file differ from those that some migrations make, in a few words; None if they don't.
 
     A flipped bit in the text of a table's definition leaves a sound file with a table, or a column, that nothing asks for.
@@ -506,57 +520,3 @@ def find_wrong_table(connection: Connection, migrations: Sequence[str]) -> str |
                 return f"its table {name} has other columns"
             connection.execute(f"SELECT 1 FROM {name} LIMIT 1").fetchall()
     return None
-
-
-def find_file_damage(
-    path: Path,
-    kind: FileKind,
-    migrations: Sequence[str],
-    *,
-    older: int = 0,
-    find_wrong_row: Callable[[Connection], str | None] | None = None,
-) -> str | None:
-    """Return how a file is damaged, in a few words; None if it is sound, empty or missing.
-
-    Args:
-        path: The file.
-        kind: What it is.
-        migrations: Those that make its tables.
-        older: The last version that none of them brings up to date.
-        find_wrong_row: Looks for damage in rows.
-
-    Raises:
-        StoreError: It cannot be read for another reason.
-    """
-    try:
-        if not path.stat().st_size:
-            return None
-    except OSError:
-        return None
-    try:
-        with contextlib.closing(open_reader(path, kind)) as connection, translate_errors(path, kind):
-            version = check_version(connection, path, older + len(migrations), kind)
-            return find_problem(connection, migrations[: max(version - older, 0)], find_wrong_row)
-    except StoreCorrupt as error:
-        return error.reason
-    except StoreError as error:
-        if not is_refused_statement(error):
-            raise
-        return error.reason
-
-
-def find_problem(
-    connection: Connection, migrations: Sequence[str], find_wrong_row: Callable[[Connection], str | None] | None = None
-) -> str | None:
-    """Return how the content of a file is damaged, in a few words; None if it is sound.
-
-    Args:
-        connection: To the file.
-        migrations: Those that the file has had.
-        find_wrong_row: Looks for damage in rows, if the file has tables.
-    """
-    found = str(connection.execute("PRAGMA quick_check(1)").get)
-    if found != "ok":
-        return found.splitlines()[-1]
-    wrong = find_wrong_table(connection, migrations)
-    return find_wrong_row(connection) if find_wrong_row and migrations and not wrong else wrong

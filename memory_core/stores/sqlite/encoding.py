@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from array import array
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, suppress
@@ -169,26 +168,17 @@ def _find_distance(*vectors: Any) -> float | None:
     return 1 - float(np.einsum("i,i->", first, second)) / lengths**0.5 if lengths > 0 else None
 
 
-_REPLACED = (
-    "\ufffd"  # stands in a stored text for what SQLite does not take, so that its digest is that of another text
-)
+# Stands in a stored text for what SQLite does not take, so that its digest is that of another text.
+_REPLACED = "\ufffd"
 
 
 class DamagedRow(Exception):
     """A row holds what no sync has written. A store turns this into StoreCorrupt."""
 
 
-@contextlib.contextmanager
-def translate_bad_text() -> Iterator[None]:
-    """Turn the driver's error about a text that is not UTF-8 into ours.
-
-    Raises:
-        DamagedRow: A text that was read is not UTF-8.
-    """
-    try:
-        yield
-    except UnicodeDecodeError as error:
-        raise DamagedRow("a text is not UTF-8") from error
+def explain_damage(error: DamagedRow | UnicodeDecodeError) -> str:
+    """Say what is wrong with a row: the driver cannot read a text that is not UTF-8."""
+    return str(error) if isinstance(error, DamagedRow) else "a text is not UTF-8"
 
 
 def check_chunk(key: bytes, context: str, text: str, units: Sequence[Unit]) -> None:

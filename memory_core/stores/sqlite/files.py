@@ -123,8 +123,7 @@ def set_aside(path: Path) -> Path:
 def delete_files(path: Path) -> None:
     """Delete an index with its -wal and -shm files; nobody else may have it open."""
     for suffix in ("", "-wal", "-shm"):
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(f"{path}{suffix}")  # noqa: PTH108 -- a suffix behind the whole name
+        Path(f"{path}{suffix}").unlink(missing_ok=True)
 
 
 @contextlib.contextmanager

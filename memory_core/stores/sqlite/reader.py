@@ -6,14 +6,21 @@ import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import date
 from itertools import islice, starmap
-from typing import TYPE_CHECKING, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from memory_core.records import Calibration, Space
 from memory_core.stores.interface import Place, best_of
-from memory_core.stores.sqlite import state, word_forms
+from memory_core.stores.sqlite import state
 from memory_core.stores.sqlite.connections import Connection, load_tokenizer
-from memory_core.stores.sqlite.encoding import check_chunk, check_window, unpack_lines, unpack_units
-from memory_core.stores.sqlite.state import OUTAGE, WORKSPACE, get_value, load_serving_space, read_generation
+from memory_core.stores.sqlite.encoding import (
+    check_chunk,
+    check_window,
+    choose_encoding,
+    decode,
+    unpack_lines,
+    unpack_units,
+)
+from memory_core.stores.sqlite.state import get_value, load_serving_space
 from memory_core.stores.sqlite.vectors import VectorIndex, load_tokens
 from memory_core.stores.values import (
     ChunkText,
@@ -27,12 +34,13 @@ from memory_core.stores.values import (
     WindowCosine,
     WindowTokens,
     count_rarest,
+    pair_forms,
     slice_units,
     spell,
     to_indexed,
 )
 from memory_core.text.folding import fold_words
-from memory_core.text.languages import Relation
+from memory_core.text.languages import Relation, stem_words
 from memory_core.text.terms import is_single_cjk, write_index
 
 if TYPE_CHECKING:
@@ -79,15 +87,15 @@ class SqliteReader:
 
     def load_workspace(self) -> str | None:
         """See `Reader`."""
-        return get_value(self.db, WORKSPACE)
+        return get_value(self.db, "workspace")
 
     def load_generation(self) -> str:
         """See `Reader`."""
-        return read_generation(self.db)
+        return get_value(self.db, "generation") or "0"
 
     def load_outage(self) -> str | None:
         """See `Reader`."""
-        return get_value(self.db, OUTAGE)
+        return get_value(self.db, "outage")
 
     def load_serving_space(self) -> ServingSpace | None:
         """See `Reader`."""
@@ -107,11 +115,29 @@ class SqliteReader:
 
     def find_forms(self, words: Collection[str], languages: Sequence[Relation]) -> dict[str, list[str]]:
         """See `Reader`."""
-        return word_forms.find(self.db, words, languages)
+        held = self.db.execute(
+            "SELECT value FROM json_each(?) WHERE EXISTS (SELECT 1 FROM word_forms WHERE language = value)",
+            (json.dumps([*languages]),),
+        )
+        kept = cast("list[tuple[Relation]]", held.fetchall())
+        asked = [each for (language,) in kept for each in stem_words(words, language)]
+        stored = self.db.execute(
+            "SELECT f.language, f.stem, f.word FROM json_each(?) AS asked JOIN word_forms f"
+            " ON f.language = asked.value ->> 0 AND f.stem = asked.value ->> 1",
+            (json.dumps(sorted({(language, stem) for language, stem, _ in asked})),),
+        )
+        return pair_forms(asked, cast("Iterable[tuple[str, str, str]]", stored))
 
     def find_spelt(self, begin: str, end: str, lengths: tuple[int, int]) -> list[str]:
         """See `Reader`."""
-        return word_forms.find_spelt(self.db, begin, end, lengths)
+        return self._list(
+            " UNION ".join(
+                f"SELECT word FROM word_forms WHERE language = '{kept}' AND stem >= :{part} AND stem < :{part} || char(1114111)"
+                " AND length(stem) BETWEEN :shortest AND :longest"
+                for kept, part in (("spelt", "begin"), ("mirrored", "end"))
+            ),
+            {"begin": begin, "end": end[::-1], "shortest": lengths[0], "longest": lengths[1]},
+        )
 
     def count_by_prefix(self, prefixes: Collection[str]) -> dict[str, int]:
         """See `Reader`."""
@@ -184,31 +210,28 @@ class SqliteReader:
     def find_by_name(self, name: str, dates: DateRange, limit: int) -> list[int]:
         """See `Reader`."""
         clauses, bindings = _date_clauses(dates)
-        rows = self.db.execute(
+        return self._list(
             "SELECT c.id FROM files f JOIN chunks c ON c.file_id = f.id"
             " WHERE (f.date = :name OR lower(f.path) = :name OR substr(lower(f.path), -length(:name) - 1) = '/' || :name)"
             f" {clauses} ORDER BY f.source, f.path, c.start_line LIMIT :count",
             {"name": name, "count": limit, **bindings},
         )
-        return [row[0] for row in rows]
 
     def find_dated(self, first: date, last: date, limit: int) -> list[int]:
         """See `Reader`."""
-        rows = self.db.execute(
+        return self._list(
             "SELECT c.id FROM files f JOIN chunks c ON c.file_id = f.id WHERE f.date BETWEEN ? AND ?"
             " ORDER BY f.date, f.source, f.path, c.start_line LIMIT ?",
             (first.isoformat(), last.isoformat(), limit),
         )
-        return [row[0] for row in rows]
 
     def sort_equals(self, ids: Collection[int]) -> list[int]:
         """See `Reader`."""
-        rows = self.db.execute(
+        return self._list(
             "SELECT c.id FROM chunks c JOIN files f ON f.id = c.file_id WHERE c.id IN (SELECT value FROM json_each(?))"
             " ORDER BY f.date IS NOT NULL, f.date DESC, f.source, f.path, c.start_line",
             (json.dumps(list(ids)),),
         )
-        return [row[0] for row in rows]
 
     def load_chunks(self, ids: Collection[int]) -> list[IndexedChunk]:
         """See `Reader`."""
@@ -228,25 +251,23 @@ class SqliteReader:
     def find_phrase(self, phrase: str, dates: DateRange) -> list[int]:
         """See `Reader`."""
         clauses, bindings = _date_clauses(dates)
-        rows = self.db.execute(
+        return self._list(
             "SELECT chunks_fts.rowid FROM chunks_fts"
             + (" JOIN chunks c ON c.id = chunks_fts.rowid JOIN files f ON f.id = c.file_id" if clauses else "")
             + f" WHERE chunks_fts MATCH :match {clauses}",
             bindings | {"match": match_expression([phrase])},
         )
-        return [row[0] for row in rows]
 
     def find_beginnings(self) -> list[int]:
         """See `Reader`."""
-        rows = self.db.execute(
+        return self._list(
             "SELECT c.id, min(c.start_line) FROM files f JOIN chunks c ON c.file_id = f.id WHERE f.source <> 'sessions'"
             " GROUP BY f.id"
         )
-        return [row[0] for row in rows]
 
     def find_linking(self) -> list[int]:
         """See `Reader`."""
-        return [row[0] for row in self.db.execute("SELECT id FROM chunks WHERE links")]
+        return self._list("SELECT id FROM chunks WHERE links")
 
     def load_texts(self, ids: Collection[int], *, whole: bool) -> list[ChunkText]:
         """See `Reader`."""
@@ -265,11 +286,7 @@ class SqliteReader:
         """See `Reader`."""
         windows = self._vectors.compare(self.db, space_id, vector, chunk_ids)
         self._check_windows(windows)
-        return [
-            WindowCosine(window.chunk_id, window.first, window.last, 0.0 if distance is None else 1 - distance)
-            for window in windows
-            for distance in [window.distance]
-        ]
+        return windows
 
     def load_tokens(self, space_id: int, chunk_ids: Collection[int]) -> list[WindowTokens] | None:
         """See `Reader`."""
@@ -384,11 +401,27 @@ class SqliteReader:
 
     def load_calibration(self, space_id: int) -> tuple[Calibration, int] | None:
         """See `Reader`."""
-        return state.load_calibration(self.db, space_id)
+        row = self.db.execute(
+            "SELECT floor, span, judged FROM spaces WHERE id = ? AND floor IS NOT NULL", (space_id,)
+        ).fetchone()
+        if row is None:
+            return None
+        floor, span, windows = row
+        return Calibration(floor=floor, span=span), windows
 
     def sample_embeddings(self, space_id: int, limit: int) -> NDArray[np.float32]:
-        """See `Reader`."""
-        return state.load_sample(self.db, space_id, limit)
+        """See `Reader`. They are the first by hash, which is as good as chance."""
+        rows = self.db.execute(
+            "SELECT embedding FROM embedding_cache e WHERE space_id = ?"
+            " AND EXISTS (SELECT 1 FROM windows w WHERE w.hash = e.hash) ORDER BY hash LIMIT ?",
+            (space_id, limit),
+        )
+        space = state.load_space(self.db, space_id)
+        return decode([row[0] for row in rows], choose_encoding(space), space.dimensions)
+
+    def _list(self, query: str, values: Any = ()) -> list[Any]:
+        """Return the first column of what a query finds."""
+        return [row[0] for row in self.db.execute(query, values)]
 
     def _check_windows(self, windows: Iterable[tuple[int, int, int, *tuple[object, ...]]]) -> None:
         """Check windows, each given as (chunk id, first unit, last unit, ...), of chunks that were loaded."""

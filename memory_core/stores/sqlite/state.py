@@ -3,33 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Iterable
+from typing import Any, cast
 
 from memory_core.records import Calibration, Space
 from memory_core.stores.sqlite.connections import Connection
-from memory_core.stores.sqlite.encoding import DamagedRow, Encoding, choose_encoding, decode
+from memory_core.stores.sqlite.encoding import DamagedRow, choose_encoding
 from memory_core.stores.values import ServingSpace, StateValues, SyncState, TargetSpace
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-IDENTITY = "identity"  # what the text was cut with
-WORKSPACE = "workspace"
-LAST_SYNC = "last_sync"  # Unix seconds
-GENERATION = "generation"  # goes up with every change of content
-TIDIED = "tidied"  # the generation after which space was last given back
-SERVING = "serving_space"
-TARGET = "wanted_space"  # see `SyncState.target`; "" is one whose dimensions nobody knows yet
-LISTED = "listed"  # "<generation>:<digest>" of the files with which the index agrees
-COMPLETE = "level"  # "<generation>:<space>" in which no embedding was missing
-PENDING_REASON = "owed_because"
-DESTINATIONS = "destinations"  # JSON list of the places outside this machine to which notes went
-REFUSED = "refused"  # JSON object, see `SyncState.refused`
-OUTAGE = "outage"  # as `Outage.to_json` writes it
-
-_TEXTS = {"identity": IDENTITY, "workspace": WORKSPACE, "pending_reason": PENDING_REASON, "outage": OUTAGE}
+# The values of `SyncState` whose keys have other names: the generation after which space was given back, the id of the space
+# that serves and of the one that is filled ("" while nobody knows its dimensions), and "<generation>:<value>" for what holds
+# until content changes.
+_KEYS = {
+    "tidy": "tidied", "serving": "serving_space", "target": "wanted_space", "complete": "level", "digest": "listed",
+    "pending_reason": "owed_because",
+}  # fmt: skip
 LONGEST_STEP = 10_000
 # Readers see by it that what they keep in memory is out of date. A new file does not count from where an older one did, and an
 # older state of a file, which somebody has put back, goes on by other steps than the state that it replaced.
@@ -44,25 +32,16 @@ def get_value(connection: Connection, key: str) -> str | None:
     return cast("str | None", connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).get)
 
 
-def set_values(connection: Connection, values: Mapping[str, str | None]) -> None:
-    """Set keys inside a write transaction; None removes one."""
-    for key, value in values.items():
-        if value is None:
-            connection.execute("DELETE FROM meta WHERE key = ?", (key,))
-        else:
-            connection.execute(
-                "INSERT INTO meta VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value", (key, value)
-            )
+def _load(connection: Connection) -> dict[str, str]:
+    """Return all values as they are stored, by the names of `SyncState`."""
+    names = {key: name for name, key in _KEYS.items()}
+    rows = cast("list[tuple[str, str]]", connection.execute("SELECT key, value FROM meta").fetchall())
+    return {names.get(key, key): value for key, value in rows}
 
 
 def bump_generation(connection: Connection) -> None:
     """Inside a write transaction that changes files, chunks or embeddings: have readers load them again."""
     connection.execute(_BUMP_GENERATION)
-
-
-def read_generation(connection: Connection) -> str:
-    """Return what changes whenever content does; "0" before the first content."""
-    return get_value(connection, GENERATION) or "0"
 
 
 def read_state(connection: Connection) -> SyncState:
@@ -78,52 +57,52 @@ def read_state(connection: Connection) -> SyncState:
 
 
 def _read_state(connection: Connection) -> SyncState:
-    held = dict(cast("list[tuple[str, str]]", connection.execute("SELECT key, value FROM meta").fetchall()))
-    generation, last_sync = held.get(GENERATION, "0"), held.get(LAST_SYNC)
-    complete_at, _, complete = held.get(COMPLETE, "").partition(":")
-    listed_at, _, digest = held.get(LISTED, "").partition(":")
+    held = _load(connection)
+    generation, last_sync = held.get("generation", "0"), held.get("last_sync")
+    complete_at, _, complete = held.get("complete", "").partition(":")
+    listed_at, _, digest = held.get("digest", "").partition(":")
     return SyncState(
         generation=generation,
-        identity=held.get(IDENTITY),
-        workspace=held.get(WORKSPACE),
+        identity=held.get("identity"),
+        workspace=held.get("workspace"),
         last_sync=None if last_sync is None else float(last_sync),
-        tidy=held.get(TIDIED) == generation,
-        serving=int(held[SERVING]) if SERVING in held else None,
-        target=_read_target(held.get(TARGET)),
+        tidy=held.get("tidy") == generation,
+        serving=int(held["serving"]) if "serving" in held else None,
+        target=_read_target(held.get("target")),
         complete=int(complete) if complete and complete_at == generation else None,
-        pending_reason=held.get(PENDING_REASON),
+        pending_reason=held.get("pending_reason"),
         digest=digest if digest and listed_at == generation else None,
-        destinations=json.loads(held.get(DESTINATIONS, "[]")),
-        refused=json.loads(held.get(REFUSED, "{}")),
+        destinations=json.loads(held.get("destinations", "[]")),
+        refused=json.loads(held.get("refused", "{}")),
     )
 
 
 def write_state(connection: Connection, values: StateValues) -> None:
     """Set values that differ from those held, inside a write transaction; see `StateValues`."""
-    generation = read_generation(connection)
-    texts: Mapping[str, str | None] = {
-        name: value for name, value in values.items() if value is None or isinstance(value, str)
-    }
-    formatted = {key: texts[name] for name, key in _TEXTS.items() if name in texts}
-    if "last_sync" in values:
-        formatted[LAST_SYNC] = f"{values['last_sync']:.3f}"
-    if "tidy" in values:
-        formatted[TIDIED] = generation if values["tidy"] else None
-    if "serving" in values:
-        formatted[SERVING] = None if values["serving"] is None else str(values["serving"])
-    if "target" in values:
-        target = values["target"]
-        formatted[TARGET] = "" if target == "unknown" else None if target is None else str(target)
-    if "complete" in values:
-        formatted[COMPLETE] = None if values["complete"] is None else f"{generation}:{values['complete']}"
-    if "digest" in values:
-        formatted[LISTED] = None if values["digest"] is None else f"{generation}:{values['digest']}"
-    if "destinations" in values:
-        formatted[DESTINATIONS] = json.dumps([*values["destinations"]])
-    if "refused" in values:
-        formatted[REFUSED] = json.dumps({**values["refused"]}) if values["refused"] else None
-    held = dict(cast("list[tuple[str, str]]", connection.execute("SELECT key, value FROM meta").fetchall()))
-    set_values(connection, {key: value for key, value in formatted.items() if held.get(key) != value})
+    held = _load(connection)
+    for name, value in values.items():
+        text, key = _format(name, value, held.get("generation", "0")), _KEYS.get(name, name)
+        if text is None:
+            connection.execute("DELETE FROM meta WHERE key = ?", (key,))
+        elif text != held.get(name):
+            connection.execute(
+                "INSERT INTO meta VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value", (key, text)
+            )
+
+
+def _format(name: str, value: Any, generation: str) -> str | None:
+    """Return a value of `StateValues` as its row holds it; None removes the row."""
+    if name == "target" and value == "unknown":
+        return ""
+    if value is None or value is False or (name == "refused" and not value):
+        return None
+    if name == "last_sync":
+        return f"{value:.3f}"
+    if name == "tidy":
+        return generation
+    if name in ("complete", "digest"):
+        return f"{generation}:{value}"
+    return json.dumps(value) if name in ("destinations", "refused") else str(value)
 
 
 def _read_target(value: str | None) -> TargetSpace:
@@ -157,34 +136,6 @@ def load_serving_space(connection: Connection) -> ServingSpace | None:
     return ServingSpace(space_id, Space(*about), None if floor is None else Calibration(floor=floor, span=span))
 
 
-def load_calibration(connection: Connection, space_id: int) -> tuple[Calibration, int] | None:
-    """Return a space's estimated calibration, and the number of windows when it was made; None before the first."""
-    row = connection.execute(
-        "SELECT floor, span, judged FROM spaces WHERE id = ? AND floor IS NOT NULL", (space_id,)
-    ).fetchone()
-    if row is None:
-        return None
-    floor, span, windows = row
-    return Calibration(floor=floor, span=span), windows
-
-
-def load_sample(connection: Connection, space_id: int, limit: int) -> NDArray[np.float32]:
-    """Return embeddings of at most `limit` windows, as rows.
-
-    They are the first by hash, which is as good as chance and always the same.
-    """
-    rows = connection.execute(
-        "SELECT embedding FROM embedding_cache e WHERE space_id = ?"
-        " AND EXISTS (SELECT 1 FROM windows w WHERE w.hash = e.hash) ORDER BY hash LIMIT ?",
-        (space_id, limit),
-    )
-    encoding, dimensions = cast(
-        "tuple[Encoding, int]",
-        connection.execute("SELECT encoding, dimensions FROM spaces WHERE id = ?", (space_id,)).get,
-    )
-    return decode([row[0] for row in rows], encoding, dimensions)
-
-
 def add_space(connection: Connection, space: Space) -> int:
     """Return the id of a space, made inside a write transaction when it is new."""
     found = list_spaces(connection).get(space)
@@ -195,11 +146,3 @@ def add_space(connection: Connection, space: Space) -> int:
         (space.provider, space.model, space.endpoint, space.input_type, space.dimensions, choose_encoding(space)),
     )
     return connection.last_insert_rowid()
-
-
-def put_calibration(connection: Connection, space_id: int, calibration: Calibration, *, windows: int) -> None:
-    """Store an estimate, made when the index held `windows` windows, inside a write transaction."""
-    connection.execute(
-        "UPDATE spaces SET floor = ?, span = ?, judged = ? WHERE id = ?",
-        (calibration.floor, calibration.span, windows, space_id),
-    )

@@ -10,19 +10,17 @@ from itertools import islice
 from pathlib import Path
 
 from memory_core.config.settings import Vector
-from memory_core.errors import MemoryCoreError, StoreCorrupt
+from memory_core.errors import MemoryCoreError, StoreCorrupt, SyncBusy
 from memory_core.stores.interface import summarise
 from memory_core.stores.sqlite import upkeep
 from memory_core.stores.sqlite.connections import INDEX, REBUILD
 from memory_core.stores.sqlite.database import Database, PrivateDatabase
-from memory_core.stores.sqlite.encoding import DamagedRow, translate_bad_text
-from memory_core.stores.sqlite.files import delete_files, hold_lock, identify, needs_check
+from memory_core.stores.sqlite.encoding import DamagedRow, explain_damage
+from memory_core.stores.sqlite.files import delete_files, hold_lock, identify, needs_check, repeat, rewrite_file
 from memory_core.stores.sqlite.reader import SqliteReader
-from memory_core.stores.sqlite.schema import OLDER, SCHEMA
 from memory_core.stores.sqlite.state import bump_generation
 from memory_core.stores.sqlite.upkeep import (
-    Integrity,
-    find_damage,
+    IndexDatabase,
     may_replace,
     remove_obstacles,
     replace_index,
@@ -57,7 +55,7 @@ class SqliteStore:
         self.writable = writable
         self.vectors = vectors or VectorIndex(Vector())
         self.in_own_folder = in_own_folder
-        self.database: Database = _open_database(path, writable=writable)
+        self.database: Database = IndexDatabase(path, writable=writable)
 
     @contextlib.contextmanager
     def read(self) -> Iterator[SqliteReader]:
@@ -88,7 +86,7 @@ class SqliteStore:
         log.info("%s was made by an older version: it is made anew from the notes", self.path)
         fresh = self.path.with_name(f"{self.path.name}.new")
         delete_files(fresh)
-        database = _open_database(fresh, writable=True)
+        database = IndexDatabase(fresh)
         try:
             self._save_embeddings(self.path, database)
         finally:
@@ -112,19 +110,21 @@ class SqliteStore:
                 size = self.path.stat().st_size
             return summarise(reader, vector=vector, vector_reason=reason, store_bytes=size)
 
-    def verify(self) -> Integrity:
-        """Look for damage in the file.
-
-        Raises:
-            NotIndexed: There is no index yet.
-            StoreError: It cannot be used.
-        """
-        with self.database.read() as connection:
-            return upkeep.verify(connection)
-
     def wipe(self, *, seconds: float) -> bool:
-        """Leave nothing of what was dropped in the file; return False while another program reads it, see `upkeep.wipe`."""
-        return upkeep.wipe(self.database, seconds=seconds)
+        """Write the index anew, so that nothing is left of what was dropped; return False while another program reads it.
+
+        The keyword index keeps words in its pieces until they are merged, and names between its pages after that.
+
+        Args:
+            seconds: How long to wait for readers of other processes.
+        """
+        try:
+            with self.database.write() as connection:
+                connection.execute("INSERT INTO chunks_fts (chunks_fts) VALUES ('optimize')")
+            with self.database.maintain() as connection:
+                return repeat(lambda: rewrite_file(connection, INDEX), seconds=seconds)
+        except SyncBusy:
+            return False
 
     @property
     def is_suspect(self) -> bool:
@@ -153,7 +153,7 @@ class SqliteStore:
         removed = remove_obstacles(self.path) if self.in_own_folder else None
         # Another process may have repaired it since.
         certain = failed is not None and isinstance(failed[1], StoreCorrupt) and failed[0] == identify(self.path)
-        problem = failed[1].reason if failed is not None and certain else find_damage(self.path)
+        problem = failed[1].reason if failed is not None and certain else self.database.find_damage()
         if problem is None or not may_replace(self.path, in_own_folder=self.in_own_folder):
             return removed
         with self.database.closed():
@@ -208,11 +208,6 @@ def _translate_rows(path: Path) -> Iterator[None]:
         StoreCorrupt: A row holds what no sync has written.
     """
     try:
-        with translate_bad_text():
-            yield
-    except DamagedRow as error:
-        raise StoreCorrupt(path, f"the index is damaged: {error}", action=REBUILD) from error
-
-
-def _open_database(path: Path, *, writable: bool) -> Database:
-    return Database(path, INDEX, [SCHEMA], older=OLDER, writable=writable)
+        yield
+    except (DamagedRow, UnicodeDecodeError) as error:
+        raise StoreCorrupt(path, f"the index is damaged: {explain_damage(error)}", action=REBUILD) from error

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
-from memory_core.errors import StoreCorrupt, StoreReadOnly, SyncBusy
+from memory_core.errors import StoreCorrupt, StoreReadOnly
 from memory_core.records import FileFailure
-from memory_core.stores.sqlite import state, vectors
+from memory_core.stores.sqlite import state
 from memory_core.stores.sqlite.connections import (
     INDEX,
     Connection,
@@ -20,14 +20,14 @@ from memory_core.stores.sqlite.connections import (
     open_reader,
     translate_errors,
 )
-from memory_core.stores.sqlite.database import Database, find_file_damage, find_problem
+from memory_core.stores.sqlite.database import Database
 from memory_core.stores.sqlite.encoding import (
     NARROW_UNIT,
     WIDE_UNIT,
     WRONG_LENGTH,
     DamagedRow,
     check_chunk,
-    translate_bad_text,
+    explain_damage,
     unpack_units,
 )
 from memory_core.stores.sqlite.files import find_foreign_size, is_ours, read_header, remove_obstacle
@@ -54,8 +54,10 @@ _SIDE_FILES = ("-wal", "-shm", "-journal")
 
 def evict_embeddings(connection: Connection, *, keep: int) -> None:
     """Drop the oldest embeddings that no window refers to, beyond `keep`, and all their embeddings of tokens."""
-    if vectors.any_stored(connection):
-        vectors.drop_strays(connection)
+    connection.execute(
+        "DELETE FROM token_bits WHERE NOT EXISTS"
+        " (SELECT 1 FROM embedding_cache e JOIN windows w ON w.hash = e.hash WHERE e.id = embedding_id)"
+    )
     held = int(connection.execute("SELECT count(*) FROM embedding_cache").get)
     used = int(connection.execute("SELECT count(*) FROM windows").get)
     if held - used <= keep:  # at least `held - used` are unused; to find them, all are read
@@ -104,26 +106,6 @@ def give_back_space(database: Database) -> None:
         drop_pages(connection)
 
 
-def wipe(database: Database, *, seconds: float) -> bool:
-    """Write the index anew, so that nothing is left of what was dropped; return False while another program reads it.
-
-    The keyword index keeps words in its pieces until they are merged, and names between its pages after that.
-
-    Args:
-        database: The index.
-        seconds: How long to wait for readers of other processes.
-    """
-    from memory_core.stores.sqlite.files import repeat, rewrite_file
-
-    try:
-        with database.write() as connection:
-            connection.execute("INSERT INTO chunks_fts (chunks_fts) VALUES ('optimize')")
-        with database.maintain() as connection:
-            return repeat(lambda: rewrite_file(connection, INDEX), seconds=seconds)
-    except SyncBusy:
-        return False
-
-
 @dataclass(frozen=True, slots=True)
 class Integrity:
     """The health of an index file.
@@ -141,44 +123,47 @@ class Integrity:
     failures: tuple[FileFailure, ...] = ()
 
 
-def verify(connection: Connection) -> Integrity:
-    """Look for damage in an index, inside a read transaction."""
-    return Integrity(
-        workspace=state.get_value(connection, state.WORKSPACE),
-        files=int(connection.execute("SELECT count(*) FROM files WHERE hash <> x''").get),
-        problem=find_problem(connection, [SCHEMA], _find_wrong_row),
-        failures=_read_failures(connection),
-    )
+class IndexDatabase(Database):
+    """The connections to an index file. The constructor opens nothing.
 
-
-def _read_failures(connection: Connection) -> tuple[FileFailure, ...]:
-    failed = connection.execute("SELECT path, error FROM files WHERE error IS NOT NULL ORDER BY path")
-    return tuple(FileFailure(path=path, reason=error) for path, error in failed)
-
-
-def find_damage(path: Path) -> str | None:
-    """Return how an index file is damaged, in a few words; None if it is sound, empty, missing or no file.
-
-    Raises:
-        StoreError: It cannot be read for another reason.
+    Args:
+        path: The index file.
+        writable: False opens the file for reading only and never makes or changes it.
     """
-    if not path.is_file():
-        return None
-    return find_file_damage(path, INDEX, [SCHEMA], older=OLDER, find_wrong_row=_find_wrong_row)
 
+    def __init__(self, path: Path, *, writable: bool = True) -> None:
+        super().__init__(path, INDEX, [SCHEMA], older=OLDER, writable=writable)
 
-def _find_wrong_row(connection: Connection) -> str | None:
-    """Compare texts with their digests, windows with their texts, and lengths of embeddings with their model's."""
-    try:
-        with translate_bad_text():
+    def find_damage(self) -> str | None:
+        """Return how the file is damaged; None also if there is no file at the path."""
+        return super().find_damage() if self.path.is_file() else None
+
+    def find_wrong_row(self, connection: Connection) -> str | None:
+        """Compare texts with their digests, windows with their texts, and lengths of embeddings with their model's."""
+        try:
             rows = connection.execute("SELECT hash, context, text, units FROM chunks WHERE length(units)")
             for key, context, text, units in rows:
                 check_chunk(key, context, text, unpack_units(units))
-    except DamagedRow as error:
-        return str(error)
-    return next(
-        (what for what, query in _WRONG_ROWS.items() if connection.execute(f"SELECT EXISTS ({query})").get), None
-    )
+        except (DamagedRow, UnicodeDecodeError) as error:
+            return explain_damage(error)
+        wrong = (what for what, query in _WRONG_ROWS.items() if connection.execute(f"SELECT EXISTS ({query})").get)
+        return next(wrong, None)
+
+    def verify(self) -> Integrity:
+        """Look for damage in the index.
+
+        Raises:
+            NotIndexed: There is no index yet.
+            StoreError: It cannot be used.
+        """
+        with self.read() as connection:
+            failed = connection.execute("SELECT path, error FROM files WHERE error IS NOT NULL ORDER BY path")
+            return Integrity(
+                workspace=state.get_value(connection, "workspace"),
+                files=int(connection.execute("SELECT count(*) FROM files WHERE hash <> x''").get),
+                problem=self.find_problem(connection, OLDER + 1),
+                failures=tuple(FileFailure(path=path, reason=error) for path, error in failed),
+            )
 
 
 def may_replace(path: Path, *, in_own_folder: bool) -> bool:
@@ -245,8 +230,7 @@ def replace_index(path: Path, fresh: Path) -> None:
 
 def _unlink_side_files(path: Path) -> None:
     for suffix in _SIDE_FILES:
-        with contextlib.suppress(FileNotFoundError):
-            path.with_name(f"{path.name}{suffix}").unlink()
+        path.with_name(f"{path.name}{suffix}").unlink(missing_ok=True)
 
 
 def remove_obstacles(path: Path) -> str | None:

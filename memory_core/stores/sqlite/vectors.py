@@ -26,7 +26,7 @@ from memory_core.stores.sqlite.encoding import (
     load_distances,
     write_distance,
 )
-from memory_core.stores.values import WindowTokens
+from memory_core.stores.values import WindowCosine, WindowTokens
 
 if TYPE_CHECKING:
     import numpy as np
@@ -47,15 +47,6 @@ class NearWindow(NamedTuple):
 
     hash: bytes
     cosine: float
-
-
-class WindowDistance(NamedTuple):
-    """A window of a chunk, and its cosine distance from the query; None where it has no direction."""
-
-    chunk_id: int
-    first: int
-    last: int
-    distance: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,18 +89,19 @@ class VectorIndex:
 
     def compare(
         self, connection: Connection, space_id: int, query: NDArray[np.float32], chunk_ids: Collection[int]
-    ) -> list[WindowDistance]:
-        """Compare the windows of some chunks with a query; windows without an embedding are left out."""
+    ) -> list[WindowCosine]:
+        """Return the cosines of the windows of some chunks, 0 without direction; windows without an embedding are left out."""
         load_distances(connection, self.settings)
         space = _load_space(connection, space_id)
+        distance = write_distance(space.encoding, "e.embedding")
         statement = (
-            f"SELECT w.chunk_id, w.first, w.last, {write_distance(space.encoding, 'e.embedding')} FROM windows w"
+            f"SELECT w.chunk_id, w.first, w.last, coalesce(1 - {distance}, 0.0) FROM windows w"
             " CROSS JOIN embedding_cache e"  # CROSS: windows first, whatever the planner thinks
             " WHERE w.chunk_id IN (SELECT value FROM json_each(:ids)) AND e.space_id = :space AND e.hash = w.hash"
         )
         values = {"ids": json.dumps([*chunk_ids]), "space": space_id, "query": _encode_query(space, query)}
         rows = ask(lambda: connection.execute(statement, values).fetchall())
-        return [*map(WindowDistance._make, cast("list[tuple[int, int, int, float | None]]", rows))]
+        return [*map(WindowCosine._make, cast("list[tuple[int, int, int, float]]", rows))]
 
     def describe(self, connection: Connection, space_id: int | None) -> tuple[VectorSearch, str | None]:
         """Return how the vectors of a space are searched, and why not by sqlite-vec; None if they are.
@@ -169,9 +161,8 @@ def _find(connection: Connection, space: _Layout, query: NDArray[np.float32], co
     """Return the windows among the `count` nearest embeddings, best first."""
     values: dict[str, int | str | bytes] = {"query": _encode_query(space, query), "count": count}
     if space.mean is None:
-        among = (
-            "embedding_cache WHERE +space_id = :space"  # the + keeps it off the index, whose order is not the table's
-        )
+        # The + keeps it off the index, whose order is not the table's.
+        among = "embedding_cache WHERE +space_id = :space"
         values["space"] = space.id
     else:
         among = "json_each(:ids) j CROSS JOIN embedding_cache e ON e.id = j.value"
@@ -324,16 +315,3 @@ def put_tokens(connection: Connection, space_id: int, rows: Iterable[tuple[bytes
         "INSERT INTO token_bits SELECT id, ? FROM embedding_cache WHERE space_id = ? AND hash = ? ON CONFLICT DO NOTHING",
         ((bits, space_id, key) for key, bits in rows),
     )
-
-
-def drop_strays(connection: Connection) -> None:
-    """Drop the signs of windows that no chunk holds, inside a write transaction. Their embeddings may stay."""
-    connection.execute(
-        "DELETE FROM token_bits WHERE embedding_id IN (SELECT id FROM embedding_cache e"
-        " WHERE NOT EXISTS (SELECT 1 FROM windows w WHERE w.hash = e.hash))"
-    )
-
-
-def any_stored(connection: Connection) -> bool:
-    """Return True if some provider of this index offers tokens."""
-    return bool(connection.execute("SELECT EXISTS (SELECT 1 FROM token_bits)").get)

@@ -8,7 +8,7 @@ from typing import Unpack, cast
 
 from memory_core.embeddings.vectors import pack_signs
 from memory_core.records import Calibration, FileStamp, MemoryFile, Space
-from memory_core.stores.sqlite import state, upkeep, vectors, word_forms
+from memory_core.stores.sqlite import state, upkeep, vectors
 from memory_core.stores.sqlite.connections import Connection
 from memory_core.stores.sqlite.encoding import choose_encoding, encode, pack_lines, pack_units
 from memory_core.stores.sqlite.reader import SqliteReader
@@ -22,6 +22,8 @@ from memory_core.stores.values import (
     digest,
     pair_chunks,
 )
+from memory_core.text.folding import fold_words
+from memory_core.text.languages import Relation, relate_words
 from memory_core.text.markdown import may_hold_links
 from memory_core.text.messages import replace_surrogates
 from memory_core.text.terms import write_index
@@ -35,7 +37,7 @@ class SqliteWriter(SqliteReader):
 
     def __init__(self, connection: Connection, vectors: VectorIndex) -> None:
         super().__init__(connection, vectors)
-        self._seen: word_forms.Seen = {}
+        self._seen: dict[Relation, set[str]] = {}  # words that are in the table, most of which come again
         self._has_changed = False
 
     def save_state(self, **values: Unpack[StateValues]) -> None:
@@ -54,7 +56,8 @@ class SqliteWriter(SqliteReader):
             inserted |= new
             unused += old
         texts = (_searched_text(item.chunk.context, item.chunk.text) for item in inserted.values())
-        word_forms.put(self.db, texts, self._seen)
+        forms = [each for text in texts for each in relate_words(text, self._seen)]
+        self.db.executemany("INSERT INTO word_forms VALUES (?, ?, ?) ON CONFLICT DO NOTHING", forms)
         self._delete_chunks(unused)
         return min(inserted, default=None)
 
@@ -98,7 +101,10 @@ class SqliteWriter(SqliteReader):
 
     def put_calibration(self, space_id: int, calibration: Calibration, *, windows: int) -> None:
         """See `Writer`."""
-        state.put_calibration(self.db, space_id, calibration, windows=windows)
+        self.db.execute(
+            "UPDATE spaces SET floor = ?, span = ?, judged = ? WHERE id = ?",
+            (calibration.floor, calibration.span, windows, space_id),
+        )
 
     def tidy(self, *, keep: int) -> None:
         """See `Writer`."""
@@ -182,7 +188,19 @@ class SqliteWriter(SqliteReader):
         # One statement: FTS5 writes what it has gathered before each, which takes six times as long as the deletes.
         self.db.execute(f"DELETE FROM chunks_fts WHERE rowid IN {_GIVEN}", (given,))
         self.db.execute(f"DELETE FROM chunks WHERE id IN {_GIVEN}", (given,))
-        word_forms.drop_unused(self.db, texts)
+        self._drop_forms(texts)
+
+    def _drop_forms(self, texts: Iterable[str]) -> None:
+        """Drop the words of texts that no chunk holds any more."""
+        if not self.db.execute("SELECT EXISTS (SELECT 1 FROM word_forms)").get:
+            return
+        found = sorted({each for text in texts for each in relate_words(text)})
+        stems = {each.word: self._tokenize(fold_words(each.word).encode()) for each in found}
+        held = self.count_by_stem([stem for several in stems.values() for stem in several])
+        self.db.executemany(
+            "DELETE FROM word_forms WHERE language = ? AND stem = ? AND word = ?",
+            [each for each in found if held.keys().isdisjoint(stems[each.word])],
+        )
 
 
 def _searched_text(context: str, text: str) -> str:

@@ -48,7 +48,7 @@ def test_what_a_sync_writes_is_never_taken_for_damage(lines: list[str], tokens: 
         units = tuple(split_units(chunk.text, skip_lines=chunk.overlap_lines, fence=chunk.fence))
         if units:
             stored = replace_surrogates(chunk.text)
-            key = PreparedChunk(chunk, units, ()).hash
+            key = PreparedChunk(chunk).hash
             check_chunk(key, chunk.context, stored, unpack_units(pack_units(units)))
 
 

@@ -16,12 +16,10 @@ from hypothesis import strategies as st
 
 from memory_core.errors import NotIndexed, StoreCorrupt, StoreFull, StoreReadOnly, StoreTooNew
 from memory_core.records import Chunk, FileStamp, MemoryFile, Space, Unit
-from memory_core.stores.sqlite import state
 from memory_core.stores.sqlite.connections import INDEX, load_tokenizer
 from memory_core.stores.sqlite.encoding import pack_units, unpack_units
 from memory_core.stores.sqlite.files import is_ours
 from memory_core.stores.sqlite.schema import OLDER
-from memory_core.stores.sqlite.state import add_space, load_serving_space
 from memory_core.stores.sqlite.store import SqliteStore
 from memory_core.stores.values import PreparedChunk, PreparedFile, ServingSpace, digest
 
@@ -36,7 +34,7 @@ def store(tmp_path: Path) -> Iterator[SqliteStore]:
 
 
 def prepared(text: str, *, path: str = "MEMORY.md", line: int = 1) -> PreparedFile:
-    chunk = PreparedChunk(Chunk(line, line + text.count("\n"), 0, "", text), (Unit(0, len(text), 0, 0),), ())
+    chunk = PreparedChunk(Chunk(line, line + text.count("\n"), 0, "", text))
     file = MemoryFile(source="memory", path=path, real_path=Path("/", path), stamp=FileStamp(1, 1))
     return PreparedFile(file=file, hash=digest(text), stamp=FileStamp(1, 1), date=None, chunks=(chunk,))
 
@@ -123,14 +121,14 @@ def generation(store: SqliteStore) -> str:
 
 
 def test_meta_is_set_and_removed(store: SqliteStore) -> None:
-    with store.database.write() as connection:
-        state.set_values(connection, {"serving_space": str(add_space(connection, SPACE))})
-        assert load_serving_space(connection) == ServingSpace(add_space(connection, SPACE), SPACE)
-    with store.database.read() as connection:
-        assert load_serving_space(connection) == ServingSpace(1, SPACE)
-    with store.database.write() as connection:
-        state.set_values(connection, {"serving_space": None})
-        assert load_serving_space(connection) is None
+    with store.write() as writer:
+        writer.save_state(serving=writer.add_space(SPACE))
+        assert writer.load_serving_space() == ServingSpace(writer.add_space(SPACE), SPACE)
+    with store.read() as reader:
+        assert reader.load_serving_space() == ServingSpace(1, SPACE)
+    with store.write() as writer:
+        writer.save_state(serving=None)
+        assert writer.load_serving_space() is None
 
 
 def test_closing_twice_and_going_on(store: SqliteStore) -> None:
@@ -177,7 +175,7 @@ def _with(file: PreparedFile, *chunks: PreparedChunk) -> PreparedFile:
 
 def _moved(item: PreparedChunk, line: int) -> PreparedChunk:
     chunk = item.chunk
-    return PreparedChunk(Chunk(line, line, 0, chunk.context, chunk.text), item.units, item.windows)
+    return PreparedChunk(Chunk(line, line, 0, chunk.context, chunk.text))
 
 
 def test_equal_chunks_of_one_file_are_each_held(store: SqliteStore) -> None:

@@ -1,36 +1,11 @@
-"""The schema on the server: one script, run by the owner's role, which no agent has; `migrations` holds the version.
+-- The schema on the server, made by `memory-core postgres init` as the owner's role, which no agent has. {schema} and {agent} stand
+-- for their quoted names.
+--
+-- Who may see what is decided by the login role (session_user), which no client can change, never by a setting. Agents have rights
+-- to the partitioned tables alone, not to their partitions, and rows of tenants that they are no members of do not exist for
+-- them. Row-level security keeps the keyword index from being used, because @@ is not leakproof; so the functions that search by
+-- keyword run as the owner, and look only at tenants of which the caller is a member.
 
-Who may see what is decided by the login role (`session_user`), which no client can change, never by a setting. Agents have
-rights to the partitioned tables alone, not to their partitions, and rows of tenants that they are no members of do not exist for
-them. Row-level security keeps the keyword index from being used, because `@@` is not leakproof; so the functions that search
-by keyword run as the owner, and look only at tenants of which the caller is a member.
-"""
-
-from __future__ import annotations
-
-VERSION = 7
-PARTITIONS = 16
-PARTITIONED = ("notes", "chunks", "windows", "embeddings", "word_forms")
-
-# Of a schema of an older version, tenants, members, spaces and embeddings stay; the rest is made of the notes again. Vectors of
-# the built-in model, which lay in `q`, are made again, too.
-_DISCARD = """
-DROP TABLE windows, chunks, notes, word_forms;
-DO $$ DECLARE each record; BEGIN
-  FOR each IN SELECT oid::regprocedure AS held FROM pg_proc
-    WHERE pronamespace = '{schema}'::regnamespace AND proowner = current_user::regrole
-  LOOP EXECUTE format('DROP FUNCTION %s CASCADE', each.held); END LOOP;  -- with the policies that call them
-END $$;
-UPDATE tenants SET generation = generation + 1, chunks = 0, words = 0, meta = '{}';
-ALTER TABLE spaces ADD COLUMN center vector;
-ALTER TABLE embeddings ADD COLUMN IF NOT EXISTS signs varbit, ADD COLUMN IF NOT EXISTS q bytea;
-DELETE FROM embeddings WHERE q IS NOT NULL;
-ALTER TABLE embeddings DROP COLUMN q, DROP CONSTRAINT IF EXISTS embeddings_check;
-ALTER TABLE embeddings ADD CONSTRAINT embeddings_check CHECK (num_nonnulls(v, h) = 1);
-REVOKE ALL ON ALL TABLES IN SCHEMA {schema} FROM {agent};
-"""
-
-_TABLES = """
 CREATE TABLE IF NOT EXISTS tenants (
   id           int GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   name         text   NOT NULL UNIQUE,
@@ -134,26 +109,30 @@ CREATE TABLE IF NOT EXISTS word_forms (
   word      text NOT NULL,
   PRIMARY KEY (tenant_id, language, stem, word)
 ) PARTITION BY HASH (tenant_id);
-"""
 
-_INDEXES = """
+DO $$ DECLARE held text; BEGIN
+  FOREACH held IN ARRAY '{notes, chunks, windows, embeddings, word_forms}'::text[] LOOP
+    FOR number IN 0 .. 15 LOOP
+      EXECUTE format('CREATE TABLE IF NOT EXISTS %s_%s PARTITION OF %s FOR VALUES WITH (MODULUS 16, REMAINDER %s)',
+        held, number, held, number);
+      EXECUTE format('ALTER TABLE %s_%s ENABLE ROW LEVEL SECURITY', held, number);
+    END LOOP;
+  END LOOP;
+END $$;
+
 CREATE INDEX chunks_note ON chunks (tenant_id, note_id);
 CREATE INDEX chunks_words ON chunks USING gin (tenant_id, tsv);
 CREATE INDEX windows_hash ON windows (tenant_id, hash);
 CREATE INDEX IF NOT EXISTS embeddings_signs ON embeddings (tenant_id, space_id) INCLUDE (hash, signs) WHERE signs IS NOT NULL;
-"""
 
-_MEMBERSHIP = """
 CREATE FUNCTION readable() RETURNS int[] LANGUAGE sql STABLE SECURITY DEFINER SET search_path = {schema}, pg_temp AS
 $$ SELECT coalesce(array_agg(tenant_id), '{}') FROM members
    WHERE role = (SELECT oid FROM pg_roles WHERE rolname = session_user) $$;
 CREATE FUNCTION writable() RETURNS int[] LANGUAGE sql STABLE SECURITY DEFINER SET search_path = {schema}, pg_temp AS
 $$ SELECT coalesce(array_agg(tenant_id), '{}') FROM members
    WHERE role = (SELECT oid FROM pg_roles WHERE rolname = session_user) AND may_write $$;
-"""
 
-# `find_stems` returns a tsvector of the asked lexemes alone: to unnest the whole one took most of a search.
-_SEARCHES = """
+-- find_stems returns a tsvector of the asked lexemes alone: to unnest the whole one took most of a search.
 CREATE FUNCTION find_stems(asked int[], query tsquery, stems text[], prefixes text[], first_day text, last_day text)
 RETURNS TABLE (id bigint, words int, found text)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = {schema}, pg_temp SET plan_cache_mode = force_custom_plan AS $$
@@ -187,10 +166,8 @@ BEGIN
   RETURN (SELECT coalesce(max(n), 0) FROM (SELECT count(*) AS n FROM chunks c, unnest(c.tsv) l
     WHERE c.tenant_id = ANY (mine) AND c.tsv @@ query AND starts_with(l.lexeme, prefix) GROUP BY l.lexeme) counted);
 END $$;
-"""
 
-# Who may delete from a table, or update all of its columns, may lock it against everybody: agents delete by functions instead.
-_DELETES = """
+-- Who may delete from a table, or update all of its columns, may lock it against everybody: agents delete by functions instead.
 CREATE FUNCTION refuse_others(tenant int) RETURNS void
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = {schema}, pg_temp AS $$
 BEGIN
@@ -231,14 +208,7 @@ BEGIN
       ORDER BY u.made DESC OFFSET keep) old
     WHERE e.tenant_id = tenant AND e.space_id = old.space_id AND e.hash = old.hash;
 END $$;
-"""
 
-_OF_AGENTS = (
-    "readable(), writable(), count_matches(int[], text[]), count_prefix(int[], text, tsquery),"
-    " find_stems(int[], tsquery, text[], text[], text, text), delete_chunks(int, bigint[]), delete_notes(int, bigint[]),"
-    " delete_word_forms(int), evict_embeddings(int, bigint)"
-)
-_RIGHTS = """
 GRANT USAGE ON SCHEMA {schema} TO {agent};
 GRANT SELECT ON tenants, spaces, notes, chunks, windows, embeddings, word_forms, migrations TO {agent};
 GRANT INSERT ON spaces, windows, embeddings, word_forms TO {agent};
@@ -254,59 +224,31 @@ ALTER TABLE tenants ENABLE ROW LEVEL SECURITY;
 CREATE POLICY reads ON tenants FOR SELECT TO {agent} USING (id = ANY ((SELECT readable())::int[]));
 CREATE POLICY writes ON tenants FOR UPDATE TO {agent}
   USING (id = ANY ((SELECT writable())::int[])) WITH CHECK (id = ANY ((SELECT writable())::int[]));
-REVOKE ALL ON FUNCTION refuse_others(int), {functions} FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION {functions} TO {agent};
-"""
+REVOKE ALL ON FUNCTION refuse_others(int), readable(), writable(), count_matches(int[], text[]), count_prefix(int[], text, tsquery),
+  find_stems(int[], tsquery, text[], text[], text, text), delete_chunks(int, bigint[]), delete_notes(int, bigint[]),
+  delete_word_forms(int), evict_embeddings(int, bigint) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION readable(), writable(), count_matches(int[], text[]), count_prefix(int[], text, tsquery),
+  find_stems(int[], tsquery, text[], text[], text, text), delete_chunks(int, bigint[]), delete_notes(int, bigint[]),
+  delete_word_forms(int), evict_embeddings(int, bigint) TO {agent};
 
-_POLICIES = """
-ALTER TABLE {table} ENABLE ROW LEVEL SECURITY;
-CREATE POLICY reads ON {table} FOR SELECT TO {agent} USING (tenant_id = ANY ((SELECT readable())::int[]));
-CREATE POLICY inserts ON {table} FOR INSERT TO {agent} WITH CHECK (tenant_id = ANY ((SELECT writable())::int[]));
-CREATE POLICY updates ON {table} FOR UPDATE TO {agent}
-  USING (tenant_id = ANY ((SELECT writable())::int[])) WITH CHECK (tenant_id = ANY ((SELECT writable())::int[]));
-CREATE POLICY deletes ON {table} FOR DELETE TO {agent} USING (tenant_id = ANY ((SELECT writable())::int[]));
-"""
+DO $$ DECLARE
+  held text;
+  mine text := 'tenant_id = ANY ((SELECT readable())::int[])';
+  own text := 'tenant_id = ANY ((SELECT writable())::int[])';
+BEGIN
+  FOREACH held IN ARRAY '{spaces, notes, chunks, windows, embeddings, word_forms}'::text[] LOOP
+    EXECUTE format('ALTER TABLE %s ENABLE ROW LEVEL SECURITY', held);
+    EXECUTE format('CREATE POLICY reads ON %s FOR SELECT TO {agent} USING (%s)', held, mine);
+    EXECUTE format('CREATE POLICY inserts ON %s FOR INSERT TO {agent} WITH CHECK (%s)', held, own);
+    EXECUTE format('CREATE POLICY updates ON %s FOR UPDATE TO {agent} USING (%s) WITH CHECK (%s)', held, own, own);
+    EXECUTE format('CREATE POLICY deletes ON %s FOR DELETE TO {agent} USING (%s)', held, own);
+  END LOOP;
+END $$;
 
-
-# Row-level security hides statistics, but the planner's estimates, which EXPLAIN shows to all, would tell values.
-_STATISTICS = """
+-- Row-level security hides statistics, but the planner's estimates, which EXPLAIN shows to all, would tell values.
 DO $$ DECLARE each record; BEGIN
   FOR each IN SELECT c.oid::regclass AS held, a.attname FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid
     WHERE c.relnamespace = '{schema}'::regnamespace AND c.relkind IN ('r', 'p') AND a.attnum > 0 AND NOT a.attisdropped
     AND a.attname NOT IN ('id', 'tenant_id', 'note_id', 'chunk_id')
   LOOP EXECUTE format('ALTER TABLE %s ALTER COLUMN %I SET STATISTICS 0', each.held, each.attname); END LOOP;
 END $$;
-"""
-
-
-def render(held: int, *, schema: str, agent: str) -> str:
-    """Return the script that makes the schema.
-
-    Args:
-        held: The version of the schema that is there; 0 for none.
-        schema: Its name, quoted.
-        agent: The role of which agents are members, quoted.
-    """
-    parts = [
-        *([_DISCARD] if held else []),
-        _TABLES,
-        *map(_partition, PARTITIONED),
-        _INDEXES,
-        _MEMBERSHIP,
-        _SEARCHES,
-        _DELETES,
-        _RIGHTS.replace("{functions}", _OF_AGENTS),
-        *(_POLICIES.replace("{table}", table) for table in ("spaces", *PARTITIONED)),
-        _STATISTICS,
-    ]
-    return "\n".join(parts).replace("{schema}", schema).replace("{agent}", agent)
-
-
-def _partition(table: str) -> str:
-    parts = [
-        f"CREATE TABLE IF NOT EXISTS {table}_{number} PARTITION OF {table}"
-        f" FOR VALUES WITH (MODULUS {PARTITIONS}, REMAINDER {number});"
-        f" ALTER TABLE {table}_{number} ENABLE ROW LEVEL SECURITY;"
-        for number in range(PARTITIONS)
-    ]
-    return "\n".join(parts)
