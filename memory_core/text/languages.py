@@ -5,7 +5,6 @@ for all of them. The stemmers are Snowball's (https://snowballstem.org). Forms o
 share the infinitive: the tables in `verbs` name their sources.
 """
 
-# ruff: noqa: SIM905 -- lists of words are five times shorter as text
 from __future__ import annotations
 
 import re
@@ -13,7 +12,7 @@ from bisect import bisect_left
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 from memory_core.text.folding import clean
 from memory_core.text.spelling import (
@@ -25,6 +24,7 @@ from memory_core.text.spelling import (
     make_spelling_key,
     split_camel,
 )
+from memory_core.text.tables import PHRASES
 
 Language = Literal["en", "de", "es", "fr", "pt", "it", "nl", "ru"]
 # A relation of words, for which the store keeps those of the notes: the same stem or verb in a language, or the same key of its
@@ -32,171 +32,16 @@ Language = Literal["en", "de", "es", "fr", "pt", "it", "nl", "ru"]
 # "joined" what is written in pieces by what it is in one.
 Relation = Language | Literal["spelt", "mirrored", "part", "joined"]
 
-# Function words and the scaffolding of questions, such as "give me". A question of these words alone asks for nothing.
-# fmt: off
+STEMMERS: Mapping[Language, str] = {language: PHRASES[language]["stemmer"] for language in get_args(Language)}
 STOP_WORDS: Mapping[Language, frozenset[str]] = {
-    "en": frozenset("""
-    a about above after again against ain all also am an and any anybody anyone anything are aren as at be
-    because been before being below between both but by can cannot could couldn d did didn do does doesn doing
-    don done down during each either else ever every few for from further get gets getting give given go goes
-    going gone got had hadn has hasn have haven having he hello her here hers herself hey hi him himself his how
-    i if in into is isn it its itself just kind let like ll m made make many may me might mine more most much
-    must mustn my myself need needn neither no nor not now o of off ok okay on once one only or other ought our
-    ours ourselves out over own please re really s said same say says shall shan she should shouldn so some
-    somebody someone something still such t take tell than thank thanks that the their theirs them themselves
-    then there these they thing things this those though through to too under until up upon us use used using ve
-    very was wasn we were weren what when where whether which while who whom whose why will with won would
-    wouldn y yes yet you your yours yourself yourselves
-    """.split()),
-    "de": frozenset("""
-    aber alle allem allen aller alles als also am an andere anderem anderen anderer anderes auch auf aus bei beim bereits
-    bin bis bisher bist bitte da dabei dadurch dafür dagegen daher damit danach daran darauf daraus darf darin darüber darum
-    das dass davon davor dazu dein deine deinem deinen deiner dem den denen denn der deren des dessen dich die dies diese
-    diesem diesen dieser dieses dir doch dort du durch dürfen ein eine einem einen einer eines einige einigen er es etwas
-    euch euer eure für fuer gab gegen gehabt gemacht getan gewesen gibt hab habe haben habt hast hat hatte hatten hattest
-    hier ich ihm ihn ihnen ihr ihre ihrem ihren ihrer im in indem ins ist ja je jede jedem jeden jeder jedes jemand jetzt
-    kann kannst kein keine keinem keinen keiner können koennen konnte konnten könnte könnten machen macht machte man manche
-    mein meine meinem meinen meiner mich mir mit muss musst musste müssen muessen nach nein nicht nichts noch nun nur ob
-    oder ohne schon sehr sei sein seine seinem seinen seiner seit sich sie sind so soll sollen sollte sollten solche solchen
-    sonst tun tut über ueber um und uns unser unsere unserem unseren unserer unter viel viele vielen vom von vor wann war
-    waren warst warum was weil welche welchem welchen welcher welches wem wen wenn wer werde werden wessen weshalb wie
-    wieder wieso wieviel will wir wird wirst wo wobei wodurch wofür wogegen woher wohin womit wonach woran worauf woraus
-    worin worüber worum wovon wozu wollen wollte wollten wurde wurden würde würden zu zum zur zwischen
-    gib nenn nenne sag sage zeig zeige weißt
-    """.split()),
-    "es": frozenset("""
-    a adonde adónde ahora al algo alguien algún alguna algunas alguno algunos ante antes aquel aquella aquellas aquello
-    aquellos aquí así aun aún aunque cada casi como cómo con contra cual cuál cuales cuáles cualquier cuando cuándo cuanta
-    cuánta cuantas cuántas cuanto cuánto cuantos cuántos de del desde donde dónde durante e el él ella ellas ellos en
-    entonces entre era eran éramos eres es esa esas ese eso esos esta está estaba estábamos estaban estado estamos estando
-    están estar estas estás este esto estos estoy estuve estuvieron estuvimos estuvo fue fueron fui fuimos ha haber había
-    habíamos habían habrá hubo hace hacen hacer haces hacía hago han has hasta hay haya he hecho hemos hizo hicieron iba ir
-    la las le les lo los más mas me mi mí mía mío mis mismo mucha muchas mucho muchos muy nada ni no nos nosotras nosotros
-    nuestra nuestras nuestro nuestros o os otra otras otro otros para pero poco podemos poder podía porque por pudo puede
-    pueden puedo pues que qué quien quién quienes quiénes se sea según ser será si sí sido sin sobre sois solo sólo somos
-    son soy su sus suya suyo también tampoco tan tanto te tenemos tener tengo tenía ti tiene tienen tienes toda todas
-    todavía todo todos tras tu tú tus tuve tuvieron tuvimos tuvo u un una unas uno unos usted ustedes va vamos van voy
-    vosotros vuestra vuestro y ya yo dame danos dime dinos muéstrame enséñame recuérdame cuéntame indícame sabes
-    """.split()),
-    "fr": frozenset("""
-    à a ai ainsi alors après as au aucun aucune auquel aura aurait auront aussi autre autres aux avaient avais avait avant
-    avec avez avions avoir avons ayant c car ce ceci cela celle celles celui ces cet cette ceux chaque chez combien comme
-    comment d dans de depuis des dès desquels déjà dit doit doivent donc dont du duquel elle elles en encore entre es est et
-    étaient étais était etait étant être etre eu eux fait faire faisait font faut fut il ils j jamais je jusqu jusque l la
-    là laquelle le lequel les lesquelles lesquels leur leurs lorsque lui m ma mais me même mêmes mes moi moins mon n ne ni
-    nos notre nous on ont ou où par parce pas pendant peu peut peuvent plus pour pourquoi pourrait puis puisque qu quand
-    quant que quel quelle quelles quelqu quelque quelques quels qui quoi s sa sans se sera seront ses si soit sommes son
-    sont sous suis sur t ta te tes toi ton tous tout toute toutes très tu un une va vais vas vers veulent veut voici voilà
-    vont vos votre vous y ça dis donne indique sais
-    """.split()),
-    "pt": frozenset("""
-    a agora ainda algo algum alguma algumas alguns alguém ante antes ao aos apenas após aquela aquelas aquele aqueles aqui
-    aquilo as até bem cada com como contra cuja cujas cujo cujos da daquela daquele das de dela delas dele deles depois
-    desde dessa desse desta deste disso disto do dos durante e ela elas ele eles em enquanto entre então era eram essa essas
-    esse esses esta estamos estas estava estavam este esteja estes esteve estive estivemos estiveram estou está estão eu faz
-    fazem fazer fazia fez fiz fizemos fizeram foi fomos for foram fosse fui haver havia houve há isso isto já la lhe lhes lo
-    logo lá mais mas me mesma mesmo meu meus mim minha minhas muita muitas muito muitos na nada nas nem nenhum nenhuma nessa
-    nesse nesta neste no nos nossa nossas nosso nossos num numa nunca não nós o onde os ou outra outras outro outros para
-    pela pelas pelo pelos pode podem podemos poder podia pois por porque porquê posso pouca pouco pôde quais qual qualquer
-    quando quanta quantas quanto quantos que quem quê se seja sem sempre ser seria será seu seus sido sob sobre somos sou
-    sua suas são só também tanto te tem temos tenho ter teu teus teve tinha tinham tive tivemos tiveram toda todas todo
-    todos tu tua tudo têm um uma umas uns vai vamos você vocês vos vou vão à às é és
-    diga diz dá dê sabes
-    """.split()),
-    "it": frozenset("""
-    a abbiamo ad adesso agli ai al alcuna alcune alcuni alcuno alla alle allo allora altra altre altri altro anche ancora
-    anzi avere avete aveva avevamo avevano avevo avrà c che chi ci ciò coi col come con contro cosa così cui d da dagli dai
-    dal dalla dalle dallo degli dei del dell della delle dello dentro deve devo devono di dopo dov dove dovuto due dunque
-    durante e ebbe ecco ed era erano eravamo ero essa esse essere essi fa facciamo faccio fanno fare fatta fatto fino fosse
-    fra fu furono già gli ha hai hanno ho i il in invece io l la le lei li lo loro lui là lì ma me mentre mi mia mie miei
-    mio molta molte molti molto ne negli nei nel nell nella nelle nello nessun nessuna nessuno niente no noi non nostra
-    nostre nostri nostro nulla né o od ogni ognuno oppure ora per perchè perché perciò però più poca poche pochi poco poi
-    possiamo posso possono prima può qual qualche qualcosa qualcuno quale quali quando quant quanta quante quanti quanto
-    quasi quel quell quella quelle quelli quello quest questa queste questi questo qui quindi saranno sarà se sei sempre
-    senza si sia siamo siete sono sopra sotto sta stanno stata state stati stato stava su sua sue sugli sui sul sull sulla
-    sulle sullo suo suoi sì tanta tante tanti tanto te ti tra troppo tu tua tue tuo tuoi tutta tutte tutti tutto un una uno
-    va vai vanno vi voi vostra vostre vostri vostro è dimmi dammi mostrami ricordami raccontami indicami sai
-    """.split()),
-    "nl": frozenset("""
-    aan achter af al alle alleen alles als altijd ander andere anders beide ben bent bij bijna binnen boven buiten daar
-    daarna daarom daarvan dan dat de deden deed der deze dezelfde die dit doch doe doen doet door dus duurt een eens elk
-    elke en enkele er erg ergens ervan even ga gaan gaat gedaan geen gehad geweest geworden ging gingen haar had hadden heb
-    hebben hebt heeft hem hen het hier hij hoe hoelang hoeveel hun iedere iedereen iemand iets ik in is ja je jij jou jouw
-    jullie kan kon konden kun kunnen kunt laat maakt maar maken me mee meer men met mij mijn mocht moest moesten moet moeten
-    mogen na naar naast nadat nee neer niemand niet niets niks nog nooit nu of om omdat onder ons ook op over pas sinds
-    staat te tegen tijdens toch toen tot tussen uit uw van vanaf vanwege veel voor vooral voordat waar waaraan waarbij
-    waarheen waarin waarmee waarom waaronder waarop waarover waarvan waarvoor wanneer waren was wat we weer wel welk welke
-    werd werden wie wiens wij wil wilde willen word worden wordt wou zal ze zeer zei zelf zich zij zijn zo zoals zonder zou
-    zouden zullen zult één geef noem toon vertel zeg weet
-    """.split()),
-    "ru": frozenset("""
-    а без более больше будем будет будете будешь буду будут бы был была были было быть в вам вами вас ваш ваша ваше вашего
-    вашей ваши вдруг ведь весь во вот все всегда всего всей всем всеми всех всю всё вы где да даже для до другая другие
-    другого другой другую его ее ей ему если есть еще ещё ею её же за зачем здесь и из или им ими иногда их к каждая каждый
-    как какая какие каким каких какого какое какой каком какому какую кем когда кого ком кому конечно которая которого
-    которое которой которую которые который которых кто куда ли либо лишь между меня мне много мной мог могла могли могут
-    моего моей моем моему можем может можно мои моих мой мою моя мы на над надо нам нами нас наш наша наше нашего нашей
-    нашем нашему наши наших нашу не него нее ней нельзя нем нему несколько нет неужели неё нибудь ним ними них ничего но ну
-    нужна нужно нём о об обо один одна однако одно одной одну около он она они оно от откуда отчего очень перед по под пока
-    после потом потому почему почти при про раз разве с сам сама сами само свое своего своей своем свои своих свой свою своя
-    себе себя сегодня сейчас сколько со совсем стал стала стали та так такая также такие такой такую там твой твоя те тебе
-    тебя тем теперь то тобой того тоже той только том тому тот тоту тут ты у уж уже хотя чего чей чем чему через что чтоб
-    чтобы чуть чье чьи чья чьё чём эта эти этим этих это этого этой этом этому этот эту я
-    дай назови напомни подскажи покажи скажи знаешь
-    """.split()),
+    language: frozenset(PHRASES[language]["stop"].split()) for language in STEMMERS
 }
-# Words that begin a question.
 OPENERS: Mapping[Language, frozenset[str]] = {
-    "en": frozenset("""
-    what who whom whose when where which why how is are was were do does did has have had can could will would should
-    """.split()),
-    "de": frozenset("""
-    was wer wem wen wessen wann wo woher wohin warum wieso weshalb wie wieviel welche welchem welchen welcher welches womit
-    wofür woran worauf worüber worum wovon wozu ist sind war waren hat habe haben hatte kann können soll sollte wird wurde
-    gibt
-    """.split()),
-    "es": frozenset("""
-    qué que quién quien quiénes quienes cuándo cuando dónde donde adónde adonde cuál cual cuáles cuales cómo como cuánto
-    cuanto cuánta cuanta cuántos cuantos cuántas cuantas hay es está son fue puede tengo tiene
-    """.split()),
-    "fr": frozenset("""
-    qui que quoi quand où comment pourquoi combien quel quelle quels quelles qu est a ont sont était faut peut
-    """.split()),
-    "pt": frozenset("""
-    que quê quem quando onde como porque porquê qual quais quanto quanta quantos quantas há é está foi são pode tem tenho
-    """.split()),
-    "it": frozenset("""
-    che chi cosa quando dove dov come perché perchè qual quale quali quanto quanta quanti quante quant è sono era ha hai può
-    """.split()),
-    "nl": frozenset("""
-    wat wie wiens wanneer waar waaraan waarheen waarin waarmee waarom waarop waarover waarvan waarvoor hoe hoelang hoeveel
-    welk welke is zijn was heeft hebben had kan moet wordt werd
-    """.split()),
-    "ru": frozenset("""
-    что чего чему чем кто кого кому кем где куда откуда когда почему зачем отчего как какая какие каким каких какого какое
-    какой каком какую сколько чей чья чьё чьи есть был была были было можно нужно
-    """.split()),
-}
-# fmt: on
-STEMMERS: Mapping[Language, str] = {
-    "en": "english",
-    "de": "german",
-    "es": "spanish",
-    "fr": "french",
-    "pt": "portuguese",
-    "it": "italian",
-    "nl": "dutch",
-    "ru": "russian",
+    language: frozenset(PHRASES[language]["openers"].split()) for language in STEMMERS
 }
 # Languages whose stems are not the keyword index's own.
 STEMMED: Sequence[Language] = tuple(language for language in STEMMERS if language != "en")
-# Not counted when a language is detected: words of English notes, too.
-_ALSO_ENGLISH = frozenset(
-    """
-    man war hat bin gab hast sin son sea van ante solo era mis car sans pour plus chez tout des per come due fare
-    via sob door hen elk dan ben men pas
-    """.split()
-)
+_ALSO_ENGLISH = frozenset(PHRASES["all"]["also english"].split())
 _OWN = {language: STOP_WORDS[language] - STOP_WORDS["en"] - _ALSO_ENGLISH for language in STEMMED}
 _NOT_OWN = {language: STOP_WORDS["en"] - STOP_WORDS[language] for language in STEMMED}
 _CERTAIN = 2  # function words that English lacks: one alone may be a name or an English word, as "war" and "mit" are
@@ -207,40 +52,6 @@ _LONGEST = 40  # letters; nobody inflects longer words, and base64 has them
 
 
 LEAST_PART = 3  # letters of a part by which a name is found
-# Nouns whose plural no stemmer leads back: each with its plural, or two of them.
-PLURALS: Mapping[Language, str] = {
-    "en": """
-        man/men woman/women child/children person/people foot/feet tooth/teeth goose/geese mouse/mice louse/lice ox/oxen die/dice
-        wolf/wolves knife/knives life/lives wife/wives leaf/leaves half/halves shelf/shelves loaf/loaves thief/thieves calf/calves
-        scarf/scarves/scarfs elf/elves self/selves sheaf/sheaves hoof/hooves wharf/wharves
-        criterion/criteria phenomenon/phenomena datum/data medium/media bacterium/bacteria curriculum/curricula
-        index/indices matrix/matrices vertex/vertices appendix/appendices axis/axes crisis/crises analysis/analyses thesis/theses
-        diagnosis/diagnoses hypothesis/hypotheses basis/bases oasis/oases cactus/cacti fungus/fungi nucleus/nuclei
-        stimulus/stimuli radius/radii alumnus/alumni larva/larvae formula/formulae corpus/corpora genus/genera
-    """,
-    "de": """
-        atlas/atlanten kaktus/kakteen globus/globen virus/viren museum/museen zentrum/zentren datum/daten konto/konten
-        firma/firmen thema/themen album/alben praxis/praxen risiko/risiken villa/villen stadion/stadien studium/studien visum/visa
-        lexikon/lexika kriterium/kriterien medium/medien material/materialien prinzip/prinzipien
-    """,
-    "fr": """
-        œil/yeux oeil/yeux ciel/cieux aïeul/aïeux monsieur/messieurs madame/mesdames travail/travaux vitrail/vitraux bail/baux
-        corail/coraux
-    """,
-    "it": """
-        uomo/uomini uovo/uova dito/dita braccio/braccia ginocchio/ginocchia labbro/labbra lenzuolo/lenzuola bue/buoi tempio/templi
-        paio/paia miglio/miglia osso/ossa
-    """,
-    "nl": """
-        stad/steden schip/schepen lid/leden kind/kinderen ei/eieren blad/bladeren/bladen lied/liederen rund/runderen kalf/kalveren
-        lam/lammeren rad/raderen volk/volkeren koe/koeien museum/musea datum/data
-    """,
-    "pt": "mão/mãos pão/pães cão/cães alemão/alemães capitão/capitães mal/males cônsul/cônsules réptil/répteis fóssil/fósseis",
-    "ru": """
-        человек/люди ребенок/дети друг/друзья брат/братья сын/сыновья стул/стулья дерево/деревья ухо/уши год/лет мать/матери
-        дочь/дочери
-    """,
-}
 
 
 class Stemmed(NamedTuple):
@@ -361,7 +172,9 @@ def is_common(word: str, language: Language | None) -> bool:
 
 @cache
 def _find_singulars(language: Language) -> Mapping[str, str]:
-    return {word: pair.split("/")[0] for pair in PLURALS.get(language, "").split() for word in pair.split("/")}
+    return {
+        word: pair.split("/")[0] for pair in PHRASES[language].get("plurals", "").split() for word in pair.split("/")
+    }
 
 
 def _find_verbs(stem: str, language: Language) -> Sequence[str]:

@@ -10,6 +10,8 @@ from __future__ import annotations
 import json
 import re
 
+from memory_core.text.tables import PHRASES
+
 # Line breaks of other systems, which split a line in some readers and not in others.
 _BREAKS = re.compile("\r\n?|[\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
 # Controls, also those that begin an escape sequence; what turns the direction of text around; tags, which no screen shows.
@@ -148,22 +150,4 @@ PAYLOAD = re.compile(
     r"|turn (?:this|that|it)|is this|übersetze|traduce|corrige)\b[^:\"\n]{0,60}(?:[:\"\n“])",
     re.IGNORECASE,
 )
-# Said by the user in English, German, French or Spanish, it keeps the message and the answer to it out of the journal.
-OFF_THE_RECORD = re.compile(
-    r"\boff[ -]the[ -]record\b|\b(?:just )?between (?:us|you and me)(?= ?[:,.!]|$)|\bkeep (?:this|that|it) (?:between us"
-    r"|to yourself)\b"
-    r"|\b(?:do not|don't|never) (?:ever )?(?:remember|memori[sz]e|record|log|store|save|keep) (?:this|that|any of (?:this"
-    r"|that))(?= ?[:.,!]|$)"
-    r"|\b(?:merk\w*|speicher\w*|notier\w*) (?:dir )?(?:das|dies) (?:bitte )?nicht\b|\bne (?:retiens|note|garde"
-    r"|mémorise)[sz]? pas (?:ça|ceci)"
-    r"|\bno (?:recuerdes|guardes|apuntes|memorices) (?:esto|eso)\b"
-    r"|\bnicht (?:fürs|für das|ins|zu) protokoll\b|\baußerhalb des protokolls\b|\b(?:unter uns|im vertrauen) gesagt\b"
-    r"|\b(?:bleibt|bleiben) (?:bitte )?unter uns\b"
-    r"|\bhors (?:procès[- ]verbal|micro|enregistrement)\b|(?<!voix )\ben off\b|\b(?:reste|rester) entre nous\b"
-    r"|\bfuera de (?:micrófono|acta|registro)\b|\bno conste en acta\b|\b(?:queda|quede) entre nosotros\b"
-    # Words that say so only where they open a sentence.
-    r"|(?:^|[.!?]\s)(?:ganz )?(?:confidential(?:ly)?|vertraulich|unter uns|im vertrauen|inoffiziell|entre nous"
-    r"|officieusement|confidentiellement"
-    r"|entre nosotros|extraoficialmente|confidencialmente) ?[:,]",
-    re.IGNORECASE | re.MULTILINE,
-)
+OFF_THE_RECORD = re.compile(PHRASES["all"]["off the record"].replace("\n", "|"), re.IGNORECASE | re.MULTILINE)

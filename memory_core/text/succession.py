@@ -17,6 +17,7 @@ from typing import NamedTuple
 from memory_core.records import Hit, Successor
 from memory_core.text.languages import STOP_WORDS
 from memory_core.text.markdown import Line, parse_heading, scan
+from memory_core.text.tables import PHRASES
 from memory_core.text.tokens import WORD_CHARACTERS
 
 MOST_KEY_CHARS = 40
@@ -36,34 +37,9 @@ _POSSIBLE_KEY = re.compile(
 _SIGN = re.compile(r"[*_`~]{0,2}(?::[*_`~]{0,2}(?=\s)|：|\s(?:=|-|–|—|->|→)(?=\s))")
 _TASK = re.compile(r"[-*+]\s+\[[ xX]\]\s")
 _EMPHASIS = "*_`~ "
-# What stands alone before a colon where entries of logs and lists begin, of which there are many, and none replaces another.
-_LABELS = frozenset(
-    {
-        "todo", "done", "note", "notes", "remember", "reminder", "next", "today", "yesterday", "tomorrow", "now", "then",
-        "first", "second", "last", "later", "blocked", "blocker", "fixed", "fix", "bug", "issue", "error", "warning",
-        "info", "debug", "idea", "question", "answer", "q", "a", "decision", "decided", "tip", "hint", "step", "example",
-        "film", "book", "song", "link", "see", "from", "to", "cc", "subject", "new", "old", "user", "assistant", "system",
-        "me", "i", "we", "you", "he", "she", "they", "mood", "sleep", "weight", "lunch", "dinner", "breakfast", "run",
-        "distance", "retro", "standup", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday",
-        "morning", "afternoon", "evening",
-    }
-)  # fmt: skip
-# Beginnings of what has happened: each happened once, and another one replaces none. So do words that end with "ed".
-_EVENTS = frozenset(
-    {
-        "bought", "called", "drove", "flew", "got", "had", "heard", "learnt", "made", "met", "paid", "ran", "read", "said",
-        "sat", "saw", "sent", "slept", "sold", "spent", "spoke", "swam", "talked", "told", "took", "went", "wrote",
-    }
-)  # fmt: skip
-# Endings of a key that is one of a series of measurements.
-_TIMES = frozenset({"today", "yesterday", "tonight", "morning", "noon", "afternoon", "evening", "night"})
-# Words that make a sentence of what stands behind a colon, as what somebody has said.
-_VERBS = frozenset(
-    {
-        "i", "i'm", "i'll", "we", "you", "he", "she", "they", "it", "am", "is", "are", "was", "were", "has", "have", "had",
-        "will", "would", "shall", "should", "can", "could", "must", "does", "do", "did",
-    }
-)  # fmt: skip
+_LABELS, _EVENTS, _TIMES, _VERBS = (
+    frozenset(PHRASES["all"][name].split()) for name in ("labels", "events", "times", "verbs")
+)
 
 
 LoadNote = Callable[[str], tuple[str | None, Sequence[str]] | None]

@@ -15,6 +15,7 @@ from typing import Literal
 
 from memory_core.text.folding import EMOJI, fold_words, is_emoji, list_marks
 from memory_core.text.languages import OPENERS, STOP_WORDS, Language, detect
+from memory_core.text.tables import PHRASES
 from memory_core.text.tokens import SYLLABLES, UNSPACED, WORD_CHARACTERS, may_be_unspaced
 
 QuestionKind = Literal["question", "statement", "words"]
@@ -35,24 +36,8 @@ _PATH = re.compile(r"[\w./-]++")
 _FILE_NAME = re.compile(r"\A.*\w\.(?:mdx?|markdown)\b")
 _ISO_DATE = re.compile(r"(?<![\w-])\d{4}-\d\d-\d\d(?![\w-])")
 
-# Small talk: a text of nothing else asks for nothing.
-_PRAISE = r"(?:great|good|nice|cool|awesome|perfect|wonderful|amazing|excellent|lovely|fantastic|funny|fine|right|true|okay|ok)"
 _COURTESY = re.compile(
-    rf"""\b(?:
-      good\ (?:morning|afternoon|evening|night|day|job|work|one|luck|bye) | (?:good)?bye | hi | hey | hello | welcome(?:\ back)?
-    | (?:many\ |no\ )?thank(?:s|\ you)?(?:\ (?:so\ much|very\ much|a\ lot|again))? | cheers | congrat(?:ulation)?s
-    | you(?:'re|\ are)\ (?:very\ )?welcome | no\ problem | no\ worries | never\ mind | my\ pleasure | take\ care | sorry
-    | (?:see|talk|speak)\ (?:to\ )?you(?:\ (?:later|soon|tomorrow|then|around))?
-    | (?:nice|great|good|pleased|happy|glad)\ to\ (?:meet|see|hear|help|know)(?:\ (?:you|that|from\ you))?
-    | have\ a\ {_PRAISE}\ (?:day|evening|night|weekend|one|time)
-    | how(?:'s|\ is|\ are)\ (?:you|it|things|everything)(?:\ (?:doing|going))? | what(?:'s|\ is)\ (?:up|new)
-    | (?:(?:that|it|this)(?:'s|\ is|\ was|\ sounds|\ looks)|sounds|looks)\ (?:so\ |very\ |really\ )?{_PRAISE}
-    | (?:that\ )?makes\ sense | well\ done | nice\ (?:one|job|work) | i\ (?:see|agree|understand) | got\ it
-    | go\ (?:on|ahead) | (?:please\ )?continue | (?:one|just\ a)\ (?:moment|minute|second) | are\ you\ (?:there|ready|ok)
-    | of\ course | sure(?:\ thing)? | exactly | absolutely | indeed | alright | yep | yeah | yup | nope | {_PRAISE}
-    | ha(?:ha)+ | lol | wow | oh | hmm+ | ah+
-    )\b""",
-    re.VERBOSE,
+    rf"\b(?:{PHRASES['all']['courtesy'].replace('<PRAISE>', '(?:' + PHRASES['all']['praise'] + ')')})\b", re.VERBOSE
 )
 
 
@@ -311,20 +296,10 @@ MAX_CHARS = 1000  # of a question that are read
 _NEAR = 8  # words behind "what are" among which the things asked for stand
 _ASKED_WORD = re.compile(r"[^\W\d_]+(?:['-][^\W\d_]+)*")
 _KINDS = frozenset("kind kinds type types sort sorts".split())
-# A word that ends the noun phrase behind "what" or "which".
-_ENDS = frozenset("""
-    about am and are at between by can could did do does during for from had has have in is may might of on or should that to
-    was were will with would
-""".split())  # fmt: skip
+_ENDS = frozenset(PHRASES["all"]["phrase ends"].split())
 _PLURALS = frozenset("children feet men mice people teeth women".split())
 _NOT_PLURAL = ("ss", "us", "is", "'s")
-# Words that by themselves ask for several things: those for all and each, and question words in the plural.
-_SEVERAL = frozenset("""
-    all each every altogether
-    wieviele alle alles aller jede jeder jedes jeden jeweils sämtliche insgesamt überall
-    cuántos cuántas cuáles todos todas cada quantos quantas quais quels quelles tous toutes chaque quanti quante quali tutti
-    tutte ogni hoeveel elke telkens сколько какие все всех каждый каждая каждое
-""".split())  # fmt: skip
+_SEVERAL = frozenset(PHRASES["all"]["several"].split())
 _WHICH = re.compile(r"\b(?:welche|welke) [^\W\d_]{3,}(?:en|er|s)\b")  # a noun in the plural, in German and Dutch
 _PAIRS = frozenset({
     ("how", "many"), ("how", "often"), ("what", "has"), ("what", "have"), ("what", "had"),

@@ -1,6 +1,6 @@
 """The items file of one agent: its tables, its transactions, the wiping of what was deleted, and the rescue of a damaged file.
 
-Migrations are numbered and only ever appended to: items are user data.
+Migrations are numbered scripts beside this module, and only ever appended to: items are user data.
 """
 
 from __future__ import annotations
@@ -22,107 +22,8 @@ from memory_core.records import AUTHORS
 from memory_core.stores.sqlite.connections import PAGE_SIZE, Connection, FileKind, open_reader, translate_errors
 from memory_core.stores.sqlite.database import Database, transaction
 
-_FIRST = """
-CREATE TABLE meta (                     -- digest_key, wipe, outage
-  key   TEXT PRIMARY KEY,
-  value TEXT NOT NULL
-) STRICT, WITHOUT ROWID;
-
-CREATE TABLE items (
-  key           INTEGER PRIMARY KEY AUTOINCREMENT,  -- = items_fts.rowid; never used twice
-  id            TEXT    NOT NULL UNIQUE,
-  content       TEXT    NOT NULL,
-  terms         TEXT    NOT NULL,       -- content and tags, CJK runs cut into pairs: what items_fts holds
-  folded        TEXT    NOT NULL,       -- content and tags, case folded: what substrings are looked for in
-  hash          BLOB    NOT NULL,       -- of the words: equal facts have equal ones
-  text_hash     BLOB    NOT NULL,       -- of the content: the key of its embeddings
-  scope         TEXT    NOT NULL,
-  tags          TEXT    NOT NULL,       -- JSON array
-  agent         TEXT    NOT NULL,
-  kind          TEXT    NOT NULL,
-  pending       INTEGER NOT NULL,       -- 1: a guess
-  created       REAL    NOT NULL,       -- unix seconds, as all times here
-  updated       REAL    NOT NULL,
-  said          REAL    NOT NULL,
-  recalled      REAL,
-  reinforced    INTEGER NOT NULL,
-  session       TEXT,
-  speaker       TEXT    NOT NULL,
-  superseded_by TEXT
-) STRICT;
-CREATE UNIQUE INDEX items_hash ON items (scope, hash);
-CREATE INDEX items_text ON items (text_hash);
-CREATE INDEX items_superseded ON items (superseded_by) WHERE superseded_by IS NOT NULL;
-
-CREATE TABLE sayings (                  -- the sessions that said a fact
-  item    INTEGER NOT NULL REFERENCES items(key) ON DELETE CASCADE,
-  session TEXT    NOT NULL,
-  said    REAL    NOT NULL,
-  PRIMARY KEY (item, session)
-) STRICT, WITHOUT ROWID;
-CREATE INDEX sayings_session ON sayings (session);
-
-CREATE TABLE spaces (                   -- one vector space: vectors of two spaces are never compared
-  id           INTEGER PRIMARY KEY,
-  provider     TEXT    NOT NULL,
-  model        TEXT    NOT NULL,
-  endpoint     TEXT    NOT NULL,        -- fingerprint, no secrets
-  input_type   TEXT    NOT NULL,
-  dimensions   INTEGER NOT NULL,
-  UNIQUE (provider, model, endpoint, input_type, dimensions)
-) STRICT;
-
-CREATE TABLE embeddings (               -- content-keyed, so that text which comes back costs nothing
-  space_id  INTEGER NOT NULL REFERENCES spaces(id),
-  hash      BLOB    NOT NULL,           -- items.text_hash
-  embedding BLOB    NOT NULL,           -- float32 little-endian, unit length; all zero = has no direction
-  PRIMARY KEY (space_id, hash)
-) STRICT;
-
--- External content, because secure-delete does nothing on a contentless table.
-CREATE VIRTUAL TABLE items_fts USING fts5 (terms, content='items', content_rowid='key',
-  tokenize="porter unicode61 remove_diacritics 2");
-INSERT INTO items_fts (items_fts, rank) VALUES ('secure-delete', 1);
-CREATE TRIGGER items_inserted AFTER INSERT ON items BEGIN
-  INSERT INTO items_fts (rowid, terms) VALUES (new.key, new.terms);
-END;
-CREATE TRIGGER items_deleted AFTER DELETE ON items BEGIN
-  INSERT INTO items_fts (items_fts, rowid, terms) VALUES ('delete', old.key, old.terms);
-END;
-CREATE TRIGGER items_changed AFTER UPDATE OF terms ON items BEGIN
-  INSERT INTO items_fts (items_fts, rowid, terms) VALUES ('delete', old.key, old.terms);
-  INSERT INTO items_fts (rowid, terms) VALUES (new.key, new.terms);
-END;
-"""
-
-# The mirror in daily notes.
-_SECOND = """
-CREATE TABLE mirror (                   -- lines of notes as they last agreed with items
-  item   TEXT    NOT NULL,              -- items.id
-  note   TEXT    NOT NULL,              -- the path of the file
-  digest BLOB    NOT NULL,              -- keyed hash of the line's text
-  marked INTEGER NOT NULL,              -- 1: the line carries the id; 0: a person wrote it, and it is known by its text
-  PRIMARY KEY (note, item)
-) STRICT, WITHOUT ROWID;
-CREATE TABLE forgotten (                -- keyed hashes of texts that must not come back from an old state of a note
-  hash BLOB PRIMARY KEY,
-  at   REAL NOT NULL                    -- unix seconds
-) STRICT, WITHOUT ROWID;
-INSERT INTO meta VALUES ('digest_key', hex(randomblob(16)));
-"""
-
-# Where a fact was said first; its session and its speaker stand in its row.
-_THIRD = """
-CREATE TABLE origins (
-  item INTEGER PRIMARY KEY REFERENCES items(key) ON DELETE CASCADE,
-  host TEXT    NOT NULL,                -- '' if nobody knows, as below
-  path TEXT    NOT NULL,                -- of the note or session log, as search shows it
-  line INTEGER NOT NULL,                -- from 1; 0 if nobody knows
-  at   TEXT    NOT NULL                 -- ISO 8601
-) STRICT;
-"""
-
-MIGRATIONS: tuple[str, ...] = (_FIRST, _SECOND, _THIRD)
+# The tables of facts, then those of the mirror in daily notes, then the places where facts were said first.
+MIGRATIONS = tuple(Path(__file__).with_name(f"items_{number}.sql").read_text(encoding="utf-8") for number in (1, 2, 3))
 ITEMS = FileKind(
     noun="items file",
     application_id=0x4D454D49,  # "MEMI"
