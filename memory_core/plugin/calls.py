@@ -246,8 +246,8 @@ RUN: Mapping[str, Callable[[ToolCall], dict[str, Any]]] = {
     APPEND["name"]: _append,
     schemas.EXPLAIN["name"]: _explain,
     schemas.RELATED["name"]: _relate,
-    **dict.fromkeys(items.NAMES, _use_items),
-    **dict.fromkeys(review.RESULTS, _review),
+    **{tool["name"]: _use_items for tool in (items.STORE, items.RECALL, items.FORGET)},
+    **{tool["name"]: _review for tool in (review.REVIEW, review.RESOLVE, review.PROPOSE)},
 }
 
 

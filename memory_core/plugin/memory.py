@@ -42,7 +42,7 @@ from memory_core.sources.journal import Journal
 from memory_core.sources.roots import MAKE_IT, explain_no_workspace
 from memory_core.text.dates import get_today
 from memory_core.tools import prompts, results, schemas, scope
-from memory_core.tools.arguments import check_arguments, check_context
+from memory_core.tools.arguments import TOOLS, check_arguments, check_context
 from memory_core.tools.shown import Shown
 
 if TYPE_CHECKING:
@@ -193,7 +193,7 @@ class Memory:
             )
         if not isinstance(name, str):
             raise InvalidArgument("name", f"expected the name of a tool, not {type(name).__name__}")
-        schema = schemas.BY_NAME.get(schemas.ALIASES.get(name, name))
+        schema = TOOLS.get(schemas.ALIASES.get(name, name))
         if schema is None:
             raise InvalidArgument("name", f"there is no tool {name!r:.80}", action="offer the tools of tool_schemas()")
         selector = self._selector(config, context.access)
