@@ -186,10 +186,10 @@ class Memory:
             self._close_selectors()  # no watcher and no open file stay behind
             self._items.release()
             off = explain_off(config)
-            return results.shape_disabled(str(off), off.action if off else "")
+            return results.shape_refusal("disabled", str(off), off.action if off else "")
         if context.access == "none":
-            return results.shape_disabled(
-                "this session has no access to the workspace", "use a session with workspaceAccess ro or rw"
+            return results.shape_refusal(
+                "disabled", "this session has no access to the workspace", "use a session with workspaceAccess ro or rw"
             )
         if not isinstance(name, str):
             raise InvalidArgument("name", f"expected the name of a tool, not {type(name).__name__}")
@@ -199,7 +199,7 @@ class Memory:
         selector = self._selector(config, context.access)
         if not scope.allows(selector.scope, context):
             advice = scope.advise(selector.scope, selector.scope_setting, context)
-            return results.shape_denied("memory may not be used in this chat", advice)
+            return results.shape_refusal("denied", "memory may not be used in this chat", advice)
         checked = check_arguments(schema, arguments, name=name)
         if "asOf" in checked and config.memory.backend != BUILTIN:
             raise refuse_past(config.memory.backend)

@@ -10,7 +10,7 @@ import logging
 from collections.abc import Mapping
 from datetime import datetime
 from functools import cache
-from typing import Any, TypeVar, cast
+from typing import Any, Literal, TypeVar, cast
 
 from memory_core.errors import ConfigError, InvalidArgument, MemoryCoreError, PathRefused
 from memory_core.explanations import Explanation
@@ -78,10 +78,13 @@ def shape_error(error: MemoryCoreError, name: object = "") -> dict[str, Any]:
         return shape_invalid(error)
     if isinstance(error, PathRefused):
         is_orbits = isinstance(name, str) and name == "get_memory"
-        return shape_denied(str(error), error.action or _ASK_FOR_ANOTHER[is_orbits])
-    if isinstance(error, ConfigError):
-        return shape_unavailable(str(error), error.action or "correct the configuration: memory-core config check")
-    return shape_unavailable(str(error), error.action or "run: memory-core status")
+        return shape_refusal("denied", str(error), error.action or _ASK_FOR_ANOTHER[is_orbits])
+    advice = (
+        "correct the configuration: memory-core config check"
+        if isinstance(error, ConfigError)
+        else "run: memory-core status"
+    )
+    return shape_refusal("unavailable", str(error), error.action or advice)
 
 
 def cite(hit: Hit) -> str:
@@ -156,19 +159,15 @@ def _leave_out_nothings(shaped: Mapping[str, Any], *names: str) -> dict[str, Any
     return {key: value for key, value in shaped.items() if value or key not in names}
 
 
-def shape_disabled(reason: str, action: str) -> dict[str, Any]:
-    """Return the result of a call while memory is off."""
-    return {"results": [], "disabled": True, "error": reason, "action": action}
+def shape_refusal(kind: Literal["disabled", "unavailable", "denied"], reason: str, action: str) -> dict[str, Any]:
+    """Return the result of a call that is not answered.
 
-
-def shape_unavailable(reason: str, action: str) -> dict[str, Any]:
-    """Return the result of a call that memory, though on, cannot answer."""
-    return {"results": [], "unavailable": True, "error": reason, "action": action}
-
-
-def shape_denied(reason: str, action: str) -> dict[str, Any]:
-    """Return the result of a call that the scope forbids in this chat, or for a path outside the agent's notes."""
-    return {"results": [], "denied": True, "error": reason, "action": action}
+    Args:
+        kind: Memory is off; it is on and cannot answer; or the scope forbids it in this chat, or for a path outside the notes.
+        reason: A sentence.
+        action: What to do.
+    """
+    return {"results": [], kind: True, "error": reason, "action": action}
 
 
 def shape_invalid(error: InvalidArgument) -> dict[str, Any]:

@@ -109,15 +109,14 @@ def to_form(schema: Schema, form: Form) -> dict[str, Any]:
 
 
 def read_query(
-    arguments: Mapping[str, Any], defaults: QuerySettings, *, deadline: float | None = None, today: date | None = None,
-    timezone: str | None = None,
-) -> Query:  # fmt: skip
+    arguments: Mapping[str, Any], defaults: QuerySettings, *, today: date | None = None, timezone: str | None = None
+) -> Query:
     """Return checked arguments as a query.
 
     Args:
         arguments: Of memory_search.
         defaults: Where they say nothing.
-        deadline, today: See `Query`.
+        today: See `Query`.
         timezone: Of `asOf`; see `parse_instant`.
 
     Raises:
@@ -140,7 +139,6 @@ def read_query(
         before=before,
         as_of=_read_instant(arguments, timezone),
         about=_read_name(arguments, "about"),
-        deadline=deadline,
         today=today,
     )
 
