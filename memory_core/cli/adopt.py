@@ -43,7 +43,9 @@ def adopt(options: Options, *, path: str | None, copy: bool, yes: bool, dry_run:
         return
     homes = find_homes(path)
     if not homes:
-        _report_nothing(options)
+        sentence = "Nothing was found in the usual places."
+        advice = "Name a folder of Markdown, a vault or an export: memory-core adopt PATH"
+        output.tell({"homes": []}, f"{sentence}\n{advice}", as_json=options.json)
         return
     source = ConfigSource(options.config, workspace=options.workspace, state_dir=options.state_dir)
     config = source.current().agent(options.agent)
@@ -53,14 +55,6 @@ def adopt(options: Options, *, path: str | None, copy: bool, yes: bool, dry_run:
         _copy(options, path, homes, config, yes=yes)
         return
     _serve(options, path, homes, config, yes=yes)
-
-
-def _report_nothing(options: Options) -> None:
-    if options.json:
-        output.print_json({"homes": []})
-    else:
-        print("Nothing was found in the usual places.")
-        print("Name a folder of Markdown, a vault or an export: memory-core adopt PATH")
 
 
 def _print_homes(homes: Sequence[Home]) -> None:

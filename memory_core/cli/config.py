@@ -13,7 +13,7 @@ import click
 from click.shell_completion import get_completion_class
 
 from memory_core.backends.loader import find_plugin, find_section_problems
-from memory_core.cli import hosts, output
+from memory_core.cli import output
 from memory_core.cli.app import (
     APP,
     COMPLETION_VARIABLE,
@@ -25,6 +25,7 @@ from memory_core.cli.app import (
     find_state_dir,
     open_notes,
 )
+from memory_core.cli.hosts import find_config_file
 from memory_core.config.agent import AgentConfig, explain_off
 from memory_core.config.description import Row, describe, explain_other_spellings, render_new_config
 from memory_core.config.dialects import list_unread
@@ -86,15 +87,10 @@ def check(options: Options, *, file: str | None) -> int:
     return 0
 
 
-def find_file(options: Options) -> Path:
-    """Return the configuration that is changed: the one that is named, else the user's own; it need not exist."""
-    return hosts.find_named_config(options) or find_adopted_config(find_state_dir(options))
-
-
 @config.command("init")
 def make(options: Options) -> None:
     """Write a configuration that names in comments the settings that people change."""
-    path = find_file(options)
+    path = find_config_file(options)
     if path.exists():
         raise InvalidArgument(
             "--config", f"{path} is there already", action="memory-core config set KEY VALUE changes it"
@@ -111,7 +107,7 @@ def make(options: Options) -> None:
 @argument("value", help="a word, or JSON; null takes the default again")
 def set_value(options: Options, *, key: str, value: str) -> None:
     """Change a setting in the configuration; all else in it stays."""
-    path, keys = find_file(options), tuple(_shorten(key).split("."))
+    path, keys = find_config_file(options), tuple(_shorten(key).split("."))
     if keys == ("workspace",):
         keys = ("agents", "defaults", "workspace")
     parsed, problem = parse_json5(value)
@@ -169,11 +165,9 @@ def _shorten(key: str) -> str:
 
 
 def _report_change(options: Options, path: Path) -> None:
-    if options.json:
-        output.print_json({"path": path})
-        return
     own = path == find_adopted_config(find_state_dir(options))
-    print(f"Written: {path}" + ("; it holds where neither --config nor --workspace is given" if own else ""))
+    where = "; it holds where neither --config nor --workspace is given" if own else ""
+    output.tell({"path": path}, f"Written: {path}{where}", as_json=options.json)
 
 
 @config.command("get")
@@ -211,7 +205,7 @@ def use_model(options: Options, *, name: str) -> None:
         raise InvalidArgument("NAME", "is a model to download, and nothing is downloaded here", action=action)
     place, advice = MODELS.get(name, (name, ""))
     chosen = {"provider": "static"} if place is None else {"local.modelPath": place, "provider": "local"}
-    path, state_dir = find_file(options), find_state_dir(options)
+    path, state_dir = find_config_file(options), find_state_dir(options)
     named = replace(options, config=str(path) if path.exists() else options.config)
     overrides = {f"memorySearch.{key}": value for key, value in chosen.items()}
     source = ConfigSource(named.config, workspace=options.workspace, state_dir=options.state_dir, overrides=overrides)

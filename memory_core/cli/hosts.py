@@ -84,7 +84,7 @@ def install_into(host: str, options: Options, *, capture: bool = False, dry_run:
     program, state_dir = _find_program(host), find_state_dir(options)
     settings: list[changes.FileChange] = []
     if capture:
-        path = find_named_config(options) or find_adopted_config(state_dir)
+        path = find_config_file(options)
         options = replace(options, config=str(path))
         settings = changes.plan_settings(path, CAPTURED, host, state_dir)
     if program.serves:
@@ -139,10 +139,10 @@ CAPTURE = (
 CAPTURED = (("items", "capture", "enabled"), ("items", "capture", "journal"), ("recall", "enabled"))  # in memorySearch
 
 
-def find_named_config(options: Options) -> Path | None:
-    """Return the configuration file that an option or a variable names; None if none does."""
+def find_config_file(options: Options) -> Path:
+    """Return the configuration that is changed: the one that is named, else the user's own; it need not exist."""
     named = options.config or os.environ.get(CONFIG)
-    return Path(expand_home(named)).absolute() if named else None
+    return Path(expand_home(named)).absolute() if named else find_adopted_config(find_state_dir(options))
 
 
 @command("uninstall")

@@ -13,7 +13,7 @@ import click
 from memory_core.cli import output
 from memory_core.cli.app import Group, Options, argument, open_notes, read_text
 from memory_core.config.environment import quote_words
-from memory_core.errors import InvalidArgument
+from memory_core.errors import InvalidArgument, MemoryCoreError
 from memory_core.history.history import History
 from memory_core.items.records import Item, Provenance, parse_item, write_items
 from memory_core.items.store.file import DROP_ASIDE, ItemsFile
@@ -79,19 +79,15 @@ def list_items(
 
 @items.command("show")
 @argument("item_id", metavar="ID", help="id as the list shows it")
-def show(options: Options, *, item_id: str) -> int:
+def show(options: Options, *, item_id: str) -> None:
     """Show one item with its origin: who said it, where, and the message or note that it was learned from."""
     with open_notes(options) as memory:
         item, config = memory.items.get(item_id), memory.config()
     if item is None:
-        error, action = f"there is no item {item_id!r}", "`memory-core items list` shows the ids."
-        if options.json:
-            output.print_json({"error": error, "action": action})
-        output.complain(error, action)
-        return 1
+        raise MemoryCoreError(f"there is no item {item_id!r}", action="`memory-core items list` shows the ids.")
     if options.json:
         output.print_json(item)
-        return 0
+        return
     output.write(quote_safely(item.content))
     times = {name: output.format_time(getattr(item, name)) for name in ("created", "updated", "said", "recalled")}
     facts = {name: getattr(item, name) for name in ("id", "scope", "tags", "kind", "agent")}
@@ -102,7 +98,6 @@ def show(options: Options, *, item_id: str) -> int:
         | {"learned from": cite_origin(item.origin), "which says": source and quote_safely(source)} | times
         | {"said by other sessions": item.reinforced, "pending": item.pending or None, "superseded by": item.superseded_by}
     )  # fmt: skip
-    return 0
 
 
 @items.command("add")
@@ -192,10 +187,7 @@ def restore(options: Options, *, file: str) -> None:
     read = list(_read_items(file))
     with _open(options) as held:
         new = held.restore(read)
-    if options.json:
-        output.print_json({"read": len(read), "new": new})
-    else:
-        print(f"{new} of {len(read)} items were new.")
+    output.tell({"read": len(read), "new": new}, f"{new} of {len(read)} items were new.", as_json=options.json)
 
 
 def _print_items(items: Sequence[Item]) -> None:

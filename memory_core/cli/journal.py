@@ -41,7 +41,7 @@ def pause(options: Options) -> None:
     with open_notes(options) as memory, _changing(memory.config()) as journal:
         journal.catch_up(seconds=READ_SECONDS)  # what was said before
         journal.pause(on=True)
-    _report(options, "The journal keeps nothing until you run: memory-core resume", paused=True)
+    output.tell({"paused": True}, "The journal keeps nothing until you run: memory-core resume", as_json=options.json)
 
 
 @command("resume")
@@ -52,14 +52,7 @@ def resume(options: Options) -> None:
         journal.pause(on=False)
         on = memory.config().search.items.capture.journal
     rest = "" if on else " once memorySearch.items.capture.journal is true"
-    _report(options, f"The journal keeps what is said{rest}.", paused=False)
-
-
-def _report(options: Options, sentence: str, *, paused: bool) -> None:
-    if options.json:
-        output.print_json({"paused": paused})
-    else:
-        output.write(sentence)
+    output.tell({"paused": False}, f"The journal keeps what is said{rest}.", as_json=options.json)
 
 
 @command("forget")

@@ -64,10 +64,7 @@ def open_place(options: Options, *, place: str) -> int:
         return code
     file = pages.resolve(config, result["path"])
     path = str(file.real_path) if file else result["path"]
-    if options.json:
-        output.print_json({"path": path, "line": result["from"]})
-    else:
-        print(f"{path}:{result['from']}")
+    output.tell({"path": path, "line": result["from"]}, f"{path}:{result['from']}", as_json=options.json)
     return 0
 
 
@@ -200,10 +197,9 @@ def doctor(options: Options) -> int:
             except (MemoryCoreError, OSError) as error:
                 findings.append(Finding(subject=subject, level="fail", message=str(error), action="mend that first"))
     healthy = all(finding.level != "fail" for finding in findings)
-    if options.json:
-        output.print_json({"ok": healthy, "findings": findings})
-    else:
-        output.print_findings(findings)
+    output.print_record(
+        {"ok": healthy, "findings": findings}, lambda _: output.print_findings(findings), as_json=options.json
+    )
     return 0 if healthy else 1
 
 

@@ -215,6 +215,11 @@ def print_record(record: Record, show: Callable[[Record], None], *, as_json: boo
         show(record)
 
 
+def tell(value: Any, sentence: str, *, as_json: bool) -> None:
+    """Print a record or a mapping as JSON, or a sentence for a person."""
+    print_record(value, lambda _: write(sentence), as_json=as_json)
+
+
 def print_result(result: Mapping[str, Any], show: Callable[[Mapping[str, Any]], None], *, as_json: bool) -> int:
     """Print the result of a tool as JSON, or for a person with `show`; return the exit code."""
     if as_json:

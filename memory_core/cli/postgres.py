@@ -41,10 +41,8 @@ def init(options: Options, *, dsn: str | None, schema: str | None) -> None:
     """Make the schema and its roles on the server, or migrate them."""
     with closing(_open(options, dsn, schema)) as operator:
         applied = operator.init()
-    if options.json:
-        output.print_json({"migrations": applied})
-    else:
-        print(f"The schema is in place: {output.count(applied, 'migration')} applied.")
+    sentence = f"The schema is in place: {output.count(applied, 'migration')} applied."
+    output.tell({"migrations": applied}, sentence, as_json=options.json)
 
 
 @postgres.command("grant")
@@ -57,10 +55,8 @@ def grant(options: Options, *, role: str, tenant: str, write: bool, dsn: str | N
     """Let a role read a tenant; the tenant is made when it is new."""
     with closing(_open(options, dsn, schema)) as operator:
         operator.grant(role, tenant, write=write)
-    if options.json:
-        output.print_json({"role": role, "tenant": tenant, "write": write})
-    else:
-        print(f"{role} may {'read and write' if write else 'read'} {tenant}")
+    sentence = f"{role} may {'read and write' if write else 'read'} {tenant}"
+    output.tell({"role": role, "tenant": tenant, "write": write}, sentence, as_json=options.json)
 
 
 @postgres.command("revoke")
@@ -72,10 +68,8 @@ def revoke(options: Options, *, role: str, tenant: str, dsn: str | None, schema:
     """End a role's right to a tenant."""
     with closing(_open(options, dsn, schema)) as operator:
         ended = operator.revoke(role, tenant)
-    if options.json:
-        output.print_json({"role": role, "tenant": tenant, "revoked": ended})
-    else:
-        print(f"{role} {'may no longer see' if ended else 'was no member of'} {tenant}")
+    sentence = f"{role} {'may no longer see' if ended else 'was no member of'} {tenant}"
+    output.tell({"role": role, "tenant": tenant, "revoked": ended}, sentence, as_json=options.json)
 
 
 @postgres.command("status")
@@ -85,10 +79,7 @@ def show_status(options: Options, *, dsn: str | None, schema: str | None) -> Non
     """Show the tenants on the server, their sizes and members."""
     with closing(_open(options, dsn, schema)) as operator:
         summary = operator.summarise()
-    if options.json:
-        output.print_json(summary)
-    else:
-        _print_summary(summary)
+    output.print_record(summary, _print_summary, as_json=options.json)
 
 
 def _print_summary(summary: ServerSummary) -> None:

@@ -160,7 +160,4 @@ def undo(options: Options) -> None:
     """Take back the last change that was accepted."""
     with open_notes(options) as memory:
         edit = _open_review(memory).undo()
-    if options.json:
-        output.print_json({"undone": edit.proposal, "path": edit.path})
-    else:
-        output.write(f"Taken back in {edit.path}.")
+    output.tell({"undone": edit.proposal, "path": edit.path}, f"Taken back in {edit.path}.", as_json=options.json)

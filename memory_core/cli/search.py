@@ -294,13 +294,8 @@ def _list_passages(found: explanations.Explanation) -> list[str]:
         mark = (
             str(passage.shown_as) if passage.shown_as else {"gate": "-", "packing": "."}.get(passage.verdict.stage, "?")
         )
-        place = f"{quote_name(passage.path)}#L{passage.start_line}"
-        rows.append(
-            (
-                mark, _format(passage.score), _format(passage.evidence), _format(passage.text_score),
-                _format(passage.vector_score), place,
-            )
-        )  # fmt: skip
+        figures = map(_format, (passage.score, passage.evidence, passage.text_score, passage.vector_score))
+        rows.append((mark, *figures, f"{quote_name(passage.path)}#L{passage.start_line}"))
     lines = [
         f"{mark:>2}  {score:>5}  {evidence:>8}  {words:>5}  {meaning:>7}  {place}"
         for mark, score, evidence, words, meaning, place in rows

@@ -89,10 +89,7 @@ def switch_off(options: Options) -> None:
     """Sync no more; notes and remote stay as they are, and `sync init` goes on from there."""
     with _open(options) as (sharing, _):
         sharing.switch_off()
-    if options.json:
-        output.print_json({"on": False})
-    else:
-        output.write("The notes are not synced any more.")
+    output.tell({"on": False}, "The notes are not synced any more.", as_json=options.json)
 
 
 @sync.command("purge")

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from datetime import date
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from memory_core.backends.selector import Selector
 from memory_core.config.agent import PERSON, AgentConfig
@@ -110,19 +110,23 @@ def sees_journal(config: AgentConfig, context: CallContext) -> bool:
     return not config.search.items.capture.journal or scope.is_main(context, config.agent)
 
 
-def _refuse_journal(call: ToolCall) -> dict[str, Any] | None:
-    """Return the answer of a tool that would show what main private sessions say, elsewhere; None where it may."""
+def _refuse(call: ToolCall, switch: Literal["explain", "related"]) -> dict[str, Any] | None:
+    """Return the answer of a tool that would show what main private sessions say, elsewhere; None where it may.
+
+    Raises:
+        InvalidArgument: The setting of this name is off.
+    """
+    if not getattr(call.config.search.query, switch):
+        raise InvalidArgument("name", f"{call.name} is off; memorySearch.query.{switch} turns it on")
     if sees_journal(call.config, call.context):
         return None
-    return results.shape_denied(
-        f"{call.name} may not be used in this chat while a journal is kept", items.TALK_ELSEWHERE
+    return results.shape_refusal(
+        "denied", f"{call.name} may not be used in this chat while a journal is kept", items.TALK_ELSEWHERE
     )
 
 
 def _explain(call: ToolCall) -> dict[str, Any]:
-    if not call.config.search.query.explain:
-        raise InvalidArgument("name", "memory_explain is off; memorySearch.query.explain turns it on")
-    if denied := _refuse_journal(call):
+    if denied := _refuse(call, "explain"):
         return denied
     path = call.arguments.get("path")
     place = None if path is None else explaining.read_place(path, call.arguments.get("line"))
@@ -132,9 +136,7 @@ def _explain(call: ToolCall) -> dict[str, Any]:
 
 
 def _relate(call: ToolCall) -> dict[str, Any]:
-    if not call.config.search.query.related:
-        raise InvalidArgument("name", "memory_related is off; memorySearch.query.related turns it on")
-    if denied := _refuse_journal(call):
+    if denied := _refuse(call, "related"):
         return denied
     found = call.selector.relate(schemas.read_related(call.arguments))
     return results.shape_related(found, cite_places=scope.cites(call.config.memory.citations, call.context))
@@ -192,9 +194,9 @@ def _propose_for_person(call: ToolCall) -> dict[str, Any]:
 def _use_items(call: ToolCall) -> dict[str, Any]:
     config, context = call.config, call.context
     if not config.search.items.enabled:
-        return results.shape_disabled(items.OFF, items.SWITCH_ON)
+        return results.shape_refusal("disabled", items.OFF, items.SWITCH_ON)
     if not scope.is_main(context, config.agent):
-        return results.shape_denied(items.NOT_HERE, items.TALK_ELSEWHERE)
+        return results.shape_refusal("denied", items.NOT_HERE, items.TALK_ELSEWHERE)
     known = call.shown.of(context.session_key)
     opened = call.items.get(config, context.access)
     result = items.run(call.name, opened, call.arguments, context, recalled=known, today=call.today())
@@ -212,9 +214,9 @@ def _review(call: ToolCall) -> dict[str, Any]:
     config, context, arguments = call.config, call.context, call.arguments
     may_apply = config.search.tidy.agent_may_apply
     if may_apply is None or may_apply == (call.name == review.PROPOSE["name"]) or context.access != "rw":
-        return results.shape_disabled(review.NOT_OFFERED, review.SWITCH_ON)
+        return results.shape_refusal("disabled", review.NOT_OFFERED, review.SWITCH_ON)
     if not scope.is_main(context, config.agent):
-        return results.shape_denied(review.NOT_HERE, items.TALK_ELSEWHERE)
+        return results.shape_refusal("denied", review.NOT_HERE, items.TALK_ELSEWHERE)
     held = Review(config, None, call.selector.sync)
     if call.name == review.PROPOSE["name"]:
         made = held.propose(arguments["path"], int(arguments["line"]), arguments["text"], arguments["why"])
@@ -246,8 +248,8 @@ RUN: Mapping[str, Callable[[ToolCall], dict[str, Any]]] = {
     APPEND["name"]: _append,
     schemas.EXPLAIN["name"]: _explain,
     schemas.RELATED["name"]: _relate,
-    **dict.fromkeys(items.NAMES, _use_items),
-    **dict.fromkeys(review.RESULTS, _review),
+    **{tool["name"]: _use_items for tool in (items.STORE, items.RECALL, items.FORGET)},
+    **{tool["name"]: _review for tool in (review.REVIEW, review.RESOLVE, review.PROPOSE)},
 }
 
 

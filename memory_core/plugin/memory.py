@@ -42,7 +42,7 @@ from memory_core.sources.journal import Journal
 from memory_core.sources.roots import MAKE_IT, explain_no_workspace
 from memory_core.text.dates import get_today
 from memory_core.tools import prompts, results, schemas, scope
-from memory_core.tools.arguments import check_arguments, check_context
+from memory_core.tools.arguments import TOOLS, check_arguments, check_context
 from memory_core.tools.shown import Shown
 
 if TYPE_CHECKING:
@@ -186,20 +186,20 @@ class Memory:
             self._close_selectors()  # no watcher and no open file stay behind
             self._items.release()
             off = explain_off(config)
-            return results.shape_disabled(str(off), off.action if off else "")
+            return results.shape_refusal("disabled", str(off), off.action if off else "")
         if context.access == "none":
-            return results.shape_disabled(
-                "this session has no access to the workspace", "use a session with workspaceAccess ro or rw"
+            return results.shape_refusal(
+                "disabled", "this session has no access to the workspace", "use a session with workspaceAccess ro or rw"
             )
         if not isinstance(name, str):
             raise InvalidArgument("name", f"expected the name of a tool, not {type(name).__name__}")
-        schema = schemas.BY_NAME.get(schemas.ALIASES.get(name, name))
+        schema = TOOLS.get(schemas.ALIASES.get(name, name))
         if schema is None:
             raise InvalidArgument("name", f"there is no tool {name!r:.80}", action="offer the tools of tool_schemas()")
         selector = self._selector(config, context.access)
         if not scope.allows(selector.scope, context):
             advice = scope.advise(selector.scope, selector.scope_setting, context)
-            return results.shape_denied("memory may not be used in this chat", advice)
+            return results.shape_refusal("denied", "memory may not be used in this chat", advice)
         checked = check_arguments(schema, arguments, name=name)
         if "asOf" in checked and config.memory.backend != BUILTIN:
             raise refuse_past(config.memory.backend)

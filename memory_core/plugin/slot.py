@@ -294,7 +294,7 @@ class MemorySlot:
             raise InvalidArgument("path", f"expected a string, not {type(path).__name__}")
         config = self._find_readable(context)
         if config is None:
-            return results.shape_denied(*_NOT_READABLE)
+            return results.shape_refusal("denied", *_NOT_READABLE)
         if (file := resolve(config, path)) is None:
             return results.shape_document(Document(path=path, text="", from_line=1, lines=0, status="not_found"))
         try:
@@ -323,7 +323,7 @@ class MemorySlot:
             memory = self._find(context)
             config = memory.config()
             if not memory.allows(context, config):
-                return results.shape_denied(*_NOT_READABLE)
+                return results.shape_refusal("denied", *_NOT_READABLE)
             return results.make_encodable(
                 change_note(config, context, path, change, sync=lambda: memory.sync(config=config))
             )

@@ -1,4 +1,4 @@
-"""The tool `memory_append`, by which an agent writes: its schema, and the notes that it may write."""
+"""The tool `memory_append`, by which an agent writes, and the notes that it may write."""
 
 from __future__ import annotations
 
@@ -10,46 +10,14 @@ from typing import Any
 from memory_core.errors import InvalidArgument, PathRefused
 from memory_core.records import Access, Origin
 from memory_core.sources import origins
-from memory_core.tools.arguments import make_optional, make_tool
+from memory_core.tools.arguments import TOOLS
 
-BY = make_optional(
-    {"type": "string", "enum": ["agent", "tool", "web"]},
-    "Who says so: agent (default), you or the user; tool, the output of a tool; web, a page or a mail",
-)
-APPEND = make_tool(
-    "memory_append",
-    "Store something that should outlast this conversation: appends Markdown paragraphs to a note. Existing text is"
-    " never changed, and what the note holds already is skipped. Write what is new, in short self-contained"
-    " paragraphs with names and dates; don't store again what memory_search returned.",
-    {
-        "text": {"type": "string", "minLength": 1, "description": "Markdown; paragraphs are parted by blank lines"},
-        "target": make_optional(
-            {"type": "string", "enum": ["daily", "longterm", "person"]},
-            "daily (default): today's note; longterm: MEMORY.md, for lasting facts; person: what holds for this user in every"
-            " project, such as preferences",
-        ),
-        "by": BY,
-    },
-    required=["text"],
-)
-
-_LINE = {"type": "integer", "minimum": 1}
-RESULT: Mapping[str, Any] = {
-    "properties": {
-        "path": {"type": "string"},
-        "status": {"enum": ["appended", "nothing new", "proposed"]},
-        "appended": {"type": "integer", "minimum": 0},
-        "skipped": {"type": "integer", "minimum": 1},
-        "startLine": _LINE,
-        "endLine": _LINE,
-    },
-    "required": ["path", "status", "appended"],
-}
-
+APPEND = TOOLS["memory_append"]
 # In a flush turn the file is pinned, so there is nothing to choose.
-PINNED_APPEND = make_tool(
-    APPEND["name"], APPEND["description"], {"text": APPEND["parameters"]["properties"]["text"]}, required=["text"]
-)
+PINNED_APPEND = {
+    **APPEND,
+    "parameters": {**APPEND["parameters"], "properties": {"text": APPEND["parameters"]["properties"]["text"]}},
+}
 
 
 def memory_append(

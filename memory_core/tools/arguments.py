@@ -1,4 +1,4 @@
-"""Arguments that a model gives to a tool: their schemas, checks that say what is wrong, and citations as places.
+"""Arguments that a model gives to a tool: their schemas from tools.toml, checks that say what is wrong, and citations as places.
 
 Below them are the checks of what a host gives to a call.
 """
@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+import tomllib
+from collections.abc import Mapping
+from importlib.resources import files
 from typing import Any, NamedTuple, get_args
 
 from memory_core.errors import InvalidArgument
@@ -20,17 +22,36 @@ SHOWN_CHARS = 40  # of a wrong value
 FAR = 10**15
 
 
-def make_optional(schema: Schema, description: str) -> dict[str, Any]:
-    """Return the schema of an optional argument. null counts as absent: hosts with strict schemas send every argument."""
+_DOCUMENT: dict[str, Any] = tomllib.loads(files("memory_core.tools").joinpath("tools.toml").read_text("utf-8"))
+_SHARED: Schema = _DOCUMENT.pop("shared")
+
+
+def resolve(part: Any) -> Any:
+    """Return a part of tools.toml in which the shared parts stand in the place of their names."""
+    if isinstance(part, Mapping):
+        named = resolve(_SHARED[part["$ref"]]) if "$ref" in part else {}
+        return named | {key: resolve(each) for key, each in part.items() if key != "$ref"}
+    return [*map(resolve, part)] if isinstance(part, list) else part
+
+
+def _read_tool(name: str) -> Schema:
+    """Return a tool in the bare function form."""
+    told = DESCRIBED[name]
+    required = told.get("required", [])
+    properties = {}
+    for argument, schema in told["arguments"].items():
+        properties[argument] = schema if argument in required else _make_optional(**schema)
+    parameters = {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
+    return {"name": name, "description": told["description"], "parameters": parameters}
+
+
+def _make_optional(*, description: str, **schema: Any) -> Schema:
     return {"anyOf": [schema, {"type": "null"}], "description": description}
 
 
-def make_tool(name: str, description: str, properties: Schema, *, required: Sequence[str] = ()) -> Schema:
-    """Return a tool in the bare function form."""
-    parameters = {
-        "type": "object", "properties": properties, "required": list(required), "additionalProperties": False,
-    }  # fmt: skip
-    return {"name": name, "description": description, "parameters": parameters}
+DESCRIBED: Mapping[str, Schema] = resolve(_DOCUMENT)
+EVERY_RESULT: Schema = _SHARED["result"]
+TOOLS: Mapping[str, Schema] = {name: _read_tool(name) for name in DESCRIBED}
 
 
 def check_arguments(schema: Schema, arguments: object, *, name: str = "") -> Mapping[str, Any]:

@@ -10,13 +10,13 @@ import logging
 from collections.abc import Mapping
 from datetime import datetime
 from functools import cache
-from typing import Any, TypeVar, cast
+from typing import Any, Literal, TypeVar, cast
 
 from memory_core.errors import ConfigError, InvalidArgument, MemoryCoreError, PathRefused
 from memory_core.explanations import Explanation
 from memory_core.records import AsOf, Document, Fallback, Hit, Related, SearchResult, to_camel, to_json
 from memory_core.text.messages import replace_surrogates
-from memory_core.tools import append, items, review
+from memory_core.tools.arguments import DESCRIBED, EVERY_RESULT, resolve
 
 log = logging.getLogger(__name__)
 
@@ -78,10 +78,13 @@ def shape_error(error: MemoryCoreError, name: object = "") -> dict[str, Any]:
         return shape_invalid(error)
     if isinstance(error, PathRefused):
         is_orbits = isinstance(name, str) and name == "get_memory"
-        return shape_denied(str(error), error.action or _ASK_FOR_ANOTHER[is_orbits])
-    if isinstance(error, ConfigError):
-        return shape_unavailable(str(error), error.action or "correct the configuration: memory-core config check")
-    return shape_unavailable(str(error), error.action or "run: memory-core status")
+        return shape_refusal("denied", str(error), error.action or _ASK_FOR_ANOTHER[is_orbits])
+    advice = (
+        "correct the configuration: memory-core config check"
+        if isinstance(error, ConfigError)
+        else "run: memory-core status"
+    )
+    return shape_refusal("unavailable", str(error), error.action or advice)
 
 
 def cite(hit: Hit) -> str:
@@ -156,19 +159,15 @@ def _leave_out_nothings(shaped: Mapping[str, Any], *names: str) -> dict[str, Any
     return {key: value for key, value in shaped.items() if value or key not in names}
 
 
-def shape_disabled(reason: str, action: str) -> dict[str, Any]:
-    """Return the result of a call while memory is off."""
-    return {"results": [], "disabled": True, "error": reason, "action": action}
+def shape_refusal(kind: Literal["disabled", "unavailable", "denied"], reason: str, action: str) -> dict[str, Any]:
+    """Return the result of a call that is not answered.
 
-
-def shape_unavailable(reason: str, action: str) -> dict[str, Any]:
-    """Return the result of a call that memory, though on, cannot answer."""
-    return {"results": [], "unavailable": True, "error": reason, "action": action}
-
-
-def shape_denied(reason: str, action: str) -> dict[str, Any]:
-    """Return the result of a call that the scope forbids in this chat, or for a path outside the agent's notes."""
-    return {"results": [], "denied": True, "error": reason, "action": action}
+    Args:
+        kind: Memory is off; it is on and cannot answer; or the scope forbids it in this chat, or for a path outside the notes.
+        reason: A sentence.
+        action: What to do.
+    """
+    return {"results": [], kind: True, "error": reason, "action": action}
 
 
 def shape_invalid(error: InvalidArgument) -> dict[str, Any]:
@@ -178,69 +177,12 @@ def shape_invalid(error: InvalidArgument) -> dict[str, Any]:
 
 Output = dict[str, Any]
 
-_TEXT: Output = {"type": "string"}
-_STAND_IN: Output = {
-    "anyOf": [
-        {
-            "type": "object",
-            "properties": {"from": _TEXT, "to": _TEXT, "reason": _TEXT},
-            "required": ["from", "to", "reason"],
-        },
-        {"type": "null"},
-    ]
-}
-_PERIOD: Output = {
-    "type": "object",
-    "properties": {"from": _TEXT, "to": _TEXT, "text": _TEXT},
-    "required": ["from", "to", "text"],
-    "description": "The period that the question was understood to name",
-}
-_SEARCH: Output = {
-    "provider": _TEXT,
-    "model": {"anyOf": [_TEXT, {"type": "null"}]},
-    "fallback": _STAND_IN,
-    "backend": _TEXT,
-    "backendFallback": _STAND_IN,
-    "citations": {"enum": ["on", "off", "auto"]},
-    "mode": _TEXT,
-}
-# Of every result, beside what its tool returns.
-_ALWAYS: Output = {
-    "error": {**_TEXT, "description": "Why there is no result"},
-    "action": {**_TEXT, "description": "What to do about an error or a warning"},
-    "warning": {**_TEXT, "description": "What the result may lack"},
-    "code": {"enum": ["invalid_argument", "invalid_agent"]},
-    "disabled": {"const": True, "description": "Memory is off"},
-    "unavailable": {"const": True, "description": "Memory cannot answer"},
-    "denied": {"const": True, "description": "Memory may not be used here, or not for this path"},
-}
-_STALE: Output = {"type": "boolean", "description": "The notes have changed since they were indexed"}
-_INTERPRETED: Output = {
-    "type": "object",
-    "additionalProperties": _TEXT,
-    "description": "Words of the notes that were looked for, by words of the query that no note holds",
-}
 _NO_RESULTS: Output = {"type": "array", "maxItems": 0, "description": "Empty, beside an error"}
 # What the types of the records do not tell.
 _CITED = ("Hit", "Mention")
 _KEYS = {"from_line": "from"}
 _FROM_ONE = ("line", "startLine", "endLine", "from", "nextFrom")
 _SHARES = (("Hit", "score"), ("Explanation", "minScore"))
-
-# Title, and whether it only reads, deletes, and may be called again without another effect.
-_HINTS = {
-    "memory_search": ("Search memory", True, False, True),
-    "memory_get": ("Read a note", True, False, True),
-    "memory_explain": ("Tell why notes were found or not", True, False, True),
-    "memory_related": ("Tell what is related to a name", True, False, True),
-    "memory_append": ("Append to a note", False, False, True),  # what the note holds already is skipped
-    "memory_store": ("Keep a fact", False, False, True),  # the same fact is kept once
-    "memory_recall": ("Look up facts", True, False, True),
-    "memory_forget": ("Forget facts", False, True, True),
-    "memory_review": ("List what is proposed for the notes", True, False, True),
-    "memory_resolve": ("Settle a proposal", False, True, True),
-    "memory_propose": ("Propose a change of a note", False, False, True),
-}
 
 
 def describe_tool(name: str) -> dict[str, Any]:
@@ -253,18 +195,11 @@ def describe_tool(name: str) -> dict[str, Any]:
     Args:
         name: Our own name of the tool.
     """
-    title, reads, deletes, repeatable = _HINTS[name]
-    annotations = {
-        "title": title,
-        "readOnlyHint": reads,
-        "destructiveHint": deletes,
-        "idempotentHint": repeatable,
-        "openWorldHint": False,
-    }
+    told = DESCRIBED[name]
     return {
-        "title": title,
+        "title": told["title"],
         "outputSchema": derive_output(name),
-        "annotations": annotations,
+        "annotations": {"title": told["title"], **told["hints"], "openWorldHint": False},
         "_meta": {"anthropic/alwaysLoad": True},
     }
 
@@ -277,32 +212,25 @@ def derive_output(name: str) -> Output:
         name: Our own name of the tool.
     """
     found = _describe_result(name)
-    properties = {"results": _NO_RESULTS, **found["properties"], **_ALWAYS}
+    properties = {"results": _NO_RESULTS, **found["properties"], **EVERY_RESULT}
     if "stale" in properties:
-        properties["stale"] = _STALE
-    required = [key for key in found["required"] if key not in ("stale", *_ALWAYS)]
+        properties["stale"] = resolve({"$ref": "stale"})
+    required = [key for key in found["required"] if key not in ("stale", *EVERY_RESULT)]
     return {"type": "object", "properties": properties, "anyOf": [{"required": required}, {"required": ["error"]}]}
 
 
 def _describe_result(name: str) -> Output:
-    if name == "memory_search":
-        hit = _derive(Hit, brief=True)
-        del hit["properties"]["evidence"]
-        results = {"type": "array", "items": hit}
-        always = {"results": results, **_SEARCH}
-        sometimes = {
-            "stale": _STALE,
-            "asOf": _derive(AsOf, brief=True),
-            "period": _PERIOD,
-            "interpretedAs": _INTERPRETED,
-        }
-        return {"properties": always | sometimes, "required": [*always]}
     if name == "memory_get":
         return _derive(Document, brief=True)
     if name in ("memory_explain", "memory_related"):
         return _derive(Explanation if name == "memory_explain" else Related, brief=False)
-    by_hand: Mapping[str, Mapping[str, Any]] = {"memory_append": append.RESULT, **items.RESULTS, **review.RESULTS}
-    return dict(by_hand[name])
+    told: Output = DESCRIBED[name]["result"]
+    if name == "memory_search":
+        hit = _derive(Hit, brief=True)
+        del hit["properties"]["evidence"]
+        found = {"results": {"type": "array", "items": hit}, "asOf": _derive(AsOf, brief=True)}
+        told = {**told, "properties": found | told["properties"]}
+    return told
 
 
 def _derive(record: type, *, brief: bool) -> Output:

@@ -3,7 +3,6 @@
 What states nothing is left out: code, quotes, tasks, questions, and what is wished, supposed or denied.
 """
 
-# ruff: noqa: SIM905 -- lists of words are shorter as text
 from __future__ import annotations
 
 import re
@@ -49,19 +48,10 @@ _VALUE = re.compile(
 )
 _LINKS = ("", "s", "es", "n", "en")  # between the parts of a compound
 _PENCE = re.compile(r"\d\s?(?:p|pence|ct|cents?)\Z")
-_EVERY = frozenset("every each alle jede jeden cada chaque tous toutes ogni elke iedere om каждые".split())
-_PER = frozenset("a an per each je pro die der par por al le la il à".split())
-# What stands before a weekday that comes again and again.
-_HABITUAL = {
-    "en": ("every", "each"), "de": ("jeden", "immer"), "es": ("los", "cada"), "fr": ("le", "les", "chaque"),
-    "it": ("il", "la", "ogni"), "pt": ("às", "aos", "toda", "todo", "cada"), "nl": ("elke", "iedere"), "ru": ("по", "каждый"),
-}  # fmt: skip
-_ORDINAL = re.compile(r"(?<!\d)\d{1,2}\.\s*\Z")  # "9. September"
-_TITLES = frozenset(
-    "doctor doctora docteur dottore dottoressa doutor doutora"
-    " mr mrs ms miss dr prof sir herr frau monsieur madame mme mlle don doña señor señora sr sra signor signora dom dona"
-    " mevrouw meneer".split()
+_TITLES, _WITH, _EVERY, _PER, _DETERMINERS = (
+    frozenset(list_words("all", name)) for name in ("titles", "with", "every", "per", "determiners")
 )
+_ORDINAL = re.compile(r"(?<!\d)\d{1,2}\.\s*\Z")  # "9. September"
 _CONFLICT = re.compile(r"^(?:<{7}|>{7}) ", re.MULTILINE)  # of a merge that nobody has finished
 # To be and to be called, and the colon of a key: what stands behind may name who or what something is.
 _NAMES = re.compile(
@@ -80,7 +70,6 @@ _REASON = re.compile(
     r"|por culpa de|perché|a causa d|por causa d|omdat|wegens|vanwege|потому что|из-за)",
     re.IGNORECASE,
 )
-_WITH = frozenset("with at from by bei mit von con en avec chez com met bij с у da presso".split())
 _BREAK = re.compile(r"[.:;!?(\n|–—]|(?<!\d),(?!\d)")
 
 
@@ -343,9 +332,6 @@ def _find_owners(words: Sequence[re.Match[str]], language: Language) -> Iterator
     yield from ("3" for word in list_words(language, "theirs") if word in said)
 
 
-_DETERMINERS = frozenset("the a an my our your his her its their this that of for".split())
-
-
 @lru_cache(maxsize=50_000)
 def _is_past(word: str, language: Language) -> bool:
     """Return True for an English past tense; other languages are read by `tense`."""
@@ -407,7 +393,7 @@ def _is_habit(day: re.Match[str], text: str, language: Language) -> bool:
     """Return True for "Mondays", "montags", "every Monday", "el lunes" and "le lundi": not for a single day."""
     before = re.findall(r"[^\W\d_]+", text[: day.start()].lower())[-1:]
     plural = language in ("en", "de") and len(day[0]) > 4 and day[0].endswith("s")
-    return plural or (bool(before) and before[0] in _HABITUAL.get(language, ()))
+    return plural or (bool(before) and before[0] in list_words(language, "weekly"))
 
 
 def _make_value(  # noqa: PLR0917

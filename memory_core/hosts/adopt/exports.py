@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from zipfile import BadZipFile, ZipFile
 
+from memory_core.config.dialects import get_mapping
 from memory_core.sources.session_logs import read_transcript
 
 MOST_BYTES = 256 * 1024 * 1024  # of one JSON file
@@ -97,9 +98,7 @@ def _collect(source: str, title: str, rows: Iterable[Row], read: Callable[[Row],
         if said := read_transcript(lines).text.strip():
             day = _read_day(row.get("create_time") or row.get("created_at")) or ""
             _add(notes, f"{day} {name}".strip(), f"# {name}\n\n{said}\n")
-        projects = row.get("project_memories")
-        texts = [row.get("conversations_memory"), *(projects.values() if isinstance(projects, Mapping) else ())]
-        for text in texts:
+        for text in (row.get("conversations_memory"), *get_mapping(row, "project_memories").values()):
             if isinstance(text, str) and text.strip():
                 _add(notes, "memory", f"# What {title.split(maxsplit=1)[0]} remembers\n\n{text.strip()}\n")
     return Export(source, title, notes, f"{len(notes)} conversation{'' if len(notes) == 1 else 's'}, as JSON")
@@ -114,13 +113,12 @@ def _add(notes: dict[str, str], name: str, text: str) -> None:
 
 def _walk_tree(row: Row) -> Iterator[tuple[str, str]]:
     """Yield role and text of the messages of ChatGPT's conversation, on the branch that was shown last."""
-    nodes = row.get("mapping")
-    nodes = nodes if isinstance(nodes, Mapping) else {}
+    nodes = get_mapping(row, "mapping")
     branch: list[Any] = []
     at, seen = row.get("current_node"), set[str]()
     while isinstance(at, str) and at in nodes and at not in seen:
         seen.add(at)
-        node = nodes[at] if isinstance(nodes[at], Mapping) else {}
+        node = get_mapping(nodes, at)
         branch.append(node.get("message"))
         at = node.get("parent")
     whole = (
@@ -128,10 +126,9 @@ def _walk_tree(row: Row) -> Iterator[tuple[str, str]]:
     )
     for message in whole:
         facts = message if isinstance(message, Mapping) else {}
-        author, content, about = (facts.get(each) for each in ("author", "content", "metadata"))
-        role = _ROLES.get(str(author.get("role"))) if isinstance(author, Mapping) else None
-        hidden = isinstance(about, Mapping) and about.get("is_visually_hidden_from_conversation")
-        if role is None or not isinstance(content, Mapping) or hidden or facts.get("recipient", "all") != "all":
+        author, content, about = (get_mapping(facts, each) for each in ("author", "content", "metadata"))
+        role, hidden = _ROLES.get(str(author.get("role"))), about.get("is_visually_hidden_from_conversation")
+        if role is None or hidden or facts.get("recipient", "all") != "all":
             continue
         parts = content.get("parts")
         if content.get("content_type", "text") in ("text", "multimodal_text") and isinstance(parts, Sequence):
@@ -155,8 +152,7 @@ def _read_memories(document: Any, stem: str) -> Export | None:
     rows = document
     if isinstance(document, Mapping):
         rows = next((document[name] for name in _ROWS if isinstance(document.get(name), list)), None)
-    user = document.get("user") if isinstance(document, Mapping) else None
-    name = user.get("user_id") if isinstance(user, Mapping) else None
+    name = get_mapping(document, "user").get("user_id") if isinstance(document, Mapping) else None
     sections: defaultdict[str, list[str]] = defaultdict(list)
     is_mem0 = False
     for row in rows if isinstance(rows, list) else ():

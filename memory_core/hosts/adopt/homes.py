@@ -74,30 +74,39 @@ class FoundNote:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Home:
-    """The memory of one program in one place.
+class ServedHome:
+    """The memory of one program in one place, as it is served.
 
     Attributes:
         source: The folder of its copies below `memory/imports/`, such as "claude-code".
         title: The program's name.
         path: The folder or file in which it was found.
-        notes: Its files, sorted by target.
         served: The files and folders that hold the notes, for `extraPaths`; none where notes are no Markdown.
         workspaces: The workspace of each agent, by id, for a program that has such; else empty.
-        remarks: What else was found, a few words each.
-        failures: Files that cannot be read.
         exclude: The files and folders that the program itself leaves out, as globs relative to what is served.
     """
 
     source: str
     title: str
     path: Path
-    notes: tuple[FoundNote, ...]
     served: tuple[Path, ...] = ()
     workspaces: Mapping[str, Path] = field(default_factory=dict)
+    exclude: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Home(ServedHome):
+    """The memory of one program with its notes.
+
+    Attributes:
+        notes: Its files, sorted by target.
+        remarks: What else was found, a few words each.
+        failures: Files that cannot be read.
+    """
+
+    notes: tuple[FoundNote, ...]
     remarks: tuple[str, ...] = ()
     failures: tuple[FileFailure, ...] = ()
-    exclude: tuple[str, ...] = ()
 
 
 class NoteCollector:
@@ -370,8 +379,7 @@ def list_vaults() -> Iterator[Path]:
     """Yield the vaults in Obsidian's own list of them."""
     home = Path(find_home())
     for place in (".config", "Library/Application Support", "AppData/Roaming", ".var/app/md.obsidian.Obsidian/config"):
-        vaults = _read_json(home / place / "obsidian" / "obsidian.json").get("vaults")
-        for vault in vaults.values() if isinstance(vaults, Mapping) else ():
+        for vault in get_mapping(_read_json(home / place / "obsidian" / "obsidian.json"), "vaults").values():
             if isinstance(vault, Mapping) and isinstance(vault.get("path"), str):
                 yield Path(vault["path"])
 
@@ -379,8 +387,7 @@ def list_vaults() -> Iterator[Path]:
 def list_basic_memory_projects() -> Iterator[Path]:
     """Yield the folders of basic-memory's projects, from its configuration, else the usual one."""
     home = Path(find_home())
-    projects = _read_json(home / ".basic-memory" / "config.json").get("projects")
-    named = list(projects.values()) if isinstance(projects, Mapping) else []
+    named = list(get_mapping(_read_json(home / ".basic-memory" / "config.json"), "projects").values())
     for each in named:
         path = each.get("path") if isinstance(each, Mapping) else each
         if isinstance(path, str):

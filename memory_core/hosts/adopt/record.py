@@ -7,11 +7,10 @@ program understands is left out or written otherwise.
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, fields
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Literal
@@ -23,7 +22,7 @@ from memory_core.config.load import find_adopted_config
 from memory_core.config.problems import get_adapter
 from memory_core.config.settings import DEFAULT_AGENT
 from memory_core.errors import ConfigError, ConfigProblem, FileUnreadable, PathRefused
-from memory_core.hosts.adopt.homes import FoundNote, Home
+from memory_core.hosts.adopt.homes import FoundNote, Home, ServedHome
 from memory_core.sources.notes import MAX_NOTE_BYTES, open_file
 from memory_core.text.markdown import SECTION_SIGN, leave_out_comments
 
@@ -34,18 +33,6 @@ AGENTS = ("agents", "list")
 IMPORTS = "memory/imports"
 
 Action = Literal["copy", "update", "same", "leave"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServedHome:
-    """A home that is served where it lies: its files and folders, and the workspace of each agent, as absolute paths."""
-
-    source: str
-    title: str
-    path: str
-    served: tuple[str, ...]
-    workspaces: dict[str, str] = field(default_factory=dict)
-    exclude: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,7 +83,7 @@ def change_record(state_dir: Path) -> Iterator[Adoption]:
             if adoption.is_empty:
                 path.unlink(missing_ok=True)
             else:
-                atomic.replace_file(path, json.dumps(asdict(adoption), ensure_ascii=False, indent=2).encode())
+                atomic.replace_file(path, get_adapter(Adoption).dump_json(adoption, indent=2))
     if adoption.is_empty:
         lock.unlink(missing_ok=True)
 
@@ -135,14 +122,8 @@ def add_served(adoption: Adoption, homes: Sequence[Home]) -> None:
     """Add homes to a record; one that is there already is brought up to date, and those without Markdown are left out."""
     for home in homes:
         if home.served:
-            adoption.served[str(home.path)] = ServedHome(
-                source=home.source,
-                title=home.title,
-                path=str(home.path),
-                served=tuple(map(str, home.served)),
-                workspaces={agent: str(path) for agent, path in home.workspaces.items()},
-                exclude=home.exclude,
-            )
+            facts = {each.name: getattr(home, each.name) for each in fields(ServedHome)}
+            adoption.served[str(home.path)] = ServedHome(**facts)
 
 
 def write_config(adoption: Adoption, state_dir: Path) -> bool:
@@ -194,9 +175,11 @@ def _list_agents(adoption: Adoption) -> list[dict[str, Any]]:
     home = next(filter(_has_agents, adoption.served.values()), None)
     if home is None:
         return []
-    main = Path(home.workspaces.get(DEFAULT_AGENT) or next(iter(home.workspaces.values())))
-    own = [path for path in home.served if main in Path(path).parents]
-    others = [{"id": agent, "workspace": path} for agent, path in home.workspaces.items() if agent != DEFAULT_AGENT]
+    main = home.workspaces.get(DEFAULT_AGENT) or next(iter(home.workspaces.values()))
+    own = [path for path in home.served if main in path.parents]
+    others = [
+        {"id": agent, "workspace": str(path)} for agent, path in home.workspaces.items() if agent != DEFAULT_AGENT
+    ]
     return [{"id": DEFAULT_AGENT, "memorySearch": {"extraPaths": _write_paths(own, home.exclude)}}, *others]
 
 
@@ -204,9 +187,9 @@ def _has_agents(home: ServedHome) -> bool:
     return bool(set(home.workspaces) - {DEFAULT_AGENT})
 
 
-def _write_paths(paths: Sequence[str], exclude: Sequence[str]) -> list[Any]:
+def _write_paths(paths: Sequence[Path], exclude: Sequence[str]) -> list[Any]:
     """Return the folders and files that are there as `extraPaths` names them."""
-    names = [shorten_home(Path(path)) for path in dict.fromkeys(paths) if Path(path).exists()]
+    names = [shorten_home(path) for path in dict.fromkeys(paths) if path.exists()]
     return [{"path": name, "exclude": list(exclude)} if exclude else name for name in names]
 
 

@@ -260,6 +260,8 @@ class PageGuard:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request, as ASGI has it."""
+        from starlette.responses import PlainTextResponse
+
         if scope["type"] != "http":
             return
         headers: dict[bytes, bytes] = dict(scope["headers"])
@@ -270,18 +272,19 @@ class PageGuard:
                 message = {**message, "headers": [*message["headers"], *own]}
             await send(message)
 
+        async def refuse(status: int, text: str) -> None:
+            await PlainTextResponse(text, status)(scope, receive, harden)
+
         if headers.get(b"host") not in self._hosts:
-            await _answer(harden, 421, "This page is served at 127.0.0.1 only.")
+            await refuse(421, "This page is served at 127.0.0.1 only.")
         elif scope["method"] not in ("GET", "HEAD") and not self._may_write(scope["method"], headers):
-            await _answer(harden, 405, "This page is for reading only.")
+            await refuse(405, "This page is for reading only.")
         elif not self._comes_from_here(headers):
-            await _answer(harden, 403, "Other pages may not ask here.")
+            await refuse(403, "Other pages may not ask here.")
         elif scope["path"] == "/" or scope["path"].startswith("/static/") or self._is_let_in(headers):
             await self._app(scope, receive, harden)
         else:
-            await _answer(
-                harden, 403, "The secret of the link is missing: open the link that memory-core inspect printed."
-            )
+            await refuse(403, "The secret of the link is missing: open the link that memory-core inspect printed.")
 
     def _comes_from_here(self, headers: Mapping[bytes, bytes]) -> bool:
         """Return False for a request that a page of another origin sends; older browsers name it in one header only."""
@@ -295,10 +298,3 @@ class PageGuard:
 
     def _is_let_in(self, headers: Mapping[bytes, bytes]) -> bool:
         return secrets.compare_digest(headers.get(b"authorization", b""), f"Bearer {self.token}".encode())
-
-
-async def _answer(send: Send, status: int, text: str) -> None:
-    body = text.encode()
-    headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"content-length", str(len(body)).encode())]
-    await send({"type": "http.response.start", "status": status, "headers": headers})
-    await send({"type": "http.response.body", "body": body})

@@ -8,12 +8,14 @@ import re
 import shlex
 import shutil
 import sys
-from collections.abc import Callable, Mapping
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 from memory_core.__about__ import __version__, explain_install
 from memory_core.config.editing import find_entry, read_document
@@ -148,10 +150,10 @@ def _read_entry(part: Part, text: str) -> object:
     return None
 
 
-def find_folder_of(variable: str, *usual: str) -> Path:
-    """Return the folder that a variable of the environment names, or else the usual one below the user's home."""
+def find_folder_of(variable: str, *usual: str, below: str = "") -> Path:
+    """Return the folder that a variable of the environment names, or else the usual one below the user's home; or one in it."""
     named = os.environ.get(variable)
-    return Path(expand_home(named)) if named else Path(find_home()).joinpath(*usual)
+    return Path(expand_home(named) if named else find_home(), *([] if named else usual), below)
 
 
 def find_settings(linux: str, *, windows: str, mac: str) -> Path:
@@ -254,15 +256,11 @@ def _plan_openclaw(home: Path, start: Start) -> list[Part]:
     return [Entry(path, ("mcp", "servers", SLOT_ID), _serve(start))]
 
 
-def _plan_entry(file: str, *keys: str, **also: object) -> Callable[[Path, Start], list[Part]]:
-    """Return the plan of a host that starts the server by one entry in a file of its home.
-
-    Args:
-        file: The file.
-        keys: The path of keys to the mapping that holds the entries of servers.
-        also: What the host wants in the entry besides the command; not what users change, since each install writes it.
-    """
-    return lambda home, start: [Entry(home / file, (*keys, SLOT_ID), {**also, **_serve(start)})]
+def _plan_entry(
+    home: Path, start: Start, *, file: str, keys: Sequence[str], also: Mapping[str, object] | None = None
+) -> list[Part]:
+    """Return the plan of a host that starts the server by one entry in a file of its home."""
+    return [Entry(home / file, (*keys, SLOT_ID), {**(also or {}), **_serve(start)})]
 
 
 def _plan_hermes(home: Path, start: Start) -> list[Part]:
@@ -283,76 +281,39 @@ def _plan_hermes(home: Path, start: Start) -> list[Part]:
     ]
 
 
-PROGRAMS: Mapping[str, Program] = {
-    "claude-code": Program(
-        "Claude Code",
-        partial(find_folder_of, "CLAUDE_CONFIG_DIR", ".claude"),
-        _plan_claude_code,
-        copying=Copying("claude", "CLAUDE_PID", copy_claude_code),
-    ),
-    "codex": Program(
-        "Codex",
-        partial(find_folder_of, "CODEX_HOME", ".codex"),
-        _plan_codex,
-        "To have notes shown, recalled, and saved before a compaction, trust the hooks of memory-core in Codex: /hooks.",
-        copying=Copying("codex", "", copy_codex),
-    ),
-    "opencode": Program(
-        "opencode",
-        lambda: find_folder_of("XDG_CONFIG_HOME", ".config") / "opencode",
-        _plan_opencode,
-        copying=Copying("opencode", "", copy_opencode),
-    ),
-    "gemini": Program("Gemini CLI", lambda: find_folder_of("GEMINI_CLI_HOME") / ".gemini", _plan_gemini),
-    "openclaw": Program(
-        "OpenClaw",
-        partial(find_folder_of, "OPENCLAW_STATE_DIR", ".openclaw"),
-        _plan_openclaw,
-        "OpenClaw's own memory plugin stays as it is; a Gateway that is running has to be restarted.",
-    ),
-    "nanobot": Program(
-        "nanobot", partial(find_folder_of, "", ".nanobot"), _plan_entry("config.json", "tools", "mcpServers")
-    ),
-    "fastmcp": Program("FastMCP", Path.cwd, _plan_entry("mcp.json", "mcpServers"), "The entry holds in this folder."),
-    # https://github.com/zed-industries/zed/blob/main/crates/paths/src/paths.rs
-    "zed": Program(
-        "Zed",
-        partial(find_settings, "zed", windows="Zed", mac=".config/zed"),
-        _plan_entry("settings.json", "context_servers", source="custom"),
-    ),
-    # https://cursor.com/docs/context/mcp
-    "cursor": Program("Cursor", partial(find_folder_of, "", ".cursor"), _plan_entry("mcp.json", "mcpServers")),
-    # https://code.visualstudio.com/docs/copilot/customization/mcp-servers
-    "vscode": Program(
-        "VS Code",
-        partial(find_settings, "Code/User", windows="Code/User", mac="Library/Application Support/Code/User"),
-        _plan_entry("mcp.json", "servers", type="stdio"),
-    ),
-    # https://modelcontextprotocol.io/docs/develop/connect-local-servers
-    "claude-desktop": Program(
-        "Claude Desktop",
-        partial(find_settings, "Claude", windows="Claude", mac="Library/Application Support/Claude"),
-        _plan_entry("claude_desktop_config.json", "mcpServers"),
-        "Restart Claude Desktop. It starts servers in no folder of yours, so name the notes: --workspace FOLDER.",
-    ),
-    # https://docs.windsurf.com/windsurf/cascade/mcp
-    "windsurf": Program(
-        "Windsurf",
-        partial(find_folder_of, "", ".codeium", "windsurf"),
-        _plan_entry("mcp_config.json", "mcpServers"),
-    ),
-    "pi": Program(
-        "pi",
-        partial(find_folder_of, "PI_CODING_AGENT_DIR", ".pi", "agent"),
-        _plan_entry("mcp.json", "mcpServers", directTools=True),
-        "pi speaks MCP by an extension: pi install npm:pi-mcp-adapter",
-    ),
-    "copilot": Program("Copilot CLI", partial(find_folder_of, "COPILOT_HOME", ".copilot"), _plan_copilot),
-    "hermes": Program(
-        "Hermes",
-        partial(find_folder_of, "HERMES_HOME", ".hermes"),
-        _plan_hermes,
-        "Hermes loads memory-core from its own environment: pip install memory-core-py there.",
-        serves=False,
-    ),
+_PLANS = {
+    "claude-code": _plan_claude_code,
+    "codex": _plan_codex,
+    "opencode": _plan_opencode,
+    "gemini": _plan_gemini,
+    "openclaw": _plan_openclaw,
+    "copilot": _plan_copilot,
+    "hermes": _plan_hermes,
 }
+_COPYING = {
+    "claude-code": Copying("claude", "CLAUDE_PID", copy_claude_code),
+    "codex": Copying("codex", "", copy_codex),
+    "opencode": Copying("opencode", "", copy_opencode),
+}
+
+
+def _read_program(
+    name: str,
+    *,
+    title: str,
+    home: Sequence[str] = (),
+    below: str = "",
+    settings: Mapping[str, str] | None = None,
+    entry: Mapping[str, Any] | None = None,
+    **others: Any,
+) -> Program:
+    """Return a program as programs.toml describes it."""
+    find_home: Callable[[], Path] = partial(find_folder_of, *home, below=below) if home else Path.cwd
+    if settings is not None:
+        find_home = partial(find_settings, **settings)
+    plan = _PLANS[name] if entry is None else partial(_plan_entry, **entry)
+    return Program(title, find_home, plan, copying=_COPYING.get(name), **others)
+
+
+_TABLES = tomllib.loads(Path(__file__).with_name("programs.toml").read_text(encoding="utf-8"))
+PROGRAMS: Mapping[str, Program] = {name: _read_program(name, **told) for name, told in _TABLES.items()}

@@ -237,14 +237,11 @@ async def get_prompt(
     def recall() -> str:
         return "\n\n".join(filter(None, [slot.recall(context, message), message]))
 
-    if params.name == FLUSH.name:
-        prompt, write = FLUSH, flush
-    elif params.name != RECALL.name:
+    if params.name not in (FLUSH.name, RECALL.name):
         raise MCPError(types.INVALID_PARAMS, f"there is no prompt {params.name!r:.80}; there are flush and recall")
-    elif not message.strip():
+    if params.name == RECALL.name and not message.strip():
         raise MCPError(types.INVALID_PARAMS, "message: expected what is to be answered")
-    else:
-        prompt, write = RECALL, recall
+    prompt, write = (FLUSH, flush) if params.name == FLUSH.name else (RECALL, recall)
     text = types.TextContent(type="text", text=await anyio.to_thread.run_sync(write))
     said = types.PromptMessage(role="user", content=text)
     return types.GetPromptResult(description=prompt.description, messages=[said])

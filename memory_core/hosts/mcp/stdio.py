@@ -224,10 +224,7 @@ class _OpenRequests:
     def _discard(self, number: object) -> None:
         """Forget a request; a client may send anything for its id."""
         name = str(number) if isinstance(number, int | str) else ""
-        if self._counts[name] > 1:
-            self._counts[name] -= 1
-        else:
-            del self._counts[name]
+        self._counts -= Counter([name])  # which keeps no zeros
         self._changed.set()
 
 

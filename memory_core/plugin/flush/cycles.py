@@ -75,17 +75,17 @@ def count(session: Session, config: AgentConfig, *, write: bool = True) -> Sessi
     return _count_here(session, entry, config, write=write and session.access == "rw")
 
 
-def end(key: str, config: AgentConfig, *, clock: WallClock = utc_now) -> None:
+def end(key: str, config: AgentConfig) -> None:
     """Count a compaction of a session whose host counts none; nothing is written for one that was never asked to save."""
     if not config.enabled:
         return
     host = _read(config.sessions_dir / sessions_json.FILE_NAME, key)
     flushed = "memoryFlushCompactionCount" in host
     if to_count(host.get(_COUNT)) is None and (flushed or _read_own(config, key)):
-        _end_cycle(key, config, clock)
+        _end_cycle(key, config)
 
 
-def record(turn: FlushTurn, outcome: FlushOutcome, config: AgentConfig, *, clock: WallClock = utc_now) -> bool:
+def record(turn: FlushTurn, outcome: FlushOutcome, config: AgentConfig) -> bool:
     """Record the outcome of a flush turn; return False, with a warning, if that fails.
 
     It goes into the host's `sessions.json` if the session is in there, and into our own record if it is not, or if its cycles
@@ -96,7 +96,7 @@ def record(turn: FlushTurn, outcome: FlushOutcome, config: AgentConfig, *, clock
     recorded = False
     if host:
         theirs = replace(turn, compaction_count=to_count(host.get(_COUNT)) or 0) if turn.counted_here else turn
-        recorded = record_outcome(theirs, outcome, path, clock=clock)
+        recorded = record_outcome(theirs, outcome, path)
     if recorded and not turn.counted_here:
         return True
 
@@ -104,7 +104,7 @@ def record(turn: FlushTurn, outcome: FlushOutcome, config: AgentConfig, *, clock
         kept = _of_transcript(entry, turn.session_id)
         entry.clear()
         entry.update(kept)
-        entry.update(sessionId=turn.session_id or kept.get("sessionId", ""), updatedAt=_to_ms(clock))
+        entry.update(sessionId=turn.session_id or kept.get("sessionId", ""), updatedAt=_to_ms(utc_now))
         entry[_BY_HOST] = not turn.counted_here
         entry[_COUNT] = max(turn.compaction_count, to_count(entry.get(_COUNT)) or 0)
         if turn.total_tokens:
@@ -114,7 +114,7 @@ def record(turn: FlushTurn, outcome: FlushOutcome, config: AgentConfig, *, clock
 
     own = find_record(config)
     _read_own(config, turn.session_key)  # sets a damaged one aside
-    return record_outcome(turn, outcome, own, clock=clock, prepare=prepare, keep=MAX_SESSIONS)
+    return record_outcome(turn, outcome, own, prepare=prepare, keep=MAX_SESSIONS)
 
 
 def record_outcome(
@@ -142,7 +142,7 @@ def record_outcome(
             sessions,
             turn.session_key,
             compaction_count=turn.compaction_count,
-            at_ms=int(clock().timestamp() * 1000),
+            at_ms=_to_ms(clock),
             failed=outcome.status == "failed",
             session_id=turn.session_id,
             prepare=prepare,
@@ -171,7 +171,7 @@ def _count_here(session: Session, entry: Mapping[str, Any], config: AgentConfig,
         logger.info("The tokens of %s fell from %d to %d: it was compacted", session.key, before, now)
         cycle, failures = cycle + 1, 0
         if write:
-            _end_cycle(session.key, config, utc_now)
+            _end_cycle(session.key, config)
     elif asked and now and not before and write:
         _update(config, session.key, lambda kept: _learn_tokens(kept, cycle, flushed, now))
     return replace(
@@ -201,9 +201,9 @@ def _learn_tokens(entry: Entry, cycle: int, flushed: object, tokens: int) -> Non
     entry.update({_TOKENS: tokens, "updatedAt": _to_ms(utc_now)})
 
 
-def _end_cycle(key: str, config: AgentConfig, clock: WallClock) -> None:
+def _end_cycle(key: str, config: AgentConfig) -> None:
     def change(entry: Entry) -> None:
-        entry.update({_COUNT: (to_count(entry.get(_COUNT)) or 0) + 1, "updatedAt": _to_ms(clock)})
+        entry.update({_COUNT: (to_count(entry.get(_COUNT)) or 0) + 1, "updatedAt": _to_ms(utc_now)})
         entry.pop(_TOKENS, None)
 
     _update(config, key, change)

@@ -70,9 +70,14 @@ def test_the_result_of_a_get() -> None:
 
 
 def test_refusals() -> None:
-    assert results.shape_disabled("off", "do") == {"results": [], "disabled": True, "error": "off", "action": "do"}
-    assert results.shape_denied("no", "do") == {"results": [], "denied": True, "error": "no", "action": "do"}
-    assert results.shape_unavailable("out", "do") == {
+    assert results.shape_refusal("disabled", "off", "do") == {
+        "results": [],
+        "disabled": True,
+        "error": "off",
+        "action": "do",
+    }
+    assert results.shape_refusal("denied", "no", "do") == {"results": [], "denied": True, "error": "no", "action": "do"}
+    assert results.shape_refusal("unavailable", "out", "do") == {
         "results": [],
         "unavailable": True,
         "error": "out",

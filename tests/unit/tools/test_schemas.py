@@ -15,8 +15,9 @@ from jsonschema import Draft202012Validator
 from memory_core.config.agent import AgentConfig
 from memory_core.config.settings import ExtraPath, QuerySettings, SearchSettings
 from memory_core.errors import InvalidArgument
+from memory_core.records import AUTHORS, ITEM_KINDS
 from memory_core.tools import schemas
-from memory_core.tools.arguments import Schema, check_arguments
+from memory_core.tools.arguments import DESCRIBED, Schema, check_arguments, resolve
 
 CONFIG = AgentConfig(agent="main", workspace=Path("/w"), state_dir=Path("/s"), store_path=Path("/s/main.sqlite"))
 ORBIT = AgentConfig(
@@ -31,6 +32,11 @@ def test_schemas_are_valid_closed_and_explained(schema: Schema) -> None:
     assert schema["description"]
     assert all(argument["description"] for argument in schema["parameters"]["properties"].values())
     assert json.loads(json.dumps(schema)) == schema
+
+
+def test_kinds_and_authors_are_those_of_the_records() -> None:
+    assert tuple(DESCRIBED["memory_store"]["arguments"]["kind"]["enum"]) == ITEM_KINDS
+    assert tuple(resolve({"$ref": "origin"})["properties"]["by"]["enum"]) == AUTHORS
 
 
 def test_search_is_the_mandatory_recall_step() -> None:
