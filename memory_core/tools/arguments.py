@@ -71,7 +71,7 @@ def get_plain(schema: Schema) -> Schema:
 
 
 def _fits(schema: Schema, value: object) -> bool:
-    """Return True if the schema of an argument allows a value. Of JSON Schema it knows what the tools use, `_describe_schema` too.
+    """Return True if the schema of an argument allows a value; of JSON Schema it knows the rules that tools use.
 
     A package that knows all of it takes longer to import than the search of a short-lived process.
     """
