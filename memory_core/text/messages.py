@@ -1,8 +1,6 @@
 """Text that goes to a model or comes from one: quoted safely, in whole characters, and NO_REPLY told from an answer. Pure.
 
 `strip_envelope` leaves out what a host such as OpenClaw has put around the words of a message, as of its version 2026.9.
-`FENCED`, `PASTED_LINE` and `PAYLOAD` tell what a user has pasted into a message from the user's own words, `OFF_THE_RECORD`
-tells what is not to be kept.
 """
 
 from __future__ import annotations
@@ -136,20 +134,8 @@ def is_by_host(role: str, text: str) -> bool:
     return at_edge and len(rest) - len(_HEARTBEAT_OK) <= _SILENT_CHARS
 
 
-FENCED = re.compile(r"(?P<fence>`{3,}|~{3,}).*?(?:(?P=fence)|\Z)", re.DOTALL)
-PASTED_LINE = re.compile(
-    r"^\s*(?:[$>#|{}<\[(/*-]|//|import |from \w+ import|def |class |return\b|print\(|for .+:$|while .+:$|if .+:$|else\b"
-    r"|Traceback|File \"|\w+Error\b|npm ERR|at \w+\(|SELECT |const |let |var |\w+ = )|[{};]\s*$"
-)
-# A command about a text that follows: the text is no question.
-PAYLOAD = re.compile(
-    r"^\s*(?:(?:can|could|would) you |please |pls )*(?:translate|proofread|spell-?check|rephrase|reword|rewrite|summari[sz]e"
-    r"|shorten|format|reformat|convert|capitali[sz]e|sort|alphabeti[sz]e|count|fix|correct|refactor|make (?:this|it)"
-    r"|turn (?:this|that|it)|is this|übersetze|traduce|corrige)\b[^:\"\n]{0,60}(?:[:\"\n“])",
-    re.IGNORECASE,
-)
 # Said by the user in English, German, French or Spanish, it keeps the message and the answer to it out of the journal.
-OFF_THE_RECORD = re.compile(
+_OFF_THE_RECORD = (
     r"\boff[ -]the[ -]record\b|\b(?:just )?between (?:us|you and me)(?= ?[:,.!]|$)|\bkeep (?:this|that|it) (?:between us"
     r"|to yourself)\b"
     r"|\b(?:do not|don't|never) (?:ever )?(?:remember|memori[sz]e|record|log|store|save|keep) (?:this|that|any of (?:this"
@@ -164,6 +150,10 @@ OFF_THE_RECORD = re.compile(
     # Words that say so only where they open a sentence.
     r"|(?:^|[.!?]\s)(?:ganz )?(?:confidential(?:ly)?|vertraulich|unter uns|im vertrauen|inoffiziell|entre nous"
     r"|officieusement|confidentiellement"
-    r"|entre nosotros|extraoficialmente|confidencialmente) ?[:,]",
-    re.IGNORECASE | re.MULTILINE,
+    r"|entre nosotros|extraoficialmente|confidencialmente) ?[:,]"
 )
+
+
+def is_off_the_record(text: str) -> bool:
+    """Return True if a message of the user says that it is not to be kept."""
+    return re.search(_OFF_THE_RECORD, text, re.IGNORECASE | re.MULTILINE) is not None
