@@ -213,11 +213,14 @@ def read_query(
     after, before = days
     if after and before and after > before:
         raise InvalidArgument("after", f"{after} is later than before, {before}")
+    min_score = float(arguments.get("minScore", defaults.min_score))
+    if not 0 <= min_score <= 1:  # NaN passes a JSON Schema's bounds
+        raise InvalidArgument("minScore", f"expected a number from 0 to 1, not {min_score}")
     text = replace_surrogates(arguments["query"])  # in JSON, one may stand as an escape
     return Query(
         text=text,
         max_results=int(arguments["maxResults"]) if "maxResults" in arguments else _choose_count(text, defaults, today),
-        min_score=float(arguments.get("minScore", defaults.min_score)),
+        min_score=min_score,
         max_snippet_chars=defaults.max_snippet_chars,
         after=after,
         before=before,
