@@ -14,6 +14,7 @@ import os
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
+from functools import cached_property
 
 from memory_core.config.agent import AgentConfig
 from memory_core.config.settings import SearchSettings
@@ -139,10 +140,14 @@ class Outages:
 
     def __init__(self, config: AgentConfig, provider: str, record: OutageRecord, clock: Clock) -> None:
         self._provider = provider
-        self._settings = fingerprint_settings(provider, config)
+        self._config = config
         self._record = record
         self._clock = clock
         self._unwritten: Outage | None = None  # of a session that may not write
+
+    @cached_property
+    def _settings(self) -> str:
+        return fingerprint_settings(self._provider, self._config)
 
     def current(self) -> Outage | None:
         """Return the outage of the provider as it is configured now; None when it is not known to be out."""

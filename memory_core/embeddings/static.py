@@ -7,7 +7,6 @@ fallback for a wheel that is laid out differently.
 
 from __future__ import annotations
 
-import json
 import logging
 import threading
 import weakref
@@ -206,31 +205,12 @@ def _read_wheel() -> _StaticModel | None:
         return None
     if table is None or table.shape != (VOCABULARY, DIMENSIONS):
         return None
-    tokenizer = _read_tokenizer(vocabulary)
-    return _StaticModel(table, tokenizer, _WordIds(tokenizer))
+    from tokenizers import Tokenizer
 
-
-def _read_tokenizer(file: Path) -> Tokenizer:
-    """Read a tokenizer that keeps no texts beside `_WordIds`, 10 MB in a server: only one that is made by hand can be told."""
-    from tokenizers import AddedToken, Tokenizer
-    from tokenizers.models import BPE
-
-    described = json.loads(file.read_bytes())
-    model, added = described.pop("model"), described.pop("added_tokens")
-    empty = {"type": "BPE", "vocab": {}, "merges": []}
-    tokenizer = Tokenizer.from_str(json.dumps({**described, "model": empty, "added_tokens": []}))
-    tokenizer.model = BPE(
-        model["vocab"],
-        [tuple(merge.split(" ")) for merge in model["merges"]],
-        cache_capacity=0,
-        unk_token=model["unk_token"],
-        fuse_unk=model["fuse_unk"],
-        byte_fallback=model["byte_fallback"],
-    )
-    tokenizer.add_special_tokens([AddedToken(token["content"], normalized=False) for token in added])
+    tokenizer = Tokenizer.from_file(str(vocabulary))
     tokenizer.no_padding()
     tokenizer.no_truncation()
-    return tokenizer
+    return _StaticModel(table, tokenizer, _WordIds(tokenizer))
 
 
 def _load_package() -> _StaticModel:

@@ -13,8 +13,6 @@ from datetime import UTC, datetime
 from itertools import islice, pairwise
 from typing import NamedTuple
 
-from memory_core.text.matching import find_longest_run
-
 
 class NoteKey(NamedTuple):
     """The names by which a note is known: its source and its path as shown to the agent."""
@@ -78,6 +76,8 @@ def repair_times(recorded: Sequence[int]) -> list[int]:
     times = list(recorded)
     if all(map(operator.le, times, islice(times, 1, None))):  # as most histories: a fifth of the time
         return times
+    from memory_core.text.matching import find_longest_run
+
     right = find_longest_run(recorded)
     edges = [-1, *right, len(recorded)]
     for before, behind in pairwise(edges):

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from functools import cache, cached_property
 
 from memory_core.errors import StoreError
-from memory_core.items.grammar import compile_pattern, read_words
+from memory_core.items.grammar import FENCED, PASTED_LINE, PAYLOAD, compile_pattern, read_words
 from memory_core.items.items import Items
 from memory_core.items.likeness import Words, stem
 from memory_core.items.mirror import leave_out_mirrored
@@ -23,7 +23,7 @@ from memory_core.items.records import ItemHit, Strategy
 from memory_core.records import Author, Calibration, Hit, Query, SearchResult
 from memory_core.search.scores import vector_score
 from memory_core.text.dates import WEEKDAYS
-from memory_core.text.messages import FENCED, PASTED_LINE, PAYLOAD, quote_safely
+from memory_core.text.messages import quote_safely
 from memory_core.text.spelling import list_spellings
 from memory_core.text.terms import extract_identifiers, extract_phrases, extract_words
 

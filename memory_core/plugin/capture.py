@@ -20,7 +20,7 @@ from memory_core.plugin.calls import record_capture
 from memory_core.plugin.recall import OpenItems
 from memory_core.sources.journal import Journal, JournalSession
 from memory_core.sources.session_logs import SHOWN, SPEAKERS, Said
-from memory_core.text.messages import OFF_THE_RECORD
+from memory_core.text.messages import is_off_the_record
 from memory_core.text.tokens import estimate_tokens
 from memory_core.threads import start_call
 from memory_core.tools.shown import Shown
@@ -365,7 +365,7 @@ def _keep_in_journal(
 
 
 def _is_off_the_record(turn: Sequence[Mapping[str, Any]]) -> bool:
-    return any(message.get("role") == "user" and OFF_THE_RECORD.search(join_text(message)) for message in turn)
+    return any(message.get("role") == "user" and is_off_the_record(join_text(message)) for message in turn)
 
 
 def find_turn(messages: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:

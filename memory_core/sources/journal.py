@@ -37,7 +37,7 @@ from memory_core.records import Origin
 from memory_core.sources.redaction import redact
 from memory_core.sources.roots import describe_os_error, refuse_type
 from memory_core.sources.session_logs import SHOWN, SUFFIX, Said, parse_said
-from memory_core.text.messages import OFF_THE_RECORD
+from memory_core.text.messages import is_off_the_record
 
 STEP_BYTES = 1 << 20  # of a transcript that are read before they are appended
 LINE_BYTES = 8 << 20  # a longer line holds no message
@@ -587,7 +587,7 @@ class _Keeper:
             end: Where it ends in the transcript, which tells messages from each other that have neither name nor time.
         """
         if said.role == "user":
-            off = OFF_THE_RECORD.search(said.text) is not None
+            off = is_off_the_record(said.text)
             self._turn_leaves = off or (self._role == "user" and self._turn_leaves)
         self._role = said.role
         facts = [said.name] if said.name else [said.role, said.text, said.at or str(end)]

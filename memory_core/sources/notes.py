@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import posixpath
 import re
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -33,6 +34,22 @@ MAX_NOTE_BYTES = 10 * 1024 * 1024
 
 _FOLDERS = re.compile(r"^.*?(?=(?:^|(?<=/))\d{4}[-/]\d\d/\d\d$)|^.*$")  # before a date that begins with folders
 _DATED_HEADING = re.compile(r"^ {0,3}#.*\d{4}-\d\d-\d\d", re.MULTILINE)
+
+
+_counting = threading.Lock()
+_writes = 0  # of this process, to whichever note
+
+
+def count_write() -> None:
+    """Count that this process has written to a note."""
+    global _writes  # noqa: PLW0603 -- one count for all indexes of this process
+    with _counting:
+        _writes += 1
+
+
+def count_writes() -> int:
+    """Return how often this process has written to a note, so that a search knows of it before the system tells."""
+    return _writes
 
 
 @dataclass(frozen=True, slots=True)

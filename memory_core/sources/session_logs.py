@@ -53,13 +53,12 @@ _BY_HOST = {
     "assistant.message": "data",
 }
 _NOT_SAID = ("isMeta", "isSidechain", "isCompactSummary", "agentId")  # marks of such entries
-_HOST_BLOCK = re.compile(
+_HOST_BLOCK = (
     r"<(?P<tag>system-reminder|command-\w+|local-command-\w+|bash-(?:input|stdout|stderr)|task-notification|ide_\w+"
     r"|environment_context|user_instructions|INSTRUCTIONS|turn_aborted|hook_context|session_context|[\w-]+-hook"
     r"|(?!user)[a-z]+[-_](?:message|reminder|notification|context|output|feedback|instructions))\b[^<>]*>.*?(?:</(?P=tag)>|\Z)"
     r"|\A# AGENTS\.md instructions.*\Z|\A\[Request interrupted by user[^\]]*\]"
-    r"|\A(?:\w+ hook feedback:|Another \w+ session sent a message:|@\S+\s+Contents of ).*\Z",
-    re.DOTALL,
+    r"|\A(?:\w+ hook feedback:|Another \w+ session sent a message:|@\S+\s+Contents of ).*\Z"
 )
 # Hosts ask for a flush turn under two contracts; the prompts of both end like this, whatever stands before.
 _FLUSH = re.compile(rf"\breply\s+with\s+(?:exactly\s+)?\W{{0,2}}{SILENT_REPLY}\b", re.IGNORECASE)
@@ -182,7 +181,7 @@ def _parse_message(entry: Mapping[str, Any]) -> tuple[str, str]:
 
 def drop_asides(text: str) -> str:
     """Leave out what a host says itself in a message of the user, as what hooks have added."""
-    return _HOST_BLOCK.sub("", text).strip()
+    return re.sub(_HOST_BLOCK, "", text, flags=re.DOTALL).strip()
 
 
 def _join_text(content: object) -> str:

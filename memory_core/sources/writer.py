@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 import logging
 import os
-import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
@@ -60,9 +59,6 @@ REFUSED = ".refused"  # the end of the name of an append that could not be finis
 LOCK_TIMEOUT_SECONDS = 10.0
 MOST_REWRITES = 20  # of one note that others write all the time
 CHECK_DISK = "Check the disk and the permissions."
-
-_counting = threading.Lock()
-_writes = 0  # of this process, to whichever note
 
 Target = Literal["daily", "longterm"]
 
@@ -128,11 +124,6 @@ def longterm_path(workspace: Path) -> str:
 def find_note(target: str | None, workspace: Path, day: date) -> str:
     """Return the path of the note that a target of `memory_append` means; None is the note of the day."""
     return daily_path(day) if target in (None, "daily") else longterm_path(workspace)
-
-
-def count_writes() -> int:
-    """Return how often this process has written to a note, so that a search knows of it before the system tells."""
-    return _writes
 
 
 def append(
@@ -251,7 +242,7 @@ def rewrite(
         rewriter = _Rewriter(workspace.resolve(), merge, staged)
         rewriter.stage(path, new)
         rewriter.rewrite(path, data, new)
-        _count_write()
+        notes.count_write()
 
 
 def _refuse_size(path: str, data: bytes | None) -> None:
@@ -295,7 +286,7 @@ def rewrite_notes(
         except OSError as error:
             raise NoteNotWritten(path, roots.describe_os_error(error), action=CHECK_DISK) from error
         finally:
-            _count_write()
+            notes.count_write()
 
 
 class _Rewriter:
@@ -510,18 +501,12 @@ def _write(path: str, workspace: Path, block: bytes) -> bytes:
     """Append bytes to a note, created if missing, in one write; returns the bytes before them."""
     with _open_note(path, workspace, os.O_RDWR | os.O_APPEND | os.O_CREAT) as (descriptor, folder):
         write_all(descriptor, block)
-        _count_write()
+        notes.count_write()
         if folder is not None:
             os.fsync(folder)
         # Read again, because an editor that takes no lock may have added lines since the note was read.
         before = os.lseek(descriptor, 0, os.SEEK_CUR) - len(block)
         return _read_open(descriptor, before)
-
-
-def _count_write() -> None:
-    global _writes  # noqa: PLW0603 -- one count for all indexes of this process
-    with _counting:
-        _writes += 1
 
 
 @contextmanager

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from memory_core.config.agent import AgentConfig
-from memory_core.sources import session_logs, writer
+from memory_core.sources import notes, session_logs
 from memory_core.sources.roots import find_roots
 from memory_core.text.markdown import is_markdown
 
@@ -157,7 +157,7 @@ class Watcher:
     def mark(self) -> LookStart:
         """Return the moment from which a look at all files begins; folders that have become roots are watched from now on."""
         with self._lock:
-            mark = LookStart(self._changes, writer.count_writes(), self._clock())
+            mark = LookStart(self._changes, notes.count_writes(), self._clock())
         if self.state == "events" and self._list_paths() != self._paths:  # a link or a vault was made
             self._rearm(set(), appeared=True)
         return mark
@@ -185,7 +185,7 @@ class Watcher:
             mark, confirmed = self._confirmed
             return (
                 confirmed == generation
-                and (mark.changes, mark.writes) == (self._changes, writer.count_writes())
+                and (mark.changes, mark.writes) == (self._changes, notes.count_writes())
                 and self._clock() - mark.at < LOOK_SECONDS
             )
 

@@ -1,8 +1,6 @@
 """Text that goes to a model or comes from one: quoted safely, in whole characters, and NO_REPLY told from an answer. Pure.
 
 `strip_envelope` leaves out what a host such as OpenClaw has put around the words of a message, as of its version 2026.9.
-`FENCED`, `PASTED_LINE` and `PAYLOAD` tell what a user has pasted into a message from the user's own words, `OFF_THE_RECORD`
-tells what is not to be kept.
 """
 
 from __future__ import annotations
@@ -138,16 +136,7 @@ def is_by_host(role: str, text: str) -> bool:
     return at_edge and len(rest) - len(_HEARTBEAT_OK) <= _SILENT_CHARS
 
 
-FENCED = re.compile(r"(?P<fence>`{3,}|~{3,}).*?(?:(?P=fence)|\Z)", re.DOTALL)
-PASTED_LINE = re.compile(
-    r"^\s*(?:[$>#|{}<\[(/*-]|//|import |from \w+ import|def |class |return\b|print\(|for .+:$|while .+:$|if .+:$|else\b"
-    r"|Traceback|File \"|\w+Error\b|npm ERR|at \w+\(|SELECT |const |let |var |\w+ = )|[{};]\s*$"
-)
-# A command about a text that follows: the text is no question.
-PAYLOAD = re.compile(
-    r"^\s*(?:(?:can|could|would) you |please |pls )*(?:translate|proofread|spell-?check|rephrase|reword|rewrite|summari[sz]e"
-    r"|shorten|format|reformat|convert|capitali[sz]e|sort|alphabeti[sz]e|count|fix|correct|refactor|make (?:this|it)"
-    r"|turn (?:this|that|it)|is this|übersetze|traduce|corrige)\b[^:\"\n]{0,60}(?:[:\"\n“])",
-    re.IGNORECASE,
-)
-OFF_THE_RECORD = re.compile(PHRASES["all"]["off the record"].replace("\n", "|"), re.IGNORECASE | re.MULTILINE)
+def is_off_the_record(text: str) -> bool:
+    """Return True if a message of the user says that it is not to be kept."""
+    pattern = PHRASES["all"]["off the record"].replace("\n", "|")
+    return re.search(pattern, text, re.IGNORECASE | re.MULTILINE) is not None

@@ -14,9 +14,9 @@ from typing import Any, Literal
 
 from memory_core.completions import join_text
 from memory_core.errors import InvalidArgument
-from memory_core.items.grammar import compile_pattern
+from memory_core.items.grammar import FENCED, PASTED_LINE, PAYLOAD, compile_pattern
 from memory_core.sources.redaction import REDACTED, redact
-from memory_core.text.messages import FENCED, PASTED_LINE, PAYLOAD, replace_surrogates, strip_reasoning
+from memory_core.text.messages import replace_surrogates, strip_reasoning
 from memory_core.text.tokens import estimate_tokens
 from memory_core.text.units import find_sentence_starts
 

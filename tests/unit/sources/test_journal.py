@@ -24,7 +24,7 @@ from memory_core.hosts.events import Event, keep_turns
 from memory_core.sources import journal as module
 from memory_core.sources.journal import PAUSE, Journal, JournalSession
 from memory_core.sources.session_logs import Said, parse_said
-from memory_core.text.messages import OFF_THE_RECORD
+from memory_core.text.messages import is_off_the_record
 
 ROUNDS = int(os.environ.get("MEMORY_CORE_TEST_KILLS", "12"))
 
@@ -335,7 +335,7 @@ def test_what_is_said_off_the_record_or_while_paused_is_passed_over(
     ],
 )
 def test_what_says_that_it_is_off_the_record(text: str, *, off: bool) -> None:
-    assert (OFF_THE_RECORD.search(text) is not None) is off
+    assert is_off_the_record(text) is off
 
 
 def test_a_session_that_is_kept_out_is_kept_out_of_what_is_caught_up_with(journal: Journal, transcript: Path) -> None:
