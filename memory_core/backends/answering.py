@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import wait
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from memory_core.backends.syncing import REBUILDING, IndexLook, SyncRunner, look_at, refuse_other_workspace
@@ -32,6 +32,7 @@ from memory_core.errors import (
 from memory_core.records import NOTHING_INDEXED, Fallback, Hit, Mode, Query, Related, RelatedQuery, SearchResult, Space
 from memory_core.stores.interface import Store
 from memory_core.sync.background import BackgroundSync
+from memory_core.text.dates import get_today
 from memory_core.text.folding import clean
 from memory_core.text.terms import split_question
 
@@ -141,6 +142,8 @@ class Answerer:
             StoreError: The index cannot be read.
         """
         begun = time.monotonic()
+        if query.today is None:
+            query = replace(query, today=get_today(self._config.search.time_zone, datetime.now(UTC)))
         until = begun + self._sync_seconds(query.deadline)
         damaged = False
         while True:
@@ -301,8 +304,8 @@ class Answerer:
                 return result
             from memory_core.text.succession import mark_superseded
 
-            today = query.today or datetime.now().astimezone().date()
-            return replace(result, hits=tuple(mark_superseded(result.hits, self._load_note, today)))
+            assert query.today is not None
+            return replace(result, hits=tuple(mark_superseded(result.hits, self._load_note, query.today)))
         if self._past is None:
             raise refuse_past(self._name)
 
