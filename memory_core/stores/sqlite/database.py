@@ -555,7 +555,8 @@ def find_problem(
         migrations: Those that the file has had.
         find_wrong_row: Looks for damage in rows, if the file has tables.
     """
-    found = str(connection.execute("PRAGMA quick_check(1)").get)
+    # quick_check saves one ms of 8 for 2 MB, and does not notice where a table and its indexes differ.
+    found = str(connection.execute("PRAGMA integrity_check(1)").get)
     if found != "ok":
         return found.splitlines()[-1]
     wrong = find_wrong_table(connection, migrations)
