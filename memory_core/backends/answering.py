@@ -84,6 +84,10 @@ class _Degradation:
         self.warnings.append(sentence)
         self.action = self.action or action
 
+    def warn_of_nothing(self) -> None:
+        """Warn that no note is indexed, which may be about to change."""
+        self.warn(NOTHING_INDEXED, "the notes are being indexed: search again in a moment" if self.unfinished else "")
+
     def warn_once(self, sentence: str, action: str = "") -> None:
         if sentence not in self.warnings:
             self.warn(sentence, action)
@@ -193,7 +197,7 @@ class Answerer:
             with self._read_all(degradation) as reader:
                 refuse_other_workspace(self._config, reader.load_workspace())
                 if reader.is_empty():
-                    degradation.warn(NOTHING_INDEXED)
+                    degradation.warn_of_nothing()
                     found = Related(name=query.name)
                 elif query.name is None:
                     found = list_names(reader, query.max_results)
@@ -263,7 +267,7 @@ class Answerer:
         if isinstance(error, OtherWorkspace):
             degradation.warn(str(error), error.action)
         else:
-            degradation.warn(NOTHING_INDEXED)
+            degradation.warn_of_nothing()
         return self._to_result((), "keyword", None, degradation)
 
     def _sync(self, until: float, degradation: _Degradation) -> None:
@@ -370,7 +374,7 @@ class Answerer:
             with read() as reader:
                 look = look_at(reader)
         if look.is_empty:
-            degradation.warn(NOTHING_INDEXED if query.as_of is None else NOTHING_THEN)
+            degradation.warn_of_nothing() if query.as_of is None else degradation.warn(NOTHING_THEN)
             return self._to_result((), "keyword", None, degradation)
         refuse_other_workspace(self._config, look.workspace)
         serving, outages = look.serving, self._providers.outages
