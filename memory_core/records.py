@@ -144,7 +144,7 @@ class Query:
         as_of: Search the notes as they stood at the last moment before; None searches the present.
         about: Only units that mention this name, or belong to a note of this name; None searches all.
         joined: Units of one place are joined into a passage; else each hit is one unit, where the backend can do that.
-        today: The day of the person who asks, from which "yesterday" is counted; None is this machine's.
+        today: The day of the person who asks, from which "yesterday" is counted; None is that of `memorySearch.timeZone`.
     """
 
     text: str

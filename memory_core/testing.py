@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from datetime import date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -206,11 +206,16 @@ class BackendContract:
         assert list_paths(find(backend, "paint", after=date(2026, 3, 2))) == ["memory/2026-03-02.md"]
         assert list_paths(find(backend, "paint", before=date(2026, 3, 1))) == ["memory/2026-03-01.md"]
 
-    def test_a_note_without_a_date_is_of_the_day_it_was_last_changed(self, subject: Subject) -> None:
-        noon = datetime(2025, 7, 14, 12).astimezone().timestamp()
-        os.utime(subject.config.workspace / "memory/projects/kiln.md", (noon, noon))
+    @pytest.mark.parametrize(
+        ("zone", "day"), [("Pacific/Kiritimati", date(2025, 7, 15)), ("Pacific/Niue", date(2025, 7, 13))]
+    )
+    def test_a_note_without_a_date_is_of_the_day_it_was_last_changed(
+        self, subject: Subject, zone: str, day: date
+    ) -> None:
+        changed = datetime(2025, 7, 14, 10, 30, tzinfo=UTC).timestamp()
+        os.utime(subject.config.workspace / "memory/projects/kiln.md", (changed, changed))
+        subject.config = replace(subject.config, search=replace(subject.config.search, time_zone=zone))
         backend = subject.indexed()
-        day = date(2025, 7, 14)
         assert set(list_paths(find(backend, "firing cone", after=day, before=day))) == {"memory/projects/kiln.md"}
         assert list_paths(find(backend, "firing cone", after=day + timedelta(1))) == []
         assert list_paths(find(backend, "firing cone", before=day - timedelta(1))) == []

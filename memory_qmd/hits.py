@@ -287,7 +287,7 @@ class HitBuilder:
             if file is None or file.real_path in seen:
                 continue
             seen.add(file.real_path)
-            place = _find_place(file, row.line, evidence, query, finder)
+            place = _find_place(file, row.line, evidence, query, finder, timezone=self._config.search.time_zone)
             score = 0.0 if place is None else judge.score(place.covered, place.meaning)
             if place is not None and score >= query.min_score:
                 hits.append(_build_hit(score, place, finder.cut(place, file, max_chars), file, judge))
@@ -328,14 +328,20 @@ class HitBuilder:
 
 
 def _find_place(
-    file: MemoryFile, line: int | None, evidence: float | None, query: Query, finder: PlaceFinder
+    file: MemoryFile,
+    line: int | None,
+    evidence: float | None,
+    query: Query,
+    finder: PlaceFinder,
+    *,
+    timezone: str | None,
 ) -> Place | None:
     """Return the best place of one file; None if the file is gone or blank, or its date is not asked for."""
     try:
         text = notes.read_note(file).text
     except FileUnreadable:
         return None
-    day = notes.find_note_day(file, text)
+    day = notes.find_note_day(file, text, timezone)
     if (query.after and day < query.after) or (query.before and day > query.before):
         return None
     return finder.find(text, line=line, title=file.path, evidence=evidence)

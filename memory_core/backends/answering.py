@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import wait
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from memory_core.backends.syncing import REBUILDING, IndexLook, SyncRunner, look_at, refuse_other_workspace
@@ -32,6 +32,7 @@ from memory_core.errors import (
 from memory_core.records import NOTHING_INDEXED, Fallback, Hit, Mode, Query, Related, RelatedQuery, SearchResult, Space
 from memory_core.stores.interface import Store
 from memory_core.sync.background import BackgroundSync
+from memory_core.text.dates import get_today
 from memory_core.text.folding import clean
 from memory_core.text.terms import split_question
 
@@ -82,6 +83,10 @@ class _Degradation:
     def warn(self, sentence: str, action: str = "") -> None:
         self.warnings.append(sentence)
         self.action = self.action or action
+
+    def warn_of_nothing(self) -> None:
+        """Warn that no note is indexed, which may be about to change."""
+        self.warn(NOTHING_INDEXED, "the notes are being indexed: search again in a moment" if self.unfinished else "")
 
     def warn_once(self, sentence: str, action: str = "") -> None:
         if sentence not in self.warnings:
@@ -141,6 +146,8 @@ class Answerer:
             StoreError: The index cannot be read.
         """
         begun = time.monotonic()
+        if query.today is None:
+            query = replace(query, today=get_today(self._config.search.time_zone, datetime.now(UTC)))
         until = begun + self._sync_seconds(query.deadline)
         damaged = False
         while True:
@@ -190,7 +197,7 @@ class Answerer:
             with self._read_all(degradation) as reader:
                 refuse_other_workspace(self._config, reader.load_workspace())
                 if reader.is_empty():
-                    degradation.warn(NOTHING_INDEXED)
+                    degradation.warn_of_nothing()
                     found = Related(name=query.name)
                 elif query.name is None:
                     found = list_names(reader, query.max_results)
@@ -260,7 +267,7 @@ class Answerer:
         if isinstance(error, OtherWorkspace):
             degradation.warn(str(error), error.action)
         else:
-            degradation.warn(NOTHING_INDEXED)
+            degradation.warn_of_nothing()
         return self._to_result((), "keyword", None, degradation)
 
     def _sync(self, until: float, degradation: _Degradation) -> None:
@@ -301,8 +308,8 @@ class Answerer:
                 return result
             from memory_core.text.succession import mark_superseded
 
-            today = query.today or datetime.now().astimezone().date()
-            return replace(result, hits=tuple(mark_superseded(result.hits, self._load_note, today)))
+            assert query.today is not None
+            return replace(result, hits=tuple(mark_superseded(result.hits, self._load_note, query.today)))
         if self._past is None:
             raise refuse_past(self._name)
 
@@ -367,7 +374,7 @@ class Answerer:
             with read() as reader:
                 look = look_at(reader)
         if look.is_empty:
-            degradation.warn(NOTHING_INDEXED if query.as_of is None else NOTHING_THEN)
+            degradation.warn_of_nothing() if query.as_of is None else degradation.warn(NOTHING_THEN)
             return self._to_result((), "keyword", None, degradation)
         refuse_other_workspace(self._config, look.workspace)
         serving, outages = look.serving, self._providers.outages

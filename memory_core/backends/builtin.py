@@ -35,6 +35,7 @@ class BuiltinBackend(IndexBackend):
             # At its default path: in a folder of ours, under a name of ours.
             in_own_folder=config.search.store.path is None
             and config.store_path.parent == config.state_dir / OWN_FOLDER,
+            timezone=config.search.time_zone,
         )
         history = History(config, writable=store.writable)
         super().__init__(

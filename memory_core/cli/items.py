@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
-from datetime import datetime, time
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -19,7 +18,7 @@ from memory_core.items.records import Item, Provenance, parse_item, write_items
 from memory_core.items.store.file import DROP_ASIDE, ItemsFile
 from memory_core.records import ITEM_KINDS, to_json
 from memory_core.sources.origins import cite_origin, load_sources
-from memory_core.text.dates import parse_day
+from memory_core.text.dates import begin_day, parse_day
 from memory_core.text.messages import quote_safely
 
 if TYPE_CHECKING:
@@ -152,10 +151,11 @@ def promote(options: Options, *, ids: tuple[str, ...]) -> int:
 @click.option("--dry-run", is_flag=True, help="only show what would be deleted")
 def forget(options: Options, *, ids: tuple[str, ...], dry_run: bool, **conditions: Any) -> int:
     """Delete items for good: all that meet every condition given."""
-    days = {name: _read_day(f"--{name}", conditions[name]) for name in ("after", "before")}
     from memory_core.sharing.sharing import list_remains
 
     with open_notes(options) as memory:
+        zone = memory.config().search.time_zone
+        days = {name: _read_day(f"--{name}", conditions[name], zone) for name in ("after", "before")}
         done = memory.items.forget(ids=ids, dry_run=dry_run, **(conditions | days))
         told = [*_find_in_past(memory.config(), done.items), *list_remains(memory.config(), done.items)]
     if options.json:
@@ -207,11 +207,9 @@ def _describe(item: Item) -> str:
     return quote_safely(item.content) + (f"  ({', '.join(facts)})" if facts else "")
 
 
-def _read_day(option: str, text: str | None) -> float | None:
-    """Return the beginning of a local day as Unix seconds; None stays None."""
-    if text is None:
-        return None
-    return datetime.combine(parse_day(text, option), time.min).astimezone().timestamp()
+def _read_day(option: str, text: str | None, timezone: str | None) -> float | None:
+    """Return the beginning of a day as Unix seconds; None stays None."""
+    return None if text is None else begin_day(timezone, parse_day(text, option)).timestamp()
 
 
 def _read_items(file: str) -> Iterator[Item]:

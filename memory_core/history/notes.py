@@ -18,6 +18,7 @@ from memory_core.history.moments import Version
 from memory_core.records import AsOf, Document, Now
 from memory_core.sources import pages
 from memory_core.sources.notes import read_note
+from memory_core.text.dates import get_today
 from memory_core.text.folding import clean
 from memory_core.text.matching import LineMatcher, count_changes
 from memory_core.text.succession import is_edit
@@ -85,7 +86,7 @@ def restore(config: AgentConfig, history: History, path: str, instant: datetime)
         raise HistoryUnavailable(
             f"there was no note {name} at {show(moment.at)}", action=f"see its versions: memory-core history {name}"
         )
-    target = _find_place(config, version, f"{instant.astimezone():%Y-%m-%d}")
+    target = _find_place(config, version, get_today(config.search.time_zone, instant).isoformat())
     if os.path.lexists(target):
         raise NoteNotWritten(str(target), "exists already", action="rename or remove it first")
     try:

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import date
 from hashlib import blake2b, sha256
 from pathlib import Path
 from typing import BinaryIO
@@ -18,7 +18,7 @@ from memory_core.atomic import BINARY, CLOEXEC, NOFOLLOW, NONBLOCK
 from memory_core.errors import FileUnreadable
 from memory_core.records import FileStamp, MemoryFile
 from memory_core.sources.roots import SYMLINK, describe_os_error, read_stamp, refuse_encoding, refuse_type
-from memory_core.text.dates import find_day
+from memory_core.text.dates import find_day, get_day
 from memory_core.text.markdown import (
     Line,
     leave_out_comments,
@@ -117,10 +117,10 @@ def find_note_date(path: str, text: str) -> str | None:
     return named or read_front_matter(text).date or _heading_date(text)
 
 
-def find_note_day(file: MemoryFile, text: str) -> date:
-    """Find the day by which a note is filtered: its date, or the local day of its last change if it has none."""
+def find_note_day(file: MemoryFile, text: str, timezone: str | None = None) -> date:
+    """Find the day by which a note is filtered: its date, else that of its last change in a time zone; see `get_today`."""
     found = find_note_date(file.path, text)
-    return date.fromisoformat(found) if found else datetime.fromtimestamp(file.stamp.mtime_ns / 1e9).astimezone().date()
+    return date.fromisoformat(found) if found else get_day(timezone, file.stamp.mtime_ns / 1e9)
 
 
 @contextmanager

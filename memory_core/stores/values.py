@@ -397,7 +397,7 @@ def pair_forms(asked: Sequence[Stemmed], stored: Iterable[tuple[str, str, str]])
 class DateRange:
     """The dates of the files to search, both ends included; None is no limit.
 
-    A file without a date has that of the local day on which it was last changed.
+    A file without a date has that of its last change, in the time zone of the configuration.
     """
 
     first: date | None = None

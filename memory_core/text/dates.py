@@ -54,15 +54,10 @@ def parse_instant(value: str, argument: str = "asOf", *, timezone: str | None = 
         InvalidArgument: It is no such text.
     """
     text = value.strip()
-    zone = _find_zone(timezone) if timezone else None
-
-    def place(instant: datetime) -> datetime:
-        return instant.astimezone() if zone is None or instant.tzinfo else instant.replace(tzinfo=zone)
-
     try:
         with suppress(ValueError):
-            return place(datetime.combine(date.fromisoformat(text) + timedelta(days=1), time.min)) - _LAST
-        instant = place(datetime.fromisoformat(text))
+            return begin_day(timezone, date.fromisoformat(text) + timedelta(days=1)) - _LAST
+        instant = _place(timezone, datetime.fromisoformat(text))
         names_fraction = "." in text or "," in text  # ".000" is that instant, not the whole second
         return instant if names_fraction else instant + timedelta(seconds=1) - _LAST
     except (ValueError, OverflowError, OSError) as error:
@@ -84,6 +79,17 @@ def get_today(timezone: str | None, now: datetime) -> date:
 def get_day(timezone: str | None, seconds: float) -> date:
     """Return the date at an instant in Unix seconds; see `get_today`."""
     return get_today(timezone, datetime.fromtimestamp(seconds, UTC))
+
+
+def begin_day(timezone: str | None, day: date) -> datetime:
+    """Return the first instant of a day in a time zone; see `get_today`."""
+    return _place(timezone, datetime.combine(day, time.min))
+
+
+def _place(timezone: str | None, instant: datetime) -> datetime:
+    """Return an instant in a time zone, unless it names its own."""
+    zone = _find_zone(timezone) if timezone else None
+    return instant.astimezone() if zone is None or instant.tzinfo else instant.replace(tzinfo=zone)
 
 
 @lru_cache(maxsize=8)  # warns once

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Any, Literal
 
 from memory_core.errors import InvalidArgument
 from memory_core.records import Access, Query, RelatedQuery
 from memory_core.search import scores
 from memory_core.search.passages import SHARED
-from memory_core.text.dates import parse_day, parse_instant
+from memory_core.text.dates import get_today, parse_day, parse_instant
 from memory_core.text.messages import replace_surrogates
 from memory_core.text.periods import find_period
 from memory_core.text.terms import asks_for_several
@@ -117,11 +117,12 @@ def read_query(
         arguments: Of memory_search.
         defaults: Where they say nothing.
         today: See `Query`.
-        timezone: Of `asOf`; see `parse_instant`.
+        timezone: Of `asOf`, and of today where nobody says it; see `parse_instant`.
 
     Raises:
         InvalidArgument: A date is not valid, or `after` is later than `before`.
     """
+    today = today or get_today(timezone, datetime.now(UTC))
     days = (parse_day(arguments[name], name) if name in arguments else None for name in ("after", "before"))
     after, before = days
     if after and before and after > before:
@@ -143,7 +144,7 @@ def read_query(
     )
 
 
-def _choose_count(text: str, defaults: QuerySettings, today: date | None) -> int:
+def _choose_count(text: str, defaults: QuerySettings, today: date) -> int:
     """Return the most hits: twice as many as configured for a period alone, half as many again for several things or months.
 
     From `SHARED` hits on, more hits share the same characters; fewer would not, and stay as they are.
@@ -151,7 +152,7 @@ def _choose_count(text: str, defaults: QuerySettings, today: date | None) -> int
     most = defaults.max_results
     if most < SHARED:
         return most
-    named = find_period(text, today or datetime.now().astimezone().date())
+    named = find_period(text, today)
     if named is not None and named.alone:
         return min(most * 2, MOST_RESULTS)
     spans = named is not None and (named.period.last - named.period.first).days > scores.LONG_PERIOD

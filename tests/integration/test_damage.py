@@ -101,6 +101,17 @@ def change_text(after: bytes) -> Callable[[Path], None]:
     return damage
 
 
+def change_path(copy: int) -> Callable[[Path], None]:
+    """As a flipped bit does, in the table of files or in its index, each of which is sound by itself."""
+
+    def damage(path: Path) -> None:
+        one, other, rest = path.read_bytes().split(b"memoryMEMORY.md")
+        names = [b"memoryMEMORY.md", b"memoryMEMORy.md"]
+        path.write_bytes(one + names[copy == 0] + other + names[copy == 1] + rest)
+
+    return damage
+
+
 def change_schema(part: str, other: str) -> Callable[[Path], None]:
     """As flipped bits in the definitions of tables do, which no checksum covers."""
 
@@ -164,6 +175,8 @@ DAMAGES: dict[str, Callable[[Path], None]] = {
     "keyword index: no sizes": run("DROP TABLE chunks_fts_docsize"),
     "text": change_text(b"in the bark"),
     "text that is not UTF-8": change_text(b"in the b\xe1rn"),
+    "path in the table": change_path(0),
+    "path in the index of the table": change_path(1),
     "units": run("UPDATE chunks SET units = x'ffffffffffffffffffffffffffffffff'"),
     "units cut": run("UPDATE chunks SET units = x'ff'"),
     "windows": run("UPDATE windows SET last = 9999"),

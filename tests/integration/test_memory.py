@@ -191,6 +191,12 @@ def test_an_empty_workspace_says_so(opened: Opener, tmp_path: Path) -> None:
         assert get(opened(workspace=workspace))["status"] == "not_found"
 
 
+def test_a_search_before_the_first_sync_has_ended_says_to_search_again(opened: Opener) -> None:
+    answer = search(opened({"memorySearch": {"provider": "none", "sync": {"onSearchBudgetMs": 0}}}))
+    assert (answer["results"], answer["stale"], answer["warning"]) == ([], True, "No memories indexed yet")
+    assert "search again in a moment" in answer["action"]
+
+
 def test_a_workspace_that_is_not_there_is_named_and_not_made(opened: Opener, tmp_path: Path) -> None:
     missing = tmp_path / "missspelt"
     memory = opened(workspace=missing)

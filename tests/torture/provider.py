@@ -129,6 +129,9 @@ class ProviderAttack(Attack):
                 begun = time.monotonic()
                 answer = memory.call_tool("memory_search", {"query": f"Where is the {case.word}?"}, context)
                 seconds = time.monotonic() - begun
+                while "search again" in answer.get("action", "") and time.monotonic() < begun + SYNC_SECONDS:
+                    time.sleep(0.2)  # a busy machine has not indexed anything within the budget of a search
+                    answer = memory.call_tool("memory_search", {"query": f"Where is the {case.word}?"}, context)
                 shown.append(self._judged(case, answer, seconds, outcome))
                 self._shut(memory, case, shown, outcome)
         self._check(case, seen, shown, state, outcome)

@@ -281,9 +281,9 @@ def _chat_type(context: Any) -> Any:
 
 
 def _is_local(context: Any) -> bool:
-    """A trusted local caller: nothing says that a chat asks."""
+    """A trusted local caller: nothing says that a chat asks. An empty chat type says nothing, as an empty channel does."""
     return context is None or (
-        isinstance(context, CallContext) and context.session_key is None and _chat_type(context) in (None, "direct")
+        isinstance(context, CallContext) and context.session_key is None and _chat_type(context) in (None, "", "direct")
     )
 
 

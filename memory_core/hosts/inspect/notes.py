@@ -33,8 +33,8 @@ AROUND = 2  # lines that stand as they did, before and behind a change
 
 def list_days(config: AgentConfig) -> dict[str, Any]:
     """Return every note with its day, by its path; a note without a date in its path has the day of its last change."""
-    found = files.list_files(config).files
-    days = [{"path": file.path, "day": notes.find_note_day(file, "").isoformat()} for file in found]
+    found, zone = files.list_files(config).files, config.search.time_zone
+    days = [{"path": file.path, "day": notes.find_note_day(file, "", zone).isoformat()} for file in found]
     return {"agent": config.agent, "workspace": str(config.workspace), "notes": days}
 
 

@@ -53,7 +53,7 @@ CREATE TABLE IF NOT EXISTS notes (
   ctime_ns  bigint NOT NULL,
   inode     bigint NOT NULL,
   date      text,                              -- ISO; of the note, or none
-  day       text   NOT NULL,                   -- the date, else the agent's local day of the last change
+  day       text   NOT NULL,                   -- the date, else that of the last change in the agent's time zone
   lines     int[],                             -- of a session's text, in its log; NULL = the same
   error     text,                              -- why the last sync could not read it; NULL = it could
   PRIMARY KEY (tenant_id, id),

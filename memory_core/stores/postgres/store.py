@@ -41,6 +41,7 @@ class PostgresStore:
         self._names = settings.list_tenants(config.agent, config.layer)
         self.path = Path(f"{NAME}:{settings.schema}/{self._names[0]}")
         self._workspace = os.path.realpath(config.workspace)
+        self._timezone = config.search.time_zone
         self._lock = threading.Lock()
         self._connections: Connections | None = None
         self._lease = 0  # of the sync that runs; none is held
@@ -69,7 +70,7 @@ class PostgresStore:
             if lease and tenant.lease != lease:
                 raise SyncBusy(f"{self.path}: another process has begun to sync it", action="sync again")
             half = self._settings.vectors == "halfvec"
-            writer = PostgresWriter(cursor, tenant, self._workspace, half=half)
+            writer = PostgresWriter(cursor, tenant, self._workspace, half=half, timezone=self._timezone)
             yield writer
             writer.commit_tenant(renew_lease=bool(lease))
         self._unsigned = writer.unsigned or self._unsigned

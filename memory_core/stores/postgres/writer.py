@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from datetime import datetime
 from typing import Any, Unpack
 
 from memory_core.records import Calibration, FileStamp, MemoryFile, Space
@@ -22,6 +21,7 @@ from memory_core.stores.values import (
     digest,
     pair_chunks,
 )
+from memory_core.text.dates import get_day
 from memory_core.text.languages import relate_words
 from memory_core.text.markdown import may_hold_links
 
@@ -37,13 +37,15 @@ class PostgresWriter(PostgresReader):
         tenant: The agent's own.
         workspace: The agent's, whose notes the tenant holds.
         half: Vectors are stored as float16.
+        timezone: In which a note without a date has the day of its last change; see `get_today`.
 
     Attributes:
         unsigned: Id of a space in which all texts have embeddings of which some lack signs; None if there is none.
     """
 
-    def __init__(self, cursor: Cursor, tenant: Tenant, workspace: str, *, half: bool) -> None:
+    def __init__(self, cursor: Cursor, tenant: Tenant, workspace: str, *, half: bool, timezone: str | None) -> None:
         super().__init__(cursor, [tenant], workspace)
+        self._timezone = timezone
         self._found = tenant
         self._half = half
         self.unsigned: int | None = None
@@ -89,7 +91,7 @@ class PostgresWriter(PostgresReader):
         self.db.execute(
             "UPDATE notes SET size = %s, mtime_ns = %s, ctime_ns = %s, inode = %s, day = coalesce(date, %s), error = NULL"
             " WHERE tenant_id = %s AND id = %s",
-            (*stamp, _find_day(stamp), self.own.id, file_id),
+            (*stamp, self._find_day(stamp), self.own.id, file_id),
         )
 
     def set_file_error(self, file: MemoryFile, reason: str) -> None:
@@ -169,7 +171,7 @@ class PostgresWriter(PostgresReader):
         columns = _turn(
             [
                 (
-                    *key, prepared.hash, *prepared.stamp, prepared.date, prepared.date or _find_day(prepared.stamp),
+                    *key, prepared.hash, *prepared.stamp, prepared.date, prepared.date or self._find_day(prepared.stamp),
                     _write_numbers(prepared.lines) if prepared.lines else None,
                 )
                 for key, prepared in files.items()
@@ -245,6 +247,10 @@ class PostgresWriter(PostgresReader):
         """Keep what BM25 needs."""
         self._set(replace(self.own, chunks=self.own.chunks + chunks, words=self.own.words + words))
 
+    def _find_day(self, stamp: FileStamp) -> str:
+        """Return the day on which a file was last changed."""
+        return get_day(self._timezone, stamp.mtime_ns / 1e9).isoformat()
+
     def _set(self, tenant: Tenant) -> None:
         self.own = tenant
         self._tenants = [tenant]
@@ -258,8 +264,3 @@ def _turn(rows: Sequence[Sequence[Any]], count: int) -> list[list[Any]]:
 def _write_numbers(numbers: Iterable[int]) -> str:
     """Write an array of numbers as PostgreSQL reads it: arrays of arrays would have to be equally long."""
     return f"{{{','.join(map(str, numbers))}}}"
-
-
-def _find_day(stamp: FileStamp) -> str:
-    """Return the local day on which a file was last changed."""
-    return datetime.fromtimestamp(stamp.mtime_ns / 1e9).astimezone().date().isoformat()

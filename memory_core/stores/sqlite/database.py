@@ -204,7 +204,8 @@ class Database:
 
     def find_problem(self, connection: Connection, version: int) -> str | None:
         """Return how the content of a file of some schema version is damaged, in a few words; None if it is sound."""
-        found = str(connection.execute("PRAGMA quick_check(1)").get)
+        # quick_check saves one ms of 8 for 2 MB, and does not notice where a table and its indexes differ.
+        found = str(connection.execute("PRAGMA integrity_check(1)").get)
         if found != "ok":
             return found.splitlines()[-1]
         migrations = self._migrations[: max(version - self._older, 0)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from datetime import date
+from datetime import date, timedelta
 from itertools import islice, starmap
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
@@ -39,6 +39,7 @@ from memory_core.stores.values import (
     spell,
     to_indexed,
 )
+from memory_core.text.dates import begin_day
 from memory_core.text.folding import fold_words
 from memory_core.text.languages import Relation, stem_words
 from memory_core.text.terms import is_single_cjk, write_index
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
 
 # Windows looked at for each chunk asked for: some are of one chunk, or of files with excluded dates.
 _WINDOWS, _WINDOWS_OF_DATES = 2, 8
+_FIRST_DAY, _LAST_DAY = date(1678, 1, 1), date(2262, 4, 1)  # whose nanoseconds fit into 64 bits
 _MOST_BOUND = 100  # numbers of a list that are variables
 _INDEXED_FILE = "SELECT id, source, path, hash, error, size, mtime_ns, ctime_ns, inode FROM files"
 
@@ -66,11 +68,13 @@ class SqliteReader:
     Args:
         connection: Inside a read transaction.
         vectors: Finds nearest windows.
+        timezone: In which a file without a date has the day of its last change; see `get_today`.
     """
 
-    def __init__(self, connection: Connection, vectors: VectorIndex) -> None:
+    def __init__(self, connection: Connection, vectors: VectorIndex, timezone: str | None = None) -> None:
         self.db = connection
         self._vectors = vectors
+        self._timezone = timezone
         self._tokenize = load_tokenizer(connection)
         self._chunks: int | None = None  # their number, once it was counted
         self._units: dict[int, int] = {}  # the number of units of each chunk that was loaded
@@ -157,7 +161,7 @@ class SqliteReader:
 
     def find_by_keyword(self, terms: Sequence[Term], dates: DateRange, depth: int) -> dict[int, float]:
         """See `Reader`."""
-        clauses, bindings = _date_clauses(dates)
+        clauses, bindings = self._limit(dates)
         if clauses:
             match = match_expression(spell(terms))
         else:
@@ -181,7 +185,7 @@ class SqliteReader:
         self, space_id: int, vector: NDArray[np.float32], dates: DateRange, depth: int
     ) -> dict[int, float]:
         """See `Reader`."""
-        clauses, bindings = _date_clauses(dates)
+        clauses, bindings = self._limit(dates)
         count = depth * (_WINDOWS_OF_DATES if clauses else _WINDOWS)
         near = self._vectors.find_nearest(self.db, space_id, vector, count)
         hashes = [window.hash for window in near]
@@ -209,7 +213,7 @@ class SqliteReader:
 
     def find_by_name(self, name: str, dates: DateRange, limit: int) -> list[int]:
         """See `Reader`."""
-        clauses, bindings = _date_clauses(dates)
+        clauses, bindings = self._limit(dates)
         return self._list(
             "SELECT c.id FROM files f JOIN chunks c ON c.file_id = f.id"
             " WHERE (f.date = :name OR lower(f.path) = :name OR substr(lower(f.path), -length(:name) - 1) = '/' || :name)"
@@ -250,7 +254,7 @@ class SqliteReader:
 
     def find_phrase(self, phrase: str, dates: DateRange) -> list[int]:
         """See `Reader`."""
-        clauses, bindings = _date_clauses(dates)
+        clauses, bindings = self._limit(dates)
         return self._list(
             "SELECT chunks_fts.rowid FROM chunks_fts"
             + (" JOIN chunks c ON c.id = chunks_fts.rowid JOIN files f ON f.id = c.file_id" if clauses else "")
@@ -423,6 +427,22 @@ class SqliteReader:
         """Return the first column of what a query finds."""
         return [row[0] for row in self.db.execute(query, values)]
 
+    def _limit(self, dates: DateRange) -> tuple[str, dict[str, str | int]]:
+        """Return the dates as SQL clauses on files `f`, with their bindings in the order in which they stand there."""
+        clauses, bindings = "", dict[str, str | int]()
+        if dates.first is not None:
+            clauses += " AND CASE WHEN f.date IS NULL THEN f.mtime_ns >= :begin ELSE f.date >= :first END"
+            bindings |= {"begin": self._begin_ns(dates.first), "first": dates.first.isoformat()}
+        if dates.last is not None:
+            clauses += " AND CASE WHEN f.date IS NULL THEN f.mtime_ns < :end ELSE f.date <= :last END"
+            end = self._begin_ns(min(dates.last, _LAST_DAY) + timedelta(days=1))
+            bindings |= {"end": end, "last": dates.last.isoformat()}
+        return clauses, bindings
+
+    def _begin_ns(self, day: date) -> int:
+        """Return when a day begins, in Unix nanoseconds."""
+        return round(begin_day(self._timezone, min(max(day, _FIRST_DAY), _LAST_DAY)).timestamp()) * 1_000_000_000
+
     def _check_windows(self, windows: Iterable[tuple[int, int, int, *tuple[object, ...]]]) -> None:
         """Check windows, each given as (chunk id, first unit, last unit, ...), of chunks that were loaded."""
         for chunk_id, first, last, *_ in windows:
@@ -473,16 +493,3 @@ def _match_rarest(terms: Sequence[Term], depth: int) -> str:
     rare = match_expression(spell(terms[:count]))
     common = match_expression(spell(terms[count:]))
     return f"({rare}) AND ({rare} OR {common})" if common else rare
-
-
-def _date_clauses(dates: DateRange) -> tuple[str, dict[str, str | float]]:
-    """Return the dates as SQL clauses on files `f`, with their bindings."""
-    clauses = ""
-    bindings: dict[str, str | float] = {}
-    for name, comparison, day in (("first", ">=", dates.first), ("last", "<=", dates.last)):
-        if day is not None:
-            clauses += (
-                f" AND coalesce(f.date, date(f.mtime_ns / 1000000000, 'unixepoch', 'localtime')) {comparison} :{name}"
-            )
-            bindings[name] = day.isoformat()
-    return clauses, bindings

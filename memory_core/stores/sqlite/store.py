@@ -43,31 +43,39 @@ class SqliteStore:
         writable: False opens the file for reading only and never makes or changes it.
         vectors: Finds nearest windows; None is one with default settings.
         in_own_folder: Folder and name of the file are ours alone, so that a file without a header there is a damaged index.
+        timezone: See `SqliteReader`.
 
     Attributes:
         database: The connections to the file.
     """
 
     def __init__(
-        self, path: Path, *, writable: bool = True, vectors: VectorIndex | None = None, in_own_folder: bool = False
+        self,
+        path: Path,
+        *,
+        writable: bool = True,
+        vectors: VectorIndex | None = None,
+        in_own_folder: bool = False,
+        timezone: str | None = None,
     ) -> None:
         self.path = path
         self.writable = writable
         self.vectors = vectors or VectorIndex(Vector())
         self.in_own_folder = in_own_folder
+        self.timezone = timezone
         self.database: Database = IndexDatabase(path, writable=writable)
 
     @contextlib.contextmanager
     def read(self) -> Iterator[SqliteReader]:
         """See `stores.interface.Store`."""
         with self.database.read() as connection, _translate_rows(self.path):
-            yield SqliteReader(connection, self.vectors)
+            yield SqliteReader(connection, self.vectors, self.timezone)
 
     @contextlib.contextmanager
     def write(self) -> Iterator[SqliteWriter]:
         """See `stores.interface.Store`. Threads take turns."""
         with self.database.write() as connection, _translate_rows(self.path):
-            yield SqliteWriter(connection, self.vectors)
+            yield SqliteWriter(connection, self.vectors, self.timezone)
 
     def lock(self, *, wait_seconds: float = 0.0) -> AbstractContextManager[None]:
         """See `stores.interface.Store`."""
@@ -193,7 +201,7 @@ class PrivateStore(SqliteStore):
     """
 
     def __init__(self, source: SqliteStore) -> None:
-        super().__init__(source.path, vectors=source.vectors)
+        super().__init__(source.path, vectors=source.vectors, timezone=source.timezone)
         with source.database.read() as connection:
             self.database = PrivateDatabase(connection, source.path, INDEX)
         with self.database.maintain() as connection:  # it lives for some questions: merging would not pay

@@ -35,8 +35,8 @@ _GIVEN = "(SELECT value FROM json_each(?))"
 class SqliteWriter(SqliteReader):
     """Implements `stores.interface.Writer` on a connection inside a write transaction."""
 
-    def __init__(self, connection: Connection, vectors: VectorIndex) -> None:
-        super().__init__(connection, vectors)
+    def __init__(self, connection: Connection, vectors: VectorIndex, timezone: str | None) -> None:
+        super().__init__(connection, vectors, timezone)
         self._seen: dict[Relation, set[str]] = {}  # words that are in the table, most of which come again
         self._has_changed = False
 

@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from hashlib import blake2b
 from pathlib import Path
 
@@ -620,6 +620,8 @@ def test_a_note_without_a_date_is_of_the_day_it_was_last_changed() -> None:
     note = MemoryFile(source="memory", path="a.md", real_path=Path("/a.md"), stamp=FileStamp(0, noon))
     assert find_note_day(note, "") == date(2025, 7, 14)
     assert find_note_day(note, "# 2026-01-13") == date(2026, 1, 13)
+    evening = replace(note, stamp=FileStamp(0, int(datetime(2025, 7, 14, 20, tzinfo=UTC).timestamp() * 1e9)))
+    assert [find_note_day(evening, "", zone).day for zone in ("Asia/Tokyo", "America/New_York")] == [15, 14]
 
 
 _PARTS = (

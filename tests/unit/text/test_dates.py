@@ -8,6 +8,7 @@ import pytest
 
 from memory_core.errors import InvalidArgument
 from memory_core.text.dates import (
+    begin_day,
     find_day,
     leave_out_time,
     parse_day,
@@ -108,3 +109,16 @@ def test_a_day_is_parsed_or_its_argument_is_named() -> None:
     assert parse_day("2026-03-01", "--after") == date(2026, 3, 1)
     with pytest.raises(InvalidArgument, match=r"--after: .*YYYY-MM-DD, not '2026-02-30'"):
         parse_day("2026-02-30", "--after")
+
+
+@pytest.mark.parametrize(
+    ("zone", "day", "expected"),
+    [
+        ("Asia/Tokyo", date(2026, 3, 1), "2026-02-28T15:00:00Z"),
+        ("Europe/Paris", date(2026, 3, 30), "2026-03-29T22:00:00Z"),  # the day after summer time begins
+        ("America/Santiago", date(2026, 9, 6), "2026-09-06T04:00:00Z"),  # which has no midnight
+    ],
+)
+def test_a_day_begins_in_its_time_zone(zone: str, day: date, expected: str) -> None:
+    assert begin_day(zone, day).timestamp() == datetime.fromisoformat(expected).timestamp()
+    assert begin_day(None, day) == datetime.combine(day, datetime.min.time()).astimezone()

@@ -147,8 +147,13 @@ class ScanBackend:
 
     def _notes(self) -> Notes:
         notes = [(file, read_note(file).text) for file in list_files(self._config).files]
+        zone = self._config.search.time_zone
         return {
-            file.path: {"source": file.source, "day": find_note_day(file, text).isoformat(), "lines": text.split("\n")}
+            file.path: {
+                "source": file.source,
+                "day": find_note_day(file, text, zone).isoformat(),
+                "lines": text.split("\n"),
+            }
             for file, text in notes
         }
 
