@@ -31,8 +31,8 @@ from memory_core.search.copies import Copies, find_copies, is_plain, name_places
 from memory_core.search.passages import LOOK, SHARED, Lead, Mark, Packing, Passage, PlacedUnit, find_marks
 from memory_core.search.periods import list_notes
 from memory_core.search.question import Question, analyse
-from memory_core.search.recency import Recency
-from memory_core.search.scoring import Judgement, Score, VectorQuery, judge, prefer_matter, weigh_vectors
+from memory_core.search.recency import Recency, find_later
+from memory_core.search.scoring import Judgement, Score, VectorQuery, judge, prefer_matter, put_first, weigh_vectors
 from memory_core.sources.session_logs import SOURCE, is_log
 from memory_core.stores.interface import Reader
 from memory_core.stores.values import DateRange
@@ -123,10 +123,8 @@ def search(
         reader, question, query, weights, multiplier=multiplier, find_near=find_near, near_share=share, among=among,
         ranked=ranked,
     )  # fmt: skip
-    counts = TermCounts(question, candidates, reader.stem)
-    judgement = prefer_matter(
-        judge(reader, question, candidates, counts, weights=weights, vectors=vectors), question, candidates, counts
-    )
+    dates = DateRange(query.after, query.before) if about is None else None
+    candidates, counts, judgement = _rank(reader, question, candidates, weights=weights, vectors=vectors, dates=dates)
     ranks = judgement.ranks
     enough = scores.NEAR_BEST * max(ranks, default=0.0) if vectors is not None else math.inf
 
@@ -159,6 +157,35 @@ def search(
         hits=tuple(hits), mode=mode, question=question, about=about, by_text=by_text, near=near, weights=weights,
         candidates=candidates, counts=counts, judgement=judgement, shown=shown, copies=copies,
     )  # fmt: skip
+
+
+def _rank(
+    reader: Reader,
+    question: Question,
+    candidates: list[Candidate],
+    *,
+    weights: scores.Weights,
+    vectors: VectorQuery | None,
+    dates: DateRange | None,
+) -> tuple[list[Candidate], TermCounts, Judgement]:
+    """Count the terms of candidates, and rank their units: first a later line that says the same as the best one, if one does.
+
+    Args:
+        dates: Those of the notes in which such a line is looked for, which may add a candidate; None looks for none.
+    """
+    counts = TermCounts(question, candidates, reader.stem)
+    judgement = judge(reader, question, candidates, counts, weights=weights, vectors=vectors)
+    judgement = prefer_matter(judgement, question, candidates, counts)
+    later = find_later(reader, judgement.confidence, judgement.ranks, dates) if dates and judgement.confidence else None
+    if later is not None:
+        chunk, index = later
+        ids = [each.chunk.id for each in candidates]
+        if chunk.id not in ids:
+            ids.append(chunk.id)
+            candidates = [*candidates, Candidate(chunk)]
+            _, counts, judgement = _rank(reader, question, candidates, weights=weights, vectors=vectors, dates=None)
+        judgement = put_first(judgement, counts.firsts[ids.index(chunk.id)] + index)
+    return candidates, counts, judgement
 
 
 def _leave_room(

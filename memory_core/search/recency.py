@@ -1,4 +1,8 @@
-"""Newer statements before older ones, where a question asks how things are; older ones first, where it asks how they were."""
+"""Newer statements before older ones, where a question asks how things are; older ones first, where it asks how they were.
+
+A newer statement may repeat words of the older one rather than of the question: "Plusway costs more from May" after "Broadband:
+Plusway". `find_later` looks for it.
+"""
 
 from __future__ import annotations
 
@@ -8,15 +12,23 @@ from dataclasses import dataclass, field
 
 from memory_core.search.candidates import Candidate, TermCounts
 from memory_core.search.confidence import Confidence
+from memory_core.search.copies import is_plain
 from memory_core.search.question import Question
-from memory_core.stores.values import IndexedChunk
+from memory_core.search.scores import coverage_weight
+from memory_core.stores.interface import Reader
+from memory_core.stores.values import DateRange, IndexedChunk, Term
 from memory_core.text.tense import Time, find_asked_time, tells_change
+from memory_core.text.terms import extract_words
 
 # Statements of one matter have at least .6 of the best rank, and support within .1 of the best; those that tell a change, within
 # .35, since they say no more than what is new. Where the best has little support, nobody knows what the matter is.
 RANKED, ALIKE, ALIKE_CHANGED, LEAST = 0.6, 0.1, 0.35, 0.3
 # Added to ranks, as shares of the best one: for the newest, if it tells a change, or if not; for the oldest, where that is asked.
 CHANGED, NEWER, OLDER = 0.3, 0.05, 0.3
+# A line says the same thing as an older one if it repeats so much of it, or, telling a change, CHANGES of it, and at least
+# SAID of information: the sum of `coverage_weight`. It is looked for by so many of the rarest words in so many chunks; its
+# rank is ABOVE times the best one.
+REPEATS, CHANGES, SAID, RAREST, CHUNKS, ABOVE = 0.4, 0.3, 3.0, 6, 16, 1.01
 _LABEL = re.compile(r"^[ \t>*+_-]{0,8}([^\W\d_][\w.' -]{0,40})\*{0,2}:", re.MULTILINE)
 
 
@@ -68,6 +80,50 @@ def compare_ages(
     replaced = (unit for unit, day in alike.items() if "" < day < alike[newest])
     same = frozenset(unit for unit in replaced if counts.counts[unit].keys() == counts.counts[newest].keys())
     return Recency(bonuses, newest, same)
+
+
+def find_later(
+    reader: Reader, confidence: Confidence, ranks: Sequence[float], dates: DateRange
+) -> tuple[IndexedChunk, int] | None:
+    """Find the later line of a note that says the same thing as the best unit, where the present is asked; None if none does.
+
+    Args:
+        reader: Of the index.
+        confidence: Of the units of the search.
+        ranks: Of these units.
+        dates: Those of the notes that are searched.
+
+    Returns:
+        Its chunk, and the number of the unit in it.
+    """
+    question = confidence.question
+    if not ranks or question.cjk or find_asked_time(question.text) != "now":
+        return None
+    best = max(range(len(ranks)), key=ranks.__getitem__)
+    number, index = confidence.counts.units[best]
+    chunk = confidence.candidates[number].chunk
+    if _is_said(chunk, index) or confidence.support(best) < LEAST:
+        return None
+    words = extract_words(chunk.text[chunk.units[index].start : chunk.units[index].end])
+    stems = {stem: word for word in words if not word.isdigit() for stem in reader.stem(word)[:1]}
+    held = reader.count_by_stem(stems)
+    weights = {stem: coverage_weight(question.chunks, held.get(stem, 1)) for stem in stems}
+    repeated = sorted((held[stem], stem) for stem in stems if held.get(stem, 0) > 1)
+    least = {True: max(SAID, CHANGES * sum(weights.values())), False: max(SAID, REPEATS * sum(weights.values()))}
+    if sum(weights[stem] for _, stem in repeated) < min(least.values()):
+        return None
+    terms = [Term(stems[stem], (stem,), count) for count, stem in repeated[:RAREST]]
+    found: list[tuple[float, str, int, IndexedChunk]] = []
+    for later in reader.load_chunks(reader.find_by_keyword(terms, dates, CHUNKS)):
+        if later.date is None or later.date <= (chunk.date or "") or not is_plain(later):
+            continue
+        for place, unit in enumerate(later.units):
+            text = later.text[unit.start : unit.end]
+            said = sum(weights[stem] for stem in weights.keys() & {*reader.stem(text)})
+            if said >= least[False] or (said >= least[True] and tells_change(text)):
+                found.append((said, later.date, -place, later))
+    _, _, place, later = max(found, key=lambda each: each[:3], default=(0.0, "", 0, chunk))
+    return (later, -place) if found else None
 
 
 def _find_alike(

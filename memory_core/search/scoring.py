@@ -15,7 +15,7 @@ from memory_core.search.candidates import Candidate, TermCounts, add_up
 from memory_core.search.confidence import BY_KEYWORD, WITH_CONTEXT, WITH_TABLE, Confidence
 from memory_core.search.copies import is_plain, is_report, only_asks
 from memory_core.search.question import Question
-from memory_core.search.recency import Recency, compare_ages
+from memory_core.search.recency import ABOVE, Recency, compare_ages
 from memory_core.sources.session_logs import SOURCE
 from memory_core.stores.interface import Reader
 from memory_core.stores.values import IndexedChunk, ServingSpace
@@ -244,6 +244,14 @@ def prefer_matter(
     if recency.bonuses:
         ranks = [rank + recency.bonuses.get(unit, 0.0) for unit, rank in enumerate(ranks)]
     return replace(judgement, ranks=ranks, recency=recency)
+
+
+def put_first(judgement: Judgement, unit: int) -> Judgement:
+    """Return a judgement in which a unit ranks before all others, as newer than they are."""
+    added = ABOVE * max(judgement.ranks) - judgement.ranks[unit]
+    ranks = [rank + added * (place == unit) for place, rank in enumerate(judgement.ranks)]
+    bonuses = {**judgement.recency.bonuses, unit: judgement.recency.bonuses.get(unit, 0.0) + added}
+    return replace(judgement, ranks=ranks, recency=replace(judgement.recency, bonuses=bonuses))
 
 
 def _rank_by_text(

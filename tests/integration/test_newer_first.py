@@ -60,3 +60,19 @@ def test_explain_tells_what_age_adds(memory: Memory) -> None:
     ages = {passage.path: passage.shares.age for passage in passages if passage.shares is not None}
     assert ages["memory/2026-04-06.md"] > 0
     assert ages["memory/2026-03-02.md"] == 0
+
+
+def test_a_later_line_comes_first_that_repeats_the_older_line_rather_than_the_question(tmp_path: Path) -> None:
+    notes = {
+        "MEMORY.md": "# Bills\n- Broadband: Plusway, £29 a month\n- Electricity: Voltary, 24 pence\n",
+        "memory/2026-02-03.md": "- rang Plusway about the slow evenings\n- planted the garlic\n",
+        "memory/2026-07-09.md": "- walked to the reservoir\n- Plusway raises the price in August, £34.50 a month then\n",
+    } | {f"memory/2026-05-{day:02}.md": f"- swam {day} lengths\n- read a chapter\n" for day in range(1, 29)}
+    for path, text in notes.items():
+        (tmp_path / "w" / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "w" / path).write_text(text, encoding="utf-8")
+    config = {"memorySearch": {"provider": "none"}}
+    memory = memory_core.open_memory(config, workspace=tmp_path / "w", state_dir=tmp_path / "s")
+    first, second, *_ = search(memory, "How much is the broadband?")
+    assert "£34.50" in first["snippet"]
+    assert second["path"] == "MEMORY.md"
