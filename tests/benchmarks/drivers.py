@@ -187,8 +187,8 @@ SYSTEMS = (
         "basic-memory 0.24.1",
         ["basic-memory==0.24.1"],
         BASIC_MEMORY,
-        "the search of its MCP server, with no lowest similarity; MiniLM from the endpoint where Python's sqlite3 loads extensions, "
-        "else words alone",
+        "the search of its MCP server, with no lowest similarity; MiniLM from the endpoint where Python's sqlite3 loads "
+        "extensions, else words alone",
         needs="sys.version_info >= (3, 12)",
     ),
     System(
