@@ -98,6 +98,7 @@ def test_a_fresh_environment_gets_no_vendors_library(wheel: zipfile.ZipFile) -> 
             "click",
             "filelock",
             "httpx",
+            "jsonschema",
             "numpy",
             "pluggy",
             "pydantic",

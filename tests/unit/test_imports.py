@@ -50,7 +50,7 @@ NOT_FOR_THE_VERSION = {
     "memory_core.errors",
 }
 NOT_FOR_A_SEARCH = {
-    *("asyncio", "ctypes", "httpx", "jsonschema", "multiprocessing", "numpy", "rich"),
+    *("asyncio", "ctypes", "httpx", "multiprocessing", "numpy", "rich"),
     *("subprocess", "tokenizers", "watchdog", "wordllama"),
     *("memory_core.hosts.adopt", "memory_core.plugin.flush", "memory_core.hosts", "memory_core.items"),
     *("memory_core.cli.adopt", "memory_core.cli.history", "memory_core.cli.hosts", "memory_core.cli.notes"),
@@ -61,7 +61,7 @@ NOT_FOR_A_TURN = {
     *("memory_core.backends", "memory_core.embeddings", "memory_core.hosts.hooks", "memory_core.hosts.install"),
     *("memory_core.items", "memory_core.plugin", "memory_core.search", "memory_core.stores", "memory_core.sync"),
 }
-MOST_MODULES = 500  # of a search by keyword, those of the standard library and pydantic included
+MOST_MODULES = 500  # of a search by keyword, those of the standard library, pydantic and jsonschema included
 
 
 def modules_of(*command: str) -> set[str]:

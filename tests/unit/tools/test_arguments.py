@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
@@ -13,7 +13,7 @@ from memory_core.config.settings import QuerySettings
 from memory_core.errors import InvalidArgument
 from memory_core.tools import items, schemas
 from memory_core.tools.append import APPEND
-from memory_core.tools.arguments import FAR, Schema, check_arguments, get_plain, make_tool, read_citation
+from memory_core.tools.arguments import Schema, check_arguments, read_citation
 
 TAGS = "tags: expected a list of 0 to 16 strings, each a string that is not empty, of at most 64 characters, not "
 
@@ -124,31 +124,3 @@ def test_any_arguments_are_taken_or_refused_by_name(schema: Schema, arguments: d
         assert Draft202012Validator(schema["parameters"]).is_valid(arguments)
         return
     assert named in {*arguments, *schema["parameters"]["required"]}
-
-
-PROPERTIES = [get_plain(each) for schema in schemas.ALL for each in schema["parameters"]["properties"].values()]
-
-
-@given(
-    st.sampled_from(PROPERTIES),
-    JSON
-    | st.lists(st.text(max_size=70), max_size=17)
-    | st.integers(-1, 101)
-    | st.sampled_from([value for each in PROPERTIES for value in each.get("enum", ())]),
-)
-def test_a_value_is_taken_as_its_schema_says(schema: Schema, value: Any) -> None:
-    assume(
-        not isinstance(value, int | float) or abs(value) <= FAR
-    )  # neither NaN, which no JSON holds, nor what we call far
-    tool = make_tool("tool", "", {"it": schema}, required=["it"])
-    try:
-        taken = check_arguments(tool, {"it": value}) == {"it": value}
-    except InvalidArgument:
-        taken = False
-    assert taken == Draft202012Validator(schema).is_valid(value)
-
-
-def test_no_schema_has_a_rule_that_is_not_checked() -> None:
-    items = [each["items"] for each in PROPERTIES if "items" in each]
-    checked = {"type", "enum", "items", "minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems"}
-    assert {key for each in (*PROPERTIES, *items) for key in each} <= checked | {"description", "format"}
