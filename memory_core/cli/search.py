@@ -289,7 +289,7 @@ def _describe_meaning(passage: explanations.Examined, found: explanations.Explan
 
 
 def _list_passages(found: explanations.Explanation) -> list[str]:
-    rows = [("", "score", "evidence", "words", "meaning", "passage")]
+    rows: list[tuple[str, ...]] = [("", "score", "evidence", "words", "meaning", "passage")]
     for passage in found.passages[:SHOWN]:
         mark = (
             str(passage.shown_as) if passage.shown_as else {"gate": "-", "packing": "."}.get(passage.verdict.stage, "?")
