@@ -16,11 +16,9 @@ from memory_core.config.agent import OWN, AgentConfig
 from memory_core.embeddings.failover import Providers
 from memory_core.embeddings.protocols import Remarking, TokenModel
 from memory_core.errors import (
-    FileUnreadable,
     MemoryCoreError,
     NotIndexed,
     OtherWorkspace,
-    PathRefused,
     ProviderError,
     StoreError,
     StoreFull,
@@ -334,14 +332,10 @@ class Answerer:
 
     def _load_note(self, path: str) -> tuple[str | None, list[str]] | None:
         """Return the date and the lines of a note as it stands; None if it cannot be read."""
-        from memory_core.sources import pages
-        from memory_core.sources.notes import find_note_date, read_note
+        from memory_core.sources.notes import find_note_date
+        from memory_core.sources.pages import find_text
 
-        try:
-            file = pages.resolve(self._config, path)
-            text = None if file is None else read_note(file).text
-        except (PathRefused, FileUnreadable):
-            return None
+        text = find_text(self._config, path)
         return None if text is None else (find_note_date(path, text), text.split("\n"))
 
     def _search_in(
