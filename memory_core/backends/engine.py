@@ -84,8 +84,8 @@ class IndexBackend:
         self._background = BackgroundSync(self._syncs.run, debounce_seconds=debounce_seconds)
         self._others = others
         self.answerer: Answerer = Answerer(
-            config, store, self._providers, self._syncs, self._background, name=name, past=past,
-            others=[each.answerer for each in others],
+            name=name, config=config, store=store, providers=self._providers, syncs=self._syncs,
+            background=self._background, past=past, others=[each.answerer for each in others],
         )  # fmt: skip
 
     @hookimpl
