@@ -167,6 +167,11 @@ def to_indexed(row: tuple[Any, ...]) -> IndexedFile:
     return IndexedFile(file_id, source, path, content, FileStamp(*stamp), error)
 
 
+def to_stamps(rows: Iterable[tuple[Any, ...]]) -> dict[tuple[str, str], tuple[int, int, int, int] | None]:
+    """Return stamps by source and path from rows: source, path, error, size, and the times and inode; None with an error."""
+    return {(source, path): (*stamp,) if error is None else None for source, path, error, *stamp in rows}
+
+
 @dataclass(frozen=True, slots=True)
 class PendingWindow:
     """A window that has no embedding in some space: the digest of its text and the texts of its units."""
@@ -422,6 +427,14 @@ class ServingSpace:
     id: int
     space: Space
     calibration: Calibration | None = None
+
+
+def to_serving(row: tuple[Any, ...] | None) -> ServingSpace | None:
+    """Return a space from its row: id, the fields of `Space`, floor and span of its calibration; None without one."""
+    if row is None:
+        return None
+    number, *about, floor, span = row
+    return ServingSpace(number, Space(*about), None if floor is None else Calibration(floor=floor, span=span))
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from memory_core.stores.sqlite.encoding import (
     unpack_lines,
     unpack_units,
 )
-from memory_core.stores.sqlite.state import get_value, load_serving_space
+from memory_core.stores.sqlite.state import get_value
 from memory_core.stores.sqlite.vectors import VectorIndex, load_tokens
 from memory_core.stores.values import (
     ChunkText,
@@ -38,6 +38,8 @@ from memory_core.stores.values import (
     slice_units,
     spell,
     to_indexed,
+    to_serving,
+    to_stamps,
 )
 from memory_core.text.folding import fold_words
 from memory_core.text.languages import Relation, stem_words
@@ -96,7 +98,11 @@ class SqliteReader:
 
     def load_serving_space(self) -> ServingSpace | None:
         """See `Reader`."""
-        return load_serving_space(self.db)
+        found = self._ask(
+            "SELECT s.id, s.provider, s.model, s.endpoint, s.input_type, s.dimensions, s.floor, s.span FROM spaces s"
+            " JOIN meta m ON m.key = 'serving_space' AND s.id = CAST(m.value AS INTEGER)"
+        )
+        return to_serving(found.fetchone())
 
     def stem(self, text: str) -> list[str]:
         """See `Reader`."""
@@ -295,11 +301,7 @@ class SqliteReader:
 
     def list_stamps(self) -> dict[tuple[str, str], tuple[int, int, int, int] | None]:
         """See `Reader`."""
-        found = self._ask("SELECT source, path, error, size, mtime_ns, ctime_ns, inode FROM files")
-        return {
-            (source, path): (size, mtime, ctime, inode) if error is None else None
-            for source, path, error, size, mtime, ctime, inode in found
-        }
+        return to_stamps(self._ask("SELECT source, path, error, size, mtime_ns, ctime_ns, inode FROM files"))
 
     def find_file(self, source: str, path: str) -> IndexedFile | None:
         """See `Reader`."""
