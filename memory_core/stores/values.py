@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
@@ -387,15 +388,13 @@ def pair_forms(asked: Sequence[Stemmed], stored: Iterable[tuple[str, str, str]])
         asked: Words with their stems in some languages.
         stored: (language, stem, word) of words of the notes.
     """
-    forms: dict[tuple[str, str], list[str]] = {}
+    forms: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
     for language, stem, word in stored:
-        forms.setdefault((language, stem), []).append(word)
-    found: dict[str, list[str]] = {}
+        forms[language, stem].append(word)
+    found: defaultdict[str, list[str]] = defaultdict(list)
     for language, stem, word in asked:
-        others = [form for form in forms.get((language, stem), ()) if form != word]
-        if others:
-            found[word] = [*found.get(word, ()), *others]
-    return found
+        found[word] += [form for form in forms[language, stem] if form != word]
+    return {word: others for word, others in found.items() if others}
 
 
 @dataclass(frozen=True, slots=True)
