@@ -51,7 +51,6 @@ if TYPE_CHECKING:
 
 # Windows looked at for each chunk asked for: some are of one chunk, or of files with excluded dates.
 _WINDOWS, _WINDOWS_OF_DATES = 2, 8
-_MOST_BOUND = 100  # numbers of a list that are variables
 _INDEXED_FILE = "SELECT id, source, path, hash, error, size, mtime_ns, ctime_ns, inode FROM files"
 
 # The embeddings as e; with tokens, those only that have embeddings of their tokens.
@@ -233,8 +232,9 @@ class SqliteReader:
         """See `Reader`."""
         rows = self._ask(
             "SELECT c.id, c.hash, f.path, f.source, f.date, c.start_line, c.context, c.text, c.units"
-            f" FROM chunks c JOIN files f ON f.id = c.file_id WHERE c.id IN ({_list_numbers(ids)}) AND length(c.units)",
-            _bind_numbers(ids),
+            " FROM chunks c JOIN files f ON f.id = c.file_id"
+            " WHERE c.id IN (SELECT value FROM json_each(?)) AND length(c.units)",
+            (json.dumps(list(ids)),),
         )
         chunks: list[IndexedChunk] = []
         for chunk_id, key, path, source, day, start, context, text, blob in rows.fetchall():
@@ -427,16 +427,6 @@ def match_expression(words: Iterable[str]) -> str:
     Every word is quoted, so that nothing in it is read as syntax (https://www.sqlite.org/fts5.html#full_text_query_syntax).
     """
     return " OR ".join(f'"{word}"*' if is_single_cjk(word) else f'"{fold_words(word)}"' for word in words)
-
-
-def _list_numbers(numbers: Collection[int]) -> str:
-    """Return numbers for SQL: a few as variables, with which a statement is prepared once, many as they are."""
-    return ",".join(map(str, numbers) if len(numbers) > _MOST_BOUND else "?" * len(numbers))
-
-
-def _bind_numbers(numbers: Collection[int]) -> tuple[int, ...]:
-    """Return the values of the variables of `_list_numbers`."""
-    return () if len(numbers) > _MOST_BOUND else tuple(numbers)
 
 
 def _leave_out_weightless(terms: Sequence[Term], depth: int, chunks: int) -> Sequence[Term]:
