@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import blake2b, sha256
+from itertools import chain, count, groupby
 from pathlib import Path
 
 from memory_core.atomic import replace_file
@@ -228,12 +229,10 @@ def _build_name(wanted: str, prefix: str, agent: str) -> str:
 
 
 def _make_unique(name: str, taken: set[str]) -> str:
-    number, candidate = 1, name
-    while candidate in taken:
-        number += 1
-        candidate = f"{name}-{number}"
-    taken.add(candidate)
-    return candidate
+    numbered = chain([name], (f"{name}-{number}" for number in count(2)))
+    chosen = next(each for each in numbered if each not in taken)
+    taken.add(chosen)
+    return chosen
 
 
 def _digest(value: object) -> str:
@@ -316,10 +315,5 @@ def _dash(segment: str) -> str:
 
 def _spell_symbols(path: str) -> str:
     """Replace every run of symbols (categories So and Sk) by their code points in hexadecimal, joined by dashes."""
-    out: list[str] = []
-    after_symbol = False
-    for char in path:
-        symbol = unicodedata.category(char) in {"So", "Sk"}
-        out.append(("-" if after_symbol else "") + f"{ord(char):x}" if symbol else char)
-        after_symbol = symbol
-    return "".join(out)
+    runs = groupby(path, key=lambda char: unicodedata.category(char) in {"So", "Sk"})
+    return "".join("-".join(f"{ord(char):x}" for char in run) if symbols else "".join(run) for symbols, run in runs)

@@ -33,7 +33,6 @@ DEFAULTS = {
     "generate": "hf:tobil/qmd-query-expansion-1.7B-gguf/qmd-query-expansion-1.7B-q4_k_m.gguf",
     "rerank": "hf:ggml-org/Qwen3-Reranker-0.6B-Q8_0-GGUF/qwen3-reranker-0.6b-q8_0.gguf",
 }
-_VARIABLES = {"embed": "QMD_EMBED_MODEL", "generate": "QMD_GENERATE_MODEL", "rerank": "QMD_RERANK_MODEL"}
 BUSY_TIMEOUT_MS = 3000  # QMD's own default waits for two minutes
 
 
@@ -160,9 +159,8 @@ class ModelFiles:
     @classmethod
     def choose(cls, settings: QmdModels, home: QmdHome) -> ModelFiles:
         """Choose by the configuration, else by QMD's own environment variables, else by its defaults."""
-        configured = {"embed": settings.embed, "generate": settings.generate, "rerank": settings.rerank}
         uris = {
-            kind: _expand(configured[kind] or os.environ.get(_VARIABLES[kind]) or default)
+            kind: _expand(getattr(settings, kind) or os.environ.get(f"QMD_{kind.upper()}_MODEL") or default)
             for kind, default in DEFAULTS.items()
         }
         return cls(uris, home)

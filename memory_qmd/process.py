@@ -328,7 +328,6 @@ def _disown_in_child() -> None:
         owner._disown()
 
 
-if hasattr(
-    os, "register_at_fork"
-):  # at once: a child that kept the pipe to the warden would hide its parent's end from it
+# At once: a child that kept the pipe to the warden would hide its parent's end from it.
+if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_disown_in_child)

@@ -16,11 +16,9 @@ from memory_core.config.agent import OWN, AgentConfig
 from memory_core.embeddings.failover import Providers
 from memory_core.embeddings.protocols import Remarking, TokenModel
 from memory_core.errors import (
-    FileUnreadable,
     MemoryCoreError,
     NotIndexed,
     OtherWorkspace,
-    PathRefused,
     ProviderError,
     StoreError,
     StoreFull,
@@ -98,40 +96,29 @@ class _Degradation:
         self.warn("keyword search only" if known else f"keyword search only: {error}", error.action)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Answerer:
     """Answers questions from one index.
 
-    Args:
+    Attributes:
+        name: The backend's.
         config: The agent's.
         store: Its index.
         providers: Embed questions.
         syncs: Runs the syncs.
         background: Runs them without the caller.
-        name: The backend's.
         past: Answers from the notes as they stood; None if this backend cannot.
         others: Of the other layers, whose indexes are searched besides in one ranking.
     """
 
-    def __init__(
-        self,
-        config: AgentConfig,
-        store: Store,
-        providers: Providers,
-        syncs: SyncRunner,
-        background: BackgroundSync,
-        *,
-        name: str,
-        past: IndexStates | None = None,
-        others: Sequence[Answerer] = (),
-    ) -> None:
-        self._name = name
-        self._past = past
-        self._others = others
-        self._config = config
-        self._store = store
-        self._providers = providers
-        self._syncs = syncs
-        self._background = background
+    name: str
+    config: AgentConfig
+    store: Store
+    providers: Providers
+    syncs: SyncRunner
+    background: BackgroundSync
+    past: IndexStates | None
+    others: Sequence[Answerer]
 
     def answer(self, query: Query, explainer: Explainer | None = None) -> SearchResult:
         """Sync, embed the question and search; when the provider fails, search by keyword.
@@ -153,14 +140,14 @@ class Answerer:
         while True:
             degradation = _Degradation(begun=begun)
             look = None
-            if self._syncs_first and not damaged and self._syncs.may_be_fresh:
+            if self._syncs_first and not damaged and self.syncs.may_be_fresh:
                 # A sync meets an error, too, and tells. This is written out, so that a search is not too deep in calls.
-                with suppress(MemoryCoreError), self._store.read() as reader:
+                with suppress(MemoryCoreError), self.store.read() as reader:
                     look = look_at(reader)
-            if damaged or (self._syncs_first and (look is None or not self._syncs.is_fresh(look))):
+            if damaged or (self._syncs_first and (look is None or not self.syncs.is_fresh(look))):
                 look = None
                 self._sync(until, degradation)
-            if self._others:
+            if self.others:
                 look = None  # of all indexes together
                 self._refresh_others(until, degradation)
             try:
@@ -175,7 +162,7 @@ class Answerer:
             except StoreError:
                 if degradation.rebuilding:
                     return self._to_result((), "keyword", None, degradation)
-                if damaged or not self._store.writable or not self._store.is_suspect:
+                if damaged or not self.store.writable or not self.store.is_suspect:
                     raise
                 damaged = True  # the next sync makes the index anew
 
@@ -195,7 +182,7 @@ class Answerer:
         self._refresh_others(until, degradation)
         try:
             with self._read_all(degradation) as reader:
-                refuse_other_workspace(self._config, reader.load_workspace())
+                refuse_other_workspace(self.config, reader.load_workspace())
                 if reader.is_empty():
                     degradation.warn_of_nothing()
                     found = Related(name=query.name)
@@ -217,52 +204,52 @@ class Answerer:
             degradation: Learns what the answer lacks.
         """
         look = None
-        if self._syncs_first and self._syncs.may_be_fresh:
-            with suppress(MemoryCoreError), self._store.read() as reader:
+        if self._syncs_first and self.syncs.may_be_fresh:
+            with suppress(MemoryCoreError), self.store.read() as reader:
                 look = look_at(reader)
-        if self._syncs_first and (look is None or not self._syncs.is_fresh(look)):
+        if self._syncs_first and (look is None or not self.syncs.is_fresh(look)):
             self._sync(until, degradation)
 
     def _refresh_others(self, until: float, degradation: _Degradation) -> None:
         """Sync the other layers; one that cannot be synced is searched as it is, unless `_read_all` leaves it out."""
-        for each in self._others:
+        for each in self.others:
             try:
                 each.refresh(until, degradation)
             except MemoryCoreError as error:
-                log.warning("the layer %r is not synced: %s", each._config.layer, error)
+                log.warning("the layer %r is not synced: %s", each.config.layer, error)
                 degradation.stale = True
 
     @contextmanager
     def _read_all(self, degradation: _Degradation) -> Iterator[Reader]:
         """Hand out a reader of all layers; one that cannot be read is left out, with a warning."""
-        if not self._others:
-            with self._store.read() as reader:
+        if not self.others:
+            with self.store.read() as reader:
                 yield reader
             return
         from memory_core.stores.joined import JoinedReader
 
         with ExitStack() as stack:
-            readers: dict[str, Reader] = {"": stack.enter_context(self._store.read())}
-            for each in self._others:
+            readers: dict[str, Reader] = {"": stack.enter_context(self.store.read())}
+            for each in self.others:
                 try:
-                    reader = stack.enter_context(each._store.read())
-                    refuse_other_workspace(each._config, reader.load_workspace())
+                    reader = stack.enter_context(each.store.read())
+                    refuse_other_workspace(each.config, reader.load_workspace())
                 except MemoryCoreError as error:
-                    degradation.warn_once(f"the layer {each._config.layer!r} is not searched: {error}", error.action)
+                    degradation.warn_once(f"the layer {each.config.layer!r} is not searched: {error}", error.action)
                 else:
-                    readers[each._config.show("")] = reader
+                    readers[each.config.show("")] = reader
             yield JoinedReader(readers)
 
     @property
     def _syncs_first(self) -> bool:
-        return self._store.writable and self._config.search.sync.on_search
+        return self.store.writable and self.config.search.sync.on_search
 
     def _explain_no_index(self, error: NotIndexed, degradation: _Degradation) -> SearchResult:
         if degradation.rebuilding:
             return self._to_result((), "keyword", None, degradation)
         if degradation.problem is not None:
             raise degradation.problem from None  # says why there is no index
-        if not self._store.writable:
+        if not self.store.writable:
             raise error
         if isinstance(error, OtherWorkspace):
             degradation.warn(str(error), error.action)
@@ -272,10 +259,10 @@ class Answerer:
 
     def _sync(self, until: float, degradation: _Degradation) -> None:
         """Wait for a sync as long as the search may."""
-        requested = self._background.request()
+        requested = self.background.request()
         if not wait([requested], max(until - time.monotonic(), 0.0)).done:
             degradation.stale = degradation.unfinished = True
-            if self._syncs.rebuilding is not None or self._store.is_suspect:
+            if self.syncs.rebuilding is not None or self.store.is_suspect:
                 degradation.rebuilding = True
                 degradation.warn(REBUILDING, "search again in a moment")
             return
@@ -294,7 +281,7 @@ class Answerer:
 
     def _sync_seconds(self, deadline: float | None) -> float:
         """Return how long a search may wait for a sync: as configured, at most half the time that the caller will wait."""
-        seconds = self._config.search.sync.on_search_budget_ms / 1000
+        seconds = self.config.search.sync.on_search_budget_ms / 1000
         if deadline is not None:
             seconds = min(seconds, max(deadline - time.monotonic(), 0.0) / 2)
         return seconds
@@ -310,24 +297,24 @@ class Answerer:
 
             assert query.today is not None
             return replace(result, hits=tuple(mark_superseded(result.hits, self._load_note, query.today)))
-        if self._past is None:
-            raise refuse_past(self._name)
+        if self.past is None:
+            raise refuse_past(self.name)
 
         def choose() -> EmbeddingProvider | None:
-            return self._providers.choose_for_sync(self._providers.outages.current(), at_once=False).provider
+            return self.providers.choose_for_sync(self.providers.outages.current(), at_once=False).provider
 
         from memory_core.text.dates import leave_out_time
 
         asked = replace(query, text=leave_out_time(query.text))
         with ExitStack() as stack:
-            past = stack.enter_context(self._past.read(query.as_of, choose))
+            past = stack.enter_context(self.past.read(query.as_of, choose))
             pasts = {"": past}
-            for each in self._others:
+            for each in self.others:
                 try:
-                    assert each._past is not None
-                    pasts[each._config.show("")] = stack.enter_context(each._past.read(query.as_of, choose))
+                    assert each.past is not None
+                    pasts[each.config.show("")] = stack.enter_context(each.past.read(query.as_of, choose))
                 except MemoryCoreError as error:
-                    degradation.warn(f"the layer {each._config.layer!r} is not searched: {error}", error.action)
+                    degradation.warn(f"the layer {each.config.layer!r} is not searched: {error}", error.action)
 
             @contextmanager
             def read() -> Iterator[Reader]:
@@ -341,14 +328,10 @@ class Answerer:
 
     def _load_note(self, path: str) -> tuple[str | None, list[str]] | None:
         """Return the date and the lines of a note as it stands; None if it cannot be read."""
-        from memory_core.sources import pages
-        from memory_core.sources.notes import find_note_date, read_note
+        from memory_core.sources.notes import find_note_date
+        from memory_core.sources.pages import find_text
 
-        try:
-            file = pages.resolve(self._config, path)
-            text = None if file is None else read_note(file).text
-        except (PathRefused, FileUnreadable):
-            return None
+        text = find_text(self.config, path)
         return None if text is None else (find_note_date(path, text), text.split("\n"))
 
     def _search_in(
@@ -376,8 +359,8 @@ class Answerer:
         if look.is_empty:
             degradation.warn_of_nothing() if query.as_of is None else degradation.warn(NOTHING_THEN)
             return self._to_result((), "keyword", None, degradation)
-        refuse_other_workspace(self._config, look.workspace)
-        serving, outages = look.serving, self._providers.outages
+        refuse_other_workspace(self.config, look.workspace)
+        serving, outages = look.serving, self.providers.outages
         # A copy of the index, of which the past is made, may hold an outage that has ended.
         outage = outages.judge(look.outage) if query.as_of is None else outages.current()
         # While the provider works, the index is not held: its write-ahead log could not be emptied.
@@ -386,7 +369,7 @@ class Answerer:
         vectors = None if serving is None else self._embed(serving, query, degradation, outage)
         with read() as reader:
             if (held := reader.load_workspace()) != look.workspace:  # another process has taken the file over meanwhile
-                refuse_other_workspace(self._config, held)
+                refuse_other_workspace(self.config, held)
             serves = reader.load_serving_space()
             if vectors is not None and (serves is None or serves.id != vectors.space_id):
                 degradation.warn(
@@ -394,13 +377,13 @@ class Answerer:
                 )
                 vectors = None
             about = None if query.about is None else self._restrict(reader, query.about, query, degradation)
-            trace = search(reader, query, self._config.search.query.hybrid, vectors=vectors, about=about)
+            trace = search(reader, query, self.config.search.query.hybrid, vectors=vectors, about=about)
             if explainer is not None:
-                wanted = self._providers.choice.provider != "none"
+                wanted = self.providers.choice.provider != "none"
                 explainer.read(reader, trace, vectors, lacks_embeddings=serving is None and wanted)
             hits = cite(reader, trace.hits)
-            if self._config.layers:
-                hits = [replace(hit, layer=self._config.find_layer(hit.path)[0].layer or OWN) for hit in hits]
+            if self.config.layers:
+                hits = [replace(hit, layer=self.config.find_layer(hit.path)[0].layer or OWN) for hit in hits]
         named = trace.question.named or trace.question.unwritten
         if named is not None and not trace.question.dated.own:
             until = "" if named.is_day else f" to {named.period.last}"
@@ -438,7 +421,7 @@ class Answerer:
         try:
             parts = [part for part, _ in split_question(clean(query.text))]
             seconds = self._embed_seconds(query, degradation)
-            asked = self._providers.embed_question(space, parts, outage=outage, timeout_seconds=seconds)
+            asked = self.providers.embed_question(space, parts, outage=outage, timeout_seconds=seconds)
         except ProviderError as error:
             log.warning("keyword search answers: %s", error)
             degradation.warn_keywords_only(error)
@@ -450,7 +433,7 @@ class Answerer:
         vector = asked.vector
         if space.dimensions != len(vector):
             degradation.warn(f"keyword search only: {space.explain_change(len(vector))}")
-            self._syncs.follow_dimensions(space, len(vector))
+            self.syncs.follow_dimensions(space, len(vector))
             return None
         if not vector.any():
             degradation.warn(f"keyword search only: {space.provider} made no vector of this question")
@@ -469,17 +452,17 @@ class Answerer:
 
         While a sync goes on, the provider may be what it waits for, and is asked.
         """
-        asks = degradation.unfinished and not self._syncs.saves_embeddings
+        asks = degradation.unfinished and not self.syncs.saves_embeddings
         seconds = self._embed_seconds(query, degradation) if asks else None
-        problem = self._providers.explain_missing(query.text, timeout_seconds=seconds)
+        problem = self.providers.explain_missing(query.text, timeout_seconds=seconds)
         if problem is not None:
-            outage = self._providers.outages.current()
+            outage = self.providers.outages.current()
             degradation.warn_keywords_only(problem, outage.reason if outage else "")
         return problem is not None
 
     def _warn_without_embeddings(self, degradation: _Degradation) -> None:
         """Warn that no note has an embedding of a provider with which nothing is known to be wrong."""
-        if self._providers.choice.provider == "none" or self._syncs.saves_embeddings:
+        if self.providers.choice.provider == "none" or self.syncs.saves_embeddings:
             return
         if degradation.unfinished:
             degradation.warn("keyword search only: the embeddings of the notes are still being made")
@@ -491,7 +474,7 @@ class Answerer:
 
         The time that the search has waited for a sync counts, up to half of it: a provider that is down is waited for once.
         """
-        whole = self._config.search.query.embed_timeout_ms / 1000
+        whole = self.config.search.query.embed_timeout_ms / 1000
         seconds = max(whole - (time.monotonic() - degradation.begun), whole / 2)
         if query.deadline is None:
             return seconds
@@ -505,7 +488,7 @@ class Answerer:
             provider=space.provider if space else "none",
             model=space.model if space else None,
             mode=mode,
-            backend=self._name,
+            backend=self.name,
             fallback=degradation.fallback,
             stale=degradation.stale,
             warning="; ".join(degradation.warnings) or None,

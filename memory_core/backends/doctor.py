@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +15,7 @@ from memory_core.embeddings.outage import explain_fallback, fingerprint_settings
 from memory_core.embeddings.registry import choose_provider
 from memory_core.errors import NotIndexed, OtherWorkspace, StoreError
 from memory_core.history.history import History
-from memory_core.records import Finding, KeySources, Probe, Status
+from memory_core.records import FileFailure, Finding, KeySources, Probe, Status
 from memory_core.sources import files
 from memory_core.sources.roots import MAKE_IT, explain_no_workspace
 from memory_core.stores.sqlite.encoding import find_problem
@@ -165,12 +165,16 @@ def _check_workspace(config: AgentConfig) -> Finding:
     listing = files.list_files(config)
     message = f"{len(listing.files)} {'note' if len(listing.files) == 1 else 'notes'} in {config.workspace}"
     if listing.failures:
-        first, more = listing.failures[0], len(listing.failures) - 1
-        message += f", but {first.path}: {first.reason}" + (f", and {more} more" if more else "")
+        message += f", but {_name_first(listing.failures)}"
         return Finding(subject="workspace", level="warn", message=message, action="correct what the message names")
     if not listing.files:
         return Finding(subject="workspace", level="warn", message=message, action="write one: memory-core add TEXT")
     return Finding(subject="workspace", level="ok", message=message)
+
+
+def _name_first(failures: Sequence[FileFailure]) -> str:
+    first, more = failures[0], len(failures) - 1
+    return f"{first.path}: {first.reason}" + (f", and {more} more" if more else "")
 
 
 def _check_index(config: AgentConfig) -> Finding:
@@ -199,8 +203,7 @@ def _judge_content(path: Path, check: Integrity) -> Finding:
         message += "; it cannot be written, so changed notes are not indexed"
         return Finding(subject="index", level="warn", message=message, action="make the file and its folder writable")
     if check.failures:
-        first, more = check.failures[0], len(check.failures) - 1
-        message += f"; it lacks {first.path}: {first.reason}" + (f", and {more} more" if more else "")
+        message += f"; it lacks {_name_first(check.failures)}"
         action = "correct or remove what `memory-core status` names as left out"
         return Finding(subject="index", level="warn", message=message, action=action)
     return Finding(subject="index", level="ok", message=message)

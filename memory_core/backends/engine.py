@@ -71,8 +71,7 @@ class IndexBackend:
         self._keys = context.keys
         self._writable = context.access == "rw"
         self._store = store
-        self._recorder = recorder
-        self._past = past
+        self._kept = [part for part in (past, recorder) if part is not None]
         self._file = file
         record = OutageRecord(self._load_outage, self._save_outage)
         self._providers = Providers(config, record, self._keys, clock=clock)
@@ -84,8 +83,8 @@ class IndexBackend:
         self._background = BackgroundSync(self._syncs.run, debounce_seconds=debounce_seconds)
         self._others = others
         self.answerer: Answerer = Answerer(
-            config, store, self._providers, self._syncs, self._background, name=name, past=past,
-            others=[each.answerer for each in others],
+            name=name, config=config, store=store, providers=self._providers, syncs=self._syncs,
+            background=self._background, past=past, others=[each.answerer for each in others],
         )  # fmt: skip
 
     @hookimpl
@@ -192,9 +191,8 @@ class IndexBackend:
         """Let go of the model and of what is kept of the index, of old notes and of the history."""
         self._providers.rest()
         self._store.rest()
-        for part in (self._past, self._recorder):
-            if part is not None:
-                part.close()  # until it is needed again
+        for part in self._kept:
+            part.close()  # until it is needed again
         return all(each.memory_rest() for each in self._others)
 
     @hookimpl
@@ -208,9 +206,8 @@ class IndexBackend:
             return False  # the connections that the sync uses are left to it
         self._providers.close()  # the sync may have opened one again before it saw that it is to end
         self._store.close()
-        for part in (self._past, self._recorder):
-            if part is not None:
-                part.close()
+        for part in self._kept:
+            part.close()
         return all(closed)
 
     def _load_outage(self) -> str | None:

@@ -17,12 +17,11 @@ from pathlib import Path
 
 from memory_core.config.agent import AgentConfig
 from memory_core.embeddings.protocols import EmbeddingProvider
-from memory_core.errors import FileUnreadable, MemoryCoreError, PathRefused
+from memory_core.errors import MemoryCoreError
 from memory_core.history.history import History
 from memory_core.history.moments import Moment, NoteKey, Version
 from memory_core.records import AsOf, FileStamp, Hit, MemoryFile, Successor
 from memory_core.sources import pages, session_logs
-from memory_core.sources.notes import read_note
 from memory_core.sources.roots import find_roots
 from memory_core.stores.interface import Reader, Writer
 from memory_core.stores.sqlite.files import ASIDE
@@ -286,7 +285,8 @@ class IndexStates:
         from memory_core.history.notes import find_edit, find_now
 
         version = state.versions[NoteKey(hit.source, hit.path)]
-        past, now = self._history.load_text(version).text.split("\n"), self._read_lines(hit.path)
+        past, text = self._history.load_text(version).text.split("\n"), pages.find_text(self._config, hit.path)
+        now = None if text is None else text.split("\n")
         found = find_now(
             past, now, hit.start_line, hit.end_line, max_chars=self._config.search.query.max_snippet_chars
         )  # fmt: skip
@@ -299,11 +299,3 @@ class IndexStates:
         return replace(
             hit, now=found, superseded_by=Successor(hit.path, new, now[new - 1].strip(), told, because="edit")
         )
-
-    def _read_lines(self, path: str) -> list[str] | None:
-        """Return the lines of a note as it stands; None if there is none."""
-        try:
-            file = pages.resolve(self._config, path)
-            return None if file is None else read_note(file).text.split("\n")
-        except (PathRefused, FileUnreadable):
-            return None

@@ -105,9 +105,8 @@ class SyncRunner:
         self._recorder = recorder
         self._standby = standby
         self._lock = threading.Lock()
-        self._embeds_at: dict[
-            str, float
-        ] = {}  # by the provider's role: when embeddings that it owes are requested again
+        # By the provider's role, when embeddings that it owes are requested again.
+        self._embeds_at: dict[str, float] = {}
         # Session logs were compared with the index since this process or a session began.
         self._sessions_compared = False
         self._checked = False  # this process has looked for damage that the file was left with

@@ -231,9 +231,8 @@ def _strike(text: str, secrets: Sequence[str]) -> str:
 def _read(text: str) -> tuple[str, list[int]]:
     """Return the text without escapes, in lower case, and for each of its characters where that ends in the text."""
     found = [*_CHARACTER.finditer(text)]
-    return "".join(_fold(_unescape(each) if each.lastgroup else each[0]) for each in found), [
-        each.end() for each in found
-    ]
+    characters = (_unescape(each) if each.lastgroup else each[0] for each in found)
+    return "".join(map(_fold, characters)), [each.end() for each in found]
 
 
 def _fold(character: str) -> str:

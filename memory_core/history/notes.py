@@ -12,12 +12,11 @@ from typing import Literal
 
 from memory_core.atomic import replace_file
 from memory_core.config.agent import AgentConfig
-from memory_core.errors import FileUnreadable, HistoryUnavailable, NoteNotWritten, PathRefused
+from memory_core.errors import HistoryUnavailable, NoteNotWritten, PathRefused
 from memory_core.history.history import History, show
 from memory_core.history.moments import Version
 from memory_core.records import AsOf, Document, Now
 from memory_core.sources import pages
-from memory_core.sources.notes import read_note
 from memory_core.text.dates import get_today
 from memory_core.text.folding import clean
 from memory_core.text.matching import LineMatcher, count_changes
@@ -63,13 +62,10 @@ def get_document(
 
 def _compare(config: AgentConfig, path: str, text: str) -> Literal["unchanged", "changed", "gone"]:
     """Compare the text of a version with the note that stands at its path now."""
-    try:
-        file = pages.resolve(config, path)
-        if file is None:
-            return "gone"
-        return "unchanged" if clean(read_note(file).text) == clean(text) else "changed"
-    except (PathRefused, FileUnreadable):
+    now = pages.find_text(config, path)
+    if now is None:
         return "gone"
+    return "unchanged" if clean(now) == clean(text) else "changed"
 
 
 def restore(config: AgentConfig, history: History, path: str, instant: datetime) -> Path:

@@ -19,7 +19,6 @@ from pathlib import Path
 
 from memory_core.atomic import append_bytes
 from memory_core.config.agent import AgentConfig
-from memory_core.errors import FileUnreadable, PathRefused
 from memory_core.records import AUTHORS, OUTSIDERS, Hit, Origin, to_json
 from memory_core.sources import notes, pages
 from memory_core.sources.journal import Journal
@@ -102,11 +101,8 @@ def cite_origin(origin: Origin) -> str | None:
 
 
 def _read_lines(config: AgentConfig, path: str) -> list[str]:
-    try:
-        file = pages.resolve(config, path)
-        return [] if file is None else notes.read_note(file).text.split("\n")
-    except (PathRefused, FileUnreadable):
-        return []  # it has gone since it was indexed
+    text = pages.find_text(config, path)
+    return [] if text is None else text.split("\n")  # it has gone since it was indexed
 
 
 def _load_written(record: Path) -> dict[str, dict[str, Origin]]:

@@ -59,6 +59,15 @@ def resolve(config: AgentConfig, path: str) -> MemoryFile | None:
     raise PathRefused(path, reasons[0] if reasons else roots.OUTSIDE)
 
 
+def find_text(config: AgentConfig, path: str) -> str | None:
+    """Return the text of a note as it stands; None if it is gone, refused or unreadable."""
+    try:
+        file = resolve(config, path)
+        return None if file is None else notes.read_note(file).text
+    except (PathRefused, FileUnreadable):
+        return None
+
+
 def find_unserved(config: AgentConfig, paths: Iterable[str]) -> dict[str, str]:
     """Return those paths under which no file would be listed, with the reason; judged by configuration and names alone.
 

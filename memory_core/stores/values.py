@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
@@ -165,6 +166,11 @@ def to_indexed(row: tuple[Any, ...]) -> IndexedFile:
     """Return a file from its row: id, source, path, hash, error, size, and the times and inode of its stamp."""
     file_id, source, path, content, error, *stamp = row
     return IndexedFile(file_id, source, path, content, FileStamp(*stamp), error)
+
+
+def to_stamps(rows: Iterable[tuple[Any, ...]]) -> dict[tuple[str, str], tuple[int, int, int, int] | None]:
+    """Return stamps by source and path from rows: source, path, error, size, and the times and inode; None with an error."""
+    return {(source, path): (*stamp,) if error is None else None for source, path, error, *stamp in rows}
 
 
 @dataclass(frozen=True, slots=True)
@@ -382,15 +388,13 @@ def pair_forms(asked: Sequence[Stemmed], stored: Iterable[tuple[str, str, str]])
         asked: Words with their stems in some languages.
         stored: (language, stem, word) of words of the notes.
     """
-    forms: dict[tuple[str, str], list[str]] = {}
+    forms: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
     for language, stem, word in stored:
-        forms.setdefault((language, stem), []).append(word)
-    found: dict[str, list[str]] = {}
+        forms[language, stem].append(word)
+    found: defaultdict[str, list[str]] = defaultdict(list)
     for language, stem, word in asked:
-        others = [form for form in forms.get((language, stem), ()) if form != word]
-        if others:
-            found[word] = [*found.get(word, ()), *others]
-    return found
+        found[word] += [form for form in forms[language, stem] if form != word]
+    return {word: others for word, others in found.items() if others}
 
 
 @dataclass(frozen=True, slots=True)
@@ -422,6 +426,14 @@ class ServingSpace:
     id: int
     space: Space
     calibration: Calibration | None = None
+
+
+def to_serving(row: tuple[Any, ...] | None) -> ServingSpace | None:
+    """Return a space from its row: id, the fields of `Space`, floor and span of its calibration; None without one."""
+    if row is None:
+        return None
+    number, *about, floor, span = row
+    return ServingSpace(number, Space(*about), None if floor is None else Calibration(floor=floor, span=span))
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from memory_core.stores.sqlite.schema import OLDER
+from memory_core.stores.sqlite.upkeep import OLDER
 from tests.command import SAMPLE, Command, Outcome, as_ordinary_owner
 from tests.places import index_path
 

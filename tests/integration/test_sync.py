@@ -25,7 +25,6 @@ from memory_core.embeddings.protocols import EmbeddingProvider
 from memory_core.embeddings.static import StaticProvider
 from memory_core.errors import ProviderUnavailable, SyncBusy, SyncStopped
 from memory_core.records import Progress
-from memory_core.stores.sqlite.state import load_serving_space
 from tests.command import REPOSITORY, Command, as_ordinary_owner
 from tests.fakes.providers import CountingProvider
 from tests.index import Index, changes
@@ -337,8 +336,8 @@ def test_a_text_that_is_always_refused_keeps_no_other_waiting(index: Index, prov
     report = index.sync(provider)
     assert report.pending == 1
     assert report.embedded == len(set(provider.sent))
-    with index.store.database.read() as connection:
-        serving = load_serving_space(connection)
+    with index.store.read() as reader:
+        serving = reader.load_serving_space()
     assert serving is not None
     assert serving.space == provider.space
 
@@ -403,8 +402,8 @@ def test_a_provider_that_cannot_be_opened_leaves_the_space_that_serves(
 
 
 def _serving(index: Index) -> str | None:
-    with index.store.database.read() as connection:
-        found = load_serving_space(connection)
+    with index.store.read() as reader:
+        found = reader.load_serving_space()
     return None if found is None else found.space.model
 
 

@@ -172,7 +172,9 @@ class BatchEmbedder:
             left out are to be sent by requests; those with an error are not.
         """
         wanted = _Wanted(texts)
-        earlier = [job for job in self._log.read() if job.space == self._space and wanted.has_any(job.keys)]
+        earlier = [
+            job for job in self._log.read() if job.space == self._space and not wanted.left.keys().isdisjoint(job.keys)
+        ]
         yield from self._run([partial(self._collect, job, wanted) for job in earlier])
         for job in self._log.read():
             wanted.discard(job.keys if job.space == self._space else ())
@@ -273,9 +275,6 @@ class _Wanted:
         for number, text in enumerate(texts):
             self._numbers.setdefault(hash_text(text), []).append(number)
         self.left = {key: texts[numbers[0]] for key, numbers in self._numbers.items()}
-
-    def has_any(self, keys: Sequence[str]) -> bool:
-        return any(key in self._numbers for key in keys)
 
     def discard(self, keys: Sequence[str]) -> None:
         for key in keys:

@@ -106,9 +106,8 @@ class Operator:
             cursor.execute(
                 "CREATE TABLE IF NOT EXISTS migrations (number int PRIMARY KEY, done timestamptz NOT NULL DEFAULT now())"
             )
-            cursor.execute(
-                "LOCK TABLE migrations IN EXCLUSIVE MODE"
-            )  # which no agent may: others may hold any advisory key
+            # Which no agent may lock: others may hold any advisory key.
+            cursor.execute("LOCK TABLE migrations IN EXCLUSIVE MODE")
             held = fetch_value(cursor, "SELECT coalesce(max(number), 0) FROM migrations")
             if held > VERSION:
                 raise BackendError(NAME, f"{self._schema} was made by a newer memory-core", action="update memory-core")

@@ -29,6 +29,7 @@ from memory_core.stores.values import (
     slice_units,
     spell,
     to_indexed,
+    to_stamps,
 )
 from memory_core.text.folding import clean
 from memory_core.text.languages import Relation, stem_words
@@ -332,10 +333,7 @@ class PostgresReader:
     def list_stamps(self) -> dict[tuple[str, str], tuple[int, int, int, int] | None]:
         """See `Reader`."""
         query = "SELECT source, path, error, size, mtime_ns, ctime_ns, inode FROM notes WHERE tenant_id = %s"
-        return {
-            (source, path): (size, mtime, ctime, inode) if error is None else None
-            for source, path, error, size, mtime, ctime, inode in self.db.execute(query, (self.own.id,)).fetchall()
-        }
+        return to_stamps(self.db.execute(query, (self.own.id,)))
 
     def find_file(self, source: str, path: str) -> IndexedFile | None:
         """See `Reader`."""

@@ -6,7 +6,6 @@ import math
 import re
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
 
 from memory_core.text.folding import fold_words
 from memory_core.text.messages import replace_surrogates
@@ -124,9 +123,7 @@ def _count_runs(stems: Sequence[str], places: Mapping[str, Sequence[int]]) -> in
 
 def list_lexemes(spellings: Iterable[str]) -> tuple[list[str], list[str]]:
     """Return the stems to score by, and the prefixes."""
-    lexemes: dict[str, None] = {}
-    prefixes: dict[str, None] = {}
-    for spelling in spellings:
-        into: dict[str, Any] = prefixes if is_single_cjk(spelling) else lexemes
-        into.update(dict.fromkeys(stem(spelling)))
+    spelt = [(is_single_cjk(spelling), stem(spelling)) for spelling in spellings]
+    lexemes = dict.fromkeys(each for is_prefix, stems in spelt for each in stems if not is_prefix)
+    prefixes = dict.fromkeys(each for is_prefix, stems in spelt for each in stems if is_prefix)
     return list(lexemes), list(prefixes)

@@ -21,9 +21,9 @@ import psycopg
 from psycopg.types.json import Jsonb
 
 from memory_core.errors import BackendUnavailable
-from memory_core.records import Calibration, Space
+from memory_core.records import Space
 from memory_core.stores.postgres import NAME
-from memory_core.stores.values import ServingSpace, StateValues, SyncState
+from memory_core.stores.values import ServingSpace, StateValues, SyncState, to_serving
 
 Cursor = psycopg.Cursor[tuple[Any, ...]]
 
@@ -173,11 +173,7 @@ def number_space(space: Space) -> int:
 
 def load_space(cursor: Cursor, tenant: int, space_id: int) -> ServingSpace | None:
     """Return a space of a tenant; None if there is none with this id."""
-    row = cursor.execute(f"{_SPACE} AND id = %s", (tenant, space_id)).fetchone()
-    if row is None:
-        return None
-    number, *about, floor, span = row
-    return ServingSpace(number, Space(*about), None if floor is None else Calibration(floor=floor, span=span))
+    return to_serving(cursor.execute(f"{_SPACE} AND id = %s", (tenant, space_id)).fetchone())
 
 
 def take_lease(cursor: Cursor, tenant: Tenant, holder: str) -> int | None:

@@ -266,12 +266,8 @@ def open_reader(path: Path, kind: FileKind = INDEX, *, damaged: bool = False) ->
                 if damaged:
                     connection.pragma("writable_schema", True)  # SQLite then does not compare the size with the header
                 connection.pragma("schema_version")
-            except (
-                apsw.CantOpenError,
-                apsw.ReadOnlyError,
-                apsw.FullError,
-                apsw.IOError,
-            ):  # a full disk has no room for it
+            # A full disk has no room for it.
+            except (apsw.CantOpenError, apsw.ReadOnlyError, apsw.FullError, apsw.IOError):
                 connection.close()
                 if "immutable" in parameters:
                     raise

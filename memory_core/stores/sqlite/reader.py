@@ -6,7 +6,7 @@ import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import date, timedelta
 from itertools import islice, starmap
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any
 
 from memory_core.records import Calibration, Space
 from memory_core.stores.interface import Place, best_of
@@ -20,7 +20,7 @@ from memory_core.stores.sqlite.encoding import (
     unpack_lines,
     unpack_units,
 )
-from memory_core.stores.sqlite.state import get_value, load_serving_space
+from memory_core.stores.sqlite.state import get_value
 from memory_core.stores.sqlite.vectors import VectorIndex, load_tokens
 from memory_core.stores.values import (
     ChunkText,
@@ -38,6 +38,8 @@ from memory_core.stores.values import (
     slice_units,
     spell,
     to_indexed,
+    to_serving,
+    to_stamps,
 )
 from memory_core.text.dates import begin_day
 from memory_core.text.folding import fold_words
@@ -51,15 +53,11 @@ if TYPE_CHECKING:
 # Windows looked at for each chunk asked for: some are of one chunk, or of files with excluded dates.
 _WINDOWS, _WINDOWS_OF_DATES = 2, 8
 _FIRST_DAY, _LAST_DAY = date(1678, 1, 1), date(2262, 4, 1)  # whose nanoseconds fit into 64 bits
-_MOST_BOUND = 100  # numbers of a list that are variables
 _INDEXED_FILE = "SELECT id, source, path, hash, error, size, mtime_ns, ctime_ns, inode FROM files"
 
 # The embeddings as e; with tokens, those only that have embeddings of their tokens.
 _EMBEDDINGS = ("embedding_cache e", "embedding_cache e JOIN token_bits t ON t.embedding_id = e.id")
 _ASKED = 500  # hashes in one query
-
-_PendingRow: TypeAlias = tuple[int, int, int, bytes, str, bytes]
-_ChunkRow: TypeAlias = tuple[int, bytes, str, str, str | None, int, str, str, bytes]
 
 
 class SqliteReader:
@@ -103,7 +101,11 @@ class SqliteReader:
 
     def load_serving_space(self) -> ServingSpace | None:
         """See `Reader`."""
-        return load_serving_space(self.db)
+        found = self._ask(
+            "SELECT s.id, s.provider, s.model, s.endpoint, s.input_type, s.dimensions, s.floor, s.span FROM spaces s"
+            " JOIN meta m ON m.key = 'serving_space' AND s.id = CAST(m.value AS INTEGER)"
+        )
+        return to_serving(found.fetchone())
 
     def stem(self, text: str) -> list[str]:
         """See `Reader`."""
@@ -111,26 +113,22 @@ class SqliteReader:
 
     def count_by_stem(self, stems: Collection[str]) -> dict[str, int]:
         """See `Reader`."""
-        rows = self.db.execute(
-            "SELECT term, doc FROM chunks_terms WHERE term IN (SELECT value FROM json_each(?))",
-            (json.dumps(list(stems)),),
-        )
-        return dict(cast("list[tuple[str, int]]", rows.fetchall()))
+        query = "SELECT term, doc FROM chunks_terms WHERE term IN (SELECT value FROM json_each(?))"
+        return dict(self._ask(query, (json.dumps(list(stems)),)))
 
     def find_forms(self, words: Collection[str], languages: Sequence[Relation]) -> dict[str, list[str]]:
         """See `Reader`."""
-        held = self.db.execute(
+        held = self._list(
             "SELECT value FROM json_each(?) WHERE EXISTS (SELECT 1 FROM word_forms WHERE language = value)",
             (json.dumps([*languages]),),
         )
-        kept = cast("list[tuple[Relation]]", held.fetchall())
-        asked = [each for (language,) in kept for each in stem_words(words, language)]
-        stored = self.db.execute(
+        asked = [each for language in held for each in stem_words(words, language)]
+        stored = self._ask(
             "SELECT f.language, f.stem, f.word FROM json_each(?) AS asked JOIN word_forms f"
             " ON f.language = asked.value ->> 0 AND f.stem = asked.value ->> 1",
             (json.dumps(sorted({(language, stem) for language, stem, _ in asked})),),
         )
-        return pair_forms(asked, cast("Iterable[tuple[str, str, str]]", stored))
+        return pair_forms(asked, stored)
 
     def find_spelt(self, begin: str, end: str, lengths: tuple[int, int]) -> list[str]:
         """See `Reader`."""
@@ -147,12 +145,12 @@ class SqliteReader:
         """See `Reader`."""
         if not prefixes:
             return {}
-        rows = self.db.execute(
+        rows = self._ask(
             "SELECT value, (SELECT max(doc) FROM chunks_terms WHERE term >= value AND term < value || char(1114111)) AS most"
             " FROM json_each(?) WHERE most",
             (json.dumps(list(prefixes)),),
         )
-        return dict(cast("list[tuple[str, int]]", rows.fetchall()))
+        return dict(rows)
 
     def count_phrase(self, phrase: str) -> int:
         """See `Reader`."""
@@ -172,14 +170,11 @@ class SqliteReader:
             f" WHERE chunks_fts MATCH :match {clauses}"
         )
         best = f"{scored} ORDER BY score DESC LIMIT :depth"
-        rows = self._score(best, bindings | {"match": match, "depth": depth + 1})
+        rows = self._ask(best, bindings | {"match": match, "depth": depth + 1}).fetchall()
         if len(rows) > depth and rows[depth - 1][1] == rows[depth][1]:  # equals that the limit would part by their ids
             equals = f"SELECT * FROM ({scored}) WHERE score >= :least"
-            rows = self._score(equals, bindings | {"match": match, "least": rows[depth][1]})
+            rows = self._ask(equals, bindings | {"match": match, "least": rows[depth][1]})
         return best_of(self, dict(rows), depth)
-
-    def _score(self, statement: str, bindings: Mapping[str, str | float]) -> list[tuple[int, float]]:
-        return cast("list[tuple[int, float]]", self.db.execute(statement, bindings).fetchall())
 
     def find_nearest(
         self, space_id: int, vector: NDArray[np.float32], dates: DateRange, depth: int
@@ -200,14 +195,14 @@ class SqliteReader:
         self, hashes: Collection[bytes], clauses: str, bindings: Mapping[str, str | float]
     ) -> dict[bytes, list[int]]:
         """Return for every hash the chunks that hold a window with it, and whose files have the dates of the clauses."""
-        rows = self.db.execute(
+        rows = self._ask(
             "SELECT w.hash, w.chunk_id FROM windows w"
             + (" CROSS JOIN chunks c ON c.id = w.chunk_id CROSS JOIN files f ON f.id = c.file_id" if clauses else "")
             + f" WHERE w.hash IN ({','.join('?' * len(hashes))}) {clauses}",
             (*hashes, *bindings.values()),
         )
         found: dict[bytes, list[int]] = {key: [] for key in hashes}
-        for key, chunk_id in cast("list[tuple[bytes, int]]", rows.fetchall()):
+        for key, chunk_id in rows:
             found[key].append(chunk_id)
         return found
 
@@ -239,13 +234,14 @@ class SqliteReader:
 
     def load_chunks(self, ids: Collection[int]) -> list[IndexedChunk]:
         """See `Reader`."""
-        rows = self.db.execute(
+        rows = self._ask(
             "SELECT c.id, c.hash, f.path, f.source, f.date, c.start_line, c.context, c.text, c.units"
-            f" FROM chunks c JOIN files f ON f.id = c.file_id WHERE c.id IN ({_list_numbers(ids)}) AND length(c.units)",
-            _bind_numbers(ids),
+            " FROM chunks c JOIN files f ON f.id = c.file_id"
+            " WHERE c.id IN (SELECT value FROM json_each(?)) AND length(c.units)",
+            (json.dumps(list(ids)),),
         )
         chunks: list[IndexedChunk] = []
-        for chunk_id, key, path, source, day, start, context, text, blob in cast("list[_ChunkRow]", rows.fetchall()):
+        for chunk_id, key, path, source, day, start, context, text, blob in rows.fetchall():
             units = unpack_units(blob)
             check_chunk(key, context, text, units)
             self._units[chunk_id] = len(units)
@@ -277,12 +273,12 @@ class SqliteReader:
         """See `Reader`."""
         given = "SELECT value FROM json_each(?)"
         wanted = f"c.file_id IN (SELECT file_id FROM chunks WHERE id IN ({given}))" if whole else f"c.id IN ({given})"
-        rows = self.db.execute(
+        rows = self._ask(
             "SELECT c.id, f.path, f.source, f.date, c.start_line, c.text FROM chunks c JOIN files f ON f.id = c.file_id"
             f" WHERE {wanted} AND f.source <> 'sessions' ORDER BY f.source, f.path, c.start_line, c.id",
             (json.dumps(list(ids)),),
         )
-        return [*starmap(ChunkText, cast("list[tuple[int, str, str, str | None, int, str]]", rows.fetchall()))]
+        return [*starmap(ChunkText, rows)]
 
     def compare_windows(
         self, space_id: int, vector: NDArray[np.float32], chunk_ids: Collection[int]
@@ -309,13 +305,7 @@ class SqliteReader:
 
     def list_stamps(self) -> dict[tuple[str, str], tuple[int, int, int, int] | None]:
         """See `Reader`."""
-        found = self.db.execute("SELECT source, path, error, size, mtime_ns, ctime_ns, inode FROM files")
-        return {
-            (source, path): (size, mtime, ctime, inode) if error is None else None
-            for source, path, error, size, mtime, ctime, inode in cast(
-                "Iterable[tuple[str, str, str | None, int, int, int, int]]", found
-            )
-        }
+        return to_stamps(self._ask("SELECT source, path, error, size, mtime_ns, ctime_ns, inode FROM files"))
 
     def find_file(self, source: str, path: str) -> IndexedFile | None:
         """See `Reader`."""
@@ -324,12 +314,12 @@ class SqliteReader:
 
     def find_paths(self, hashes: Sequence[bytes]) -> tuple[str, ...]:
         """See `Reader`."""
-        found = self.db.execute(
+        found = self._list(
             "SELECT DISTINCT f.path FROM windows w JOIN chunks c ON c.id = w.chunk_id JOIN files f ON f.id = c.file_id"
             f" WHERE w.hash IN ({', '.join('?' * len(hashes))}) ORDER BY f.path",
             hashes,
         )
-        return tuple(str(path) for (path,) in found)
+        return tuple(found)
 
     def count_indexed(self) -> tuple[int, int]:
         """See `Reader`."""
@@ -349,7 +339,7 @@ class SqliteReader:
         self, space_id: int | None, after: Place, limit: int, *, tokens: bool = False
     ) -> tuple[list[PendingWindow], Place | None]:
         """See `Reader`."""
-        rows = self.db.execute(
+        rows = self._ask(
             "SELECT w.chunk_id, w.first, w.last, w.hash, c.text, c.units FROM windows w"
             " CROSS JOIN chunks c ON c.id = w.chunk_id"  # CROSS: in the order of the first table, without a sort
             " WHERE (w.chunk_id, w.first) > (?, ?)"
@@ -359,7 +349,7 @@ class SqliteReader:
         )
         found: dict[bytes, PendingWindow] = {}
         held, units, count = -1, [], 0
-        for chunk_id, first, last, key, text, blob in cast("Iterable[_PendingRow]", rows):
+        for chunk_id, first, last, key, text, blob in rows:
             if chunk_id != held:
                 held, units = chunk_id, unpack_units(blob)
             after, count = (chunk_id, first), count + 1
@@ -368,13 +358,12 @@ class SqliteReader:
 
     def count_pending(self, space_id: int | None, *, since: int = 0, tokens: bool = False) -> int:
         """See `Reader`."""
-        return int(
-            self.db.execute(
-                "SELECT count(DISTINCT hash) FROM windows w WHERE w.chunk_id >= ?"
-                f" AND NOT EXISTS (SELECT 1 FROM {_EMBEDDINGS[tokens]} WHERE e.space_id = ? AND e.hash = w.hash)",
-                (since, space_id),
-            ).get
+        (count,) = self._list(
+            "SELECT count(DISTINCT hash) FROM windows w WHERE w.chunk_id >= ?"
+            f" AND NOT EXISTS (SELECT 1 FROM {_EMBEDDINGS[tokens]} WHERE e.space_id = ? AND e.hash = w.hash)",
+            (since, space_id),
         )
+        return int(count)
 
     def count_windows(self, *, since: int = 0, distinct: bool = False) -> int:
         """See `Reader`."""
@@ -383,13 +372,12 @@ class SqliteReader:
 
     def count_embedded(self, space_id: int) -> int:
         """See `Reader`."""
-        return int(
-            self.db.execute(
-                "SELECT count(*) FROM embedding_cache e WHERE space_id = ?"
-                " AND EXISTS (SELECT 1 FROM windows w WHERE w.hash = e.hash)",
-                (space_id,),
-            ).get
+        (count,) = self._list(
+            "SELECT count(*) FROM embedding_cache e WHERE space_id = ?"
+            " AND EXISTS (SELECT 1 FROM windows w WHERE w.hash = e.hash)",
+            (space_id,),
         )
+        return int(count)
 
     def find_embedded(self, space_id: int, hashes: Collection[bytes], *, tokens: bool = False) -> set[bytes]:
         """See `Reader`."""
@@ -399,8 +387,7 @@ class SqliteReader:
                 f"SELECT e.hash FROM {_EMBEDDINGS[tokens]}"
                 f" WHERE e.space_id = ? AND e.hash IN ({','.join('?' * len(step))})"
             )
-            rows = self.db.execute(query, (space_id, *step)).fetchall()
-            found.update(row[0] for row in cast("list[tuple[bytes]]", rows))
+            found.update(self._list(query, (space_id, *step)))
         return found
 
     def load_calibration(self, space_id: int) -> tuple[Calibration, int] | None:
@@ -426,6 +413,10 @@ class SqliteReader:
     def _list(self, query: str, values: Any = ()) -> list[Any]:
         """Return the first column of what a query finds."""
         return [row[0] for row in self.db.execute(query, values)]
+
+    def _ask(self, query: str, values: Any = ()) -> Any:
+        """Return what a query finds, which only the query knows the types of."""
+        return self.db.execute(query, values)
 
     def _limit(self, dates: DateRange) -> tuple[str, dict[str, str | int]]:
         """Return the dates as SQL clauses on files `f`, with their bindings in the order in which they stand there."""
@@ -456,16 +447,6 @@ def match_expression(words: Iterable[str]) -> str:
     Every word is quoted, so that nothing in it is read as syntax (https://www.sqlite.org/fts5.html#full_text_query_syntax).
     """
     return " OR ".join(f'"{word}"*' if is_single_cjk(word) else f'"{fold_words(word)}"' for word in words)
-
-
-def _list_numbers(numbers: Collection[int]) -> str:
-    """Return numbers for SQL: a few as variables, with which a statement is prepared once, many as they are."""
-    return ",".join(map(str, numbers) if len(numbers) > _MOST_BOUND else "?" * len(numbers))
-
-
-def _bind_numbers(numbers: Collection[int]) -> tuple[int, ...]:
-    """Return the values of the variables of `_list_numbers`."""
-    return () if len(numbers) > _MOST_BOUND else tuple(numbers)
 
 
 def _leave_out_weightless(terms: Sequence[Term], depth: int, chunks: int) -> Sequence[Term]:

@@ -6,10 +6,10 @@ import json
 from collections.abc import Iterable
 from typing import Any, cast
 
-from memory_core.records import Calibration, Space
+from memory_core.records import Space
 from memory_core.stores.sqlite.connections import Connection
 from memory_core.stores.sqlite.encoding import DamagedRow, choose_encoding
-from memory_core.stores.values import ServingSpace, StateValues, SyncState, TargetSpace
+from memory_core.stores.values import StateValues, SyncState, TargetSpace
 
 # The values of `SyncState` whose keys have other names: the generation after which space was given back, the id of the space
 # that serves and of the one that is filled ("" while nobody knows its dimensions), and "<generation>:<value>" for what holds
@@ -122,18 +122,6 @@ def load_space(connection: Connection, space_id: int) -> Space:
     ).fetchone()
     assert found is not None
     return Space(*cast("tuple[Any, ...]", found))
-
-
-def load_serving_space(connection: Connection) -> ServingSpace | None:
-    """Return the space whose vectors answer; None when keyword search answers alone."""
-    row = connection.execute(
-        "SELECT s.id, s.provider, s.model, s.endpoint, s.input_type, s.dimensions, s.floor, s.span FROM spaces s"
-        " JOIN meta m ON m.key = 'serving_space' AND s.id = CAST(m.value AS INTEGER)"
-    ).fetchone()
-    if row is None:
-        return None
-    space_id, *about, floor, span = cast("tuple[Any, ...]", row)
-    return ServingSpace(space_id, Space(*about), None if floor is None else Calibration(floor=floor, span=span))
 
 
 def add_space(connection: Connection, space: Space) -> int:

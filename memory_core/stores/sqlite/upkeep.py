@@ -6,6 +6,7 @@ import contextlib
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
+from importlib.resources import files
 from pathlib import Path
 from typing import cast
 
@@ -14,6 +15,7 @@ from memory_core.records import FileFailure
 from memory_core.stores.sqlite import state
 from memory_core.stores.sqlite.connections import (
     INDEX,
+    TOKENIZER,
     Connection,
     cut_log,
     drop_pages,
@@ -31,16 +33,18 @@ from memory_core.stores.sqlite.encoding import (
     unpack_units,
 )
 from memory_core.stores.sqlite.files import find_foreign_size, is_ours, read_header, remove_obstacle
-from memory_core.stores.sqlite.schema import OLDER, SCHEMA
 from memory_core.stores.sqlite.vectors import drop_signs
 
+# Schemas that there were before: such an index is made anew from the notes, with the embeddings that it holds.
+OLDER = 11
+_TOKENIZE = f"porter {' '.join(TOKENIZER[:-1])} '{TOKENIZER[-1]}'"
+SCHEMA = files(__package__).joinpath("schema.sql").read_text(encoding="utf-8").replace("{tokenizer}", _TOKENIZE)
 MERGE_PAGES = 500  # of the keyword index that are merged in one step
 SMALL_MERGE_PAGES = 64  # after a small change, which takes .5 to .9 ms and leaves 4 pieces of 9 on average
 VACUUM_PAGES = 1000  # given back in one step: 8 MB
 ASIDE = ".damaged"  # behind the whole name; the last damaged index of its path
-_OURS = frozenset(
-    {"chunks", "embedding_cache", "spaces", "windows"}
-)  # tables by which a lost application id is forgiven
+# Tables by which a lost application id is forgiven.
+_OURS = frozenset({"chunks", "embedding_cache", "spaces", "windows"})
 _WRONG_ROWS = {
     "a window lies outside of its text": "SELECT 1 FROM windows w JOIN chunks c ON c.id = w.chunk_id"
     " WHERE NOT (0 <= w.first AND w.first <= w.last"

@@ -19,8 +19,8 @@ from memory_core.records import Chunk, FileStamp, MemoryFile, Space, Unit
 from memory_core.stores.sqlite.connections import INDEX, load_tokenizer
 from memory_core.stores.sqlite.encoding import pack_units, unpack_units
 from memory_core.stores.sqlite.files import is_ours
-from memory_core.stores.sqlite.schema import OLDER
 from memory_core.stores.sqlite.store import SqliteStore
+from memory_core.stores.sqlite.upkeep import OLDER
 from memory_core.stores.values import PreparedChunk, PreparedFile, ServingSpace, digest
 
 SPACE = Space(provider="fake", model="m", dimensions=2)

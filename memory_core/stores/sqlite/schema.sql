@@ -1,12 +1,5 @@
-"""The tables of an index file. An index of an older schema is made anew from the notes, with the embeddings that it holds."""
+-- The tables of an index file. {tokenizer} stands for the stemmer of the keyword index and its settings.
 
-from __future__ import annotations
-
-from memory_core.stores.sqlite.connections import TOKENIZER
-
-OLDER = 11  # schemas that there were before
-
-SCHEMA = f"""
 CREATE TABLE meta (                     -- identity, serving space, generation, last sync, ...
   key   TEXT PRIMARY KEY,
   value TEXT NOT NULL
@@ -95,6 +88,5 @@ CREATE TABLE word_forms (
 -- Contentless: CJK runs are cut into pairs before indexing, so the indexed text is not chunks.text, and an external-content
 -- table would delete the wrong postings.
 CREATE VIRTUAL TABLE chunks_fts USING fts5 (context, text, content='', contentless_delete=1,
-  tokenize="porter {" ".join(TOKENIZER[:-1])} '{TOKENIZER[-1]}'");
+  tokenize="{tokenizer}");
 CREATE VIRTUAL TABLE chunks_terms USING fts5vocab ('chunks_fts', 'row');
-"""
