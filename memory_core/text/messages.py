@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 
-from memory_core.text.tables import PHRASES
+from memory_core.text.tables import join_lines
 
 # Line breaks of other systems, which split a line in some readers and not in others.
 _BREAKS = re.compile("\r\n?|[\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
@@ -114,11 +114,7 @@ DIRECTIVE = re.compile(r"\[\[ *(?:reply_to_current|reply_to *:[^\]\n]{1,80}|audi
 HOST_MARKER = re.compile(_MARKER)
 _HEARTBEAT_OK = "HEARTBEAT_OK"
 _SILENT_CHARS = 300  # beside HEARTBEAT_OK, up to which the host shows nobody a reply
-_WAKING = re.compile(
-    r"\A\s*\[OpenClaw (?:heartbeat|exec|cron|session)\b|\A\s*A new session was started via /new or /reset\b"
-    r"|\bnothing needs attention,? reply\W{1,3}HEARTBEAT_OK\b",
-    re.IGNORECASE,
-)
+_WAKING = re.compile(join_lines("waking"), re.IGNORECASE)
 
 
 def strip_envelope(text: str) -> str:
@@ -139,15 +135,6 @@ def is_by_host(role: str, text: str) -> bool:
 
 
 FENCED = re.compile(r"(?P<fence>`{3,}|~{3,}).*?(?:(?P=fence)|\Z)", re.DOTALL)
-PASTED_LINE = re.compile(
-    r"^\s*(?:[$>#|{}<\[(/*-]|//|import |from \w+ import|def |class |return\b|print\(|for .+:$|while .+:$|if .+:$|else\b"
-    r"|Traceback|File \"|\w+Error\b|npm ERR|at \w+\(|SELECT |const |let |var |\w+ = )|[{};]\s*$"
-)
-# A command about a text that follows: the text is no question.
-PAYLOAD = re.compile(
-    r"^\s*(?:(?:can|could|would) you |please |pls )*(?:translate|proofread|spell-?check|rephrase|reword|rewrite|summari[sz]e"
-    r"|shorten|format|reformat|convert|capitali[sz]e|sort|alphabeti[sz]e|count|fix|correct|refactor|make (?:this|it)"
-    r"|turn (?:this|that|it)|is this|übersetze|traduce|corrige)\b[^:\"\n]{0,60}(?:[:\"\n“])",
-    re.IGNORECASE,
-)
-OFF_THE_RECORD = re.compile(PHRASES["all"]["off the record"].replace("\n", "|"), re.IGNORECASE | re.MULTILINE)
+PASTED_LINE = re.compile(join_lines("pasted line"))
+PAYLOAD = re.compile(join_lines("payload"), re.IGNORECASE)
+OFF_THE_RECORD = re.compile(join_lines("off the record"), re.IGNORECASE | re.MULTILINE)
