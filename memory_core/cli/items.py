@@ -39,7 +39,7 @@ def _open(options: Options) -> Iterator[Items]:
         if held.warning:
             output.complain(held.warning)
         else:
-            for aside in ItemsFile(held.path, writable=False).list_asides():
+            for aside in ItemsFile(held.path, writable=False).list_set_aside():
                 output.complain(f"an items file was damaged and set aside: {aside}", DROP_ASIDE)
 
 

@@ -519,7 +519,7 @@ def _list_remains(
     if not items:
         return ()
     remains = [
-        f"{aside.name}, a damaged items file that was set aside, holds what it held" for aside in file.list_asides()
+        f"{aside.name}, a damaged items file that was set aside, holds what it held" for aside in file.list_set_aside()
     ]
     remains += [f"the item {item.id}, which one of them replaced, stays: other sessions said it" for item in replaced]
     sessions = sorted({item.origin.session for item in items if item.origin.session is not None})

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import glob
 import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -19,7 +18,7 @@ from memory_core.records import FileStamp
 from memory_core.sources.notes import hash_bytes
 from memory_core.stores.sqlite.connections import Connection, FileKind
 from memory_core.stores.sqlite.database import Database
-from memory_core.stores.sqlite.files import ASIDE, QUICK_BYTES, FileId, identify
+from memory_core.stores.sqlite.files import QUICK_BYTES, FileId, identify
 
 log = logging.getLogger(__name__)
 
@@ -96,13 +95,6 @@ class HistoryStore(Database):
         except StoreCorrupt:
             return True
         return last is None or not 0 <= self._now() - int(last) < CHECK_SECONDS
-
-    def list_set_aside(self) -> list[Path]:
-        """Return the damaged files that were set aside, the oldest first; none of a folder that may not be entered."""
-        found: list[Path] = []
-        with contextlib.suppress(PermissionError):  # told by whoever opens the file
-            found += self.path.parent.glob(f"{glob.escape(self.path.name)}{ASIDE}-*")
-        return sorted(each for each in found if not each.name.endswith(("-wal", "-shm")))
 
     def on_damage(self, error: StoreError) -> None:
         """Set a damaged file aside, so that the next write begins a new one."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -17,7 +16,6 @@ from memory_core.items.store import matching, rows
 from memory_core.items.store.rows import Filter, index_text
 from memory_core.items.store.store import ItemStore
 from memory_core.records import AUTHORS, OUTSIDERS, Finding, Space
-from memory_core.stores.sqlite.files import ASIDE
 
 if TYPE_CHECKING:
     import numpy as np
@@ -56,17 +54,12 @@ class ItemsFile(ItemStore):
         self._vec0 = vec0 or settings.Vector()
         self._now = clock
 
-    def list_asides(self) -> list[Path]:
-        """Return the damaged files that were set aside and are still there."""
-        found = self.path.parent.glob(f"{glob.escape(self.path.name)}{ASIDE}-*")
-        return sorted(each for each in found if not each.name.endswith(("-wal", "-shm")))
-
     def list_problems(self) -> list[Finding]:
         """Return a finding for a file that is damaged, and for every damaged file that was set aside; nothing is written."""
         told = "the items file was damaged and set aside, and what could be read was saved"
         found = [
             Finding(subject="items", level="warn", message=f"{told}: {aside}", action=DROP_ASIDE)
-            for aside in self.list_asides()
+            for aside in self.list_set_aside()
         ]
         if problem := self.find_damage():
             message = f"{self.path} is damaged: {problem}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import glob
 import os
 import threading
 import time
@@ -210,6 +211,13 @@ class Database:
                 fresh.replace(self.path)
             self._checked = files.identify(self.path)
         return aside, problem
+
+    def list_set_aside(self) -> list[Path]:
+        """Return the damaged files that were set aside, the oldest first; none of a folder that may not be entered."""
+        found: list[Path] = []
+        with contextlib.suppress(PermissionError):  # told by whoever opens the file
+            found += self.path.parent.glob(f"{glob.escape(self.path.name)}{files.ASIDE}-*")
+        return sorted(each for each in found if not each.name.endswith(("-wal", "-shm")))
 
     def close_idle(self) -> None:
         """Close the reading connections that nobody uses."""
