@@ -254,7 +254,6 @@ class MemoryBackend(Protocol):
             BackendUnavailable: It cannot answer now, and another backend should.
             MemoryCoreError: The request is at fault, or nothing is indexed and nothing may be written.
         """
-        raise NotImplementedError
 
     @hookspec(firstresult=True)
     def memory_get(self, path: str, from_line: int, lines: int) -> Document:
@@ -263,17 +262,14 @@ class MemoryBackend(Protocol):
         Raises:
             PathRefused: The path does not belong to this agent's notes.
         """
-        raise NotImplementedError
 
     @hookspec(firstresult=True)
     def memory_sync(self, force: bool, progress: ProgressCallback | None) -> SyncReport:
         """Index what has changed in the files; `force` rebuilds the index."""
-        raise NotImplementedError
 
     @hookspec(firstresult=True)
     def memory_sync_soon(self) -> bool:
         """Ask for a sync in the background and return True at once. One sync may serve several requests."""
-        raise NotImplementedError
 
     @hookspec(firstresult=True)
     def memory_status(self) -> Status:
@@ -282,17 +278,14 @@ class MemoryBackend(Protocol):
         Raises:
             BackendUnavailable: It cannot answer searches now; the status of builtin is shown, with this reason.
         """
-        raise NotImplementedError
 
     @hookspec(firstresult=True)
     def memory_probe(self) -> Probe:
         """Try for real to embed a text, or to reach whatever else the backend depends on."""
-        raise NotImplementedError
 
     @hookspec(firstresult=True)
     def memory_start(self) -> bool:
         """Start background work (watcher, intervals) and return True. May be called twice."""
-        raise NotImplementedError
 
     @hookspec(firstresult=True)
     def memory_close(self) -> bool:
@@ -300,7 +293,6 @@ class MemoryBackend(Protocol):
 
         Must return in bounded time; return False if something that cannot be ended is left behind.
         """
-        raise NotImplementedError
 
 
 class SessionFollower(Protocol):
@@ -309,7 +301,6 @@ class SessionFollower(Protocol):
     @hookspec(firstresult=True)
     def memory_session_updated(self, session_key: str) -> bool:
         """Index a session's log in the background once it has grown enough. Returns True at once."""
-        raise NotImplementedError
 
 
 class MemorySaver(Protocol):
@@ -321,7 +312,6 @@ class MemorySaver(Protocol):
 
         A host that stays asks for it after a quiet minute.
         """
-        raise NotImplementedError
 
 
 class SearchExplainer(Protocol):
@@ -330,7 +320,6 @@ class SearchExplainer(Protocol):
     @hookspec(firstresult=True)
     def memory_explain(self, query: Query, place: NotePlace | None) -> Explanation:
         """Search as `memory_search` does, and tell where every passage, and a place if one is given, stood after each stage."""
-        raise NotImplementedError
 
 
 class RelationTeller(Protocol):
@@ -339,7 +328,6 @@ class RelationTeller(Protocol):
     @hookspec(firstresult=True)
     def memory_related(self, query: RelatedQuery) -> Related:
         """Tell where notes link to a name and mention it, and what stands beside it; or list the names that there are."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -384,31 +372,25 @@ class HostHooks(Protocol):
     @hookspec
     def session_started(self, context: CallContext) -> None:
         """Sync in the background when a session begins, so that its first search finds what is new."""
-        raise NotImplementedError
 
     @hookspec
     def session_updated(self, session_key: str, agent: str) -> None:
         """Index a session's transcript once it has grown enough."""
-        raise NotImplementedError
 
     @hookspec
     def turn_ended(
         self, context: CallContext, messages: Sequence[Message], complete: Complete | AsyncComplete | None
     ) -> None:
         """Learn items from what the user said in a turn, in the background, where capture is on."""
-        raise NotImplementedError
 
     @hookspec
     def session_ended(self, context: CallContext) -> None:
         """Learn from the turns of a session that have not been read yet, since it is over."""
-        raise NotImplementedError
 
     @hookspec(firstresult=True)
     def before_compaction(self, session: Session | CallContext, compacting: bool) -> FlushTurn | None:
         """Return the silent turn to run before the session is compacted; None when none is due."""
-        raise NotImplementedError
 
     @hookspec
     def compacted(self, context: CallContext) -> None:
         """Count a compaction, for hosts that keep no `compactionCount`, so that the session is asked again in its next cycle."""
-        raise NotImplementedError

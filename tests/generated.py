@@ -22,7 +22,8 @@ import click
 import memory_core
 from memory_core import errors
 from memory_core.cli import app
-from memory_core.config.description import render_common_settings, render_environment_table, render_settings_table
+from memory_core.config.description import COMMON, list_settings
+from memory_core.config.environment import ENVIRONMENT
 from memory_core.hookspecs import (
     BackendContext,
     BackendPlugin,
@@ -129,13 +130,23 @@ def item_tools() -> str:
 
 
 def settings() -> str:
-    """Return tables of all configuration keys."""
-    return render_settings_table()
+    """Return tables of all configuration keys, one for each section."""
+    sections: dict[str, list[tuple[str, ...]]] = {}
+    for key, default, meaning in list_settings():
+        title = ".".join(key.split(".")[: 2 if key.startswith("memorySearch.") and key.count(".") > 1 else 1])
+        sections.setdefault(title, []).append((f"`{key}`", f"`{default}`", meaning))
+    head = ("key", "default", "meaning")
+    return "\n".join(f"### {title}\n\n{_table(head, rows)}" for title, rows in sections.items())
 
 
 def common_settings() -> str:
     """Return a table of the settings that people change."""
-    return render_common_settings()
+    rows = [
+        (f"`{key}`", f"`{default}`", f"`{COMMON[key]}`", meaning)
+        for key, default, meaning in list_settings()
+        if key in COMMON
+    ]
+    return _table(("key", "default", "for example", "meaning"), rows)
 
 
 def postgres_settings() -> str:
@@ -158,7 +169,8 @@ def qmd_settings() -> str:
 
 def environment() -> str:
     """Return a table of the environment variables that are read."""
-    return render_environment_table()
+    rows = [(f"`{name}`", f"`{key}`" if key else "", meaning) for name, key, meaning in ENVIRONMENT]
+    return _table(("variable", "key", "meaning"), rows)
 
 
 def error_tree() -> str:

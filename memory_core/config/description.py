@@ -1,9 +1,9 @@
-"""Settings described: as the rows of one configuration, as the tables of the documentation, and as a JSON Schema."""
+"""Settings described: as the rows of one configuration, as those of the documentation, and as a JSON Schema."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
 from urllib.parse import urlsplit
@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from memory_core.config.agent import AGENT_ID, GET_LINES, AgentConfig
 from memory_core.config.dialects import COMPACTION_KEYS
 from memory_core.config.documents import KeyPath, Node, Origin, find, join_key
-from memory_core.config.environment import ENVIRONMENT, REF_SOURCES
+from memory_core.config.environment import REF_SOURCES
 from memory_core.config.fields import WITHOUT_NUL, Secret
 from memory_core.config.load import Config
 from memory_core.config.problems import get_adapter, leave_out_ignored, list_sections
@@ -180,30 +180,10 @@ COMMON = {
 }
 
 
-def render_common_settings() -> str:
-    """Return a Markdown table of the settings that people change: key, default, an example, meaning."""
-    rows = [
-        (f"`{key}`", f"`{default}`", f"`{COMMON[key]}`", meaning)
-        for key, default, meaning in _list_settings()
-        if key in COMMON
-    ]
-    return _render_table(("key", "default", "for example", "meaning"), rows)
-
-
-def render_settings_table() -> str:
-    """Return all settings as Markdown, a table for each section: key, default, meaning with bounds and choices."""
-    sections: dict[str, list[tuple[str, ...]]] = {}
-    for key, default, meaning in _list_settings():
-        title = ".".join(key.split(".")[: 2 if key.startswith("memorySearch.") and key.count(".") > 1 else 1])
-        sections.setdefault(title, []).append((f"`{key}`", f"`{default}`", meaning))
-    head = ("key", "default", "meaning")
-    return "\n".join(f"### {title}\n\n{_render_table(head, rows)}" for title, rows in sections.items())
-
-
 def render_new_config() -> str:
     """Return a configuration in JSON5 that sets nothing, and names in comments what people change."""
     tree: dict[str, Any] = {}
-    for key, _, meaning in _list_settings():
+    for key, _, meaning in list_settings():
         if key in COMMON:
             *above, name = (key if key.startswith(("agents.", "memory.")) else f"agents.defaults.{key}").split(".")
             place = tree
@@ -223,8 +203,8 @@ def _write_tree(tree: Mapping[str, Any], indent: str) -> Iterator[str]:
             yield from (f"{indent}// {meaning}".replace("\\|", "|"), f"{indent}// {name}: {example},")
 
 
-def _list_settings() -> list[tuple[str, str, str]]:
-    """Return the key, the default and the meaning of each setting."""
+def list_settings() -> list[tuple[str, str, str]]:
+    """Return the key, the default as JSON, and the meaning with bounds and choices of each setting."""
     return [
         ("plugins.slots.memory", f'"{SLOT_ID}"', 'The plugin in the memory slot; "none" turns memory off.'),
         ("agents.defaults.workspace", f'"{DEFAULT_WORKSPACE}"', "Where the agent's notes are."),
@@ -233,12 +213,6 @@ def _list_settings() -> list[tuple[str, str, str]]:
         *_document("compaction", Compaction()),
         *_document("models.providers.<id>", ProviderAccount()),
     ]
-
-
-def render_environment_table() -> str:
-    """Return a Markdown table of the environment variables that are read: name, the key it stands for, meaning."""
-    rows = [(f"`{name}`", f"`{key}`" if key else "", meaning) for name, key, meaning in ENVIRONMENT]
-    return _render_table(("variable", "key", "meaning"), rows)
 
 
 def _document(key: str, section: Any) -> Iterator[tuple[str, str, str]]:
@@ -265,11 +239,6 @@ def _describe_bounds(metadata: Mapping[str, Any]) -> str:
 
 def _describe_choices(hint: object) -> str:
     return " \\| ".join(f'"{choice}"' for choice in get_args(hint)) if get_origin(hint) is Literal else ""
-
-
-def _render_table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
-    lines = [head, ("---",) * len(head), *rows]
-    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
 Schema = dict[str, Any]

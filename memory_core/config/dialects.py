@@ -18,6 +18,7 @@ from memory_core.config.documents import (
     Sections,
     annotate,
     find_clashes,
+    get_mapping,
     join_key,
     merge,
     name_type,
@@ -345,12 +346,6 @@ def _walk_leaves(embedding: Raw) -> Iterator[tuple[str, object]]:
             yield from ((f"{name}.{below}", each) for below, each in value.items())
         else:
             yield str(name), value
-
-
-def get_mapping(raw: Raw, name: str) -> Raw:
-    """Return the object under a key; {} where there is none."""
-    value = raw.get(name)
-    return value if isinstance(value, Mapping) else {}
 
 
 def _is_ours(raw: Raw) -> bool:

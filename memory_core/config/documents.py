@@ -304,6 +304,12 @@ def _to_scalar(raw: object, key: str, problems: list[ConfigProblem]) -> str | fl
     return None
 
 
+def get_mapping(raw: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    """Return the object under a key; {} where there is none."""
+    value = raw.get(name)
+    return value if isinstance(value, Mapping) else {}
+
+
 def name_type(value: object) -> str:
     """Return a value's type in the words of a document; never its content, which may be a key."""
     if value == "":

@@ -17,7 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn
 
-from memory_core.config.documents import AgentSections, Node, Sections, merge, to_plain, wrap_at
+from memory_core.config.documents import AgentSections, Node, Sections, get_mapping, merge, to_plain, wrap_at
 from memory_core.errors import ConfigError, ConfigProblem
 
 # As in OpenClaw: `${NAME}`, `${NAME:-default}`, and `$${NAME}` for the text `${NAME}`; `$NAME` if nothing else is written.
@@ -111,11 +111,8 @@ def read_variables(document: Raw) -> dict[str, str]:
     As in OpenClaw, the process's own environment wins over them. Nothing else reads them, so that a key among them alone
     chooses no provider.
     """
-    env = document.get("env")
-    if not isinstance(env, Mapping):
-        return {}
-    own = env.get("vars")
-    named = {**env, **(own if isinstance(own, Mapping) else {})}
+    env = get_mapping(document, "env")
+    named = {**env, **get_mapping(env, "vars")}
     return {name: value for name, value in named.items() if name != "HOME" and isinstance(value, str) and value.strip()}
 
 
@@ -217,13 +214,11 @@ def read_ref(ref: Raw, secrets: Raw, environ: Mapping[str, str]) -> str:
 
 
 def _find_default(source: str, secrets: Raw) -> str:
-    defaults = secrets.get("defaults")
-    return str(defaults.get(source) or "default") if isinstance(defaults, Mapping) else "default"
+    return str(get_mapping(secrets, "defaults").get(source) or "default")
 
 
 def _find_provider(source: str, name: str, secrets: Raw) -> Raw:
-    providers = secrets.get("providers")
-    found = providers.get(name) if isinstance(providers, Mapping) else None
+    found = get_mapping(secrets, "providers").get(name)
     if isinstance(found, Mapping) and found.get("source") == source:
         return found
     if source == "env" and name == _find_default("env", secrets):

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from memory_core.config.agent import AgentConfig, normalize_agent_id
-from memory_core.config.dialects import MEMORY_KEYS, DialectReader, Syntax, get_mapping, unflatten
-from memory_core.config.documents import Sections, is_toml, join_key, read_file
+from memory_core.config.dialects import MEMORY_KEYS, DialectReader, Syntax, unflatten
+from memory_core.config.documents import Sections, get_mapping, is_toml, join_key, read_file
 from memory_core.config.environment import (
     BACKEND,
     CONFIG,
@@ -130,11 +130,10 @@ def load_config(
     reader, flag_reader = DialectReader("file", backends), DialectReader("flag", backends)
     read = Sections() if source is None else reader.read(document, syntax=syntax)
     layers = [read, read_environment(environ), flag_reader.read_flags(flags)]
-    secrets = document.get("secrets")
     resolver = Resolver(
         layers,
         {**read_variables(document), **environ},
-        secrets if isinstance(secrets, Mapping) else {},
+        get_mapping(document, "secrets"),
         state_dir=make_absolute(str(state_dir or environ.get(STATE_DIR) or DEFAULT_STATE_DIR), here, environ),
         state_dir_origin="flag" if state_dir else "environment" if environ.get(STATE_DIR) else "default",
         workspace=make_absolute(str(workspace), here, environ) if workspace else None,
@@ -198,9 +197,8 @@ def _find_chosen_backends(
     if BACKEND in environ:
         yield environ[BACKEND]
     for raw in (document, flags):
-        memory = raw.get("memory")
-        if isinstance(memory, Mapping) and isinstance(memory.get("backend"), str):
-            yield memory["backend"]
+        if isinstance(chosen := get_mapping(raw, "memory").get("backend"), str):
+            yield chosen
 
 
 def _find_shared_stores(agents: Iterable[AgentConfig]) -> Iterator[ConfigProblem]:

@@ -9,19 +9,13 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
+from memory_core.text.tables import join_lines
+
 # What a user has pasted into a message, told from the user's own words.
 FENCED = re.compile(r"(?P<fence>`{3,}|~{3,}).*?(?:(?P=fence)|\Z)", re.DOTALL)
-PASTED_LINE = re.compile(
-    r"^\s*(?:[$>#|{}<\[(/*-]|//|import |from \w+ import|def |class |return\b|print\(|for .+:$|while .+:$|if .+:$|else\b"
-    r"|Traceback|File \"|\w+Error\b|npm ERR|at \w+\(|SELECT |const |let |var |\w+ = )|[{};]\s*$"
-)
+PASTED_LINE = re.compile(join_lines("pasted line"))
 # A command about a text that follows: the text is no question.
-PAYLOAD = re.compile(
-    r"^\s*(?:(?:can|could|would) you |please |pls )*(?:translate|proofread|spell-?check|rephrase|reword|rewrite|summari[sz]e"
-    r"|shorten|format|reformat|convert|capitali[sz]e|sort|alphabeti[sz]e|count|fix|correct|refactor|make (?:this|it)"
-    r"|turn (?:this|that|it)|is this|übersetze|traduce|corrige)\b[^:\"\n]{0,60}(?:[:\"\n“])",
-    re.IGNORECASE,
-)
+PAYLOAD = re.compile(join_lines("payload"), re.IGNORECASE)
 
 
 @cache

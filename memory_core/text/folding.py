@@ -6,9 +6,11 @@
 from __future__ import annotations
 
 import re
-from functools import cache
+from functools import cache, partial
 from html import unescape
 from unicodedata import category, is_normalized, normalize
+
+from memory_core.text.tokens import compile_once
 
 # What Unicode calls default ignorable, characters without a shape of their own, and marks of a byte order.
 _BELOW_64K = (
@@ -44,6 +46,11 @@ _LEFT_OUT = (
 )
 # Signs that the tokenizer takes for punctuation: they become words, with their numbers.
 EMOJI = "\u231a-\u23ff\u2600-\u27bf\u2b00-\u2bff\U0001f000-\U0001faff"
+
+_emoji = partial(compile_once, f"[{EMOJI}]")
+_spelt = partial(compile_once, f"[{''.join(_PLAIN)}{''.join(_OTHERS)}{_LEFT_OUT}{EMOJI}]")
+_latin = partial(compile_once, f"[{''.join(_PLAIN)}]")
+_accented = partial(compile_once, "[\u00c0-\u024f\u1e00-\u1eff]")
 
 
 def clean(text: str) -> str:
@@ -125,23 +132,3 @@ def _spell(found: re.Match[str]) -> str:
     if (plain := _PLAIN.get(character) or _OTHERS.get(character)) is not None:
         return plain
     return f" u{ord(character)} " if _emoji().match(character) else ""
-
-
-@cache
-def _spelt() -> re.Pattern[str]:
-    return re.compile(f"[{''.join(_PLAIN)}{''.join(_OTHERS)}{_LEFT_OUT}{EMOJI}]")
-
-
-@cache
-def _emoji() -> re.Pattern[str]:
-    return re.compile(f"[{EMOJI}]")
-
-
-@cache
-def _latin() -> re.Pattern[str]:
-    return re.compile(f"[{''.join(_PLAIN)}]")
-
-
-@cache
-def _accented() -> re.Pattern[str]:
-    return re.compile("[\u00c0-\u024f\u1e00-\u1eff]")

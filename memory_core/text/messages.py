@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 
-from memory_core.text.tables import PHRASES
+from memory_core.text.tables import join_lines
 
 # Line breaks of other systems, which split a line in some readers and not in others.
 _BREAKS = re.compile("\r\n?|[\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
@@ -112,11 +112,7 @@ DIRECTIVE = re.compile(r"\[\[ *(?:reply_to_current|reply_to *:[^\]\n]{1,80}|audi
 HOST_MARKER = re.compile(_MARKER)
 _HEARTBEAT_OK = "HEARTBEAT_OK"
 _SILENT_CHARS = 300  # beside HEARTBEAT_OK, up to which the host shows nobody a reply
-_WAKING = re.compile(
-    r"\A\s*\[OpenClaw (?:heartbeat|exec|cron|session)\b|\A\s*A new session was started via /new or /reset\b"
-    r"|\bnothing needs attention,? reply\W{1,3}HEARTBEAT_OK\b",
-    re.IGNORECASE,
-)
+_WAKING = re.compile(join_lines("waking"), re.IGNORECASE)
 
 
 def strip_envelope(text: str) -> str:
@@ -138,5 +134,4 @@ def is_by_host(role: str, text: str) -> bool:
 
 def is_off_the_record(text: str) -> bool:
     """Return True if a message of the user says that it is not to be kept."""
-    pattern = PHRASES["all"]["off the record"].replace("\n", "|")
-    return re.search(pattern, text, re.IGNORECASE | re.MULTILINE) is not None
+    return re.search(join_lines("off the record"), text, re.IGNORECASE | re.MULTILINE) is not None

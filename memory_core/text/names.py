@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import partial
 from itertools import chain
 
 from memory_core.text.dates import MONTHS, WEEKDAYS
@@ -15,7 +15,7 @@ from memory_core.text.languages import STOP_WORDS
 from memory_core.text.markdown import strip_suffix
 from memory_core.text.messages import DIRECTIVE, HOST_MARKER
 from memory_core.text.terms import extract_identifiers, find_words
-from memory_core.text.tokens import UNSPACED
+from memory_core.text.tokens import UNSPACED, compile_once
 
 MAX_CHARS = 200  # of a name
 MAX_SPELLINGS = 64  # of one name
@@ -123,14 +123,8 @@ def _compile(spellings: Mapping[str, None]) -> re.Pattern[str] | None:
     return re.compile("|".join(kept)) if kept else None
 
 
-@cache
-def _scripts() -> re.Pattern[str]:
-    return re.compile(f"[{UNSPACED}]+|[^{UNSPACED}]+")
-
-
-@cache
-def _cjk() -> re.Pattern[str]:
-    return re.compile(f"[{UNSPACED}]")
+_scripts = partial(compile_once, f"[{UNSPACED}]+|[^{UNSPACED}]+")
+_cjk = partial(compile_once, f"[{UNSPACED}]")
 
 
 def is_unspaced(name: str) -> bool:

@@ -13,12 +13,13 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from functools import cache, lru_cache
-from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 from memory_core.text.dates import Period
 from memory_core.text.languages import STOP_WORDS
 from memory_core.text.spans import get_monday, read_longest, stretch
+from memory_core.text.tables import read_table
 from memory_core.text.terms import detect_language, is_cjk
 
 LONGEST = 2000  # characters of a text that are read: what asks for a period is short
@@ -159,13 +160,9 @@ def _read_slash(token: _Token, language: str) -> _Token:
 def _lexicons() -> Mapping[str, _Lexicon]:
     """Read the table: what is in each language, by its code."""
     found: dict[str, _Lexicon] = {}
-    lexicon = _Lexicon()
-    text = files("memory_core.text").joinpath("periods.txt").read_text(encoding="utf-8")
-    for line in text.splitlines():
-        if line.startswith("["):
-            lexicon = found.setdefault(line[1:-1], _Lexicon())
-        elif ":" in line and not line.startswith("#"):
-            symbols, _, several = line.partition(": ")
+    for language, entries in read_table(Path(__file__).with_name("periods.txt")).items():
+        lexicon = found[language] = _Lexicon()
+        for symbols, several in entries.items():
             for phrase in _fold(several).split(", "):
                 key = " ".join(phrase if is_cjk(phrase[0]) else phrase.replace("'", " ").split())
                 if symbols == "names":

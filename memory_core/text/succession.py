@@ -11,14 +11,14 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import date
-from functools import cache
+from functools import partial
 from typing import NamedTuple
 
 from memory_core.records import Hit, Successor
 from memory_core.text.languages import STOP_WORDS
 from memory_core.text.markdown import Line, parse_heading, scan
 from memory_core.text.tables import PHRASES
-from memory_core.text.tokens import WORD_CHARACTERS
+from memory_core.text.tokens import WORD_CHARACTERS, compile_once
 
 MOST_KEY_CHARS = 40
 MOST_KEY_WORDS = 4
@@ -208,9 +208,7 @@ def _find_lower(line: str) -> list[str]:
     return [word.casefold() for word in _find_words(line)]
 
 
-@cache
-def _word() -> re.Pattern[str]:
-    return re.compile(rf"[^\W_{WORD_CHARACTERS}]+(?:'[a-z]+)?|[{WORD_CHARACTERS}]")
+_word = partial(compile_once, rf"[^\W_{WORD_CHARACTERS}]+(?:'[a-z]+)?|[{WORD_CHARACTERS}]")
 
 
 def _find_words(text: str) -> list[str]:

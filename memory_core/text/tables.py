@@ -28,3 +28,8 @@ def read_table(path: Path) -> Mapping[str, Mapping[str, str]]:
 
 
 PHRASES = read_table(Path(__file__).with_name("phrases.txt"))
+
+
+def join_lines(name: str) -> str:
+    """Return the regular expressions that stand under a name for all languages, as one."""
+    return PHRASES["all"][name].replace("\n", "|")

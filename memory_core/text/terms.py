@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Container, Iterator, Sequence
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from itertools import accumulate, pairwise, takewhile
 from operator import add
 from typing import Literal
@@ -16,7 +16,7 @@ from typing import Literal
 from memory_core.text.folding import EMOJI, fold_words, is_emoji, list_marks
 from memory_core.text.languages import OPENERS, STOP_WORDS, Language, detect
 from memory_core.text.tables import PHRASES
-from memory_core.text.tokens import SYLLABLES, UNSPACED, WORD_CHARACTERS, may_be_unspaced
+from memory_core.text.tokens import SYLLABLES, UNSPACED, WORD_CHARACTERS, compile_once, may_be_unspaced
 
 QuestionKind = Literal["question", "statement", "words"]
 
@@ -41,18 +41,9 @@ _COURTESY = re.compile(
 )
 
 
-@cache
-def _cjk_run() -> re.Pattern[str]:
-    """Return the pattern of a CJK run; like `_any_word`, it takes a millisecond to compile, which ASCII texts do not need."""
-    return re.compile(f"[{WORD_CHARACTERS}]+|[{SYLLABLES}]+")
-
-
+_cjk_run = partial(compile_once, f"[{WORD_CHARACTERS}]+|[{SYLLABLES}]+")
 _OTHER_WORDS = f"[{WORD_CHARACTERS}]+|[{SYLLABLES}]+|[{EMOJI}]"
-
-
-@cache
-def _any_word() -> re.Pattern[str]:
-    return re.compile(rf"[^\W_{UNSPACED}]+|{_OTHER_WORDS}")
+_any_word = partial(compile_once, rf"[^\W_{UNSPACED}]+|{_OTHER_WORDS}")
 
 
 @cache
@@ -78,9 +69,7 @@ _FUNCTIONAL_PAIR = re.compile(_FUNCTIONAL + "{2}")
 MOST_LONE = 2  # words of one character in a question
 
 
-@cache
-def _lone() -> re.Pattern[str]:
-    return re.compile(f"(?:(?<={_FUNCTIONAL})|^)(?!{_FUNCTIONAL})[\u4e00-\u9fff](?={_FUNCTIONAL}|$)")
+_lone = partial(compile_once, f"(?:(?<={_FUNCTIONAL})|^)(?!{_FUNCTIONAL})[\u4e00-\u9fff](?={_FUNCTIONAL}|$)")
 
 
 def _word_of(text: str) -> re.Pattern[str]:

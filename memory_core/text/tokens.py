@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
-from functools import cache
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache, partial
 
 _CLAUSE_END = re.compile(r".*(?:[.!?;:,](?=\s)|[。！？；：，、」』）])", re.DOTALL)
 _SPACE = re.compile(r".*\s", re.DOTALL)
 
 
-@cache
-def _cjk_run() -> re.Pattern[str]:
-    """Return the pattern of a CJK run, which takes a millisecond to compile, and which ASCII texts do not need."""
-    return re.compile(f"[{CHARACTERS}]+")
+# A large pattern takes a millisecond to compile, which texts that do not need it are spared.
+compile_once: Callable[[str], re.Pattern[str]] = cache(re.compile)
 
 
 def count_quarters(text: str) -> int:
@@ -91,6 +89,7 @@ _OTHER_CHARACTERS = (
     "\ufe30-\ufe4f\uff00-\uffef"
 )
 CHARACTERS = WORD_CHARACTERS + _OTHER_CHARACTERS
+_cjk_run = partial(compile_once, f"[{CHARACTERS}]+")
 # Letters and marks of Thai, Lao, Burmese and Khmer, which put no spaces between words either.
 SYLLABLES = (
     "\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0ece\u0edc-\u0edf\u1000-\u103f\u1050-\u108f\ua9e0-\ua9ef\uaa60-\uaa76\uaa7a-\uaa7f"

@@ -9,6 +9,7 @@ from itertools import accumulate, pairwise
 
 from memory_core.records import Unit, Window
 from memory_core.text.markdown import BLANK, CODE, HEADING, ITEM, MORE, OPEN, ROW, TEXT, Line, is_delimiter, scan
+from memory_core.text.tables import join_lines
 from memory_core.text.tokens import count_quarters, cut_long
 
 SHORT = 40  # quarters of a token: shorter sentences say little alone and are joined with a neighbour
@@ -21,11 +22,7 @@ Span = tuple[int, int]
 
 # A run of stops is read from its first one alone: tried from each, a long one would take quadratic time.
 _SENTENCE_END = re.compile(r"(?<![.!?…])[.!?…]++[\"'”’)\]*_]*+\s+|[。！？｡]+[」』”’）]*\s*")
-_ABBREVIATIONS = re.compile(
-    r"(?:mrs?|ms|dr|prof|st|sr|jr|vs|etc|e\.g|i\.e|cf|al|approx|ca|fig|no|nr|vol|eds?|pp|dept|est|inc|ltd|co|corp"
-    r"|jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec|z\.b|d\.h|u\.a|bzw|usw)$",
-    re.IGNORECASE,
-)
+_ABBREVIATIONS = re.compile(join_lines("abbreviations"), re.IGNORECASE)
 # A line that begins with a speaker, key or time starts something new; "so: this" may continue a sentence.
 _LABEL = re.compile(
     r"\s*(?:>\s*)?(?:[*_]{0,2}(?![a-zß-öø-ÿ])[^\W\d_][\w .'-]{0,30}[*_]{0,2}[:：][*_]{0,2}(?:\s|$)|\[?\d{1,2}:\d\d)"

@@ -20,8 +20,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from memory_core.config.agent import normalize_agent_id
-from memory_core.config.dialects import get_mapping
-from memory_core.config.documents import read_file
+from memory_core.config.documents import get_mapping, read_file
 from memory_core.config.environment import expand_home, fill, find_home, read_variables, shorten_home
 from memory_core.config.resolution import find_current_folder, make_absolute
 from memory_core.config.settings import DEFAULT_AGENT

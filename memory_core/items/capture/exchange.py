@@ -24,16 +24,6 @@ READ_CHARS = 20_000  # of one message; what follows is a paste
 MILLISECONDS = 1e11  # times above are no seconds: they would lie in the year 5138
 
 _ROLES = frozenset({"user", "assistant", "tool", "function", "system", "developer"})
-# Blocks that hosts put into a user's message: their tags name memory, context or the system.
-_TAGGED = re.compile(
-    r"<(?P<tag>[\w-]{0,40}(?:memor|recall|context|system|reminder|instruction|document|attachment|tool)[\w-]{0,40})\b[^>]*>"
-    r".*?(?:</(?P=tag)\s*>|\Z)",
-    re.DOTALL | re.IGNORECASE,
-)
-# The first lines of our own frames, as `tools.prompts` makes them.
-_FRAME = re.compile(
-    r"^\W*(?:Recalled from memory|Notes from memory follow|Standing preferences of the user, from memory)\b.*$"
-)
 _QUOTE = re.compile(r"^\s*>")
 _PLACE = re.compile(r"^\s*\S[^.?!]*:\s*$")  # the line above a quote that says where it stands
 
@@ -129,12 +119,12 @@ def _make_turn(speaker: Speaker, own: str, message: Mapping[str, Any], *, new: b
 
 def _split_injected(text: str) -> tuple[str, list[str]]:
     """Return the user's own words, and the blocks that a host has put around them."""
-    blocks = [found[0] for found in _TAGGED.finditer(text)]
+    blocks = [found[0] for found in _compile("tagged").finditer(text)]
     kept: list[str] = []
     framed: list[str] = []
     in_frame = False
-    for line in _TAGGED.sub("\n", text).split("\n"):
-        if _FRAME.match(line):
+    for line in _compile("tagged").sub("\n", text).split("\n"):
+        if _compile("frame").match(line):
             in_frame = True
         elif _QUOTE.match(line):
             if kept and _PLACE.match(kept[-1]):
@@ -174,15 +164,6 @@ MAX_SENTENCES = 40  # of one message
 
 _OPENING_TAG = re.compile(r"<(\w[\w-]*+)[^<>\n]*>")
 _CLOSING_TAG = re.compile(r"</(\w[\w-]*+)>")
-_STAMPED = re.compile(
-    r"^\s*(?:\$ |\[?\d{4}-\d\d-\d\d[T ,]+\d|\[?\d{1,2}[/.]\d{1,2}[/.]\d{2,4},? \d{1,2}:\d\d|\[\d{1,2}:\d\d"
-    r"|\d{1,2}:\d\d:\d\d\b|[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d"
-    r"|[A-Z][\w .'-]{1,30}\s{1,3}(?:\[?\d{1,2}:\d\d(?: ?[AP]M)?\]?\s*$|[(\[]\d{1,2}:\d\d(?: ?[AP]M)?[)\]] ?:)|Traceback)"
-)
-_SPEAKER = re.compile(
-    r"^\s*(?:(?:\*\*|__)?(?:[A-ZÄÖÜÉ][\w'-]{1,20}(?: [A-ZÄÖÜÉ][\w'-]{1,20})?|[a-z_][\w-]{0,20})(?:\*\*|__)?"
-    r"(?: ?\([^()\n]{1,20}\))? ?(?::|[–—]|\*\*:|:\*\*) \S|(?:\*\*|__)[A-ZÄÖÜÉ][\w .'-]{1,30}:?(?:\*\*|__):?\s*$)"
-)
 _KEY = re.compile(r"^[\w-]++:\s*$")  # below which a file has indented lines
 _INDENTED = re.compile(r"^(?: {4}|\t)(?!\s*(?:[-*+•]|\d{1,2}[.)])\s)")
 _HEADING = re.compile(r"^#{1,6} \S", re.MULTILINE)
@@ -226,7 +207,7 @@ def _drop_pasted(message: str) -> Iterator[str]:
     lines = _drop_discussed(_drop_tagged(message)).split("\n")
     closed = max((number for number, line in enumerate(lines) if _compile("closing").match(line)), default=-1)
     greeted = next((number for number, line in enumerate(lines) if _compile("greeting").match(line)), closed + 1)
-    talk = sum(map(bool, map(_SPEAKER.match, lines))) > 1
+    talk = sum(map(bool, map(_compile("speaker").match, lines))) > 1
     in_log = in_file = in_talk = False
     for number, line in enumerate(lines):
         greeting = _compile("greeting").match(line)
@@ -238,8 +219,8 @@ def _drop_pasted(message: str) -> Iterator[str]:
             _KEY.match(line) is not None and lines[number + 1 : number + 2] != [] and lines[number + 1].startswith("  ")
         )
         in_file = begins_file or _INDENTED.match(line) is not None or (in_file and line.startswith((" ", "\t")))
-        in_log = bool(line.strip()) and (in_log or _STAMPED.match(line) is not None)
-        in_talk = talk and bool(line.strip()) and (in_talk or _SPEAKER.match(line) is not None)
+        in_log = bool(line.strip()) and (in_log or _compile("stamped").match(line) is not None)
+        in_talk = talk and bool(line.strip()) and (in_talk or _compile("speaker").match(line) is not None)
         in_letter = closed >= number and (greeted > closed or number >= greeted)
         is_name = 0 <= closed < number <= closed + 2 and len(line.split()) < 4
         if not (in_file or in_log or in_letter or is_name or in_talk):
@@ -250,21 +231,12 @@ def _drop_pasted(message: str) -> Iterator[str]:
 
 
 _LIST_MARK = re.compile(r"^\s*(?:[-*+•]|\d{1,2}[.)])\s+")
-# What is asked for behind a statement: "the 14th, can you draft a note?"
-_REQUEST_BEHIND = re.compile(
-    r"(?<=\w), (?:so |and |but )?(?:can|could|would|will) you\b[^,;?]{0,120}\?\W*$", re.IGNORECASE
-)
 _QUOTED = re.compile(r"[\"“„«][^\"”“»\n]{12,}[\"”“»]|(?<!\w)['‘][^'’\n]{20,}['’](?!\w)")
 _QUOTED_SENTENCES = re.compile(
     r"[\"“„«](?=[^\"”“»\n]*[.!?] )[^\"”“»\n]{12,}[\"”“»]|‘(?=[^‘\n]*[.!?] )[^‘\n]{12,}’(?!\w)"
 )
 _ELLIPSIS_END = re.compile(r"(?:\.\.\.|…)\s*$")
 
-# Sentences that are not to be kept, by their first words.
-_NOT_TO_KEEP = re.compile(
-    r"\A(?:please )?(?:do not|don't) (?:remember|memori[sz]e|(?:note|save|store|keep|record) (?:this|that|it)\b)",
-    re.IGNORECASE,
-)
 # A day with a dot, behind which its month follows: no sentence ends between them.
 _DAY = re.compile(r"(?<!\w)\d{1,2}\.\s\Z")
 _PRONOUN_START = re.compile(r"^(?:he|she|they|it|his|her|their|its)(?:'\w+)?\b", re.IGNORECASE)
@@ -295,7 +267,7 @@ def split_sentences(message: str) -> Iterator[Sentence]:
         following = texts[number + 1] if number + 1 < len(texts) else ""
         kept = asking.search(text) is not None or asking.fullmatch(following) is not None
         bare = _bare(text)
-        unwanted = _NOT_TO_KEEP.match(text) or taken_back.match(text) or taken_back.match(following)
+        unwanted = _compile("not_to_keep").match(text) or taken_back.match(text) or taken_back.match(following)
         if bare and not unwanted and not asking.fullmatch(text):
             yield Sentence(bare, before, text, kept)
             before = bare
@@ -328,7 +300,7 @@ def _list_texts(message: str) -> Iterator[str]:
             text = line[start:end].strip()
             if not text:
                 continue
-            if (request := _REQUEST_BEHIND.search(text)) is not None:
+            if (request := _compile("request_behind").search(text)) is not None:
                 text = text[: request.start()]
             fiction = _compile("fiction").search(text)
             if PAYLOAD.match(f"{text}\n") or (

@@ -18,16 +18,6 @@ MIN_WORDS = 2  # of a clause: "Soy carpintera"
 MIN_SOLUTION_WORDS = 5  # "Jetzt geht es" names no cause
 _OPENING_WORDS = 2  # "Chez nous": so few words are no clause of their own
 _WORD = re.compile(r"\w+")
-_CORRECTING = re.compile(
-    r"(?:nein|non|no|falsch|faux|korrektur|correction|corrección|perdón)\s*[,.:;!–—-]\s+", re.IGNORECASE
-)
-_CONTRAST = re.compile(
-    r"(?:,| und| et| y) (?:(?:nicht|kein\w*|pas|no)\b|ce n'est plus|ya no es|plus) \w", re.IGNORECASE
-)
-_NOW = re.compile(
-    r"\b(?:ist|sind|heißt|findet|est|sont|s'appelle|es|son)\b \b(?:jetzt|nun|maintenant|désormais|ahora)\b|\bahora es\b",
-    re.IGNORECASE,
-)
 _LASTING = frozenset({"standing", "decision", "correction", "habit"})  # kinds that words of the moment do not take away
 _KEPT_AS = {"standing": "preference", "habit": "preference", "life": "fact", "plan": "fact"}
 
@@ -44,10 +34,11 @@ def read_statement(sentence: str, language: str) -> tuple[str, str] | None:
     if compile_pattern(language, "doubt").search(sentence):
         return None
     unsaid = compile_pattern(language, "unsaid")
-    corrects = _CORRECTING.match(sentence)
+    corrects = compile_pattern("messages", "correcting").match(sentence)
     if corrects:
         sentence = sentence[corrects.end() :]
-    if (corrects or _NOW.search(sentence)) and _CONTRAST.search(sentence) and not unsaid.search(sentence):
+    contrast, now = (compile_pattern("messages", name).search(sentence) for name in ("contrast", "now"))
+    if (corrects or now) and contrast and not unsaid.search(sentence):
         return "correction", sentence
     clauses = [clause.strip() for clause in compile_pattern(language, "joints").split(sentence) if clause.strip()]
     opening = clauses[0] if len(clauses) > 1 and _count_words(clauses[0]) <= _OPENING_WORDS else None

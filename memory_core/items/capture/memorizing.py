@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import inspect
+import json
 import logging
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 from functools import cache, partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from memory_core.completions import Message, call_within, count_tokens, read_arguments
 from memory_core.errors import InvalidArgument
 from memory_core.items.capture.exchange import Exchange, Turn, list_own_words, read_exchange
-from memory_core.items.capture.rules import KINDS, FoundFact, apply_correction, find_facts
+from memory_core.items.capture.rules import FoundFact, apply_correction, find_facts
 from memory_core.items.likeness import list_words, stem
 from memory_core.items.records import Draft, Memorized, Provenance, Reason, RefusedFact, check_draft
 from memory_core.sources.redaction import redact
@@ -166,42 +168,10 @@ def _share(fact: str, text: str) -> float:
 
 # ---- The host's model, asked once.
 
-MAX_FACTS = 32  # of one answer
 ANSWER_TOKENS = 1500
 
-STORE_FACTS: Mapping[str, Any] = {
-    "name": "store_facts",
-    "description": "Keep what is worth knowing in later sessions; an empty list if nothing is.",
-    "parameters": {
-        "type": "object",
-        "properties": {
-            "facts": {
-                "type": "array",
-                "maxItems": MAX_FACTS,
-                "items": {
-                    "type": "object",
-                    "properties": {
-                        "fact": {
-                            "type": "string",
-                            "description": "One sentence that can be understood alone: names and dates instead of pronouns"
-                            " and words like tomorrow; in the user's language",
-                        },
-                        "kind": {
-                            "type": "string",
-                            "enum": list(KINDS),
-                            "description": "correction: it changes what was said before",
-                        },
-                        "sure": {"type": "boolean", "description": "false if you only guess that it will matter later"},
-                    },
-                    "required": ["fact", "kind", "sure"],
-                    "additionalProperties": False,
-                },
-            }
-        },
-        "required": ["facts"],
-        "additionalProperties": False,
-    },
-}
+STORE_FACTS: Mapping[str, Any] = json.loads(Path(__file__).with_name("store_facts.json").read_bytes())
+MAX_FACTS: int = STORE_FACTS["parameters"]["properties"]["facts"]["maxItems"]
 
 _SYSTEM = (
     "You keep an assistant's long-term memory. Read the exchange and call store_facts with what the user said that will"

@@ -15,27 +15,11 @@ from itertools import pairwise
 from typing import Literal
 
 from memory_core.items.capture import exchange, languages
-from memory_core.items.grammar import compile_pattern
+from memory_core.items.grammar import compile_pattern, read_words
 from memory_core.items.records import Tier
 from memory_core.text.dates import MONTHS, WEEKDAYS, get_day
 from memory_core.text.terms import detect_language
 
-KINDS = ("fact", "preference", "decision", "correction")
-
-_SHORT = re.compile(
-    r"^(?P<cue>(?:(?:no|nope|sorry|actually|wait|correction|nein|oops)\b[\s,:;.!–—-]*+"
-    r"|(?:I|we)(?:'ve| have)? changed (?:my|our) minds?[\s,:;.!–—-]++|I meant?[\s,:]++)*)"
-    r"(?:it's |make (?:it|that) |I meant? |rather |we said )?(?:the |an? |in |on |at |with )*"
-    r"(?P<new>[\w.:€$£%'-]++(?: (?-i:[A-Z])[\w-]++)?)(?P<one> one)?"
-    r"(?:,? (?:and )?not (?:the |an? |in |on |at |with )*(?P<old>[\w.:€$£%'-]++)(?: one)?)?(?: (?:instead|please|now))?\s*[.!]*$",
-    re.IGNORECASE,
-)
-_NO_VALUE = frozenset(
-    """
-    other one first second third last same next previous wrong right latter former it that this them those these problem worries
-    need way thanks idea sorry wait really just yes no not never ok okay please longer more fine good true false sure nothing all
-    """.split()  # noqa: SIM905 -- shorter
-)
 _VALUE = re.compile(r"[€$£]?\w[\w.:,%'-]*[\w%]|\w")
 # Values of one sort. A word of a sort takes the place of the only other one of that sort.
 _SORTS = tuple(
@@ -72,7 +56,7 @@ class FoundFact:
 
     Attributes:
         content: The fact, one or two sentences that can be understood alone.
-        kind: One of `KINDS`.
+        kind: "fact", "preference", "decision" or "correction".
         tier: "sure" is recalled from now on; "pending" waits to be said again or confirmed.
         said_at: Unix seconds; None is now.
         short: The correction that it is, if it names only what changes; then `content` is no fact yet.
@@ -93,11 +77,11 @@ class FoundFact:
 
 def read_short_correction(sentence: str) -> ShortCorrection | None:
     """Return the correction that a sentence is; None if it is none."""
-    found = _SHORT.match(sentence.strip())
+    found = compile_pattern("messages", "short_correction").match(sentence.strip())
     if found is None or not (found["cue"] or found["old"]):
         return None
     new, old = found["new"].strip(".,:'"), (found["old"] or "").strip(".,:'")
-    if not new or new.lower() in _NO_VALUE or old.lower() in _NO_VALUE:
+    if not new or {new.lower(), old.lower()} & read_words("messages", "no_value").keys():
         return None
     return ShortCorrection(new, old or None, one=found["one"] is not None)
 
@@ -140,11 +124,6 @@ _WORD = re.compile(r"\w+")
 # Whoever says so wants it kept, though its words may be those of the work of the moment, such as "hangs" and "breaks".
 _WISHED = re.compile(r"(?:please |also )?(?:remember|don't forget|keep in mind)\b", re.IGNORECASE)
 _ASKED_POLITELY = re.compile(r"^(?:can|could|would) you\b", re.IGNORECASE)
-# Contractions as people type them on a phone. Others are words of their own: its, were, ill, well, id.
-_BARE = re.compile(
-    r"(?<![\w'-])(?:(I)(m|ve)(?= (?-i:[a-z\d]))|((?:do|does|did|is|are|was|ca|could|wo|would|should|have|has|had)n)(t))(?= \w)",
-    re.IGNORECASE,
-)
 _ENGLISH = re.compile(r"\b(?:I|we|my|our|the|is|are)\b")
 _CJK = re.compile(r"[\u3040-\u30ff\u4e00-\u9fff]")
 # Days that a sentence names by their distance from the day on which it is said.
@@ -264,7 +243,9 @@ def _list_facts(sentence: exchange.Sentence, language: str | None, *, continues:
             yield FoundFact(content=exchange.capitalize(stated[1]), kind=stated[0])
     if language in languages.LANGUAGES:
         return
-    text = _BARE.sub(lambda found: "'".join(filter(None, found.groups())), text)
+    text = compile_pattern("messages", "bare_contraction").sub(
+        lambda found: "'".join(filter(None, found.groups())), text
+    )
     if continues and (found := _read_statement(text, own=True)) is not None:
         yield found
     readings = [_name_subject(text, sentence.before)]

@@ -14,11 +14,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memory_core.config.agent import AgentConfig
-from memory_core.config.description import build_config_schema, describe, render_settings_table
+from memory_core.config.description import build_config_schema, describe
 from memory_core.config.fields import Secret
 from memory_core.config.load import load_config
 from memory_core.config.settings import ExtraPath
 from memory_core.errors import ConfigError
+from tests import generated
 
 
 class Key(NamedTuple):
@@ -333,7 +334,7 @@ def test_every_setting_of_the_classes_is_a_row_here_and_in_the_table_and_describ
     settings = [key for key in described if key.partition(".")[0] in {"memory", "memorySearch", "compaction"}]
 
     assert sorted(settings) == sorted(BY_KEY)
-    table = render_settings_table()
+    table = generated.settings()
     for key in settings:
         assert f"| `{key}` |" in table
     assert all(len(re.findall(r"(?<!\\)\|", line)) == 4 for line in table.splitlines() if line.startswith("|"))

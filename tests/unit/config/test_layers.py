@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memory_core.config.agent import make_workspace_key, normalize_agent_id
-from memory_core.config.description import describe, render_environment_table
+from memory_core.config.description import describe
 from memory_core.config.documents import Node, annotate, find_clashes, merge, to_plain
 from memory_core.config.environment import ENVIRONMENT
 from memory_core.config.fields import STRICT, Secret, Section, parse_size_bytes
@@ -23,6 +23,7 @@ from memory_core.config.load import load_config
 from memory_core.config.problems import validate_section
 from memory_core.config.settings import MemoryFlush, Scope
 from memory_core.errors import ConfigError, InvalidArgument
+from tests import generated
 from tests.places import index_path
 
 HOME = {"HOME": "/home/me"}
@@ -176,7 +177,7 @@ def test_the_process_environment_is_read_when_none_is_given(monkeypatch: pytest.
 
 def test_every_environment_variable_is_in_the_table() -> None:
     assert len({name for name, _, _ in ENVIRONMENT}) == 6
-    assert all(f"| `{name}` |" in render_environment_table() for name, _, _ in ENVIRONMENT)
+    assert all(f"| `{name}` |" in generated.environment() for name, _, _ in ENVIRONMENT)
 
 
 # Agents.
