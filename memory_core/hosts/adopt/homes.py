@@ -415,7 +415,8 @@ def find_openclaw(state_dir: Path) -> Home | None:
     named = next((state_dir / name for name in CONFIGURATIONS if (state_dir / name).is_file()), None)
     if named is None and not (state_dir / "agents").is_dir():
         return None
-    source = _name_program(state_dir, named)
+    by_folder = {folder: name for name, folder in STATE_FOLDERS.items()}
+    source = by_folder.get(state_dir.name) or (named.stem if named else "openclaw")
     remarks = [] if named is None else [named.name]
     try:
         document: Mapping[str, Any] = {} if named is None else read_file(named)
@@ -432,12 +433,6 @@ def find_openclaw(state_dir: Path) -> Home | None:
     remarks += [f"workspace {shorten_home(path)}" for path in dict.fromkeys(workspaces.values())]
     served = [path / name for path in workspaces.values() for name in OPENCLAW_NOTES if _is_there(path / name)]
     return collector.make_home(TITLES[source], state_dir, served, remarks=remarks, workspaces=workspaces)
-
-
-def _name_program(state_dir: Path, configuration: Path | None) -> str:
-    by_folder = {folder: name for name, folder in STATE_FOLDERS.items()}
-    named = by_folder.get(state_dir.name)
-    return named or (configuration.stem if configuration else "openclaw")
 
 
 def _list_workspaces(document: Mapping[str, Any], state_dir: Path) -> Iterator[tuple[str, Path]]:
