@@ -281,9 +281,14 @@ def find_obsidian(folder: Path) -> Home | None:
     """Return the notes of an Obsidian vault; its own folder, its plugins' and its trash are hidden, and so left out."""
     if not (folder / ".obsidian").is_dir():
         return None
-    collector = NoteCollector("obsidian", find_excluded(folder))
-    collector.add(folder, make_fit(folder.name), layout="obsidian")
-    return collector.make_home("Obsidian vault", folder, [folder]) if collector.notes else None
+    return _collect_folder("obsidian", "Obsidian vault", folder, layout="obsidian")
+
+
+def _collect_folder(source: str, title: str, folder: Path, *, layout: Layout = "plain") -> Home | None:
+    """Return the Markdown in a folder without what its owner keeps out of searches; None if it has none."""
+    collector = NoteCollector(source, find_excluded(folder))
+    collector.add(folder, make_fit(folder.name), layout=layout)
+    return collector.make_home(title, folder, [folder]) if collector.notes else None
 
 
 def find_excluded(folder: Path) -> list[str]:
@@ -337,9 +342,7 @@ def find_basic_memory(folder: Path) -> Home | None:
     sample = [_read_head(path) for path in islice(sorted(folder.rglob("*.md")), SAMPLED)] if folder.is_dir() else []
     if not sample or sum(map(bool, map(_PERMALINK.search, sample))) * 2 <= len(sample):
         return None
-    collector = NoteCollector("basic-memory", find_excluded(folder))
-    collector.add(folder, make_fit(folder.name))
-    return collector.make_home("basic-memory", folder, [folder]) if collector.notes else None
+    return _collect_folder("basic-memory", "basic-memory", folder)
 
 
 def find_export(place: Path) -> Home | None:
@@ -365,11 +368,9 @@ def find_folder(folder: Path) -> Home | None:
     """Return the Markdown in any folder; as a workspace if it has the notes of one, else as a plain folder."""
     if not folder.is_dir():
         return None
-    is_workspace = (folder / "MEMORY.md").is_file() or (folder / "memory").is_dir()
-    collector = NoteCollector("workspace") if is_workspace else NoteCollector("folder", find_excluded(folder))
-    if not is_workspace:
-        collector.add(folder, make_fit(folder.name))
-        return collector.make_home("folder of Markdown", folder, [folder]) if collector.notes else None
+    if not ((folder / "MEMORY.md").is_file() or (folder / "memory").is_dir()):
+        return _collect_folder("folder", "folder of Markdown", folder)
+    collector = NoteCollector("workspace")
     below = {"MEMORY.md": "", "USER.md": "", "memory": "/memory"}
     served = [folder / name for name, inner in below.items() if collector.add(folder / name, f"{folder.name}{inner}")]
     return collector.make_home("workspace", folder, served, workspaces={"main": folder}) if served else None
