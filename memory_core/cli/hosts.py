@@ -231,42 +231,34 @@ def diagnose_hosts(config: AgentConfig) -> list[Finding]:
         home = program.find_home()
         parts = program.plan(home, programs.find_start())
         missing = changes.find_missing(parts)
-        if len(missing) < len(parts):
-            problem = (
-                f"{missing[0].path} lacks what memory-core needs there"
-                if missing
-                else programs.find_problem(name, home)
-            )
-            if problem:
-                message, action = f"{program.title}: {problem}", f"memory-core install {name}"
-                findings.append(Finding(subject="hosts", level="warn", message=message, action=action))
-            else:
-                findings.append(_compare_workspace(name, home, config))
-        elif home.is_dir():
-            message = f"memory-core is not in {program.title}; to change that: memory-core install {name}"
-            findings.append(Finding(subject="hosts", level="ok", message=message, action=""))
+        action = f"memory-core install {name}"
+        if len(missing) == len(parts):
+            if not home.is_dir():
+                continue
+            message, action = f"memory-core is not in {program.title}; to change that: {action}", ""
+        elif missing:
+            message = f"{program.title}: {missing[0].path} lacks what memory-core needs there"
+        elif problem := programs.find_problem(name, home):
+            message = f"{program.title}: {problem}"
+        else:
+            message, action = _compare_workspace(name, home, config)
+        findings.append(Finding(subject="hosts", level="warn" if action else "ok", message=message, action=action))
     return findings
 
 
-def _compare_workspace(name: str, home: Path, config: AgentConfig) -> Finding:
-    """Return a finding about a host in which memory-core works: it searches the notes that this command does, or others."""
+def _compare_workspace(name: str, home: Path, config: AgentConfig) -> tuple[str, str]:
+    """Return what there is to say of a host in which memory-core works, and what to do if it does not search the notes here."""
     title = programs.PROGRAMS[name].title
     message = f"memory-core is in place in {title}"
     try:
         settings, agent = _load_bound(programs.read_options(name, home))
         theirs = settings.agent(agent).workspace
     except MemoryCoreError as error:
-        return Finding(
-            subject="hosts",
-            level="warn",
-            message=f"{title} starts memory-core so that it fails: {error}",
-            action=f"memory-core install {name}",
-        )
+        return f"{title} starts memory-core so that it fails: {error}", f"memory-core install {name}"
     if theirs == config.workspace:
-        return Finding(subject="hosts", level="ok", message=message, action="")
+        return message, ""
     message += f", and searches {shorten_home(theirs)}, not {shorten_home(config.workspace)} as this command does"
-    action = f"memory-core install {name} --workspace {quote_words(str(config.workspace))}"
-    return Finding(subject="hosts", level="warn", message=message, action=action)
+    return message, f"memory-core install {name} --workspace {quote_words(str(config.workspace))}"
 
 
 @command("chat")

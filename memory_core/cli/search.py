@@ -261,13 +261,10 @@ def _describe_passage(passage: explanations.Examined, found: explanations.Explan
     }
     if not passage.holds and not passage.lacks:  # of a backend that does not tell
         ranks = {name: ranks[name] for name in ("score", "evidence", "shown")}
-    return [output.hang(f"{name:<11} ", value) for name, value in {"passage": _locate(passage), **ranks}.items()]
-
-
-def _locate(passage: explanations.Examined) -> str:
-    """Return the lines that the figures are about, which may be more than those that were asked for."""
+    # The lines that the figures are about may be more than those that were asked for.
     ends = "" if passage.end_line == passage.start_line else f"-L{passage.end_line}"
-    return _cut(f"L{passage.start_line}{ends}: {passage.text}")
+    pairs = {"passage": _cut(f"L{passage.start_line}{ends}: {passage.text}"), **ranks}
+    return [output.hang(f"{name:<11} ", value) for name, value in pairs.items()]
 
 
 def _cut(text: str) -> str:

@@ -12,17 +12,16 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from memory_core.errors import MemoryCoreError
+from memory_core.hosts import needing
 from memory_core.hosts.messages.adk import to_openai
 from memory_core.hosts.messages.chat import split_turns
 from memory_core.plugin import MemorySlot
 from memory_core.records import CallContext
 
-try:
+with needing("adk", "Google's ADK: pip install google-adk"):
     from google.adk.memory.base_memory_service import BaseMemoryService, SearchMemoryResponse
     from google.adk.memory.memory_entry import MemoryEntry
     from google.genai.types import Content, Part
-except ImportError as error:
-    raise ImportError(f"memory_core.hosts.adk needs Google's ADK: pip install google-adk ({error})") from error
 
 Describe = Callable[[str, str, str], CallContext]
 """Returns the context of a session by the names of the app, the user and the session."""

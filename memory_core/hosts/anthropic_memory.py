@@ -15,19 +15,16 @@ from collections.abc import Callable
 from typing import Any
 
 from memory_core.errors import MemoryCoreError
+from memory_core.hosts import needing
 from memory_core.plugin import MemorySlot
 from memory_core.records import CallContext
 from memory_core.sources.roots import LONGTERM_NAMES, NOTES_FOLDER, SYMLINK
 from memory_core.tools.schemas import ALIASES
 
-try:
+with needing("anthropic_memory", "the package anthropic: pip install anthropic"):
     from anthropic.lib.tools import BetaAsyncFunctionTool, BetaFunctionTool, ToolError
     from anthropic.tools.memory import BetaAbstractMemoryTool, BetaAsyncAbstractMemoryTool
     from anyio.to_thread import run_sync
-except ImportError as error:
-    raise ImportError(
-        f"memory_core.hosts.anthropic_memory needs the package anthropic: pip install anthropic ({error})"
-    ) from error
 
 ROOT = "/memories"
 SEARCH = "memory_search"

@@ -11,17 +11,14 @@ from typing import Any
 
 from memory_core.completions import Message
 from memory_core.config.settings import SLOT_ID
+from memory_core.hosts import needing
 from memory_core.hosts.messages.chat import write_assistant, write_json
 from memory_core.hosts.openai_client import read_completion
 from memory_core.plugin import MemorySlot
 from memory_core.records import Access, CallContext
 
-try:
+with needing("hermes", "Hermes: install memory-core-py in the environment of hermes-agent"):
     from agent.memory_provider import MemoryProvider
-except ImportError as error:
-    raise ImportError(
-        f"memory_core.hosts.hermes needs Hermes: install memory-core-py in the environment of hermes-agent ({error})"
-    ) from error
 
 
 class MemoryCoreProvider(MemoryProvider):  # type: ignore[misc]  # untyped where Hermes is not installed

@@ -10,20 +10,19 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 from memory_core.completions import Message
+from memory_core.hosts import needing
 from memory_core.hosts.messages.chat import write_json
 from memory_core.hosts.messages.langchain import from_openai, read_answer, to_openai
 from memory_core.plugin import MemorySlot
 from memory_core.records import CallContext
 
-try:
+with needing("langchain", "LangChain 1: pip install langchain"):
     from langchain.agents.middleware import AgentMiddleware
     from langchain.chat_models import init_chat_model
     from langchain_core.messages import HumanMessage, RemoveMessage, SystemMessage
     from langchain_core.runnables import RunnableConfig
     from langchain_core.tools import StructuredTool
     from langgraph.config import get_config
-except ImportError as error:
-    raise ImportError(f"memory_core.hosts.langchain needs LangChain 1: pip install langchain ({error})") from error
 
 Describe = Callable[[str], CallContext]
 """Returns the context of a thread by its id."""

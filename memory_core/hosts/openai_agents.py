@@ -14,19 +14,16 @@ from typing import Any
 
 from memory_core.completions import Message, parse_arguments
 from memory_core.errors import InvalidArgument
+from memory_core.hosts import needing
 from memory_core.hosts.messages.chat import split_system, write_json
 from memory_core.hosts.messages.responses import from_openai, read_answer, to_openai
 from memory_core.plugin import MemorySlot
 from memory_core.records import CallContext
 from memory_core.text.tokens import estimate_tokens
 
-try:
+with needing("openai_agents", "OpenAI Agents: pip install openai-agents"):
     from agents import FunctionTool, ModelSettings, ModelTracing, MultiProvider
     from agents.memory import SessionABC
-except ImportError as error:
-    raise ImportError(
-        f"memory_core.hosts.openai_agents needs OpenAI Agents: pip install openai-agents ({error})"
-    ) from error
 
 Item = Mapping[str, Any]
 

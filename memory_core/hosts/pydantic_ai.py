@@ -13,21 +13,18 @@ from typing import Any
 
 from memory_core.completions import Message
 from memory_core.errors import InvalidArgument
+from memory_core.hosts import needing
 from memory_core.hosts.messages.chat import write_json
 from memory_core.hosts.messages.pydantic_ai import from_openai, read_answer, to_openai
 from memory_core.plugin import MemorySlot
 from memory_core.records import CallContext
 from memory_core.text.tokens import estimate_tokens
 
-try:
+with needing("pydantic_ai", "pydantic-ai 2: pip install pydantic-ai-slim"):
     from pydantic_ai import FunctionToolset, RunContext, Tool, ToolDefinition
     from pydantic_ai.capabilities import AbstractCapability
     from pydantic_ai.direct import model_request
     from pydantic_ai.models import ModelRequestParameters
-except ImportError as error:
-    raise ImportError(
-        f"memory_core.hosts.pydantic_ai needs pydantic-ai 2: pip install pydantic-ai-slim ({error})"
-    ) from error
 
 Shorten = Callable[[list[Any]], list[Any] | Awaitable[list[Any]]]
 """Returns the messages that stay: all of them, or fewer when the history is to be shortened."""

@@ -12,17 +12,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from memory_core.errors import MemoryCoreError
+from memory_core.hosts import needing
 from memory_core.hosts.messages.chat import split_turns
 from memory_core.hosts.messages.strands import to_openai
 from memory_core.plugin import MemorySlot
 from memory_core.records import CallContext
 
-try:
+with needing("strands", "Strands Agents: pip install strands-agents"):
     from strands.memory import MemoryEntry, MemoryStore
-except ImportError as error:
-    raise ImportError(
-        f"memory_core.hosts.strands needs Strands Agents: pip install strands-agents ({error})"
-    ) from error
 
 
 class NotesMemoryStore(MemoryStore):  # type: ignore[misc]  # untyped where Strands is not installed

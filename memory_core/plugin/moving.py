@@ -13,7 +13,7 @@ import json
 import os
 import shutil
 import zipfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -37,6 +37,7 @@ from memory_core.sources.roots import describe_os_error
 FORMAT = 1
 MANIFEST, NOTES, ITEMS, HISTORY, VERSIONS = "memory-core.json", "notes", "items.jsonl", "history.jsonl", "versions"
 ORIGIN = "import"  # of moments
+ReadFile = Callable[[str], bytes]  # of an export, by its name
 NO_EXPORT = "name a folder or a ZIP file that memory-core export has written"
 
 
@@ -137,16 +138,16 @@ def import_memory(config: AgentConfig, source: Path) -> Moved:
         InvalidArgument: The source is no export, or holds what no export does.
         MemoryCoreError: Something cannot be written.
     """
-    with _open_export(source) as export:
-        manifest = json.loads(export.read(MANIFEST))
+    with _open_export(source) as read:
+        manifest = json.loads(read(MANIFEST))
         if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
             raise InvalidArgument("SOURCE", f"{source} is no export of format {FORMAT}", action=NO_EXPORT)
-        notes, aside, left_out = _import_notes(config, export, manifest.get("notes"))
-        found = read_items(export.read(ITEMS).decode("utf-8"))
+        notes, aside, left_out = _import_notes(config, read, manifest.get("notes"))
+        found = read_items(read(ITEMS).decode("utf-8"))
         with closing(Items(config)) as items:
             new = items.restore(found)
-        told = [json.loads(line) for line in export.read(HISTORY).decode("utf-8").split("\n") if line.strip()]
-        moments, versions, later = _import_history(config, export, told)
+        told = [json.loads(line) for line in read(HISTORY).decode("utf-8").split("\n") if line.strip()]
+        moments, versions, later = _import_history(config, read, told)
     if later:
         left_out.append(f"{later} moments that are not before the first one of the history that is there")
     return Moved(
@@ -154,29 +155,23 @@ def import_memory(config: AgentConfig, source: Path) -> Moved:
     )
 
 
-class _ExportedFiles:
-    """The files of an export, whose names must not lead out of it."""
-
-    def __init__(self, root: Path | zipfile.Path) -> None:
-        self._root = root
-
-    def read(self, name: str) -> bytes:
-        """Return the bytes of a file."""
-        if name.startswith("/") or ".." in name.split("/") or "\\" in name:
-            raise InvalidArgument("SOURCE", f"holds a name that leads elsewhere: {name!r:.80}", action=NO_EXPORT)
-        with self._root.joinpath(name).open("rb") as file:
-            return bytes(file.read())
+def _read_exported(root: Path | zipfile.Path, name: str) -> bytes:
+    """Return the bytes of a file of an export, whose name must not lead out of it."""
+    if name.startswith("/") or ".." in name.split("/") or "\\" in name:
+        raise InvalidArgument("SOURCE", f"holds a name that leads elsewhere: {name!r:.80}", action=NO_EXPORT)
+    with root.joinpath(name).open("rb") as file:
+        return bytes(file.read())
 
 
 @contextmanager
-def _open_export(source: Path) -> Iterator[_ExportedFiles]:
+def _open_export(source: Path) -> Iterator[ReadFile]:
     """Open an export; whatever it lacks or holds wrongly becomes one error."""
     try:
         if source.is_dir():
-            yield _ExportedFiles(source)
+            yield partial(_read_exported, source)
         else:
             with zipfile.ZipFile(source) as archive:
-                yield _ExportedFiles(zipfile.Path(archive))
+                yield partial(_read_exported, zipfile.Path(archive))
     except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile) as error:
         if isinstance(error, MemoryCoreError):
             raise
@@ -184,7 +179,7 @@ def _open_export(source: Path) -> Iterator[_ExportedFiles]:
         raise InvalidArgument("SOURCE", problem, action=NO_EXPORT) from error
 
 
-def _import_notes(config: AgentConfig, export: _ExportedFiles, paths: Any) -> tuple[int, list[str], list[str]]:
+def _import_notes(config: AgentConfig, read: ReadFile, paths: Any) -> tuple[int, list[str], list[str]]:
     """Write the notes that are not there; return their number, those that were put aside, and why others were left out."""
     if not isinstance(paths, list) or not all(isinstance(path, str) for path in paths):
         raise InvalidArgument("SOURCE", f"{MANIFEST} lists no notes", action=NO_EXPORT)
@@ -196,7 +191,7 @@ def _import_notes(config: AgentConfig, export: _ExportedFiles, paths: Any) -> tu
     for path in paths:
         if path in refused:
             continue
-        data = export.read(f"{NOTES}/{path}")
+        data = read(f"{NOTES}/{path}")
         for place in (path, IMPORTS + path):
             try:
                 held = (config.workspace / place).read_bytes()
@@ -218,15 +213,13 @@ def _keep(data: bytes, there: bytes | None) -> bytes:
     return data if there is None else there
 
 
-def _import_history(
-    config: AgentConfig, export: _ExportedFiles, told: Sequence[Mapping[str, Any]]
-) -> tuple[int, int, int]:
+def _import_history(config: AgentConfig, read: ReadFile, told: Sequence[Mapping[str, Any]]) -> tuple[int, int, int]:
     """Put moments in front of the history; return the numbers of them, of their versions, and of those that are too late."""
 
-    def read(notes: Sequence[Mapping[str, Any]]) -> Iterator[PastNote]:
+    def read_notes(notes: Sequence[Mapping[str, Any]]) -> Iterator[PastNote]:
         for note in notes:
             name = note["version"]
-            data = None if name is None else export.read(f"{VERSIONS}/{name}")
+            data = None if name is None else read(f"{VERSIONS}/{name}")
             yield PastNote(NoteKey(str(note["source"]), str(note["path"])), bool(note["inVault"]), data)
 
     if not told or not config.search.history.enabled:
@@ -238,7 +231,7 @@ def _import_history(
         first = there[0].id if there else 1
         versions = insert(
             connection,
-            ((int(each["at"]), read(each["notes"])) for each in earlier),
+            ((int(each["at"]), read_notes(each["notes"])) for each in earlier),
             ORIGIN,
             first - len(earlier),
             first,

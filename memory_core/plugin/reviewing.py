@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -139,20 +139,10 @@ def run_if_due(config: AgentConfig) -> None:
         log.warning("tidy does not run in the background: %s", error)
 
 
-@contextmanager
-def _open_store(config: AgentConfig) -> Iterator[TidyStore | None]:
-    """Open what tidy has written for reading; None where it has not run yet."""
-    store = TidyStore(config.tidy_path, writable=False)
-    with closing(store):
-        yield store if store.exists() else None
-
-
 def mark_proposed(hits: Sequence[Hit], config: AgentConfig) -> tuple[Hit, ...]:
     """Return hits, those with a line that is proposed as outdated on strong evidence marked, and behind what replaces them."""
-    with _open_store(config) as store:
-        if store is None:
-            return tuple(hits)
-        paths = {hit.path for hit in hits}
+    paths = {hit.path for hit in hits}
+    with closing(TidyStore(config.tidy_path, writable=False)) as store:
         found = [each for each in store.list_proposals(paths) if each.kind == "outdated"]
     found.sort(key=lambda each: each.evidence[0].path not in paths)  # what answers the question, too, is named first
     marked = list(hits)

@@ -75,7 +75,8 @@ def _make_encodable(value: object) -> object:
 def shape_error(error: MemoryCoreError, name: object = "") -> dict[str, Any]:
     """Return the result of a call, of the tool of this name, that ended with an error."""
     if isinstance(error, InvalidArgument):
-        return shape_invalid(error)
+        # The agent's id comes from the host, not from the model.
+        return {"error": str(error), "code": "invalid_agent" if error.argument == "agent" else "invalid_argument"}
     if isinstance(error, PathRefused):
         is_orbits = isinstance(name, str) and name == "get_memory"
         return shape_refusal("denied", str(error), error.action or _ASK_FOR_ANOTHER[is_orbits])
@@ -168,11 +169,6 @@ def shape_refusal(kind: Literal["disabled", "unavailable", "denied"], reason: st
         action: What to do.
     """
     return {"results": [], kind: True, "error": reason, "action": action}
-
-
-def shape_invalid(error: InvalidArgument) -> dict[str, Any]:
-    """Return the result of a call with a wrong argument; the agent's id comes from the host, not from the model."""
-    return {"error": str(error), "code": "invalid_agent" if error.argument == "agent" else "invalid_argument"}
 
 
 Output = dict[str, Any]

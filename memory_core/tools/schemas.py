@@ -138,7 +138,7 @@ def read_query(
         max_snippet_chars=defaults.max_snippet_chars,
         after=after,
         before=before,
-        as_of=_read_instant(arguments, timezone),
+        as_of=parse_instant(arguments["asOf"], timezone=timezone) if "asOf" in arguments else None,
         about=_read_name(arguments, "about"),
         today=today,
     )
@@ -184,9 +184,3 @@ def _read_name(arguments: Mapping[str, Any], argument: str) -> str | None:
     if not make_key(name):
         raise InvalidArgument(argument, f"{name!r} holds no word", action="name a person, a project or a thing")
     return name
-
-
-def _read_instant(arguments: Mapping[str, Any], timezone: str | None) -> datetime | None:
-    if "asOf" not in arguments:
-        return None
-    return parse_instant(arguments["asOf"], timezone=timezone)

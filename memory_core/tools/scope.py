@@ -22,11 +22,6 @@ def allows(scope: Scope, context: CallContext) -> bool:
     return scope.default == "allow"
 
 
-def allows_direct(scope: Scope, context: CallContext) -> bool:
-    """Return True if a call could search in a chat with one person, all else being as it is."""
-    return allows(scope, replace(context, chat_type="direct", session_key=context.session_key or "?"))
-
-
 def advise(scope: Scope, setting: str | None, context: CallContext) -> str:
     """Say what lets a chat use memory that may not.
 
@@ -38,7 +33,8 @@ def advise(scope: Scope, setting: str | None, context: CallContext) -> str:
     if setting is None:
         return "run: memory-core doctor"  # which says why
     change = f"change {setting}"
-    return f"ask in a direct chat, or {change}" if allows_direct(scope, context) else change
+    direct = replace(context, chat_type="direct", session_key=context.session_key or "?")
+    return f"ask in a direct chat, or {change}" if allows(scope, direct) else change
 
 
 def _matches(match: ScopeMatch, context: CallContext) -> bool:

@@ -90,7 +90,8 @@ class Shown:
         path = self._find_file(folder, key)
         try:
             with locked(folder / ".lock", timeout_seconds=LOCK_SECONDS):
-                replace_file(path, "".join(f"{each}\n" for each in _join(self._read(path), found)).encode("ascii"))
+                kept = [*(each for each in self._read(path) if each not in found), *sorted(found)]  # the newest last
+                replace_file(path, "".join(f"{each}\n" for each in kept[-FINGERPRINTS:]).encode("ascii"))
                 files = {path: path.stat().st_mtime_ns for path in folder.glob(f"*{SUFFIX}")}
                 for old in sorted(files, key=files.__getitem__)[:-SESSIONS]:
                     old.unlink(missing_ok=True)
@@ -110,8 +111,3 @@ class Shown:
         except OSError as error:
             log.warning("What has been shown may be shown again in this session: %s", error)
             return []
-
-
-def _join(kept: Iterable[str], found: frozenset[str]) -> list[str]:
-    """Return the fingerprints of a session, the newest last."""
-    return [*(each for each in kept if each not in found), *sorted(found)][-FINGERPRINTS:]

@@ -136,12 +136,16 @@ class Pair(NamedTuple):
         old, new: The ids.
         date: Of the newer one.
         score: See `SHOWN`.
+        body: The comparison as JSON; "" where it is not known.
+        line: A model's for the older one: "" where it words none, None where none was asked.
     """
 
     old: int
     new: int
     date: str
     score: float
+    body: str = ""
+    line: str | None = None
 
 
 def select(pairs: Iterable[Pair], least: float = SHOWN) -> dict[int, Pair]:

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from memory_core.stores.sqlite.connections import Connection, FileKind, cut_log
 from memory_core.stores.sqlite.database import Database
+from memory_core.upkeep.outdated import Pair
 from memory_core.upkeep.proposals import CitedLine, Proposal
 from memory_core.upkeep.statements import Statement, Value
 
@@ -295,10 +296,9 @@ class Corpus:
         said = repr((self.load(old).text, self.load(new).text))
         return int.from_bytes(blake2b(said.encode(), digest_size=7).digest())
 
-    def list_pairs(self) -> list[tuple[int, int, str, float, str, str | None]]:
-        """Return all pairs: ids, day, score, body, and the line that a model has worded; None where none was asked."""
-        rows = self._run("SELECT old, new, date, score, body, line FROM pairs")
-        return [(int(old), int(new), date, score, body, line) for old, new, date, score, body, line in rows]
+    def list_pairs(self) -> list[Pair]:
+        """Return all pairs."""
+        return [Pair(*row) for row in self._run("SELECT old, new, date, score, body, line FROM pairs")]
 
     def list_repeated(self) -> Iterator[list[int]]:
         """Yield the statements that say the same, those of each fact together."""

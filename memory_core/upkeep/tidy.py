@@ -26,7 +26,6 @@ from memory_core.text.languages import Language
 from memory_core.text.markdown import split_lines
 from memory_core.upkeep import findings, outdated
 from memory_core.upkeep.asking import MOST_PAIRS, MOST_QUESTIONS, Suspect, ask
-from memory_core.upkeep.outdated import Pair
 from memory_core.upkeep.proposals import CitedLine, Proposal, sign
 from memory_core.upkeep.statements import UNDATED, Statement, detect_language, read_statements
 from memory_core.upkeep.store import Corpus, Edit, TidyStore
@@ -114,9 +113,8 @@ class Tidy:
         with self.store.read() as connection:
             corpus = Corpus(connection)
             listed = corpus.list_pairs()
-            told = {(old, new) for old, new, _, _, _, line in listed if line is not None}
-            pairs = [Pair(old, new, day, score) for old, new, day, score, _, _ in listed]
-            for pair in outdated.select(pairs, outdated.CANDIDATE).values():
+            told = {(pair.old, pair.new) for pair in listed if pair.line is not None}
+            for pair in outdated.select(listed, outdated.CANDIDATE).values():
                 before, after = corpus.load(pair.old), corpus.load(pair.new)
                 lines = (findings.pick(reader.lines(each.path), each.line) for each in (before, after))
                 older, newer = (line[len(_find_lead(line)) :].strip() for line in lines)
@@ -347,10 +345,9 @@ def _add_pairs(corpus: Corpus, added: Sequence[int]) -> None:
 
 
 def _propose_outdated(corpus: Corpus, reader: _Lines) -> Iterator[Proposal]:
-    judged = {(old, new): (score, body, said) for old, new, _, score, body, said in corpus.list_pairs()}
-    pairs = [Pair(old, new, day, score) for old, new, day, score, _, _ in corpus.list_pairs()]
-    for old, pair in outdated.select(pairs).items():
-        score, body, said = judged.get((old, pair.new), (pair.score, "", None))
+    judged = {(pair.old, pair.new): pair for pair in corpus.list_pairs()}
+    for old, pair in outdated.select(judged.values()).items():
+        _, _, _, score, body, said = judged.get((old, pair.new), pair)
         before, after = corpus.load(old), corpus.load(pair.new)
         places = [(after.path, after.line)]
         kept = reader.kept.get(("outdated", before.path, before.line, *places))

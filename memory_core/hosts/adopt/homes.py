@@ -280,9 +280,14 @@ def find_obsidian(folder: Path) -> Home | None:
     """Return the notes of an Obsidian vault; its own folder, its plugins' and its trash are hidden, and so left out."""
     if not (folder / ".obsidian").is_dir():
         return None
-    collector = NoteCollector("obsidian", find_excluded(folder))
-    collector.add(folder, make_fit(folder.name), layout="obsidian")
-    return collector.make_home("Obsidian vault", folder, [folder]) if collector.notes else None
+    return _collect_folder("obsidian", "Obsidian vault", folder, layout="obsidian")
+
+
+def _collect_folder(source: str, title: str, folder: Path, *, layout: Layout = "plain") -> Home | None:
+    """Return the Markdown in a folder without what its owner keeps out of searches; None if it has none."""
+    collector = NoteCollector(source, find_excluded(folder))
+    collector.add(folder, make_fit(folder.name), layout=layout)
+    return collector.make_home(title, folder, [folder]) if collector.notes else None
 
 
 def find_excluded(folder: Path) -> list[str]:
@@ -336,9 +341,7 @@ def find_basic_memory(folder: Path) -> Home | None:
     sample = [_read_head(path) for path in islice(sorted(folder.rglob("*.md")), SAMPLED)] if folder.is_dir() else []
     if not sample or sum(map(bool, map(_PERMALINK.search, sample))) * 2 <= len(sample):
         return None
-    collector = NoteCollector("basic-memory", find_excluded(folder))
-    collector.add(folder, make_fit(folder.name))
-    return collector.make_home("basic-memory", folder, [folder]) if collector.notes else None
+    return _collect_folder("basic-memory", "basic-memory", folder)
 
 
 def find_export(place: Path) -> Home | None:
@@ -364,11 +367,9 @@ def find_folder(folder: Path) -> Home | None:
     """Return the Markdown in any folder; as a workspace if it has the notes of one, else as a plain folder."""
     if not folder.is_dir():
         return None
-    is_workspace = (folder / "MEMORY.md").is_file() or (folder / "memory").is_dir()
-    collector = NoteCollector("workspace") if is_workspace else NoteCollector("folder", find_excluded(folder))
-    if not is_workspace:
-        collector.add(folder, make_fit(folder.name))
-        return collector.make_home("folder of Markdown", folder, [folder]) if collector.notes else None
+    if not ((folder / "MEMORY.md").is_file() or (folder / "memory").is_dir()):
+        return _collect_folder("folder", "folder of Markdown", folder)
+    collector = NoteCollector("workspace")
     below = {"MEMORY.md": "", "USER.md": "", "memory": "/memory"}
     served = [folder / name for name, inner in below.items() if collector.add(folder / name, f"{folder.name}{inner}")]
     return collector.make_home("workspace", folder, served, workspaces={"main": folder}) if served else None
@@ -414,7 +415,8 @@ def find_openclaw(state_dir: Path) -> Home | None:
     named = next((state_dir / name for name in CONFIGURATIONS if (state_dir / name).is_file()), None)
     if named is None and not (state_dir / "agents").is_dir():
         return None
-    source = _name_program(state_dir, named)
+    by_folder = {folder: name for name, folder in STATE_FOLDERS.items()}
+    source = by_folder.get(state_dir.name) or (named.stem if named else "openclaw")
     remarks = [] if named is None else [named.name]
     try:
         document: Mapping[str, Any] = {} if named is None else read_file(named)
@@ -431,12 +433,6 @@ def find_openclaw(state_dir: Path) -> Home | None:
     remarks += [f"workspace {shorten_home(path)}" for path in dict.fromkeys(workspaces.values())]
     served = [path / name for path in workspaces.values() for name in OPENCLAW_NOTES if _is_there(path / name)]
     return collector.make_home(TITLES[source], state_dir, served, remarks=remarks, workspaces=workspaces)
-
-
-def _name_program(state_dir: Path, configuration: Path | None) -> str:
-    by_folder = {folder: name for name, folder in STATE_FOLDERS.items()}
-    named = by_folder.get(state_dir.name)
-    return named or (configuration.stem if configuration else "openclaw")
 
 
 def _list_workspaces(document: Mapping[str, Any], state_dir: Path) -> Iterator[tuple[str, Path]]:

@@ -105,7 +105,10 @@ def make_application(memory: Memory, note_call: Callable[[], None], pen: str | N
         "versions": lambda query: notes.list_versions(config(), find_path(query)),
         "version": lambda query: notes.show_version(config(), find_path(query), _need(query, "version")),
         "proposals": lambda _: _list_proposals(memory, pen),
-        "health": lambda query: _check_health(memory, deep=bool(query.get("deep"))),
+        "health": lambda query: {
+            "status": _shape_status(memory.status()),
+            "findings": to_json(memory.diagnose() if query.get("deep") else []),
+        },
     }
     return Starlette(
         routes=[
@@ -205,12 +208,6 @@ def _list_activity(config: AgentConfig, entries: list[Activity]) -> dict[str, An
 def _is_note(place: str) -> bool:
     """Return True for a note's path or citation, False for the id of an item."""
     return "." in place or "/" in place or "#" in place
-
-
-def _check_health(memory: Memory, *, deep: bool) -> dict[str, Any]:
-    """Return the index's state; with `deep`, also what the doctor finds."""
-    findings = memory.diagnose() if deep else []
-    return {"status": _shape_status(memory.status()), "findings": to_json(findings)}
 
 
 def _shape_status(status: Status) -> dict[str, Any]:
