@@ -6,7 +6,7 @@ import re
 import tomllib
 from collections.abc import Mapping
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 # What a user has pasted into a message, told from the user's own words.
@@ -26,7 +26,7 @@ PAYLOAD = re.compile(
 
 @cache
 def _load() -> Mapping[str, Any]:
-    return tomllib.loads(files("memory_core.items").joinpath("grammars.toml").read_text(encoding="utf-8"))
+    return tomllib.loads(Path(__file__).with_name("grammars.toml").read_text(encoding="utf-8"))
 
 
 @cache
