@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import functools
 import os
-import secrets
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -192,7 +191,7 @@ def _open_folder(folder: Path, root: Path | None) -> Iterator[int | None]:
 def _create_beside(name: str, folder: int | None, at: Callable[[str], str]) -> tuple[str, int]:
     """Create a temporary file for one of a folder; return its name and an open descriptor."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | NOFOLLOW | BINARY
-    for temporary in (f".{name}{TEMPORARY}", f".{name}.{secrets.token_hex(6)}{TEMPORARY}"):
+    for temporary in (f".{name}{TEMPORARY}", f".{name}.{os.urandom(6).hex()}{TEMPORARY}"):
         with suppress(FileNotFoundError):
             found = os.stat(at(temporary), dir_fd=folder, follow_symlinks=False)
             if stat.S_ISREG(found.st_mode) and found.st_nlink == 1:  # of a killed writer

@@ -7,7 +7,6 @@ import json
 import logging
 import os
 import re
-import shutil
 import sys
 import textwrap
 import time
@@ -480,6 +479,8 @@ def find_columns() -> int | None:
     """Return the columns to which text for a terminal is wrapped; None if standard output is no terminal."""
     if not sys.stdout.isatty():
         return None
+    import shutil
+
     return max(min(shutil.get_terminal_size().columns, MOST_COLUMNS), LEAST_COLUMNS)
 
 

@@ -10,7 +10,7 @@ import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from importlib.resources import files
+from pathlib import Path
 from typing import Any, Literal
 
 from memory_core.config.agent import AgentConfig
@@ -90,7 +90,7 @@ class ModelRow:
     type_field: str = "input_type"
 
 
-_TABLES: Mapping[str, Any] = tomllib.loads(files("memory_core.embeddings").joinpath("models.toml").read_text("utf-8"))
+_TABLES: Mapping[str, Any] = tomllib.loads(Path(__file__).with_name("models.toml").read_text("utf-8"))
 PROVIDERS: Mapping[str, ProviderRow] = {name: ProviderRow(**row) for name, row in _TABLES["providers"].items()}
 MODELS: Sequence[ModelRow] = [ModelRow(**row) for row in _TABLES["models"]]
 _UNKNOWN = ModelRow(pattern="", source="")

@@ -54,12 +54,19 @@ class _WordIds(dict[str, tuple[int, ...]]):
         special = [token.content for token in tokenizer.get_added_tokens_decoder().values()]
         self._odd = ["  ", _SPACE, *special]  # texts that hold these are left to the tokenizer
 
-    def cut(self, text: str) -> list[int]:
-        """Return the ids of a text's tokens."""
-        spaced = f" {text}".replace("\n", " \n")  # a line end begins a word
-        if any(map(spaced.__contains__, self._odd)):
-            return self._tokenizer.encode(text, add_special_tokens=False).ids
-        return [*chain.from_iterable(map(self.__getitem__, spaced.split(" ")[1:]))] if text else []
+    def cut(self, texts: Sequence[str]) -> list[list[int]]:
+        """Return the ids of every text's tokens."""
+        spaced = [f" {text}".replace("\n", " \n") for text in texts]  # a line end begins a word
+        held = "\0".join(spaced)
+        odd = [each for each in self._odd if each in held]
+        return [
+            self._tokenizer.encode(text, add_special_tokens=False).ids
+            if odd and any(map(words.__contains__, odd))
+            else [*chain.from_iterable(map(self.__getitem__, words.split(" ")[1:]))]
+            if text
+            else []
+            for text, words in zip(texts, spaced, strict=True)
+        ]
 
     def __missing__(self, word: str) -> tuple[int, ...]:
         parts = ("\n", word[1:]) if word.startswith("\n") else (f"{_SPACE}{word}",)
@@ -88,7 +95,7 @@ class _StaticModel:
     def cut(self, texts: Sequence[str]) -> list[list[int]]:
         """Return the ids of every text's tokens."""
         if self.words is not None:
-            return [*map(self.words.cut, texts)]
+            return self.words.cut(texts)
         return [encoding.ids for encoding in self.tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)]
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:

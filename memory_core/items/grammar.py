@@ -6,7 +6,7 @@ import re
 import tomllib
 from collections.abc import Mapping
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 from memory_core.text.tables import join_lines
@@ -20,7 +20,7 @@ PAYLOAD = re.compile(join_lines("payload"), re.IGNORECASE)
 
 @cache
 def _load() -> Mapping[str, Any]:
-    return tomllib.loads(files("memory_core.items").joinpath("grammars.toml").read_text(encoding="utf-8"))
+    return tomllib.loads(Path(__file__).with_name("grammars.toml").read_text(encoding="utf-8"))
 
 
 @cache

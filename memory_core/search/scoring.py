@@ -381,8 +381,10 @@ def _choose_worth(question: Question, vectors: VectorQuery, chunks: Sequence[Ind
     table = vectors.table
     if table is None:
         return vectors.calibration
-    notes = (word for chunk in chunks[:READ_CHUNKS] for word in _WORD.findall(chunk.text[:READ_CHARS]))
-    pieces = min(_find_pieces(table, words) for words in ([word.text for word in question.words], [*notes]))
+    pieces = _find_pieces(table, [word.text for word in question.words])
+    if pieces:
+        notes = " ".join([chunk.text[:READ_CHARS] for chunk in chunks[:READ_CHUNKS]])
+        pieces = min(pieces, _find_pieces(table, _WORD.findall(notes)))
     return calibrate(scores.TABLE_CONE * max(_find_spelt(question, table), pieces), WINDOWS * question.chunks)
 
 
@@ -391,7 +393,7 @@ def _find_pieces(table: TokenModel, words: Sequence[str]) -> float:
     letters = [word for word in words if word.isalpha() and not is_cjk(word)]
     if not letters:
         return 0.0
-    each = sum(map(len, letters)) / sum(map(len, table.token_ids(letters)))
+    each = sum(map(len, letters)) / len(table.token_ids([" ".join(letters)])[0])
     return min(max((scores.WHOLE_LETTERS - each) / (scores.WHOLE_LETTERS - scores.SPELT_LETTERS), 0.0), 1.0)
 
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
-from functools import lru_cache
+from functools import cache, lru_cache
 from hashlib import blake2b
 from pathlib import Path
 
@@ -50,6 +50,7 @@ def record_written(path: str, paragraphs: Iterable[str], origin: Origin, record:
 def find_origins(config: AgentConfig, hits: Sequence[Hit]) -> list[Hit]:
     """Return hits with their origins; of those with equal scores, what tools and pages say comes last."""
     found: dict[int, Origin] = {}
+    find = cache(find_record)  # of each layer once
     for path in dict.fromkeys(hit.path for hit in hits):
         numbers = [number for number, hit in enumerate(hits) if hit.path == path]
         among = [hits[number] for number in numbers]
@@ -60,7 +61,7 @@ def find_origins(config: AgentConfig, hits: Sequence[Hit]) -> list[Hit]:
             ]  # a log of the host's own: the agent has its part in it
         else:
             layer, within = config.find_layer(path)
-            origins = _find_in_note(layer, within, among, find_record(layer.workspace, layer.state_dir))
+            origins = _find_in_note(layer, within, among, find(layer.workspace, layer.state_dir))
         found |= zip(numbers, origins, strict=True)
     order = sorted(found, key=lambda number: (-hits[number].score, found[number].by in OUTSIDERS, number))
     return [replace(hits[number], origin=found[number]) for number in order]

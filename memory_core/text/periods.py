@@ -163,17 +163,19 @@ def _lexicons() -> Mapping[str, _Lexicon]:
     for language, entries in read_table(Path(__file__).with_name("periods.txt")).items():
         lexicon = found[language] = _Lexicon()
         for symbols, several in entries.items():
-            for phrase in _fold(several).split(", "):
-                key = " ".join(phrase if is_cjk(phrase[0]) else phrase.replace("'", " ").split())
-                if symbols == "names":
-                    lexicon.names.add(key)
-                elif symbols == "+":
-                    lexicon.endings.append(key)
-                elif symbols[0] in "SBTzpgcLZH":
-                    role = symbols.replace("S1", "s").replace("T1", "&")
+            phrases = _fold(several).split(", ")
+            keys = [" ".join(each if is_cjk(each[0]) else each.replace("'", " ").split()) for each in phrases]
+            if symbols == "names":
+                lexicon.names.update(keys)
+            elif symbols == "+":
+                lexicon.endings += keys
+            elif symbols[0] in "SBTzpgcLZH":
+                role = symbols.replace("S1", "s").replace("T1", "&")
+                for key in keys:
                     lexicon.roles[key] = lexicon.roles.get(key, "") + role
-                else:
-                    parts = [(each[0], int(each[1:] or 0)) for each in symbols.split()]
+            else:
+                parts = [(each[0], int(each[1:] or 0)) for each in symbols.split()]
+                for key in keys:
                     lexicon.symbols.setdefault(key, parts)
     for lexicon in found.values():
         for key in (*lexicon.symbols, *lexicon.roles):
@@ -183,15 +185,15 @@ def _lexicons() -> Mapping[str, _Lexicon]:
 
 
 @cache
-def _triggers() -> Mapping[str, frozenset[str]]:
-    """Return the languages in which a word begins the name of a day, month, season or unit."""
-    found: dict[str, set[str]] = {}
+def _triggers() -> Mapping[str, Mapping[str, None]]:
+    """Return the languages in which a word begins the name of a day, month, season or unit, in order."""
+    found: dict[str, dict[str, None]] = {}
     for language, lexicon in _lexicons().items():
         for key, parts in lexicon.symbols.items():
             if any(code in "tmwsdvkMqY" for code, _ in parts):
                 for word in key.split():
-                    found.setdefault(word, set()).add(language)
-    return {word: frozenset(languages) for word, languages in found.items()}
+                    found.setdefault(word, {})[language] = None
+    return found
 
 
 @cache
