@@ -140,10 +140,17 @@ def run_if_due(config: AgentConfig) -> None:
 
 
 def mark_proposed(hits: Sequence[Hit], config: AgentConfig) -> tuple[Hit, ...]:
-    """Return hits, those with a line that is proposed as outdated on strong evidence marked, and behind what replaces them."""
+    """Return hits, those with a line that is proposed as outdated on strong evidence marked, and behind what replaces them.
+
+    A file of tidy that cannot be read takes no hit away.
+    """
     paths = {hit.path for hit in hits}
-    with closing(TidyStore(config.tidy_path, writable=False)) as store:
-        found = [each for each in store.list_proposals(paths) if each.kind == "outdated"]
+    try:
+        with closing(TidyStore(config.tidy_path, writable=False)) as store:
+            found = [each for each in store.list_proposals(paths) if each.kind == "outdated"]
+    except MemoryCoreError as error:
+        log.warning("hits are shown without what is proposed for them: %s", error)
+        return tuple(hits)
     found.sort(key=lambda each: each.evidence[0].path not in paths)  # what answers the question, too, is named first
     marked = list(hits)
     for each in found:
@@ -171,9 +178,13 @@ def _is_outdated(hit: Hit, proposal: Proposal) -> bool:
 
 
 def tell_of_proposals(config: AgentConfig) -> str:
-    """Return a sentence that proposals wait, at most once a day; "" otherwise."""
-    with closing(TidyStore(config.tidy_path)) as store:
-        count = len(store.list_proposals())
-        if not count or not store.take_turn("told", DAY_SECONDS):
-            return ""
+    """Return a sentence that proposals wait, at most once a day; "" otherwise, as where the file of tidy cannot be used."""
+    try:
+        with closing(TidyStore(config.tidy_path)) as store:
+            count = len(store.list_proposals())
+            if not count or not store.take_turn("told", DAY_SECONDS):
+                return ""
+    except MemoryCoreError as error:
+        log.warning("nothing is told of proposals: %s", error)
+        return ""
     return f"{count} {'proposal' if count == 1 else 'proposals'} for the notes wait for the user: memory-core review"

@@ -126,7 +126,8 @@ class Repository:
         except subprocess.TimeoutExpired:
             return -1, b"", f"no answer within {SECONDS:g} s"
         except OSError as error:
-            raise SharingFailed(f"git cannot be run: {error.strerror}", action="Install git.") from error
+            action = "Install git." if isinstance(error, FileNotFoundError) else ""
+            raise SharingFailed(f"git cannot be run: {error.strerror}", action=action) from error
         said = " ".join((done.stdout if done.returncode else b"").decode(errors="replace").split())
         said = f"{' '.join(done.stderr.decode(errors='replace').split())} {said}".strip()
         return done.returncode, done.stdout, redact(said)[-300:]

@@ -14,7 +14,7 @@ from hashlib import blake2b, sha256
 from pathlib import Path
 from typing import BinaryIO
 
-from memory_core.atomic import BINARY, CLOEXEC, NOFOLLOW, NONBLOCK
+from memory_core.atomic import BINARY, CLOEXEC, DIRECTORY, NOFOLLOW, NONBLOCK, OPENS_BELOW
 from memory_core.errors import FileUnreadable
 from memory_core.records import FileStamp, MemoryFile
 from memory_core.sources.roots import SYMLINK, describe_os_error, read_stamp, refuse_encoding, refuse_type
@@ -31,6 +31,7 @@ from memory_core.text.markdown import (
 from memory_core.text.periods import find_written_day
 
 MAX_NOTE_BYTES = 10 * 1024 * 1024
+_PATH_ONLY: int = getattr(os, "O_PATH", 0) if OPENS_BELOW else 0  # opens a folder that may be passed, and not be listed
 
 _FOLDERS = re.compile(r"^.*?(?=(?:^|(?<=/))\d{4}[-/]\d\d/\d\d$)|^.*$")  # before a date that begins with folders
 _DATED_HEADING = re.compile(r"^ {0,3}#.*\d{4}-\d\d-\d\d", re.MULTILINE)
@@ -137,19 +138,36 @@ def open_file(file: MemoryFile, *, max_bytes: int) -> Iterator[tuple[os.stat_res
             raise FileUnreadable(
                 file.path, problem
             )  # to open a link or a pipe is not refused here, so they are not opened
-        fd = os.open(real, os.O_RDONLY | NOFOLLOW | NONBLOCK | CLOEXEC | BINARY)
+        fd = _open_past_no_link(real)
         try:
             info = os.fstat(fd)
             if problem := refuse_type(info) or _refuse_size(file, info, max_bytes):
                 raise FileUnreadable(file.path, problem)
-            if posixpath.realpath(real) != real:  # a folder above became a link after the listing
+            if not _PATH_ONLY and posixpath.realpath(real) != real:
                 raise FileUnreadable(file.path, SYMLINK)
             with os.fdopen(fd, "rb", closefd=False) as stream:
                 yield info, stream
         finally:
             os.close(fd)
     except OSError as error:
-        raise FileUnreadable(file.path, describe_os_error(error)) from error
+        is_linked = isinstance(error, NotADirectoryError) and posixpath.realpath(real) != real
+        raise FileUnreadable(file.path, SYMLINK if is_linked else describe_os_error(error)) from error
+
+
+def _open_past_no_link(real: str) -> int:
+    """Open a file, folder by folder where the system can: one may have become a link since the listing."""
+    flags = os.O_RDONLY | NOFOLLOW | NONBLOCK | CLOEXEC | BINARY
+    if not _PATH_ONLY:
+        return os.open(real, flags)
+    *above, name = real.split("/")
+    folder = os.open("/", _PATH_ONLY | CLOEXEC)
+    try:
+        for each in above[1:]:
+            outer, folder = folder, os.open(each, _PATH_ONLY | DIRECTORY | NOFOLLOW | CLOEXEC, dir_fd=folder)
+            os.close(outer)
+        return os.open(name, flags, dir_fd=folder)
+    finally:
+        os.close(folder)
 
 
 def _refuse_size(file: MemoryFile, info: os.stat_result, max_bytes: int) -> str | None:

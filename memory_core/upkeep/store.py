@@ -13,6 +13,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import NamedTuple
 
+from memory_core.errors import NotIndexed
 from memory_core.stores.sqlite.connections import Connection, FileKind, cut_log
 from memory_core.stores.sqlite.database import Database
 from memory_core.upkeep.outdated import Pair
@@ -117,17 +118,18 @@ class TidyStore(Database):
 
     def list_proposals(self, paths: Collection[str] | None = None) -> list[Proposal]:
         """Return what is proposed, the surest first; of some notes, or of all."""
-        if not self.exists():
+        try:
+            with self.read() as connection:
+                if paths is None:
+                    rows = connection.execute("SELECT body FROM proposals").fetchall()
+                else:
+                    rows = [
+                        row
+                        for path in paths
+                        for row in connection.execute("SELECT body FROM proposals WHERE path = ?", (path,))
+                    ]
+        except NotIndexed:  # there is no file, or the disk was full when it was made
             return []
-        with self.read() as connection:
-            if paths is None:
-                rows = connection.execute("SELECT body FROM proposals").fetchall()
-            else:
-                rows = [
-                    row
-                    for path in paths
-                    for row in connection.execute("SELECT body FROM proposals WHERE path = ?", (path,))
-                ]
         found = [load_proposal(str(body)) for (body,) in rows]
         return sorted(found, key=lambda each: (-each.score, each.path, each.line))
 

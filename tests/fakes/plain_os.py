@@ -16,6 +16,7 @@ UNIX_ONLY = (
     "O_DIRECTORY",
     "O_NONBLOCK",
     "O_CLOEXEC",
+    "O_PATH",
     "fchmod",
     "killpg",
     "memfd_create",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -103,3 +104,20 @@ def test_a_host_looks_at_the_notes_at_intervals(tmp_path: Path) -> None:
     with opened(tmp_path, interval=6) as memory:
         memory.session_started(CallContext(session_key="agent:main:main"))
         assert eventually(lambda: "2 proposals" in memory.session_context(CallContext(session_key="agent:main:main")))
+
+
+@pytest.mark.parametrize("damage", ["cut", "header", "garbage", "folder"])
+def test_proposals_that_cannot_be_read_take_no_hit_away(tmp_path: Path, damage: str) -> None:
+    with opened(tmp_path) as memory:
+        file = memory.config().tidy_path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        if damage == "cut":  # as where the disk was full when it was made
+            sqlite3.connect(file).execute("PRAGMA journal_mode = WAL").close()
+        elif damage == "folder":
+            file.mkdir()
+        else:
+            file.write_bytes((b"SQLite format 3\0" if damage == "header" else b"") + b"\xff" * 8000)
+        answer = memory.call_tool("memory_search", {"query": "rent a month"})
+        assert {hit["path"] for hit in answer["results"]} == {"memory/2026-05-11.md", "MEMORY.md"}
+        context = CallContext(session_key="agent:main:main")
+        assert "£410" in memory.session_context(context)

@@ -10,6 +10,7 @@ from dataclasses import replace
 from datetime import UTC, date, datetime
 from hashlib import blake2b
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -265,6 +266,31 @@ def test_an_extra_path_may_lead_through_links_above_it(root: Path) -> None:
     assert (file.path, file.real_path) == ("../link/docs/a.md", root.parent.resolve() / "real/docs/a.md")
     assert resolve(config, "../link/docs/a.md") == file
     assert resolve(config, str(root.parent / "real/docs/a.md")) == file
+
+
+@pytest.mark.skipif(not hasattr(os, "O_PATH"), reason="this system cannot open folder by folder")
+def test_a_folder_that_is_a_link_for_an_instant_is_not_followed(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (root.parent / "outside").mkdir()
+    for folder, text in ((root.parent / "outside", "secret"), (root / "memory/topics", "ours")):
+        folder.mkdir(exist_ok=True, parents=True)
+        (folder / "a.md").write_text(text, encoding="utf-8")
+    real = root.resolve() / "memory/topics/a.md"
+    file = MemoryFile(source="memory", path="memory/topics/a.md", real_path=real, stamp=FileStamp(0, 0))
+    assert read_note(file).text == "ours"
+    open_really, kept = os.open, root / "memory/kept"
+
+    def swap(*arguments: Any, **named: Any) -> int:
+        (root / "memory/topics").rename(kept)
+        (root / "memory/topics").symlink_to(root.parent / "outside")
+        try:
+            return open_really(*arguments, **named)
+        finally:
+            (root / "memory/topics").unlink()
+            kept.rename(root / "memory/topics")
+
+    monkeypatch.setattr(os, "open", swap)
+    with pytest.raises(FileUnreadable):
+        read_note(file)
 
 
 def test_symlinks_are_named_and_not_followed(root: Path) -> None:
