@@ -19,7 +19,9 @@ from memory_core.text.periods import names_day
 
 # The worth of a word of the question that stands in the headings above a unit, and one or two units away: in it, it is 1.
 ABOVE, BESIDE = 0.9, (0.5, 0.3)
-MEANING = 0.4  # of the cosine of the unit's window, as a score
+# Of the cosine of the unit's window, as a score. To a table of tokens any two texts of another language than English are near, so
+# that it counts there as far as words agree: times the root of the share of the question that the unit holds.
+MEANING, TABLE_MEANING = 0.4, 0.54
 # Taken where the question asks for a number, one that is dialled or a time, and the unit has none, and where the other one of two
 # speakers says it. What a dated note tells has its time.
 LACKS_NUMBER, LACKS_TELEPHONE, LACKS_TIME, OTHER_SPEAKER = 0.1, 0.1, 0.1, 0.1
@@ -80,9 +82,10 @@ class Confidence:
     def measure(self, unit: int) -> float:
         """Return how surely a unit answers the question; it may be below 0."""
         number, index = self.counts.units[unit]
-        value = self.support(unit) * len(self._shares) / (len(self._shares) + 1) - OTHER_SPEAKER * self.others[unit]
+        support = self.support(unit)
+        value = support * len(self._shares) / (len(self._shares) + 1) - OTHER_SPEAKER * self.others[unit]
         if self.score_window is not None:
-            value += MEANING * self.score_window(unit)
+            value += (MEANING if self.alike is None else TABLE_MEANING * support**0.5) * self.score_window(unit)
         if self.lack_names(unit):
             value -= LACKS_NAME
         chunk = self.candidates[number].chunk

@@ -28,7 +28,7 @@ CHANGED, NEWER, OLDER = 0.3, 0.05, 0.3
 # A line says the same thing as an older one if it repeats so much of it, or, telling a change, CHANGES of it, and at least
 # SAID of information: the sum of `coverage_weight`. It is looked for by so many of the rarest words in so many chunks; its
 # rank is ABOVE times the best one.
-REPEATS, CHANGES, SAID, RAREST, CHUNKS, ABOVE = 0.4, 0.3, 3.0, 6, 16, 1.01
+REPEATS, CHANGES, SAID, RAREST, CHUNKS, ABOVE = 0.4, 0.3, 3.0, 6, 6, 1.01
 _LABEL = re.compile(r"^[ \t>*+_-]{0,8}([^\W\d_][\w.' -]{0,40})\*{0,2}:", re.MULTILINE)
 
 
@@ -104,24 +104,29 @@ def find_later(
     chunk = confidence.candidates[number].chunk
     if _is_said(chunk, index) or confidence.support(best) < LEAST:
         return None
+
+    def measure(text: str) -> float:
+        return sum(weights[stem] for stem in weights.keys() & {*reader.stem(text)})
+
     words = extract_words(chunk.text[chunk.units[index].start : chunk.units[index].end])
     stems = {stem: word for word in words if not word.isdigit() for stem in reader.stem(word)[:1]}
     held = reader.count_by_stem(stems)
     weights = {stem: coverage_weight(question.chunks, held.get(stem, 1)) for stem in stems}
     repeated = sorted((held[stem], stem) for stem in stems if held.get(stem, 0) > 1)
-    least = {True: max(SAID, CHANGES * sum(weights.values())), False: max(SAID, REPEATS * sum(weights.values()))}
-    if sum(weights[stem] for _, stem in repeated) < min(least.values()):
+    whole, most = sum(weights.values()), sum(weights[stem] for _, stem in repeated)
+    changes, repeats = max(SAID, CHANGES * whole), max(SAID, REPEATS * whole)
+    if most < changes:
         return None
     terms = [Term(stems[stem], (stem,), count) for count, stem in repeated[:RAREST]]
     found: list[tuple[float, str, int, IndexedChunk]] = []
     for later in reader.load_chunks(reader.find_by_keyword(terms, dates, CHUNKS)):
-        if later.date is None or later.date <= (chunk.date or "") or not is_plain(later):
+        if (later.date or "") <= (chunk.date or "") or not is_plain(later) or measure(later.text) < changes:
             continue
         for place, unit in enumerate(later.units):
             text = later.text[unit.start : unit.end]
-            said = sum(weights[stem] for stem in weights.keys() & {*reader.stem(text)})
-            if said >= least[False] or (said >= least[True] and tells_change(text)):
-                found.append((said, later.date, -place, later))
+            said = measure(text)
+            if said >= repeats or (said >= changes and tells_change(text)):
+                found.append((said, later.date or "", -place, later))
     _, _, place, later = max(found, key=lambda each: each[:3], default=(0.0, "", 0, chunk))
     return (later, -place) if found else None
 
