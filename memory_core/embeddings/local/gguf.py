@@ -16,10 +16,7 @@ import logging
 from collections.abc import Sequence
 from itertools import accumulate
 from pathlib import Path
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any
 
 from memory_core.__about__ import explain_install
 from memory_core.embeddings.error_mapping import mark_permanent
@@ -33,7 +30,11 @@ from memory_core.embeddings.local.model import (
 )
 from memory_core.errors import ProviderUnavailable
 
-Rows = NDArray[np.float32]
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Rows = NDArray[np.float32]
 
 _MAGIC = b"GGUF"
 
@@ -111,6 +112,8 @@ class GgufModel(Model):
     @staticmethod
     def _copy(pointer: Any, *shape: int) -> Rows:
         """Copy vectors out of llama.cpp's memory, which the next batch overwrites."""
+        import numpy as np
+
         return np.ctypeslib.as_array(pointer, shape).astype(np.float32)  # reason: the pointer is one of ctypes
 
     def close(self) -> None:

@@ -7,8 +7,6 @@ from collections.abc import Generator, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-import numpy as np
-
 from memory_core.errors import MemoryCoreError
 from memory_core.records import Space
 from memory_core.stores.sqlite.connections import Connection, open_reader, translate_errors
@@ -17,6 +15,7 @@ from memory_core.stores.sqlite.state import add_space, list_spaces
 from memory_core.stores.sqlite.vectors import VectorIndex, put_tokens
 
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import NDArray
 
 MOST_TRIED = 200_000  # ids in the middle of a damaged table that are tried one by one
@@ -99,6 +98,8 @@ def _encode(embedding: bytes, space: Space) -> bytes:
 
 def _is_sound(embedding: bytes, space: Space) -> bool:
     """Return True if an embedding has its model's dimensions and unit length, or no direction at all."""
+    import numpy as np
+
     if not space.dimensions:
         return False
     with np.errstate(all="ignore"):  # flipped bits may be no numbers
@@ -119,6 +120,8 @@ def decode_older(blob: bytes, dimensions: int) -> NDArray[np.float32]:
     Raises:
         DamagedRow: It has another length than all of these.
     """
+    import numpy as np
+
     kinds = {4 * dimensions: "<f4", 2 * dimensions: "<f2", dimensions + _FACTOR_BYTES: "i1", dimensions: "i1"}
     if len(blob) not in kinds:
         raise DamagedRow(WRONG_LENGTH)
