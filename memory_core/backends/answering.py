@@ -134,7 +134,7 @@ class Answerer:
         """
         begun = time.monotonic()
         if query.today is None:
-            query = replace(query, today=get_today(self._config.search.time_zone, datetime.now(UTC)))
+            query = replace(query, today=get_today(self.config.search.time_zone, datetime.now(UTC)))
         until = begun + self._sync_seconds(query.deadline)
         damaged = False
         while True:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from zipfile import BadZipFile, ZipFile
 
-from memory_core.config.dialects import get_mapping
+from memory_core.config.documents import get_mapping
 from memory_core.sources.session_logs import read_transcript
 
 MOST_BYTES = 256 * 1024 * 1024  # of one JSON file
