@@ -76,7 +76,7 @@ class Watcher:
         config: The agent's.
         clock: Seconds that never go back.
         max_folders: The watcher refuses to watch more than these.
-        mounts: The system's table of mounts, see `mounts.read_mounts`.
+        mounts: The system's table of mounts, see `read_mounts`.
     """
 
     def __init__(
@@ -223,12 +223,11 @@ class Watcher:
 
     def _hears_all(self) -> bool:
         """Return True if events tell of every change: those of other machines, and of mounts below a folder, cause none."""
-        table = read_mounts(self._mounts)
+        mounts = read_mounts(self._mounts)
         roots: list[tuple[str, bool]] = [(root.real, root.is_file) for root in find_roots(self._config)]
         roots += ((posixpath.realpath(folder), False) for folder in self._config.session_folders)
         for path, is_file in roots:
-            mounted = is_mount(path, table) if is_file else find_mount_below(path, table) is not None
-            if mounted or not is_local(path, table):
+            if has_mount(path, mounts, is_file=is_file) or find_file_system(path, mounts) not in LOCAL:
                 log.debug("files are looked at before each search: events do not tell of all changes in %s", path)
                 return False
         return True
@@ -352,22 +351,18 @@ def _count_folders(paths: Iterable[Path], limit: int) -> int:
     return count
 
 
-def read_mounts(mounts: Path = MOUNTS) -> str:
-    """Return the system's table of mounts, empty if there is none.
+def read_mounts(table: Path = MOUNTS) -> list[tuple[str, str]]:
+    """Return the path and the type of file system of each mount, the later on top of the earlier; none without a table.
 
     Args:
-        mounts: In the form of https://man7.org/linux/man-pages/man5/proc_pid_mountinfo.5.html.
+        table: In the form of https://man7.org/linux/man-pages/man5/proc_pid_mountinfo.5.html.
     """
     try:
-        return mounts.read_bytes().decode("utf-8", "surrogateescape")  # names of mounts may hold any line end but "\n"
+        text = table.read_bytes().decode("utf-8", "surrogateescape")
     except OSError:
-        return ""
-
-
-def list_mounts(table: str) -> list[tuple[str, str]]:
-    """Return the path and the type of file system of each mount of a table, the later on top of the earlier."""
+        return []
     found = []
-    for line in table.split("\n"):
+    for line in text.split("\n"):  # names of mounts may hold any other line end
         mount, _, kind = line.partition(" - ")
         fields = mount.split(" ")
         if len(fields) > 4:
@@ -375,33 +370,20 @@ def list_mounts(table: str) -> list[tuple[str, str]]:
     return found
 
 
-def find_file_system(path: str, table: str) -> str | None:
-    """Return the type of the file system on which a real path lies, such as "ext4"; None if the table does not say.
+def find_file_system(path: str, mounts: Iterable[tuple[str, str]]) -> str | None:
+    """Return the type of the file system on which a real path lies, such as "ext4"; None if no mount holds it.
 
     Args:
         path: Absolute, without symbolic links; it need not exist.
-        table: See `read_mounts`.
+        mounts: See `read_mounts`; the last one of several at one place lies on top.
     """
-    longest, found = -1, None
-    for point, kind in list_mounts(table):
-        if _holds(point, path) and len(point) >= longest:  # the last one of several at one place lies on top
-            longest, found = len(point), kind
-    return found
+    holding = [(len(point), number, kind) for number, (point, kind) in enumerate(mounts) if _holds(point, path)]
+    return max(holding)[2] if holding else None
 
 
-def is_local(path: str, table: str) -> bool:
-    """Return True if a real path lies on a file system that this system alone changes."""
-    return find_file_system(path, table) in LOCAL
-
-
-def find_mount_below(folder: str, table: str) -> str | None:
-    """Return the path of some mount below a real path, which the path itself is not; None if there is none."""
-    return next((point for point, _ in list_mounts(table) if point != folder and _holds(folder, point)), None)
-
-
-def is_mount(path: str, table: str) -> bool:
-    """Return True if something is mounted at a real path itself."""
-    return any(point == path for point, _ in list_mounts(table))
+def has_mount(path: str, mounts: Iterable[tuple[str, str]], *, is_file: bool) -> bool:
+    """Return True if something is mounted at a real path that is a file, or below one that is a folder."""
+    return any(point == path if is_file else point != path and _holds(path, point) for point, _ in mounts)
 
 
 def _holds(folder: str, path: str) -> bool:

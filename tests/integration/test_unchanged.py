@@ -20,7 +20,7 @@ from memory_core.config.agent import AgentConfig
 from memory_core.config.settings import SearchSettings, SyncSettings
 from memory_core.hookspecs import BackendContext
 from memory_core.records import Query
-from memory_core.sync.watcher import is_local, read_mounts
+from memory_core.sync.watcher import LOCAL, find_file_system, read_mounts
 from tests.waiting import eventually
 
 
@@ -74,7 +74,7 @@ def syncs(caplog: pytest.LogCaptureFixture) -> int:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere each search looks at the files")
 def test_nothing_changed_is_known_without_a_sync(searched: Searched, caplog: pytest.LogCaptureFixture) -> None:
-    if not is_local(str(searched.folder.resolve()), read_mounts()):
+    if find_file_system(str(searched.folder.resolve()), read_mounts()) not in LOCAL:
         pytest.skip("the folder for temporary files is on no local file system")
     searched.backend.memory_start()
     searched.settle()

@@ -18,7 +18,7 @@ import pytest
 from memory_core.config.agent import AgentConfig
 from memory_core.config.settings import ExtraPath, SearchSettings
 from memory_core.sources import writer
-from memory_core.sync.watcher import LOOK_SECONDS, Watcher, is_local, read_mounts
+from memory_core.sync.watcher import LOCAL, LOOK_SECONDS, Watcher, find_file_system, read_mounts
 from tests.waiting import Clock, eventually
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="elsewhere each search looks at the files")
@@ -28,7 +28,7 @@ class Notes:
     """A workspace and its watcher, which a sync has confirmed once."""
 
     def __init__(self, folder: Path) -> None:
-        if not is_local(str(folder.resolve()), read_mounts()):
+        if find_file_system(str(folder.resolve()), read_mounts()) not in LOCAL:
             pytest.skip("the folder for temporary files is on no local file system")
         self.elsewhere = folder / "elsewhere"
         self.memory = folder / "ws" / "memory"
