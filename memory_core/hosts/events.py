@@ -120,8 +120,7 @@ class Event:
         known = HOSTS[self.host]
         if not self.transcript or not known.transcripts:
             return ""
-        named = os.environ.get(known.variable)
-        home = Path(expand_home(named)) if named else Path(find_home(), known.usual)
+        home = find_folder_of(known.variable, known.usual)
         path = Path(expand_home(self.transcript))
         real = Path(os.path.realpath(path.parent), path.name)  # a link in its place is refused when it is read
         if path.is_absolute() and any(
@@ -129,6 +128,12 @@ class Event:
         ):
             return str(real)
         raise PathRefused(self.transcript, f"is no transcript below {home}", action="look at the hooks of the host")
+
+
+def find_folder_of(variable: str, *usual: str, below: str = "") -> Path:
+    """Return the folder that a variable of the environment names, or else the usual one below the user's home; or one in it."""
+    named = os.environ.get(variable)
+    return Path(expand_home(named) if named else find_home(), *([] if named else usual), below)
 
 
 def read_event(host: str, given: IO[str]) -> Event:

@@ -27,7 +27,8 @@ from memory_core.config.settings import DEFAULT_AGENT
 from memory_core.errors import ConfigError, InvalidArgument
 from memory_core.history.git_log import list_ignored
 from memory_core.hosts.adopt.exports import read_export
-from memory_core.hosts.install.programs import PROGRAMS, find_folder_of
+from memory_core.hosts.events import find_folder_of
+from memory_core.hosts.install.programs import PROGRAMS
 from memory_core.records import FileFailure, MemoryFile
 from memory_core.sources.files import Survey
 from memory_core.sources.roots import PACKAGE_TREES, SYMLINK, Root, compile_glob, read_stamp

@@ -22,7 +22,7 @@ from memory_core.config.editing import find_entry, read_document
 from memory_core.config.environment import expand_home, find_home, quote_words
 from memory_core.config.settings import SLOT_ID
 from memory_core.errors import MemoryCoreError
-from memory_core.hosts.events import HOSTS
+from memory_core.hosts.events import HOSTS, find_folder_of
 from memory_core.hosts.hooks import Copying, copy_claude_code, copy_codex, copy_opencode
 from memory_core.hosts.install.changes import Elements, Entry, OwnFile, Part
 
@@ -148,12 +148,6 @@ def _read_entry(part: Part, text: str) -> object:
     if isinstance(part, OwnFile) and part.path.name in (".mcp.json", GEMINI_MANIFEST):
         return find_entry(read_document(text, part.path.suffix), ("mcpServers", SLOT_ID))
     return None
-
-
-def find_folder_of(variable: str, *usual: str, below: str = "") -> Path:
-    """Return the folder that a variable of the environment names, or else the usual one below the user's home; or one in it."""
-    named = os.environ.get(variable)
-    return Path(expand_home(named) if named else find_home(), *([] if named else usual), below)
 
 
 def find_settings(linux: str, *, windows: str, mac: str) -> Path:
