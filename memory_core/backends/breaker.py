@@ -7,8 +7,7 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Generic, Literal, NamedTuple, TypeVar
 
 from memory_core.errors import (
     BackendError,
@@ -46,8 +45,7 @@ class Refused(Exception):
 _TELLING = (MemoryCoreError, OSError, Refused)
 
 
-@dataclass(frozen=True, slots=True)
-class BreakerState:
+class BreakerState(NamedTuple):
     """The state of a breaker at one moment.
 
     Attributes:

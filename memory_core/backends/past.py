@@ -11,9 +11,10 @@ import logging
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, closing, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
+from typing import NamedTuple
 
 from memory_core.config.agent import AgentConfig
 from memory_core.embeddings.protocols import EmbeddingProvider
@@ -148,8 +149,7 @@ class HistoryRecorder:
         return not was_recorded
 
 
-@dataclass(frozen=True, slots=True)
-class PastIndex:
+class PastIndex(NamedTuple):
     """The index of the notes as they stood once.
 
     Attributes:
@@ -163,8 +163,7 @@ class PastIndex:
     compare_now: Callable[[Hit], Hit]
 
 
-@dataclass(frozen=True, slots=True)
-class _State:
+class _State(NamedTuple):
     """The index of one moment."""
 
     key: object

@@ -8,8 +8,8 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
 
 from memory_core.config.agent import AgentConfig
 from memory_core.embeddings.failover import CONFIGURED, ActiveProvider, Providers
@@ -31,8 +31,7 @@ REBUILDING = "the index was damaged and is being made anew from the notes"
 FREE = "static"  # the provider that sends nothing anywhere and takes a millisecond a note
 
 
-@dataclass(frozen=True, slots=True)
-class IndexLook:
+class IndexLook(NamedTuple):
     """The state of an index as a search finds it, all from one moment.
 
     Attributes:

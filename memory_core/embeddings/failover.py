@@ -6,9 +6,8 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from memory_core.config.agent import AgentConfig
 from memory_core.embeddings import registry
@@ -30,8 +29,7 @@ FALLBACK = "fallback"
 SERVING = "serving"  # needs no configuration; embeds questions while the index moves away from its space
 
 
-@dataclass(frozen=True, slots=True)
-class ActiveProvider:
+class ActiveProvider(NamedTuple):
     """The provider in one role.
 
     Attributes:
@@ -47,8 +45,7 @@ class ActiveProvider:
     warning: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class EmbeddedQuestion:
+class EmbeddedQuestion(NamedTuple):
     """The embedding of a question.
 
     Attributes:
@@ -124,7 +121,7 @@ class Providers:
         fallback = self._open_role(FALLBACK)
         if fallback.problem is not None:
             log.warning("the fallback cannot take over: %s", fallback.problem)
-            return replace(self._open_role(CONFIGURED), warning=f"the fallback cannot take over: {fallback.problem}")
+            return self._open_role(CONFIGURED)._replace(warning=f"the fallback cannot take over: {fallback.problem}")
         if at_once or outage.is_due(self._clock()):
             self.outages.record_takeover()  # before the try: this command may end first, and the next one must not try again
             problem = self.try_configured()
@@ -215,8 +212,8 @@ class Providers:
         embedded = _embed_parts(provider, parts, timeout_seconds)
         if role == FALLBACK:
             fallback = explain_fallback(self.outages.current(), self.choice.provider, self._config.search)
-            return replace(embedded, fallback=fallback)
-        return replace(embedded, problem=self._open_role(CONFIGURED).problem or self.outages.outage_error())
+            return embedded._replace(fallback=fallback)
+        return embedded._replace(problem=self._open_role(CONFIGURED).problem or self.outages.outage_error())
 
     def rest(self) -> None:
         """Let go of the static model, which is soon read again; other providers stay open."""

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
+from typing import NamedTuple
 
 from memory_core.config.agent import AgentConfig
 from memory_core.config.settings import SearchSettings
@@ -119,8 +120,7 @@ class Outage:
             return None
 
 
-@dataclass(frozen=True, slots=True)
-class OutageRecord:
+class OutageRecord(NamedTuple):
     """One record that every process of an index reads and writes, as `Outage.to_json` gives it; None without an outage.
 
     Attributes:

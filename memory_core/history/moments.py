@@ -8,7 +8,6 @@ from __future__ import annotations
 import operator
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import islice, pairwise
 from typing import NamedTuple
@@ -21,8 +20,7 @@ class NoteKey(NamedTuple):
     path: str
 
 
-@dataclass(frozen=True, slots=True)
-class Version:
+class Version(NamedTuple):
     """The bytes of one note from one moment up to another; without the bytes.
 
     Attributes:
@@ -44,8 +42,7 @@ class Version:
     until: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class Moment:
+class Moment(NamedTuple):
     """A sync that changed something, or a commit that was imported.
 
     Attributes:

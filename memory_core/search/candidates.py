@@ -6,7 +6,6 @@ import os
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import accumulate, islice
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
@@ -34,8 +33,7 @@ LOOKED_AT = 8  # times as many, where copies, session logs or reports crowd out 
 RANKED_AMONG = 64  # of those that may be candidates, since only some of their units count
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(NamedTuple):
     """A chunk whose units are ranked.
 
     Attributes:

@@ -11,7 +11,7 @@ from bisect import bisect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice, pairwise
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from memory_core.text.terms import find_words
 from memory_core.text.units import find_sentence_starts
@@ -23,8 +23,7 @@ TINY = 10  # characters of a snippet, below which there is no room around a matc
 Span = tuple[int, int]
 
 
-@dataclass(frozen=True, slots=True)
-class Mark:
+class Mark(NamedTuple):
     """A word of a question in a text: its offsets, its stem, and its share of the question."""
 
     start: int
@@ -164,8 +163,7 @@ class PlacedUnit:
         )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Lead:
+class Lead(NamedTuple):
     """The lines that introduce a unit: the head of its table, or those above it in a list.
 
     Attributes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import date
 from functools import cached_property
 from itertools import islice, pairwise
@@ -274,7 +274,7 @@ def _find_words(reader: Reader, text: str, chunks: int, *, right: Collection[str
         elif len(term.text) >= MISSPELT and (near := _find_near(reader, term.text, language)):
             for other, meant in _look_up(reader, [near], language, chunks).items():
                 found = {(other if each == stem else each): kept for each, kept in found.items() if each != other}
-                found[other] = replace(meant, asked=term.text)
+                found[other] = meant._replace(asked=term.text)
         elif compounded := _split_compound(reader, term):
             found[stem] = compounded
         elif _is_misspelt_stop_word(term.text, language):
@@ -285,9 +285,8 @@ def _find_words(reader: Reader, text: str, chunks: int, *, right: Collection[str
     for stem, term in [*found.items()]:
         character = lone.get(term.text, "")
         if not term.documents and held.get(character):
-            found[stem] = replace(
-                term, documents=held[character], forms=(Form(character, character, IN_PART),), in_part=True
-            )
+            forms = (Form(character, character, IN_PART),)
+            found[stem] = term._replace(documents=held[character], forms=forms, in_part=True)
     return found
 
 
@@ -329,7 +328,7 @@ def _add_forms(reader: Reader, term: Term, worths: Mapping[str, float]) -> Term:
     held = tuple(form for form in forms if counts[form.word] and form.stem != term.stems[0])
     whole = term.documents + sum(counts[form.word] for form in held if form.worth == 1)
     parts = sum(counts[form.word] for form in held)
-    return replace(term, documents=whole or parts, forms=term.forms + held, in_part=not whole and parts > 0)
+    return term._replace(documents=whole or parts, forms=term.forms + held, in_part=not whole and parts > 0)
 
 
 def _find_compounds(reader: Reader, text: str, language: Language | None, found: Mapping[str, Term]) -> dict[str, Term]:
@@ -450,7 +449,7 @@ def _find_apart(reader: Reader, term: Term) -> Term | None:
     if not counts:
         return None
     forms = tuple(Form(each, " ".join(reader.stem(each))) for each in counts)
-    return replace(term, documents=max(counts.values()), forms=forms)
+    return term._replace(documents=max(counts.values()), forms=forms)
 
 
 def _find_near(reader: Reader, word: str, language: Language | None) -> str | None:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import accumulate
+from typing import NamedTuple
 
 from memory_core.embeddings.vectors import SPAN
 from memory_core.records import Calibration
@@ -248,8 +248,7 @@ def lift(values: Sequence[float], kind: QuestionKind, *, words: int = MESSAGE) -
     return [max(value, least) if value > 0 or words >= MESSAGE else value for value in raised]
 
 
-@dataclass(frozen=True, slots=True)
-class Weights:
+class Weights(NamedTuple):
     """Shares of the vector side and of the text side; their sum is 1."""
 
     vector: float

@@ -6,7 +6,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from memory_core.embeddings.protocols import knows_worth
 from memory_core.embeddings.vectors import DEFAULT_CALIBRATION, calibrate
@@ -35,8 +35,7 @@ WINDOWS = 3  # a chunk: those of the judged sets have 1 to 4
 READ_CHUNKS, READ_CHARS = 8, 500
 
 
-@dataclass(frozen=True, slots=True)
-class VectorQuery:
+class VectorQuery(NamedTuple):
     """The vector side of one search.
 
     Attributes:
@@ -54,8 +53,7 @@ class VectorQuery:
     table: TokenModel | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Score:
+class Score(NamedTuple):
     """The absolute score of a chunk, 0..1: in all, by meaning, by keyword."""
 
     whole: float
@@ -316,8 +314,7 @@ def _is_row(chunk: IndexedChunk, index: int) -> bool:
     return chunk.text.startswith("|", chunk.units[index].start)
 
 
-@dataclass(frozen=True, slots=True)
-class _ByToken:
+class _ByToken(NamedTuple):
     """The findings of late interaction.
 
     Attributes:

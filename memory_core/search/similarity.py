@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import accumulate, chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -26,8 +25,7 @@ ALIKE, SAME = 0.5, 0.9  # similarities of a word to another one that means somet
 _UNTHREADED = 200_000  # multiplications; OpenBLAS works in one thread up to 262,144 (its interface/gemm.c)
 
 
-@dataclass(frozen=True, slots=True)
-class Cosines:
+class Cosines(NamedTuple):
     """The cosine of the window of every unit, in order; and that of the best window of every chunk, in order."""
 
     units: list[float]
@@ -92,8 +90,7 @@ def _reorder(
     return ordered
 
 
-@dataclass(frozen=True, slots=True)
-class TableNearness:
+class TableNearness(NamedTuple):
     """Late interaction by a table of tokens.
 
     Attributes:

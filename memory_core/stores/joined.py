@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from datetime import date
 from typing import TYPE_CHECKING
 
@@ -117,7 +116,7 @@ class JoinedReader:
                 continue
             own = sum(_weigh(count, self._sizes[number]) for _, count in held)
             factor = sum(_weigh(term.documents, self.count_chunks()) for term, _ in held) / own
-            here = sorted((replace(term, documents=count) for term, count in held), key=lambda term: term.documents)
+            here = sorted((term._replace(documents=count) for term, count in held), key=lambda term: term.documents)
             scored = reader.find_by_keyword(here, dates, depth)
             found |= {self._widen(chunk_id, number): factor * score for chunk_id, score in scored.items()}
         return best_of(self, found, depth)
@@ -168,7 +167,7 @@ class JoinedReader:
     def load_chunks(self, ids: Collection[int]) -> list[IndexedChunk]:
         """See `Reader`."""
         return [
-            replace(chunk, id=self._widen(chunk.id, number), path=self._prefixes[number] + chunk.path)
+            chunk._replace(id=self._widen(chunk.id, number), path=self._prefixes[number] + chunk.path)
             for number, own in self._split(ids)
             for chunk in self._readers[number].load_chunks(own)
         ]
@@ -215,7 +214,7 @@ class JoinedReader:
             tokens = None if space is None else self._readers[number].load_tokens(space, own)
             if tokens is None:
                 return None
-            found += [replace(each, chunk_id=self._widen(each.chunk_id, number)) for each in tokens]
+            found += [each._replace(chunk_id=self._widen(each.chunk_id, number)) for each in tokens]
         return found
 
     def load_log_lines(self, source: str, path: str) -> Sequence[int]:

@@ -141,8 +141,7 @@ class PreparedFile:
     lines: Sequence[int] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class IndexedFile:
+class IndexedFile(NamedTuple):
     """A file as the index holds it.
 
     Attributes:
@@ -173,8 +172,7 @@ def to_stamps(rows: Iterable[tuple[Any, ...]]) -> dict[tuple[str, str], tuple[in
     return {(source, path): (*stamp,) if error is None else None for source, path, error, *stamp in rows}
 
 
-@dataclass(frozen=True, slots=True)
-class PendingWindow:
+class PendingWindow(NamedTuple):
     """A window that has no embedding in some space: the digest of its text and the texts of its units."""
 
     hash: bytes
@@ -191,8 +189,7 @@ class PendingWindow:
         return [self.units[0], *("\n" + unit for unit in self.units[1:])]
 
 
-@dataclass(frozen=True, slots=True)
-class EmbeddedWindows:
+class EmbeddedWindows(NamedTuple):
     """Embeddings of some windows.
 
     Attributes:
@@ -333,8 +330,7 @@ class Form(NamedTuple):
     worth: float = 1.0
 
 
-@dataclass(frozen=True, slots=True)
-class Term:
+class Term(NamedTuple):
     """A word of the question, or a phrase whose words must stand together.
 
     Attributes:
@@ -397,8 +393,7 @@ def pair_forms(asked: Sequence[Stemmed], stored: Iterable[tuple[str, str, str]])
     return {word: others for word, others in found.items() if others}
 
 
-@dataclass(frozen=True, slots=True)
-class DateRange:
+class DateRange(NamedTuple):
     """The dates of the files to search, both ends included; None is no limit.
 
     A file without a date has that of its last change, in the time zone of the configuration.
@@ -413,8 +408,7 @@ class DateRange:
         return self.first is not None or self.last is not None
 
 
-@dataclass(frozen=True, slots=True)
-class ServingSpace:
+class ServingSpace(NamedTuple):
     """The vector space whose embeddings answer questions.
 
     Attributes:
@@ -436,8 +430,7 @@ def to_serving(row: tuple[Any, ...] | None) -> ServingSpace | None:
     return ServingSpace(number, Space(*about), None if floor is None else Calibration(floor=floor, span=span))
 
 
-@dataclass(frozen=True, slots=True)
-class IndexedChunk:
+class IndexedChunk(NamedTuple):
     """A chunk as the index holds it.
 
     Attributes:
@@ -468,8 +461,7 @@ class WindowCosine(NamedTuple):  # a search makes some hundred: the cheapest kin
     cosine: float
 
 
-@dataclass(frozen=True, slots=True)
-class WindowTokens:
+class WindowTokens(NamedTuple):
     """The signs of the token vectors of one window.
 
     Attributes:

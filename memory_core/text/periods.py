@@ -10,11 +10,11 @@ import re
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import date, timedelta
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from memory_core.text.dates import Period
 from memory_core.text.languages import STOP_WORDS
@@ -32,8 +32,7 @@ _ROMANCE = ("es", "pt", "it", "fr")
 _KANJI = {char: number for number, char in enumerate("零一二三四五六七八九十")} | {"两": 2, "兩": 2, "〇": 0}
 
 
-@dataclass(frozen=True, slots=True)
-class NamedPeriod:
+class NamedPeriod(NamedTuple):
     """A period with the words that name it.
 
     Attributes:
@@ -56,8 +55,7 @@ class NamedPeriod:
         return self.period.first == self.period.last
 
 
-@dataclass(frozen=True, slots=True)
-class _Token:
+class _Token(NamedTuple):
     """A word, a number or a CJK character; `code` and `value` are those of a number or a date in digits."""
 
     start: int
@@ -153,7 +151,7 @@ def _read_slash(token: _Token, language: str) -> _Token:
     if language == "en":
         day, month = (day, month) if day > _MONTHS else (month, day if month > _MONTHS else 0)
     is_date = token.key != "24/7" and 0 < month <= _MONTHS and 0 < day <= _DAYS_OF_MONTH[-1]
-    return replace(token, code="x" if is_date else "", value=(0, month, day))
+    return token._replace(code="x" if is_date else "", value=(0, month, day))
 
 
 @cache
