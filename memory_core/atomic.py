@@ -16,6 +16,7 @@ NONBLOCK: int = getattr(os, "O_NONBLOCK", 0)
 CLOEXEC: int = getattr(os, "O_CLOEXEC", 0)
 DIRECTORY: int = getattr(os, "O_DIRECTORY", 0)
 BINARY: int = getattr(os, "O_BINARY", 0)
+PATH_ONLY: int = getattr(os, "O_PATH", 0)  # opens a folder that this user may enter, and perhaps not list
 OPENS_BELOW = bool(DIRECTORY) and os.open in os.supports_dir_fd  # files can be opened relative to an open folder
 TEMPORARY = ".memory-core.tmp"  # the end of the name of a file that is being written
 LOCK_POLL_SECONDS = 0.01  # an append takes a few milliseconds; eight writers then wait for each other, not for the poll
@@ -176,12 +177,14 @@ def _open_folder(folder: Path, root: Path | None) -> Iterator[int | None]:
         return
     top = (folder if root is None else root).resolve()
     opened = os.open(top.anchor, os.O_RDONLY | DIRECTORY | CLOEXEC)
+    names = (*top.parts[1:], *below)
     try:
-        for number, name in enumerate((*top.parts[1:], *below)):
-            if number >= len(top.parts) - 1:
+        for number, name in enumerate(names, start=1):
+            if number >= len(top.parts):
                 with suppress(FileExistsError):
                     os.mkdir(name, dir_fd=opened)
-            outer, opened = opened, os.open(name, os.O_RDONLY | DIRECTORY | NOFOLLOW | CLOEXEC, dir_fd=opened)
+            way = PATH_ONLY if number < len(names) else os.O_RDONLY  # the folder itself is handed to fsync
+            outer, opened = opened, os.open(name, way | DIRECTORY | NOFOLLOW | CLOEXEC, dir_fd=opened)
             os.close(outer)
         yield opened
     finally:

@@ -14,7 +14,7 @@ from hashlib import blake2b, sha256
 from pathlib import Path
 from typing import BinaryIO
 
-from memory_core.atomic import BINARY, CLOEXEC, DIRECTORY, NOFOLLOW, NONBLOCK, OPENS_BELOW
+from memory_core.atomic import BINARY, CLOEXEC, DIRECTORY, NOFOLLOW, NONBLOCK, OPENS_BELOW, PATH_ONLY
 from memory_core.errors import FileUnreadable
 from memory_core.records import FileStamp, MemoryFile
 from memory_core.sources.roots import SYMLINK, describe_os_error, read_stamp, refuse_encoding, refuse_type
@@ -31,7 +31,7 @@ from memory_core.text.markdown import (
 from memory_core.text.periods import find_written_day
 
 MAX_NOTE_BYTES = 10 * 1024 * 1024
-_PATH_ONLY: int = getattr(os, "O_PATH", 0) if OPENS_BELOW else 0  # opens a folder that may be passed, and not be listed
+_WALKS = OPENS_BELOW and PATH_ONLY != 0  # folders are opened one by one
 
 _FOLDERS = re.compile(r"^.*?(?=(?:^|(?<=/))\d{4}[-/]\d\d/\d\d$)|^.*$")  # before a date that begins with folders
 _DATED_HEADING = re.compile(r"^ {0,3}#.*\d{4}-\d\d-\d\d", re.MULTILINE)
@@ -143,7 +143,7 @@ def open_file(file: MemoryFile, *, max_bytes: int) -> Iterator[tuple[os.stat_res
             info = os.fstat(fd)
             if problem := refuse_type(info) or _refuse_size(file, info, max_bytes):
                 raise FileUnreadable(file.path, problem)
-            if not _PATH_ONLY and posixpath.realpath(real) != real:
+            if not _WALKS and posixpath.realpath(real) != real:
                 raise FileUnreadable(file.path, SYMLINK)
             with os.fdopen(fd, "rb", closefd=False) as stream:
                 yield info, stream
@@ -157,13 +157,13 @@ def open_file(file: MemoryFile, *, max_bytes: int) -> Iterator[tuple[os.stat_res
 def _open_past_no_link(real: str) -> int:
     """Open a file, folder by folder where the system can: one may have become a link since the listing."""
     flags = os.O_RDONLY | NOFOLLOW | NONBLOCK | CLOEXEC | BINARY
-    if not _PATH_ONLY:
+    if not _WALKS:
         return os.open(real, flags)
     *above, name = real.split("/")
-    folder = os.open("/", _PATH_ONLY | CLOEXEC)
+    folder = os.open("/", PATH_ONLY | CLOEXEC)
     try:
         for each in above[1:]:
-            outer, folder = folder, os.open(each, _PATH_ONLY | DIRECTORY | NOFOLLOW | CLOEXEC, dir_fd=folder)
+            outer, folder = folder, os.open(each, PATH_ONLY | DIRECTORY | NOFOLLOW | CLOEXEC, dir_fd=folder)
             os.close(outer)
         return os.open(name, flags, dir_fd=folder)
     finally:

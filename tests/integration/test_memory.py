@@ -294,6 +294,17 @@ def test_a_folder_that_cannot_be_written(command: Command, workspace: Path) -> N
         command.state_dir.chmod(0o700)
 
 
+@pytest.mark.skipif(not hasattr(os, "O_PATH"), reason="this system opens no folder that cannot be listed")
+def test_folders_above_need_only_be_entered(command: Command, workspace: Path) -> None:
+    workspace.parent.chmod(0o311)  # as /home is where many people share a machine
+    try:
+        for words in (("index",), ("add", "A xylophone."), ("search", "xylophone")):
+            done = command(*words, before=as_ordinary_owner)
+            assert done.code == 0, done.err
+    finally:
+        workspace.parent.chmod(0o700)
+
+
 def test_syncing_says_what_it_cannot_write(opened: Opener) -> None:
     opened.state.write_text("a file where a folder should be")
     memory = opened()
