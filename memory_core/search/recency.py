@@ -28,7 +28,7 @@ CHANGED, NEWER, OLDER = 0.3, 0.05, 0.3
 # A line says the same thing as an older one if it repeats so much of it, or, telling a change, CHANGES of it, and at least
 # SAID of information: the sum of `coverage_weight`. It is looked for by so many of the rarest words in so many chunks; its
 # rank is ABOVE times the best one.
-REPEATS, CHANGES, SAID, RAREST, CHUNKS, ABOVE = 0.4, 0.3, 3.0, 6, 6, 1.01
+REPEATS, CHANGES, SAID, RAREST, CHUNKS, ABOVE = 0.5, 0.3, 3.0, 6, 6, 1.01
 _LABEL = re.compile(r"^[ \t>*+_-]{0,8}([^\W\d_][\w.' -]{0,40})\*{0,2}:", re.MULTILINE)
 
 
