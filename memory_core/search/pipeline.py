@@ -175,7 +175,7 @@ def _rank(
     """
     counts = TermCounts(question, candidates, reader.stem)
     judgement = judge(reader, question, candidates, counts, weights=weights, vectors=vectors)
-    judgement = prefer_matter(judgement, question, candidates, counts)
+    judgement = prefer_matter(judgement, question, counts)
     later = find_later(reader, judgement.confidence, judgement.ranks, dates) if dates and judgement.confidence else None
     if later is not None:
         chunk, index = later

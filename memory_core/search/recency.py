@@ -10,10 +10,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from memory_core.search.candidates import Candidate, TermCounts
 from memory_core.search.confidence import Confidence
 from memory_core.search.copies import is_plain
-from memory_core.search.question import Question
 from memory_core.search.scores import coverage_weight
 from memory_core.stores.interface import Reader
 from memory_core.stores.values import DateRange, IndexedChunk, Term
@@ -47,23 +45,18 @@ class Recency:
     replaced: frozenset[int] = frozenset()
 
 
-def compare_ages(
-    question: Question,
-    candidates: Sequence[Candidate],
-    counts: TermCounts,
-    confidence: Confidence,
-    ranks: Sequence[float],
-) -> Recency:
+def compare_ages(confidence: Confidence, ranks: Sequence[float]) -> Recency:
     """Find the statements of the matter that is asked about, and what their age adds to their ranks.
 
     A note without a date is older than all others, where the present is asked, and of no age, where the past is. What is said in
     a conversation states nothing: there "now" and "new" stand everywhere.
     """
+    question, counts = confidence.question, confidence.counts
     asked = None if question.cjk else find_asked_time(question.text)
     best = max(ranks, default=0.0)
     if asked is None or best <= 0:
         return Recency()
-    alike, changes = _find_alike(asked, candidates, counts, confidence, [rank / best for rank in ranks])
+    alike, changes = _find_alike(asked, confidence, [rank / best for rank in ranks])
     if not alike:
         return Recency()
     since = alike[max(alike, key=ranks.__getitem__)]
@@ -131,10 +124,9 @@ def find_later(
     return (later, -place) if found else None
 
 
-def _find_alike(
-    asked: Time, candidates: Sequence[Candidate], counts: TermCounts, confidence: Confidence, shares: Sequence[float]
-) -> tuple[dict[int, str], set[int]]:
+def _find_alike(asked: Time, confidence: Confidence, shares: Sequence[float]) -> tuple[dict[int, str], set[int]]:
     """Return the statements of the matter with the dates of their notes, "" for none; and those that tell a change."""
+    candidates, counts = confidence.candidates, confidence.counts
     support = {unit: confidence.support(unit) for unit, share in enumerate(shares) if share >= RANKED}
     most = max(support.values())
     alike: dict[int, str] = {}

@@ -220,9 +220,7 @@ def _prefer_period(
     return [rank + bonus * each for rank, each in zip(ranks, dated, strict=True)], bonus
 
 
-def prefer_matter(
-    judgement: Judgement, question: Question, candidates: Sequence[Candidate], counts: TermCounts
-) -> Judgement:
+def prefer_matter(judgement: Judgement, question: Question, counts: TermCounts) -> Judgement:
     """Return a judgement in which lines about those rank higher whom the question names, and newer statements, or older ones.
 
     One of two with similar names is told by the headings above a line, or by the line itself.
@@ -238,7 +236,7 @@ def prefer_matter(
     if confidence.names:
         taken = scores.LACKS_NAME * max(ranks, default=0.0)
         ranks = [rank - taken * confidence.lack_names(unit) for unit, rank in enumerate(ranks)]
-    recency = compare_ages(question, candidates, counts, confidence, ranks)
+    recency = compare_ages(confidence, ranks)
     if recency.bonuses:
         ranks = [rank + recency.bonuses.get(unit, 0.0) for unit, rank in enumerate(ranks)]
     return replace(judgement, ranks=ranks, recency=recency)
