@@ -240,6 +240,7 @@ class WaitingClock(Clock):
 
 
 def test_a_provider_that_a_sync_opens_while_it_is_closed_is_closed_too(tmp_path: Path, server: OpenAIServer) -> None:
+    others = threading.enumerate()
     world = made(tmp_path, server.url)
     server.fail(*SILENCE)
     world.hurried = True
@@ -258,7 +259,9 @@ def test_a_provider_that_a_sync_opens_while_it_is_closed_is_closed_too(tmp_path:
         time.sleep(0.2)  # the provider is closed meanwhile
         clock.released.set()
         assert closed.result(60)
-    assert [thread.name for thread in threading.enumerate() if thread.name.startswith("memory")] == []
+    assert [
+        thread.name for thread in threading.enumerate() if thread not in others and thread.name.startswith("memory")
+    ] == []
 
 
 def test_a_refused_key_is_tried_each_time_since_that_takes_no_time(tmp_path: Path, server: OpenAIServer) -> None:
@@ -376,6 +379,7 @@ def test_a_command_that_finds_nothing_does_not_wait_for_a_silent_provider(tmp_pa
 def test_closing_while_notes_are_embedded_is_quick_and_says_nothing_about_the_provider(
     tmp_path: Path, server: OpenAIServer, caplog: pytest.LogCaptureFixture
 ) -> None:
+    others = threading.enumerate()
     world = made(tmp_path, server.url)
     server.fail(*SILENCE)
     backend = world.opened()
@@ -387,7 +391,9 @@ def test_closing_while_notes_are_embedded_is_quick_and_says_nothing_about_the_pr
     assert time.monotonic() - begun < BUSY_SECONDS
 
     assert not caplog.records
-    assert not [thread.name for thread in threading.enumerate() if thread.name.startswith("memory-")]
+    assert not [
+        thread.name for thread in threading.enumerate() if thread not in others and thread.name.startswith("memory")
+    ]
     details = world.details()
     assert "provider out" not in details
     assert "pending because" not in details

@@ -7,14 +7,21 @@ import contextlib
 import gc
 import threading
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import CancelledError, Future
 
 import pytest
 
 from memory_core.embeddings.remote import loop as module
 from memory_core.embeddings.remote.loop import BackgroundLoop
-from tests.waiting import HANG_GUARD_SECONDS
+from tests.waiting import HANG_GUARD_SECONDS, eventually
+
+
+@pytest.fixture(autouse=True)
+def no_thread_left() -> Iterator[None]:
+    """Wait for the threads that a test's loops left behind, lest a later test find them."""
+    yield
+    assert eventually(lambda: all(thread.name != "memory-core-test" for thread in threading.enumerate()))
 
 
 async def nothing() -> None:
