@@ -6,14 +6,16 @@ import hashlib
 import json
 import stat
 import subprocess
+import time
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 import memory_core
 from memory_core.cli.main import main
+from memory_core.hosts.adopt.exports import read_export
 from memory_core.plugin.memory import Memory
 from tests.fakes.homes import SAMPLES, Sample, make_claude_code, make_clawdbot, make_hermes, make_openclaw, write
 
@@ -484,6 +486,29 @@ def test_claudes_own_memory_and_openmemory_are_read(home: Path, adopt: Adopt) ->
     assert (imports / "openmemory" / "memories.md").read_text() == (
         "# Memories from OpenMemory\n\n## kim\n\n- 2025-02-03: Owns a dinghy.\n- 2025-02-03: Sails on Sundays.\n"
     )
+
+
+@pytest.fixture
+def far_east(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A machine whose clock is 14 hours before UTC."""
+    with monkeypatch.context() as patch:
+        patch.setenv("TZ", "Pacific/Kiritimati")
+        time.tzset()
+        yield
+    time.tzset()
+
+
+@pytest.mark.usefixtures("far_east")
+def test_a_memorys_day_is_that_of_the_persons_clock(home: Path) -> None:
+    rows = [
+        {"memory": "Dawn.", "created_at": 1738580400},
+        {"memory": "Dusk.", "created_at": "2025-02-03T11:00:00Z"},
+        {"memory": "Noon.", "created_at": "2025-02-03"},
+    ]
+    write(home / "memories.json", json.dumps({"results": rows}))
+    export = read_export(home / "memories.json")
+    assert export is not None
+    assert export.notes["memories"].endswith("- 2025-02-04: Dawn.\n- 2025-02-04: Dusk.\n- 2025-02-03: Noon.\n")
 
 
 @pytest.mark.parametrize(
