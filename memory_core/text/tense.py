@@ -102,7 +102,9 @@ def find_turns(text: str, language: Language) -> Iterator[int]:
 
 
 @cache
-def _compile_words(language: Language, name: Literal["unsure", "states", "habits", "leave", "absent"]) -> re.Pattern[str]:
+def _compile_words(
+    language: Language, name: Literal["unsure", "states", "habits", "leave", "absent"]
+) -> re.Pattern[str]:
     return re.compile(rf"(?<!\w)(?:{'|'.join(list_words(language, name))})(?!\w)", re.IGNORECASE)
 
 

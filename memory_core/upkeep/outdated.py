@@ -12,9 +12,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import date
 from functools import cache
-from typing import Literal, NamedTuple
+from itertools import chain
+from typing import Literal, NamedTuple, cast
 
 from memory_core.text.folding import strip_marks
+from memory_core.text.languages import Language
 from memory_core.text.tense import list_words, tells_absence, tells_change, tells_leave
 from memory_core.upkeep.statements import UNDATED, Statement, Value, stem
 
@@ -31,9 +33,8 @@ FIRM = 1.5  # for values that are clearly of one thing
 MOST_DAYS = 200  # that a planned day lies ahead
 NEXT = 4  # words between a relative and what belongs to them
 MOST_WORDS = 22  # of a sentence that says who or what something is
-MOST_LISTED = 14  # of a line of a list of facts
-LISTED_BITS = 4.0  # of a word of it that a newer entry repeats
-LISTED = 2.8
+# A fact of a list: a short line of MEMORY.md or a topic file. Who or what it is about is a rare word that a newer line repeats.
+MOST_LISTED, LISTED_BITS, LISTED = 14, 4.0, 2.8
 
 # "Ann's", "of Ann", "von Ann": whose it is.
 _OWNER = re.compile(
@@ -51,7 +52,8 @@ _VAGUE = (
     "number:th",
 )  # kinds of values that are compared with none
 _CLAUSE = re.compile(r"[.;:!?(\n|–—]|,(?!\d)")
-_RUN = re.compile(r"(?<![\w'’])[A-ZÀ-ÞА-Я][^\W\d_]+(?:[ -][A-ZÀ-ÞА-Я][^\W\d_]+)*(?![\w'’])")  # "Maureen Tate"
+# A name of one word or more, but for "Ann's".
+_RUN = re.compile(r"(?<![\w'’])[A-ZÀ-ÞА-Я][^\W\d_]+(?:[ -][A-ZÀ-ÞА-Я][^\W\d_]+)*(?![\w'’])")
 _TITLES = frozenset(list_words("all", "titles"))
 _STOP = re.compile(r"[.;!?](?!\d)|[(\n|]")
 Bits = Callable[[str], float]
@@ -93,20 +95,21 @@ def judge(old: Statement, new: Statement, bits: Bits) -> Comparison | None:
     wide = [*own, *(word for word in new.own if word in old.near), *(word for word in new.near if word in old.own)]
     anchors = [word for word in dict.fromkeys(wide) if bits(word) >= LEAST_BITS and len(word) > 2 and word not in units]
     if not anchors:
-        return _compare_own_phones(old, new)
+        return None
     first, last = ({*each.own, *each.near} for each in (old, new))
     led, follows = (not set(anchors).isdisjoint(each.head) for each in (old, new))
     fits = (led and set(old.head) <= last, follows and set(new.head) <= first)
-    subjects = {word for word in own if bits(word) >= LISTED_BITS and _is_subject(word, old)}
-    short = "opens" in old.flags and "event" not in old.flags and len(old.text.split()) <= MOST_LISTED
-    listed = old.date == UNDATED and short and tells and bool(subjects)
+    is_listed = (
+        old.date == UNDATED and {"opens", "event"} & {*old.flags} == {"opens"} and len(old.text.split()) <= MOST_LISTED
+    )
+    if is_listed and _leaves(old, new, bits):
+        return Comparison(STRONG, "role", None, None, firm=True)
+    subjects = {word for word in anchors if bits(word) >= LISTED_BITS and _is_subject(word, old)}
+    listed = is_listed and tells and (not subjects.isdisjoint(own) or len(subjects) > 1)
     pair = _Likeness(old, new, anchors, tells, any(fits), listed)
     best = _compare_values(pair) or _compare_names(pair)
-    if short and old.date == UNDATED and _leaves(old, new, bits):
-        return Comparison(STRONG, "role", None, None, firm=True)
-    if best is None or _names_another(old, new) or _has_other_owner(old, new):
-        return None
-    if not any(fits) and set(anchors) <= {*old.head} & {*new.head}:  # "rent of the otter", "rent of the newt"
+    other = not any(fits) and set(anchors) <= {*old.head} & {*new.head}  # "rent of the otter", "rent of the newt"
+    if best is None or other or _names_another(old, new) or _has_other_owner(old, new):
         return None
     calm = "event" not in {*old.flags, *new.flags}
     lasting = old.date == UNDATED and (all(fits) or "state" in new.flags)
@@ -136,7 +139,7 @@ class _Likeness(NamedTuple):
         anchors: The rare stems that both share.
         tells: The newer one tells a change.
         about: The other one speaks of all that the subject of one names.
-        listed: The older one is a line of a list of facts, of which the newer one repeats a rare word and tells a change.
+        listed: The older one is a fact of a list, and the newer one tells a change of what that is about.
     """
 
     old: Statement
@@ -148,30 +151,23 @@ class _Likeness(NamedTuple):
 
 
 def _leaves(old: Statement, new: Statement, bits: Bits) -> bool:
-    """Return True if the newer statement says that somebody leaves whom the older one names for a role: "Ann is leaving us"."""
-    if not _list_stems(old.language, "people").isdisjoint(old.own) or len(old.own) < 2:
+    """Return True if the newer statement says that somebody leaves who has a role in the older one: "Ann is leaving us"."""
+    kin = _list_stems(old.language, "people") - {*stem([*_TITLES], old.language)}
+    if not kin.isdisjoint(old.own) or len(old.own) < 2:
         return False
-    others = {strip_marks(name.lower()) for found in (*_OWNER.findall(old.text), *_PLACE.findall(old.text)) for name in found}
+    language = cast("Language", new.language)
+    named = {*old.names, old.filler} - {
+        strip_marks(name.lower()) for name in (*chain(*_OWNER.findall(old.text)), *_PLACE.findall(old.text))
+    }
+    known = {strip_marks(word.lower()) for word in _WORD.findall(old.text)}
     for run in _RUN.finditer(new.text):
-        names = {strip_marks(word.lower()) for word in run[0].split()} - _TITLES
-        name = next((each for each in names if each in old.names and each not in others), "")
-        if name and names <= {strip_marks(word.lower()) for word in _WORD.findall(old.text)}:
+        names = {strip_marks(word.lower()) for word in _WORD.findall(run[0])} - _TITLES
+        if names & named and names <= known and max(map(bits, stem([*names], language)), default=0) >= LISTED_BITS:
             clause = _CLAUSE.search(new.text, run.end())
             said = " ".join(new.text[run.end() : clause.start() if clause else None].split()[:NEXT])
-            rare = any(bits(each) >= LISTED_BITS for each in stem([name], new.language))
-            if rare and tells_leave(said, new.language) and not tells_absence(said, new.language):
+            if tells_leave(said, language) and not tells_absence(said, language):
                 return True
     return False
-
-
-def _compare_own_phones(old: Statement, new: Statement) -> Comparison | None:
-    """Return a judgement if a line that names nothing but one's own phone has an older number than a newer sentence."""
-    phones = [[value for value in each.values if value.kind == "phone"] for each in (old, new)]
-    only = {*old.own} <= _list_stems(old.language, "phone")
-    mine = not new.names and _list_stems(new.language, "people").isdisjoint(new.own)
-    if all(phones) and only and mine and {"change", "new"} & {*new.flags} and phones[0][0].text != phones[1][0].text:
-        return Comparison(STRONG, "value", phones[0][0], phones[1][0], True, True)
-    return None
 
 
 class Pair(NamedTuple):
@@ -417,5 +413,5 @@ def _find_owners(statement: Statement, shared: Sequence[str]) -> Iterator[str]:
 
 
 @cache
-def _list_stems(language: str, name: Literal["people", "dwell", "phone"]) -> frozenset[str]:
+def _list_stems(language: str, name: Literal["people", "dwell"]) -> frozenset[str]:
     return frozenset(stem(list_words(language, name), language))

@@ -107,7 +107,8 @@ class Statement(NamedTuple):
         near: The stems of the sentence before and of the heading.
         values: In order.
         names: The words that may be names, folded.
-        flags: Of "opens" for the first sentence of a line, "change", "new", "event", "leave", "state", "unsure", "1" and "3" for mine and theirs.
+        flags: Of "opens" for the first sentence of a line, "change", "new", "event", "leave", "state", "unsure", "1" and "3" for
+            mine and theirs.
     """
 
     path: str
@@ -177,8 +178,7 @@ def read_statements(path: str, date: str | None, text: str, usual: Language = "e
             said = body[begin:end].strip()
             if said:
                 line = bisect_right(starts, begin)
-                opens = begin == bounds[0]
-                yield from _read_sentence(path, date, line, said, first, language, heading, before, opens=opens)
+                yield from _read_sentence(path, date, line, said, first, language, heading, before)
                 before = said
 
 
@@ -195,8 +195,7 @@ def _is_within_date(text: str, at: int, language: Language) -> bool:
 
 
 def _read_sentence(  # noqa: PLR0917
-    path: str, date: str | None, line: int, said: str, first: str, language: Language, heading: str, before: str,
-    *, opens: bool,
+    path: str, date: str | None, line: int, said: str, first: str, language: Language, heading: str, before: str
 ) -> Iterator[Statement]:
     """Yield the statement of a sentence, unless it states nothing that could be outdated or replace something."""
     if len(said) > MOST_CHARS or said.endswith(("?", "？")) or _SEEN.search(first):
@@ -207,8 +206,10 @@ def _read_sentence(  # noqa: PLR0917
     plain = plain[: reason.start()] if reason else plain
     words = [*_WORD.finditer(plain)]
     values = tuple(_find_values(plain, language))
-    ends = _BREAK.search(plain, values[-1].end) if values else None
-    stance = find_stance(plain[: ends.start()] if ends else plain, language)  # "It's 3305 now, don't tell the others"
+    behind = _BREAK.search(plain, values[-1].end) if values else None
+    stance = find_stance(
+        plain[: behind.start()] if behind else plain, language
+    )  # "It's 3305 now, don't tell the others"
     names = tuple(dict.fromkeys(_find_names(plain, words, language)))
     change = tells_change(plain)
     if before and not change:  # "The broadband has changed. It costs £27."
@@ -221,9 +222,9 @@ def _read_sentence(  # noqa: PLR0917
     rest = _BREAK.search(plain, values[0].end) if values else None
     main = plain[: rest.start()] if rest and find_stance(plain[: rest.start()], language) == "state" else plain
     happened = "event" if timed or _is_event(words, language) or tells_past(main, language) else ""
-    begins = "opens" if opens else ""
+    opens = "" if before else "opens"
     leaves = "leave" if tells_leave(f"{before} {plain}", language) else ""
-    flags = filter(None, [begins, told, happened, leaves, stance or "", *_find_owners(words, language)])
+    flags = filter(None, [opens, told, happened, leaves, stance or "", *_find_owners(words, language)])
     taken = [(value.start, value.end) for value in values]
     own = [word for word in words if not any(start <= word.start() < end for start, end in taken)]
     turns = sorted([*find_turns(plain, language), *(colon.start() for colon in _COLON.finditer(plain))])
