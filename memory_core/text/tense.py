@@ -90,6 +90,11 @@ def tells_leave(text: str, language: Language) -> bool:
     return _compile_words(language, "leave").search(text) is not None
 
 
+def tells_absence(text: str, language: Language) -> bool:
+    """Return True if a text says that somebody is away or ill for a while."""
+    return _compile_words(language, "absent").search(text) is not None
+
+
 def find_turns(text: str, language: Language) -> Iterator[int]:
     """Yield where a sentence says how something is, or that it changes: what stands before is its subject."""
     for found in (*_compile_words(language, "states").finditer(text), *_compile(_ALL["change"]).finditer(text.lower())):
@@ -97,7 +102,9 @@ def find_turns(text: str, language: Language) -> Iterator[int]:
 
 
 @cache
-def _compile_words(language: Language, name: Literal["unsure", "states", "habits", "leave"]) -> re.Pattern[str]:
+def _compile_words(
+    language: Language, name: Literal["unsure", "states", "habits", "leave", "absent"]
+) -> re.Pattern[str]:
     return re.compile(rf"(?<!\w)(?:{'|'.join(list_words(language, name))})(?!\w)", re.IGNORECASE)
 
 

@@ -12,10 +12,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import date
 from functools import cache
-from typing import Literal, NamedTuple
+from itertools import chain
+from typing import Literal, NamedTuple, cast
 
 from memory_core.text.folding import strip_marks
-from memory_core.text.tense import list_words
+from memory_core.text.languages import Language
+from memory_core.text.tense import list_words, tells_absence, tells_change, tells_leave
 from memory_core.upkeep.statements import UNDATED, Statement, Value, stem
 
 SHOWN = 5.4  # from which score a pair becomes a proposal
@@ -31,6 +33,8 @@ FIRM = 1.5  # for values that are clearly of one thing
 MOST_DAYS = 200  # that a planned day lies ahead
 NEXT = 4  # words between a relative and what belongs to them
 MOST_WORDS = 22  # of a sentence that says who or what something is
+# A fact of a list: a short line of MEMORY.md or a topic file. Who or what it is about is a rare word that a newer line repeats.
+MOST_LISTED, LISTED_BITS, LISTED = 14, 4.0, 2.8
 
 # "Ann's", "of Ann", "von Ann": whose it is.
 _OWNER = re.compile(
@@ -48,6 +52,10 @@ _VAGUE = (
     "number:th",
 )  # kinds of values that are compared with none
 _CLAUSE = re.compile(r"[.;:!?(\n|–—]|,(?!\d)")
+# A name of one word or more, but for "Ann's".
+_RUN = re.compile(r"(?<![\w'’])[A-ZÀ-ÞА-Я][^\W\d_]+(?:[ -][A-ZÀ-ÞА-Я][^\W\d_]+)*(?![\w'’])")
+_TITLES = frozenset(list_words("all", "titles"))
+_STOP = re.compile(r"[.;!?](?!\d)|[(\n|]")
 Bits = Callable[[str], float]
 
 
@@ -91,11 +99,17 @@ def judge(old: Statement, new: Statement, bits: Bits) -> Comparison | None:
     first, last = ({*each.own, *each.near} for each in (old, new))
     led, follows = (not set(anchors).isdisjoint(each.head) for each in (old, new))
     fits = (led and set(old.head) <= last, follows and set(new.head) <= first)
-    pair = _Likeness(old, new, anchors, tells, any(fits))
+    is_listed = (
+        old.date == UNDATED and {"opens", "event"} & {*old.flags} == {"opens"} and len(old.text.split()) <= MOST_LISTED
+    )
+    if is_listed and _leaves(old, new, bits):
+        return Comparison(STRONG, "role", None, None, firm=True)
+    subjects = {word for word in anchors if bits(word) >= LISTED_BITS and _is_subject(word, old)}
+    listed = is_listed and tells and (not subjects.isdisjoint(own) or len(subjects) > 1)
+    pair = _Likeness(old, new, anchors, tells, any(fits), listed)
     best = _compare_values(pair) or _compare_names(pair)
-    if best is None or _names_another(old, new) or _has_other_owner(old, new):
-        return None
-    if not any(fits) and set(anchors) <= {*old.head} & {*new.head}:  # "rent of the otter", "rent of the newt"
+    other = not any(fits) and set(anchors) <= {*old.head} & {*new.head}  # "rent of the otter", "rent of the newt"
+    if best is None or other or _names_another(old, new) or _has_other_owner(old, new):
         return None
     calm = "event" not in {*old.flags, *new.flags}
     lasting = old.date == UNDATED and (all(fits) or "state" in new.flags)
@@ -112,6 +126,11 @@ def judge(old: Statement, new: Statement, bits: Bits) -> Comparison | None:
     return best._replace(score=score)
 
 
+def _is_subject(word: str, statement: Statement) -> bool:
+    """Return True if a statement is about what a stem names: it stands in its head, or is the name of someone or something."""
+    return word in statement.head[:NEXT] or any(name.startswith(word) for name in (*statement.names, statement.filler))
+
+
 class _Likeness(NamedTuple):
     """Two statements that are compared.
 
@@ -120,6 +139,7 @@ class _Likeness(NamedTuple):
         anchors: The rare stems that both share.
         tells: The newer one tells a change.
         about: The other one speaks of all that the subject of one names.
+        listed: The older one is a fact of a list, and the newer one tells a change of what that is about.
     """
 
     old: Statement
@@ -127,6 +147,27 @@ class _Likeness(NamedTuple):
     anchors: list[str]
     tells: bool
     about: bool
+    listed: bool
+
+
+def _leaves(old: Statement, new: Statement, bits: Bits) -> bool:
+    """Return True if the newer statement says that somebody leaves who has a role in the older one: "Ann is leaving us"."""
+    kin = _list_stems(old.language, "people") - {*stem([*_TITLES], old.language)}
+    if not kin.isdisjoint(old.own) or len(old.own) < 2:
+        return False
+    language = cast("Language", new.language)
+    named = {*old.names, old.filler} - {
+        strip_marks(name.lower()) for name in (*chain(*_OWNER.findall(old.text)), *_PLACE.findall(old.text))
+    }
+    known = {strip_marks(word.lower()) for word in _WORD.findall(old.text)}
+    for run in _RUN.finditer(new.text):
+        names = {strip_marks(word.lower()) for word in _WORD.findall(run[0])} - _TITLES
+        if names & named and names <= known and max(map(bits, stem([*names], language)), default=0) >= LISTED_BITS:
+            clause = _CLAUSE.search(new.text, run.end())
+            said = " ".join(new.text[run.end() : clause.start() if clause else None].split()[:NEXT])
+            if tells_leave(said, language) and not tells_absence(said, language):
+                return True
+    return False
 
 
 class Pair(NamedTuple):
@@ -205,9 +246,13 @@ def _compare_values(pair: _Likeness) -> Comparison | None:
 
 def _compare_value(pair: _Likeness, value: Value) -> Comparison | None:
     """Return a judgement if a value of the newer statement may take the place of one of the older one."""
-    old, new, anchors, tells, about = pair
-    alike = [each for each in old.values if each.kind == value.kind or _are_codes(each, value)]
-    if value.kind in _VAGUE or not alike or value.text in {each.text for each in alike}:
+    old, new, anchors, tells, about, listed = pair
+    alike = [
+        each
+        for each in old.values
+        if each.kind == value.kind or _are_codes(each, value) or (listed and _is_bare(each, value))
+    ]
+    if (value.kind in _VAGUE and not listed) or not alike or value.text in {each.text for each in alike}:
         return None
     former, kind = alike[0], value.kind.partition(":")[0]
     named = next((each for each in new.values if each.kind == value.kind and each.text == former.text), None)
@@ -219,23 +264,49 @@ def _compare_value(pair: _Likeness, value: Value) -> Comparison | None:
     elif kind != "phone" and not tells:  # a name alone has many prices and days
         thing = [word for word in anchors if not any(name.startswith(word) for name in (*old.names, *new.names))]
     if (
-        not (thing or named)
+        not (thing or named or listed)
         or (former.rate and value.rate and former.rate != value.rate)
         or (kind == "date" and not _is_ahead(former.text, old.date, new.date))
     ):
+        return None
+    amounts = kind in ("money", "number")
+    near = not amounts or 0.4 < float(value.text) / max(float(former.text), 1e-9) < 2.5
+    listed = listed and near and (beside or _is_told(former, value, new))
+    if not listed and former.kind != value.kind and not _are_codes(former, value):
         return None
     firm = _is_firm(former, value, old, new, close=beside or about or len(thing) > 1)
     if named and (not about or not (tells or firm) or _AND.search(new.text, *sorted((named.end, value.start)))):
         return None
     weight = 0.5 if value.kind == "number:" else 1.0
     weight += 0.7 * bool(former.rate and value.rate) + 0.8 * bool(named) + FIRM * firm
-    return Comparison(weight, "value", former, value, beside, firm)
+    return Comparison(weight + LISTED * listed, "value", former, value, beside, firm or listed)
 
 
 def _are_codes(one: Value, other: Value) -> bool:
     """Return True for "code 1958" and "the code: 3370", of which only the first stands behind the word that it numbers."""
     kinds = {each.kind.partition(":")[0] for each in (one, other)}
     return kinds == {"label", "code"} and len(one.text) == len(other.text) > 3 and (one.text + other.text).isdigit()
+
+
+def _is_told(former: Value, value: Value, statement: Statement) -> bool:
+    """Return True if a word that tells a change stands before a value of the same kind, or close to one of another."""
+    text = statement.text
+    if former.kind == value.kind and value.kind not in ("weekday", "clock", "number:"):
+        begin = max((found.end() for found in _STOP.finditer(text, 0, value.start)), default=0)
+        return tells_change(text[begin : value.end + 10])
+    begin = max(value.start - BESIDE, *(found.end() for found in _CLAUSE.finditer(text, 0, value.start)), 0)
+    end = next((found.start() for found in _CLAUSE.finditer(text, value.end)), len(text))
+    return tells_change(text[begin : min(end, value.end + 10)])
+
+
+def _is_bare(one: Value, other: Value) -> bool:
+    """Return True for "60 g" and "down to 45", "code 1958" and "3370": a number that may stand for a value of another kind."""
+    if other.kind != "number:" and not other.kind.startswith("code:"):
+        return False
+    kind = one.kind.partition(":")[0]
+    if kind in ("label", "code"):
+        return len(one.text) == len(other.text) > 2 and (one.text + other.text).isdigit()
+    return kind in ("money", "number") and other.kind == "number:"
 
 
 def _stands_beside(word: str, value: Value, statement: Statement) -> bool:

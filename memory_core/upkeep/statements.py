@@ -107,7 +107,8 @@ class Statement(NamedTuple):
         near: The stems of the sentence before and of the heading.
         values: In order.
         names: The words that may be names, folded.
-        flags: Of "change", "new", "event", "leave", "state", "unsure", "1" and "3" for mine and theirs.
+        flags: Of "opens" for the first sentence of a line, "change", "new", "event", "leave", "state", "unsure", "1" and "3" for
+            mine and theirs.
     """
 
     path: str
@@ -203,9 +204,12 @@ def _read_sentence(  # noqa: PLR0917
     plain = _QUOTED.sub(lambda quoted: " " * len(quoted[0]), _PLAIN.sub(lambda each: " " * len(each[0]), bare))
     reason = _REASON.search(plain)
     plain = plain[: reason.start()] if reason else plain
-    stance = find_stance(plain, language)
     words = [*_WORD.finditer(plain)]
     values = tuple(_find_values(plain, language))
+    behind = _BREAK.search(plain, values[-1].end) if values else None
+    stance = find_stance(
+        plain[: behind.start()] if behind else plain, language
+    )  # "It's 3305 now, don't tell the others"
     names = tuple(dict.fromkeys(_find_names(plain, words, language)))
     change = tells_change(plain)
     if before and not change:  # "The broadband has changed. It costs £27."
@@ -218,8 +222,9 @@ def _read_sentence(  # noqa: PLR0917
     rest = _BREAK.search(plain, values[0].end) if values else None
     main = plain[: rest.start()] if rest and find_stance(plain[: rest.start()], language) == "state" else plain
     happened = "event" if timed or _is_event(words, language) or tells_past(main, language) else ""
+    opens = "" if before else "opens"
     leaves = "leave" if tells_leave(f"{before} {plain}", language) else ""
-    flags = filter(None, [told, happened, leaves, stance or "", *_find_owners(words, language)])
+    flags = filter(None, [opens, told, happened, leaves, stance or "", *_find_owners(words, language)])
     taken = [(value.start, value.end) for value in values]
     own = [word for word in words if not any(start <= word.start() < end for start, end in taken)]
     turns = sorted([*find_turns(plain, language), *(colon.start() for colon in _COLON.finditer(plain))])
@@ -439,13 +444,15 @@ def _find_counted(word: re.Match[str], language: Language) -> str:
     time = _read_time(word[0], language)
     if time or (language == "de" and word[0][0].islower() and len(word[0]) > 3):
         return time[0] if time else ""
+    if len(word[0]) == 1 and word[0] not in STOP_WORDS[language]:  # "60 g"
+        return word[0]
     return next(iter(stem([word[0]], language)), "")
 
 
 def _read_amount(text: str) -> str:
     """Return a number as it is compared: 1.500,00, 1,500 and 1500 are one."""
     bare = re.sub(r"[^\d.,]", "", text)
-    bare = re.sub(r"[.,](?=\d{3}(?:\D|$))", "", bare).replace(",", ".")
+    bare = re.sub(r"(?<!^0)[.,](?=\d{3}(?:\D|$))", "", bare).replace(",", ".")
     return f"{float(bare) / (100 if _PENCE.search(text) else 1):g}"
 
 

@@ -73,6 +73,39 @@ def test_values_and_people_of_one_thing_need_no_word_of_change(old: str, new: st
 @pytest.mark.parametrize(
     ("old", "new"),
     [
+        ("- Heating oil: Brandt, 0.94 € a litre", "Brandt wrote, oil is up, now 1.02"),  # a number without its unit
+        ("- Mittens gets 60 g of kibble", "Mittens is too fat, now only 45"),
+        ("- Keller: Vorhängeschloss 0714", "Vorhängeschloss am Keller getauscht, jetzt 2290"),
+        ("- Luz: Ventisur, 0,148 €/kWh", "carta de Ventisur: el precio pasa a 0,162 desde agosto"),
+        ("- Allotment gate 1947", "They changed the gate of the allotment, it's 3305 now, don't tell the others"),
+        ("- Cleaner Irena comes on Fridays", "Irena is going back to Lublin, sad"),  # somebody with a role leaves
+        ("- Trainer: Holger Maas", "Holger Maas hört auf, das Knie ist kaputt"),
+        ("- Coche: revisión en Talleres Pino", "Talleres Pino han cerrado, qué pena para el coche"),
+    ],
+)
+def test_a_fact_of_a_list_is_replaced_by_what_a_day_says_in_few_words(old: str, new: str) -> None:
+    assert score(old, new) >= SHOWN
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("- Heating oil: Brandt, 0.94 € a litre", "Brandt's dog ate 3 sausages, he is new here"),
+        ("- Mittens gets 60 g of kibble", "Mittens weighs 5.9 kg now"),
+        ("- Cleaner Irena comes on Fridays", "Irena is away until Sunday"),
+        ("- Cleaner Irena comes on Fridays", "Irena's sister is leaving the town"),
+        ("- Irena's piano: a Petrof in the hall", "Irena is leaving for Lublin"),  # her thing, not her post
+        ("- My aunt Irena: 07700 900 111", "Irena is leaving for Lublin"),
+        ("- Eggs from Thorn Farm, £2.20", "Kennels at Holly Farm, from now £19"),
+    ],
+)
+def test_a_fact_of_a_list_stands_where_a_day_says_something_else(old: str, new: str) -> None:
+    assert score(old, new) < SHOWN
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
         ("- Ferry pass for Ned £112 a term", "Ned plays the tuba, lessons cost £84 a term"),  # a name alone
         ("- Locker 12 is for tents", "Locker 15 is for stoves"),  # two things with numbers
         ("- Stew: 6 kg of beans, slow", "Stew for the fair, 8 kg of beans"),  # measures of stuff
