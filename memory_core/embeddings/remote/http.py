@@ -6,8 +6,7 @@ import asyncio
 import contextlib
 import contextvars
 import logging
-import zlib
-from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit, urlunsplit
@@ -31,7 +30,6 @@ ACCEPTED = "gzip, deflate"
 MAX_REFUSAL_BYTES = 64 << 10
 # Of answers to all requests but those for embeddings, which say themselves how much may come.
 MAX_ANSWER_BYTES = 8 << 20
-_MAX_LAYERS = 2
 # 8,192 dimensions, written with 25 characters each, which is more than any model and any server needs.
 _TEXT_BYTES = 200 << 10
 _MAX_EMBEDDINGS_BYTES = 256 << 20
@@ -54,91 +52,35 @@ class Body:
     Args:
         status: Of the answer.
         headers: Of the answer, found by lower-case name.
-        limit_bytes: The most that is taken, packed and unpacked.
+        limit_bytes: The most that is taken.
+
+    Attributes:
+        content: What was collected.
 
     Raises:
-        BadBody: It is packed in a way that was not asked for.
+        BadBody: It is packed in a way that was not asked for, or twice, which could unpack to any size.
     """
 
     def __init__(self, status: int, headers: Mapping[str, str], limit_bytes: int) -> None:
         self._cuts = status >= 300
         self._limit_bytes = MAX_REFUSAL_BYTES if self._cuts else limit_bytes
-        names = [name.strip().lower() for name in headers.get("content-encoding", "")[:200].split(",")]
-        layers = [name for name in reversed(names) if name not in {"", "identity"}]
-        if len(layers) > _MAX_LAYERS or not set(layers) <= {"gzip", "x-gzip", "deflate"}:
+        self.content = bytearray()
+        if headers.get("content-encoding", "").strip().lower() not in {"", "identity", "gzip", "deflate"}:
             raise BadBody("its answer is compressed in a way that was not asked for")
-        self._unpackers = [self._new_unpacker(deflated=name == "deflate") for name in layers]
-        self._received = 0
-        self._unpacked = bytearray()
-        self._is_full = False
 
     def add(self, piece: bytes) -> bool:
-        """Take a piece; return False when no more is wanted.
+        """Take an unpacked piece; return False when no more is wanted.
 
         Raises:
-            BadBody: The body is too large, or what it is packed into is damaged.
+            BadBody: The body is too large.
         """
-        self._received += len(piece)
-        try:
-            for unpack in self._unpackers:
-                piece = unpack(piece)
-        except zlib.error as error:
-            raise BadBody("its answer cannot be decompressed") from error
-        self._unpacked += piece
-        if not self._is_full and max(self._received, len(self._unpacked)) <= self._limit_bytes:
+        self.content += piece
+        if len(self.content) <= self._limit_bytes:
             return True
         if not self._cuts:
             raise BadBody(f"its answer is larger than {self._limit_bytes / 1e6:.1f} MB")
-        del self._unpacked[self._limit_bytes :]
+        del self.content[self._limit_bytes :]
         return False
-
-    def content(self) -> bytes:
-        """Return what was collected."""
-        return bytes(self._unpacked)
-
-    def _new_unpacker(self, *, deflated: bool) -> Callable[[bytes], bytes]:
-        # 47 finds out by itself whether the stream is gzip or zlib; "deflate" of some servers is neither.
-        unpacker = zlib.decompressobj(47)
-        begun = False
-
-        def unpack(piece: bytes) -> bytes:
-            nonlocal unpacker, begun
-            room = self._limit_bytes - len(self._unpacked) + 1
-            if not piece or unpacker.eof:
-                return b""
-            try:
-                unpacked = unpacker.decompress(piece, room)
-            except zlib.error:
-                if begun or not deflated:
-                    raise
-                unpacker = zlib.decompressobj(-15)
-                unpacked = unpacker.decompress(piece, room)
-            begun = True
-            self._is_full |= bool(unpacker.unconsumed_tail)  # of whichever layer: the rest of it would be lost
-            return unpacked
-
-        return unpack
-
-
-async def read_body(body: Body, pieces: AsyncGenerator[bytes, None]) -> bytes:
-    """Read a body from the pieces in which it comes, which are closed in the end.
-
-    Raises:
-        BadBody: It cannot be read.
-    """
-    async with contextlib.aclosing(pieces):
-        async for piece in pieces:
-            if not body.add(piece):
-                break
-    return body.content()
-
-
-def read_body_now(body: Body, pieces: Iterator[bytes]) -> bytes:
-    """Read a body like `read_body`, in a thread that may block."""
-    for piece in pieces:
-        if not body.add(piece):
-            break
-    return body.content()
 
 
 _NETWORK_ACTION = "Check the network, and memorySearch.remote.baseUrl where it is set."
@@ -241,8 +183,11 @@ class Http:
             self._client = self._new_client()
         async with self._client.stream(method, url, **arguments) as answer:
             body = Body(answer.status_code, answer.headers, max_bytes)
-            pieces = cast("AsyncGenerator[bytes, None]", answer.aiter_raw())
-            return answer.status_code, answer.headers, await read_body(body, pieces)
+            async with contextlib.aclosing(cast("AsyncGenerator[bytes, None]", answer.aiter_bytes())) as pieces:
+                async for piece in pieces:
+                    if not body.add(piece):
+                        break
+            return answer.status_code, answer.headers, bytes(body.content)
 
     def _map_error(self, error: Exception, url: str, shown: str) -> ProviderError:
         import httpx
@@ -250,8 +195,9 @@ class Http:
         provider, place = self._endpoint.provider, find_origin(url)
         if isinstance(error, TimeoutError):
             return RequestTimeout(provider, f"{place} did not answer within {self._endpoint.timeout_seconds:g} s")
-        if isinstance(error, BadBody):
-            return ProviderUnavailable(provider, f"{place}: {error}", action=_URL_ACTION)
+        if isinstance(error, BadBody | httpx.DecodingError):
+            problem = error if isinstance(error, BadBody) else "its answer cannot be decompressed"
+            return ProviderUnavailable(provider, f"{place}: {problem}", action=_URL_ACTION)
         if isinstance(error, httpx.TransportError):
             kind = ProviderUnreachable if isinstance(error, httpx.ConnectError) else ProviderUnavailable
             reason = shown or type(error).__name__

@@ -6,7 +6,7 @@ import hashlib
 import json
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -117,33 +117,20 @@ def insert(connection: Connection, draft: Draft, text: ItemText, *, agent: str, 
     """Insert a new item and return it."""
     origin = draft.provenance
     said = now if origin.said_at is None else origin.said_at
-    item_id = secrets.token_hex(ID_BYTES)
-    connection.execute(
-        "INSERT INTO items (id, content, terms, folded, hash, text_hash, scope, tags, agent, kind, pending, created, updated,"
-        " said, reinforced, session, speaker) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?)",
-        (
-            item_id, draft.content, text.terms, text.folded, text.hash, text.text_hash, draft.scope,
-            json.dumps(list(draft.tags), ensure_ascii=False), agent, draft.kind, int(draft.pending), now, now, said,
-            origin.session, origin.by,
-        ),
+    item = Item(
+        id=secrets.token_hex(ID_BYTES), content=draft.content, scope=draft.scope, tags=draft.tags, agent=agent,
+        kind=draft.kind, pending=draft.pending, created=now, updated=now, said=said, recalled=None, reinforced=0,
+        origin=_tell_origin(origin, said), superseded_by=None,
     )  # fmt: skip
-    key = connection.last_insert_rowid()
-    _add_saying(connection, key, origin.session, said)
-    _put_origin(connection, key, _tell_origin(origin, said))
-    return load_one(connection, key)
+    restore(connection, item, text)
+    return load_by_ids(connection, [item.id])[0]
 
 
 def restore(connection: Connection, item: Item, text: ItemText) -> None:
     """Insert an item as it was exported; one of the same id or the same fact is left as it is."""
-    connection.execute(
-        f"INSERT OR IGNORE INTO items ({_FIELDS}, terms, folded, hash, text_hash)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        (
-            item.id, item.content, item.scope, json.dumps(list(item.tags), ensure_ascii=False), item.agent, item.kind,
-            int(item.pending), item.created, item.updated, item.said, item.recalled, item.reinforced,
-            item.origin.session, item.origin.by, item.superseded_by, text.terms, text.folded, text.hash, text.text_hash,
-        ),
-    )  # fmt: skip
+    values = _list_values(item, text)
+    names, marks = ", ".join(values), ", ".join("?" * len(values))
+    connection.execute(f"INSERT OR IGNORE INTO items ({names}) VALUES ({marks})", (*values.values(),))
     if connection.changes():
         key = connection.last_insert_rowid()
         _add_saying(connection, key, item.origin.session, item.said)
@@ -152,20 +139,28 @@ def restore(connection: Connection, item: Item, text: ItemText) -> None:
 
 def overwrite(connection: Connection, item: Item, text: ItemText) -> None:
     """Make an item what it is on another machine, or insert it; one of the same fact gives way."""
-    connection.execute(
-        "UPDATE OR REPLACE items SET content = ?, scope = ?, tags = ?, agent = ?, kind = ?, pending = ?, created = ?,"
-        " updated = ?, said = ?, reinforced = ?, session = ?, speaker = ?, superseded_by = ?, terms = ?, folded = ?,"
-        " hash = ?, text_hash = ? WHERE id = ?",
-        (
-            item.content, item.scope, json.dumps(list(item.tags), ensure_ascii=False), item.agent, item.kind, int(item.pending),
-            item.created, item.updated, item.said, item.reinforced, item.origin.session, item.origin.by, item.superseded_by,
-            text.terms, text.folded, text.hash, text.text_hash, item.id,
-        ),
-    )  # fmt: skip
+    values = _list_values(item, text)
+    del values["recalled"]  # what was recalled here stays known
+    changed = ", ".join(f"{name} = ?" for name in values)
+    connection.execute(f"UPDATE OR REPLACE items SET {changed} WHERE id = ?", (*values.values(), item.id))
     if connection.changes():
         _put_origin(connection, find_keys(connection, [item.id])[0], item.origin)
     else:
         restore(connection, item, text)
+
+
+def _list_values(item: Item, text: ItemText) -> dict[str, Any]:
+    """Return the values of the columns of an item, by their names."""
+    return {
+        "id": item.id, "content": item.content, "scope": item.scope, "tags": _write_tags(item.tags), "agent": item.agent,
+        "kind": item.kind, "pending": int(item.pending), "created": item.created, "updated": item.updated, "said": item.said,
+        "recalled": item.recalled, "reinforced": item.reinforced, "session": item.origin.session, "speaker": item.origin.by,
+        "superseded_by": item.superseded_by, **asdict(text),
+    }  # fmt: skip
+
+
+def _write_tags(tags: Sequence[str]) -> str:
+    return json.dumps([*tags], ensure_ascii=False)
 
 
 def reinforce(connection: Connection, key: int, draft: Draft, *, now: float) -> None:
@@ -190,7 +185,7 @@ def reinforce(connection: Connection, key: int, draft: Draft, *, now: float) -> 
             int(not known),
             said,
             now,
-            json.dumps(tags, ensure_ascii=False),
+            _write_tags(tags),
             int(origin.by in OUTSIDERS or (draft.pending and (bool(known) or origin.session is None))),
             key,
         ),
@@ -404,7 +399,9 @@ def _put_origin(connection: Connection, key: int, origin: Origin) -> None:
 
 
 def _tell_origin(origin: Provenance, said: float) -> Origin:
-    return Origin(by=origin.by, host=origin.host, path=origin.path, line=origin.line, at=_tell_time(said))
+    return Origin(
+        by=origin.by, session=origin.session, host=origin.host, path=origin.path, line=origin.line, at=_tell_time(said)
+    )  # fmt: skip
 
 
 def _tell_time(seconds: float) -> str:

@@ -11,7 +11,6 @@ from pathlib import Path
 
 from memory_core.config.settings import Vector
 from memory_core.errors import MemoryCoreError, StoreCorrupt, SyncBusy
-from memory_core.stores.interface import summarise
 from memory_core.stores.sqlite import upkeep
 from memory_core.stores.sqlite.connections import INDEX, REBUILD
 from memory_core.stores.sqlite.database import Database, PrivateDatabase
@@ -28,7 +27,6 @@ from memory_core.stores.sqlite.upkeep import (
 )
 from memory_core.stores.sqlite.vectors import VectorIndex
 from memory_core.stores.sqlite.writer import SqliteWriter
-from memory_core.stores.values import IndexSummary
 
 log = logging.getLogger(__name__)
 
@@ -108,16 +106,6 @@ class SqliteStore:
             yield from upkeep.merge_keywords(self.database)
         upkeep.give_back_space(self.database)
 
-    def summarise(self) -> IndexSummary:
-        """See `stores.interface.Store`."""
-        with self.read() as reader:
-            serving = reader.load_serving_space()
-            vector, reason = self.vectors.describe(reader.db, serving.id if serving else None)
-            size = 0
-            with contextlib.suppress(OSError):  # it may go at any moment
-                size = self.path.stat().st_size
-            return summarise(reader, vector=vector, vector_reason=reason, store_bytes=size)
-
     def wipe(self, *, seconds: float) -> bool:
         """Write the index anew, so that nothing is left of what was dropped; return False while another program reads it.
 
@@ -138,6 +126,10 @@ class SqliteStore:
     def is_suspect(self) -> bool:
         """True once a read or a write has met what may be damage, until `repair` has looked."""
         return self.database.failed is not None
+
+    def verify(self, reader: SqliteReader) -> str | None:
+        """Return how the index that a reader of it reads is damaged; None if it is sound."""
+        return self.database.find_problem(reader.db, upkeep.OLDER + 1)
 
     def needs_check(self) -> bool:
         """Return True if `repair` should look although nothing has failed yet."""

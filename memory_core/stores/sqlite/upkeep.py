@@ -5,14 +5,11 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 from typing import cast
 
 from memory_core.errors import StoreCorrupt, StoreReadOnly
-from memory_core.records import FileFailure
-from memory_core.stores.sqlite import state
 from memory_core.stores.sqlite.connections import (
     INDEX,
     TOKENIZER,
@@ -110,23 +107,6 @@ def give_back_space(database: Database) -> None:
         drop_pages(connection)
 
 
-@dataclass(frozen=True, slots=True)
-class Integrity:
-    """The health of an index file.
-
-    Attributes:
-        workspace: The real path of the folder whose notes it holds; None if it does not say.
-        files: The number of indexed files.
-        problem: How the file is damaged; None when it is sound.
-        failures: Notes that the last sync left out.
-    """
-
-    workspace: str | None
-    files: int
-    problem: str | None
-    failures: tuple[FileFailure, ...] = ()
-
-
 class IndexDatabase(Database):
     """The connections to an index file. The constructor opens nothing.
 
@@ -152,22 +132,6 @@ class IndexDatabase(Database):
             return explain_damage(error)
         wrong = (what for what, query in _WRONG_ROWS.items() if connection.execute(f"SELECT EXISTS ({query})").get)
         return next(wrong, None)
-
-    def verify(self) -> Integrity:
-        """Look for damage in the index.
-
-        Raises:
-            NotIndexed: There is no index yet.
-            StoreError: It cannot be used.
-        """
-        with self.read() as connection:
-            failed = connection.execute("SELECT path, error FROM files WHERE error IS NOT NULL ORDER BY path")
-            return Integrity(
-                workspace=state.get_value(connection, "workspace"),
-                files=int(connection.execute("SELECT count(*) FROM files WHERE hash <> x''").get),
-                problem=self.find_problem(connection, OLDER + 1),
-                failures=tuple(FileFailure(path=path, reason=error) for path, error in failed),
-            )
 
 
 def may_replace(path: Path, *, in_own_folder: bool) -> bool:
