@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any
@@ -14,9 +13,9 @@ from memory_core.cli.app import Group, Options, argument, open_notes, read_text
 from memory_core.config.environment import quote_words
 from memory_core.errors import InvalidArgument, MemoryCoreError
 from memory_core.history.history import History
-from memory_core.items.records import Item, Provenance, parse_item, write_items
+from memory_core.items.records import Item, read_items, write_items
 from memory_core.items.store.file import DROP_ASIDE, ItemsFile
-from memory_core.records import ITEM_KINDS, to_json
+from memory_core.records import ITEM_KINDS, Origin, to_json
 from memory_core.sources.origins import cite_origin, load_sources
 from memory_core.text.dates import begin_day, parse_day
 from memory_core.text.messages import quote_safely
@@ -108,7 +107,7 @@ def show(options: Options, *, item_id: str) -> None:
 def add(options: Options, *, text: tuple[str, ...], corrects: bool, **facts: Any) -> None:
     """Keep a short fact; the same fact is kept once."""
     with _open(options) as held:
-        done = held.write(" ".join(text), corrects=corrects, provenance=Provenance(speaker="user"), **facts)
+        done = held.write(" ".join(text), corrects=corrects, origin=Origin(by="user"), **facts)
     if options.json:
         output.print_json(done)
         return
@@ -184,7 +183,10 @@ def export(options: Options) -> None:
 @argument("file", type=click.Path(readable=False), help="JSON lines as `items export` prints them; - is standard input")
 def restore(options: Options, *, file: str) -> None:
     """Add exported items; those that are there already are left as they are."""
-    read = list(_read_items(file))
+    try:
+        read = read_items(read_text("FILE", file), file)
+    except ValueError as error:
+        raise InvalidArgument("FILE", str(error)) from error
     with _open(options) as held:
         new = held.restore(read)
     output.tell({"read": len(read), "new": new}, f"{new} of {len(read)} items were new.", as_json=options.json)
@@ -210,20 +212,6 @@ def _describe(item: Item) -> str:
 def _read_day(option: str, text: str | None, timezone: str | None) -> float | None:
     """Return the beginning of a day as Unix seconds; None stays None."""
     return None if text is None else begin_day(timezone, parse_day(text, option)).timestamp()
-
-
-def _read_items(file: str) -> Iterator[Item]:
-    """Yield the items of a file of JSON lines.
-
-    Raises:
-        InvalidArgument: The file cannot be read, or a line is no item.
-    """
-    for number, line in enumerate(read_text("FILE", file).split("\n"), start=1):
-        if line.strip():
-            try:
-                yield parse_item(json.loads(line))
-            except (ValueError, TypeError, KeyError) as error:
-                raise InvalidArgument("FILE", f"line {number} of {file} is no item: {error}") from error
 
 
 def _find_in_past(config: AgentConfig, items: Sequence[Item]) -> list[str]:

@@ -182,12 +182,10 @@ def _append(call: ToolCall) -> dict[str, Any]:
 
 def _propose_for_person(call: ToolCall) -> dict[str, Any]:
     """Keep in a private project what is meant for the person's layer: `memory-core review` proposes it for there."""
-    from memory_core.items.records import Provenance
-
-    speaker = {"agent": "assistant"}.get(by := call.arguments.get("by", "agent"), by)
-    origin = Provenance(session=call.context.session_key, speaker=speaker, host=call.context.channel or "")
+    by, context = call.arguments.get("by", "agent"), call.context
+    origin = Origin(by=by, session=context.session_key, host=context.channel)
     items = call.items.get(call.config, call.context.access)
-    items.write(call.arguments["text"], kind="preference", provenance=origin)
+    items.write(call.arguments["text"], kind="preference", origin=origin)
     return {"path": "items", "status": "proposed", "appended": 0}
 
 

@@ -12,7 +12,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from itertools import pairwise
-from typing import Literal
 
 from memory_core.items.capture import exchange, languages
 from memory_core.items.grammar import compile_pattern, read_words
@@ -62,7 +61,6 @@ class FoundFact:
         short: The correction that it is, if it names only what changes; then `content` is no fact yet.
         supersedes: The ids of items whose place it takes.
         turn: The index of its turn in the exchange.
-        speaker: Who said it.
     """
 
     content: str
@@ -72,7 +70,6 @@ class FoundFact:
     short: ShortCorrection | None = None
     turn: int = 0
     supersedes: tuple[str, ...] = ()
-    speaker: Literal["user", "assistant"] = "user"
 
 
 def read_short_correction(sentence: str) -> ShortCorrection | None:
