@@ -13,8 +13,7 @@ from pathlib import Path
 
 from memory_core.config.agent import AgentConfig
 from memory_core.config.load import load_config
-from memory_core.sharing.sharing import Sharing
-from memory_core.sharing.syncing import Shared
+from memory_core.sharing.sharing import Shared, Sharing
 
 MARKS = ("<<<<<<<", "=======", ">>>>>>>", "|||||||")
 

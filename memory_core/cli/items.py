@@ -1,8 +1,7 @@
-"""The commands for items: list, show, add, promote, forget, export, import."""
+"""The commands for what is kept of conversations: items, and the journal of turns."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any
@@ -10,14 +9,18 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from memory_core.cli import output
-from memory_core.cli.app import Group, Options, argument, open_notes, read_text
+from memory_core.cli.app import Group, Options, argument, command, open_notes, read_text
+from memory_core.config.agent import AgentConfig
 from memory_core.config.environment import quote_words
-from memory_core.errors import InvalidArgument, MemoryCoreError
+from memory_core.errors import InvalidArgument, MemoryCoreError, StoreError
 from memory_core.history.history import History
-from memory_core.items.records import Item, Provenance, parse_item, write_items
+from memory_core.items.records import Item, read_items, write_items
 from memory_core.items.store.file import DROP_ASIDE, ItemsFile
-from memory_core.records import ITEM_KINDS, to_json
+from memory_core.records import ITEM_KINDS, Finding, Origin, to_json
+from memory_core.sharing.sharing import list_remains
+from memory_core.sources.journal import Journal
 from memory_core.sources.origins import cite_origin, load_sources
+from memory_core.sources.roots import describe_os_error
 from memory_core.text.dates import begin_day, parse_day
 from memory_core.text.messages import quote_safely
 
@@ -108,7 +111,7 @@ def show(options: Options, *, item_id: str) -> None:
 def add(options: Options, *, text: tuple[str, ...], corrects: bool, **facts: Any) -> None:
     """Keep a short fact; the same fact is kept once."""
     with _open(options) as held:
-        done = held.write(" ".join(text), corrects=corrects, provenance=Provenance(speaker="user"), **facts)
+        done = held.write(" ".join(text), corrects=corrects, origin=Origin(by="user"), **facts)
     if options.json:
         output.print_json(done)
         return
@@ -184,7 +187,10 @@ def export(options: Options) -> None:
 @argument("file", type=click.Path(readable=False), help="JSON lines as `items export` prints them; - is standard input")
 def restore(options: Options, *, file: str) -> None:
     """Add exported items; those that are there already are left as they are."""
-    read = list(_read_items(file))
+    try:
+        read = read_items(read_text("FILE", file), file)
+    except ValueError as error:
+        raise InvalidArgument("FILE", str(error)) from error
     with _open(options) as held:
         new = held.restore(read)
     output.tell({"read": len(read), "new": new}, f"{new} of {len(read)} items were new.", as_json=options.json)
@@ -212,20 +218,6 @@ def _read_day(option: str, text: str | None, timezone: str | None) -> float | No
     return None if text is None else begin_day(timezone, parse_day(text, option)).timestamp()
 
 
-def _read_items(file: str) -> Iterator[Item]:
-    """Yield the items of a file of JSON lines.
-
-    Raises:
-        InvalidArgument: The file cannot be read, or a line is no item.
-    """
-    for number, line in enumerate(read_text("FILE", file).split("\n"), start=1):
-        if line.strip():
-            try:
-                yield parse_item(json.loads(line))
-            except (ValueError, TypeError, KeyError) as error:
-                raise InvalidArgument("FILE", f"line {number} of {file} is no item: {error}") from error
-
-
 def _find_in_past(config: AgentConfig, items: Sequence[Item]) -> list[str]:
     """Say which items old versions of notes still hold, and how to purge those."""
     with closing(History(config, writable=False)) as history:
@@ -234,3 +226,102 @@ def _find_in_past(config: AgentConfig, items: Sequence[Item]) -> list[str]:
     return [
         f"old versions of notes hold the text: memory-core history purge --match {quote_words(each)}" for each in held
     ]
+
+
+# ---- The journal of turns: pause and resume it, forget a session, and what `doctor` says of it.
+
+
+READ_SECONDS = 10.0  # that a pause waits for what was said before it
+
+
+@contextmanager
+def _changing(config: AgentConfig) -> Iterator[Journal]:
+    """Yield the journal of an agent.
+
+    Raises:
+        StoreError: It cannot be written.
+    """
+    try:
+        yield Journal(config.journal_dir)
+    except OSError as error:
+        action = "make the folder writable, or try again in a moment"
+        raise StoreError(
+            config.journal_dir, f"the journal cannot be changed: {describe_os_error(error)}", action=action
+        ) from error
+
+
+@command("pause")
+def pause(options: Options) -> None:
+    """Keep nothing of what is said from now on in the journal, until `resume`."""
+    with open_notes(options) as memory, _changing(memory.config()) as journal:
+        journal.catch_up(seconds=READ_SECONDS)  # what was said before
+        journal.pause(on=True)
+    output.tell({"paused": True}, "The journal keeps nothing until you run: memory-core resume", as_json=options.json)
+
+
+@command("resume")
+def resume(options: Options) -> None:
+    """Let the journal keep what is said again, but for what was said meanwhile."""
+    with open_notes(options) as memory, _changing(memory.config()) as journal:
+        journal.catch_up(seconds=READ_SECONDS)  # and pass over it
+        journal.pause(on=False)
+        on = memory.config().search.items.capture.journal
+    rest = "" if on else " once memorySearch.items.capture.journal is true"
+    output.tell({"paused": False}, f"The journal keeps what is said{rest}.", as_json=options.json)
+
+
+@command("forget")
+@click.option("--session", "key", metavar="ID", required=True, help="the host's id of the session, as hits show it")
+@click.option("--dry-run", is_flag=True, help="only count what would be forgotten")
+def forget_session(options: Options, *, key: str, dry_run: bool) -> int:
+    """Forget what a session said: its turns in the journal, and the items that only it has brought."""
+    with open_notes(options) as memory:
+        config = memory.config()
+        items = memory.items.forget(session=key, dry_run=True).items
+        with _changing(config) as journal:
+            turns = journal.count(key)
+            if not dry_run and turns:
+                journal.forget(lambda session, _text, _at: session.key == key)
+        remains: tuple[str, ...] = ()
+        if not dry_run:
+            from memory_core.backends.past import wipe_index
+
+            remains = memory.items.forget(session=key).remains
+            memory.sync()
+            remains += tuple(wipe_index(config.store_path))
+    if turns and not items:
+        remains += (f"the host's logs of this session hold what was said: {key}",)
+    if options.json:
+        forgotten = {"messages": turns, "items": [item.id for item in items]}
+        output.print_json({**forgotten, "dryRun": dry_run, "remains": remains})
+    else:
+        counted = f"{output.count(turns, 'message')} and {output.count(len(items), 'item')}"
+        output.write(f"{counted} {'would be' if dry_run else 'are'} forgotten.")
+        for sentence in [*remains, *list_remains(config, items)]:
+            output.complain(sentence)
+    if not (turns or items):
+        output.complain(f"no session {key!r} has said anything that is kept")
+    return 0 if turns or items else 1
+
+
+def diagnose_journal(config: AgentConfig) -> Iterator[Finding]:
+    """Yield what is to be known about the journal: that it is on or paused, and what it lacks."""
+    if not config.search.items.capture.journal:
+        return
+    journal = Journal(config.journal_dir)
+    count = len(journal.list_sessions())
+    days = config.search.items.capture.retention_days
+    message = f"{output.count(count, 'session')} in {journal.folder}, for {days:g} days"
+    if journal.is_paused:
+        message, action = f"{message}; paused, nothing is kept", "run: memory-core resume"
+        yield Finding(subject="journal", level="warn", message=message, action=action)
+    else:
+        yield Finding(subject="journal", level="ok", message=message)
+    if problem := journal.find_write_problem():
+        action = "make it writable, and run: memory-core index"
+        yield Finding(subject="journal", level="fail", message=f"nothing is kept: {problem}", action=action)
+    if problem := journal.find_problem():
+        yield Finding(subject="journal", level="warn", message=f"at {problem}", action="run: memory-core index")
+    if unread := journal.count_unread():
+        message = f"transcripts hold {output.count(unread, 'message')} that it lacks"
+        yield Finding(subject="journal", level="warn", message=message, action="run: memory-core index")

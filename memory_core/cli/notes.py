@@ -181,7 +181,7 @@ def probe(options: Options) -> int:
 def doctor(options: Options) -> int:
     """Check everything that a search needs, and say what to do about problems."""
     from memory_core.cli.hosts import diagnose_hosts
-    from memory_core.cli.journal import diagnose_journal
+    from memory_core.cli.items import diagnose_journal
     from memory_core.items.store.file import ItemsFile
 
     with app.open_memory(options) as memory:

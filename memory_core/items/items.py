@@ -17,19 +17,19 @@ from memory_core.errors import InvalidArgument, MemoryCoreError, StoreReadOnly
 from memory_core.items.embedder import ItemEmbedder
 from memory_core.items.mirror import Mirror
 from memory_core.items.records import (
+    PROGRAM,
     Draft,
     Forgotten,
     Item,
     ItemAnswer,
     ItemHit,
     Memorized,
-    Provenance,
     Written,
     check_draft,
 )
 from memory_core.items.store.file import ItemsFile
 from memory_core.items.store.rows import Filter
-from memory_core.records import Access, KeySources, ProgressCallback
+from memory_core.records import Access, KeySources, Origin, ProgressCallback
 from memory_core.text.dates import get_day
 from memory_core.text.folding import fold
 from memory_core.text.periods import find_period
@@ -120,7 +120,8 @@ class Items:
         tags: Sequence[str] = (),
         kind: str = "fact",
         pending: bool = False,
-        provenance: Provenance | None = None,
+        origin: Origin = PROGRAM,
+        said_at: float | None = None,
         embedding: Embedding | None = None,
         corrects: bool = False,
     ) -> Written:
@@ -132,7 +133,8 @@ class Items:
             tags: Words to filter by.
             kind: See `Item.kind`.
             pending: It is a guess.
-            provenance: Its origin; None is this call.
+            origin: Where it was said, and by whom.
+            said_at: Unix seconds; None is now.
             embedding: Its vector, if the caller has computed it with the configured model.
             corrects: Look for the item that this fact corrects, and mark it as superseded.
 
@@ -141,7 +143,7 @@ class Items:
         """
         draft = Draft(
             content=content, scope=self._config.search.items.scope if scope is None else scope, tags=tuple(tags), kind=kind,
-            pending=pending, provenance=provenance or Provenance(),
+            pending=pending, origin=origin, said_at=said_at,
         )  # fmt: skip
         embeddings = None if embedding is None else [embedding]
         return self.write_many([draft], embeddings=embeddings, corrects=corrects, cued=corrects)[0]
@@ -387,8 +389,7 @@ class Items:
 
     def was_forgotten(self, draft: Draft) -> bool:
         """Return True if a fact has been forgotten since it was said; one without a time is said now."""
-        said = draft.provenance.said_at
-        return said is not None and self._file.was_forgotten(draft.content, said)
+        return draft.said_at is not None and self._file.was_forgotten(draft.content, draft.said_at)
 
     def promote(self, ids: Sequence[str]) -> int:
         """Turn pending items into settled ones; return how many were pending."""

@@ -20,7 +20,8 @@ from memory_core.atomic import locked
 from memory_core.config.agent import LOCAL, AgentConfig
 from memory_core.errors import InvalidArgument
 from memory_core.items.destination import find_destination
-from memory_core.items.records import Item, Provenance
+from memory_core.items.records import Item
+from memory_core.records import Origin
 from memory_core.sources import writer
 from memory_core.text.markdown import Line, parse_heading, scan, split_lines
 from memory_core.text.paragraphs import scan_blocks
@@ -308,8 +309,8 @@ class Mirror:
             with suppress(InvalidArgument):  # a line that is too long, or holds a secret, stays a line of the note
                 folder = next(each for each in self._folders if note.is_relative_to(each))
                 path = note.relative_to(folder).as_posix()
-                origin = Provenance(session=NOTES, speaker="user", path=path)
-                written = self._items.write(text, provenance=origin)
+                origin = Origin(by="user", session=NOTES, path=path)
+                written = self._items.write(text, origin=origin)
                 added.append((written.item.id, text))
         self._file.record_added(str(note), added)
         if changes.gone:

@@ -8,18 +8,22 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, fields, replace
-from typing import Any, Literal
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Literal
 
+from memory_core.config.fields import STRICT
+from memory_core.config.problems import get_adapter
 from memory_core.errors import InvalidArgument
-from memory_core.records import Author, Origin, to_camel, to_json
+from memory_core.records import Author, Origin, to_json
 from memory_core.sources.redaction import redact
 from memory_core.text.folding import clean
 
 DEFAULT_SCOPE = "default"
-SPEAKERS: Mapping[str, Author] = {
-    "user": "user", "assistant": "agent", "tool": "tool", "web": "web", "host": "import",
-}  # fmt: skip
+PROGRAM = Origin(by="import")  # of a fact of which nobody says where it comes from
+FORMER_AUTHORS: Mapping[str, Author] = {
+    "assistant": "agent",
+    "host": "import",
+}  # in files of before items had an origin
 
 MAX_CHARS = 2000  # of a fact: what is longer is a note
 MAX_TAGS, MAX_TAG_CHARS = 16, 64
@@ -29,31 +33,6 @@ Outcome = Literal["added", "reinforced", "superseded"]
 Strategy = Literal["embedding", "keyword"]
 Tier = Literal["sure", "pending"]
 Reason = Literal["secret", "recalled", "tool output", "forgotten", "unusable"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Provenance:
-    """The origin of a fact.
-
-    Attributes:
-        session: The key of the session in which it was said; None outside of sessions, as at the command line.
-        said_at: Unix seconds; None is now.
-        speaker: Who said it: "user", "assistant", "tool", "web" (a web page or a mail) or "host" (a program).
-        host: The name of the host; "" if nobody knows.
-        path, line: The note or session log in which it stands, and the line, from 1; "" and 0 if nobody knows.
-    """
-
-    session: str | None = None
-    said_at: float | None = None
-    speaker: str = "host"
-    host: str = ""
-    path: str = ""
-    line: int = 0
-
-    @property
-    def by(self) -> Author:
-        """The speaker, as `Origin.by` has it."""
-        return SPEAKERS.get(self.speaker, "import")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,6 +54,8 @@ class Item:
         origin: Where it was said first, and by whom; where the user has said it too, where the user did.
         superseded_by: The id of the item that corrects it; None while it holds.
     """
+
+    __pydantic_config__: ClassVar[Mapping[str, Any]] = STRICT
 
     id: str
     content: str
@@ -99,7 +80,8 @@ class Draft:
     Attributes:
         content: The fact, one or two sentences.
         scope, tags, kind, pending: See `Item`.
-        provenance: Its origin.
+        origin: Where it was said, and by whom.
+        said_at: Unix seconds; None is now.
         supersedes: The ids of items whose place it takes.
     """
 
@@ -108,7 +90,8 @@ class Draft:
     tags: tuple[str, ...] = ()
     kind: str = "fact"
     pending: bool = False
-    provenance: Provenance = Provenance()
+    origin: Origin = PROGRAM
+    said_at: float | None = None
     supersedes: tuple[str, ...] = ()
 
 
@@ -265,41 +248,32 @@ def write_items(items: Iterable[Item]) -> Iterator[str]:
         yield f"{json.dumps(to_json(item), ensure_ascii=False)}\n"
 
 
-def read_items(text: str) -> list[Item]:
-    """Return the items of `write_items`; raises as `parse_item`."""
-    return [parse_item(json.loads(line)) for line in text.split("\n") if line.strip()]
-
-
-def parse_item(raw: Mapping[str, Any]) -> Item:
-    """Return an item from its object as JSON, as `to_json` makes it.
+def read_items(text: str, file: str = "the items") -> list[Item]:
+    """Return the items of `write_items`; errors name the file.
 
     Raises:
-        ValueError, TypeError, KeyError: The object is no item.
+        ValueError: A line is no item.
     """
-    if not isinstance(raw, dict):
-        raise TypeError("expected an object")
-    names = {to_camel(each.name): each.name for each in fields(Item)}
-    if unknown := raw.keys() - names.keys() - {"session", "speaker"}:
-        raise ValueError(f"unknown key {min(unknown)!r}")
-    kinds: Mapping[str, tuple[type, ...]] = {
-        "pending": (bool,), "reinforced": (int,), "created": (int, float), "updated": (int, float), "said": (int, float),
-        "tags": (list,), "recalled": (int, float, type(None)),
-        "superseded_by": (str, type(None)), "origin": (dict,),
-    }  # fmt: skip
-    if "origin" not in raw:  # exported before items had one
-        former = {key: raw[key] for key in ("session", "speaker") if key in raw}
-        raw = {key: value for key, value in raw.items() if key not in former}
-        raw["origin"] = {"by": SPEAKERS.get(former["speaker"], "import"), "session": former["session"]}
-    values: dict[str, Any] = {}
-    for key, name in names.items():
-        if key not in raw:
-            raise ValueError(f"{key} is missing")
-        if not isinstance(raw[key], kinds.get(name, (str,))):
-            raise TypeError(f"{key} has the wrong type")
-        values[name] = raw[key]
-    if not all(isinstance(tag, str) for tag in values["tags"]):
-        raise TypeError("tags has the wrong type")
-    origin = Origin(**values["origin"])
-    if origin.by not in SPEAKERS.values():
-        raise ValueError(f"origin.by is {origin.by!r}")
-    return Item(**{**values, "tags": tuple(values["tags"]), "origin": origin})
+    found = []
+    for number, line in enumerate(text.split("\n"), start=1):
+        if line.strip():
+            try:
+                found.append(_read_item(line))
+            except ValueError as error:
+                raise ValueError(f"line {number} of {file} is no item: {error}") from error
+    return found
+
+
+def _read_item(line: str) -> Item:
+    from pydantic import ValidationError
+
+    raw = json.loads(line)
+    if isinstance(raw, dict) and "speaker" in raw and "origin" not in raw:  # exported before items had one
+        speaker = raw.pop("speaker")
+        raw["origin"] = {"by": FORMER_AUTHORS.get(speaker, speaker), "session": raw.pop("session", None)}
+    try:
+        item: Item = get_adapter(Item).validate_json(json.dumps(raw))
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        raise ValueError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}".removeprefix(": ")) from error
+    return item

@@ -28,7 +28,7 @@ from memory_core.sources.redaction import redact
 from memory_core.sources.roots import MAKE_IT, explain_no_workspace
 from memory_core.sources.session_logs import SOURCE
 from memory_core.text.dates import parse_instant
-from memory_core.tools import items, results, review, schemas, scope
+from memory_core.tools import items, results, schemas, scope
 from memory_core.tools.append import APPEND, memory_append
 from memory_core.tools.arguments import read_citation
 from memory_core.tools.shown import Shown
@@ -182,12 +182,10 @@ def _append(call: ToolCall) -> dict[str, Any]:
 
 def _propose_for_person(call: ToolCall) -> dict[str, Any]:
     """Keep in a private project what is meant for the person's layer: `memory-core review` proposes it for there."""
-    from memory_core.items.records import Provenance
-
-    speaker = {"agent": "assistant"}.get(by := call.arguments.get("by", "agent"), by)
-    origin = Provenance(session=call.context.session_key, speaker=speaker, host=call.context.channel or "")
+    by, context = call.arguments.get("by", "agent"), call.context
+    origin = Origin(by=by, session=context.session_key, host=context.channel)
     items = call.items.get(call.config, call.context.access)
-    items.write(call.arguments["text"], kind="preference", provenance=origin)
+    items.write(call.arguments["text"], kind="preference", origin=origin)
     return {"path": "items", "status": "proposed", "appended": 0}
 
 
@@ -209,22 +207,22 @@ def _use_items(call: ToolCall) -> dict[str, Any]:
 
 
 def _review(call: ToolCall) -> dict[str, Any]:
-    from memory_core.plugin.reviewing import Review
+    from memory_core.plugin import reviewing
 
     config, context, arguments = call.config, call.context, call.arguments
     may_apply = config.search.tidy.agent_may_apply
-    if may_apply is None or may_apply == (call.name == review.PROPOSE["name"]) or context.access != "rw":
-        return results.shape_refusal("disabled", review.NOT_OFFERED, review.SWITCH_ON)
+    if may_apply is None or may_apply == (call.name == schemas.PROPOSE["name"]) or context.access != "rw":
+        return results.shape_refusal("disabled", reviewing.NOT_OFFERED, reviewing.SWITCH_ON)
     if not scope.is_main(context, config.agent):
-        return results.shape_refusal("denied", review.NOT_HERE, items.TALK_ELSEWHERE)
-    held = Review(config, None, call.selector.sync)
-    if call.name == review.PROPOSE["name"]:
+        return results.shape_refusal("denied", reviewing.NOT_HERE, items.TALK_ELSEWHERE)
+    held = reviewing.Review(config, None, call.selector.sync)
+    if call.name == schemas.PROPOSE["name"]:
         made = held.propose(arguments["path"], int(arguments["line"]), arguments["text"], arguments["why"])
         return {"status": "waits", "id": made.id}
-    if call.name == review.REVIEW["name"]:
+    if call.name == schemas.REVIEW["name"]:
         found = held.find()
-        listed = found[: int(arguments.get("maxResults", review.LIMIT))]
-        return {"results": [review.shape(each) for each in listed], "total": len(found)}
+        listed = found[: int(arguments.get("maxResults", reviewing.LIMIT))]
+        return {"results": [reviewing.shape(each) for each in listed], "total": len(found)}
     if arguments["action"] == "reject":
         held.reject([arguments["id"]])
         return {"status": "rejected"}
@@ -249,7 +247,7 @@ RUN: Mapping[str, Callable[[ToolCall], dict[str, Any]]] = {
     schemas.EXPLAIN["name"]: _explain,
     schemas.RELATED["name"]: _relate,
     **{tool["name"]: _use_items for tool in (items.STORE, items.RECALL, items.FORGET)},
-    **{tool["name"]: _review for tool in (review.REVIEW, review.RESOLVE, review.PROPOSE)},
+    **{tool["name"]: _review for tool in (schemas.REVIEW, schemas.RESOLVE, schemas.PROPOSE)},
 }
 
 

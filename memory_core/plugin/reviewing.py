@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from memory_core.config.agent import AgentConfig
 from memory_core.errors import InvalidArgument, MemoryCoreError
 from memory_core.records import Hit, Successor
+from memory_core.text.messages import quote_safely
 from memory_core.tools.prompts import CONTEXT_CHARS
 from memory_core.upkeep.outdated import STRONG
 from memory_core.upkeep.proposals import Proposal
@@ -25,6 +26,11 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 DAY_SECONDS = 24 * 3600
+# Of the tools.
+LIMIT = 10
+NOT_OFFERED = "proposals are not for agents here"
+SWITCH_ON = "set memorySearch.tidy.agentMayApply to true to let agents settle proposals, to false to let them make some"
+NOT_HERE = "proposals may be used in the main private session only"
 
 
 class Review:
@@ -127,6 +133,16 @@ def _pick(known: Sequence[Proposal], proposal_id: str) -> Proposal:
         if each.id == proposal_id:
             return each
     raise InvalidArgument("id", f"there is no proposal {proposal_id!r:.40}", action="run: memory-core review --json")
+
+
+def shape(proposal: Proposal) -> dict[str, Any]:
+    """Return a proposal as a model sees it: nothing in it can pass for anything but text."""
+    places = [{"path": each.path, "line": each.line, "text": quote_safely(each.text)} for each in proposal.evidence]
+    return {
+        "id": proposal.id, "kind": proposal.kind, "path": proposal.path, "line": proposal.line,
+        "text": quote_safely(proposal.text), "new": None if proposal.new is None else quote_safely(proposal.new),
+        "why": proposal.why, "evidence": places,
+    }  # fmt: skip
 
 
 def run_if_due(config: AgentConfig) -> None:

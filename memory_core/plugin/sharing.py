@@ -15,8 +15,7 @@ from memory_core.threads import start_call
 
 if TYPE_CHECKING:
     from memory_core.items.records import Item
-    from memory_core.sharing.sharing import Sharing
-    from memory_core.sharing.syncing import Shared
+    from memory_core.sharing.sharing import Shared, Sharing
 
 log = logging.getLogger(__name__)
 
@@ -25,8 +24,7 @@ log = logging.getLogger(__name__)
 def open_sharing(config: AgentConfig) -> Iterator[Sharing]:
     """Open the sync of a workspace, with the items that belong to it alone: none of another layer."""
     from memory_core.items.items import Items
-    from memory_core.sharing.sharing import ITEMS_FOLDER, Sharing
-    from memory_core.sharing.syncing import SharedText
+    from memory_core.sharing.sharing import ITEMS_FOLDER, SharedText, Sharing
 
     items = Items(config)
     text = SharedText(

@@ -1,22 +1,334 @@
-"""The sync of one workspace as commands and hosts use it: set up, run, looked at, switched off, purged."""
+"""The sync of one workspace with its remote: set up, run (read, fetch, merge, write, push), looked at, switched off, purged.
+
+A sync may be killed at any point. Before it changes a note, one ref records what is to be written: the record's tree holds
+the notes as they were and, in a folder, as they are to be, its message their paths, and its parent is the commit they belong to.
+A file lists what is written. The next sync writes the rest first: it merges the notes as they were, as they are to be and as they
+are now, and makes a record of that.
+"""
 
 from __future__ import annotations
 
 import json
+import random
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from typing import Any, Protocol
 
 from memory_core.atomic import replace_file
 from memory_core.config.agent import AgentConfig
 from memory_core.errors import InvalidArgument, MemoryCoreError, RemoteUnreachable, SharingFailed
 from memory_core.sharing import STATE, bundles
-from memory_core.sharing.repository import FETCHED, OWN, SENT, Repository, hold
-from memory_core.sharing.syncing import TRIES, Shared, SharedRemote, SharedText, Sync
-from memory_core.sharing.workspace import is_note
+from memory_core.sharing.merge import Conflict, find_renamed, merge_folders
+from memory_core.sharing.repository import FETCHED, MADE, OWN, SENT, WRITING, NewCommit, Repository, hold, name_blob
+from memory_core.sharing.workspace import MAX_BYTES, Workspace, decode, encode, fold, is_note
 from memory_core.sources.redaction import redact
+
+TRIES = 10  # while other machines are faster
+PAUSE_SECONDS = 0.05  # before the second try, on average half of it; doubled for each further one
+LONGEST_PAUSE = 6  # doublings
+MESSAGE = "memory-core: sync"
+NEXT = "next/"  # in the record's tree: the notes as they are to be
+WRITTEN = "memory-core-written"  # in the repository: the record's hash, and the paths that are written, a line each
+
+
+@dataclass(frozen=True, slots=True)
+class SharedText:
+    """A text that is synced beside the notes and kept elsewhere, such as the items.
+
+    Attributes:
+        path: In the repository.
+        read: Returns the text; "" if there is none.
+        merge: Merges the base and two versions.
+        write: Takes over a text.
+    """
+
+    path: str
+    read: Callable[[], str]
+    merge: Callable[[str, str, str], str]
+    write: Callable[[str], None]
+
+
+# By path, a text as it is and as it is to be; None if there is none.
+_Texts = Mapping[str, tuple[str | None, str | None]]
+
+
+class SharedRemote(Protocol):
+    """A remote, whose commits `fetch` brings into the repository."""
+
+    def fetch(self) -> str | None:
+        """Fetch; return the last commit, None while there is none."""
+
+    def push(self, commit: str, replaces: str | None = None) -> bool:
+        """Send a commit; return False if another machine was faster."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shared:
+    """The outcome of a sync.
+
+    Attributes:
+        sent: The notes that were sent, by path.
+        taken: The notes that were changed here, by path.
+        conflicts: The parts that both sides had changed, with the path of their note.
+        withheld: The places of secrets, as `path:line`, whose notes were not sent.
+        left_out: The files that are not synced, and why, by path.
+    """
+
+    sent: tuple[str, ...] = ()
+    taken: tuple[str, ...] = ()
+    conflicts: tuple[tuple[str, Conflict], ...] = ()
+    withheld: tuple[str, ...] = ()
+    left_out: Mapping[str, str] = field(default_factory=dict)
+
+
+class Sync:
+    """The notes of one workspace and the repository in which they are synced, under the lock of both.
+
+    Args:
+        config: The agent's.
+        repository: Its repository.
+        remote: Where other machines find them.
+        others: What is synced besides.
+    """
+
+    def __init__(
+        self, config: AgentConfig, repository: Repository, remote: SharedRemote, others: Sequence[SharedText] = ()
+    ) -> None:
+        self._config = config
+        self._git = repository
+        self._remote = remote
+        self._others = {each.path: each for each in others}
+        self._written = repository.folder / WRITTEN
+        self._refs: dict[str, str] = {}
+        self._is_purged = False  # the remote has replaced its past
+
+    def run(self) -> Shared:
+        """Sync; once it returns, the remote and this workspace hold the same, but for what is withheld.
+
+        Raises:
+            RemoteUnreachable: There is no answer; what was written here is sent by the next sync.
+            SharingFailed: The notes or the repository cannot be used.
+        """
+        self._git.prepare()
+        self._finish()
+        done = Shared()
+        for attempt in range(TRIES):
+            sent, done = self._try(done)
+            if sent:
+                if done.sent or done.taken or self._is_purged:
+                    self._git.clean(purge=self._is_purged or bool(done.withheld))
+                return done
+            time.sleep(random.uniform(0, PAUSE_SECONDS * 2 ** min(attempt, LONGEST_PAUSE)))  # noqa: S311
+        raise RemoteUnreachable("other machines were always faster", action="It will be tried again.")
+
+    def _try(self, before: Shared) -> tuple[bool, Shared]:
+        """Sync once; return False if another machine was faster, and the outcome with that of earlier tries."""
+        self._refs = self._git.list_refs()
+        remote = self._remote.fetch()
+        base = self._find_base(remote)
+        trees = {each: self._list(each) for each in {base, remote} if each}
+        base_tree, theirs = trees.get(base or "", {}), trees.get(remote or "", {})
+        space, mine = self._read({**base_tree, **theirs}, base_tree)
+        left_out = space.left_out
+        if mine == theirs:
+            if remote and self._refs.get(OWN) != remote:
+                self._git.set_refs({OWN: remote, SENT: remote})
+            return True, _add(before, left_out=left_out)
+        read = self._make_reader(space, mine, (base_tree, theirs))
+        changes, conflicts = self._merge(base_tree, theirs, mine, read)
+        up, down = (
+            {path: text for path, text in changes.items() if _hash(text) != side.get(path)} for side in (theirs, mine)
+        )
+        withheld = {path: found for path in up if path not in self._others and
+                    (found := _find_secrets(up[path] or "", read(theirs[path]) if path in theirs else ""))}  # fmt: skip
+        up = {path: text for path, text in up.items() if path not in withheld}
+        texts = {path: (read(mine[path]) if path in mine else None, text) for path, text in down.items()}
+        commit = self._record(remote, up, texts)
+        self._write(space, texts)
+        self._settle(commit, remote)
+        done = _add(
+            before, sent=(*up,), taken=(*down,), conflicts=(*conflicts,), left_out=left_out,
+            withheld=tuple(f"{path}:{line}" for path, lines in withheld.items() for line in lines),
+        )  # fmt: skip
+        if not up or commit is None:
+            return True, done
+        if not self._remote.push(commit):
+            return False, done
+        self._git.set_refs({SENT: commit})
+        return True, done
+
+    def _find_base(self, remote: str | None) -> str | None:
+        """Return the last state that this machine and the remote have in common; None if there is none.
+
+        Where the past of the remote was purged, that is the last one that was certainly sent.
+        """
+        own, sent = self._refs.get(OWN), self._refs.get(SENT)
+        if remote is None or own is None:
+            return None
+        found = self._git.find_base(remote, own)
+        if found is None and sent is not None and self._git.find_line(remote) == self._git.find_line(sent):
+            self._is_purged = True
+            return sent
+        return found
+
+    def _list(self, commit: str) -> dict[str, str]:
+        """Return the hashes of what is synced in a commit; files of others are ignored."""
+        found: dict[str, str] = {}
+        names: set[str] = set()
+        for path, blob, size in self._git.list_files(commit):
+            if path not in self._others and (not is_note(path) or fold(path) in names):
+                continue
+            if not 0 <= size <= MAX_BYTES and path not in self._others:
+                problem = "a link" if size < 0 else f"larger than {MAX_BYTES >> 20} MB"
+                raise SharingFailed(f"{path} in the remote is {problem}", action="Remove it there.")
+            names.add(fold(path))
+            found[path] = blob
+        return found
+
+    def _read(self, known: Mapping[str, str], base: Mapping[str, str]) -> tuple[Workspace, dict[str, str]]:
+        """Read what is synced; return the notes, and the hashes of all."""
+        space = Workspace(self._config.workspace, self._config.state_dir, known)
+        for path, problem in space.left_out.items():
+            if path in known:  # it would seem to be deleted
+                raise SharingFailed(f"{path} cannot be synced: it {problem}", action="Put the note back in its place.")
+        if not space.hashes and sum(map(is_note, base)) > 1:
+            raise SharingFailed(
+                f"{self._config.workspace} holds none of its {len(base)} notes, which would be deleted everywhere",
+                action="Bring them back, or run: memory-core sync off",
+            )
+        texts = {path: other.read() for path, other in self._others.items()}
+        return space, {**space.hashes, **{path: _hash(text) or "" for path, text in texts.items() if text}}
+
+    def _make_reader(
+        self, space: Workspace, mine: Mapping[str, str], trees: Sequence[Mapping[str, str]]
+    ) -> Callable[[str], str]:
+        """Return a function that returns the text of a hash: from the repository, or from this machine."""
+        wanted = {
+            tree[path]
+            for path in {path for tree in trees for path in tree}
+            for tree in trees
+            if path in tree and not all(each.get(path) == mine.get(path) for each in trees)
+        }
+        texts = {blob: decode(data) or "" for blob, data in self._git.load(wanted).items()}
+        places = {blob: path for path, blob in mine.items()}
+
+        def read(blob: str) -> str:
+            if blob not in texts:
+                path = places[blob]
+                texts[blob] = self._others[path].read() if path in self._others else space.read(path) or ""
+            return texts[blob]
+
+        return read
+
+    def _merge(
+        self, base: Mapping[str, str], theirs: Mapping[str, str], mine: Mapping[str, str], read: Callable[[str], str]
+    ) -> tuple[dict[str, str | None], list[tuple[str, Conflict]]]:
+        def take_notes(tree: Mapping[str, str]) -> dict[str, str]:
+            return {path: blob for path, blob in tree.items() if path not in self._others}
+
+        changes, conflicts = merge_folders(take_notes(base), take_notes(theirs), take_notes(mine), read)
+        for path, other in self._others.items():
+            if theirs.get(path) != mine.get(path):
+                texts = (read(tree[path]) if path in tree else "" for tree in (base, theirs, mine))
+                changes[path] = other.merge(*texts) or None
+        return changes, conflicts
+
+    def _record(self, remote: str | None, up: Mapping[str, str | None], texts: _Texts) -> str | None:
+        """Make the commit to be sent, and the record of what is about to be written; return the commit."""
+        commits = []
+        if up:
+            commits.append(NewCommit(MADE, MESSAGE, {path: encode(text) for path, text in up.items()}, remote))
+        if texts:
+            held = {path: encode(was) for path, (was, _) in texts.items() if was is not None}
+            held |= {f"{NEXT}{path}": encode(new) for path, (_, new) in texts.items() if new is not None}
+            message = json.dumps(sorted(texts))
+            commits.append(NewCommit(WRITING, message, held, MADE if up else remote, alone=True))
+        made = self._git.commit(commits) if commits else None
+        return made if up else remote
+
+    def _write(self, space: Workspace, texts: _Texts) -> None:
+        """Write notes and other texts, and list each one that is written."""
+        if not texts:
+            return
+        with self._written.open("w", encoding="utf-8") as written:
+
+            def tell(line: str) -> None:
+                print(line, file=written, flush=True)
+
+            tell(self._git.list_refs()[WRITING])
+            for path, other in self._others.items():
+                if path in texts:
+                    was, new = (each or "" for each in texts[path])
+                    other.write(other.merge(was, other.read(), new))
+                    tell(path)
+            if notes := {path: each for path, each in sorted(texts.items()) if path not in self._others}:
+                space.write(notes, tell)
+
+    def _settle(self, commit: str | None, remote: str | None) -> None:
+        """Record that what a commit holds stands here, and that the remote has all before it."""
+        refs = {OWN: commit, SENT: remote, WRITING: None, MADE: None}
+        self._git.set_refs({name: value for name, value in refs.items() if value or name in self._git.list_refs()})
+        self._written.unlink(missing_ok=True)
+
+    def _finish(self) -> None:
+        """Write the rest of what a killed sync was writing."""
+        refs = self._git.list_refs()
+        if WRITING not in refs:
+            return
+        told = self._git.run("log", "-1", "--format=%P%n%B", refs[WRITING]).decode()
+        commit, _, message = told.partition("\n")
+        if refs.get(OWN) != commit:
+            lines = self._written.read_text(encoding="utf-8").split("\n")[:-1] if self._written.exists() else []
+            recorded = set(json.loads(message))
+            paths = recorded.difference(lines if lines[:1] == [refs[WRITING]] else ())
+            held = {path: blob for path, blob, _ in self._git.list_files(refs[WRITING])}
+            after = {path: blob for path, blob in self._list(commit).items() if path not in recorded}
+            after |= {path: held[f"{NEXT}{path}"] for path in recorded if f"{NEXT}{path}" in held}
+            old = {path: blob for path, blob in after.items() if path not in recorded}
+            old |= {path: held[path] for path in recorded if path in held}
+            space, mine = self._read({**old, **after}, after)
+            read = self._make_reader(space, mine, (old, after))
+            # A new name is not written as long as the old one stands: what was added to that belongs there.
+            paths |= {name for path, name in find_renamed(old, after, read).items() if path in paths}
+            before = {path: blob for path, blob in after.items() if path not in paths}
+            before |= {path: held[path] for path in paths if path in held}
+            changes, _ = self._merge(before, after, mine, read)
+            stood = {path: read(mine[path]) if path in mine else None for path in (*paths, *changes)}
+            texts = {path: (text, changes.get(path, text)) for path, text in stood.items()}
+            self._record(commit, {}, texts)
+            self._write(space, texts)
+        self._settle(commit, refs.get(FETCHED))
+
+
+def _hash(text: str | None) -> str | None:
+    data = encode(text)
+    return None if data is None else name_blob(data)
+
+
+def _find_secrets(text: str, known: str) -> list[int]:
+    """Return the lines of a note, from 1, that are new and hold a secret."""
+    old = set(known.split("\n"))
+    new = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line not in old]
+    joined = "\n".join(line for _, line in new)
+    if redact(joined) == joined:
+        return []
+    return [number for number, line in new if redact(line) != line] or [new[0][0]]
+
+
+def _add(done: Shared, **more: Any) -> Shared:
+    """Return an outcome with that of a further try."""
+    earlier = {name: getattr(done, name) for name in ("sent", "taken", "conflicts")}
+    added: dict[str, Any] = {
+        name: tuple(dict.fromkeys((*value, *more.pop(name, ())))) for name, value in earlier.items()
+    }
+    return Shared(**added, **more)
+
+
+# ---- As commands and hosts use it.
+
 
 ITEMS_FOLDER = "items/"  # of the repository
 README = "README.md"  # which hosts of repositories put into a new one

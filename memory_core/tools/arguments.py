@@ -9,7 +9,7 @@ import json
 import re
 import tomllib
 from collections.abc import Mapping
-from importlib.resources import files
+from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
 from memory_core.errors import InvalidArgument
@@ -22,7 +22,7 @@ SHOWN_CHARS = 40  # of a wrong value
 FAR = 10**15
 
 
-_DOCUMENT: dict[str, Any] = tomllib.loads(files("memory_core.tools").joinpath("tools.toml").read_text("utf-8"))
+_DOCUMENT: dict[str, Any] = tomllib.loads(Path(__file__).with_name("tools.toml").read_text("utf-8"))
 _SHARED: Schema = _DOCUMENT.pop("shared")
 
 

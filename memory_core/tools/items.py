@@ -7,7 +7,7 @@ from datetime import date
 from typing import TYPE_CHECKING, Any
 
 from memory_core.errors import InvalidArgument
-from memory_core.records import CallContext, to_json
+from memory_core.records import CallContext, Origin, to_json
 from memory_core.text.messages import quote_safely, replace_surrogates
 from memory_core.tools.arguments import TOOLS
 
@@ -55,15 +55,13 @@ def run(
 def _store(
     items: Items, arguments: Mapping[str, Any], context: CallContext, recalled: frozenset[str]
 ) -> dict[str, Any]:
-    from memory_core.items.records import Provenance
     from memory_core.text.paragraphs import is_recalled
 
     text = arguments["text"]
     if is_recalled(text, recalled):
         return {"status": "nothing new"}
-    by, host = arguments.get("by", "agent"), context.channel or ""
-    origin = Provenance(session=context.session_key, speaker="assistant" if by == "agent" else by, host=host)
-    done = items.write(text, tags=arguments.get("tags", ()), kind=arguments.get("kind", "fact"), provenance=origin)
+    origin = Origin(by=arguments.get("by", "agent"), session=context.session_key, host=context.channel)
+    done = items.write(text, tags=arguments.get("tags", ()), kind=arguments.get("kind", "fact"), origin=origin)
     shaped: dict[str, Any] = {"status": done.outcome, "id": done.item.id, "text": quote_safely(done.item.content)}
     return _warn(shaped, done.warning, items)
 

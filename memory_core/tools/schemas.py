@@ -15,7 +15,7 @@ from memory_core.text.dates import get_today, parse_day, parse_instant
 from memory_core.text.messages import replace_surrogates
 from memory_core.text.periods import find_period
 from memory_core.text.terms import asks_for_several
-from memory_core.tools import items, review
+from memory_core.tools import items
 from memory_core.tools.append import APPEND
 from memory_core.tools.arguments import TOOLS, Schema, get_plain
 from memory_core.tools.results import describe_tool
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 Form = Literal["bare", "openai", "anthropic", "mcp"]
 
 SEARCH, GET, EXPLAIN, RELATED = (TOOLS[f"memory_{each}"] for each in ("search", "get", "explain", "related"))
+# As `memorySearch.tidy.agentMayApply` says, agents see and settle proposals for notes, or make some.
+REVIEW, RESOLVE, PROPOSE = (TOOLS[f"memory_{each}"] for each in ("review", "resolve", "propose"))
 READING: tuple[Schema, ...] = (SEARCH, GET)
 WRITING: tuple[Schema, ...] = (*READING, APPEND)
 ALL: tuple[Schema, ...] = (*TOOLS.values(),)
@@ -61,7 +63,7 @@ def list_tools(config: AgentConfig, access: Access, *, main: bool = True) -> lis
     if config.search.items.enabled and main:
         offered += (items.STORE, items.RECALL, items.FORGET) if access == "rw" else (items.RECALL,)
     if config.search.tidy.agent_may_apply is not None and main and access == "rw":
-        offered += (review.REVIEW, review.RESOLVE) if config.search.tidy.agent_may_apply else (review.PROPOSE,)
+        offered += (REVIEW, RESOLVE) if config.search.tidy.agent_may_apply else (PROPOSE,)
     if not config.search.history.enabled:
         offered = tuple(_leave_out_past(schema) for schema in offered)
     return [adapt(schema, config) for schema in offered]

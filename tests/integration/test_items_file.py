@@ -17,9 +17,10 @@ from memory_core.config.agent import AgentConfig
 from memory_core.config.settings import QuerySettings, SearchSettings
 from memory_core.errors import StoreCorrupt
 from memory_core.items.items import Items
-from memory_core.items.records import Draft, Provenance
+from memory_core.items.records import Draft
 from memory_core.items.store.file import ItemsFile
 from memory_core.items.store.store import ItemStore
+from memory_core.records import Origin
 from memory_core.stores.sqlite.connections import PAGE_SIZE
 from tests.command import REPOSITORY
 from tests.servers.openai import OpenAIServer
@@ -117,9 +118,9 @@ def test_what_is_forgotten_stands_in_no_file_of_ours(tmp_path: Path) -> None:
     items.write_many(
         [Draft(content=f"Fact number {number} about the weather in month {number}.") for number in range(60)]
     )
-    wanted = items.write(f"The {words[0]} met {words[1]} at the {words[2]}.", provenance=Provenance(session="s1"))
+    wanted = items.write(f"The {words[0]} met {words[1]} at the {words[2]}.", origin=Origin(by="import", session="s1"))
     items.write(
-        f"The {words[0]} met {words[1]} at the {words[2]}.", provenance=Provenance(session="s2"), tags=[words[0]]
+        f"The {words[0]} met {words[1]} at the {words[2]}.", origin=Origin(by="import", session="s2"), tags=[words[0]]
     )
     assert items.query(words[1]).hits
     assert holds(tmp_path, words) == words
@@ -143,7 +144,7 @@ def test_rows_that_sqlite_has_moved_leave_no_copy_behind(tmp_path: Path) -> None
             word = "".join(dice.choices(letters, k=12))
             draft = Draft(
                 content=f"Locker {dice.randrange(10**9)} belongs to {word}.",
-                provenance=Provenance(session=f"s{number % 8}"),
+                origin=Origin(by="import", session=f"s{number % 8}"),
             )
             change = items._file.put(draft, agent="main", vector=None, words=None, corrects=False, cued=False)
             kept[word] = change.item.id
@@ -176,7 +177,7 @@ def test_a_reader_delays_the_wipe_until_the_next_writer(tmp_path: Path) -> None:
 def test_one_session_is_forgotten_and_what_others_said_stays(tmp_path: Path) -> None:
     items = open_items(tmp_path)
     for session, text in (("s1", "Only one said it."), ("s1", "Both said it."), ("s2", "Both said it.")):
-        items.write(text, provenance=Provenance(session=session))
+        items.write(text, origin=Origin(by="import", session=session))
     assert [item.content for item in items.forget(session="s1").items] == ["Only one said it."]
     both = next(iter(items.list()))
     assert (both.content, both.origin.session, both.reinforced) == ("Both said it.", None, 0)
@@ -213,7 +214,7 @@ def fill_and_copy(folder: Path) -> tuple[Path, bytes, dict[str, int]]:
     items = open_items(folder)
     for number in range(120):
         content = f"Depot {number}: " + f"w{number * 7919} " * (5 if number % 4 else 200)
-        draft = Draft(content=content, tags=("depot",), provenance=Provenance(session=f"s{number % 8}"))
+        draft = Draft(content=content, tags=("depot",), origin=Origin(by="import", session=f"s{number % 8}"))
         items._file.put(draft, agent="main", vector=None, words=None, corrects=False, cued=False)
     items.close()
     with closing(sqlite3.connect(items.path)) as connection:

@@ -20,9 +20,8 @@ import pytest
 from memory_core.items import mirror
 from memory_core.items.items import Items
 from memory_core.items.mirror import END, HEADING
-from memory_core.items.records import Provenance
 from memory_core.plugin import MemorySlot
-from memory_core.records import CallContext
+from memory_core.records import CallContext, Origin
 from memory_core.sources import writer
 from tests.command import REPOSITORY
 from tests.integration.test_items_file import configure, contents, open_items
@@ -305,7 +304,7 @@ def test_a_refused_edit_is_refused_each_time(desk: Desk) -> None:
 def test_a_rescue_keeps_who_said_what_and_what_was_forgotten(desk: Desk, tmp_path: Path) -> None:
     desk.capture(*FACTS[:3])
     desk.forget(FACTS[1])
-    desk.items.write("The pump is red.", provenance=Provenance(session="one"))
+    desk.items.write("The pump is red.", origin=Origin(by="import", session="one"))
     path = desk.items.path
     desk.items.close()
     with contextlib.closing(sqlite3.connect(path)) as connection, connection:

@@ -11,8 +11,8 @@ import pytest
 
 import memory_core
 from memory_core import CallContext
-from memory_core.items.records import Provenance
 from memory_core.plugin import MemorySlot
+from memory_core.records import AUTHORS, Origin
 from memory_core.sources.journal import Journal
 from tests.command import Command
 
@@ -74,7 +74,7 @@ def test_recall_leaves_out_whom_the_user_does_not_trust(tmp_path: Path, trust: s
         slot.call_tool("memory_store", {"text": "The boiler contract names Jansen as its agent."}, MAIN)
         slot.call_tool("memory_store", {"text": "The boiler contract costs 140 on the web.", "by": "web"}, MAIN)
         with memory_core.open_memory({}, workspace=tmp_path, state_dir=tmp_path / "state") as memory:
-            memory.items.write("The boiler contract ends when the user says.", provenance=Provenance(speaker="user"))
+            memory.items.write("The boiler contract ends when the user says.", origin=Origin(by="user"))
         found = slot.recall_for_message("What does the boiler contract say?", QUIET)
         assert {piece.by for piece in found.pieces} == set(seen.split())
         assert ("items, which a page or a mail said, not the user:\n> " in found.text) == (trust == "all")
@@ -82,22 +82,21 @@ def test_recall_leaves_out_whom_the_user_does_not_trust(tmp_path: Path, trust: s
 
 def test_the_word_of_a_tool_settles_revives_and_corrects_nothing_and_the_user_takes_it_over(tmp_path: Path) -> None:
     tool, user = (
-        Provenance(session=f"s-{speaker}", speaker=speaker, host="here", path=f"{speaker}.md", line=2)
-        for speaker in ("tool", "user")
+        Origin(by=by, session=f"s-{by}", host="here", path=f"{by}.md", line=2) for by in (AUTHORS[3], AUTHORS[0])
     )
     with memory_core.open_memory({}, workspace=tmp_path, state_dir=tmp_path / "state") as memory:
         items = memory.items
-        old = items.write("The launch is on 14 April.", provenance=user).item
-        new = items.write("The launch is on 21 April, not on 14 April.", corrects=True, provenance=user).item
-        assert items.write("The launch is on 14 April.", provenance=tool).item.superseded_by == new.id
-        moved = items.write("The launch is on 28 April, not on 21 April.", corrects=True, provenance=tool)
+        old = items.write("The launch is on 14 April.", origin=user).item
+        new = items.write("The launch is on 21 April, not on 14 April.", corrects=True, origin=user).item
+        assert items.write("The launch is on 14 April.", origin=tool).item.superseded_by == new.id
+        moved = items.write("The launch is on 28 April, not on 21 April.", corrects=True, origin=tool)
         assert moved.superseded == ()
-        guess = items.write("Piotr plays chess on Mondays.", pending=True, provenance=tool).item
-        assert items.write("Piotr plays chess on Mondays.", provenance=replace(tool, session="s9")).item.pending
-        assert items.write("Piotr plays chess on Mondays.", provenance=user).item.id == guess.id
+        guess = items.write("Piotr plays chess on Mondays.", pending=True, origin=tool).item
+        assert items.write("Piotr plays chess on Mondays.", origin=replace(tool, session="s9")).item.pending
+        assert items.write("Piotr plays chess on Mondays.", origin=user).item.id == guess.id
         origin = items.get_many([guess.id])[0].origin
         assert (origin.by, origin.session, origin.path, origin.line) == ("user", "s-user", "user.md", 2)
-        items.write("Piotr plays chess on Mondays.", provenance=tool)
+        items.write("Piotr plays chess on Mondays.", origin=tool)
         assert [item.origin.by for item in items.get_many([guess.id, old.id])] == ["user", "user"]
 
 
@@ -105,8 +104,8 @@ def test_equal_items_come_in_the_order_of_trust(tmp_path: Path) -> None:
     with memory_core.open_memory(
         {"memorySearch": {"provider": "none"}}, workspace=tmp_path, state_dir=tmp_path / "s"
     ) as m:
-        for number, speaker in enumerate(("web", "tool", "host", "assistant", "user")):
-            m.items.write(f"Ticket {number} is open.", provenance=Provenance(speaker=speaker, said_at=1_770_000_000))
+        for number, by in enumerate(reversed(AUTHORS)):
+            m.items.write(f"Ticket {number} is open.", origin=Origin(by=by), said_at=1_770_000_000)
         assert [hit.item.origin.by for hit in m.items.query("ticket open").hits] == [
             "user",
             "agent",

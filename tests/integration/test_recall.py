@@ -12,10 +12,9 @@ import pytest
 import memory_core
 from memory_core.config.load import load_config
 from memory_core.items.recall import Piece, read_message
-from memory_core.items.records import Provenance
 from memory_core.plugin import MemorySlot
 from memory_core.plugin.recall import OpenItems, SessionRecall
-from memory_core.records import CallContext, KeySources, Query, SearchResult
+from memory_core.records import CallContext, KeySources, Origin, Query, SearchResult
 from memory_core.tools.prompts import RECALLED, frame
 from memory_core.tools.shown import Shown
 
@@ -42,7 +41,7 @@ def open_slot(workspace: Path, folder: Path, provider: str = "static", **search:
 def say(folder: Path, text: str, kind: str = "preference") -> None:
     """Keep a fact that the user has said."""
     with memory_core.open_memory({}, workspace=folder, state_dir=folder / "state") as memory:
-        memory.items.write(text, kind=kind, provenance=Provenance(speaker="user"))
+        memory.items.write(text, kind=kind, origin=Origin(by="user"))
 
 
 @pytest.fixture

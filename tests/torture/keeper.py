@@ -15,7 +15,7 @@ from memory_core import MemoryCoreError
 from memory_core.config.agent import AgentConfig
 from memory_core.config.settings import SearchSettings
 from memory_core.items.items import Items
-from memory_core.items.records import Provenance
+from memory_core.records import Origin
 
 COMMON = 40  # facts that every process says
 _LETTERS = "bcdfghjklmnprstvwxz"
@@ -80,7 +80,7 @@ class Keeper:
         self._number += 1
         tell(f"keeping {word}")
         written = self._items.write(
-            own_fact(word, self._dice.randrange(10**9)), provenance=Provenance(session=self._name)
+            own_fact(word, self._dice.randrange(10**9)), origin=Origin(by="import", session=self._name)
         )
         tell(f"kept {word}" if written.outcome == "added" else f"merged {word} with {written.item.content}")
         self._kept[word] = written.item.id
@@ -89,7 +89,7 @@ class Keeper:
         number = next(self._commons, None)
         if number is not None:
             tell(f"saying {number}")
-            self._items.write(common_fact(number), provenance=Provenance(session=self._name))
+            self._items.write(common_fact(number), origin=Origin(by="import", session=self._name))
             tell(f"said {number}")
 
     def _ask(self) -> None:

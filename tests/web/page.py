@@ -13,9 +13,8 @@ from pathlib import Path
 from shutil import copytree
 from typing import Any
 
-from memory_core.items.records import Provenance
 from memory_core.plugin import MemorySlot
-from memory_core.records import CallContext
+from memory_core.records import CallContext, Origin
 from memory_core.sources.journal import Journal, JournalSession
 from memory_core.sources.session_logs import Said
 from tests.command import REPOSITORY, SAMPLE
@@ -117,14 +116,14 @@ def _keep_more(folder: Path, search: dict[str, Any]) -> None:
 
     document = {"agents": {"defaults": {"memorySearch": search}}}
     with memory_core.open_memory(document, workspace=folder / "ws", state_dir=folder / "state") as memory:
-        said = Provenance(session="agent:main:telegram:direct:7", speaker="user")
-        memory.items.write("Prefers tea to coffee after four.", kind="preference", provenance=said)
+        said = Origin(by="user", session="agent:main:telegram:direct:7")
+        memory.items.write("Prefers tea to coffee after four.", kind="preference", origin=said)
         journal, told = Journal(memory.config().journal_dir), JournalSession("claude-code", "7")
         (line,) = journal.add(told, [Said("user", "Lena writes that she may visit us in May, with both cats.")])
         heard = replace(said, host=told.host, path=f"sessions/{told.file_name}", line=line)
-        memory.items.write("Lena may visit in May.", pending=True, provenance=heard)
-        memory.items.write("The dentist is on 3 March at nine.", kind="decision", provenance=said)
-        memory.items.write("The dentist is on 5 March at nine, not on 3 March.", corrects=True, provenance=said)
+        memory.items.write("Lena may visit in May.", pending=True, origin=heard)
+        memory.items.write("The dentist is on 3 March at nine.", kind="decision", origin=said)
+        memory.items.write("The dentist is on 5 March at nine, not on 3 March.", corrects=True, origin=said)
 
 
 def _edit(note: Path, change: Callable[[str], str]) -> None:

@@ -41,7 +41,7 @@ class Turn:
         said_at: Unix seconds; None if the message has no time.
         new: Facts are looked for in it; else it is context.
         has_secret: A secret was taken out of the text.
-        place: Where it stands: "host", "path" and "line", as `Provenance` has them, as far as they are known.
+        place: Where it stands: "host", "path" and "line", as `Origin` has them, as far as they are known.
     """
 
     speaker: Speaker

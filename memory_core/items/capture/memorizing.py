@@ -18,7 +18,8 @@ from memory_core.errors import InvalidArgument
 from memory_core.items.capture.exchange import Exchange, Turn, list_own_words, read_exchange
 from memory_core.items.capture.rules import FoundFact, apply_correction, find_facts
 from memory_core.items.likeness import list_words, stem
-from memory_core.items.records import Draft, Memorized, Provenance, Reason, RefusedFact, check_draft
+from memory_core.items.records import Draft, Memorized, Reason, RefusedFact, check_draft
+from memory_core.records import Author, Origin
 from memory_core.sources.redaction import redact
 from memory_core.text.paragraphs import fingerprint_recalled, is_recalled
 
@@ -128,15 +129,14 @@ def _judge(
     said = [turn for turn in exchange.turns if turn.speaker == "user"]
     own = _share(finding.content, " ".join(list_own_words(turn.text) for turn in said))
     source = max((turn for turn in said if turn.new), key=lambda turn: _share(finding.content, turn.text), default=None)
-    speaker: str = finding.speaker
+    by: Author = "user"
     if by_model and own < OWN_SHARE:  # the model may have believed a mail or a page that the user has pasted
         heard = _share(finding.content, source.text) if source else 0.0
-        speaker = "web" if heard > own else speaker if own else "assistant"
+        by = "web" if heard > own else "user" if own else "agent"
     place = source.place if source else {}
-    origin = Provenance(session=session, said_at=finding.said_at, speaker=speaker, **place)
     draft = Draft(
-        content=finding.content, scope=scope, kind=finding.kind, pending=finding.tier == "pending", provenance=origin,
-        supersedes=finding.supersedes,
+        content=finding.content, scope=scope, kind=finding.kind, pending=finding.tier == "pending",
+        origin=Origin(by=by, session=session, **place), said_at=finding.said_at, supersedes=finding.supersedes,
     )  # fmt: skip
     if redact(finding.content) != finding.content:
         return draft, "secret"

@@ -12,12 +12,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from itertools import pairwise
-from typing import Literal
 
-from memory_core.items.capture import exchange, languages
-from memory_core.items.grammar import compile_pattern, read_words
+from memory_core.items.capture import exchange
+from memory_core.items.grammar import compile_pattern, list_kinds, read_words
 from memory_core.items.records import Tier
 from memory_core.text.dates import MONTHS, WEEKDAYS, get_day
+from memory_core.text.tense import tells_end
 from memory_core.text.terms import detect_language
 
 _VALUE = re.compile(r"[€$£]?\w[\w.:,%'-]*[\w%]|\w")
@@ -62,7 +62,6 @@ class FoundFact:
         short: The correction that it is, if it names only what changes; then `content` is no fact yet.
         supersedes: The ids of items whose place it takes.
         turn: The index of its turn in the exchange.
-        speaker: Who said it.
     """
 
     content: str
@@ -72,7 +71,6 @@ class FoundFact:
     short: ShortCorrection | None = None
     turn: int = 0
     supersedes: tuple[str, ...] = ()
-    speaker: Literal["user", "assistant"] = "user"
 
 
 def read_short_correction(sentence: str) -> ShortCorrection | None:
@@ -174,20 +172,20 @@ def find_facts(turns: Sequence[exchange.Turn], *, now: float, time_zone: str | N
 def _find_problem(message: str, language: str | None) -> str:
     """Return the last sentence of a message that may tell a problem; "" if none does."""
     sentences = [sentence.text for sentence in exchange.split_sentences(message)]
-    return next((each for each in reversed(sentences) if languages.tells_problem(each, language or "en")), "")
+    return next((each for each in reversed(sentences) if _tells_problem(each, language or "en")), "")
 
 
 def _find_solution(message: str, language: str | None, problem: str) -> str:
     """Return a problem and what a message says of how it was solved; "" if it says nothing of that."""
     said = [sentence.text for sentence in exchange.split_sentences(message) if problem]
-    solved = [each for each in said if languages.tells_solution(each, language or "en") and not _find("doubt", each)]
+    solved = [each for each in said if _tells_solution(each, language or "en") and not _find("doubt", each)]
     return " ".join(_end(exchange.capitalize(each)) for each in (problem, *solved)) if solved else ""
 
 
 def _find_language(text: str) -> str | None:
     """Return the language of a text; None if the rules do not know it, or if it is too short to be known for English."""
     language, is_long = detect_language(text), len(_WORD.findall(text)) >= LANGUAGE_WORDS
-    return language if language in languages.LANGUAGES or (language == "en" and is_long) else None
+    return language if language in LANGUAGES or (language == "en" and is_long) else None
 
 
 def _join_pronouns(message: str, language: str | None) -> Iterator[FoundFact]:
@@ -237,11 +235,11 @@ def _list_facts(sentence: exchange.Sentence, language: str | None, *, continues:
         yield explicit
     if sentence.asked_to_keep and not _finds_any(text, "question", "deixis"):
         yield FoundFact(content=exchange.capitalize(text), kind=_name_kind(text))
-    unknown = languages.LANGUAGES if language is None and not _ENGLISH.search(text) else ()
-    for each in (language,) if language in languages.LANGUAGES else unknown:
-        if (stated := languages.read_statement(text, each)) is not None:
+    unknown = LANGUAGES if language is None and not _ENGLISH.search(text) else ()
+    for each in (language,) if language in LANGUAGES else unknown:
+        if (stated := _read_foreign(text, each)) is not None:
             yield FoundFact(content=exchange.capitalize(stated[1]), kind=stated[0])
-    if language in languages.LANGUAGES:
+    if language in LANGUAGES:
         return
     text = compile_pattern("messages", "bare_contraction").sub(
         lambda found: "'".join(filter(None, found.groups())), text
@@ -409,3 +407,92 @@ def resolve_days(text: str, day: date) -> str:
     if count or not _find("unclear_day", text):
         return dated
     return f"{dated.rstrip('.')} (said on {day.isoformat()})."
+
+
+# ---- German, French and Spanish.
+#
+# Verbs stand in any place of a German sentence, and Spanish leaves out its subjects. So no phrase is looked for as in English: a
+# clause is a fact if it speaks of the speaker's own world, holds words of one kind of fact, and none of a question, a request, a
+# doubt or the work of the moment.
+
+LANGUAGES = ("de", "fr", "es")
+MIN_CLAUSE_WORDS = 2  # of a clause: "Soy carpintera"
+MIN_SOLUTION_WORDS = 5  # "Jetzt geht es" names no cause
+_OPENING_WORDS = 2  # "Chez nous": so few words are no clause of their own
+_LASTING = frozenset({"standing", "decision", "correction", "habit"})  # kinds that words of the moment do not take away
+_KEPT_AS = {"standing": "preference", "habit": "preference", "life": "fact", "plan": "fact"}
+
+
+def _read_foreign(sentence: str, language: str) -> tuple[str, str] | None:
+    """Return kind and content of the fact that a sentence states; None if it states none.
+
+    The clauses beside the fact are kept with it, but not questions and requests: "ich esse kein Fleisch, planst du das ein?".
+
+    Args:
+        sentence: Without words that only open or close it.
+        language: One of `LANGUAGES`.
+    """
+    if compile_pattern(language, "doubt").search(sentence):
+        return None
+    unsaid = compile_pattern(language, "unsaid")
+    corrects = compile_pattern("messages", "correcting").match(sentence)
+    if corrects:
+        sentence = sentence[corrects.end() :]
+    contrast, now = (compile_pattern("messages", name).search(sentence) for name in ("contrast", "now"))
+    if (corrects or now) and contrast and not unsaid.search(sentence):
+        return "correction", sentence
+    clauses = [clause.strip() for clause in compile_pattern(language, "joints").split(sentence) if clause.strip()]
+    opening = clauses[0] if len(clauses) > 1 and _count_words(clauses[0]) <= _OPENING_WORDS else None
+    if opening and not unsaid.search(opening):
+        clauses[:2] = [f"{opening}, {clauses[1]}"]
+    said = [unsaid.search(clause) is None for clause in clauses]
+    for number, clause in enumerate(clauses):
+        kind = next(_list_kinds(clause, language, said=said[number]), None)
+        if kind is None:
+            continue
+        first, last = number, number
+        while first and said[first - 1]:
+            first -= 1
+        while last + 1 < len(clauses) and said[last + 1]:
+            last += 1
+        if last - first + 1 < len(clauses) and not compile_pattern(language, "back").search(clause):
+            sentence = ", ".join(clauses[first : last + 1])
+        return "correction" if corrects and kind == "fact" else kind, sentence
+    return None
+
+
+def _list_kinds(clause: str, language: str, *, said: bool) -> Iterator[str]:
+    """Yield the kinds of fact that a clause may state, the surest first.
+
+    Args:
+        clause: Of a sentence without a doubt.
+        language: One of `LANGUAGES`.
+        said: It is neither a question nor a request; a standing instruction is a request, too.
+    """
+    if _count_words(clause) < MIN_CLAUSE_WORDS or "?" in clause:
+        return
+    own, passing = (compile_pattern(language, name).search(clause) for name in ("own", "passing"))
+    for name in list_kinds(language):
+        kind = name.removeprefix("own ")
+        fits = (said or kind == "standing") and (own or kind == name) and (not passing or kind in _LASTING)
+        if fits and compile_pattern(language, "kinds", name).search(clause):
+            yield _KEPT_AS.get(kind, kind)
+    if said and own and tells_end(clause):
+        yield "correction"
+
+
+def _tells_problem(sentence: str, language: str) -> bool:
+    """Return True if a sentence may tell a problem."""
+    return compile_pattern(language, "problem").search(sentence) is not None
+
+
+def _tells_solution(sentence: str, language: str) -> bool:
+    """Return True if a sentence names the cause of a problem, or what has cured it."""
+    if _count_words(sentence) < MIN_SOLUTION_WORDS or "?" in sentence:
+        return False
+    doubted = language in LANGUAGES and compile_pattern(language, "doubt").search(sentence)
+    return not doubted and compile_pattern(language, "solved").search(sentence) is not None
+
+
+def _count_words(text: str) -> int:
+    return len(_WORD.findall(text))

@@ -94,11 +94,11 @@ class ItemsFile(ItemStore):
             if key is None and words is not None:
                 repeated, corrected = matching.relate(
                     connection, draft, matching.compare(connection, vector, self._vec0), words,
-                    look_for_corrections=corrects and not draft.pending and draft.provenance.by not in OUTSIDERS,
+                    look_for_corrections=corrects and not draft.pending and draft.origin.by not in OUTSIDERS,
                     cued=cued or draft.kind == "correction",
                 )  # fmt: skip
             if repeated is not None and repeated not in named:
-                if draft.provenance.by not in OUTSIDERS:
+                if draft.origin.by not in OUTSIDERS:
                     rows.revive(connection, repeated, draft, now=now)
                 rows.reinforce(connection, repeated, draft, now=now)
                 same = rows.load_one(connection, repeated)

@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from memory_core.items.mirror import RecordedLine, show
-from memory_core.items.records import SPEAKERS, Draft, Item, Provenance
+from memory_core.items.records import FORMER_AUTHORS, Draft, Item
 from memory_core.records import OUTSIDERS, Origin
 from memory_core.stores.sqlite.connections import Connection
 from memory_core.text.folding import clean
@@ -115,6 +115,7 @@ class Standing(NamedTuple):
 
 def insert(connection: Connection, draft: Draft, text: ItemText, *, agent: str, now: float) -> Item:
     """Insert a new item and return it."""
+<<<<<<< HEAD
     origin = draft.provenance
     said = now if origin.said_at is None else origin.said_at
     item = Item(
@@ -124,25 +125,64 @@ def insert(connection: Connection, draft: Draft, text: ItemText, *, agent: str, 
     )  # fmt: skip
     restore(connection, item, text)
     return load_by_ids(connection, [item.id])[0]
+=======
+    said = now if draft.said_at is None else draft.said_at
+    item = Item(
+        id=secrets.token_hex(ID_BYTES), content=draft.content, scope=draft.scope, tags=draft.tags, agent=agent, kind=draft.kind,
+        pending=draft.pending, created=now, updated=now, said=said, recalled=None, reinforced=0,
+        origin=replace(draft.origin, at=_tell_time(said)), superseded_by=None,
+    )  # fmt: skip
+    _insert(connection, "INSERT", item, text)
+    return item
+>>>>>>> simple2
 
 
 def restore(connection: Connection, item: Item, text: ItemText) -> None:
     """Insert an item as it was exported; one of the same id or the same fact is left as it is."""
+<<<<<<< HEAD
     values = _list_values(item, text)
     names, marks = ", ".join(values), ", ".join("?" * len(values))
     connection.execute(f"INSERT OR IGNORE INTO items ({names}) VALUES ({marks})", (*values.values(),))
+=======
+    _insert(connection, "INSERT OR IGNORE", item, text)
+
+
+def _insert(connection: Connection, verb: str, item: Item, text: ItemText) -> None:
+    row = _make_row(item, text)
+    values = ", ".join(f":{name}" for name in row)
+    connection.execute(f"{verb} INTO items ({', '.join(row)}) VALUES ({values})", row)
+>>>>>>> simple2
     if connection.changes():
         key = connection.last_insert_rowid()
         _add_saying(connection, key, item.origin.session, item.said)
         _put_origin(connection, key, item.origin)
 
 
+def _make_row(item: Item, text: ItemText) -> dict[str, Any]:
+    """Return the columns of an item by name, without its key."""
+    return {
+        "id": item.id, "content": item.content, "scope": item.scope, "tags": json.dumps(list(item.tags), ensure_ascii=False),
+        "agent": item.agent, "kind": item.kind, "pending": int(item.pending), "created": item.created,
+        "updated": item.updated, "said": item.said, "recalled": item.recalled, "reinforced": item.reinforced,
+        "session": item.origin.session, "speaker": item.origin.by, "superseded_by": item.superseded_by,
+        "terms": text.terms, "folded": text.folded, "hash": text.hash, "text_hash": text.text_hash,
+    }  # fmt: skip
+
+
 def overwrite(connection: Connection, item: Item, text: ItemText) -> None:
     """Make an item what it is on another machine, or insert it; one of the same fact gives way."""
+<<<<<<< HEAD
     values = _list_values(item, text)
     del values["recalled"]  # what was recalled here stays known
     changed = ", ".join(f"{name} = ?" for name in values)
     connection.execute(f"UPDATE OR REPLACE items SET {changed} WHERE id = ?", (*values.values(), item.id))
+=======
+    row = _make_row(item, text)
+    changes = ", ".join(
+        f"{name} = :{name}" for name in row if name != "recalled"
+    )  # which each machine knows for itself
+    connection.execute(f"UPDATE OR REPLACE items SET {changes} WHERE id = :id", row)
+>>>>>>> simple2
     if connection.changes():
         _put_origin(connection, find_keys(connection, [item.id])[0], item.origin)
     else:
@@ -169,8 +209,7 @@ def reinforce(connection: Connection, key: int, draft: Draft, *, now: float) -> 
     A guess is settled when it is said surely, or in another session; without sessions nobody knows that it is another one.
     What a tool or a page says settles none. A fact that the user says, too, is the user's from then on.
     """
-    origin = draft.provenance
-    said = now if origin.said_at is None else origin.said_at
+    origin, said = draft.origin, now if draft.said_at is None else draft.said_at
     known = (
         origin.session is not None
         and connection.execute("SELECT count(*) FROM sayings WHERE item = ? AND session = ?", (key, origin.session)).get
@@ -195,7 +234,7 @@ def reinforce(connection: Connection, key: int, draft: Draft, *, now: float) -> 
             "UPDATE items SET speaker = 'user', session = ? WHERE key = ? AND speaker <> 'user'", (origin.session, key)
         )
         if connection.changes():
-            _put_origin(connection, key, _tell_origin(origin, said))
+            _put_origin(connection, key, replace(origin, at=_tell_time(said)))
 
 
 def edit(connection: Connection, item_id: str, draft: Draft, text: ItemText, *, now: float) -> bool:
@@ -252,7 +291,7 @@ def revive(connection: Connection, key: int, draft: Draft, *, now: float) -> Non
         " WHERE old.key = ?",
         (key,),
     ).fetchone()
-    said = now if draft.provenance.said_at is None else draft.provenance.said_at
+    said = now if draft.said_at is None else draft.said_at
     if row is None or row[1] is None or (row[2] is not None and said < float(str(row[2]))):
         return
     connection.execute("UPDATE items SET superseded_by = NULL, updated = ? WHERE key = ?", (now, key))
@@ -398,12 +437,15 @@ def _put_origin(connection: Connection, key: int, origin: Origin) -> None:
     )
 
 
+<<<<<<< HEAD
 def _tell_origin(origin: Provenance, said: float) -> Origin:
     return Origin(
         by=origin.by, session=origin.session, host=origin.host, path=origin.path, line=origin.line, at=_tell_time(said)
     )  # fmt: skip
 
 
+=======
+>>>>>>> simple2
 def _tell_time(seconds: float) -> str:
     return datetime.fromtimestamp(seconds).astimezone().isoformat(timespec="seconds")
 
@@ -415,7 +457,7 @@ def _to_item(row: Sequence[Any]) -> Item:
         id=item_id, content=content, scope=scope, tags=tuple(json.loads(tags)), agent=agent, kind=kind,
         pending=bool(pending), created=created, updated=updated, said=said, recalled=recalled, reinforced=reinforced,
         origin=Origin(
-            by=SPEAKERS.get(speaker, speaker), session=session, host=host or None, path=path or None, line=line or None,
+            by=FORMER_AUTHORS.get(speaker, speaker), session=session, host=host or None, path=path or None, line=line or None,
             at=at or _tell_time(created),
         ),
         superseded_by=superseded_by,

@@ -16,7 +16,7 @@ from pathlib import Path
 from types import NoneType
 
 from memory_core.errors import MemoryClosed, StoreCorrupt, StoreError, SyncBusy
-from memory_core.items.records import SPEAKERS
+from memory_core.items.records import FORMER_AUTHORS
 from memory_core.items.store import rows
 from memory_core.records import AUTHORS
 from memory_core.stores.sqlite.connections import PAGE_SIZE, Connection, FileKind, open_reader, translate_errors
@@ -247,8 +247,8 @@ def _mend(row: _Row) -> _Row:
         tags = None
     if not isinstance(tags, list) or not all(isinstance(tag, str) for tag in tags):
         facts["tags"] = "[]"
-    if SPEAKERS.get(str(facts["speaker"]), facts["speaker"]) not in AUTHORS:
-        facts["speaker"] = "host"
+    if FORMER_AUTHORS.get(str(facts["speaker"]), facts["speaker"]) not in AUTHORS:
+        facts["speaker"] = "import"
     for name in ("created", "updated", "said"):
         if not 0 <= float(str(facts[name])) < MOST_SECONDS:
             facts[name] = 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass
-from importlib.resources import files
+from pathlib import Path
 
 from psycopg import sql
 
@@ -253,4 +253,4 @@ class Operator:
 
 def read_script(name: str) -> str:
     """Return a script of SQL; `{schema}` and `{agent}` stand for quoted names."""
-    return files(__package__).joinpath(name).read_text(encoding="utf-8")
+    return Path(__file__).with_name(name).read_text(encoding="utf-8")

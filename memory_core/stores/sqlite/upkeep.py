@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterator
-from importlib.resources import files
 from pathlib import Path
 from typing import cast
 
@@ -35,7 +34,7 @@ from memory_core.stores.sqlite.vectors import drop_signs
 # Schemas that there were before: such an index is made anew from the notes, with the embeddings that it holds.
 OLDER = 11
 _TOKENIZE = f"porter {' '.join(TOKENIZER[:-1])} '{TOKENIZER[-1]}'"
-SCHEMA = files(__package__).joinpath("schema.sql").read_text(encoding="utf-8").replace("{tokenizer}", _TOKENIZE)
+SCHEMA = Path(__file__).with_name("schema.sql").read_text(encoding="utf-8").replace("{tokenizer}", _TOKENIZE)
 MERGE_PAGES = 500  # of the keyword index that are merged in one step
 SMALL_MERGE_PAGES = 64  # after a small change, which takes .5 to .9 ms and leaves 4 pieces of 9 on average
 VACUUM_PAGES = 1000  # given back in one step: 8 MB

@@ -17,9 +17,9 @@ from memory_core.config.fields import Secret
 from memory_core.config.settings import ItemSettings, ProviderId, RecallSettings, Remote, SearchSettings
 from memory_core.errors import InvalidArgument, MemoryClosed, StoreReadOnly
 from memory_core.items.items import Items
-from memory_core.items.records import Draft, Provenance
+from memory_core.items.records import Draft
 from memory_core.items.store.matching import measure_salience
-from memory_core.records import Progress
+from memory_core.records import Origin, Progress
 from memory_core.stores.sqlite.connections import open_reader
 from tests.waiting import eventually
 
@@ -56,12 +56,12 @@ def items(tmp_path: Path, clock: Clock) -> Iterator[Items]:
     opened.close()
 
 
-def said(session: str) -> Provenance:
-    return Provenance(session=session, speaker="user")
+def said(session: str) -> Origin:
+    return Origin(by="user", session=session)
 
 
 def test_a_fact_is_written_read_listed_and_deleted(items: Items, clock: Clock) -> None:
-    written = items.write("  The dentist is\nDr. Okafor. ", tags=["health"], provenance=said("s1"))
+    written = items.write("  The dentist is\nDr. Okafor. ", tags=["health"], origin=said("s1"))
     assert (written.outcome, written.embedded, written.warning) == ("added", True, None)
     item = items.get(written.item.id)
     assert item == written.item
@@ -114,14 +114,14 @@ def test_scopes_never_meet(items: Items) -> None:
 
 
 def test_the_same_fact_is_reinforced_once_for_each_session(items: Items, clock: Clock) -> None:
-    first = items.write("Anna leads the design team.", provenance=said("s1"))
+    first = items.write("Anna leads the design team.", origin=said("s1"))
     clock.now += DAY
-    again = items.write("anna leads  the design team", tags=["people"], provenance=said("s2"))
+    again = items.write("anna leads  the design team", tags=["people"], origin=said("s2"))
     assert (again.outcome, again.item.id, again.item.reinforced, again.item.tags) == (
         "reinforced", first.item.id, 1, ("people",),
     )  # fmt: skip
     assert again.item.said == clock.now
-    assert items.write("Anna leads the design team.", provenance=said("s2")).item.reinforced == 1
+    assert items.write("Anna leads the design team.", origin=said("s2")).item.reinforced == 1
     assert items.write("Anna leads the design team.").item.reinforced == 2
     assert items.count() == 1
 
@@ -130,15 +130,15 @@ def test_the_same_fact_is_reinforced_once_for_each_session(items: Items, clock: 
     "other", ["The cafe\u0301 opens at 8.", "The caf\u00e9 op\u00adens at 8.", "The caf\u00e9 opens at \uff18."]
 )
 def test_a_fact_that_looks_the_same_is_the_same(other: str, items: Items) -> None:
-    first = items.write("The caf\u00e9 opens at 8.", provenance=said("s1"))
-    assert items.write(other, provenance=said("s2")).item.id == first.item.id
+    first = items.write("The caf\u00e9 opens at 8.", origin=said("s1"))
+    assert items.write(other, origin=said("s2")).item.id == first.item.id
     assert [item.id for item in items.forget(query=other).items] == [first.item.id]
 
 
 def test_another_wording_reinforces_and_another_value_does_not(items: Items) -> None:
-    first = items.write("The launch is on 14 April.", provenance=said("s1"))
-    assert items.write("We launch on April 14.", provenance=said("s2")).item.id == first.item.id
-    assert items.write("The launch is on 21 April.", provenance=said("s3")).outcome == "added"
+    first = items.write("The launch is on 14 April.", origin=said("s1"))
+    assert items.write("We launch on April 14.", origin=said("s2")).item.id == first.item.id
+    assert items.write("The launch is on 21 April.", origin=said("s3")).outcome == "added"
     assert items.count() == 2
 
 
@@ -171,8 +171,8 @@ def test_forgetting_a_fact_forgets_what_it_has_replaced(items: Items) -> None:
 
 
 def test_forgetting_a_session_tells_what_stays_of_another_one(items: Items) -> None:
-    old = items.write("The standup is at 9:30.", provenance=said("s1")).item
-    new = items.write("The standup is now at 10:15.", corrects=True, provenance=said("s2"))
+    old = items.write("The standup is at 9:30.", origin=said("s1")).item
+    new = items.write("The standup is now at 10:15.", corrects=True, origin=said("s2"))
     assert new.superseded == (old.id,)
     for dry_run in (True, False):
         done = items.forget(session="s2", dry_run=dry_run)
@@ -197,16 +197,16 @@ def test_recency_and_repetition_decide_among_equals(items: Items, clock: Clock) 
     assert [hit.item.id for hit in items.query("when is tea?").hits] == [new.id, old.id]
     clock.now -= 300 * DAY
     for number in range(8):
-        items.write("Tea is at four in the garden room.", provenance=said(f"s{number}"))
+        items.write("Tea is at four in the garden room.", origin=said(f"s{number}"))
     assert [hit.item.id for hit in items.query("when is tea?").hits] == [old.id, new.id]
 
 
 def test_a_guess_is_listed_and_not_found_until_it_is_promoted_or_said_again(items: Items) -> None:
-    guess = items.write("Piotr plays chess on Mondays.", pending=True, provenance=said("s1")).item
+    guess = items.write("Piotr plays chess on Mondays.", pending=True, origin=said("s1")).item
     assert items.query("chess").hits == ()
-    items.write("Piotr plays chess on Mondays.", pending=True, provenance=said("s1"))
+    items.write("Piotr plays chess on Mondays.", pending=True, origin=said("s1"))
     assert items.query("chess").hits == ()
-    assert not items.write("Piotr plays chess on Mondays.", pending=True, provenance=said("s2")).item.pending
+    assert not items.write("Piotr plays chess on Mondays.", pending=True, origin=said("s2")).item.pending
     assert [hit.item.id for hit in items.query("chess").hits] == [guess.id]
     other = items.write("Lin has a red kayak.", pending=True).item
     assert items.promote([other.id]) == 1
@@ -369,8 +369,8 @@ def test_a_released_file_is_closed_and_then_kept_open_again(tmp_path: Path) -> N
 
 
 def test_items_leave_and_return_as_they_were(items: Items, tmp_path: Path, clock: Clock) -> None:
-    items.write("Old fact.", tags=["a"], provenance=said("s1"))
-    items.write("Old fact.", provenance=said("s2"))
+    items.write("Old fact.", tags=["a"], origin=said("s1"))
+    items.write("Old fact.", origin=said("s2"))
     items.write("A guess about Rome in May.", pending=True)
     exported = list(items.export())
     other = Items(configure(tmp_path / "other"), clock=clock)
@@ -488,10 +488,10 @@ def test_the_backfill_goes_on_where_it_was_stopped_in_batches_of_fifty(tmp_path:
 def test_items_are_listed_with_the_one_said_last_first(items: Items, clock: Clock) -> None:
     for day, text in enumerate(["Lin has a red kayak.", "Piotr plays chess.", "The gate opens at 7."]):
         clock.now += DAY * day
-        items.write(text, provenance=said("s1"))
+        items.write(text, origin=said("s1"))
     assert [item.content[:4] for item in items.list()] == ["The ", "Piot", "Lin "]
     clock.now += DAY
-    items.write("Lin has a red kayak.", provenance=said("s2"))
+    items.write("Lin has a red kayak.", origin=said("s2"))
     assert [item.content[:4] for item in items.list(limit=2)] == ["Lin ", "The "]
     assert [item.content[:4] for item in items.list(limit=1, offset=2)] == ["Piot"]
 

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_core.sharing.folders import merge_folders
-from memory_core.sharing.merge import merge, merge_notes
+from memory_core.sharing.merge import merge, merge_folders, merge_notes
 
 BASE = "# Memory\n\n- The cat is called Mia.\n- The car is red.\n\n## Work\n\nThe office is in Bern.\n"
 
