@@ -164,7 +164,7 @@ def test_a_packaged_claude_desktop_has_its_settings_apart(tmp_path: Path, monkey
         ("vscode", ("servers",), {"type": "stdio"}),
         ("claude-desktop", ("mcpServers",), {}),
         ("windsurf", ("mcpServers",), {}),
-        ("pi", ("mcpServers",), {"directTools": True}),
+        ("pi", ("mcpServers",), {"exposure": "direct"}),
         ("copilot", ("mcpServers",), {"type": "local", "tools": ["*"]}),
     ],
 )
