@@ -28,7 +28,6 @@ from memory_core.text.markdown import (
     split_lines,
     strip_suffix,
 )
-from memory_core.text.periods import find_written_day
 
 MAX_NOTE_BYTES = 10 * 1024 * 1024
 _WALKS = OPENS_BELOW and PATH_ONLY != 0  # folders are opened one by one
@@ -113,6 +112,8 @@ def find_note_date(path: str, text: str) -> str | None:
     Returns:
         The date as YYYY-MM-DD; None if there is none.
     """
+    from memory_core.text.periods import find_written_day
+
     place = strip_suffix(path)
     named = find_written_day(place.rsplit("/", 1)[-1]) or find_written_day(_FOLDERS.sub("", place, count=1))
     return named or read_front_matter(text).date or _heading_date(text)

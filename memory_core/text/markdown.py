@@ -15,8 +15,6 @@ from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from memory_core.text.periods import find_written_day
-
 if TYPE_CHECKING:
     import yaml
 
@@ -290,6 +288,8 @@ _NONE = FrontMatter()
 def read_front_matter(text: str) -> FrontMatter:
     """Read the front matter of a note; an empty one if it has none."""
     if text.startswith("+++") and (given := _TOML.match(text[:MAX_CHARS])):
+        from memory_core.text.periods import find_written_day
+
         return FrontMatter(find_written_day(given[1]))
     found = _BLOCK.match(text[: MAX_CHARS + 8]) if text.startswith("---") else None
     return _NONE if found is None else _read(found[1])
@@ -345,6 +345,8 @@ def _is_shallow(events: Iterable[yaml.Event]) -> bool:
 
 
 def _find_date(values: Mapping[str, yaml.Node]) -> str | None:
+    from memory_core.text.periods import find_written_day
+
     for key in _DATES:
         for value in _strings(values, key, None):
             if day := find_written_day(value):

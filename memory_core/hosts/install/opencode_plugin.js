@@ -93,7 +93,8 @@ const server = async ({ client, directory }) => {
         const { data: copy } = await client.session.fork({ path: { id: sessionID }, body })
         try {
           const event = { hook_event_name: "PreCompact", session_id: sessionID, copy_id: copy.id, cwd: directory }
-          await tell(event, directory)
+          const said = await tell(event, directory)
+          if (said) throw new Error(JSON.parse(said).systemMessage)
         } finally {
           await client.session.delete({ path: { id: copy.id } })
         }

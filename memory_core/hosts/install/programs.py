@@ -150,9 +150,17 @@ def _read_entry(part: Part, text: str) -> object:
     return None
 
 
-def find_settings(linux: str, *, windows: str, mac: str) -> Path:
-    """Return the folder of a desktop program's settings, which each system has elsewhere."""
+def find_settings(linux: str, *, windows: str, mac: str, package: str = "") -> Path:
+    """Return the folder of a desktop program's settings, which each system has elsewhere.
+
+    Args:
+        linux, windows, mac: Its name on each.
+        package: The name of the folder in which Windows keeps the files of a packaged program apart, as a pattern.
+    """
     if sys.platform == "win32":
+        packages = find_folder_of("LOCALAPPDATA", "AppData", "Local") / "Packages"
+        if package and (kept := sorted(packages.glob(f"{package}/LocalCache/Roaming/{windows}"))):
+            return kept[0]
         return find_folder_of("APPDATA", "AppData", "Roaming") / windows
     if sys.platform == "darwin":
         return Path(find_home(), mac)
