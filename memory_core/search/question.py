@@ -29,7 +29,7 @@ from memory_core.text.spelling import (
     split_camel,
     write_out,
 )
-from memory_core.text.tense import find_asked_time, find_present
+from memory_core.text.tense import Time, find_asked_time, find_present
 from memory_core.text.terms import (
     QuestionKind,
     classify,
@@ -79,6 +79,7 @@ class Question:
         identifiers: The numbers, among its terms, of those that name one thing exactly and that some chunk holds.
         misses_identifier: It names something exactly, and no chunk holds any such name.
         kind: A sentence that asks, another one, or a list of words.
+        time: It asks how things are, or how they were; None for neither.
         cjk: The share of its letters that are CJK, 0..1.
         parts: The words in each part of `terms.split_question`.
         text: As it was asked.
@@ -95,6 +96,7 @@ class Question:
     identifiers: frozenset[int] = frozenset()
     misses_identifier: bool = False
     kind: QuestionKind = "words"
+    time: Time | None = None
     cjk: float = 0.0
     parts: tuple[tuple[str, ...], ...] = ()
     text: str = ""
@@ -207,7 +209,8 @@ def analyse(reader: Reader, text: str, today: date, dates: DateRange | None = No
         Term(phrase, tuple(reader.stem(phrase)), reader.count_phrase(phrase))
         for phrase in extract_phrases(text)[:MAX_PHRASES]
     )
-    present = find_present(text).difference(extract_words(named.text) if named else ())
+    asked = find_asked_time(text)
+    present = find_present(text).difference(extract_words(named.text) if named else ()) if asked == "now" else ()
     single = tuple(term for term in words.values() if term in kept and (term.text not in present or len(kept) == 1))
     several = tuple(term for term in found if term.documents)
     identifiers = frozenset(
@@ -217,7 +220,7 @@ def analyse(reader: Reader, text: str, today: date, dates: DateRange | None = No
     if named is not None:
         dated = find_dated(reader, named, dates or DateRange())
         means_now = not named.alone and named.period.first == today
-        if named.is_holiday and (not dated.own or find_asked_time(text) == "now"):
+        if named.is_holiday and (not dated.own or asked == "now"):
             named = None
         elif not dated.own and (means_now or not named.is_day):
             unwritten = named if named.alone else None
@@ -237,6 +240,7 @@ def analyse(reader: Reader, text: str, today: date, dates: DateRange | None = No
         identifiers=identifiers,
         misses_identifier=bool(exact) and not identifiers,
         kind=kind,
+        time=asked,
         cjk=cjk,
         parts=tuple(tuple(words) for _, words in split_question(text)),
         text=text,

@@ -9,13 +9,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import date, timedelta
 
 from memory_core.search.confidence import Confidence
 from memory_core.search.copies import is_plain
 from memory_core.search.scores import coverage_weight
 from memory_core.stores.interface import Reader
 from memory_core.stores.values import DateRange, IndexedChunk, Term
-from memory_core.text.tense import Time, find_asked_time, tells_change
+from memory_core.text.tense import Time, tells_change
 from memory_core.text.terms import extract_words
 
 # Statements of one matter have at least .6 of the best rank, and support within .1 of the best; those that tell a change, within
@@ -52,7 +53,7 @@ def compare_ages(confidence: Confidence, ranks: Sequence[float]) -> Recency:
     a conversation states nothing: there "now" and "new" stand everywhere.
     """
     question, counts = confidence.question, confidence.counts
-    asked = None if question.cjk else find_asked_time(question.text)
+    asked = None if question.cjk else question.time
     best = max(ranks, default=0.0)
     if asked is None or best <= 0:
         return Recency()
@@ -90,7 +91,7 @@ def find_later(
         Its chunk, and the number of the unit in it.
     """
     question = confidence.question
-    if not ranks or question.cjk or find_asked_time(question.text) != "now":
+    if not ranks or question.cjk or question.time != "now":
         return None
     best = max(range(len(ranks)), key=ranks.__getitem__)
     number, index = confidence.counts.units[best]
@@ -112,8 +113,11 @@ def find_later(
         return None
     terms = [Term(stems[stem], (stem,), count) for count, stem in repeated[:RAREST]]
     found: list[tuple[float, str, int, IndexedChunk]] = []
+    if chunk.date:
+        day = date.fromisoformat(chunk.date) + timedelta(days=1)
+        dates = dates._replace(first=max(day, dates.first or day))
     for later in reader.load_chunks(reader.find_by_keyword(terms, dates, CHUNKS)):
-        if (later.date or "") <= (chunk.date or "") or not is_plain(later) or measure(later.text) < changes:
+        if not later.date or not is_plain(later) or measure(later.text) < changes:
             continue
         for place, unit in enumerate(later.units):
             text = later.text[unit.start : unit.end]

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 LONG_TABLE = 12  # rows in one chunk, from which on each is ranked by itself
 WINDOWS = 3  # a chunk: those of the judged sets have 1 to 4
 # Candidates, and characters of each, that tell how a table cuts the words of the notes.
-READ_CHUNKS, READ_CHARS = 8, 500
+READ_CHUNKS, READ_CHARS = 4, 300
 
 
 class VectorQuery(NamedTuple):
@@ -132,7 +132,6 @@ def judge(
         others = [other or asks for other, asks in zip(others, weak, strict=True)]
     rows = _find_rows(question, candidates, counts)
     text_ranks = _rank_by_text(question, candidates, counts, weights, others=others, rows=rows)
-    dated = [question.weigh_date(candidates[number].chunk) for number, _ in counts.units]
     covered = [question.certainty * scores.coverage(question.weights, held) for held in counts.found]
     if question.characters:
         before = len(question.words) + len(question.phrases)
@@ -147,7 +146,7 @@ def judge(
         for share, best, floor in zip(covered, counts.best_shares(question.weights), least, strict=True)
     ]
     if vectors is None or not candidates:
-        ranks, bonus = _prefer_period(question, text_ranks, dated)
+        ranks, bonus = _prefer_period(question, text_ranks, candidates, counts)
         points = None if question.cjk else BY_KEYWORD
         return Judgement(
             ranks=ranks, scores=[Score(text, None, text) for text in texts], text_ranks=text_ranks, period_bonus=bonus,
@@ -170,7 +169,7 @@ def judge(
     window_shares = [window_share * window for window in near]
     token_shares = [token_share * token for token in alike]
     ranks = [sum(parts) for parts in zip(text_ranks, window_shares, token_shares, strict=True)]
-    ranks, bonus = _prefer_period(question, ranks, dated)
+    ranks, bonus = _prefer_period(question, ranks, candidates, counts)
     unknown = _are_words_unknown(question, vectors.table)
     worth, share_by_meaning = _choose_worth(question, vectors, chunks), weigh_vectors(question, vectors)
     near = [scores.vector_score(cosine, worth, unknown_words=unknown) for cosine in cosines.chunks]
@@ -210,14 +209,15 @@ def judge(
 
 
 def _prefer_period(
-    question: Question, ranks: Sequence[float], dated: Sequence[float]
-) -> tuple[list[float], float]:  # fmt: skip
+    question: Question, ranks: Sequence[float], candidates: Sequence[Candidate], counts: TermCounts
+) -> tuple[list[float], float]:
     """Return ranks with the bonus of units that belong to the period of the question, and that bonus."""
     period = question.period
+    dated = [question.weigh_date(candidate.chunk) for candidate in candidates] if period else []
     if period is None or not any(dated):
         return list(ranks), 0.0
     bonus = scores.period_bonus((period.last - period.first).days + 1, max(ranks))
-    return [rank + bonus * each for rank, each in zip(ranks, dated, strict=True)], bonus
+    return [rank + bonus * dated[chunk] for rank, (chunk, _) in zip(ranks, counts.units, strict=True)], bonus
 
 
 def prefer_matter(judgement: Judgement, question: Question, counts: TermCounts) -> Judgement:
@@ -288,7 +288,10 @@ def _find_rows(
     if not known:
         return {}
     rarest = min(known)[1]
-    in_table = Counter(number for number, index in counts.units if _is_row(candidates[number].chunk, index))
+    tables = ["|" in candidate.chunk.text for candidate in candidates]
+    in_table = Counter(at for at, index in counts.units if tables[at] and _is_row(candidates[at].chunk, index))
+    if max(in_table.values(), default=0) < LONG_TABLE:
+        return {}
     rows: dict[int, list[tuple[Mapping[int, float], int]]] = {}
     head: list[tuple[Mapping[int, float], int]] = []
     for unit, (number, index) in enumerate(counts.units):

@@ -41,13 +41,11 @@ def find_asked_time(text: str) -> Time | None:
 
 
 def find_present(text: str) -> set[str]:
-    """Return the words with which a question asks how things are now: no note need hold them.
+    """Return the words with which a question that asks how things are says "now": no note need hold them.
 
     >>> sorted(find_present("Where does Ann live at the moment?"))
     ['at', 'moment', 'the']
     """
-    if find_asked_time(text) != "now":
-        return set()
     found = _compile(PHRASES[detect_language(text) or "en"]["now"]).findall(text.lower().replace("’", "'"))
     return {word for each in found for word in re.findall(r"\w+", each)}
 
