@@ -77,14 +77,7 @@ class Index:
 
     def report_status(self) -> Status:
         """The status, as the builtin backend reports it."""
-        return report_status(
-            "builtin",
-            self.config,
-            self.config.store_path,
-            self.store.summarise,
-            KeySources(),
-            writable=True,
-        )
+        return report_status("builtin", self.config, self.store, self.config.store_path, KeySources())
 
     def set(self, **search: Any) -> None:
         """Configure something else."""

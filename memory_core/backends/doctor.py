@@ -3,107 +3,121 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, suppress
 from dataclasses import replace
 from pathlib import Path
 
 from memory_core.backends.syncing import refuse_other_workspace
 from memory_core.config.agent import AgentConfig, explain_off
 from memory_core.config.settings import BUILTIN
-from memory_core.embeddings.outage import explain_fallback, fingerprint_settings, may_fall_back
+from memory_core.embeddings.outage import Outage, explain_fallback, fingerprint_settings, may_fall_back
 from memory_core.embeddings.registry import choose_provider
 from memory_core.errors import NotIndexed, OtherWorkspace, StoreError
 from memory_core.history.history import History
-from memory_core.records import FileFailure, Finding, KeySources, Probe, Status
-from memory_core.sources import files
+from memory_core.records import FileFailure, Finding, KeySources, Probe, Space, Status
+from memory_core.sources import files, session_logs
 from memory_core.sources.roots import MAKE_IT, explain_no_workspace
+from memory_core.stores.interface import Store, SyncReader
 from memory_core.stores.sqlite.encoding import find_problem
-from memory_core.stores.sqlite.upkeep import IndexDatabase, Integrity
-from memory_core.stores.values import IndexSummary
+from memory_core.stores.sqlite.store import SqliteStore
+from memory_core.stores.values import IndexedFile, SyncState, list_refused
 from memory_core.sync.watcher import Watcher
 
 
-def report_status(
-    name: str,
-    config: AgentConfig,
-    store: Path | None,
-    summarise: Callable[[], IndexSummary],
-    keys: KeySources,
-    *,
-    writable: bool,
-) -> Status:
+def report_status(name: str, config: AgentConfig, store: Store, file: Path | None, keys: KeySources) -> Status:
     """Report counts and states of one index.
 
     Args:
         name: The backend's.
         config: The agent's.
-        store: The index file; None if it is no file.
-        summarise: Summarises the index; raises NotIndexed where there is none.
+        store: The index.
+        file: Its file; None if it is no file.
         keys: The sources of keys for remote providers.
-        writable: This session may write the index.
 
     Raises:
         StoreError: The index exists but cannot be used.
     """
     choice = choose_provider(config, keys)
     blank = Status(
-        backend=name, agent=config.agent, workspace=config.workspace, store=store,
+        backend=name, agent=config.agent, workspace=config.workspace, store=file,
         provider=choice.provider, model=choice.model,
         warnings=(*config.warnings, *([choice.missing] if choice.missing else [])),
         vector_reason=None if choice.provider == "none" else "there are no embeddings yet",
-        details={"provider reason": choice.reason, "access": "rw" if writable else "ro"},
+        details={"provider reason": choice.reason, "access": "rw" if store.writable else "ro"},
     )  # fmt: skip
     try:
-        summary = summarise()
-        if summary.files:
-            refuse_other_workspace(config, summary.workspace)
+        with store.read() as reader:
+            held, rows = reader.load_state(), reader.list_files()
+            if any(row.hash for row in rows):
+                refuse_other_workspace(config, held.workspace)
+            elif held.workspace is None:
+                return blank
+            spaces = {number: space for space, number in reader.list_spaces().items()}
+            status, record = _fill(blank, reader, held, rows, spaces), reader.load_outage()
     except OtherWorkspace as error:
         return replace(blank, warnings=(*blank.warnings, f"{error}; {error.action}"))
     except NotIndexed:
         return blank
-    return _add_outage(_fill(blank, config, summary), config, summary)
+    size = 0
+    with suppress(OSError):  # it may go at any moment
+        size = file.stat().st_size if file else 0
+    status = replace(status, store_bytes=size, dirty=_has_changed(config, rows, held.last_sync))
+    serving = spaces[held.serving] if held.serving is not None else None
+    return _add_outage(status, config, serving, None if record is None else Outage.from_json(record))
 
 
-def _fill(blank: Status, config: AgentConfig, summary: IndexSummary) -> Status:
+def _fill(
+    blank: Status, reader: SyncReader, held: SyncState, rows: Sequence[IndexedFile], spaces: Mapping[int, Space]
+) -> Status:
     """Add what the index holds."""
-    serving, wants_vectors = summary.serving, blank.provider != "none"
-    moving = serving is not None and (serving.provider != blank.provider or summary.is_moving)
-    details = dict(blank.details)
+    wants_vectors = blank.provider != "none"
+    serving = spaces[held.serving] if held.serving is not None else None
+    target = spaces[held.target] if isinstance(held.target, int) else None
+    moving = serving is not None and (serving.provider != blank.provider or held.target is not None)
+    space = held.serving if held.target is None else held.target
+    pending = reader.count_pending(space if isinstance(space, int) else None)  # all of a space that is not known yet
+    vector, reason = reader.describe_vectors(held.serving)
+    details, warnings = dict(blank.details), blank.warnings
     if serving is not None and moving:
         details["serving"] = f"{serving.provider} {serving.model}"
-    warnings, target = blank.warnings, summary.target
     if serving and target and serving.dimensions and serving == replace(target, dimensions=serving.dimensions):
         warnings = (*warnings, serving.explain_change(target.dimensions))
-    if summary.pending_reason is not None and summary.pending and wants_vectors:
-        details["pending because"] = summary.pending_reason
-    if summary.refused and wants_vectors:
-        shown = ", ".join(summary.refused[:REFUSED_SHOWN])
-        more = len(summary.refused) - REFUSED_SHOWN
+    if held.pending_reason is not None and pending and wants_vectors:
+        details["pending because"] = held.pending_reason
+    refused = reader.find_paths(list_refused(held))
+    if refused and wants_vectors:
+        shown = ", ".join(refused[:REFUSED_SHOWN])
+        more = len(refused) - REFUSED_SHOWN
         details["refused by the provider"] = f"a text of {shown}" + (f" and {more} more" if more > 0 else "")
+    sources = Counter(row.source for row in rows if row.hash)
     return replace(
         blank,
         details=details,
         warnings=warnings,
         indexed=True,
-        store_bytes=summary.store_bytes,
-        files=sum(summary.files.values()),
-        chunks=summary.chunks,
-        embeddings=summary.embeddings,
-        pending=summary.pending if wants_vectors else 0,
-        sources=summary.files,
-        dirty=_has_changed(config, summary),
+        files=sources.total(),
+        chunks=reader.count_indexed()[1],
+        embeddings=0 if held.serving is None else reader.count_embedded(held.serving),
+        pending=pending if wants_vectors else 0,
+        sources=dict(sorted(sources.items())),
         model=serving.model if serving is not None and not moving else blank.model,
-        vector=summary.vector if wants_vectors else "off",
-        vector_reason=summary.vector_reason if wants_vectors else None,
-        failures=summary.failures,
-        last_sync=summary.last_sync,
+        vector=vector if wants_vectors else "off",
+        vector_reason=reason if wants_vectors else None,
+        failures=list_failures(rows),
+        last_sync=held.last_sync,
     )
 
 
-def _add_outage(status: Status, config: AgentConfig, summary: IndexSummary) -> Status:
+def list_failures(rows: Iterable[IndexedFile]) -> tuple[FileFailure, ...]:
+    """Return the files that the last sync left as they were, sorted."""
+    failed = ((row.path, row.error) for row in rows if row.error is not None)
+    return tuple(FileFailure(path=path, reason=reason) for path, reason in sorted(failed))
+
+
+def _add_outage(status: Status, config: AgentConfig, serving: Space | None, outage: Outage | None) -> Status:
     """Add the outage of the configured provider, if one is known, and the provider that serves in its place."""
-    outage, serving = summary.outage, summary.serving
     if outage is not None and outage.settings != fingerprint_settings(status.provider, config):
         outage = None
     details = status.details if outage is None else {**status.details, "provider out": outage.description}
@@ -118,16 +132,17 @@ def _add_outage(status: Status, config: AgentConfig, summary: IndexSummary) -> S
     return replace(status, provider=serving.provider, model=serving.model, fallback=fallback, details=details)
 
 
-def _has_changed(config: AgentConfig, summary: IndexSummary) -> bool:
+def _has_changed(config: AgentConfig, rows: Iterable[IndexedFile], last_sync: float | None) -> bool:
     """Return True if any note differs from what was indexed, by its stamp; of one left out, if it has changed since."""
-    left_out = {failure.path for failure in summary.failures}
-    synced_ns = (summary.last_sync or 0.0) * 1e9
+    notes = [row for row in rows if row.source != session_logs.SOURCE]
+    left_out = {row.path for row in notes if row.error is not None}
+    synced_ns = (last_sync or 0.0) * 1e9
     seen = {
         (file.source, file.path): file.stamp
         for file in files.list_files(config).files
         if file.path not in left_out or max(file.stamp.mtime_ns, file.stamp.ctime_ns) > synced_ns
     }
-    return summary.stamps != seen
+    return {(row.source, row.path): row.stamp for row in notes if row.hash and row.error is None} != seen
 
 
 REFUSED_SHOWN = 5  # notes with a text that the provider refuses
@@ -180,30 +195,31 @@ def _name_first(failures: Sequence[FileFailure]) -> str:
 def _check_index(config: AgentConfig) -> Finding:
     path = config.store_path
     try:
-        with closing(IndexDatabase(path, writable=False)) as database:
-            check = database.verify()
-        if check.files and check.problem is None:
-            refuse_other_workspace(config, check.workspace)
+        with closing(SqliteStore(path, writable=False)) as store, store.read() as reader:
+            problem = store.verify(reader)
+            held, rows = (SyncState(), []) if problem else (reader.load_state(), reader.list_files())
+        if any(row.hash for row in rows):
+            refuse_other_workspace(config, held.workspace)
     except OtherWorkspace as error:
         return Finding(subject="index", level="warn", message=str(error), action=error.action)
     except NotIndexed:
         return _explain_no_index(path)
     except StoreError as error:
         return Finding(subject="index", level="fail", message=str(error), action=error.action)
-    if check.problem is not None:
-        message, action = f"{path} is damaged: {check.problem}", "run: memory-core index"
+    if problem is not None:
+        message, action = f"{path} is damaged: {problem}", "run: memory-core index"
         return Finding(subject="index", level="fail", message=message, action=action)
-    return _judge_content(path, check)
+    return _judge_content(path, rows)
 
 
-def _judge_content(path: Path, check: Integrity) -> Finding:
+def _judge_content(path: Path, rows: Sequence[IndexedFile]) -> Finding:
     """Return the finding on an index that is sound."""
-    message = f"{check.files} files in {path}, {path.stat().st_size / 1e6:.1f} MB"
+    message = f"{sum(bool(row.hash) for row in rows)} files in {path}, {path.stat().st_size / 1e6:.1f} MB"
     if not os.access(path, os.W_OK) or not os.access(path.parent, os.W_OK):
         message += "; it cannot be written, so changed notes are not indexed"
         return Finding(subject="index", level="warn", message=message, action="make the file and its folder writable")
-    if check.failures:
-        message += f"; it lacks {_name_first(check.failures)}"
+    if failures := list_failures(rows):
+        message += f"; it lacks {_name_first(failures)}"
         action = "correct or remove what `memory-core status` names as left out"
         return Finding(subject="index", level="warn", message=message, action=action)
     return Finding(subject="index", level="ok", message=message)

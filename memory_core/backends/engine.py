@@ -133,9 +133,7 @@ class IndexBackend:
         """Report counts and states of the index."""
         from memory_core.backends.doctor import report_status
 
-        status = report_status(
-            self._name, self._config, self._file, self._store.summarise, self._keys, writable=self._writable
-        )
+        status = report_status(self._name, self._config, self._store, self._file, self._keys)
         layers = {
             f"layer {each._config.layer}": f"{each.memory_status().files} notes in {each._config.workspace}"
             for each in self._others

@@ -51,7 +51,9 @@ def wipe_index(path: Path) -> Iterator[str]:
     Raises:
         MemoryCoreError: The index cannot be written.
     """
-    yield from (f"{aside} was damaged and set aside: delete it" for aside in path.parent.glob(f"{path.name}{ASIDE}-*"))
+    aside = Path(f"{path}{ASIDE}")
+    if aside.exists():
+        yield f"{aside} was damaged and set aside: delete it"
     if not path.exists():
         return
     with closing(SqliteStore(path)) as store:

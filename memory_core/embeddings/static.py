@@ -1,13 +1,11 @@
 """The static model that ships in the wordllama wheel: a table of token vectors, averaged. Never touches the network.
 
 The table is memory-mapped straight from the wheel's safetensors file, and its tokenizer is read with `tokenizers`. That takes
-200 ms and 35 MB, 600 ms and 121 MB through the package, whose import also reconfigures the host's root logger. The package is the
-fallback for a wheel that is laid out differently.
+200 ms and 35 MB, 600 ms and 121 MB through the package, whose import also reconfigures the host's root logger.
 """
 
 from __future__ import annotations
 
-import logging
 import threading
 import weakref
 from collections.abc import Iterator, Sequence
@@ -85,18 +83,16 @@ class _StaticModel:
     Attributes:
         table: The vectors of tokens, shape (tokens, dimensions), float16 or float32.
         tokenizer: Cuts texts into tokens.
-        words: Cuts them faster; None if the tokenizer may be another one than the wheel's.
+        words: Cuts them faster than the tokenizer does.
     """
 
     table: NDArray[np.generic]
     tokenizer: Tokenizer
-    words: _WordIds | None = None
+    words: _WordIds
 
     def cut(self, texts: Sequence[str]) -> list[list[int]]:
         """Return the ids of every text's tokens."""
-        if self.words is not None:
-            return self.words.cut(texts)
-        return [encoding.ids for encoding in self.tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)]
+        return self.words.cut(texts)
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return the mean of the vectors of each text's tokens, of unit length."""
@@ -174,7 +170,7 @@ class StaticProvider:
         with _loading:
             model = self._model or _shared.get(MODEL)
             if model is None:
-                model = _shared[MODEL] = _read_wheel() or _load_package()
+                model = _shared[MODEL] = _read_wheel()
             self._model = model
             return model
 
@@ -199,41 +195,17 @@ def _find_package() -> Path:
     return Path(next(iter(spec.submodule_search_locations)))
 
 
-def _read_wheel() -> _StaticModel | None:
-    """Return the model with its table mapped into memory; None when the wheel is not laid out like that of wordllama 0.4."""
+def _read_wheel() -> _StaticModel:
+    """Return the model with its table mapped into memory."""
     folder = _find_package()
-    weights = folder / "weights" / f"{MODEL}.safetensors"
-    vocabulary = folder / "tokenizers" / "l2_supercat_tokenizer_config.json"
-    if not (weights.is_file() and vocabulary.is_file()):
-        return None
     try:
-        table = read_tensors(weights).get(_TABLE)
-    except ValueError:
-        return None
-    if table is None or table.shape != (VOCABULARY, DIMENSIONS):
-        return None
+        table = read_tensors(folder / "weights" / f"{MODEL}.safetensors")[_TABLE]
+        content = (folder / "tokenizers" / "l2_supercat_tokenizer_config.json").read_bytes()
+    except (OSError, ValueError, KeyError) as error:
+        raise ProviderUnavailable("static", f"wordllama's model cannot be read: {error}", action=_REINSTALL) from error
     from tokenizers import Tokenizer
 
-    tokenizer = Tokenizer.from_file(str(vocabulary))
+    tokenizer = Tokenizer.from_buffer(content)
     tokenizer.no_padding()
     tokenizer.no_truncation()
     return _StaticModel(table, tokenizer, _WordIds(tokenizer))
-
-
-def _load_package() -> _StaticModel:
-    """Load the model through wordllama; its own folder as cache keeps it from looking on the network."""
-    root = logging.getLogger()
-    level, handlers = root.level, list(root.handlers)
-    try:
-        from wordllama import WordLlama
-
-        model = WordLlama.load(cache_dir=_find_package(), disable_download=True)
-    except (ImportError, OSError, ValueError) as error:
-        raise ProviderUnavailable(
-            "static", f"wordllama's model cannot be loaded: {error}", action=_REINSTALL
-        ) from error
-    finally:  # importing wordllama runs logging.basicConfig on the host's root logger
-        root.setLevel(level)
-        root.handlers[:] = handlers
-    model.tokenizer.no_padding()
-    return _StaticModel(model.embedding, model.tokenizer)

@@ -7,23 +7,19 @@ where the store cannot be used.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import date
-from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeAlias, Unpack
 
-from memory_core.embeddings.outage import Outage
-from memory_core.records import Calibration, FileFailure, FileStamp, MemoryFile, Space
+from memory_core.records import Calibration, FileStamp, MemoryFile, Space
 from memory_core.stores.values import (
     ChunkText,
     DateRange,
     EmbeddedWindows,
     IndexedChunk,
     IndexedFile,
-    IndexSummary,
     PendingWindow,
     PreparedFile,
     ServingSpace,
@@ -32,7 +28,6 @@ from memory_core.stores.values import (
     Term,
     WindowCosine,
     WindowTokens,
-    list_refused,
 )
 from memory_core.text.languages import Relation
 
@@ -231,6 +226,13 @@ class SyncReader(Reader, Protocol):
     def count_windows(self, *, since: int = 0, distinct: bool = False) -> int:
         """Return the number of windows in chunks from an id on; with `distinct`, of different texts among them."""
 
+    def describe_vectors(self, space_id: int | None) -> tuple[str, str | None]:
+        """Return how the vectors of the space that serves are searched, and why not otherwise: see `Status.vector`.
+
+        Args:
+            space_id: None where none serves.
+        """
+
     def count_embedded(self, space_id: int) -> int:
         """Return the number of different texts of windows that have an embedding in a space."""
 
@@ -324,14 +326,6 @@ class Store(Protocol):
             whole: Merge the keyword index into one piece before.
         """
 
-    def summarise(self) -> IndexSummary:
-        """Summarise the index at one moment.
-
-        Raises:
-            NotIndexed: There is no index yet.
-            MemoryCoreError: It cannot be read.
-        """
-
     @property
     def is_suspect(self) -> bool:
         """True once something has failed that may be damage, until `repair` has looked."""
@@ -347,46 +341,6 @@ class Store(Protocol):
 
     def close(self) -> None:
         """Close all connections; may be called twice."""
-
-
-def summarise(reader: SyncReader, *, vector: str, vector_reason: str | None, store_bytes: int = 0) -> IndexSummary:
-    """Summarise an index.
-
-    Args:
-        reader: Of the index.
-        vector, vector_reason, store_bytes: See `IndexSummary`.
-    """
-    held, files = reader.load_state(), reader.list_files()
-    serving, record = reader.load_serving_space(), reader.load_outage()
-    space = held.serving if held.target is None else held.target
-    spaces = {number: each for each, number in reader.list_spaces().items()}
-    return IndexSummary(
-        workspace=held.workspace,
-        files=dict(sorted(Counter(row.source for row in files if row.hash).items())),
-        chunks=reader.count_indexed()[1],
-        embeddings=reader.count_embedded(serving.id) if serving else 0,
-        pending=reader.count_pending(space if isinstance(space, int) else None),  # all of a space that is not known yet
-        pending_reason=held.pending_reason,
-        refused=reader.find_paths(list_refused(held)),
-        serving=serving.space if serving else None,
-        is_moving=held.target is not None,
-        target=spaces.get(held.target) if isinstance(held.target, int) else None,
-        outage=None if record is None else Outage.from_json(record),
-        failures=tuple(
-            FileFailure(path=row.path, reason=row.error)
-            for row in sorted(files, key=attrgetter("path"))
-            if row.error is not None
-        ),
-        last_sync=held.last_sync,
-        stamps={
-            (row.source, row.path): row.stamp
-            for row in files
-            if row.source != "sessions" and row.hash and row.error is None
-        },
-        vector=vector,
-        vector_reason=vector_reason,
-        store_bytes=store_bytes,
-    )
 
 
 def best_of(reader: Reader, values: Mapping[int, float], count: int) -> dict[int, float]:

@@ -10,9 +10,8 @@ from functools import cached_property
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, TypedDict
 
-from memory_core.embeddings.outage import Outage
 from memory_core.embeddings.protocols import TokenEmbedding
-from memory_core.records import Calibration, Chunk, FileFailure, FileStamp, MemoryFile, Space, Unit, Window
+from memory_core.records import Calibration, Chunk, FileStamp, MemoryFile, Space, Unit, Window
 from memory_core.text.folding import clean
 from memory_core.text.languages import Stemmed
 from memory_core.text.messages import replace_surrogates
@@ -201,50 +200,6 @@ class EmbeddedWindows(NamedTuple):
     hashes: Sequence[bytes]
     rows: NDArray[np.float32]
     tokens: Sequence[TokenEmbedding] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IndexSummary:
-    """The content of an index and what it remembers.
-
-    Attributes:
-        workspace: The real path of the folder whose notes it holds; None if it does not say.
-        files: The number of indexed files of each source.
-        chunks: The number of chunks.
-        embeddings: The number of embeddings in the serving space that some window refers to.
-        pending: The number of texts without an embedding: in the space that syncs fill, else in the one that serves.
-        pending_reason: Why the last sync that needed embeddings could not have them all; None if it could.
-        refused: The paths of files with a text that a provider has refused alone, sorted.
-        serving: The space whose vectors answer; None when keywords answer alone.
-        is_moving: Syncs fill another space than the one that serves.
-        target: That space; None where there is none, or its dimensions are unknown yet.
-        outage: The recorded outage of a provider, of whichever one.
-        failures: Files that the last sync left as they were.
-        last_sync: Unix seconds; None before the first.
-        stamps: The stamp of each note as it was indexed, by (source, path); no session logs, and
-            none of the failures.
-        vector: By what the vectors of the serving space are searched: see `Status.vector`.
-        vector_reason: See `Status.vector_reason`.
-        store_bytes: The size of the index.
-    """
-
-    workspace: str | None
-    files: Mapping[str, int]
-    chunks: int
-    embeddings: int
-    pending: int
-    pending_reason: str | None
-    refused: tuple[str, ...]
-    serving: Space | None
-    is_moving: bool
-    target: Space | None
-    outage: Outage | None
-    failures: tuple[FileFailure, ...]
-    last_sync: float | None
-    stamps: Mapping[tuple[str, str], FileStamp]
-    vector: str
-    vector_reason: str | None
-    store_bytes: int = 0
 
 
 TargetSpace: TypeAlias = int | Literal["unknown"] | None

@@ -17,8 +17,10 @@ import pytest
 
 import memory_core
 from memory_core import CallContext
+from memory_core.backends.past import wipe_index
 from memory_core.errors import StoreError
 from memory_core.stores.sqlite.connections import is_refused_statement, open_reader, translate_errors
+from memory_core.stores.sqlite.store import SqliteStore
 from memory_core.stores.sqlite.upkeep import IndexDatabase
 from tests.command import REPOSITORY
 from tests.servers.openai import OpenAIServer
@@ -210,6 +212,14 @@ def test_a_search_answers_over_a_damaged_index(kind: str, index: Path, workspace
     if not kind.startswith("lock"):
         assert first["warning"] == ANEW
     assert len([*index.parent.glob("*.damaged")]) <= 1
+
+
+def test_who_forgets_is_told_of_an_index_that_was_set_aside(index: Path) -> None:
+    DAMAGES["garbage"](index)
+    with closing(SqliteStore(index, in_own_folder=True)) as store, store.lock(wait_seconds=5.0):
+        assert store.repair()
+    told = list(wipe_index(index))
+    assert told == [f"{index}.damaged was damaged and set aside: delete it"]
 
 
 @pytest.mark.parametrize("kind", ["pages", "header zeroed", "garbage"])

@@ -17,9 +17,8 @@ from memory_core.embeddings.credentials import Endpoint, find_origin
 from memory_core.embeddings.error_mapping import mark_permanent
 from memory_core.embeddings.models import Plan
 from memory_core.embeddings.protocols import TextKind
-from memory_core.embeddings.remote.api import HttpApi
 from memory_core.embeddings.remote.batches import JobState
-from memory_core.embeddings.remote.http import Http, bound_answer, join_url
+from memory_core.embeddings.remote.http import Http, HttpApi, bound_answer, join_url
 from memory_core.errors import ProviderUnavailable
 
 if TYPE_CHECKING:

@@ -1,19 +1,24 @@
-"""One HTTP call: bounded in bytes and in time, kept out of logs, with refusals and all errors turned into ours."""
+"""One HTTP call: bounded in bytes and in time, kept out of logs, with refusals and all errors turned into ours.
+
+`HttpApi` is the common half of the protocols that are spoken so: an endpoint, JSON objects as answers, and vectors in them.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import contextvars
+import json
 import logging
-import zlib
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit, urlunsplit
 
 from memory_core.embeddings.credentials import Endpoint, find_origin, is_on_this_machine
 from memory_core.embeddings.error_mapping import ForeignError, extract_message, from_status, mark_permanent, scrub
+from memory_core.embeddings.models import Plan
+from memory_core.embeddings.vectors import decode, shorten
 from memory_core.errors import (
     InvalidEmbedding,
     ProviderError,
@@ -25,13 +30,14 @@ from memory_core.errors import (
 if TYPE_CHECKING:
     import httpx
 
+    from memory_core.embeddings.vectors import Row
+
 # What every request accepts; an answer that is packed otherwise was not asked for.
 ACCEPTED = "gzip, deflate"
 # A refusal is searched for known words and shown in one line; what is behind this is not read.
 MAX_REFUSAL_BYTES = 64 << 10
 # Of answers to all requests but those for embeddings, which say themselves how much may come.
 MAX_ANSWER_BYTES = 8 << 20
-_MAX_LAYERS = 2
 # 8,192 dimensions, written with 25 characters each, which is more than any model and any server needs.
 _TEXT_BYTES = 200 << 10
 _MAX_EMBEDDINGS_BYTES = 256 << 20
@@ -54,91 +60,35 @@ class Body:
     Args:
         status: Of the answer.
         headers: Of the answer, found by lower-case name.
-        limit_bytes: The most that is taken, packed and unpacked.
+        limit_bytes: The most that is taken.
+
+    Attributes:
+        content: What was collected.
 
     Raises:
-        BadBody: It is packed in a way that was not asked for.
+        BadBody: It is packed in a way that was not asked for, or twice, which could unpack to any size.
     """
 
     def __init__(self, status: int, headers: Mapping[str, str], limit_bytes: int) -> None:
         self._cuts = status >= 300
         self._limit_bytes = MAX_REFUSAL_BYTES if self._cuts else limit_bytes
-        names = [name.strip().lower() for name in headers.get("content-encoding", "")[:200].split(",")]
-        layers = [name for name in reversed(names) if name not in {"", "identity"}]
-        if len(layers) > _MAX_LAYERS or not set(layers) <= {"gzip", "x-gzip", "deflate"}:
+        self.content = bytearray()
+        if headers.get("content-encoding", "").strip().lower() not in {"", "identity", "gzip", "deflate"}:
             raise BadBody("its answer is compressed in a way that was not asked for")
-        self._unpackers = [self._new_unpacker(deflated=name == "deflate") for name in layers]
-        self._received = 0
-        self._unpacked = bytearray()
-        self._is_full = False
 
     def add(self, piece: bytes) -> bool:
-        """Take a piece; return False when no more is wanted.
+        """Take an unpacked piece; return False when no more is wanted.
 
         Raises:
-            BadBody: The body is too large, or what it is packed into is damaged.
+            BadBody: The body is too large.
         """
-        self._received += len(piece)
-        try:
-            for unpack in self._unpackers:
-                piece = unpack(piece)
-        except zlib.error as error:
-            raise BadBody("its answer cannot be decompressed") from error
-        self._unpacked += piece
-        if not self._is_full and max(self._received, len(self._unpacked)) <= self._limit_bytes:
+        self.content += piece
+        if len(self.content) <= self._limit_bytes:
             return True
         if not self._cuts:
             raise BadBody(f"its answer is larger than {self._limit_bytes / 1e6:.1f} MB")
-        del self._unpacked[self._limit_bytes :]
+        del self.content[self._limit_bytes :]
         return False
-
-    def content(self) -> bytes:
-        """Return what was collected."""
-        return bytes(self._unpacked)
-
-    def _new_unpacker(self, *, deflated: bool) -> Callable[[bytes], bytes]:
-        # 47 finds out by itself whether the stream is gzip or zlib; "deflate" of some servers is neither.
-        unpacker = zlib.decompressobj(47)
-        begun = False
-
-        def unpack(piece: bytes) -> bytes:
-            nonlocal unpacker, begun
-            room = self._limit_bytes - len(self._unpacked) + 1
-            if not piece or unpacker.eof:
-                return b""
-            try:
-                unpacked = unpacker.decompress(piece, room)
-            except zlib.error:
-                if begun or not deflated:
-                    raise
-                unpacker = zlib.decompressobj(-15)
-                unpacked = unpacker.decompress(piece, room)
-            begun = True
-            self._is_full |= bool(unpacker.unconsumed_tail)  # of whichever layer: the rest of it would be lost
-            return unpacked
-
-        return unpack
-
-
-async def read_body(body: Body, pieces: AsyncGenerator[bytes, None]) -> bytes:
-    """Read a body from the pieces in which it comes, which are closed in the end.
-
-    Raises:
-        BadBody: It cannot be read.
-    """
-    async with contextlib.aclosing(pieces):
-        async for piece in pieces:
-            if not body.add(piece):
-                break
-    return body.content()
-
-
-def read_body_now(body: Body, pieces: Iterator[bytes]) -> bytes:
-    """Read a body like `read_body`, in a thread that may block."""
-    for piece in pieces:
-        if not body.add(piece):
-            break
-    return body.content()
 
 
 _NETWORK_ACTION = "Check the network, and memorySearch.remote.baseUrl where it is set."
@@ -241,8 +191,11 @@ class Http:
             self._client = self._new_client()
         async with self._client.stream(method, url, **arguments) as answer:
             body = Body(answer.status_code, answer.headers, max_bytes)
-            pieces = cast("AsyncGenerator[bytes, None]", answer.aiter_raw())
-            return answer.status_code, answer.headers, await read_body(body, pieces)
+            async with contextlib.aclosing(cast("AsyncGenerator[bytes, None]", answer.aiter_bytes())) as pieces:
+                async for piece in pieces:
+                    if not body.add(piece):
+                        break
+            return answer.status_code, answer.headers, bytes(body.content)
 
     def _map_error(self, error: Exception, url: str, shown: str) -> ProviderError:
         import httpx
@@ -250,8 +203,9 @@ class Http:
         provider, place = self._endpoint.provider, find_origin(url)
         if isinstance(error, TimeoutError):
             return RequestTimeout(provider, f"{place} did not answer within {self._endpoint.timeout_seconds:g} s")
-        if isinstance(error, BadBody):
-            return ProviderUnavailable(provider, f"{place}: {error}", action=_URL_ACTION)
+        if isinstance(error, BadBody | httpx.DecodingError):
+            problem = error if isinstance(error, BadBody) else "its answer cannot be decompressed"
+            return ProviderUnavailable(provider, f"{place}: {problem}", action=_URL_ACTION)
         if isinstance(error, httpx.TransportError):
             kind = ProviderUnreachable if isinstance(error, httpx.ConnectError) else ProviderUnavailable
             reason = shown or type(error).__name__
@@ -278,3 +232,75 @@ class Http:
         client.headers.update({name: value.reveal() for name, value in endpoint.headers.items()})
         client.headers["Accept-Encoding"] = ACCEPTED
         return client
+
+
+class HttpApi:
+    """A half of a `Transport` and of a `BatchApi`; what is asked, and where vectors stand in an answer, is the protocol's.
+
+    httpx is imported when the first request is sent.
+    """
+
+    max_texts = 50_000
+
+    def __init__(self, endpoint: Endpoint, plan: Plan, http: Http) -> None:
+        self._provider = endpoint.provider
+        self._url = endpoint.base_url or ""
+        self._plan = plan
+        self._http = http
+
+    async def load(self) -> None:
+        """See `Transport`: httpx needs no time to load."""
+
+    async def close(self) -> None:
+        """See `Transport` and `BatchApi`."""
+        await self._http.close()
+
+    async def _fetch_object(self, method: str, url: str, **arguments: Any) -> dict[str, Any]:
+        """Return the JSON object that answers a request.
+
+        Raises:
+            InvalidEmbedding: The body is no JSON object.
+        """
+        _, body = await self._http.fetch(method, url, **arguments)
+        try:
+            found = json.loads(body)
+        except (ValueError, RecursionError) as error:
+            raise InvalidEmbedding(self._provider, "its batch API sent no JSON") from error
+        if not isinstance(found, dict):
+            raise InvalidEmbedding(self._provider, "its batch API sent no JSON object")
+        return found
+
+    def _read_rows(self, body: bytes, find_vectors: Callable[[Any], list[Any]]) -> list[Row]:
+        """Return the vectors of an answer, each where its text stood in the request."""
+        vectors: list[Any] | None
+        try:
+            vectors = find_vectors(json.loads(body))
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+            vectors = None
+        if vectors is None:  # outside the handler: the answer is no part of the new error's context
+            raise InvalidEmbedding(self._provider, f"{find_origin(self._url)} sent no embeddings that could be read")
+        dimensions = self._plan.shortened_dimensions
+        return [shorten(decode(vector, provider=self._provider), dimensions) for vector in vectors]
+
+    async def _fetch_rows(
+        self, url: str, texts: int, find_vector: Callable[[dict[str, Any]], tuple[Any, Any]]
+    ) -> Mapping[str, Row]:
+        """Return the vectors of a results file by key; a text whose line holds none is sent by a request."""
+        limit = bound_answer(texts, most_bytes=MAX_RESULTS_BYTES)
+        _, body = await self._http.fetch("GET", url, max_bytes=limit)
+        rows = {}
+        for key, vector in map(find_vector, _parse_lines(body)):
+            with suppress(InvalidEmbedding):
+                rows[str(key)] = decode(vector, provider=self._provider)
+        return rows
+
+
+def _parse_lines(body: bytes) -> Iterator[dict[str, Any]]:
+    """Yield the JSON objects of a results file; a line that is none counts as a text that failed."""
+    for line in body.splitlines():
+        try:
+            found = json.loads(line)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(found, dict):
+            yield found

@@ -24,7 +24,7 @@ from memory_core.embeddings.credentials import Endpoint
 from memory_core.embeddings.error_mapping import ForeignError, extract_message, from_status, mark_permanent, scrub
 from memory_core.embeddings.models import Plan
 from memory_core.embeddings.protocols import TextKind
-from memory_core.embeddings.remote.http import ACCEPTED, Body, bound_answer, keep_out_of_logs, read_body_now
+from memory_core.embeddings.remote.http import ACCEPTED, Body, bound_answer, keep_out_of_logs
 from memory_core.embeddings.remote.loop import run_in_thread
 from memory_core.embeddings.vectors import decode, shorten
 from memory_core.errors import (
@@ -76,17 +76,19 @@ class BoundedClient(httpx.Client):
         """Send a request and read its whole answer, whatever `stream` says.
 
         Raises:
-            BadBody: The answer is too large or cannot be decompressed.
+            BadBody: The answer is too large, or packed in a way that was not asked for.
         """
         options["follow_redirects"] = False
         answer = super().send(request, stream=True, **options)
         try:
             body = Body(answer.status_code, answer.headers, self._limit_bytes)
-            content = read_body_now(body, answer.iter_raw())
+            for piece in answer.iter_bytes():
+                if not body.add(piece):
+                    break
         finally:
             answer.close()
         kept = [(name, value) for name, value in answer.headers.multi_items() if name.lower() not in _OF_THE_WIRE]
-        return httpx.Response(answer.status_code, headers=kept, content=content, request=request)
+        return httpx.Response(answer.status_code, headers=kept, content=bytes(body.content), request=request)
 
 
 class LitellmTransport:

@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING, Any
 from memory_core.embeddings.credentials import Endpoint
 from memory_core.embeddings.models import Plan
 from memory_core.embeddings.protocols import TextKind
-from memory_core.embeddings.remote.api import HttpApi
 from memory_core.embeddings.remote.batches import JobState
-from memory_core.embeddings.remote.http import MAX_REFUSAL_BYTES, Http, bound_answer, join_url
+from memory_core.embeddings.remote.http import MAX_REFUSAL_BYTES, Http, HttpApi, bound_answer, join_url
 
 if TYPE_CHECKING:
     from memory_core.embeddings.vectors import Row

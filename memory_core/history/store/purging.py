@@ -8,7 +8,6 @@ others.
 
 from __future__ import annotations
 
-import zlib
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
@@ -199,36 +198,6 @@ def _iterate_texts(connection: Connection) -> Iterator[str]:
     for table, names in columns:
         for row in connection.execute(f'SELECT {names} FROM "{table}"'):
             yield from (text for text in row if isinstance(text, str))
-    yield from _iterate_packed(connection)
-
-
-def _iterate_packed(connection: Connection) -> Iterator[str]:
-    """Yield the texts that an index of a former version holds packed, and the words with which they are."""
-    columns = connection.execute(
-        "SELECT t.name FROM sqlite_schema t, pragma_table_info(t.name) c WHERE t.type = 'table' AND c.name = 'packed'"
-    ).fetchall()
-    for (table,) in columns:
-        words = cast("bytes | None", connection.execute("SELECT entries FROM codebooks WHERE kind = 'words'").get)
-        if words is not None:
-            yield words.decode(errors="replace")
-            for (packed,) in connection.execute(f'SELECT packed FROM "{table}" WHERE packed IS NOT NULL'):
-                yield _inflate(packed, words)
-
-
-def _inflate(packed: bytes, words: bytes) -> str:
-    """Return a text that a former version deflated, after words that many texts of its index share.
-
-    Raises:
-        ValueError: It is cut off, or was deflated with other words.
-    """
-    stream = zlib.decompressobj(-13, words)  # no header, a window of 8 KiB
-    try:
-        octets = stream.decompress(packed)
-    except zlib.error as error:
-        raise ValueError(str(error)) from error
-    if not stream.eof or stream.unused_data:
-        raise ValueError("a packed text is cut off")
-    return octets.decode()
 
 
 class Deletions:

@@ -54,8 +54,7 @@ def serve(memory: Memory, port: int, announce: Callable[[str], None], *, review:
         MemoryCoreError: The port cannot be had, or a package is missing.
     """
     try:
-        import markdown_it  # noqa: F401 -- so that it is missed now, not when the first note is opened
-        import starlette  # noqa: F401 -- as above
+        import starlette  # noqa: F401 -- so that it is missed now, not when the first note is opened
         import uvicorn
     except ImportError as error:
         raise MemoryCoreError(f"the page needs the package {error.name}", action=explain_install("inspect")) from error

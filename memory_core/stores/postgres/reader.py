@@ -392,6 +392,14 @@ class PostgresReader:
         )
         return self._count(f"({missing}) missing", space=space_id, since=since)
 
+    def describe_vectors(self, space_id: int | None) -> tuple[str, str | None]:
+        """See `Reader`."""
+        if space_id is None:
+            return "off", "there are no embeddings yet"
+        if space_id in self.own.signed:
+            return "signs", f"the {vectors.NEAREST:,} that are nearest by their signs are compared"
+        return "exact", f"all are compared; signs choose first where there are more than {vectors.LARGE_WINDOWS:,}"
+
     def count_embedded(self, space_id: int) -> int:
         """See `Reader`."""
         held = f"SELECT hash FROM windows WHERE tenant_id = %(tenant)s INTERSECT SELECT hash FROM {_write_embedded()}"

@@ -15,13 +15,11 @@ from pathlib import Path
 
 from memory_core.config.agent import AgentConfig
 from memory_core.errors import BackendUnavailable, NotIndexed, StoreReadOnly, SyncBusy
-from memory_core.stores.interface import summarise
 from memory_core.stores.postgres import NAME, PostgresConfig, read_dsn, tenants, vectors
 from memory_core.stores.postgres.connections import READ, WRITE, Connections
 from memory_core.stores.postgres.reader import PostgresReader
 from memory_core.stores.postgres.tenants import Cursor, Tenant, load_tenants, lock_tenant
 from memory_core.stores.postgres.writer import PostgresWriter
-from memory_core.stores.values import IndexSummary
 
 _POLL_SECONDS = 0.2
 
@@ -131,15 +129,6 @@ class PostgresStore:
                 after = None if center is None else vectors.sign(writer.db, writer.own.id, space_id, center, after)
             yield
 
-    def summarise(self) -> IndexSummary:
-        """Summarise the agent's own tenant at one moment; see `stores.interface.Store`."""
-        with self._read() as (cursor, several):
-            tenant = several[0]
-            if tenant.workspace is None:
-                raise NotIndexed("not indexed")
-            vector, reason = _explain_vectors(tenant)
-            return summarise(PostgresReader(cursor, [tenant], self._workspace), vector=vector, vector_reason=reason)
-
     def examine(self) -> tuple[str, bool, list[Tenant]]:
         """Return the server's version, if this role may write the agent's own tenant, and the tenants that it may read.
 
@@ -213,12 +202,3 @@ class PostgresStore:
                     most=self._settings.pool,
                 )
             return self._connections
-
-
-def _explain_vectors(tenant: Tenant) -> tuple[str, str]:
-    """Return by what the vectors of a tenant are searched, and why."""
-    if tenant.serving is None:
-        return "off", "there are no embeddings yet"
-    if tenant.serving in tenant.signed:
-        return "signs", f"the {vectors.NEAREST:,} that are nearest by their signs are compared"
-    return "exact", f"all are compared; signs choose first where there are more than {vectors.LARGE_WINDOWS:,}"

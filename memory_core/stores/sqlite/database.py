@@ -251,7 +251,7 @@ class Database:
         found: list[Path] = []
         with contextlib.suppress(PermissionError):  # told by whoever opens the file
             found += self.path.parent.glob(f"{glob.escape(self.path.name)}{files.ASIDE}-*")
-        return sorted(each for each in found if not each.name.endswith(("-wal", "-shm")))
+        return sorted(each for each in found if not each.name.endswith(files.SIDE_FILES))
 
     def close_idle(self) -> None:
         """Close the reading connections that nobody uses."""

@@ -27,7 +27,8 @@ FileId: TypeAlias = tuple[int, int]
 
 QUICK_BYTES = 2_000_000  # the first use by a process checks a file up to this size, which takes 10 ms for each MB
 UNCLEAN_BYTES = 50_000_000  # the same for a file that the last process to write it did not close
-ASIDE = ".damaged"  # and the time behind it: what was set aside before is kept, since nothing can make it anew
+ASIDE = ".damaged"  # behind the whole name; and the time behind it where what was set aside before is kept
+SIDE_FILES = ("-wal", "-shm", "-journal")
 POLL_SECONDS = 0.01  # between the tries of those who wait
 _ELSEWHERE = f"make it writable, or {INDEX.elsewhere}"
 _MAGIC = b"SQLite format 3\x00"  # at the beginning of every database
@@ -99,20 +100,26 @@ def find_foreign_size(path: Path) -> int:
     return 0 if read_header(path)[: len(_MAGIC)] in {_MAGIC, b""} else path.stat().st_size
 
 
-def set_aside(path: Path) -> Path:
-    """Rename a damaged file and its side files; return the new name.
+def set_aside(path: Path, *, keeps: bool = True) -> Path:
+    """Rename a damaged file and its side files, which nobody of this process has open; return the new name.
+
+    Args:
+        path: The file.
+        keeps: Keep what was set aside before, too, since nothing can make it anew; False replaces it.
 
     Raises:
         StoreReadOnly: It cannot be renamed.
     """
-    stamp = time.strftime("%Y%m%d-%H%M%S")
-    names = (Path(f"{path}{ASIDE}-{stamp}{suffix}") for suffix in ("", *(f"-{number}" for number in range(1, 100))))
-    aside = next(name for name in names if not name.exists())
+    aside = Path(f"{path}{ASIDE}")
+    if keeps:
+        stamp = time.strftime("%Y%m%d-%H%M%S")
+        names = (Path(f"{aside}-{stamp}{suffix}") for suffix in ("", *(f"-{number}" for number in range(1, 100))))
+        aside = next(name for name in names if not name.exists())
     try:
-        os.replace(path, aside)  # noqa: PTH105 -- beside the others
-        for suffix in ("-wal", "-shm"):
+        delete_side_files(aside)
+        for suffix in ("", *SIDE_FILES):
             with contextlib.suppress(FileNotFoundError):
-                os.replace(f"{path}{suffix}", f"{aside}{suffix}")  # noqa: PTH105
+                Path(f"{path}{suffix}").replace(f"{aside}{suffix}")
     except OSError as error:
         raise StoreReadOnly(
             path, f"it is damaged and cannot be moved aside ({error.strerror})", action=f"move {path} elsewhere"
@@ -120,10 +127,16 @@ def set_aside(path: Path) -> Path:
     return aside
 
 
-def delete_files(path: Path) -> None:
-    """Delete an index with its -wal and -shm files; nobody else may have it open."""
-    for suffix in ("", "-wal", "-shm"):
+def delete_side_files(path: Path) -> None:
+    """Delete the side files of a database, which SQLite would take for those of another one in its place."""
+    for suffix in SIDE_FILES:
         Path(f"{path}{suffix}").unlink(missing_ok=True)
+
+
+def delete_files(path: Path) -> None:
+    """Delete an index with its side files; nobody else may have it open."""
+    path.unlink(missing_ok=True)
+    delete_side_files(path)
 
 
 @contextlib.contextmanager

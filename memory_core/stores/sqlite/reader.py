@@ -370,6 +370,10 @@ class SqliteReader:
         counted = "DISTINCT hash" if distinct else "*"
         return int(self.db.execute(f"SELECT count({counted}) FROM windows WHERE chunk_id >= ?", (since,)).get)
 
+    def describe_vectors(self, space_id: int | None) -> tuple[str, str | None]:
+        """See `Reader`."""
+        return self._vectors.describe(self.db, space_id)
+
     def count_embedded(self, space_id: int) -> int:
         """See `Reader`."""
         (count,) = self._list(

@@ -4,35 +4,55 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import AbstractContextManager
 from itertools import islice
 from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
 
 from memory_core.config.settings import Vector
 from memory_core.errors import MemoryCoreError, StoreCorrupt, SyncBusy
-from memory_core.stores.interface import summarise
+from memory_core.records import Space
 from memory_core.stores.sqlite import upkeep
-from memory_core.stores.sqlite.connections import INDEX, REBUILD
+from memory_core.stores.sqlite.connections import INDEX, REBUILD, Connection, open_reader, translate_errors
 from memory_core.stores.sqlite.database import Database, PrivateDatabase
-from memory_core.stores.sqlite.encoding import DamagedRow, explain_damage
-from memory_core.stores.sqlite.files import delete_files, hold_lock, identify, needs_check, repeat, rewrite_file
+from memory_core.stores.sqlite.encoding import WRONG_LENGTH, DamagedRow, choose_encoding, encode, explain_damage
+from memory_core.stores.sqlite.files import (
+    delete_files,
+    hold_lock,
+    identify,
+    needs_check,
+    repeat,
+    rewrite_file,
+    set_aside,
+)
 from memory_core.stores.sqlite.reader import SqliteReader
-from memory_core.stores.sqlite.state import bump_generation
+from memory_core.stores.sqlite.state import add_space, bump_generation, list_spaces
 from memory_core.stores.sqlite.upkeep import (
     IndexDatabase,
     may_replace,
     remove_obstacles,
     replace_index,
-    set_aside,
 )
-from memory_core.stores.sqlite.vectors import VectorIndex
+from memory_core.stores.sqlite.vectors import VectorIndex, put_tokens
 from memory_core.stores.sqlite.writer import SqliteWriter
-from memory_core.stores.values import IndexSummary
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 log = logging.getLogger(__name__)
 
 _SAVED_TOGETHER = 1000  # embeddings of a damaged index that are committed in one transaction
+MOST_TRIED = 200_000  # ids in the middle of a damaged table that are tried one by one
+_MOST_DEVIATION = 1e-3  # of the length of a vector from 1, by rounding
+_HASH_BYTES = 16
+_FACTOR_BYTES = 4  # behind the numbers of a row of int8, of an older schema
+_COLUMNS = "SELECT id, space_id, hash, embedding FROM embedding_cache"
+
+# Space, hash of the text, embedding, and the signs of the text's tokens where there are some.
+SavedRow: TypeAlias = tuple[Space, bytes, bytes, bytes | None]
+_Row: TypeAlias = tuple[object, ...]
 
 
 class SqliteStore:
@@ -108,16 +128,6 @@ class SqliteStore:
             yield from upkeep.merge_keywords(self.database)
         upkeep.give_back_space(self.database)
 
-    def summarise(self) -> IndexSummary:
-        """See `stores.interface.Store`."""
-        with self.read() as reader:
-            serving = reader.load_serving_space()
-            vector, reason = self.vectors.describe(reader.db, serving.id if serving else None)
-            size = 0
-            with contextlib.suppress(OSError):  # it may go at any moment
-                size = self.path.stat().st_size
-            return summarise(reader, vector=vector, vector_reason=reason, store_bytes=size)
-
     def wipe(self, *, seconds: float) -> bool:
         """Write the index anew, so that nothing is left of what was dropped; return False while another program reads it.
 
@@ -138,6 +148,10 @@ class SqliteStore:
     def is_suspect(self) -> bool:
         """True once a read or a write has met what may be damage, until `repair` has looked."""
         return self.database.failed is not None
+
+    def verify(self, reader: SqliteReader) -> str | None:
+        """Return how the index that a reader of it reads is damaged; None if it is sound."""
+        return self.database.find_problem(reader.db, upkeep.OLDER + 1)
 
     def needs_check(self) -> bool:
         """Return True if `repair` should look although nothing has failed yet."""
@@ -165,13 +179,11 @@ class SqliteStore:
         if problem is None or not may_replace(self.path, in_own_folder=self.in_own_folder):
             return removed
         with self.database.closed():
-            self._save_embeddings(set_aside(self.path), self.database)
+            self._save_embeddings(set_aside(self.path, keeps=False), self.database)
         return problem
 
     def _save_embeddings(self, former: Path, database: Database) -> None:
         """Copy the embeddings that a damaged or older index holds into a new one; make none if it holds none."""
-        from memory_core.stores.sqlite.salvage import put_embeddings, read_embeddings
-
         saved = 0
         with contextlib.closing(read_embeddings(former)) as found:
             try:
@@ -219,3 +231,104 @@ def _translate_rows(path: Path) -> Iterator[None]:
         yield
     except (DamagedRow, UnicodeDecodeError) as error:
         raise StoreCorrupt(path, f"the index is damaged: {explain_damage(error)}", action=REBUILD) from error
+
+
+def read_embeddings(path: Path) -> Generator[SavedRow]:
+    """Yield the sound embeddings of a damaged or older index; none if it cannot be opened or has lost its table of spaces.
+
+    An embedding is keyed by the text that it was made from, so that a row which is whole is right, whatever else is lost.
+    """
+    try:
+        with contextlib.closing(open_reader(path, damaged=True)) as connection:
+            with translate_errors(path):
+                spaces: dict[object, Space] = {number: space for space, number in list_spaces(connection).items()}
+            for number, space_id, key, embedding in _read_rows(connection, path):
+                space = spaces.get(space_id)
+                if space is None or not isinstance(key, bytes) or len(key) != _HASH_BYTES:
+                    continue
+                if isinstance(embedding, bytes) and _is_sound(embedding, space):
+                    yield space, key, embedding, _find_bits(connection, path, number)
+    except (MemoryCoreError, UnicodeDecodeError):
+        return  # what could be read was; the sync embeds the rest
+
+
+def put_embeddings(connection: Connection, vectors: VectorIndex, rows: Sequence[SavedRow]) -> None:
+    """Store rows and their signs, inside a write transaction."""
+    ids = {space: add_space(connection, space) for space in {row[0] for row in rows}}
+    connection.executemany(
+        "INSERT INTO embedding_cache (space_id, hash, embedding) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
+        ((ids[space], key, _encode(blob, space)) for space, key, blob, _ in rows),
+    )
+    for space, space_id in ids.items():
+        vectors.add_signs(connection, space_id)
+        put_tokens(connection, space_id, ((key, bits) for held, key, _, bits in rows if held == space and bits))
+
+
+def _read_rows(connection: Connection, path: Path) -> Iterator[_Row]:
+    """Yield the rows that can be read: upwards to the first damage, downwards to the last, and one by one between."""
+    low, high = 0, 0
+    with contextlib.suppress(MemoryCoreError):
+        for (last,) in _query(connection, path, "SELECT seq FROM sqlite_sequence WHERE name = 'embedding_cache'"):
+            high = int(str(last)) + 1
+    with contextlib.suppress(MemoryCoreError):
+        for row in _query(connection, path, f"{_COLUMNS} ORDER BY id"):
+            low = int(str(row[0]))
+            yield row
+        return
+    with contextlib.suppress(MemoryCoreError):
+        for row in _query(connection, path, f"{_COLUMNS} WHERE id > ? ORDER BY id DESC", low):
+            high = int(str(row[0]))
+            yield row
+        return
+    for number in range(low + 1, min(high, low + MOST_TRIED)):
+        with contextlib.suppress(MemoryCoreError):
+            yield from _query(connection, path, f"{_COLUMNS} WHERE id = ?", number)
+
+
+def _find_bits(connection: Connection, path: Path, number: object) -> bytes | None:
+    with contextlib.suppress(MemoryCoreError):  # lost, or of a schema that had none
+        for (bits,) in _query(connection, path, "SELECT bits FROM token_bits WHERE embedding_id = ?", int(str(number))):
+            return bits if isinstance(bits, bytes) else None
+    return None
+
+
+def _query(connection: Connection, path: Path, query: str, *values: int) -> Iterator[_Row]:
+    with translate_errors(path):
+        yield from connection.execute(query, values)
+
+
+def _encode(embedding: bytes, space: Space) -> bytes:
+    return next(encode(decode_older(embedding, space.dimensions)[None], choose_encoding(space)))
+
+
+def _is_sound(embedding: bytes, space: Space) -> bool:
+    """Return True if an embedding has its model's dimensions and unit length, or no direction at all."""
+    import numpy as np
+
+    if not space.dimensions:
+        return False
+    with np.errstate(all="ignore"):  # flipped bits may be no numbers
+        try:
+            row = decode_older(embedding, space.dimensions).astype(np.float64)
+        except DamagedRow:
+            return False
+        squares = float(row @ row)
+    return squares == 0 or abs(squares - 1) < 2 * _MOST_DEVIATION  # False for what is no number
+
+
+def decode_older(blob: bytes, dimensions: int) -> NDArray[np.float32]:
+    """Return an embedding of any schema: float32, float16, int8, or int8 with a factor behind it.
+
+    Raises:
+        DamagedRow: It has another length than all of these.
+    """
+    import numpy as np
+
+    kinds = {4 * dimensions: "<f4", 2 * dimensions: "<f2", dimensions + _FACTOR_BYTES: "i1", dimensions: "i1"}
+    if len(blob) not in kinds:
+        raise DamagedRow(WRONG_LENGTH)
+    row = np.frombuffer(blob, kinds[len(blob)])[:dimensions].astype(np.float32)
+    if len(blob) >= 2 * dimensions and len(blob) != dimensions + _FACTOR_BYTES:
+        return row
+    length = np.sqrt(np.einsum("i,i->", row, row))
+    return row / length if length else row

@@ -1,17 +1,14 @@
-"""Upkeep of an index file: unused embeddings go, space is given back, its state is summed up, damage is found and set aside."""
+"""Upkeep of an index file: unused embeddings go, space is given back, damage is found."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
 from memory_core.errors import StoreCorrupt, StoreReadOnly
-from memory_core.records import FileFailure
-from memory_core.stores.sqlite import state
 from memory_core.stores.sqlite.connections import (
     INDEX,
     TOKENIZER,
@@ -31,7 +28,14 @@ from memory_core.stores.sqlite.encoding import (
     explain_damage,
     unpack_units,
 )
-from memory_core.stores.sqlite.files import find_foreign_size, is_ours, read_header, remove_obstacle
+from memory_core.stores.sqlite.files import (
+    SIDE_FILES,
+    delete_side_files,
+    find_foreign_size,
+    is_ours,
+    read_header,
+    remove_obstacle,
+)
 from memory_core.stores.sqlite.vectors import drop_signs
 
 # Schemas that there were before: such an index is made anew from the notes, with the embeddings that it holds.
@@ -41,7 +45,6 @@ SCHEMA = Path(__file__).with_name("schema.sql").read_text(encoding="utf-8").repl
 MERGE_PAGES = 500  # of the keyword index that are merged in one step
 SMALL_MERGE_PAGES = 64  # after a small change, which takes .5 to .9 ms and leaves 4 pieces of 9 on average
 VACUUM_PAGES = 1000  # given back in one step: 8 MB
-ASIDE = ".damaged"  # behind the whole name; the last damaged index of its path
 # Tables by which a lost application id is forgiven.
 _OURS = frozenset({"chunks", "embedding_cache", "spaces", "windows"})
 _WRONG_ROWS = {
@@ -52,7 +55,6 @@ _WRONG_ROWS = {
     " JOIN spaces s ON s.id = e.space_id"
     " WHERE length(e.embedding) <> s.dimensions * CASE s.encoding WHEN 'int8' THEN 1 ELSE 4 END",
 }
-_SIDE_FILES = ("-wal", "-shm", "-journal")
 
 
 def evict_embeddings(connection: Connection, *, keep: int) -> None:
@@ -109,23 +111,6 @@ def give_back_space(database: Database) -> None:
         drop_pages(connection)
 
 
-@dataclass(frozen=True, slots=True)
-class Integrity:
-    """The health of an index file.
-
-    Attributes:
-        workspace: The real path of the folder whose notes it holds; None if it does not say.
-        files: The number of indexed files.
-        problem: How the file is damaged; None when it is sound.
-        failures: Notes that the last sync left out.
-    """
-
-    workspace: str | None
-    files: int
-    problem: str | None
-    failures: tuple[FileFailure, ...] = ()
-
-
 class IndexDatabase(Database):
     """The connections to an index file. The constructor opens nothing.
 
@@ -152,22 +137,6 @@ class IndexDatabase(Database):
         wrong = (what for what, query in _WRONG_ROWS.items() if connection.execute(f"SELECT EXISTS ({query})").get)
         return next(wrong, None)
 
-    def verify(self) -> Integrity:
-        """Look for damage in the index.
-
-        Raises:
-            NotIndexed: There is no index yet.
-            StoreError: It cannot be used.
-        """
-        with self.read() as connection:
-            failed = connection.execute("SELECT path, error FROM files WHERE error IS NOT NULL ORDER BY path")
-            return Integrity(
-                workspace=state.get_value(connection, "workspace"),
-                files=int(connection.execute("SELECT count(*) FROM files WHERE hash <> x''").get),
-                problem=self.find_problem(connection, OLDER + 1),
-                failures=tuple(FileFailure(path=path, reason=error) for path, error in failed),
-            )
-
 
 def may_replace(path: Path, *, in_own_folder: bool) -> bool:
     """Return True if a damaged file is an index of ours: its header still says so, or the file is empty.
@@ -193,30 +162,6 @@ def may_replace(path: Path, *, in_own_folder: bool) -> bool:
     return tables >= _OURS
 
 
-def set_aside(path: Path) -> Path:
-    """Rename a damaged index with its -wal, replacing the one that was set aside before; nobody of this process has it open.
-
-    Returns:
-        Its new name.
-
-    Raises:
-        StoreReadOnly: It cannot be renamed.
-    """
-    aside = path.with_name(f"{path.name}{ASIDE}")
-    try:
-        _unlink_side_files(aside)
-        path.replace(aside)
-        with contextlib.suppress(FileNotFoundError):
-            path.with_name(f"{path.name}-wal").replace(aside.with_name(f"{aside.name}-wal"))
-        _unlink_side_files(path)
-    except OSError as error:
-        action = f"delete {path} and its -wal and -shm files"
-        raise StoreReadOnly(
-            path, f"it is damaged and cannot be moved aside ({error.strerror})", action=action
-        ) from error
-    return aside
-
-
 def replace_index(path: Path, fresh: Path) -> None:
     """Put a new index in the place of another one; nobody of this process has either open.
 
@@ -224,16 +169,11 @@ def replace_index(path: Path, fresh: Path) -> None:
         StoreReadOnly: The other one cannot be replaced.
     """
     try:
-        _unlink_side_files(path)  # SQLite would take them for those of the new index
+        delete_side_files(path)
         fresh.replace(path)
     except OSError as error:
         reason = f"it was made by an older version and cannot be replaced ({error.strerror})"
         raise StoreReadOnly(path, reason, action=f"delete {path} and its -wal and -shm files") from error
-
-
-def _unlink_side_files(path: Path) -> None:
-    for suffix in _SIDE_FILES:
-        path.with_name(f"{path.name}{suffix}").unlink(missing_ok=True)
 
 
 def remove_obstacles(path: Path) -> str | None:
@@ -242,5 +182,5 @@ def remove_obstacles(path: Path) -> str | None:
     Returns:
         What was in the way, in a few words; None if nothing was.
     """
-    found = [remove_obstacle(Path(f"{path}{suffix}")) for suffix in ("", *_SIDE_FILES)]
+    found = [remove_obstacle(Path(f"{path}{suffix}")) for suffix in ("", *SIDE_FILES)]
     return next(filter(None, found), None)

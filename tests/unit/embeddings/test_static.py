@@ -1,12 +1,12 @@
-"""The static model: read from its wheel, the same through its package, silent towards the host's log and the network."""
+"""The static model: read from its wheel, silent towards the host's log and the network."""
 
 from __future__ import annotations
 
-import logging
 import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,6 +17,7 @@ from memory_core.embeddings import static
 from memory_core.embeddings.protocols import EmbeddingProvider, TokenModel
 from memory_core.embeddings.static import BATCH, DIMENSIONS, LONGEST_WORD, VOCABULARY, StaticProvider
 from memory_core.embeddings.vectors import round_to_int8, to_int8
+from memory_core.errors import ProviderUnavailable
 from memory_core.records import Space
 from tests.command import REPOSITORY
 
@@ -146,15 +147,11 @@ def test_threads_load_one_model() -> None:
     assert len(set(map(id, made))) == 1
 
 
-def test_through_the_package_the_vectors_are_the_same_and_the_log_stays_the_host_s() -> None:
-    root = logging.getLogger()
-    before = root.level, list(root.handlers)
-    through = StaticProvider()
-    through._model = static._load_package()
-    assert (root.level, root.handlers) == before
-    for text in TEXTS[:4]:
-        assert np.allclose(through.embed_query(text), SHARED.embed_query(text), atol=1e-3)
-    assert through.token_ids(TEXTS[:4]) == SHARED.token_ids(TEXTS[:4])
+def test_a_wheel_without_the_model_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(static, "_find_package", lambda: tmp_path)
+    with pytest.raises(ProviderUnavailable, match=r"wordllama's model cannot be read: .*l2_supercat_256") as raised:
+        static._read_wheel()
+    assert raised.value.action == "reinstall memory-core, or choose another provider: memorySearch.provider"
 
 
 MANY = st.lists(

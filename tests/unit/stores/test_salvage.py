@@ -11,9 +11,8 @@ import numpy as np
 import pytest
 
 from memory_core.records import Space
-from memory_core.stores.sqlite.salvage import SavedRow, read_embeddings
-from memory_core.stores.sqlite.store import SqliteStore
-from memory_core.stores.sqlite.upkeep import set_aside
+from memory_core.stores.sqlite.files import set_aside
+from memory_core.stores.sqlite.store import SavedRow, SqliteStore, read_embeddings
 from memory_core.stores.values import EmbeddedWindows
 
 SPACE = Space(provider="openai", model="m", endpoint="e", dimensions=512)
@@ -140,7 +139,7 @@ def test_rows_that_are_only_in_the_wal_are_saved(tmp_path: Path, held: dict[byte
         copy.with_name(copy.name + suffix).write_bytes(store.path.with_name(store.path.name + suffix).read_bytes())
     store.close()
     (tmp_path / "killed.sqlite.damaged-wal").write_bytes(b"older")
-    aside = set_aside(copy)
+    aside = set_aside(copy, keeps=False)
     assert saved(aside) == held
     assert not list(tmp_path.glob("killed.sqlite-*"))
 
