@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import click
 
 from memory_core.cli import output
-from memory_core.cli.app import Options, argument, command, find_state_dir
+from memory_core.cli.app import Options, argument, command, find_state_dir, open_source
 from memory_core.config.environment import quote_words, shorten_home
-from memory_core.config.load import ConfigSource, find_adopted_config, load_config
+from memory_core.config.load import find_adopted_config, load_config
 from memory_core.errors import ConfigError, ConfigProblem, InvalidArgument
 from memory_core.hosts.adopt import record
 from memory_core.hosts.adopt.homes import Home, find_homes
@@ -47,8 +47,7 @@ def adopt(options: Options, *, path: str | None, copy: bool, yes: bool, dry_run:
         advice = "Name a folder of Markdown, a vault or an export: memory-core adopt PATH"
         output.tell({"homes": []}, f"{sentence}\n{advice}", as_json=options.json)
         return
-    source = ConfigSource(options.config, workspace=options.workspace, state_dir=options.state_dir)
-    config = source.current().agent(options.agent)
+    config = open_source(options).current().agent(options.agent)
     if not options.json:
         _print_homes(homes)
     if copy:

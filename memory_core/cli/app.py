@@ -231,13 +231,9 @@ class Group(click.Group):
         """
         name = args[0]
         if self.get_command(ctx, name) is None and not ctx.resilient_parsing:
-            import difflib
-
             known = [*self.list_commands(ctx), *self.aliases]
-            near = [each for each in (_MEANT.get(name),) if each in known] or difflib.get_close_matches(
-                name, known, n=1
-            )
-            hint = f"; did you mean {near[0]!r}?" if near else ""
+            meant = _MEANT.get(name, "")
+            hint = output.suggest(meant if meant in known else name, known)
             raise click.UsageError(f"there is no command {name!r}{hint}", ctx)
         return super().resolve_command(ctx, args)
 

@@ -6,7 +6,6 @@ import logging
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from difflib import get_close_matches
 from pathlib import Path
 
 import click
@@ -24,6 +23,7 @@ from memory_core.cli.app import (
     command,
     find_state_dir,
     open_notes,
+    open_source,
 )
 from memory_core.cli.hosts import find_config_file
 from memory_core.config.agent import AgentConfig, explain_off
@@ -154,8 +154,7 @@ def _find_rows(settings: Config, key: str, options: Options) -> list[Row]:
     below = (f"{key}.", f"{key}[")  # of a section, or of a list in the section of a backend
     found = [row for row in rows if row.key == key] or [row for row in rows if row.key.startswith(below)]
     if not found:
-        near = get_close_matches(key, [row.key for row in rows], n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
+        hint = output.suggest(key, [row.key for row in rows])
         raise InvalidArgument("KEY", f"there is no setting {key!r}{hint}", action="all keys: memory-core config get")
     return found
 
@@ -174,8 +173,7 @@ def _report_change(options: Options, path: Path) -> None:
 @argument("key", required=False, help="such as memorySearch.query, with all below it; without it, all settings")
 def get_value(options: Options, *, key: str | None) -> None:
     """Print settings as they hold, secrets masked, and where each value comes from."""
-    source = ConfigSource(options.config, workspace=options.workspace, state_dir=options.state_dir)
-    settings = source.current()
+    settings = open_source(options).current()
     rows = describe(settings, options.agent) if key is None else _find_rows(settings, key, options)
     if options.json:
         output.print_json({"settings": [row._asdict() for row in rows]})

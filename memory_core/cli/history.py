@@ -414,8 +414,7 @@ def _confirm() -> bool:
     """
     if not sys.stdin.isatty():
         raise InvalidArgument("--yes", "is required where nobody can be asked; --dry-run shows what would go")
-    print("Take it out for good? Nothing can bring it back. [y/N] ", end="", file=sys.stderr, flush=True)
-    return sys.stdin.readline().strip().casefold() in {"y", "yes"}
+    return click.confirm("Take it out for good? Nothing can bring it back.", err=True)
 
 
 def _delete(asides: list[Path]) -> None:

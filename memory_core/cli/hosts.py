@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import sys
 from collections.abc import Mapping, Sequence
@@ -170,11 +169,9 @@ def uninstall(options: Options, *, host: str, dry_run: bool) -> None:
 
 def _find_program(name: str) -> programs.Program:
     if name not in programs.PROGRAMS:
-        near = difflib.get_close_matches(name.lower(), programs.PROGRAMS, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
         raise InvalidArgument(
             "HOST",
-            f"expected one of {', '.join(programs.PROGRAMS)}, not {name!r}{hint}",
+            f"expected one of {', '.join(programs.PROGRAMS)}, not {name!r}{output.suggest(name, programs.PROGRAMS)}",
             action="see what is there: memory-core install; any other MCP client starts: memory-core mcp",
         )
     return programs.PROGRAMS[name]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -138,10 +138,7 @@ def promote(options: Options, *, ids: tuple[str, ...]) -> int:
     else:
         _print_items(found)
         print(f"{output.count(promoted, 'item')} promoted.")
-    missing = sorted(set(ids) - {item.id for item in found})
-    if missing:
-        output.complain(f"there is no such item: {', '.join(missing)}")
-    return 1 if missing else 0
+    return _name_missing(ids, found)
 
 
 @items.command("forget")
@@ -169,7 +166,12 @@ def forget(options: Options, *, ids: tuple[str, ...], dry_run: bool, **condition
         print(f"{output.count(len(done.items), 'item')} {verb}.")
         for sentence in (*done.remains, *told):
             output.complain(sentence)
-    missing = sorted(set(ids) - {item.id for item in done.items})
+    return _name_missing(ids, done.items)
+
+
+def _name_missing(ids: Iterable[str], found: Iterable[Item]) -> int:
+    """Name the ids of which no item was found; return the exit code."""
+    missing = sorted(set(ids) - {item.id for item in found})
     if missing:
         output.complain(f"there is no such item: {', '.join(missing)}")
     return 1 if missing else 0

@@ -92,12 +92,12 @@ def _run(arguments: list[str]) -> int:
         from memory_core.cli import app
 
         return app.run(arguments)
-    except KeyboardInterrupt:
-        output.complain("interrupted", "What is indexed is kept; the next index or search goes on from there.")
-        return 130
-    except Exception as error:
+    except (KeyboardInterrupt, Exception) as error:
         import click
 
+        if isinstance(error, (KeyboardInterrupt, click.Abort)):  # which click makes of it where it asks something
+            output.complain("interrupted", "What is indexed is kept; the next index or search goes on from there.")
+            return 130
         if isinstance(error, OSError) and not _takes_output():
             return 1  # `main` says so
         if "--debug" in arguments and not isinstance(error, click.UsageError):

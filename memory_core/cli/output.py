@@ -10,7 +10,7 @@ import re
 import sys
 import textwrap
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
@@ -292,6 +292,15 @@ def hang(label: str, text: str) -> str:
 def count(number: int, noun: str) -> str:
     """Return a number with its noun: 1 note, 2 notes."""
     return f"{number} {noun if number == 1 else noun + 's'}"
+
+
+def suggest(name: str, known: Iterable[str]) -> str:
+    """Return the question behind an unknown name if a known one may be meant; "" if none is near."""
+    import difflib
+
+    spelled = {each.lower(): each for each in known}
+    near = difflib.get_close_matches(name.lower(), spelled, n=1)
+    return f"; did you mean {spelled[near[0]]!r}?" if near else ""
 
 
 def print_table(rows: Sequence[Sequence[str]]) -> None:

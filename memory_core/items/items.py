@@ -464,8 +464,8 @@ class Items:
         Every call after that raises `MemoryClosed`. May be called twice.
         """
         self._embedder.refuse()
-        ended = self.release()
-        self._file.refuse()
+        ended = self._embedder.close()
+        self._file.close()
         return ended
 
     def release(self) -> bool:

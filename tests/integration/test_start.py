@@ -153,6 +153,21 @@ def test_in_a_terminal_init_asks(tmp_path: Path, home: Path) -> None:
     assert str(home / "notes") in (home / ".codex" / "config.toml").read_text(encoding="utf-8")
 
 
+def test_a_question_that_is_not_answered_ends_the_command(tmp_path: Path, home: Path) -> None:
+    main_end, terminal = pty.openpty()
+    command = [sys.executable, "-m", "memory_core", "init", str(home / "notes")]
+    os.write(main_end, b"\x04")  # Ctrl-D
+    done = subprocess.run(
+        command, stdin=terminal, stdout=subprocess.PIPE, stderr=terminal, cwd=tmp_path, check=False, timeout=60,
+    )  # fmt: skip
+    shown = os.read(main_end, 4096).decode()
+    os.close(terminal)
+    os.close(main_end)
+    assert done.returncode == 130
+    assert "memory-core: interrupted." in shown
+    assert "unexpected" not in shown
+
+
 @pytest.mark.parametrize("host", ["claude-code", "codex", "opencode", "openclaw", "nanobot", "zed", "hermes", "gemini"])
 def test_the_doctor_finds_a_host_with_other_notes(cli: Cli, home: Path, host: str) -> None:
     cli("init", "~/one")

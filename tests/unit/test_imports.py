@@ -95,6 +95,16 @@ def test_a_keyword_search_loads_only_what_it_works_with(tmp_path: Path) -> None:
     assert len(loaded) <= MOST_MODULES
 
 
+def test_a_search_without_a_file_of_settings_loads_nothing_that_checks_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "MEMORY.md").write_text("The fence is green.\n", encoding="utf-8")
+    monkeypatch.setenv("MEMORY_CORE_PROVIDER", "none")
+    common = ("--workspace", str(tmp_path), "--state-dir", str(tmp_path / "state"))
+    modules_of("index", *common)
+    assert not among(modules_of("search", "fence", *common), {"pydantic", "jsonschema"})
+
+
 def test_a_hook_that_keeps_a_turn_loads_only_what_it_works_with(tmp_path: Path) -> None:
     """The host waits for it at the end of every turn."""
     transcript = tmp_path / "projects" / "s1.jsonl"

@@ -6,7 +6,7 @@ import hashlib
 import json
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -117,51 +117,49 @@ def insert(connection: Connection, draft: Draft, text: ItemText, *, agent: str, 
     """Insert a new item and return it."""
     said = now if draft.said_at is None else draft.said_at
     item = Item(
-        id=secrets.token_hex(ID_BYTES), content=draft.content, scope=draft.scope, tags=draft.tags, agent=agent, kind=draft.kind,
-        pending=draft.pending, created=now, updated=now, said=said, recalled=None, reinforced=0,
+        id=secrets.token_hex(ID_BYTES), content=draft.content, scope=draft.scope, tags=draft.tags, agent=agent,
+        kind=draft.kind, pending=draft.pending, created=now, updated=now, said=said, recalled=None, reinforced=0,
         origin=replace(draft.origin, at=_tell_time(said)), superseded_by=None,
     )  # fmt: skip
-    _insert(connection, "INSERT", item, text)
-    return item
+    restore(connection, item, text)
+    return load_by_ids(connection, [item.id])[0]
 
 
 def restore(connection: Connection, item: Item, text: ItemText) -> None:
     """Insert an item as it was exported; one of the same id or the same fact is left as it is."""
-    _insert(connection, "INSERT OR IGNORE", item, text)
-
-
-def _insert(connection: Connection, verb: str, item: Item, text: ItemText) -> None:
-    row = _make_row(item, text)
-    values = ", ".join(f":{name}" for name in row)
-    connection.execute(f"{verb} INTO items ({', '.join(row)}) VALUES ({values})", row)
+    values = _list_values(item, text)
+    names, marks = ", ".join(values), ", ".join("?" * len(values))
+    connection.execute(f"INSERT OR IGNORE INTO items ({names}) VALUES ({marks})", (*values.values(),))
     if connection.changes():
         key = connection.last_insert_rowid()
         _add_saying(connection, key, item.origin.session, item.said)
         _put_origin(connection, key, item.origin)
 
 
-def _make_row(item: Item, text: ItemText) -> dict[str, Any]:
-    """Return the columns of an item by name, without its key."""
-    return {
-        "id": item.id, "content": item.content, "scope": item.scope, "tags": json.dumps(list(item.tags), ensure_ascii=False),
-        "agent": item.agent, "kind": item.kind, "pending": int(item.pending), "created": item.created,
-        "updated": item.updated, "said": item.said, "recalled": item.recalled, "reinforced": item.reinforced,
-        "session": item.origin.session, "speaker": item.origin.by, "superseded_by": item.superseded_by,
-        "terms": text.terms, "folded": text.folded, "hash": text.hash, "text_hash": text.text_hash,
-    }  # fmt: skip
-
-
 def overwrite(connection: Connection, item: Item, text: ItemText) -> None:
     """Make an item what it is on another machine, or insert it; one of the same fact gives way."""
-    row = _make_row(item, text)
-    changes = ", ".join(
-        f"{name} = :{name}" for name in row if name != "recalled"
-    )  # which each machine knows for itself
-    connection.execute(f"UPDATE OR REPLACE items SET {changes} WHERE id = :id", row)
+    values = _list_values(item, text)
+    del values["recalled"]  # what was recalled here stays known
+    changed = ", ".join(f"{name} = ?" for name in values)
+    connection.execute(f"UPDATE OR REPLACE items SET {changed} WHERE id = ?", (*values.values(), item.id))
     if connection.changes():
         _put_origin(connection, find_keys(connection, [item.id])[0], item.origin)
     else:
         restore(connection, item, text)
+
+
+def _list_values(item: Item, text: ItemText) -> dict[str, Any]:
+    """Return the values of the columns of an item, by their names."""
+    return {
+        "id": item.id, "content": item.content, "scope": item.scope, "tags": _write_tags(item.tags), "agent": item.agent,
+        "kind": item.kind, "pending": int(item.pending), "created": item.created, "updated": item.updated, "said": item.said,
+        "recalled": item.recalled, "reinforced": item.reinforced, "session": item.origin.session, "speaker": item.origin.by,
+        "superseded_by": item.superseded_by, **asdict(text),
+    }  # fmt: skip
+
+
+def _write_tags(tags: Sequence[str]) -> str:
+    return json.dumps([*tags], ensure_ascii=False)
 
 
 def reinforce(connection: Connection, key: int, draft: Draft, *, now: float) -> None:
@@ -185,7 +183,7 @@ def reinforce(connection: Connection, key: int, draft: Draft, *, now: float) -> 
             int(not known),
             said,
             now,
-            json.dumps(tags, ensure_ascii=False),
+            _write_tags(tags),
             int(origin.by in OUTSIDERS or (draft.pending and (bool(known) or origin.session is None))),
             key,
         ),

@@ -52,7 +52,6 @@ class ItemStore(Database):
 
     def __init__(self, path: Path, *, writable: bool = True) -> None:
         super().__init__(path, ITEMS, MIGRATIONS, writable=writable, prepare=_prepare, finish=_resume_wipe)
-        self._refused = False
         self.rescued: str | None = None  # a sentence about the last rescue by this process
 
     @contextlib.contextmanager
@@ -90,14 +89,10 @@ class ItemStore(Database):
 
             return repeat(lambda: _wipe(connection), seconds=CHECKPOINT_SECONDS)
 
-    def refuse(self) -> None:
-        """Refuse every call from now on: their memory was closed."""
-        self._refused = True
-
     @contextlib.contextmanager
     def _watch(self) -> Iterator[None]:
         """Refuse calls of a memory that was closed, and look at a file before its first use."""
-        if self._refused:
+        if self._closed:
             raise MemoryClosed
         self.check()
         with super()._watch():
