@@ -19,8 +19,8 @@ from memory_core.stores.values import DateRange, IndexedChunk, Term
 from memory_core.text.tense import tells_change
 from memory_core.text.terms import extract_words
 
-# Statements of one matter have at least half of the best rank, and support within .1 of the best; those that tell a change, within
-# .5, since they say no more than what is new. Where the best has little support, nobody knows what the matter is.
+# Statements of one matter have at least half of the best rank, and support within .1 of the best; those that tell a change,
+# within .5, since they say no more than what is new. Where the best has little support, nobody knows what the matter is.
 RANKED, ALIKE, ALIKE_CHANGED, LEAST = 0.5, 0.1, 0.5, 0.3
 # Added to ranks, as shares of the best one: for the newest, if it tells a change, or if not; for the oldest, where that is asked.
 CHANGED, NEWER, OLDER = 0.3, 0.05, 0.3
@@ -49,8 +49,9 @@ class Recency:
 def compare_ages(confidence: Confidence, ranks: Sequence[float]) -> Recency:
     """Find the statements of the matter that is asked about, and what their age adds to their ranks.
 
-    A note without a date is older than all others, where the present is asked; where the past is, it is older than a line that tells
-    a change, and of no age beside others. What is said in a conversation states nothing: there "now" and "new" stand everywhere.
+    A note without a date is older than all others, where the present is asked; where the past is, it is older than a line that
+    tells a change, and of no age beside others. What is said in a conversation states nothing: there "now" and "new" stand
+    everywhere.
     """
     question, counts = confidence.question, confidence.counts
     asked = None if question.cjk else question.time
