@@ -16,12 +16,12 @@ from memory_core.search.copies import is_plain
 from memory_core.search.scores import coverage_weight
 from memory_core.stores.interface import Reader
 from memory_core.stores.values import DateRange, IndexedChunk, Term
-from memory_core.text.tense import Time, tells_change
+from memory_core.text.tense import tells_change
 from memory_core.text.terms import extract_words
 
-# Statements of one matter have at least .6 of the best rank, and support within .1 of the best; those that tell a change, within
-# .35, since they say no more than what is new. Where the best has little support, nobody knows what the matter is.
-RANKED, ALIKE, ALIKE_CHANGED, LEAST = 0.6, 0.1, 0.35, 0.3
+# Statements of one matter have at least half of the best rank, and support within .1 of the best; those that tell a change,
+# within .5, since they say no more than what is new. Where the best has little support, nobody knows what the matter is.
+RANKED, ALIKE, ALIKE_CHANGED, LEAST = 0.5, 0.1, 0.5, 0.3
 # Added to ranks, as shares of the best one: for the newest, if it tells a change, or if not; for the oldest, where that is asked.
 CHANGED, NEWER, OLDER = 0.3, 0.05, 0.3
 # A line says the same thing as an older one if it repeats so much of it, or, telling a change, CHANGES of it, and at least
@@ -49,20 +49,22 @@ class Recency:
 def compare_ages(confidence: Confidence, ranks: Sequence[float]) -> Recency:
     """Find the statements of the matter that is asked about, and what their age adds to their ranks.
 
-    A note without a date is older than all others, where the present is asked, and of no age, where the past is. What is said in
-    a conversation states nothing: there "now" and "new" stand everywhere.
+    A note without a date is older than all others, where the present is asked; where the past is, it is older than a line that
+    tells a change, and of no age beside others. What is said in a conversation states nothing: there "now" and "new" stand
+    everywhere.
     """
     question, counts = confidence.question, confidence.counts
     asked = None if question.cjk else question.time
     best = max(ranks, default=0.0)
     if asked is None or best <= 0:
         return Recency()
-    alike, changes = _find_alike(asked, confidence, [rank / best for rank in ranks])
+    alike, changes = _find_alike(confidence, [rank / best for rank in ranks])
     if not alike:
         return Recency()
-    since = alike[max(alike, key=ranks.__getitem__)]
+    first = max(alike, key=ranks.__getitem__)
+    since = alike[first]
     if asked == "then":
-        earlier = {unit: day for unit, day in alike.items() if day < since}
+        earlier = {unit: day for unit, day in alike.items() if day < since and (day or first in changes)}
         places = _place(earlier.values())
         return Recency({unit: OLDER * best * (1 + 1 / len(places) - places[day]) for unit, day in earlier.items()})
     later = {unit: day for unit, day in alike.items() if day > since}
@@ -128,7 +130,7 @@ def find_later(
     return (later, -place) if found else None
 
 
-def _find_alike(asked: Time, confidence: Confidence, shares: Sequence[float]) -> tuple[dict[int, str], set[int]]:
+def _find_alike(confidence: Confidence, shares: Sequence[float]) -> tuple[dict[int, str], set[int]]:
     """Return the statements of the matter with the dates of their notes, "" for none; and those that tell a change."""
     candidates, counts = confidence.candidates, confidence.counts
     support = {unit: confidence.support(unit) for unit, share in enumerate(shares) if share >= RANKED}
@@ -138,13 +140,7 @@ def _find_alike(asked: Time, confidence: Confidence, shares: Sequence[float]) ->
     for unit, share in support.items():
         number, index = counts.units[unit]
         chunk = candidates[number].chunk
-        dated = chunk.date is not None or asked == "now"
-        if (
-            most < LEAST
-            or share < most - ALIKE_CHANGED
-            or not (dated and counts.counts[unit])
-            or _is_said(chunk, index)
-        ):
+        if most < LEAST or share < most - ALIKE_CHANGED or not counts.counts[unit] or _is_said(chunk, index):
             continue
         if tells_change(chunk.text[chunk.units[index].start : chunk.units[index].end]):
             changes.add(unit)

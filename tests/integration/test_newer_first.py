@@ -76,3 +76,23 @@ def test_a_later_line_comes_first_that_repeats_the_older_line_rather_than_the_qu
     first, second, *_ = search(memory, "How much is the broadband?")
     assert "£34.50" in first["snippet"]
     assert second["path"] == "MEMORY.md"
+
+
+@pytest.mark.parametrize(
+    ("question", "first"),
+    [("What did the broadband cost before?", "MEMORY.md"), ("What does the broadband cost?", "memory/2026-07-09.md")],
+)
+def test_a_note_without_a_date_is_older_than_a_line_that_tells_a_change(
+    tmp_path: Path, question: str, first: str
+) -> None:
+    notes = {
+        "MEMORY.md": "# Bills\n- The broadband costs £29\n- The gym sends a letter each quarter\n- The gym has a sauna\n",
+        "memory/2026-07-09.md": "- Broadband: the broadband costs £34 from today\n",
+    }
+    for path, text in notes.items():
+        (tmp_path / "w" / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "w" / path).write_text(text, encoding="utf-8")
+    memory = memory_core.open_memory(
+        {"memorySearch": {"provider": "none"}}, workspace=tmp_path / "w", state_dir=tmp_path / "s"
+    )
+    assert search(memory, question)[0]["path"] == first
