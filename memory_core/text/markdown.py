@@ -57,7 +57,7 @@ _LINK_MARKS = ("[[", "](", "]:")
 _HEADING = re.compile(r" {0,3}(#{1,6})(?![^ \t])")
 _FENCE = re.compile(r"(`{3,})[^`]*$|(~{3,})")
 _ITEM = re.compile(r"(?:[-*+]|\d{1,9}[.)])(?:[ \t]|$)")
-_DELIMITER = re.compile(r"\s*+\|?\s*+:?-++:?\s*+(?:\|\s*+:?-++:?\s*+)*+\|?\s*+$")
+_DELIMITER = re.compile(r"[\s>]*+\|?\s*+:?-++:?\s*+(?:\|\s*+:?-++:?\s*+)*+\|?\s*+$")
 
 
 def split_lines(text: str) -> list[str]:
@@ -113,18 +113,27 @@ def is_delimiter(line: str) -> bool:
     return _DELIMITER.match(line) is not None
 
 
+def looks_like_row(text: str) -> bool:
+    """Return True for a line that may be a row of a table, by its bars alone; a quoted one may be, too."""
+    return text.lstrip("> \t").startswith("|") or " | " in text.partition("\n")[0]
+
+
+TABLE = "|"  # in place of a fence: the lines begin among the rows of a table, which may have no outer bars
+
+
 def scan(lines: Sequence[str], *, fence: str = "") -> list[Line]:
     """Determine the kind of every line.
 
     Args:
         lines: Without their line ends.
-        fence: The fence that is open before the first line, such as three backticks; "" if none is.
+        fence: The fence that is open before the first line, such as three backticks; `TABLE` inside a table; else "".
 
     Returns:
         One kind for each line. An unclosed fence lasts to the end.
     """
     kinds: list[Line] = []
-    before = BLANK
+    before = ROW if fence == TABLE else BLANK
+    fence = fence.removeprefix(TABLE)
     item_indent = -1  # the indentation of the list item that a line may belong to; -1 outside
     for line in lines:
         body = line.lstrip()
@@ -161,7 +170,8 @@ def _kind(line: str, body: str, before: Line) -> Line:
         return OPEN
     if first == "#" and _HEADING.match(line):
         return HEADING
-    if first == "|" or ("|" in body and (before is ROW or (before is TEXT and is_delimiter(line)))):
+    quoted = body.lstrip("> \t") if first == ">" else body
+    if quoted[:1] == "|" or ("|" in body and (before is ROW or (before is TEXT and is_delimiter(line)))):
         return ROW
     if (first in "-*+" or first.isdigit()) and _ITEM.match(body):
         return ITEM
