@@ -13,11 +13,14 @@ from memory_core.config.agent import AgentConfig
 from memory_core.embeddings.credentials import announce, find_destination
 from memory_core.embeddings.failover import Providers
 from memory_core.embeddings.outage import OutageRecord
-from memory_core.embeddings.protocols import Calibrated
+from memory_core.embeddings.protocols import Calibrated, TokenModel
+from memory_core.embeddings.vectors import DEFAULT_CALIBRATION
 from memory_core.errors import InvalidArgument, MemoryCoreError, ProviderError, TextRefused
 from memory_core.items.likeness import Words
 from memory_core.items.store.file import ItemsFile
 from memory_core.records import Calibration, KeySources, Progress, ProgressCallback, Space
+from memory_core.search import scores
+from memory_core.text.terms import extract_words, find_cjk_share
 from memory_core.threads import Backoff, Cooldown, NoAnswer, SharedRun, start_call, wait_for
 
 if TYPE_CHECKING:
@@ -31,6 +34,7 @@ log = logging.getLogger(__name__)
 GIVEN = "given"  # the provider of embeddings that a caller computed while the configuration names none
 
 BATCH = 50
+SPELT_FROM = 0.5  # share of a question that a table spells in letters, from which on words alone decide
 CLOSE_SECONDS = 5.0  # that closing waits for a batch that is under way
 PAUSE = Backoff(first_seconds=30.0, longest_seconds=600.0)  # after a run that left items without an embedding
 
@@ -96,10 +100,23 @@ class ItemEmbedder:
         provider = self._providers.choose_for_sync(self._providers.outages.current(), at_once=False).provider
         return None if provider is None else provider.space
 
-    def find_calibration(self) -> Calibration | None:
-        """Return the calibration that the provider knows of its space; None if it knows none."""
+    def find_worth(self, question: str) -> Calibration | None:
+        """Return the worth of cosines with a question; None where they say nothing, as a table spells its letters.
+
+        Args:
+            question: Its words; texts of other languages than a table's lie near each other, the more the smaller their pieces.
+        """
         provider = self._providers.choose_for_sync(self._providers.outages.current(), at_once=False).provider
-        return provider.calibration if provider is not None and isinstance(provider, Calibrated) else None
+        if provider is None:
+            return DEFAULT_CALIBRATION
+        worth = provider.calibration if isinstance(provider, Calibrated) else DEFAULT_CALIBRATION
+        words = extract_words(question)
+        if not isinstance(provider, TokenModel) or not words:
+            return worth
+        if scores.find_spelt(provider, words, find_cjk_share(question)) > SPELT_FROM:
+            return None
+        cone = scores.TABLE_CONE * scores.find_pieces(provider, words)
+        return Calibration(floor=cone + (1 - cone) * worth.floor, span=(1 - cone) * worth.span)
 
     def embed(self, texts: Sequence[str]) -> Embedded:
         """Embed contents while somebody waits; a provider that is slow or out leaves them to the backfill."""

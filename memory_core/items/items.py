@@ -107,10 +107,9 @@ class Items:
         """The static model's knowledge of words; None where that model is not installed."""
         return self._embedder.words
 
-    @property
-    def calibration(self) -> Calibration:
-        """The worth of cosines of the provider that serves."""
-        return self._embedder.find_calibration() or DEFAULT_CALIBRATION
+    def find_worth(self, question: str) -> Calibration:
+        """Return the worth of cosines of the provider that serves with a question."""
+        return self._embedder.find_worth(question) or DEFAULT_CALIBRATION
 
     def write(
         self,
@@ -273,16 +272,16 @@ class Items:
             items = (each for each in reversed(self._file.load_all(wanted)) if self.get_day(each.said) in named.period)
             if hits := tuple(ItemHit(item=each, score=1.0, similarity=1.0) for each in islice(items, limit)):
                 return ItemAnswer(hits=hits, strategy="keyword")
-        vector, warning = None, None
+        vector, warning, worth = None, None, None
         if embedding is not None:
-            vector = self._embedder.check_given(embedding)
-        elif text is not None and self._file.path.exists():
+            vector, worth = self._embedder.check_given(embedding), self._embedder.find_worth(text or "")
+        elif text is not None and self._file.path.exists() and (worth := self._embedder.find_worth(text)):
             found = self._embedder.embed_question(text, seconds=seconds)
             vector, warning = (None, found) if isinstance(found, str) else (found, None)
         settings = self._config.search.items
-        floor = DEFAULT_CALIBRATION.floor if vector is None else self.calibration.floor
+        least = (worth or DEFAULT_CALIBRATION).floor
         found_hits, lacking = self._file.find(
-            text, vector, wanted, formula=settings.similarity, least_cosine=floor, limit=limit
+            text, vector, wanted, formula=settings.similarity, least_cosine=least, limit=limit
         )
         if vector is not None and lacking and self._writable and settings.enabled:
             self._embedder.start()

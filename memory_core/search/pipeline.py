@@ -36,7 +36,7 @@ from memory_core.search.scoring import Judgement, Score, VectorQuery, judge, pre
 from memory_core.sources.session_logs import SOURCE, is_log
 from memory_core.stores.interface import Reader
 from memory_core.stores.values import DateRange
-from memory_core.text.markdown import scan
+from memory_core.text.markdown import looks_like_row, scan
 from memory_core.text.units import MOST_LEAD, find_leads
 
 if TYPE_CHECKING:
@@ -291,7 +291,7 @@ def _find_lead(candidates: Sequence[Candidate], unit: PlacedUnit) -> Lead | None
     above = chunk.context.split("\n")[1:]
     lines = [*above, *chunk.text.split("\n")]
     at = len(above) + chunk.units[unit.index].first_line
-    is_row = lines[at].lstrip().startswith("|")
+    is_row = looks_like_row(lines[at])
     if not above and not is_row:
         return None
     leads = find_leads(lines, scan(lines))[at]

@@ -7,13 +7,15 @@ with a threshold: the best of bad answers ranks first but scores low.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
+from memory_core.embeddings.protocols import TokenModel
 from memory_core.embeddings.vectors import SPAN
 from memory_core.records import Calibration
-from memory_core.text.terms import QuestionKind
+from memory_core.text.terms import QuestionKind, is_cjk
 
 # BM25 with FTS5's own constants: https://www.sqlite.org/fts5.html#the_bm25_function
 K1, B = 1.2, 0.75
@@ -301,3 +303,30 @@ def bm25(
             value += rarities[term] * count * (K1 + 1) / (count + damping)
         values.append(value)
     return values
+
+
+_OTHER_ALPHABET = re.compile("[\u0370-\u1dff\u1f00-\u1fff]")  # from Greek on, but for what is added to Latin
+
+
+def find_spelt(table: TokenModel, words: Sequence[str], cjk: float) -> float:
+    """Return the share of a question that a table of tokens spells in bytes or letters, 0..1.
+
+    Args:
+        table: The table.
+        words: Of the question.
+        cjk: The share of its letters that are CJK.
+    """
+    words = [word for word in words if not (word.isdigit() or is_cjk(word))]
+    letters, tokens = sum(map(len, words)), sum(map(len, table.token_ids(words)))
+    others = len(_OTHER_ALPHABET.findall("".join(words))) / letters if letters else 0.0
+    spelt = 1.0 if letters < SPELT_LETTERS * tokens else others
+    return cjk + (1.0 - cjk) * spelt
+
+
+def find_pieces(table: TokenModel, words: Sequence[str]) -> float:
+    """Return how small the pieces are into which a table cuts words, 0..1: 0 for those of its language, 1 for letters."""
+    letters = [word for word in words if word.isalpha() and not is_cjk(word)]
+    if not letters:
+        return 0.0
+    each = sum(map(len, letters)) / len(table.token_ids([" ".join(letters)])[0])
+    return min(max((WHOLE_LETTERS - each) / (WHOLE_LETTERS - SPELT_LETTERS), 0.0), 1.0)

@@ -20,7 +20,8 @@ from memory_core.sources.session_logs import SOURCE
 from memory_core.stores.interface import Reader
 from memory_core.stores.values import IndexedChunk, ServingSpace
 from memory_core.text.folding import fold
-from memory_core.text.terms import detect_language, find_cjk_share, is_cjk
+from memory_core.text.markdown import looks_like_row
+from memory_core.text.terms import detect_language, find_cjk_share
 
 if TYPE_CHECKING:
     import numpy as np
@@ -312,7 +313,8 @@ def _find_rows(
 
 
 def _is_row(chunk: IndexedChunk, index: int) -> bool:
-    return chunk.text.startswith("|", chunk.units[index].start)
+    unit = chunk.units[index]
+    return looks_like_row(chunk.text[unit.start : unit.end])
 
 
 class _ByToken(NamedTuple):
@@ -379,20 +381,11 @@ def _choose_worth(question: Question, vectors: VectorQuery, chunks: Sequence[Ind
     table = vectors.table
     if table is None:
         return vectors.calibration
-    pieces = _find_pieces(table, [word.text for word in question.words])
+    pieces = scores.find_pieces(table, [word.text for word in question.words])
     if pieces:
         notes = " ".join([chunk.text[:READ_CHARS] for chunk in chunks[:READ_CHUNKS]])
-        pieces = min(pieces, _find_pieces(table, _WORD.findall(notes)))
+        pieces = min(pieces, scores.find_pieces(table, _WORD.findall(notes)))
     return calibrate(scores.TABLE_CONE * max(_find_spelt(question, table), pieces), WINDOWS * question.chunks)
-
-
-def _find_pieces(table: TokenModel, words: Sequence[str]) -> float:
-    """Return how small the pieces are into which a table cuts words, 0..1: 0 for those of its language, 1 for letters."""
-    letters = [word for word in words if word.isalpha() and not is_cjk(word)]
-    if not letters:
-        return 0.0
-    each = sum(map(len, letters)) / len(table.token_ids([" ".join(letters)])[0])
-    return min(max((scores.WHOLE_LETTERS - each) / (scores.WHOLE_LETTERS - scores.SPELT_LETTERS), 0.0), 1.0)
 
 
 def _raise(worth: Calibration, cone: float, question: Question, vectors: VectorQuery) -> Calibration:
@@ -406,11 +399,7 @@ def _find_spelt(question: Question, table: TokenModel | None) -> float:
     """Return the share of a question that a table spells in bytes or letters, 0..1; 0 without a table."""
     if table is None or question.text.isascii():
         return 0.0
-    words = [word.text for word in question.words if not (word.text.isdigit() or is_cjk(word.text))]
-    letters, tokens = sum(map(len, words)), sum(map(len, table.token_ids(words)))
-    others = len(_OTHER_ALPHABET.findall("".join(words))) / letters if letters else 0.0
-    spelt = 1.0 if letters < scores.SPELT_LETTERS * tokens else others
-    return question.cjk + (1.0 - question.cjk) * spelt
+    return scores.find_spelt(table, [word.text for word in question.words], question.cjk)
 
 
 def _are_words_unknown(question: Question, table: TokenModel | None) -> bool:
@@ -427,8 +416,6 @@ def _are_words_unknown(question: Question, table: TokenModel | None) -> bool:
     words = [word.text for word in question.words]
     return table is None or sum(map(len, table.token_ids(words))) > scores.SPELT_TOKENS * len(words)
 
-
-_OTHER_ALPHABET = re.compile("[\u0370-\u1dff\u1f00-\u1fff]")  # from Greek on, but for what is added to Latin
 
 MAX_LABEL = 48  # characters of a line within which its label ends
 _LABEL = re.compile(r"[\s>*+_-]{0,8}([^\W\d_][\w.' -]{0,40})\*{0,2}:")

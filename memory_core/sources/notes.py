@@ -32,7 +32,11 @@ from memory_core.text.markdown import (
 MAX_NOTE_BYTES = 10 * 1024 * 1024
 _WALKS = OPENS_BELOW and PATH_ONLY != 0  # folders are opened one by one
 
-_FOLDERS = re.compile(r"^.*?(?=(?:^|(?<=/))\d{4}[-/]\d\d/\d\d$)|^.*$")  # before a date that begins with folders
+# A year, a month in digits or by name, a day: 2026/09/03/standup, 2026-09/03, 2026/09-September/03-Thursday, 2026/Sep/3.
+_NESTED = re.compile(
+    r"(?:^|/)((?:19|20)\d\d)[-/](?:\1[-_. ]?)?(?:(\d\d?)[-_. ]*)?([^\W\d]*)/"
+    r"(?:[^\W\d]+[-_. ]+)?(\d\d?)(?:[-_. ]+[^\W\d]+)?(?=/|$)"
+)
 _DATED_HEADING = re.compile(r"^ {0,3}#.*\d{4}-\d\d-\d\d", re.MULTILINE)
 
 
@@ -107,7 +111,10 @@ def hash_bytes(data: bytes) -> bytes:
 
 
 def find_note_date(path: str, text: str) -> str | None:
-    """Find the date that a note is about: in its name, else in its front matter, else in its first heading with one.
+    """Find the date that a note is about.
+
+    Its name comes first, also where a year and a month are folders, then its front matter, its first heading with a date, and
+    the folders above it, the nearest first.
 
     Returns:
         The date as YYYY-MM-DD; None if there is none.
@@ -115,8 +122,10 @@ def find_note_date(path: str, text: str) -> str | None:
     from memory_core.text.periods import find_written_day
 
     place = strip_suffix(path)
-    named = find_written_day(place.rsplit("/", 1)[-1]) or find_written_day(_FOLDERS.sub("", place, count=1))
-    return named or read_front_matter(text).date or _heading_date(text)
+    *folders, name = place.split("/")
+    named = find_written_day(name) or _find_nested_day(place)
+    written = named or read_front_matter(text).date or _heading_date(text)
+    return written or next(filter(None, map(find_written_day, reversed(folders))), None)
 
 
 def find_note_day(file: MemoryFile, text: str, timezone: str | None = None) -> date:
@@ -185,6 +194,14 @@ def _decode(data: bytes) -> tuple[str, bool]:
         return data.decode().replace("\r\n", "\n").replace("\r", "\n"), False
     except UnicodeDecodeError:
         return data.decode(errors="replace").replace("\r\n", "\n").replace("\r", "\n"), True
+
+
+def _find_nested_day(place: str) -> str | None:
+    """Find the day that is spread over the names of folders, and that of a note in them."""
+    if (found := _NESTED.search(place)) is None:
+        return None
+    year, month, name, day = found.groups()
+    return find_written_day(f"{year}-{month}-{day}" if month else f"{day} {name} {year}")
 
 
 def _heading_date(text: str) -> str | None:

@@ -24,8 +24,10 @@ from memory_core.text.markdown import (
     MORE,
     OPEN,
     ROW,
+    TABLE,
     TEXT,
     Line,
+    is_delimiter,
     parse_fence,
     parse_heading,
     scan,
@@ -116,7 +118,8 @@ class _Splitter:
             self._pass(start)
             text = "\n".join(self.lines[first:end])
             context = self._join_context(start) + self._join_lead(first)
-            chunks.append(Chunk(first + 1, end, start - first, context, text, self.fence))
+            inside = TABLE if self.kinds[start] is ROW and not is_delimiter(self.lines[start]) else self.fence
+            chunks.append(Chunk(first + 1, end, start - first, context, text, inside))
             previous, start = start, cut
         return chunks
 

@@ -10,9 +10,10 @@ import logging
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from enum import IntEnum
 from functools import lru_cache
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ _LINK_MARKS = ("[[", "](", "]:")
 _HEADING = re.compile(r" {0,3}(#{1,6})(?![^ \t])")
 _FENCE = re.compile(r"(`{3,})[^`]*$|(~{3,})")
 _ITEM = re.compile(r"(?:[-*+]|\d{1,9}[.)])(?:[ \t]|$)")
-_DELIMITER = re.compile(r"\s*+\|?\s*+:?-++:?\s*+(?:\|\s*+:?-++:?\s*+)*+\|?\s*+$")
+_DELIMITER = re.compile(r"[\s>]*+\|?\s*+:?-++:?\s*+(?:\|\s*+:?-++:?\s*+)*+\|?\s*+$")
 
 
 def split_lines(text: str) -> list[str]:
@@ -110,18 +111,27 @@ def is_delimiter(line: str) -> bool:
     return _DELIMITER.match(line) is not None
 
 
+def looks_like_row(text: str) -> bool:
+    """Return True for a line that may be a row of a table, by its bars alone; a quoted one may be, too."""
+    return text.lstrip("> \t").startswith("|") or " | " in text.partition("\n")[0]
+
+
+TABLE = "|"  # in place of a fence: the lines begin among the rows of a table, which may have no outer bars
+
+
 def scan(lines: Sequence[str], *, fence: str = "") -> list[Line]:
     """Determine the kind of every line.
 
     Args:
         lines: Without their line ends.
-        fence: The fence that is open before the first line, such as three backticks; "" if none is.
+        fence: The fence that is open before the first line, such as three backticks; `TABLE` inside a table; else "".
 
     Returns:
         One kind for each line. An unclosed fence lasts to the end.
     """
     kinds: list[Line] = []
-    before = BLANK
+    before = ROW if fence == TABLE else BLANK
+    fence = fence.removeprefix(TABLE)
     item_indent = -1  # the indentation of the list item that a line may belong to; -1 outside
     for line in lines:
         body = line.lstrip()
@@ -158,7 +168,8 @@ def _kind(line: str, body: str, before: Line) -> Line:
         return OPEN
     if first == "#" and _HEADING.match(line):
         return HEADING
-    if first == "|" or ("|" in body and (before is ROW or (before is TEXT and is_delimiter(line)))):
+    quoted = body.lstrip("> \t") if first == ">" else body
+    if quoted[:1] == "|" or ("|" in body and (before is ROW or (before is TEXT and is_delimiter(line)))):
         return ROW
     if (first in "-*+" or first.isdigit()) and _ITEM.match(body):
         return ITEM
@@ -254,9 +265,15 @@ _BLOCK = re.compile(r"\A---[ \t]*\n(.*?)^(?:---|\.\.\.)[ \t]*$", re.DOTALL | re.
 _YAML_LINE = re.compile(
     r"""\s*\Z|\s+\S|\#|-(?:\s|\Z)|[]}]|(?:"[^"]*"|'[^']*'|[^\s:\#\[\]{}*&!|>%@`"'-][^:]*)\s*:(?:\s|\Z)""", re.VERBOSE
 )
-_TOML = re.compile(r"\A\+\+\+[ \t]*\n(?:(?!\+\+\+).*\n)*?(?:date|created)[ \t]*=[ \t]*(.+)")
-# As programs and people name it.
-_DATES = ("date", "created", "date created", "created_at", "created at", "creation date")
+_TOML = re.compile(r"\A\+\+\+[ \t]*\n((?:(?!\+\+\+|\[).*\n)*)")
+_TOML_FIELD = re.compile(r"^([\w-]+)[ \t]*=[ \t]*(.+)", re.MULTILINE)
+# As programs and people name it, in small letters and without what joins words.
+_DATES = (
+    "date", "created", "datecreated", "createdat", "createdon", "createdtime", "createddate", "creationdate", "published",
+    "publisheddate", "publishdate", "timestamp", "day",
+)  # fmt: skip
+_JOINTS = re.compile(r"[\s_-]+")
+_UNIX = re.compile(r"\d{10}(?:\d{3})?", re.ASCII)  # seconds or milliseconds
 _NOTHING = frozenset({"", "~", "null"})
 
 
@@ -288,9 +305,7 @@ _NONE = FrontMatter()
 def read_front_matter(text: str) -> FrontMatter:
     """Read the front matter of a note; an empty one if it has none."""
     if text.startswith("+++") and (given := _TOML.match(text[:MAX_CHARS])):
-        from memory_core.text.periods import find_written_day
-
-        return FrontMatter(find_written_day(given[1]))
+        return FrontMatter(_find_date((key, (value,)) for key, value in _TOML_FIELD.findall(given[1])))
     found = _BLOCK.match(text[: MAX_CHARS + 8]) if text.startswith("---") else None
     return _NONE if found is None else _read(found[1])
 
@@ -324,7 +339,12 @@ def _read(block: str) -> FrontMatter:
     values = {key.value.lower(): value for key, value in root.value if isinstance(key, yaml.ScalarNode)}
     aliases = _keep(_strings(values, "aliases", ","))
     tags = _keep(tag.lstrip("#") for tag in _strings(values, "tags", r"[,\s]"))
-    return FrontMatter(_find_date(values), aliases, tags, next(iter(_keep(_strings(values, "title", None))), ""))
+    return FrontMatter(
+        _find_date((key, _strings(values, key, None)) for key in values),
+        aliases,
+        tags,
+        next(iter(_keep(_strings(values, "title", None))), ""),
+    )
 
 
 def _keep(names: Iterable[str]) -> tuple[str, ...]:
@@ -344,14 +364,19 @@ def _is_shallow(events: Iterable[yaml.Event]) -> bool:
     return True
 
 
-def _find_date(values: Mapping[str, yaml.Node]) -> str | None:
+def _find_date(fields: Iterable[tuple[str, Iterable[str]]]) -> str | None:
+    """Return the first day of the fields that name one, in the order of `_DATES`."""
+    found = {_JOINTS.sub("", key.lower()): values for key, values in fields}
+    values = chain.from_iterable(found.get(key, ()) for key in _DATES)
+    return next(filter(None, map(_read_day, values)), None)
+
+
+def _read_day(value: str) -> str | None:
     from memory_core.text.periods import find_written_day
 
-    for key in _DATES:
-        for value in _strings(values, key, None):
-            if day := find_written_day(value):
-                return day
-    return None
+    if _UNIX.fullmatch(value):
+        return datetime.fromtimestamp(int(value[:10]), UTC).date().isoformat()
+    return find_written_day(value)
 
 
 def _strings(values: Mapping[str, yaml.Node], key: str, separator: str | None) -> Iterator[str]:

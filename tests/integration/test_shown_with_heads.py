@@ -43,6 +43,20 @@ def test_a_row_of_a_long_table_comes_with_its_head(index: Index) -> None:
     assert len(hit.snippet) <= 700
 
 
+@pytest.mark.parametrize(("before", "bar"), [("", ""), ("> ", "|"), (">", "")])
+def test_so_does_a_row_without_outer_bars_or_in_a_quote(before: str, bar: str, index: Index) -> None:
+    def row(*cells: object) -> str:
+        return f"{before}{bar}{' | '.join(map(str, cells))}{bar}\n"
+
+    rows = "".join(row(f"L{number}", f"Person {number}", 7000 + number) for number in range(80))
+    head = row("locker", "holder", "code") + row("---", "---", "---")
+    index.note("memory/lockers.md", f"# Lockers\n\n{head}{rows}{row('L99', 'Ottoline', 4711)}{rows}")
+    index.note("memory/code.md", "# Code\n\nThe code of conduct hangs in the hall.\n")
+    shown = ask(index, "code of Ottoline").snippet.split("\n")
+    assert shown[:3] == [*head.splitlines(), "…"]
+    assert row("L99", "Ottoline", 4711).rstrip() in shown
+
+
 def test_a_head_that_stands_near_is_shown_once(index: Index) -> None:
     index.note("memory/lockers.md", f"{TABLE}| L1 | Ottoline | 4711 |\n| L2 | Piers | 4712 |\n")
     assert ask(index, "code of Ottoline").snippet.count("| locker | holder | code |") == 1

@@ -105,6 +105,35 @@ def test_questions_are_answered_in_order_of_similarity(items: Items) -> None:
     assert scores == sorted(scores, reverse=True)
 
 
+@pytest.mark.parametrize(
+    ("facts", "asked", "unrelated"),
+    [
+        (
+            ["Το ποδήλατο είναι στην αυλή.", "Ο φούρνος καίει το ψωμί.", "Η θεία μένει στην Πάτρα."],
+            "Πού είναι το ποδήλατο;",
+            ["Πόσο ψηλός είναι ο Όλυμπος;", "Πότε κλείνει η τράπεζα;"],
+        ),
+        (
+            ["จักรยานอยู่ในสวน", "เตาอบทำขนมปังไหม้", "ป้าอยู่เชียงราย"],
+            "จักรยานอยู่ที่ไหน",
+            ["ดวงจันทร์ไกลแค่ไหน", "ใครเขียนนวนิยายเรื่องนี้"],
+        ),
+        (
+            ["Велосипед стоїть у дворі.", "Духовка палить хліб.", "Тітка мешкає в Полтаві."],
+            "Де стоїть велосипед?",
+            ["Яка відстань до Місяця?", "Хто написав цей роман?"],
+        ),
+    ],
+)
+def test_words_decide_where_the_model_spells_letters(
+    facts: list[str], asked: str, unrelated: list[str], items: Items
+) -> None:
+    for fact in facts:
+        items.write(fact)
+    assert items.query(asked).hits[0].item.content == facts[0]
+    assert [hit.item.content for each in unrelated for hit in items.query(each).hits if hit.score > 0.3] == []
+
+
 def test_scopes_never_meet(items: Items) -> None:
     for scope in ("work", "home"):
         assert items.write("The key is under the mat.", scope=scope).outcome == "added"

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from memory_core.config.settings import Chunking
 from memory_core.records import Chunk
 from memory_core.text.chunks import split_chunks
-from memory_core.text.markdown import Line, scan, split_lines
+from memory_core.text.markdown import TABLE, Line, is_delimiter, scan, split_lines
 from memory_core.text.tokens import estimate_tokens
 
 WORDS = "deploy rollback staging ticket database 部署 回滚 ingress café naïve 🦊 会議".split()  # noqa: SIM905
@@ -123,11 +123,14 @@ def test_a_fence_that_fits_is_whole(text: str, chunking: Chunking) -> None:
 
 
 @given(notes, chunkings)
-def test_every_chunk_knows_the_fence_it_begins_in(text: str, chunking: Chunking) -> None:
-    kinds = scan(split_lines(text))
+def test_every_chunk_knows_the_fence_or_table_it_begins_in(text: str, chunking: Chunking) -> None:
+    lines = split_lines(text)
+    kinds = scan(lines)
     for chunk in split_chunks(text, chunking):
-        kind = kinds[chunk.start_line + chunk.overlap_lines - 1]
-        assert chunk.fence == ("```" if kind in {Line.CODE, Line.CLOSE} else "")
+        at = chunk.start_line + chunk.overlap_lines - 1
+        row = TABLE if kinds[at] is Line.ROW and not is_delimiter(lines[at]) else ""
+        # A row that is too long for one chunk is cut like any line.
+        assert chunk.fence in ({"```"} if kinds[at] in {Line.CODE, Line.CLOSE} else {row, ""})
 
 
 @given(notes, chunkings)

@@ -24,6 +24,12 @@ NONE = FrontMatter()
         ("created: 2026-01-05\ndate: 2026-01-06", FrontMatter("2026-01-06")),
         ("date: soon\ncreated: 2026-01-05", FrontMatter("2026-01-05")),
         ("date: 2026-02-30", NONE),
+        ("createdAt: 2026-01-05T08:00:00.000Z", FrontMatter("2026-01-05")),
+        ("Creation_Date: 5 January 2026", FrontMatter("2026-01-05")),
+        ("published: 2026-01-05\ntimestamp: 2026-01-06", FrontMatter("2026-01-05")),
+        ("created: 1767571200\nupdated: 1767657600", FrontMatter("2026-01-05")),
+        ("created: 1767571200123", FrontMatter("2026-01-05")),
+        ("updated: 2026-01-05\ndue: 2026-01-06", NONE),
         ("aliases: [Bob the Builder, Bobby]", FrontMatter(None, ("Bob the Builder", "Bobby"))),
         (
             "aliases:\n  - Bob\n  - '東京'\ntags:\n  - '#home/garden'\n  - 12",
@@ -109,6 +115,18 @@ def test_the_file_name_comes_before_the_front_matter_and_that_before_headings(
     path: str, text: str, expected: str
 ) -> None:
     assert find_note_date(path, text) == expected
+
+
+@pytest.mark.parametrize(
+    ("block", "day"),
+    [
+        ('title = "x"\nCreated_At = 2026-01-05T10:00:00+02:00', "2026-01-05"),
+        ("publishDate = '5 Jan 2026'\ndate = 2026-01-06", "2026-01-06"),
+        ("[extra]\ndate = 2026-01-05", None),
+    ],
+)
+def test_toml_names_a_date_by_the_same_keys(block: str, day: str | None) -> None:
+    assert read_front_matter(f"+++\n{block}\n+++\n\ntext\n").date == day
 
 
 def test_aliases_and_tags_are_told_apart() -> None:

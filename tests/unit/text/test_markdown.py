@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory_core.text.markdown import (
+    TABLE,
     Line,
     close_fence,
     find_unclosed_fence,
@@ -37,6 +38,8 @@ BLANK, HEADING, OPEN, CODE, CLOSE, ROW, ITEM, MORE, TEXT = Line
         ("| a | b |\n|---|---|\n| 1 | 2 |\ntext", [ROW, ROW, ROW, TEXT]),
         ("a | b\n--|--\n1 | 2\n\n3 | 4", [ROW, ROW, ROW, BLANK, TEXT]),
         ("either | or", [TEXT]),
+        ("> | a | b |\n> |---|---|\n> | 1 | 2 |\n> text", [ROW, ROW, ROW, TEXT]),
+        ("> [!note] Hours\n>> | a |\n>> | - |", [TEXT, ROW, ROW]),
         ("-5 degrees\n1.5 metres\n*bold*", [TEXT, TEXT, TEXT]),
         ("-\n2)", [ITEM, ITEM]),
         ("", []),
@@ -48,6 +51,10 @@ def test_every_line_has_its_kind(note: str, kinds: list[Line]) -> None:
 
 def test_a_scan_may_begin_inside_a_fence() -> None:
     assert scan(["# x", "```", "# A"], fence="```") == [CODE, CLOSE, HEADING]
+
+
+def test_a_scan_may_begin_inside_a_table() -> None:
+    assert scan(["1 | 2", "", "3 | 4"], fence=TABLE) == [ROW, BLANK, TEXT]
 
 
 @pytest.mark.parametrize(
