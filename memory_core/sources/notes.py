@@ -200,6 +200,8 @@ def _find_nested_day(place: str) -> str | None:
     """Find the day that is spread over the names of folders, and that of a note in them."""
     if (found := _NESTED.search(place)) is None:
         return None
+    from memory_core.text.periods import find_written_day
+
     year, month, name, day = found.groups()
     return find_written_day(f"{year}-{month}-{day}" if month else f"{day} {name} {year}")
 
