@@ -10,11 +10,12 @@ import logging
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from enum import IntEnum
 from functools import lru_cache
 from itertools import chain, islice
 from typing import TYPE_CHECKING
+
+from memory_core.text.dates import get_day
 
 if TYPE_CHECKING:
     import yaml
@@ -375,7 +376,7 @@ def _read_day(value: str) -> str | None:
     from memory_core.text.periods import find_written_day
 
     if _UNIX.fullmatch(value):
-        return datetime.fromtimestamp(int(value[:10]), UTC).date().isoformat()
+        return get_day(None, int(value[:10])).isoformat()
     return find_written_day(value)
 
 
