@@ -289,32 +289,20 @@ def _explain_hits(search: Callable[[Query], SearchResult], query: Query, place: 
 
 
 def _examine(hit: Hit, rank: int, shown: Sequence[Hit], query: Query) -> Examined:
+    from memory_core.search import verdicts
+
     overlapping = (
         n
         for n, one in enumerate(shown, 1)
         if one.path == hit.path and one.start_line <= hit.end_line and hit.start_line <= one.end_line
     )
-    number = next(overlapping, None)
-    if number is not None:
-        verdict = Verdict(stage="shown", cause="shown", reason=f"it is in result {number}")
-    elif hit.compared < query.min_score:
-        verdict = Verdict(
-            stage="gate", cause="low_score",
-            reason=f"its evidence of {hit.compared:.2f} is below the gate of {query.min_score:.2f}",
-            action=f"ask with its own words, or lower the gate: --min-score {hit.compared:.2f} (memorySearch.query.minScore)",
-        )  # fmt: skip
-    else:
-        verdict = Verdict(
-            stage="packing", cause="behind",
-            reason=f"it ranks {rank}, behind the results that were asked for",
-            action="ask for more results (--max-results), or with more of its own words",
-        )  # fmt: skip
-    return Examined(
+    examined = Examined(
         path=hit.path, source=hit.source, date=None, start_line=hit.start_line, end_line=hit.end_line,
         text=" ".join(hit.snippet.split())[:300], unit_rank=rank, score=hit.score, evidence=hit.compared,
-        vector_score=hit.vector_score,
-        text_score=hit.text_score, shown_as=number, verdict=verdict,
+        vector_score=hit.vector_score, text_score=hit.text_score, shown_as=next(overlapping, None), verdict=verdicts.NOT_INDEXED,
     )  # fmt: skip
+    unknown = verdicts.Circumstances(asked_in=None, text="", lacks_embeddings=False, looked_at=MOST_EXPLAINED)
+    return replace(examined, verdict=verdicts.judge_candidate(examined, query, unknown))
 
 
 def _report(place: NotePlace, passages: Sequence[Examined], shown: Sequence[Hit], backend: str) -> PlaceReport:

@@ -105,13 +105,14 @@ def _judge_gate(passage: Examined, query: Query, around: Circumstances) -> Verdi
     special = _find_special(passage, around)
     if special is not None:
         return Verdict(stage="gate", cause=special.cause, reason=f"{score}: {special.reason}", action=special.action)
-    parts = [_say_words(passage)]
+    parts = [_say_words(passage)] if passage.holds or passage.lacks else []  # some backends do not tell
     if passage.vector_score is not None:
         parts.append(f"by meaning it scores {_number(passage.vector_score)}")
+    told = f": {', and '.join(parts)}" if parts else ""
     gate = int(max(passage.evidence or 0.0, 0.0) * 100) / 100  # rounded down, so that the passage reaches it
     lower = f", or lower the gate: --min-score {gate:.2f} (memorySearch.query.minScore)" if gate else ""
     return Verdict(
-        stage="gate", cause="low_score", reason=f"{score}: {', and '.join(parts)}", action=f"ask with its own words{lower}"
+        stage="gate", cause="low_score", reason=f"{score}{told}", action=f"ask with its own words{lower}"
     )  # fmt: skip
 
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 DIGEST_BYTES = 16
+_OF_CONTENT = ("tidy", "complete", "digest")  # values of `SyncState` that hold until content changes
 
 
 def digest(text: str) -> bytes:
@@ -269,6 +270,45 @@ class StateValues(TypedDict, total=False):
     destinations: Sequence[str]
     refused: Mapping[str, float]
     outage: str | None
+
+
+def recall_state(held: Mapping[str, Any], *, generation: int, workspace: str | None) -> SyncState:
+    """Return what an index remembers from one sync to the next.
+
+    Args:
+        held: Its values by name, as `remember` makes them.
+        generation: Of its content.
+        workspace: The real path of the folder whose notes it holds.
+    """
+    of_content = {}
+    for name in _OF_CONTENT:
+        saved_at, value = held.get(name) or (None, None)
+        of_content[name] = value if saved_at == generation else None
+    return SyncState(
+        generation=str(generation), identity=held.get("identity"), workspace=workspace, last_sync=held.get("last_sync"),
+        tidy=bool(of_content["tidy"]), serving=held.get("serving"), target=held.get("target"),
+        complete=of_content["complete"], pending_reason=held.get("pending_reason"), digest=of_content["digest"],
+        destinations=held.get("destinations") or (), refused=held.get("refused") or {},
+    )  # fmt: skip
+
+
+def remember(held: Mapping[str, Any], values: StateValues, *, generation: int) -> dict[str, Any]:
+    """Return the values of an index, of which some are new; each as JSON gives it back.
+
+    Args:
+        held: Its values so far, by name.
+        values: Those that take the place of others.
+        generation: Of its content.
+    """
+    given: dict[str, Any] = {**values}
+    for name, value in given.items():
+        if name in _OF_CONTENT and value:
+            given[name] = [generation, value]
+        elif name == "destinations":
+            given[name] = [*value]
+        elif name == "refused":
+            given[name] = {**value} or None
+    return {name: value for name, value in {**held, **given}.items() if value is not None and value is not False}
 
 
 class Form(NamedTuple):

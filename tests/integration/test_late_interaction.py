@@ -224,7 +224,7 @@ def test_an_index_without_tokens_gets_them_at_the_next_sync(index: Index, provid
     before = bits(index)
     with closing(apsw.Connection(str(index.config.store_path))) as db:
         db.execute("DELETE FROM token_bits WHERE embedding_id % 2")
-        db.execute("DELETE FROM meta WHERE key = 'level'")
+        db.execute("DELETE FROM meta WHERE key = 'complete'")
     assert compared(index, provider)[0] is None  # cosines answer alone meanwhile
     report = index.sync(provider)
 

@@ -23,13 +23,12 @@ from psycopg.types.json import Jsonb
 from memory_core.errors import BackendUnavailable
 from memory_core.records import Space
 from memory_core.stores.postgres import NAME
-from memory_core.stores.values import ServingSpace, StateValues, SyncState, to_serving
+from memory_core.stores.values import ServingSpace, StateValues, SyncState, recall_state, remember, to_serving
 
 Cursor = psycopg.Cursor[tuple[Any, ...]]
 
 LEASE_SECONDS = 60  # without a push, after which another process may sync; of one that has ended here, at once
 _BOOT, _NAMESPACE = Path("/proc/sys/kernel/random/boot_id"), Path("/proc/self/ns/pid")
-_OF_CONTENT = ("tidy", "complete", "digest")  # values that hold until content changes, each kept with its generation
 _TENANTS = (
     "SELECT id, name, generation, greatest(chunks, 0), greatest(words, 0), workspace, meta,"
     " ARRAY(SELECT s.id FROM spaces s WHERE s.tenant_id = t.id AND s.center IS NOT NULL),"
@@ -79,31 +78,12 @@ class Tenant:
 
     def load_state(self) -> SyncState:
         """Return what the tenant remembers from one sync to the next."""
-        meta: dict[str, Any] = {**self.meta}
-        for name in _OF_CONTENT:
-            generation, value = meta.get(name) or (None, None)
-            meta[name] = value if generation == self.generation else None
-        return SyncState(
-            generation=str(self.generation), identity=meta.get("identity"), workspace=self.workspace,
-            last_sync=meta.get("last_sync"), tidy=bool(meta["tidy"]), serving=self.serving, target=meta.get("target"),
-            complete=meta["complete"], pending_reason=meta.get("pending_reason"), digest=meta["digest"],
-            destinations=meta.get("destinations") or (), refused=meta.get("refused") or {},
-        )  # fmt: skip
+        return recall_state(self.meta, generation=self.generation, workspace=self.workspace)
 
     def remember(self, values: StateValues) -> Tenant:
         """Return the tenant with some values in the place of those that it remembers; see `StateValues`."""
-        given: dict[str, Any] = {**values}
-        workspace = given.pop("workspace", self.workspace)
-        for name, value in given.items():
-            if name in _OF_CONTENT and value:
-                given[name] = [self.generation, value]
-            elif name == "destinations":
-                given[name] = [*value]  # as it is read back
-            elif name == "refused":
-                given[name] = {**value} or None
-        meta = {
-            name: value for name, value in {**self.meta, **given}.items() if value is not None and value is not False
-        }
+        meta = remember(self.meta, values, generation=self.generation)
+        workspace = meta.pop("workspace", self.workspace)
         return replace(self, workspace=workspace, meta=meta)
 
 

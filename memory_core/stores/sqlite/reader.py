@@ -6,7 +6,7 @@ import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import date, timedelta
 from itertools import islice, starmap
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from memory_core.records import Calibration, Space
 from memory_core.stores.interface import Place, best_of
@@ -89,21 +89,21 @@ class SqliteReader:
 
     def load_workspace(self) -> str | None:
         """See `Reader`."""
-        return get_value(self.db, "workspace")
+        return cast("str | None", get_value(self.db, "workspace"))
 
     def load_generation(self) -> str:
         """See `Reader`."""
-        return get_value(self.db, "generation") or "0"
+        return str(get_value(self.db, "generation") or 0)
 
     def load_outage(self) -> str | None:
         """See `Reader`."""
-        return get_value(self.db, "outage")
+        return cast("str | None", get_value(self.db, "outage"))
 
     def load_serving_space(self) -> ServingSpace | None:
         """See `Reader`."""
         found = self._ask(
             "SELECT s.id, s.provider, s.model, s.endpoint, s.input_type, s.dimensions, s.floor, s.span FROM spaces s"
-            " JOIN meta m ON m.key = 'serving_space' AND s.id = CAST(m.value AS INTEGER)"
+            " JOIN meta m ON m.key = 'serving' AND s.id = CAST(m.value AS INTEGER)"
         )
         return to_serving(found.fetchone())
 

@@ -1,4 +1,4 @@
-"""Values that an index holds once: one row of the table `meta` under each key."""
+"""Values that an index holds once: one row of the table `meta` for each, under its name, as JSON."""
 
 from __future__ import annotations
 
@@ -9,15 +9,8 @@ from typing import Any, cast
 from memory_core.records import Space
 from memory_core.stores.sqlite.connections import Connection
 from memory_core.stores.sqlite.encoding import DamagedRow, choose_encoding
-from memory_core.stores.values import StateValues, SyncState, TargetSpace
+from memory_core.stores.values import StateValues, SyncState, recall_state, remember
 
-# The values of `SyncState` whose keys have other names: the generation after which space was given back, the id of the space
-# that serves and of the one that is filled ("" while nobody knows its dimensions), and "<generation>:<value>" for what holds
-# until content changes.
-_KEYS = {
-    "tidy": "tidied", "serving": "serving_space", "target": "wanted_space", "complete": "level", "digest": "listed",
-    "pending_reason": "owed_because",
-}  # fmt: skip
 LONGEST_STEP = 10_000
 # Readers see by it that what they keep in memory is out of date. A new file does not count from where an older one did, and an
 # older state of a file, which somebody has put back, goes on by other steps than the state that it replaced.
@@ -27,16 +20,14 @@ _BUMP_GENERATION = (
 )
 
 
-def get_value(connection: Connection, key: str) -> str | None:
-    """Return the value of a key; None when it is not set."""
-    return cast("str | None", connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).get)
+def get_value(connection: Connection, name: str) -> Any:
+    """Return a value by its name; None when it is not set.
 
-
-def _load(connection: Connection) -> dict[str, str]:
-    """Return all values as they are stored, by the names of `SyncState`."""
-    names = {key: name for name, key in _KEYS.items()}
-    rows = cast("list[tuple[str, str]]", connection.execute("SELECT key, value FROM meta").fetchall())
-    return {names.get(key, key): value for key, value in rows}
+    Raises:
+        DamagedRow: It is none that was ever written.
+    """
+    value = connection.execute("SELECT value FROM meta WHERE key = ?", (name,)).get
+    return None if value is None else _read_value(value)
 
 
 def bump_generation(connection: Connection) -> None:
@@ -50,63 +41,35 @@ def read_state(connection: Connection) -> SyncState:
     Raises:
         DamagedRow: A value is none that was ever written.
     """
-    try:
-        return _read_state(connection)
-    except ValueError as error:
-        raise DamagedRow("a value in it is no number") from error
-
-
-def _read_state(connection: Connection) -> SyncState:
     held = _load(connection)
-    generation, last_sync = held.get("generation", "0"), held.get("last_sync")
-    complete_at, _, complete = held.get("complete", "").partition(":")
-    listed_at, _, digest = held.get("digest", "").partition(":")
-    return SyncState(
-        generation=generation,
-        identity=held.get("identity"),
-        workspace=held.get("workspace"),
-        last_sync=None if last_sync is None else float(last_sync),
-        tidy=held.get("tidy") == generation,
-        serving=int(held["serving"]) if "serving" in held else None,
-        target=_read_target(held.get("target")),
-        complete=int(complete) if complete and complete_at == generation else None,
-        pending_reason=held.get("pending_reason"),
-        digest=digest if digest and listed_at == generation else None,
-        destinations=json.loads(held.get("destinations", "[]")),
-        refused=json.loads(held.get("refused", "{}")),
-    )
+    return recall_state(held, generation=held.get("generation", 0), workspace=held.get("workspace"))
 
 
 def write_state(connection: Connection, values: StateValues) -> None:
     """Set values that differ from those held, inside a write transaction; see `StateValues`."""
     held = _load(connection)
-    for name, value in values.items():
-        text, key = _format(name, value, held.get("generation", "0")), _KEYS.get(name, name)
-        if text is None:
-            connection.execute("DELETE FROM meta WHERE key = ?", (key,))
-        elif text != held.get(name):
+    kept = remember(held, values, generation=held.get("generation", 0))
+    for name in values:
+        if name not in kept:
+            connection.execute("DELETE FROM meta WHERE key = ?", (name,))
+        elif kept[name] != held.get(name):
             connection.execute(
-                "INSERT INTO meta VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value", (key, text)
+                "INSERT INTO meta VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value",
+                (name, json.dumps(kept[name])),
             )
 
 
-def _format(name: str, value: Any, generation: str) -> str | None:
-    """Return a value of `StateValues` as its row holds it; None removes the row."""
-    if name == "target" and value == "unknown":
-        return ""
-    if value is None or value is False or (name == "refused" and not value):
-        return None
-    if name == "last_sync":
-        return f"{value:.3f}"
-    if name == "tidy":
-        return generation
-    if name in ("complete", "digest"):
-        return f"{generation}:{value}"
-    return json.dumps(value) if name in ("destinations", "refused") else str(value)
+def _load(connection: Connection) -> dict[str, Any]:
+    """Return all values by their names."""
+    rows = cast("list[tuple[str, str]]", connection.execute("SELECT key, value FROM meta").fetchall())
+    return {name: _read_value(value) for name, value in rows}
 
 
-def _read_target(value: str | None) -> TargetSpace:
-    return None if value is None else int(value) if value else "unknown"
+def _read_value(value: str) -> Any:
+    try:
+        return json.loads(value)
+    except ValueError as error:
+        raise DamagedRow("a value in it cannot be read") from error
 
 
 def list_spaces(connection: Connection) -> dict[Space, int]:
