@@ -236,12 +236,7 @@ class Memory:
         """
         context = check_context(context)
         config = scope.leave_out_layers(self._open_config(), context)
-        if not self.allows(context, config):
-            return ""
-        told = self._tell_of_proposals(config, context)
-        room = budget_chars - len(told) - 2 * bool(told)
-        quoted = self._recall.quote_context(config, context, self._get_today(config, context), budget_chars=room)
-        return "\n\n".join(filter(None, (quoted, told)))
+        return self._quote_start(config, context, budget_chars)
 
     def system_text(self, context: CallContext | None = None, message: str = "") -> str:
         """Return all that the system prompt of a session says of memory: `prompt_section`, then `session_context`.
@@ -257,11 +252,18 @@ class Memory:
         config = scope.leave_out_layers(self._open_config(), context)
         if not config.enabled or context.access == "none":
             return ""
-        readable = self.allows(context, config)
-        quoted = self._recall.quote_context(config, context, self._get_today(config, context)) if readable else ""
-        told = self._tell_of_proposals(config, context) if readable else ""
+        quoted = self._quote_start(config, context, prompts.CONTEXT_CHARS)
         recalled = self._quote_recalled(config, context, message, PASSAGES) if message else ""
-        return "\n\n".join(filter(None, [prompts.explain_memory(config, context), quoted, told, recalled]))
+        return "\n\n".join(filter(None, [prompts.explain_memory(config, context), quoted, recalled]))
+
+    def _quote_start(self, config: AgentConfig, context: CallContext, budget_chars: int) -> str:
+        """Return what is worth seeing when a session starts; "" where its scope lets it see nothing."""
+        if not self.allows(context, config):
+            return ""
+        told = self._tell_of_proposals(config, context)
+        room = budget_chars - len(told) - 2 * bool(told)
+        quoted = self._recall.quote_context(config, context, self._get_today(config, context), budget_chars=room)
+        return "\n\n".join(filter(None, (quoted, told)))
 
     def _tell_of_proposals(self, config: AgentConfig, context: CallContext) -> str:
         """Return that proposals wait, at most once a day and in the main private session alone; "" otherwise."""

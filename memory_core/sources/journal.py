@@ -37,6 +37,7 @@ from memory_core.records import Origin
 from memory_core.sources.redaction import redact
 from memory_core.sources.roots import describe_os_error, refuse_type
 from memory_core.sources.session_logs import SHOWN, SUFFIX, Said, parse_said
+from memory_core.text.dates import read_time
 from memory_core.text.messages import is_off_the_record
 
 STEP_BYTES = 1 << 20  # of a transcript that are read before they are appended
@@ -296,7 +297,7 @@ class Journal:
             first = data.count(b"\n", 0, at + 1)
             parsed = [{**line, "line": number} for number, line in enumerate(map(_parse, data.split(b"\n")), 1)]
             before, new = ([line for line in part if "role" in line] for part in (parsed[:first], parsed[first:]))
-            last = _read_time(new[-1]) if new else None
+            last = read_time(new[-1].get("timestamp")) if new else None
             is_over = data.endswith(_encode([{"ended": True}])) or last is None or time.time() - last >= idle_seconds
             if new and is_over:
                 yield session, before, new
@@ -425,7 +426,9 @@ class Journal:
                 kept: list[Line] = []
                 gone = []
                 for number, line in enumerate(map(_parse, data.split(b"\n")[:-1]), 1):
-                    if "role" in line and is_forgotten(session, str(line.get("content")), _read_time(line)):
+                    if "role" in line and is_forgotten(
+                        session, str(line.get("content")), read_time(line.get("timestamp"))
+                    ):
                         gone.append((SHOWN + path.name, number))
                         kept.append({name: line[name] for name in ("id", "end", "mark") if name in line})
                     else:
@@ -703,13 +706,6 @@ def _tell_origin(session: JournalSession | None, lines: Iterable[Line]) -> Origi
         by="user" if all(line["role"] == "user" for line in said) else "agent", session=session.key, host=session.host,
         project=session.project or None, at=str(said[0].get("timestamp") or "") or None,
     )  # fmt: skip
-
-
-def _read_time(line: Line) -> float | None:
-    try:
-        return datetime.fromisoformat(str(line.get("timestamp"))).timestamp()
-    except (ValueError, OverflowError, OSError):
-        return None
 
 
 def _encode(lines: Iterable[Line]) -> bytes:

@@ -30,7 +30,7 @@ from memory_core.sources.files import Listing
 from memory_core.sources.notes import NoteText
 from memory_core.sources.redaction import redact
 from memory_core.sources.roots import SYMLINK, UNFIT_NAME, describe_os_error, read_stamp
-from memory_core.text.dates import get_today
+from memory_core.text.dates import get_day, read_time
 from memory_core.text.markdown import Line, close_fence, parse_heading, scan
 from memory_core.text.messages import (
     SILENT_REPLY,
@@ -222,16 +222,9 @@ def _embolden(line: str) -> str:
 
 
 def _parse_day(entry: Mapping[str, Any], zone: str | None) -> str | None:
-    """Parse the timestamp of an entry, ISO or Unix milliseconds; returns the day in a time zone."""
-    stamp = entry.get("timestamp")
-    try:
-        if isinstance(stamp, str):
-            return get_today(zone, datetime.fromisoformat(stamp)).isoformat()
-        if isinstance(stamp, (int, float)) and not isinstance(stamp, bool):
-            return get_today(zone, datetime.fromtimestamp(stamp / 1000, UTC)).isoformat()
-    except (ValueError, OverflowError, OSError):
-        return None
-    return None
+    """Return the day of an entry in a time zone; None if its timestamp is none."""
+    stamp = read_time(entry.get("timestamp"))
+    return None if stamp is None else get_day(zone, stamp).isoformat()
 
 
 SOURCE = "sessions"

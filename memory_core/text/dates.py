@@ -25,6 +25,7 @@ _MONTH = (
 _ORDINAL = r"(?:st|nd|rd|th)?"
 _YEAR = r"(?:19|20)\d\d"
 _WRITTEN = re.compile(r"(?<!\d)(\d{4})-(\d\d)-(\d\d)(?!\d)", re.ASCII)
+MILLISECONDS, LAST_STAMP = 1e11, 1e14  # times above are no seconds, which would lie in the year 5138, or no times
 _LAST = timedelta(milliseconds=1)  # moments are told to the millisecond
 
 
@@ -74,6 +75,22 @@ def get_today(timezone: str | None, now: datetime) -> date:
         now: The present time, aware.
     """
     return now.astimezone(_find_zone(timezone) if timezone else None).date()
+
+
+def read_time(stamp: object) -> float | None:
+    """Return the Unix seconds of a time as programs write it, in ISO 8601, seconds or milliseconds; None if it is none.
+
+    >>> read_time("2026-01-02T03:04:05Z"), read_time(1767323045), read_time(1767323045000), read_time("soon")
+    (1767323045.0, 1767323045.0, 1767323045.0, None)
+    """
+    try:
+        if isinstance(stamp, str):
+            return datetime.fromisoformat(stamp).timestamp()
+    except (ValueError, OverflowError, OSError):
+        return None
+    if isinstance(stamp, (int, float)) and not isinstance(stamp, bool) and 0 < stamp < LAST_STAMP:
+        return stamp / 1000 if stamp > MILLISECONDS else float(stamp)
+    return None
 
 
 def get_day(timezone: str | None, seconds: float) -> date:

@@ -59,6 +59,22 @@ def test_the_official_client_uses_every_tool(mcp_client: Path, command: Command)
     assert "The boiler was serviced." in (command.workspace / stored["structured"]["path"]).read_text()
 
 
+def test_it_serves_where_no_signal_can_be_awaited_and_no_stream_polled(command: Command) -> None:
+    """As on Windows."""
+    program = (
+        "import asyncio, select, sys; del select.poll;"
+        "asyncio.SelectorEventLoop.add_signal_handler = asyncio.AbstractEventLoop.add_signal_handler;"
+        "from memory_core.cli.main import main; sys.exit(main(['mcp']))"
+    )
+    asked = json.dumps(frame("initialize", id=1, params=OPENING))
+    done = subprocess.run(
+        [sys.executable, "-c", program], input=f"{asked}\n", capture_output=True, text=True,
+        env=command.variables(), cwd=REPOSITORY, timeout=HANG_GUARD_SECONDS, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")
+    assert json.loads(done.stdout)["result"]["serverInfo"]["name"] == "memory-core"
+
+
 def test_memory_that_is_turned_off_while_the_client_holds_the_tools(
     mcp_client: Path, command: Command, tmp_path: Path
 ) -> None:

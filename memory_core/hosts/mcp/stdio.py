@@ -87,11 +87,14 @@ async def _serve(slot: MemorySlot, context: CallContext, reader: int, writer: in
 
 
 async def _end_on_signal(slot: MemorySlot, *, task_status: anyio.abc.TaskStatus[None]) -> None:
-    """End the process on SIGINT or SIGTERM, with the exit code that a shell gives to that."""
-    with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+    """End the process on SIGINT or SIGTERM, with the exit code that a shell gives to that; Windows sends none to wait for."""
+    try:
+        with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+            task_status.started()
+            async for number in signals:
+                end_process(slot, 128 + number)
+    except NotImplementedError:
         task_status.started()
-        async for number in signals:
-            end_process(slot, 128 + number)
 
 
 def take_over() -> tuple[int, int]:
@@ -174,7 +177,9 @@ async def open_streams(
             portal.call(finish)
 
     def watch() -> None:
-        """Wait until the other end of standard output is closed; a file has none."""
+        """Wait until the other end of standard output is closed; a file has none, and Windows does not tell."""
+        if not hasattr(select, "poll"):
+            return
         poll = select.poll()
         poll.register(writer, 0)  # errors and hang-ups are told of unasked
         poll.poll()

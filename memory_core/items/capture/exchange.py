@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from itertools import pairwise
 from typing import Any, Literal
 
@@ -16,12 +15,12 @@ from memory_core.completions import join_text
 from memory_core.errors import InvalidArgument
 from memory_core.items.grammar import FENCED, PASTED_LINE, PAYLOAD, compile_pattern
 from memory_core.sources.redaction import REDACTED, redact
+from memory_core.text.dates import read_time
 from memory_core.text.messages import replace_surrogates, strip_reasoning
 from memory_core.text.tokens import estimate_tokens
 from memory_core.text.units import find_sentence_starts
 
 READ_CHARS = 20_000  # of one message; what follows is a paste
-MILLISECONDS = 1e11  # times above are no seconds: they would lie in the year 5138
 
 _ROLES = frozenset({"user", "assistant", "tool", "function", "system", "developer"})
 _QUOTE = re.compile(r"^\s*>")
@@ -114,7 +113,14 @@ def _make_turn(speaker: Speaker, own: str, message: Mapping[str, Any], *, new: b
         place = message.get("place")
         known = place if isinstance(place, Mapping) else {}
         has_secret = safe != own or REDACTED in own  # the journal holds redacted text
-        yield Turn(speaker, safe, _read_time(message), new, has_secret=has_secret, place=known)
+        yield Turn(
+            speaker,
+            safe,
+            read_time(message.get("time", message.get("timestamp"))),
+            new,
+            has_secret=has_secret,
+            place=known,
+        )
 
 
 def _split_injected(text: str) -> tuple[str, list[str]]:
@@ -140,19 +146,6 @@ def _split_injected(text: str) -> tuple[str, list[str]]:
             continue
         framed.append(line)
     return "\n".join(kept).strip(), [*blocks, *(["\n".join(framed)] if framed else [])]
-
-
-def _read_time(message: Mapping[str, Any]) -> float | None:
-    """Return when a message was said as Unix seconds; None if it does not tell, or tells nonsense."""
-    stamp = message.get("time", message.get("timestamp"))
-    if isinstance(stamp, str):
-        try:
-            return datetime.fromisoformat(stamp).timestamp()
-        except (ValueError, OverflowError, OSError):
-            return None
-    if isinstance(stamp, (int, float)) and not isinstance(stamp, bool) and 0 < stamp < 1e14:
-        return stamp / 1000 if stamp > MILLISECONDS else float(stamp)
-    return None
 
 
 # ---- Sentences.
