@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from importlib import import_module
 from importlib.util import find_spec
@@ -11,6 +12,7 @@ import pytest
 
 from tests.frameworks.conftest import FACTS, NOTE, assert_saved_once_before_each, read_daily
 from tests.frameworks.programs import (
+    RECALL,
     Conversation,
     Program,
     assert_conversations_are_recalled,
@@ -84,7 +86,9 @@ def test_it_finds_appends_recalls_and_saves_once_before_each_compression(
 def test_a_session_that_ended_and_one_that_was_killed_are_recalled(
     hermes: Program, chat: Program, server: ChatServer, notes: Path, tmp_path: Path
 ) -> None:
-    capture(hermes, "hermes", tmp_path / "config.json5")
+    config = tmp_path / "config.json5"
+    config.write_text(json.dumps({"memorySearch": {"recall": RECALL}}), encoding="utf-8")
+    capture(hermes, "hermes", config)
     program = Program(chat.words, notes, hermes.variables)
     assert_conversations_are_recalled(program, server, "hermes", tmp_path / "state", waits=True)
 
