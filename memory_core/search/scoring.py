@@ -361,11 +361,13 @@ def _doubt_ideographs(question: Question, chunks: Sequence[IndexedChunk], values
 
 
 def weigh_vectors(question: Question, vectors: VectorQuery) -> float:
-    """Return what cosines count for this question, 0..1.
+    """Return what cosines count for this question, 0..1: nothing for a number alone, since another number is not near to it.
 
     A table of tokens knows few ideographs, and few words of some alphabets. It spells the others in bytes or letters, which
     all texts of a script share.
     """
+    if question.misses_number:
+        return 0.0
     return 1.0 - (1.0 - scores.TABLE_SHARE) * _find_spelt(question, vectors.table)
 
 
