@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from memory_core.records import Query
 from memory_core.search import scores
-from memory_core.search.copies import is_plain, join_chunks
+from memory_core.search.copies import is_plain, join_chunks, only_asks
 from memory_core.search.question import Question
 from memory_core.stores.interface import Reader, best_of
 from memory_core.stores.values import DateRange, IndexedChunk, Term, sort_equals
-from memory_core.text.folding import strip_marks
+from memory_core.text.folding import fold, strip_marks
 from memory_core.text.markdown import parse_heading
 from memory_core.text.terms import is_single_cjk
 
@@ -111,16 +111,24 @@ def find_candidates(
             groups = join_chunks(sorted(reader.load_chunks(order), key=lambda chunk: order[chunk.id]))
             if sum(is_plain(group[0]) for group in groups) > query.max_results // 2 or len(more) < count * times:
                 break
-        kept = {group[0].id: group for group in _make_room(groups, max(count, len(ids)))}
+        words = {fold(word.text) for word in question.words}
+        kept = {group[0].id: group for group in _make_room(groups, max(count, len(ids)), words)}
         groups = [kept[chunk.id] for chunk in sort_equals([group[0] for group in kept.values()])]
     found = [Candidate(group[0], not named.keys().isdisjoint(each.id for each in group), group[1:]) for group in groups]
     return found, by_text, near
 
 
-def _make_room(groups: Sequence[list[IndexedChunk]], count: int) -> list[list[IndexedChunk]]:
-    """Choose the first of some groups of equal chunks, at most half of them session logs and reports while there are notes."""
+def _make_room(
+    groups: Sequence[list[IndexedChunk]], count: int, words: Collection[str]
+) -> list[list[IndexedChunk]]:  # fmt: skip
+    """Choose the first of some groups of equal chunks, at most half of them session logs and reports while there are notes.
+
+    Those that only ask for the words come last.
+    """
     plain = [group for group in groups if is_plain(group[0])]
-    others = [group for group in groups if not is_plain(group[0])][: max(count // 2, count - len(plain))]
+    others = sorted(
+        (group for group in groups if not is_plain(group[0])), key=lambda group: only_asks(group[0].text, words)
+    )[: max(count // 2, count - len(plain))]
     return [*plain[: count - len(others)], *others]
 
 

@@ -46,7 +46,7 @@ class Confidence:
         question: The question.
         candidates: Its candidates.
         counts: Of their terms.
-        others: For every unit, True where the other one of two speakers says it.
+        others: For every unit how weak it is: 1 where the other one of two speakers says it.
         score_window: The score of the cosine of a unit's window, 0..1, by the unit's number; None without vectors.
         alike: For every unit what each word of the question counts at least, as a share of the question; None without a table.
         points: The confidences at which hits show `SHOWN`; None where that was not measured, and they show their evidence.
@@ -55,7 +55,7 @@ class Confidence:
     question: Question
     candidates: Sequence[Candidate]
     counts: TermCounts
-    others: Sequence[bool]
+    others: Sequence[float]
     score_window: Callable[[int], float] | None = None
     alike: Sequence[Sequence[float]] | None = None
     points: Points | None = BY_KEYWORD

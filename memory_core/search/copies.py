@@ -11,12 +11,15 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from memory_core.records import Hit
 from memory_core.sources.session_logs import SOURCE
 from memory_core.stores.values import IndexedChunk
 from memory_core.text.dates import MONTHS, WEEKDAYS
 from memory_core.text.folding import fold
+from memory_core.text.tables import join_lines
+from memory_core.text.tokens import compile_once
 
 MOST_NAMED = 10  # places of one passage
 QUOTED = 3  # words of a passage that a report or a log quotes, at least
@@ -29,7 +32,7 @@ _HEADING = re.compile(r"^ {0,3}#{1,6}[ \t].*$", re.MULTILINE)
 _WORD = re.compile(r"[^\W_]+")
 _SPEAKER = re.compile(r"(?:user|assistant) ")
 _SENTENCE = re.compile(r"[^.!?。！？؟\n]+[.!?。！？؟]*")
-_ASKS = re.compile(r"[?？؟]")
+_TELLS_NOTHING = partial(compile_once, rf"[?？؟]|(?i:{join_lines('knows not')})")
 
 
 def is_report(path: str) -> bool:
@@ -48,10 +51,11 @@ def rank_place(path: str, source: str = "") -> tuple[object, ...]:
 
 
 def only_asks(text: str, words: Collection[str]) -> bool:
-    """Return True for a text that holds words only in its questions."""
-    if _ASKS.search(text) is None:
+    """Return True for a text that holds words only in its questions, and where it says that nothing is known."""
+    silent = _TELLS_NOTHING()
+    if silent.search(text) is None:
         return False
-    told = (sentence for sentence in _SENTENCE.findall(text) if _ASKS.search(sentence) is None)
+    told = (sentence for sentence in _SENTENCE.findall(text) if silent.search(sentence) is None)
     return words_of(" ".join(told)).isdisjoint(words)
 
 

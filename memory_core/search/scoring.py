@@ -93,15 +93,17 @@ class Judgement:
         return evidence if self.confidence is None else self.confidence.show(unit, evidence)
 
 
-def _find_weak(question: Question, candidates: Sequence[Candidate], units: Sequence[tuple[int, int]]) -> Iterator[bool]:
-    """Yield True for every unit of a report about notes, and of a session log that only asks what the question does."""
+def _find_weak(
+    question: Question, candidates: Sequence[Candidate], units: Sequence[tuple[int, int]]
+) -> Iterator[float]:
+    """Yield for every unit how weak it is: 1 in a report, more in a session log that only asks what the question does."""
     words = {fold(word.text) for word in question.words}
     reports = [is_report(each.chunk.path) for each in candidates]
     for number, index in units:
         chunk = candidates[number].chunk
         unit = chunk.units[index]
         asks = chunk.source == SOURCE and only_asks(chunk.text[unit.start : unit.end], words)
-        yield asks or reports[number]
+        yield scores.ONLY_ASKS if asks else reports[number]
 
 
 def choose_calibration(serving: ServingSpace, provider: EmbeddingProvider) -> Calibration:
@@ -127,10 +129,10 @@ def judge(
         weights: Of the two sides.
         vectors: None judges by keyword alone.
     """
-    others = find_other_speakers(question, candidates, counts.units)
+    others: Sequence[float] = find_other_speakers(question, candidates, counts.units)
     if not all(is_plain(candidate.chunk) for candidate in candidates):
         weak = _find_weak(question, candidates, counts.units)
-        others = [other or asks for other, asks in zip(others, weak, strict=True)]
+        others = [max(pair) for pair in zip(others, weak, strict=True)]
     rows = _find_rows(question, candidates, counts)
     text_ranks = _rank_by_text(question, candidates, counts, weights, others=others, rows=rows)
     covered = [question.certainty * scores.coverage(question.weights, held) for held in counts.found]
@@ -257,7 +259,7 @@ def _rank_by_text(
     counts: TermCounts,
     weights: scores.Weights,
     *,
-    others: Sequence[bool],
+    others: Sequence[float],
     rows: Mapping[int, Sequence[tuple[Mapping[int, float], int]]],
 ) -> list[float]:
     """For every unit its weighted keyword value, with the bonus of its note's name."""
@@ -362,11 +364,13 @@ def _doubt_ideographs(question: Question, chunks: Sequence[IndexedChunk], values
 
 
 def weigh_vectors(question: Question, vectors: VectorQuery) -> float:
-    """Return what cosines count for this question, 0..1.
+    """Return what cosines count for this question, 0..1: nothing for a number alone, since another number is not near to it.
 
     A table of tokens knows few ideographs, and few words of some alphabets. It spells the others in bytes or letters, which
     all texts of a script share.
     """
+    if question.misses_number:
+        return 0.0
     return 1.0 - (1.0 - scores.TABLE_SHARE) * _find_spelt(question, vectors.table)
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import TypeAlias
+from unicodedata import normalize
 
 from memory_core.config.agent import AgentConfig, NamedFolder
 from memory_core.config.environment import expand_home
@@ -133,7 +134,7 @@ def explain_no_workspace(config: AgentConfig) -> str | None:
 
 SUFFIX = ".md"
 USER_NAME = "USER.md"  # what the agent knows of its user; OpenClaw searches it beside the notes
-LONGTERM_NAMES = ("MEMORY.md", "memory.md")  # the first wins where the file system takes both for one file
+LONGTERM_NAMES = ("MEMORY.md", "memory.md", "MEMORY.MD")  # the first wins where the file system takes both for one file
 NOTES_FOLDER = "memory"
 # Installed packages bring Markdown of their own, which nobody wrote down to remember.
 PACKAGE_TREES = frozenset(
@@ -215,7 +216,7 @@ class Root:
             return f"is in a folder of installed packages, {name}"
         if relative in self.reserved:
             return OUTSIDE
-        if any(each.match(relative) or each.match(f"{relative}/") for each in self.left_out):
+        if self._leaves_out(relative) or self._leaves_out(f"{relative}/"):
             return EXCLUDED
         return UNFIT_NAME if is_unfit(name) else None
 
@@ -225,13 +226,16 @@ class Root:
             return NOT_MARKDOWN
         if name.startswith("."):
             return "is hidden"
-        if name in self.excluded or relative in self.excluded or any(each.match(relative) for each in self.left_out):
+        if name in self.excluded or relative in self.excluded or self._leaves_out(relative):
             return EXCLUDED
         if relative in self.reserved:
             return OUTSIDE
-        if self.pattern and not self.pattern.match(relative):
+        if self.pattern and not self.pattern.match(normalize("NFC", relative)):
             return "does not match the pattern of its extra path"
         return UNFIT_NAME if is_unfit(name) else None
+
+    def _leaves_out(self, relative: str) -> bool:
+        return any(each.match(normalize("NFC", relative)) for each in self.left_out)
 
     def to_file(self, relative: str, real: Path, stamp: FileStamp) -> MemoryFile:
         """Make the record of a file that is served."""
@@ -261,19 +265,17 @@ def find_roots(config: AgentConfig) -> list[Root]:
 
 
 def _longterm_roots(workspace: str) -> Iterator[Root]:
-    first, second = (posixpath.join(workspace, name) for name in LONGTERM_NAMES)
-    found, other = _stat(first), _stat(second)
-    same = found is not None and other is not None and posixpath.samestat(found, other)
-    yield Root(
-        source="memory",
-        configured=first,
-        real=first,
-        shown=LONGTERM_NAMES[0],
-        is_file=True,
-        problem=_refuse_link(found),
-    )
-    real, shown = (first, LONGTERM_NAMES[0]) if same else (second, LONGTERM_NAMES[1])
-    yield Root(source="memory", configured=second, real=real, shown=shown, is_file=True, problem=_refuse_link(other))
+    met: list[tuple[os.stat_result, str, str]] = []
+    for name in LONGTERM_NAMES:
+        configured = real = posixpath.join(workspace, name)
+        info = _stat(real)
+        if info:
+            same = next((each for each in met if posixpath.samestat(info, each[0])), None)
+            _, real, name = same or (info, real, name)  # noqa: PLW2901 -- one file under two names has the first
+            met.append((info, real, name))
+        yield Root(
+            source="memory", configured=configured, real=real, shown=name, is_file=True, problem=_refuse_link(info)
+        )
     user = posixpath.join(workspace, USER_NAME)
     problem = _refuse_link(_stat(user))
     yield Root(source="memory", configured=user, real=user, shown=USER_NAME, is_file=True, problem=problem)
@@ -331,9 +333,9 @@ def _folder_root(workspace: str, folder: NamedFolder) -> Root:
 
 
 def _compile(pattern: str) -> tuple[re.Pattern[str] | None, str | None]:
-    """Compile a glob; returns the pattern and the problem with it."""
+    """Compile a glob for composed paths; returns the pattern and the problem with it."""
     try:
-        return compile_glob(pattern), None
+        return compile_glob(normalize("NFC", pattern)), None
     except re.error:
         return None, f"has a pattern that is no glob: {pattern}"
 

@@ -104,7 +104,8 @@ _CHANNELS = (
 _HEAD = re.compile(rf"\A(?:{_DATED}|\[(?:{_CHANNELS}) [^\]\n]{{1,160}}\]|\[cron:[^\]\n]{{1,160}}\])[ \t]*")
 _MARKER = r"<<<(?:END_)?[A-Z_]*UNTRUSTED_[A-Z_]+[^\n>]*>>>"  # before and behind what comes from elsewhere
 _HOST_LINE = re.compile(
-    rf"^[ \t]*(?:\[message_id: *[^\]\n]+\]|System(?: \(untrusted\))?: {_DATED}[^\n]*|{_MARKER})[ \t]*(?:\n|\Z)",
+    rf"^[ \t]*(?:\[(?:\w+ )?message[_ ]id: *[^\]\n]+\]|\[(?:media attached|Queued messages)\b[^\]\n]*\]|(?:---\s+)?Queued #\d+"
+    rf"|To send an image back, [^\n]*|MEDIA:[^\n]+|System(?: \(untrusted\))?: {_DATED}[^\n]*|{_MARKER})[ \t]*(?:\n|\Z)",
     re.MULTILINE,
 )
 # Orders to the host that delivers a reply; they look like links.

@@ -23,9 +23,9 @@ MAX_SPELLINGS = 64  # of one name
 _SEPARATORS = re.compile(r"[\s_-]+")
 _BETWEEN = r"[\s_-]{1,3}"  # words of a name
 _WORD = re.compile(r"\w+")
-_ID = re.compile(r"[\W\d_]*|(?=\D*\d)[\da-fA-F]{7,}|[\da-fA-F]{8}(?:-[\da-fA-F]{4,12}){4}|.*?\d{6}.*", re.DOTALL)
-_ROLES = frozenset({"user", "assistant", "system", "human", "agent", "tool"})
-_MARKUP = re.compile(r"<[^<>\n]{0,200}>|\b\w{2,10}://\S+|`[^`\n]*`|\]\([^()\n]*\)")
+_ID = re.compile(r"[\W\d_]*|(?=\D*\d)[\da-fA-F]{6,}|[\da-fA-F]{8}(?:-[\da-fA-F]{4,12}){4}|.*?\d{6}.*", re.DOTALL)
+_ROLES = frozenset({"user", "assistant", "system", "human", "agent", "tool", "todo", "fixme", "media"})
+_MARKUP = re.compile(r"<[^<>\n]{0,200}>|\bMEDIA:\S+|\b\w{2,10}://\S+|`[^`\n]*`|\]\([^()\n]*\)")
 _ISO_DATE = re.compile(r"\d{4}-\d\d-\d\d\Z", re.ASCII)
 _CAPITALISED = r"[A-ZÀ-ÖØ-ÞĀ-ŽΑ-ΩА-Я][\w&’']{1,39}"
 _SEQUENCE = re.compile(rf"(?<![\w’'])(?:{_CAPITALISED})(?:[ -](?:{_CAPITALISED})){{0,3}}(?![\w-])")

@@ -38,7 +38,7 @@ _NO_WORD = re.compile(r"[^A-Za-z\d]+")
 # Numbers of telephones and cards, of accounts (https://www.swift.com/standards/data-standards/iban), of network adapters, and of
 # cars and papers: capitals and digits.
 _GROUPED = re.compile(
-    r"""(?<![\w+.-])\+?\(?\d{1,6}\)?(?:[ /.-]{1,2}\(?\d{1,9}\)?){1,8}(?![\w-])
+    r"""(?<![\w+.-])\+?\(?\d{1,6}\)?(?:[ /.-]{1,3}\(?\d{1,9}\)?){1,8}(?![\w-])
     | (?<!\w)[A-Z]{2}\d{2}(?:\ [A-Z\d]{2,4}){2,8}(?!\w) | (?<!\w)[\da-fA-F]{2}(?:[:-][\da-fA-F]{2}){5}(?!\w)
     | (?<![\w-])(?=[A-Z -]{0,12}\d)(?=[\d -]{0,12}[A-Z])[A-Z\d]{1,5}(?:[ -][A-Z\d]{1,5}){1,3}(?![\w-])""",
     re.VERBOSE,
@@ -47,6 +47,7 @@ _GROUPED = re.compile(
 _AMOUNT = re.compile(
     r"""(?<![\w.,'’+/-])\d{1,3}(?:
       (?:,\d{2,3}){0,5},\d{3}(?!\w|[,/-]\d) | (?:\.\d{3}){1,6}(?!\w|[./-]\d) | (?:['’]\d{3}){1,6}(?!\w|['’]\d)
+      | (?:[^\S\n]\d{3}){1,6}(?![\w/-]|[^\S\n]?\d)
     )""",
     re.VERBOSE,
 )
@@ -67,7 +68,7 @@ def find_joined(text: str) -> list[tuple[str, str]]:
     """Find what a text writes in several pieces and others in one: ("wifi", "wi fi"), ("4915112345", "49 151 12345")."""
     found = [*_HYPHENED.findall(text)] if "-" in text or not text.isascii() else []
     found += (match[0] for match in _GROUPED.finditer(text) if sum(map(str.isalnum, match[0])) >= LEAST_GROUPED)
-    found += (match.replace("’", "'") for match in _AMOUNT.findall(text))
+    found += (" ".join(match.replace("’", "'").split()) for match in _AMOUNT.findall(text))
     apart = (" ".join(_NO_WORD.sub(" ", each).split()).lower() if each.isascii() else each.lower() for each in found)
     pairs = dict.fromkeys(
         (each.replace(" ", ""), each)
@@ -79,7 +80,7 @@ def find_joined(text: str) -> list[tuple[str, str]]:
 
 # Articles, prepositions and conjunctions that Arabic and Hebrew write as one word with what follows.
 _PREFIXED = re.compile("[\u0621-\u064a]{4,20}|[\u05d0-\u05ea]{4,20}")
-_SEMITIC = re.compile("[\u05d0-\u05ea\u0621-\u064a]{2}|[\ufb1d-\ufdff\ufe70-\ufefc]")
+_SEMITIC = re.compile("[\u05d0-\u05ea\u0621-\u064a\ufb1d-\ufdff\ufe70-\ufefc]")
 _PREFIX = re.compile("(?:[وف]?(?:[بك]?ال|لل)|[وفبكل]|ו?[שכ]?[בלמ]?ה|ו?[שכ]?[בלמ]|ו?[שכ]|ו)")
 LEAST_CORE = 3  # letters of a word without what is written before it
 

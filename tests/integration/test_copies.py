@@ -141,6 +141,24 @@ def test_notes_keep_room_beside_sessions_that_only_ask(memory: Memory, question:
     assert sum(hit["source"] == "sessions" for hit in hits) >= 1
 
 
+@pytest.mark.parametrize(
+    ("question", "told", "replies"),
+    [
+        ("Where is the key of the boat house?", "The key of the boat house is under the blue pot.", "I can't find it."),
+        ("Wo liegt der Schlüssel?", "Der Schlüssel liegt beim Nachbarn Ortwin.", "Ich weiß nicht, wo der Schlüssel liegt."),
+        ("¿Dónde está la llave?", "La llave está en el cajón azul.", "No sé dónde está la llave."),
+    ],
+)  # fmt: skip
+def test_the_session_that_tells_comes_before_those_that_only_ask(
+    memory: Memory, question: str, told: str, replies: str
+) -> None:
+    for number in range(40):
+        say(memory, f"s{number}", ("user", f"{question} ({number})"), ("assistant", f"{replies} ({number})"))
+    say(memory, "told", ("user", f"{told} Thanks for asking."), ("assistant", "Noted."))
+    memory.sync()
+    assert ask(memory, question)[0]["path"] == "sessions/told.jsonl"
+
+
 def test_a_note_keeps_its_place_beside_hundreds_of_turns_about_it(memory: Memory) -> None:
     asked = [("user", f"Where is the key of the boat house, try {n}?") for n in range(300)]
     replies = [("assistant", f"I do not know where the key of the boat house is, try {n}.") for n in range(300)]

@@ -54,7 +54,10 @@ def paths(index: Index, text: str) -> list[str]:
         ("شربنا القهوة في الحديقة.", "حديقة"),
         ("الصبر مفتاح الفرج", "بالصبر"),
         ("وجدت الكتاب بِالمَكتبة.", "مكتبة"),
+        ("הַמִּטְרִיָּה בַּפִּנָּה", "מטריה"),
         ("The roof cost 8,450 crowns.", "8450"),
+        ("The roof cost 8\u202f450 crowns.", "8450"),
+        ("Ring 0151 / 22 33 44 for coal.", "0151223344"),
         ("The roof cost 8450 crowns.", "8,450"),
         ("Das Dach kostete 1.250 Euro.", "1250"),
         ("See [plan](M%C3%BCllkalender%202026.pdf).", "Müllkalender"),
@@ -152,3 +155,12 @@ def test_a_picture_in_the_text_is_left_out(index: Index) -> None:
         assert reader.count_chunks() == 13
     assert hit.snippet == "# Board\n\n![x](data:…)\n\nThe vote was unanimous."
     assert hit.end_line == 5
+
+
+@pytest.mark.parametrize("asked", ["0151223345", "GB29NWBK60161331926820", "ab12cd34ef56ab12cd34"])
+def test_another_number_is_not_near_one(index: Index, asked: str) -> None:
+    index.note(
+        "memory/a.md",
+        "# N\n\nRing 0151 22 33 44; rent goes to GB29 NWBK 6016 1331 9268 19, done in ab12cd34ef56ab12cd35.\n",
+    )
+    assert paths(index, asked) == []

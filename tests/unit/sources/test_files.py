@@ -11,6 +11,7 @@ from datetime import UTC, date, datetime
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
+from unicodedata import normalize
 
 import pytest
 from hypothesis import given
@@ -109,6 +110,21 @@ def test_the_lower_case_name_is_another_file_only_where_it_is_one(root: Path) ->
     found = resolve(config, "memory.md")
     assert found is not None
     assert found.path == "MEMORY.md"
+
+
+def test_the_name_in_capitals_is_a_file_of_its_own_likewise(root: Path) -> None:
+    write(root, "MEMORY.MD")
+    assert listed(configured(root)) == [("memory", "MEMORY.MD")]
+    os.link(root / "MEMORY.MD", root / "memory.md")
+    assert listed(configured(root)) == [("memory", "memory.md")]
+
+
+def test_a_glob_excludes_a_path_in_either_unicode_form(root: Path) -> None:
+    for at, form in enumerate(("NFC", "NFD")):
+        write(root.parent, f"vault{at}/{normalize(form, 'Götter')}/a.md", f"vault{at}/b.md")
+        extra = ExtraPath(path=f"../vault{at}", exclude=(normalize("NFD" if form == "NFC" else "NFC", "Götter/**"),))
+        config = replace(configured(root), search=SearchSettings(sources=(), extra_paths=(extra,)))
+        assert listed(config) == [("memory", f"../vault{at}/b.md")]
 
 
 def test_the_workspace_source_is_the_rest(root: Path) -> None:

@@ -273,6 +273,8 @@ def test_what_is_appended_changes_nothing_before_it(entries: list[object], more:
         "Sender (untrusted metadata):\n{\n  \"label\": \"Kim\"\n}\n[Tue 2026-02-17 21:30 UTC] {}",
         "Replied message (untrusted, for context):\n```json\n{\"body\": \"[[x]] ``no``\"}\n```\n{}",
         "[WhatsApp +4917 Tue 2026-02-17 21:30 UTC] {}\n[message_id: 77]",
+        "[discord message id: 77 channel: 9]\n[media attached: /tmp/in/a.ogg (audio/ogg)]\n{}",
+        "[Queued messages while agent was busy]\n\n---\nQueued #1\n{}",
         "[Telegram Kim id:77] {}",
         "System: [2026-02-17 21:30:11 UTC] Node connected\n\n{}",
         "Conversation info: ⟦openclaw:ctx⟧\n```json\n{}\n```\n\n{}\n\nContext: ⟦openclaw:ctx⟧\nnine people\nin the room",

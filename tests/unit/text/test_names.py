@@ -73,6 +73,11 @@ def test_names_are_found_by_rule() -> None:
     assert set(found) == {"Anna Karenina", "EMB-2131", "量子計算"}
 
 
+def test_marks_colours_and_attachments_are_no_names() -> None:
+    text = "Here is a TODO and a FIXME for MEDIA:/tmp/out/x3.png in #0c4f9e beside Ada Quill."
+    assert set(find_names(text)) == {"Ada Quill"}
+
+
 def test_near_names_are_suggested() -> None:
     assert suggest_near("gatehous", ["gatehouse", "courier", "gate"], 2) == ["gatehouse", "gate"]
     assert suggest_near("jetstream", ["NATS JetStream", "courier"], 2) == ["NATS JetStream"]
