@@ -176,20 +176,11 @@ async def open_streams(
                     portal.call(take, line)
             portal.call(finish)
 
-    def watch() -> None:
-        """Wait until the other end of standard output is closed; a file has none, and Windows does not tell."""
-        if not hasattr(select, "poll"):
-            return
-        poll = select.poll()
-        poll.register(writer, 0)  # errors and hang-ups are told of unasked
-        poll.poll()
-        with suppress(RuntimeError):
-            portal.call(partial(lost, "the client has closed it", gone=True))
-
     async with anyio.create_task_group() as group, BlockingPortal() as portal:
         group.start_soon(speak)
         threading.Thread(target=listen, name="memory-mcp-input", daemon=True).start()
-        threading.Thread(target=watch, name="memory-mcp-output", daemon=True).start()
+        leave = partial(portal.call, partial(lost, "the client has closed it", gone=True))
+        threading.Thread(target=watch, args=(writer, leave), name="memory-mcp-output", daemon=True).start()
         try:
             yield seen, said
         finally:
@@ -199,6 +190,16 @@ async def open_streams(
             with anyio.move_on_after(LAST_WORDS_SECONDS):
                 await spoken.wait()
             group.cancel_scope.cancel()
+
+
+def watch(writer: int, leave: Callable[[], object]) -> None:
+    """Leave once the other end of a stream is closed; a file has none, and Windows does not tell."""
+    if hasattr(select, "poll"):
+        poll = select.poll()
+        poll.register(writer, 0)  # errors and hang-ups are told of unasked
+        poll.poll()
+        with suppress(RuntimeError):
+            leave()
 
 
 class _OpenRequests:
