@@ -133,14 +133,15 @@ def find_later(
 def _find_alike(confidence: Confidence, shares: Sequence[float]) -> tuple[dict[int, str], set[int]]:
     """Return the statements of the matter with the dates of their notes, "" for none; and those that tell a change."""
     candidates, counts = confidence.candidates, confidence.counts
-    support = {unit: confidence.support(unit) for unit, share in enumerate(shares) if share >= RANKED}
-    most = max(support.values())
+    ranked = (unit for unit, share in enumerate(shares) if share >= RANKED and counts.counts[unit])
+    support = {unit: confidence.support(unit) for unit in ranked}
+    most = max(support.values(), default=0.0)
     alike: dict[int, str] = {}
     changes: set[int] = set()
     for unit, share in support.items():
         number, index = counts.units[unit]
         chunk = candidates[number].chunk
-        if most < LEAST or share < most - ALIKE_CHANGED or not counts.counts[unit] or _is_said(chunk, index):
+        if most < LEAST or share < most - ALIKE_CHANGED or _is_said(chunk, index):
             continue
         if tells_change(chunk.text[chunk.units[index].start : chunk.units[index].end]):
             changes.add(unit)
