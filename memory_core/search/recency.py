@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, timedelta
+from itertools import accumulate
 
 from memory_core.search.confidence import Confidence
 from memory_core.search.copies import is_plain
@@ -25,9 +26,9 @@ RANKED, ALIKE, ALIKE_CHANGED, LEAST = 0.5, 0.1, 0.5, 0.3
 # Added to ranks, as shares of the best one: for the newest, if it tells a change, or if not; for the oldest, where that is asked.
 CHANGED, NEWER, OLDER = 0.3, 0.05, 0.3
 # A line says the same thing as an older one if it repeats so much of it, or, telling a change, CHANGES of it, and at least
-# SAID of information: the sum of `coverage_weight`. It is looked for by so many of the rarest words in so many chunks; its
-# rank is ABOVE times the best one.
-REPEATS, CHANGES, SAID, RAREST, CHUNKS, ABOVE = 0.5, 0.3, 3.0, 6, 6, 1.01
+# SAID of information: the sum of `coverage_weight`. It is looked for in so many chunks, by the rarest words that HELD
+# chunks hold together; its rank is ABOVE times the best one.
+REPEATS, CHANGES, SAID, HELD, CHUNKS, ABOVE = 0.5, 0.3, 3.0, 100, 6, 1.01
 _LABEL = re.compile(r"^[ \t>*+_-]{0,8}([^\W\d_][\w.' -]{0,40})\*{0,2}:", re.MULTILINE)
 
 
@@ -111,9 +112,14 @@ def find_later(
     repeated = sorted((held[stem], stem) for stem in stems if held.get(stem, 0) > 1)
     whole, most = sum(weights.values()), sum(weights[stem] for _, stem in repeated)
     changes, repeats = max(SAID, CHANGES * whole), max(SAID, REPEATS * whole)
-    if most < changes:
+    totals = accumulate(count for count, _ in repeated)
+    terms = [
+        Term(stems[stem], (stem,), count)
+        for (count, stem), total in zip(repeated, totals, strict=True)
+        if total <= HELD
+    ]
+    if most < changes or not terms:
         return None
-    terms = [Term(stems[stem], (stem,), count) for count, stem in repeated[:RAREST]]
     found: list[tuple[float, str, int, IndexedChunk]] = []
     if chunk.date:
         day = date.fromisoformat(chunk.date) + timedelta(days=1)
