@@ -25,9 +25,9 @@ RANKED, ALIKE, ALIKE_CHANGED, LEAST = 0.5, 0.1, 0.5, 0.3
 # Added to ranks, as shares of the best one: for the newest, if it tells a change, or if not; for the oldest, where that is asked.
 CHANGED, NEWER, OLDER = 0.3, 0.05, 0.3
 # A line says the same thing as an older one if it repeats so much of it, or, telling a change, CHANGES of it, and at least
-# SAID of information: the sum of `coverage_weight`. It is looked for by so many of the rarest words in so many chunks; its
-# rank is ABOVE times the best one.
-REPEATS, CHANGES, SAID, RAREST, CHUNKS, ABOVE = 0.5, 0.3, 3.0, 6, 6, 1.01
+# SAID of information: the sum of `coverage_weight`. It is looked for by so many of the rarest words, each held by
+# at most HELD chunks, in so many chunks; its rank is ABOVE times the best one.
+REPEATS, CHANGES, SAID, RAREST, HELD, CHUNKS, ABOVE = 0.5, 0.3, 3.0, 6, 50, 6, 1.01
 _LABEL = re.compile(r"^[ \t>*+_-]{0,8}([^\W\d_][\w.' -]{0,40})\*{0,2}:", re.MULTILINE)
 
 
@@ -111,9 +111,9 @@ def find_later(
     repeated = sorted((held[stem], stem) for stem in stems if held.get(stem, 0) > 1)
     whole, most = sum(weights.values()), sum(weights[stem] for _, stem in repeated)
     changes, repeats = max(SAID, CHANGES * whole), max(SAID, REPEATS * whole)
-    if most < changes:
+    terms = [Term(stems[stem], (stem,), count) for count, stem in repeated[:RAREST] if count <= HELD]
+    if most < changes or not terms:
         return None
-    terms = [Term(stems[stem], (stem,), count) for count, stem in repeated[:RAREST]]
     found: list[tuple[float, str, int, IndexedChunk]] = []
     if chunk.date:
         day = date.fromisoformat(chunk.date) + timedelta(days=1)
@@ -125,22 +125,22 @@ def find_later(
             text = later.text[unit.start : unit.end]
             said = measure(text)
             if said >= repeats or (said >= changes and tells_change(text)):
-                found.append((said, later.date or "", -place, later))
-    _, _, place, later = max(found, key=lambda each: each[:3], default=(0.0, "", 0, chunk))
-    return (later, -place) if found else None
+                found.append((said, later.date, -place, later))
+    best_found = max(found, key=lambda each: each[:3], default=None)
+    return best_found and (best_found[3], -best_found[2])
 
 
 def _find_alike(confidence: Confidence, shares: Sequence[float]) -> tuple[dict[int, str], set[int]]:
     """Return the statements of the matter with the dates of their notes, "" for none; and those that tell a change."""
     candidates, counts = confidence.candidates, confidence.counts
-    support = {unit: confidence.support(unit) for unit, share in enumerate(shares) if share >= RANKED}
-    most = max(support.values())
+    support = {at: confidence.support(at) for at, share in enumerate(shares) if share >= RANKED and counts.counts[at]}
+    most = max(support.values(), default=0.0)
     alike: dict[int, str] = {}
     changes: set[int] = set()
     for unit, share in support.items():
         number, index = counts.units[unit]
         chunk = candidates[number].chunk
-        if most < LEAST or share < most - ALIKE_CHANGED or not counts.counts[unit] or _is_said(chunk, index):
+        if most < LEAST or share < most - ALIKE_CHANGED or _is_said(chunk, index):
             continue
         if tells_change(chunk.text[chunk.units[index].start : chunk.units[index].end]):
             changes.add(unit)

@@ -117,8 +117,7 @@ def compare_table(model: TokenModel, question: Question, chunks: Sequence[Indexe
     asked, lengths = _rows(model, np.array([token for row in ids for token in row], dtype=np.uint16))
     asked *= (weights / lengths / weights.sum()).astype(np.float32)[:, None]
     texts = [clean(chunk.text[unit.start : unit.end]) for chunk in chunks for unit in chunk.units]
-    cut = chain.from_iterable([[*row, END_OF_UNIT] for row in model.token_ids(texts)])
-    flat = np.fromiter(cut, dtype=np.uint16)
+    flat = np.fromiter(chain.from_iterable([*row, END_OF_UNIT] for row in model.token_ids(texts)), dtype=np.uint16)
     distinct, place = _distinct(flat)
     rows, row_lengths = _rows(model, distinct)
     # Scaling the products costs less than scaling the vectors.
