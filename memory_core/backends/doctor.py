@@ -81,6 +81,8 @@ def _fill(blank: Status, config: AgentConfig, summary: IndexSummary) -> Status:
         shown = ", ".join(summary.refused[:REFUSED_SHOWN])
         more = len(summary.refused) - REFUSED_SHOWN
         details["refused by the provider"] = f"a text of {shown}" + (f" and {more} more" if more > 0 else "")
+    listing = files.list_files(config)
+    failures = {failure.path: failure for failure in (*listing.failures, *summary.failures)}
     return replace(
         blank,
         details=details,
@@ -92,11 +94,11 @@ def _fill(blank: Status, config: AgentConfig, summary: IndexSummary) -> Status:
         embeddings=summary.embeddings,
         pending=summary.pending if wants_vectors else 0,
         sources=summary.files,
-        dirty=_has_changed(config, summary),
+        dirty=_has_changed(listing, summary),
         model=serving.model if serving is not None and not moving else blank.model,
         vector=summary.vector if wants_vectors else "off",
         vector_reason=summary.vector_reason if wants_vectors else None,
-        failures=summary.failures,
+        failures=tuple(failures.values()),
         last_sync=summary.last_sync,
     )
 
@@ -118,13 +120,13 @@ def _add_outage(status: Status, config: AgentConfig, summary: IndexSummary) -> S
     return replace(status, provider=serving.provider, model=serving.model, fallback=fallback, details=details)
 
 
-def _has_changed(config: AgentConfig, summary: IndexSummary) -> bool:
+def _has_changed(listing: files.Listing, summary: IndexSummary) -> bool:
     """Return True if any note differs from what was indexed, by its stamp; of one left out, if it has changed since."""
     left_out = {failure.path for failure in summary.failures}
     synced_ns = (summary.last_sync or 0.0) * 1e9
     seen = {
         (file.source, file.path): file.stamp
-        for file in files.list_files(config).files
+        for file in listing.files
         if file.path not in left_out or max(file.stamp.mtime_ns, file.stamp.ctime_ns) > synced_ns
     }
     return summary.stamps != seen
