@@ -468,7 +468,7 @@ class Status:
         vector_reason: Why it is off, or why not sqlite-vec compares; None if it does, or if no embeddings are wanted.
         fallback: Set if a fallback provider serves.
         backend_fallback: Set by the selector if another backend was asked for.
-        failures: Files that the last sync could not read.
+        failures: Files that the last sync could not read, and links and folders that are left out.
         warnings: One sentence each.
         last_sync: Unix seconds; None before the first.
         details: Facts that only this backend has, ready for display.

@@ -63,7 +63,10 @@ def report_status(name: str, config: AgentConfig, store: Store, file: Path | Non
     size = 0
     with suppress(OSError):  # it may go at any moment
         size = file.stat().st_size if file else 0
-    status = replace(status, store_bytes=size, dirty=_has_changed(config, rows, held.last_sync))
+    listing = files.list_files(config)
+    failures = {failure.path: failure for failure in (*listing.failures, *status.failures)}
+    dirty = _has_changed(listing, rows, held.last_sync)
+    status = replace(status, store_bytes=size, dirty=dirty, failures=tuple(failures.values()))
     serving = spaces[held.serving] if held.serving is not None else None
     return _add_outage(status, config, serving, None if record is None else Outage.from_json(record))
 
@@ -132,14 +135,14 @@ def _add_outage(status: Status, config: AgentConfig, serving: Space | None, outa
     return replace(status, provider=serving.provider, model=serving.model, fallback=fallback, details=details)
 
 
-def _has_changed(config: AgentConfig, rows: Iterable[IndexedFile], last_sync: float | None) -> bool:
+def _has_changed(listing: files.Listing, rows: Iterable[IndexedFile], last_sync: float | None) -> bool:
     """Return True if any note differs from what was indexed, by its stamp; of one left out, if it has changed since."""
     notes = [row for row in rows if row.source != session_logs.SOURCE]
     left_out = {row.path for row in notes if row.error is not None}
     synced_ns = (last_sync or 0.0) * 1e9
     seen = {
         (file.source, file.path): file.stamp
-        for file in files.list_files(config).files
+        for file in listing.files
         if file.path not in left_out or max(file.stamp.mtime_ns, file.stamp.ctime_ns) > synced_ns
     }
     return {(row.source, row.path): row.stamp for row in notes if row.hash and row.error is None} != seen

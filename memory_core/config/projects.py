@@ -88,6 +88,7 @@ def _is_submodule(root: Path) -> bool:
 def _find_main(root: Path) -> Path | None:
     """Return the main worktree of the repository of another one; None for any other folder.
 
+    Of a bare repository that a file `.git` beside it names, it is the folder of that file.
     What git keeps of a worktree names that, so that no file leads to somebody else's repository.
     """
     kept_in = _find_git_dir(root)
@@ -99,7 +100,8 @@ def _find_main(root: Path) -> Path | None:
         return None
     whole = kept_in.parent.parent
     is_ours = os.path.realpath(kept_in / back) == os.path.realpath(root / ".git")
-    return whole.parent if whole.name == ".git" and is_ours else None
+    is_main = whole.name == ".git" or _find_git_dir(whole.parent) == whole
+    return whole.parent if is_main and is_ours else None
 
 
 def read_project(folder: Path, repository: Path | None) -> Project:

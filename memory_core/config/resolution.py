@@ -359,6 +359,10 @@ class Resolver:
         if "sessions" in sources and not search.experimental.session_memory:
             del sources["sessions"]
             warnings.append('The source "sessions" is left out: it needs memorySearch.experimental.sessionMemory.')
+        if search.time_zone and not _is_zone(search.time_zone):
+            warnings.append(
+                f"There is no time zone {search.time_zone!r}; that of this machine is used. Name one such as Europe/Paris."
+            )
         environ = self._environ
         local = replace(
             search.local,
@@ -367,6 +371,15 @@ class Resolver:
         )
         vector = replace(search.store.vector, extension_path=_expand_path(search.store.vector.extension_path, environ))
         return replace(search, sources=tuple(sources), local=local, store=replace(search.store, vector=vector))
+
+
+def _is_zone(name: str) -> bool:
+    from zoneinfo import ZoneInfo
+
+    try:
+        return bool(ZoneInfo(name))
+    except (KeyError, ValueError, OSError):  # unknown, ill-formed, a folder
+        return False
 
 
 def _expand_path(path: str | None, environ: Mapping[str, str]) -> str | None:

@@ -30,6 +30,7 @@ _REPORT = re.compile(r"(?:\A|/)(?:\.?dream(?:ing|s)/|dreams\.md\Z)", re.IGNORECA
 _DAILY = re.compile(r"(?:\A|/)[\d\s._-]+\.\w+\Z")
 _HEADING = re.compile(r"^ {0,3}#{1,6}[ \t].*$", re.MULTILINE)
 _WORD = re.compile(r"[^\W_]+")
+_DATE = re.compile(rf"(?:\d{{4}} \d\d \d\d |(?:{'|'.join(WEEKDAYS)}) )+")  # before what a digest quotes of a day
 _SPEAKER = re.compile(r"(?:user|assistant) ")
 _SENTENCE = re.compile(r"[^.!?。！？؟\n]+[.!?。！？؟]*")
 _TELLS_NOTHING = partial(compile_once, rf"[?？؟]|(?i:{join_lines('knows not')})")
@@ -69,9 +70,10 @@ def _join_words(text: str) -> str:
 
 
 def _read_unit(chunk: IndexedChunk, index: int) -> str:
-    """Return the words of a unit, without headings and without who said it."""
+    """Return the words of a unit, without headings, the date with which it begins, and who said it."""
     unit = chunk.units[index]
     words = _join_words(chunk.text[unit.start : unit.end])
+    words = words[found.end() :] if (found := _DATE.match(words)) else words
     return _SPEAKER.sub("", words, count=1) if chunk.source == SOURCE else words
 
 

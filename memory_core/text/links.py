@@ -44,7 +44,7 @@ class LinkText(NamedTuple):
     """The lines of a note as relations read them.
 
     Attributes:
-        lines: Without comments, front matter, and wikilinks in code.
+        lines: Without comments, front matter but for its links, and wikilinks in code.
         prose: As many, without code either.
     """
 
@@ -58,8 +58,9 @@ def read_lines(lines: Sequence[str]) -> LinkText:
     Args:
         lines: From the first of the note, without line ends.
     """
-    matter = find_front_matter(lines)  # `read_front_matter` reads it
-    lines = [*([""] * matter), *lines[matter:]] if matter else lines
+    matter = find_front_matter(lines)  # `read_front_matter` reads it; links in fields are links all the same
+    kept = (line if "[[" in line and not line.startswith("alias") else "" for line in lines[:matter])
+    lines = [*kept, *lines[matter:]] if matter else lines
     # Most notes have no fence, and cost a tenth then.
     kinds = scan(lines) if any("```" in line or "~~~" in line for line in lines) else repeat(Line.TEXT)
     last_close = max((i for i, line in enumerate(lines) if "-->" in line), default=-1)

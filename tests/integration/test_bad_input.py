@@ -109,6 +109,14 @@ def test_a_bad_note_is_named_and_the_rest_goes_on(note: BadNote, command: Comman
     assert "0 added, 0 changed, 0 removed" in command("index").out
 
 
+def test_status_names_links_that_are_left_out(command: Command, workspace: Path) -> None:
+    command("index")
+    (workspace / "memory" / "elsewhere").symlink_to(workspace.parent, target_is_directory=True)
+    (workspace / "memory" / "one.md").symlink_to(workspace / "MEMORY.md")
+    told = command("status").err
+    assert [line.split()[1] for line in told.splitlines()] == ["memory/elsewhere", "memory/one.md"]
+
+
 def test_an_unreadable_note_is_named_and_the_rest_goes_on(command: Command, workspace: Path) -> None:
     locked = workspace / "memory" / "2026-01-05.md"
     locked.chmod(0)

@@ -74,6 +74,18 @@ def test_a_weekly_digest_is_named_by_the_notes_that_it_repeats(memory: Memory) -
         ]  # fmt: skip
 
 
+def test_a_digest_that_dates_what_it_quotes_is_one_likewise(memory: Memory) -> None:
+    days = {f"memory/2026-03-0{day}.md": f"- {fact}\n" for day, (_, fact) in enumerate(FACTS, 2)}
+    quoted = "".join(f"- **2026-03-0{day}**: {fact}\n" for day, (_, fact) in enumerate(FACTS, 2))
+    weeks = {
+        f"memory/weekly/2026-W{week}.md": f"# Week {week}\n\n{quoted}- Friday: pay rent.\n" for week in range(10, 16)
+    }
+    write(memory, days | weeks)
+    for day, (question, fact) in enumerate(FACTS, 2):
+        held = [hit["path"] for hit in ask(memory, question) if fact in hit["snippet"]]
+        assert held == [f"memory/2026-03-0{day}.md"]
+
+
 def test_lines_of_two_people_and_of_two_sections_stay_apart(memory: Memory) -> None:
     write(
         memory,

@@ -58,6 +58,15 @@ def test_a_worktree_finds_the_main_one(project: Path, home: Path, place: str) ->
     assert find_project((project / place).resolve() / "src", str(home)) == project
 
 
+def test_a_worktree_finds_the_folder_around_a_bare_repository(project: Path, home: Path) -> None:
+    around = home / "boats"
+    git(home, "clone", "-q", "--bare", str(project), str(around / ".bare"))
+    (around / ".git").write_text("gitdir: ./.bare\n")
+    (around / "MEMORY.md").write_text("- The slip is booked for May.\n")
+    git(around, "worktree", "add", "-q", "review/one", "-b", "one")
+    assert find_project(around / "review" / "one" / "src", str(home)) == around
+
+
 def test_worktrees_share_the_notes_of_the_main_one(home: Path) -> None:
     made = home / "shop"
     (made / "memory").mkdir(parents=True)

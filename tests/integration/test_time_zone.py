@@ -64,3 +64,10 @@ def test_today_is_the_users_where_a_caller_names_no_day(tmp_path: Path) -> None:
             assert backend.memory_search(Query(text="What did I do today?")).hits
         finally:
             backend.memory_close()
+
+
+@pytest.mark.parametrize("zone", ["Europe/Atlantis", "..", "GMT+25:00"])
+def test_a_zone_that_does_not_exist_is_named(zone: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    options = write_config(tmp_path, zone)
+    assert app.run(["status", *options]) == 0
+    assert f"There is no time zone '{zone}'; that of this machine is used." in capsys.readouterr().err

@@ -243,6 +243,8 @@ OLDER_GOES = [
     ("My niece is allergic to bees.", "My niece isn't allergic to bees after all."),
     ("Ich bin gegen Nüsse allergisch.", "Ich bin nicht gegen Nüsse allergisch, das war ein Irrtum."),
     ("Je suis allergique aux noix.", "Je ne suis pas allergique aux noix, c'était une erreur."),
+    ("Wir wohnen in Kiel.", "Wir sind im Mai nach Husum gezogen."),
+    ("We have a parrot called Otis.", "We don't have a parrot any more."),
     ("Soy alérgico a las nueces.", "No soy alérgico a las nueces, fue un error."),
 ]
 

@@ -52,8 +52,10 @@ def test_comments_hold_nothing() -> None:
     assert read_lines(["x <!-- y", "z --> w"]).lines == ["x ", " w"]
 
 
-def test_front_matter_is_no_text() -> None:
+def test_front_matter_is_no_text_but_for_its_links() -> None:
     assert targets("---\naliases: ['[[a]]']\n---\n[[b]]") == ["wikilink b"]
+    assert targets('---\nup: "[[a]]"\ntags: [x]\n---\n[[b]]') == ["wikilink a", "wikilink b"]
+    assert targets("---\n- ask [[a]]\nFrom: c: [[b]]\n---\ntext") == ["wikilink a", "wikilink b"]
     assert targets("---\n[[a]] is below a rule that is never closed") == ["wikilink a"]
 
 
