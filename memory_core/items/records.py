@@ -267,12 +267,14 @@ def read_items(text: str, file: str = "the items") -> list[Item]:
 def _read_item(line: str) -> Item:
     from pydantic import ValidationError
 
-    raw = json.loads(line)
-    if isinstance(raw, dict) and "speaker" in raw and "origin" not in raw:  # exported before items had one
-        speaker = raw.pop("speaker")
-        raw["origin"] = {"by": FORMER_AUTHORS.get(speaker, speaker), "session": raw.pop("session", None)}
+    if '"origin"' not in line:  # exported before items had one
+        raw = json.loads(line)
+        if isinstance(raw, dict) and "speaker" in raw:
+            speaker = raw.pop("speaker")
+            raw["origin"] = {"by": FORMER_AUTHORS.get(speaker, speaker), "session": raw.pop("session", None)}
+            line = json.dumps(raw)
     try:
-        item: Item = get_adapter(Item).validate_json(json.dumps(raw))
+        item: Item = get_adapter(Item).validate_json(line)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         raise ValueError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}".removeprefix(": ")) from error
