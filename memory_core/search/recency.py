@@ -24,10 +24,10 @@ from memory_core.text.terms import extract_words
 RANKED, ALIKE, ALIKE_CHANGED, LEAST = 0.5, 0.1, 0.5, 0.3
 # Added to ranks, as shares of the best one: for the newest, if it tells a change, or if not; for the oldest, where that is asked.
 CHANGED, NEWER, OLDER = 0.3, 0.05, 0.3
-# A line says the same thing as an older one if it repeats so much of it, or, telling a change, CHANGES of it, and at least
-# SAID of information: the sum of `coverage_weight`. It is looked for by so many of the rarest words, each held by
-# at most HELD chunks, in so many chunks; its rank is ABOVE times the best one.
-REPEATS, CHANGES, SAID, RAREST, HELD, CHUNKS, ABOVE = 0.5, 0.3, 3.0, 6, 50, 6, 1.01
+# A line says the same thing as an older one of so many WORDS at most, since longer ones tell what has happened, if it repeats so
+# much of it, or, telling a change, CHANGES of it, and at least SAID of information: the sum of `coverage_weight`. It is looked for
+# by words that at most HELD chunks hold, in so many chunks; its rank is ABOVE times the best one.
+REPEATS, CHANGES, SAID, WORDS, HELD, CHUNKS, ABOVE = 0.5, 0.3, 3.0, 8, 50, 6, 1.01
 _LABEL = re.compile(r"^[ \t>*+_-]{0,8}([^\W\d_][\w.' -]{0,40})\*{0,2}:", re.MULTILINE)
 
 
@@ -106,12 +106,12 @@ def find_later(
 
     words = extract_words(chunk.text[chunk.units[index].start : chunk.units[index].end])
     stems = {stem: word for word in words if not word.isdigit() for stem in reader.stem(word)[:1]}
-    held = reader.count_by_stem(stems)
+    held = reader.count_by_stem(stems) if len(stems) <= WORDS else {}
     weights = {stem: coverage_weight(question.chunks, held.get(stem, 1)) for stem in stems}
     repeated = sorted((held[stem], stem) for stem in stems if held.get(stem, 0) > 1)
     whole, most = sum(weights.values()), sum(weights[stem] for _, stem in repeated)
     changes, repeats = max(SAID, CHANGES * whole), max(SAID, REPEATS * whole)
-    terms = [Term(stems[stem], (stem,), count) for count, stem in repeated[:RAREST] if count <= HELD]
+    terms = [Term(stems[stem], (stem,), count) for count, stem in repeated if count <= HELD]
     if most < changes or not terms:
         return None
     found: list[tuple[float, str, int, IndexedChunk]] = []
