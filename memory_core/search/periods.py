@@ -11,10 +11,19 @@ from memory_core.records import Query
 from memory_core.search.passages import SHARED, Passage, PlacedUnit
 from memory_core.stores.interface import Reader
 from memory_core.stores.values import DateRange, IndexedChunk
-from memory_core.text.periods import NamedPeriod, find_periods, list_ahead, list_day_spellings, list_weekday_spellings
+from memory_core.text.markdown import parse_heading
+from memory_core.text.periods import (
+    NamedPeriod,
+    find_periods,
+    find_written_day,
+    list_ahead,
+    list_day_spellings,
+    list_weekday_spellings,
+)
 
 MOST_NOTES = 12  # of a period that is all that a question asks for
 MOST_CHUNKS = 400  # of a period that are read
+MOST_LEVEL = 6  # of a heading
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,8 +32,8 @@ class Dated:
 
     Attributes:
         own: Of its notes, in the order of their dates and places.
-        naming: Of other notes that name its only day, or the week of it: the numbers of the units that do. Where there is
-            nothing else, of notes without a date that name its weekday, as in "bins on Mondays".
+        naming: Of other notes that name its only day, or the week of it: the numbers of the units that do, or stand under a
+            heading that does. Where there is nothing else, of notes without a date that name its weekday: "bins on Mondays".
     """
 
     own: Sequence[int]
@@ -61,11 +70,24 @@ def _find_naming(
     naming: dict[int, list[int]] = {}
     for chunk in reader.load_chunks(sorted(found)[:MOST_CHUNKS]):
         written = date.fromisoformat(chunk.date) if chunk.date else day
-        if numbers := [
-            number for number, unit in enumerate(chunk.units) if _names(chunk.text[unit.start : unit.end], written, day)
-        ]:
+        if numbers := [*_list_naming(chunk, written, day)]:
             naming[chunk.id] = numbers
     return naming
+
+
+def _list_naming(chunk: IndexedChunk, written: date, day: date) -> Iterator[int]:
+    """Yield the numbers of the units of a chunk that name a day, or stand under a heading that does."""
+    titles = chunk.context.partition("\n")[0].split(" > ")
+    level = MOST_LEVEL if any(_names(title, written, day) for title in titles if title != chunk.date) else 0
+    for number, unit in enumerate(chunk.units):
+        text = chunk.text[unit.start : unit.end]
+        for heading in filter(None, map(parse_heading, text.split("\n"))):
+            if _names(heading[1], written, day):
+                level = heading[0]
+            elif heading[0] <= level:
+                level = 0
+        if level or _names(text, written, day):
+            yield number
 
 
 def _find_weekly(reader: Reader, named: NamedPeriod, dates: DateRange) -> dict[int, list[int]]:
@@ -74,7 +96,12 @@ def _find_weekly(reader: Reader, named: NamedPeriod, dates: DateRange) -> dict[i
     chunks = [chunk for chunk in reader.load_chunks(sorted(found)[:MOST_CHUNKS]) if chunk.date is None]
     weekly = re.compile(rf"(?<![a-zà-ÿ])(?:{'|'.join(map(re.escape, words))})(?:s|en)?(?![a-zà-ÿ])", re.IGNORECASE)
     naming = {
-        chunk.id: [at for at, unit in enumerate(chunk.units) if weekly.search(chunk.text, unit.start, unit.end)]
+        chunk.id: [
+            at
+            for at, unit in enumerate(chunk.units)
+            if weekly.search(chunk.text, unit.start, unit.end)
+            and find_written_day(chunk.text[unit.start : unit.end]) is None  # "Thu 6 Aug 2026" is no weekly day
+        ]
         for chunk in chunks
     }
     return {chunk_id: numbers for chunk_id, numbers in naming.items() if numbers}
