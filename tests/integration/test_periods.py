@@ -232,6 +232,8 @@ def test_a_day_of_a_long_log_is_what_stands_under_its_heading(form: str, tmp_pat
     (tmp_path / "notes/memory/log.md").write_text(f"# Pottery\n\n{sections}", encoding="utf-8")
     source = ConfigSource({}, workspace=tmp_path / "notes", state_dir=tmp_path / "state")
     with Memory(source, today=lambda: TODAY) as memory:
+        [first] = ask(memory, "What happened on 1 July?")["results"]
         [hit] = ask(memory, "What happened on 6 August?")["results"]
+    assert [first["snippet"].count(word) for word in ("Glaze", "Glaze number 0.")] == [1, 1]  # the log has that date
     assert hit["snippet"].endswith("The kiln cracked.\n\n### Notes\n\nGlaze number 36.")
     assert hit["snippet"].count("Glaze") == 1
