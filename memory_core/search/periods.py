@@ -9,12 +9,22 @@ from datetime import date, timedelta
 
 from memory_core.records import Query
 from memory_core.search.passages import SHARED, Passage, PlacedUnit
+from memory_core.sources.notes import find_note_date
 from memory_core.stores.interface import Reader
 from memory_core.stores.values import DateRange, IndexedChunk
-from memory_core.text.periods import NamedPeriod, find_periods, list_ahead, list_day_spellings, list_weekday_spellings
+from memory_core.text.markdown import parse_heading
+from memory_core.text.periods import (
+    NamedPeriod,
+    find_periods,
+    find_written_day,
+    list_ahead,
+    list_day_spellings,
+    list_weekday_spellings,
+)
 
 MOST_NOTES = 12  # of a period that is all that a question asks for
 MOST_CHUNKS = 400  # of a period that are read
+MOST_LEVEL = 6  # of a heading
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,8 +33,8 @@ class Dated:
 
     Attributes:
         own: Of its notes, in the order of their dates and places.
-        naming: Of other notes that name its only day, or the week of it: the numbers of the units that do. Where there is
-            nothing else, of notes without a date that name its weekday, as in "bins on Mondays".
+        naming: Of other notes that name its only day, or the week of it: the numbers of the units that do, or stand under a
+            heading that does. Where there is nothing else, of notes without a date that name its weekday: "bins on Mondays".
     """
 
     own: Sequence[int]
@@ -41,6 +51,10 @@ def find_dated(reader: Reader, named: NamedPeriod, dates: DateRange) -> Dated:
     last = min(period.last, dates.last or period.last)
     own = reader.find_dated(first, last, MOST_CHUNKS)
     naming = _find_naming(reader, named, own, dates) if named.is_day else {}
+    if named.is_day and own:
+        of_days = _find_logs(reader, own, first)
+        naming |= {chunk_id: numbers for chunk_id, numbers in of_days.items() if numbers}
+        own = [chunk_id for chunk_id in own if chunk_id not in of_days]
     return Dated(own, naming or (_find_weekly(reader, named, dates) if named.is_day and not own else {}))
 
 
@@ -61,11 +75,35 @@ def _find_naming(
     naming: dict[int, list[int]] = {}
     for chunk in reader.load_chunks(sorted(found)[:MOST_CHUNKS]):
         written = date.fromisoformat(chunk.date) if chunk.date else day
-        if numbers := [
-            number for number, unit in enumerate(chunk.units) if _names(chunk.text[unit.start : unit.end], written, day)
-        ]:
+        if numbers := [*_list_naming(chunk, written, day)]:
             naming[chunk.id] = numbers
     return naming
+
+
+def _find_logs(reader: Reader, own: Sequence[int], day: date) -> dict[int, list[int]]:
+    """Find the chunks of logs of several days, which have the date of their first heading; of each the units of a day."""
+    found: dict[int, list[int]] = {}
+    for chunk in reader.load_chunks(own):
+        headings = [title for _, title in filter(None, map(parse_heading, chunk.text.split("\n")))]
+        days = {find_written_day(title) for title in (*chunk.context.partition("\n")[0].split(" > ")[1:], *headings)}
+        if days - {None, day.isoformat()} and find_note_date(chunk.path, "") is None:
+            found[chunk.id] = [*_list_naming(chunk, day, day)]
+    return found
+
+
+def _list_naming(chunk: IndexedChunk, written: date, day: date) -> Iterator[int]:
+    """Yield the numbers of the units of a chunk that name a day, or stand under a heading that does."""
+    titles = chunk.context.partition("\n")[0].split(" > ")
+    level = MOST_LEVEL if any(_names(title, written, day) for title in titles if title != chunk.date) else 0
+    for number, unit in enumerate(chunk.units):
+        text = chunk.text[unit.start : unit.end]
+        for heading in filter(None, map(parse_heading, text.split("\n"))):
+            if _names(heading[1], written, day):
+                level = heading[0]
+            elif heading[0] <= level:
+                level = 0
+        if level or _names(text, written, day):
+            yield number
 
 
 def _find_weekly(reader: Reader, named: NamedPeriod, dates: DateRange) -> dict[int, list[int]]:
@@ -74,7 +112,12 @@ def _find_weekly(reader: Reader, named: NamedPeriod, dates: DateRange) -> dict[i
     chunks = [chunk for chunk in reader.load_chunks(sorted(found)[:MOST_CHUNKS]) if chunk.date is None]
     weekly = re.compile(rf"(?<![a-zà-ÿ])(?:{'|'.join(map(re.escape, words))})(?:s|en)?(?![a-zà-ÿ])", re.IGNORECASE)
     naming = {
-        chunk.id: [at for at, unit in enumerate(chunk.units) if weekly.search(chunk.text, unit.start, unit.end)]
+        chunk.id: [
+            at
+            for at, unit in enumerate(chunk.units)
+            if weekly.search(chunk.text, unit.start, unit.end)
+            and find_written_day(chunk.text[unit.start : unit.end]) is None  # "Thu 6 Aug 2026" is no weekly day
+        ]
         for chunk in chunks
     }
     return {chunk_id: numbers for chunk_id, numbers in naming.items() if numbers}

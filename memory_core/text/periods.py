@@ -222,7 +222,8 @@ def list_day_spellings(day: date, language: str) -> list[str]:
     for key, parts in lexicon.symbols.items():
         for each in dict.fromkeys((day, monday)):
             if parts == [("m", each.month)]:
-                spellings += [f"{each.day} {key}", f"{key} {each.day}"]
+                for number in dict.fromkeys((f"{each.day}", f"{each:%d}")):
+                    spellings += [f"{number} {key}", f"{key} {number}"]
                 spellings += [f"{each.day} de {key}"] if language in ("es", "pt") else []
     week = day.isocalendar().week
     return spellings + [f"{key} {week}" for key, parts in lexicon.symbols.items() if parts == [("W", 0)]]

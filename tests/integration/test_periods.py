@@ -220,3 +220,20 @@ def test_a_script_and_a_command_say_which_day_it_is(tmp_path: Path, command: Com
     assert "yesterday: 2026-10-03" in shown.err
     assert "period      2026-10-03" in command("explain", *asked).out
     assert "--today" in command("search", "--today", "soon", "x").error
+
+
+@pytest.mark.parametrize("form", ["%Y-%m-%d", "%a %d %b %Y", "%d.%m.%Y Log", "%B %d, %Y"])
+def test_a_day_of_a_long_log_is_what_stands_under_its_heading(form: str, tmp_path: Path) -> None:
+    days = [date(2026, 7, 1) + timedelta(number) for number in range(60)]
+    told = [f"The wheel turned.\n\n### Notes\n\nGlaze number {number}.\n\n" for number in range(60)]
+    told[36] = told[36].replace("wheel turned", "kiln cracked")
+    sections = "".join(f"## {day.strftime(form)}\n\n{text}" for day, text in zip(days, told, strict=True))
+    (tmp_path / "notes/memory").mkdir(parents=True)
+    (tmp_path / "notes/memory/log.md").write_text(f"# Pottery\n\n{sections}", encoding="utf-8")
+    source = ConfigSource({}, workspace=tmp_path / "notes", state_dir=tmp_path / "state")
+    with Memory(source, today=lambda: TODAY) as memory:
+        [first] = ask(memory, "What happened on 1 July?")["results"]
+        [hit] = ask(memory, "What happened on 6 August?")["results"]
+    assert [first["snippet"].count(word) for word in ("Glaze", "Glaze number 0.")] == [1, 1]  # the log has that date
+    assert hit["snippet"].endswith("The kiln cracked.\n\n### Notes\n\nGlaze number 36.")
+    assert hit["snippet"].count("Glaze") == 1
