@@ -177,6 +177,8 @@ def hooks(*specifications: type) -> list[str]:
     return [name for each in specifications for name in vars(each) if not name.startswith("_")]
 
 
+HOST_PAGES = [f"(hosts/{name}.md)" for name in programs.PROGRAMS]  # if there is none, the link leads nowhere
+
 DOCUMENTED: dict[str, Iterable[str]] = {
     "docs/command-line.md": [
         *(name for name, _ in generated.list_commands()),
@@ -211,7 +213,8 @@ DOCUMENTED: dict[str, Iterable[str]] = {
             "plugin.json",
         ),
     ],
-    "docs/mcp.md": ["mcp.json", "memory-core mcp --http", "MEMORY_CORE_MCP_TOKEN", *programs.PROGRAMS],
+    "docs/mcp.md": ["mcp.json", "memory-core mcp --http", "MEMORY_CORE_MCP_TOKEN", *HOST_PAGES],
+    "docs/index.md": HOST_PAGES,
     "docs/settings.md": [
         *(name for name, _, _ in ENVIRONMENT),
         *re.findall(r"^\| `(\S+)` \|", generated.settings(), re.MULTILINE),

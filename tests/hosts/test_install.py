@@ -33,6 +33,10 @@ FILES = {
         ".codeium/windsurf/mcp_config.json",
         '{\n  "mcpServers": {\n    "other": {"disabled": true}\n  }\n}\n',
     ),
+    "lmstudio": (
+        ".lmstudio/mcp.json",
+        '{\n  "mcpServers": {\n    // mine\n    "other": {"url": "https://localhost/mcp"}\n  }\n}\n',
+    ),
     "pi": (".pi/agent/mcp.json", '{\n  "settings": {"toolPrefix": "short"} // mine\n}\n'),
     "copilot": (".copilot/mcp-config.json", '{\n  "mcpServers": {}\n}\n'),
     "hermes": (".hermes/config.yaml", "# mine\nmemory:\n  provider: honcho # before\n"),
@@ -164,6 +168,7 @@ def test_a_packaged_claude_desktop_has_its_settings_apart(tmp_path: Path, monkey
         ("vscode", ("servers",), {"type": "stdio"}),
         ("claude-desktop", ("mcpServers",), {}),
         ("windsurf", ("mcpServers",), {}),
+        ("lmstudio", ("mcpServers",), {}),
         ("pi", ("mcpServers",), {"exposure": "direct"}),
         ("copilot", ("mcpServers",), {"type": "local", "tools": ["*"]}),
     ],
