@@ -260,18 +260,14 @@ class Memory:
         """Return what is worth seeing when a session starts; "" where its scope lets it see nothing."""
         if not self.allows(context, config):
             return ""
-        told = self._tell_of_proposals(config, context)
+        told = ""  # that proposals wait: at most once a day, and in the main private session alone
+        if config.tidy_path.exists() and scope.is_main(context, config.agent) and context.access == "rw":
+            from memory_core.plugin.reviewing import tell_of_proposals
+
+            told = tell_of_proposals(config)
         room = budget_chars - len(told) - 2 * bool(told)
         quoted = self._recall.quote_context(config, context, self._get_today(config, context), budget_chars=room)
         return "\n\n".join(filter(None, (quoted, told)))
-
-    def _tell_of_proposals(self, config: AgentConfig, context: CallContext) -> str:
-        """Return that proposals wait, at most once a day and in the main private session alone; "" otherwise."""
-        if not config.tidy_path.exists() or not scope.is_main(context, config.agent) or context.access != "rw":
-            return ""
-        from memory_core.plugin.reviewing import tell_of_proposals
-
-        return tell_of_proposals(config)
 
     def recall_for_message(
         self, message: str, context: CallContext | None = None, *, shown: frozenset[str] = frozenset()
