@@ -25,8 +25,8 @@ RANKED, ALIKE, ALIKE_CHANGED, LEAST = 0.5, 0.1, 0.5, 0.3
 # Added to ranks, as shares of the best one: for the newest, if it tells a change, or if not; for the oldest, where that is asked.
 CHANGED, NEWER, OLDER = 0.3, 0.05, 0.3
 # A line says the same thing as an older one of so many WORDS at most, since longer ones tell what has happened, if it repeats so
-# much of it, or, telling a change, CHANGES of it, and at least SAID of information: the sum of `coverage_weight`. It is looked for
-# by words that at most HELD chunks hold, in so many chunks; its rank is ABOVE times the best one.
+# much of it, or, telling a change, CHANGES of it, and at least SAID of information: the sum of `coverage_weight`. It is looked
+# for by words that at most HELD chunks hold, in so many chunks; its rank is ABOVE times the best one.
 REPEATS, CHANGES, SAID, WORDS, HELD, CHUNKS, ABOVE = 0.5, 0.3, 3.0, 8, 50, 6, 1.01
 _LABEL = re.compile(r"^[ \t>*+_-]{0,8}([^\W\d_][\w.' -]{0,40})\*{0,2}:", re.MULTILINE)
 
