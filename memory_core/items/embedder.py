@@ -100,11 +100,14 @@ class ItemEmbedder:
         provider = self._providers.choose_for_sync(self._providers.outages.current(), at_once=False).provider
         return None if provider is None else provider.space
 
-    def find_worth(self, question: str) -> Calibration | None:
+    def find_worth(self, question: str, sample: Callable[[], str]) -> Calibration | None:
         """Return the worth of cosines with a question; None where they say nothing, as a table spells its letters.
 
+        Texts of other languages than a table's lie near each other, the more the smaller the pieces of both sides.
+
         Args:
-            question: Its words; texts of other languages than a table's lie near each other, the more the smaller their pieces.
+            question: Its words count.
+            sample: Returns the text of some items.
         """
         provider = self._providers.choose_for_sync(self._providers.outages.current(), at_once=False).provider
         if provider is None:
@@ -113,9 +116,10 @@ class ItemEmbedder:
         words = extract_words(question)
         if not isinstance(provider, TokenModel) or not words:
             return worth
-        if scores.find_spelt(provider, words, find_cjk_share(question)) > SPELT_FROM:
+        if not question.isascii() and scores.find_spelt(provider, words, find_cjk_share(question)) > SPELT_FROM:
             return None
-        cone = scores.TABLE_CONE * scores.find_pieces(provider, words)
+        pieces = scores.find_pieces(provider, words)
+        cone = scores.TABLE_CONE * min(pieces, scores.find_pieces(provider, extract_words(sample())) if pieces else 0.0)
         return Calibration(floor=cone + (1 - cone) * worth.floor, span=(1 - cone) * worth.span)
 
     def embed(self, texts: Sequence[str]) -> Embedded:

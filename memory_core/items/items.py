@@ -49,6 +49,7 @@ log = logging.getLogger(__name__)
 
 MAX_LIMIT = 1000
 READ_ONLY = "this session may not write items"
+SAMPLED = 16  # items that tell the language of all
 MARK_SECONDS = 0.5  # that an answer waits until it is recorded that items were recalled
 _BEING_READ = "another program reads the items file now: the next command that writes it overwrites the rest"
 
@@ -107,9 +108,13 @@ class Items:
         """The static model's knowledge of words; None where that model is not installed."""
         return self._embedder.words
 
-    def find_worth(self, question: str) -> Calibration:
-        """Return the worth of cosines of the provider that serves with a question."""
-        return self._embedder.find_worth(question) or DEFAULT_CALIBRATION
+    def find_worth(self, question: str) -> Calibration | None:
+        """Return the worth of cosines of the provider that serves with a question; None where words alone decide."""
+        return self._embedder.find_worth(question, self._sample)
+
+    def _sample(self) -> str:
+        wanted = Filter(scope=self._config.search.items.scope, settled=True)
+        return "\n".join(item.content for item in self._file.load_page(wanted, limit=SAMPLED))
 
     def write(
         self,
@@ -274,8 +279,8 @@ class Items:
                 return ItemAnswer(hits=hits, strategy="keyword")
         vector, warning, worth = None, None, None
         if embedding is not None:
-            vector, worth = self._embedder.check_given(embedding), self._embedder.find_worth(text or "")
-        elif text is not None and self._file.path.exists() and (worth := self._embedder.find_worth(text)):
+            vector, worth = self._embedder.check_given(embedding), self.find_worth(text or "")
+        elif text is not None and self._file.path.exists() and (worth := self.find_worth(text)):
             found = self._embedder.embed_question(text, seconds=seconds)
             vector, warning = (None, found) if isinstance(found, str) else (found, None)
         settings = self._config.search.items

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 
+from memory_core.embeddings.vectors import DEFAULT_CALIBRATION
 from memory_core.errors import StoreError
 from memory_core.items.grammar import FENCED, PASTED_LINE, PAYLOAD, compile_pattern, read_words
 from memory_core.items.items import Items
@@ -259,7 +260,7 @@ class Recaller:
         except StoreError as error:  # a damaged file never stops notes
             log.warning("no items are recalled: %s", error)
             return [], False
-        calibration = self._items.find_worth(evidence.asked.text)
+        calibration = self._items.find_worth(evidence.asked.text) or DEFAULT_CALIBRATION
         judged = _judge_items(answer.hits, evidence, calibration)
         return _choose(judged, ITEMS_FROM, ITEMS_SHARE)[:limit], answer.strategy == "embedding"
 

@@ -336,6 +336,8 @@ def test_what_strict_json_forbids_is_understood(written: bytes, meant: str, mark
     [
         (b'{"jsonrpc":"2.0","id":7,"method":"ping","params":{"x":NaN}}', 7),
         (b'{"method":"ping","params":{"id":3,"x":"\\q"},"jsonrpc":"2.0","id":"a-7"}', "a-7"),
+        (b'{"jsonrpc":"2.0","method":"ping","params":{"x":NaN},"id":7}', 7),
+        (b'{"jsonrpc":"2.0","method":"ping","params":[1,{"y":[]}],"id":"b",,}', "b"),
         (b'{"id" : -7 , "method":"tools/call","params":{"a":[{"id":8', -7),
         (b'{"jsonrpc":"2.0","id":7,"method":"ping","params":{"x":"\xff"}}', 7),
         (b'\xef\xbb\xbf{"jsonrpc":"2.0","id":7,"method":"ping",}', 7),

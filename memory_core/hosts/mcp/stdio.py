@@ -297,7 +297,7 @@ def find_id(line: bytes) -> int | str | None:
     for found in _JSON_TOKEN.finditer(line):
         token = found[0]
         if token in (b"{", b"["):
-            depth += 1
+            depth, awaits = depth + 1, False
         elif token in (b"}", b"]"):
             depth -= 1
         elif depth == 1 and token == b":":
