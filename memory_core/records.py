@@ -168,6 +168,7 @@ class Successor:
         path, line, text: Where it stands, from 1, and its text.
         since: The moment at which the old one was replaced, or the date of the newer note; ISO 8601. None if nobody knows.
         because: It is the old line, edited ("edit"), one of a newer note ("newer"), or one that `tidy` proposes ("proposal").
+        replaces: The line of the hit whose place it took, from 1; None where a backend does not say.
     """
 
     path: str
@@ -175,6 +176,7 @@ class Successor:
     text: str
     since: str | None = None
     because: Literal["edit", "newer", "proposal"] = "newer"
+    replaces: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

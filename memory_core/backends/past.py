@@ -297,6 +297,5 @@ class IndexStates:
         old, new = edit
         since = self._history.find_replacement(version, past[old - 1])
         told = None if since is None else since.at.astimezone().isoformat(timespec="milliseconds")
-        return replace(
-            hit, now=found, superseded_by=Successor(hit.path, new, now[new - 1].strip(), told, because="edit")
-        )
+        newer = Successor(hit.path, new, now[new - 1].strip(), told, because="edit", replaces=old)
+        return replace(hit, now=found, superseded_by=newer)

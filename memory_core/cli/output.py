@@ -158,7 +158,8 @@ def _describe_successor(hit: Mapping[str, Any]) -> str:
     if newer is None:
         return ""
     since = f", since {newer['since'][:16]}" if "since" in newer else ""
-    return f"\n    (superseded by {_clean(newer['path'])}:L{newer['line']}{since}: {_clean(newer['text'])})"
+    old = f"line {newer['replaces']} is " if "replaces" in newer and hit["startLine"] != hit["endLine"] else ""
+    return f"\n    ({old}superseded by {_clean(newer['path'])}:L{newer['line']}{since}: {_clean(newer['text'])})"
 
 
 def _describe_origin(hit: Mapping[str, Any]) -> str:

@@ -74,7 +74,7 @@ def _search(call: ToolCall) -> dict[str, Any]:
     if call.config.tidy_path.exists() and query.as_of is None:
         from memory_core.plugin.reviewing import mark_proposed
 
-        result = replace(result, hits=mark_proposed(result.hits, call.config))
+        result = replace(result, hits=mark_proposed(result.hits, query.text, call.config))
     if problem := explain_no_workspace(call.config):
         others = [each for each in (result.warning or "").split("; ") if each not in ("", problem)]
         warning = "; ".join([problem, *others])

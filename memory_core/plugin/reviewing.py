@@ -12,6 +12,7 @@ from memory_core.config.agent import AgentConfig
 from memory_core.errors import InvalidArgument, MemoryCoreError
 from memory_core.records import Hit, Successor
 from memory_core.text.messages import quote_safely
+from memory_core.text.terms import extract_words
 from memory_core.tools.prompts import CONTEXT_CHARS
 from memory_core.upkeep.outdated import STRONG
 from memory_core.upkeep.proposals import Proposal
@@ -155,10 +156,11 @@ def run_if_due(config: AgentConfig) -> None:
         log.warning("tidy does not run in the background: %s", error)
 
 
-def mark_proposed(hits: Sequence[Hit], config: AgentConfig) -> tuple[Hit, ...]:
+def mark_proposed(hits: Sequence[Hit], question: str, config: AgentConfig) -> tuple[Hit, ...]:
     """Return hits, those with a line that is proposed as outdated on strong evidence marked, and behind what replaces them.
 
-    A file of tidy that cannot be read takes no hit away.
+    Of several such lines of a hit, one that holds a word of the question is named; a hit in which none does keeps its place. A
+    file of tidy that cannot be read takes no hit away.
     """
     paths = {hit.path for hit in hits}
     try:
@@ -167,20 +169,23 @@ def mark_proposed(hits: Sequence[Hit], config: AgentConfig) -> tuple[Hit, ...]:
     except MemoryCoreError as error:
         log.warning("hits are shown without what is proposed for them: %s", error)
         return tuple(hits)
-    found.sort(key=lambda each: each.evidence[0].path not in paths)  # what answers the question, too, is named first
+    words = {*extract_words(question)}
+    # What answers the question, too, is named first.
+    found.sort(key=lambda each: (words.isdisjoint(extract_words(each.text)), each.evidence[0].path not in paths))
     marked = list(hits)
     for each in found:
         newer = each.evidence[0]
         stale = next((at for at, hit in enumerate(marked) if _is_outdated(hit, each)), None)
         if stale is None or each.score < STRONG:
             continue
-        told = Successor(newer.path, newer.line, newer.text, newer.date, because="proposal")
+        told = Successor(newer.path, newer.line, newer.text, newer.date, because="proposal", replaces=each.line)
         held = [
             at
             for at, hit in enumerate(marked)
             if hit.path == newer.path and hit.start_line <= newer.line <= hit.end_line
         ]
-        behind = max([stale, *held])
+        asked = marked[stale].start_line == marked[stale].end_line or not words.isdisjoint(extract_words(each.text))
+        behind = max([stale, *held]) if asked else stale  # what else the hit says may be the answer
         hit = marked.pop(stale)
         last = marked[behind - 1].score if behind > stale else hit.score
         marked.insert(behind, replace(hit, superseded_by=told, score=min(hit.score, last)))

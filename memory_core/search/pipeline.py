@@ -382,10 +382,15 @@ def _mark_replaced(
     unit = chunk.units[index]
     text = " ".join(chunk.text[unit.start : unit.end].split())
     newer = Successor(chunk.path, chunk.start_line + unit.first_line, text, chunk.date, because="newer")
-    return [
-        replace(hit, superseded_by=newer) if behind > place and not recency.replaced.isdisjoint(own) else hit
-        for behind, (hit, own) in enumerate(zip(hits, numbers, strict=True))
-    ]
+    marked = [*hits]
+    for behind in range(place + 1, len(hits)):
+        if former := sorted(recency.replaced.intersection(numbers[behind])):
+            number, index = counts.units[former[0]]
+            chunk = candidates[number].chunk
+            line = chunk.start_line + chunk.units[index].first_line
+            shown = line if chunk.path == hits[behind].path else None  # not of a copy
+            marked[behind] = replace(hits[behind], superseded_by=replace(newer, replaces=shown))
+    return marked
 
 
 def _to_hit(passage: Passage, best: Score, evidence: float, shown: float) -> Hit:

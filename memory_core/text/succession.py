@@ -85,7 +85,7 @@ def mark_superseded(hits: Sequence[Hit], load_note: LoadNote, today: date) -> li
             for each in older:
                 if each.date < newest.date and each.value != newest.value:
                     path = hits[newest.hit].path
-                    successor = Successor(path, newest.line, newest.text.strip(), newest.date)
+                    successor = Successor(path, newest.line, newest.text.strip(), newest.date, replaces=each.line)
                     marked[each.hit] = replace(marked[each.hit], superseded_by=successor)
     return marked
 

@@ -177,7 +177,7 @@ _NO_RESULTS: Output = {"type": "array", "maxItems": 0, "description": "Empty, be
 # What the types of the records do not tell.
 _CITED = ("Hit", "Mention")
 _KEYS = {"from_line": "from"}
-_FROM_ONE = ("line", "startLine", "endLine", "from", "nextFrom")
+_FROM_ONE = ("line", "replaces", "startLine", "endLine", "from", "nextFrom")
 _SHARES = (("Hit", "score"), ("Explanation", "minScore"))
 
 

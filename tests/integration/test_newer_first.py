@@ -41,7 +41,7 @@ def test_the_newest_change_comes_first_and_the_older_statement_says_so(memory: M
     assert older["supersededBy"] == {
         "path": "memory/2026-04-06.md", "line": 1,
         "text": "The standup meeting of the team is at ten from today, in the kitchen.",
-        "since": "2026-04-06", "because": "newer",
+        "since": "2026-04-06", "because": "newer", "replaces": 1,
     }  # fmt: skip
 
 

@@ -86,6 +86,10 @@ def test_a_search_marks_what_is_proposed_as_outdated_and_puts_it_behind(tmp_path
         assert [hit["path"] for hit in hits] == ["memory/2026-05-11.md", "MEMORY.md"]
         newer = hits[1]["supersededBy"]
         assert (newer["because"], newer["path"], newer["line"]) == ("proposal", "memory/2026-05-11.md", 1)
+        lines = (tmp_path / "ws/MEMORY.md").read_text(encoding="utf-8").splitlines()
+        assert (
+            "£410" in lines[newer["replaces"] - 1]
+        )  # the hit has other outdated lines, of which the question names nothing
         assert hits[0]["score"] >= hits[1]["score"]
         note = tmp_path / "ws/MEMORY.md"
         note.write_text(note.read_text(encoding="utf-8").replace("£410", "£420"), encoding="utf-8")
