@@ -136,7 +136,7 @@ def diff(options: Options, *, path: str, begin: str, until: str | None) -> None:
 @argument("path", help="path of the note; it may be gone by now")
 @click.option("--as-of", metavar="TIME", required=True, help="YYYY-MM-DD (its end), or a date and time")
 def restore(options: Options, *, path: str, as_of: str) -> None:
-    """Write a copy of a note as it stood beside it; the note itself is left alone."""
+    """Write a copy of a note as it stood beside it, or bring back one that is gone; a note that stands is left alone."""
     with _open_history(options) as (config, history):
         instant = parse_instant(as_of, "--as-of", timezone=config.search.time_zone)
         file = notes.restore(config, history, _read_path(path), instant)
@@ -144,7 +144,7 @@ def restore(options: Options, *, path: str, as_of: str) -> None:
         output.print_json({"path": str(file)})
     else:
         print(f"Written to {file}")
-        if any(each.real_path == file.resolve() for each in list_files(config).files):
+        if ".as-of-" in file.name and any(each.real_path == file.resolve() for each in list_files(config).files):
             output.print_aside("It is a note, too: searches find it until you move or delete it.")
 
 

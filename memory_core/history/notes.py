@@ -69,7 +69,7 @@ def _compare(config: AgentConfig, path: str, text: str) -> Literal["unchanged", 
 
 
 def restore(config: AgentConfig, history: History, path: str, instant: datetime) -> Path:
-    """Write a note as it stood at an instant into a new file beside it; return that file.
+    """Write a note as it stood at an instant into a new file beside it, a deleted one under its own name; return the file.
 
     Raises:
         HistoryUnavailable: There was no such note, or the history does not reach back to the instant.
@@ -94,7 +94,7 @@ def restore(config: AgentConfig, history: History, path: str, instant: datetime)
 
 
 def _find_place(config: AgentConfig, version: Version, day: str) -> Path:
-    """Return the file beside a note into which a copy of it may be written."""
+    """Return the file into which a copy of a note may be written: beside it, or its own where it is gone."""
     name = version.key.path
     try:
         file = pages.resolve(config, name)
@@ -103,6 +103,8 @@ def _find_place(config: AgentConfig, version: Version, day: str) -> Path:
             name, f"is no note any more: {error}", action=f"print it: memory-core diff {name} --from {day}"
         ) from error
     note = config.workspace / name if file is None else file.real_path
+    if not os.path.lexists(note):
+        return note
     return note.with_name(f"{note.stem}.as-of-{day}{note.suffix}")
 
 

@@ -346,9 +346,11 @@ def test_the_commands_list_compare_and_restore(memory: Memory, capsys: pytest.Ca
     assert _run(memory, "history", f"{path}#L3 (as of {first})") == (0, listed)  # as a hit of the past is cited
     with pytest.raises(InvalidArgument, match="PATH: is empty"):
         _run(memory, "history", " ")
+    note = memory.config().workspace / path
     _run(memory, "restore", path, "--as-of", first)
-    (copy,) = (memory.config().workspace / "memory").glob("*.md")
-    assert copy.name == f"house.as-of-{first[:10]}.md"
+    assert note.read_text(encoding="utf-8") == "# House\n\n- rent 700\n"  # it was gone
+    _run(memory, "restore", path, "--as-of", first)
+    copy = note.with_name(f"house.as-of-{first[:10]}.md")
     assert copy.read_text() == "# House\n\n- rent 700\n"
     assert "It is a note, too" in capsys.readouterr().err
     with pytest.raises(NoteNotWritten, match="exists already"):
