@@ -74,7 +74,7 @@ ALTER TABLE pairs ADD COLUMN date TEXT NOT NULL DEFAULT '';  -- of the newer sta
 ALTER TABLE pairs ADD COLUMN line TEXT;  -- a model's for the older one; '' where it words none, NULL where none was asked
 CREATE TABLE verdicts (id INTEGER PRIMARY KEY, score REAL NOT NULL, line TEXT NOT NULL) STRICT;  -- of a model, by two texts
 """
-VERSION = "3"  # of the rules: raised when statements are read in another way, so that all notes are read anew
+VERSION = "4"  # of the rules: raised when statements are read in another way, so that all notes are read anew
 
 
 class Edit(NamedTuple):
@@ -281,6 +281,15 @@ class Corpus:
 
     def _load(self, number: int) -> Statement:
         return _to_statement(str(self._run("SELECT body FROM statements WHERE id = ?", (number,)).get))
+
+    def list_beside(self, number: int) -> list[Statement]:
+        """Return a statement, and those right before and behind it that stand in the same text."""
+        here = self.load(number)
+        near = self._run(
+            "SELECT id, body FROM statements WHERE id IN (?, ?) AND path = ?", (number - 1, number + 1, here.path)
+        )
+        found = [(int(each), _to_statement(str(body))) for each, body in near.fetchall()]
+        return [here, *(said for each, said in found if "opens" not in (here if each < number else said).flags)]
 
     def add_pair(self, old: int, new: int, score: float, body: str) -> None:
         """Record that a statement may replace another, with the verdict of a model on two of these texts."""

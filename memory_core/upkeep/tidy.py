@@ -27,7 +27,7 @@ from memory_core.text.markdown import split_lines
 from memory_core.upkeep import findings, outdated
 from memory_core.upkeep.asking import MOST_PAIRS, MOST_QUESTIONS, Suspect, ask
 from memory_core.upkeep.proposals import CitedLine, Proposal, sign
-from memory_core.upkeep.statements import UNDATED, Statement, detect_language, read_statements
+from memory_core.upkeep.statements import UNDATED, Statement, Value, detect_language, read_statements
 from memory_core.upkeep.store import Corpus, Edit, TidyStore
 
 MOST_HOLDERS = 30  # of a stem by which a statement is compared with others
@@ -357,7 +357,8 @@ def _propose_outdated(corpus: Corpus, reader: _Lines) -> Iterator[Proposal]:
         line = findings.pick(reader.lines(before.path), before.line)
         if not line.strip():
             continue
-        new = _swap(before, after, body, line)
+        beside = [each for each in corpus.list_beside(old) if each.line == before.line]
+        new = _swap(beside, corpus.list_beside(pair.new), body, line)
         if said and before.date == UNDATED and not line.rstrip().endswith("|"):
             new = f"{_find_lead(line)}{said} (since {after.date}, see {after.path}:{after.line})"
         since = "" if before.date == UNDATED else f" of {before.date}"
@@ -365,16 +366,44 @@ def _propose_outdated(corpus: Corpus, reader: _Lines) -> Iterator[Proposal]:
         yield _make(reader, "outdated", before.path, before.line, new or _mark(line, after), why, places, score)
 
 
-def _swap(old: Statement, new: Statement, body: str, line: str) -> str | None:
-    """Return a line of an undated note with the new value in the place of the old one, where both name one of that kind."""
+def _swap(old: Sequence[Statement], new: Sequence[Statement], body: str, line: str) -> str | None:
+    """Return a line of an undated note with new values in the place of old ones, if what else it says may still hold.
+
+    It may not where the newer sentence or one beside it has another value or name of a kind that the line has, too.
+
+    Args:
+        old: The older statement, and those beside it in its line.
+        new: The newer one, and those beside it.
+        body: The judgement.
+        line: The line.
+    """
     judged: list[Any] = json.loads(body) if body else [""] * 4
-    _, kind, before, after, *_ = judged
-    if kind != "value" or old.date != UNDATED or old.language != new.language:
+    _, kind, former, *_ = judged
+    before, after = old[0], new[0]
+    if kind != "value" or before.date != UNDATED or before.language != after.language:
         return None
-    if any(sum(each.kind == before[0] for each in values) != 1 for values in (old.values, new.values)):
+    says: dict[str, str] = {}
+    held = {(each.kind, each.text) for said in old for each in said.values}
+    kinds = {name for name, _ in held}
+    swapped = set()
+    for name in kinds:
+        pair = [[each for each in said.values if each.kind == name] for said in (before, after)]
+        own = name == former[0] or (name not in ("date", "month") and not _opens_log(pair[1]))
+        if own and [len(each) for each in pair] == [1, 1] and pair[0][0].text != pair[1][0].text:
+            (value,), (other,) = pair
+            says[before.text[value.start : value.end]] = after.text[other.start : other.end]
+            held.add((name, other.text))
+            swapped.add(name)
+    others = {(each.kind, each.text) for said in new for each in said.values if each.kind in kinds} - held
+    names, told = ({name for said in several for name in said.names} for several in (old, new))
+    if former[0] not in swapped or others or (names and told - names) or any(line.count(each) != 1 for each in says):
         return None
-    said, says = old.text[before[2] : before[3]], new.text[after[2] : after[3]]
-    return line.replace(said, says) if line.count(said) == 1 else None
+    return re.sub("|".join(map(re.escape, says)), lambda found: says[found[0]], line)
+
+
+def _opens_log(values: Sequence[Value]) -> bool:
+    """Return True for a time of day that opens a line: it may be the one at which the line was written."""
+    return bool(values) and values[0].kind == "clock" and not values[0].start
 
 
 def _find_lead(line: str) -> str:

@@ -220,3 +220,23 @@ def test_a_run_after_edits_proposes_what_a_first_run_does(house: House, tmp_path
         "- Evening class on Fridays at 18:30",
         "- Accountant: Prakash Nair (until 2026-07-01, see memory/2026-07-01.md:1)",
     }
+
+
+@pytest.mark.parametrize(
+    ("line", "note", "new"),
+    [
+        ("Yoga is on Tuesdays at 18:00", "Yoga moves to Thursdays at 19:00.", "Yoga is on Thursdays at 19:00"),
+        ("Piano on Mondays at 16:00 with Mrs Klein", "Piano moves to Fridays.", "Piano on Fridays at 16:00 with Mrs Klein"),
+        ("Piano on Mondays at 16:00 with Mrs Klein", "Piano is on Fridays now. Mrs Braun teaches it.", None),
+        ("Geige montags um 16:00 bei Frau Koch", "Geige ab jetzt freitags um 17:00 bei Frau Schneider.", None),
+        ("Standup at 9:15 in room Oslo", "The standup is at 10:00 in room Bergen from now on.", None),
+        ("Hausmeister: Herr Krause, Tel. 0761 222 111", "Krause ist weg, jetzt Frau Demir, Tel. 0761 333 999", None),
+        ("Choir on Mondays at 18:30", "9:15 the choir meets on Wednesdays from now on.", None),  # when it was written
+    ],
+)  # fmt: skip
+def test_a_value_is_swapped_only_where_the_rest_of_the_line_may_still_hold(
+    house: House, line: str, note: str, new: str | None
+) -> None:
+    house.write({"MEMORY.md": f"- {line}\n", "memory/2026-05-11.md": f"{note}\n", "memory/2026-06-08.md": "quiet\n"})
+    (found,) = house.find("outdated")
+    assert found.new == f"- {new or f'{line} (until 2026-05-11, see memory/2026-05-11.md:1)'}"
