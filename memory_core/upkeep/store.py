@@ -285,11 +285,11 @@ class Corpus:
     def list_beside(self, number: int) -> list[Statement]:
         """Return a statement, and those right before and behind it that stand in the same text."""
         here = self.load(number)
-        near = self._run(
-            "SELECT id, body FROM statements WHERE id IN (?, ?) AND path = ?", (number - 1, number + 1, here.path)
-        )
-        found = [(int(each), _to_statement(str(body))) for each, body in near.fetchall()]
-        return [here, *(said for each, said in found if "opens" not in (here if each < number else said).flags)]
+        query = "SELECT body FROM statements WHERE id = ? AND path = ?"
+        before, behind = (self._run(query, (number + step, here.path)).get for step in (-1, 1))
+        first = _to_statement(str(before)) if before and "opens" not in here.flags else None
+        last = _to_statement(str(behind)) if behind else None
+        return [here, *(each for each in (first, last) if each and (each is first or "opens" not in each.flags))]
 
     def add_pair(self, old: int, new: int, score: float, body: str) -> None:
         """Record that a statement may replace another, with the verdict of a model on two of these texts."""

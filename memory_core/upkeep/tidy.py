@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from datetime import UTC, date, datetime
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from memory_core.completions import Complete
@@ -36,6 +36,7 @@ REPEATED_DAYS = 3  # notes of days that say a fact before it is proposed for MEM
 RECALLED = 5  # times that a line was recalled before it is
 MOST_VERSIONS = 200  # of a note's history that are read to learn when a line was written
 MOST_ENTRIES = 5_000  # of the activity log
+FindDays = Callable[[str], Mapping[str, date | None]]  # see `_read_days`
 
 
 class Tidy:
@@ -81,15 +82,18 @@ class Tidy:
                     added += _add_note(corpus, files[path], stamps[path], usual)
             _add_pairs(corpus, added)
         reader = _Lines(files, self.store.list_proposals(), {*changed, *(known.keys() - files.keys())})
-        with self.store.write() as connection:
+        timezone = self._config.search.time_zone
+        undone = {edit.old.decode(errors="replace").rstrip("\r\n") for edit in self.store.list_edits(done=2)}
+        with closing(History(self._config, writable=False)) as history, self.store.write() as connection:
             corpus = Corpus(connection)
+            find_days = cache(partial(_read_days, history, reader, timezone))
             marks = {path: json.loads(text) for path, text in corpus.list_marks()}
             found = [
-                *_propose_outdated(corpus, reader),
+                *_propose_outdated(corpus, reader, find_days, undone),
                 *_propose_repeated(corpus, reader),
                 *_propose_recalled(self._config, reader),
                 *_propose_findings(marks, reader, shown_chars),
-                *_propose_dates(self._config, marks, reader),
+                *_propose_dates(timezone, marks, reader, find_days),
             ]
             settled = corpus.list_settled()
             signed = [each if each.id else sign(each, key, corpus.get_hash(each.path)) for each in found]
@@ -344,18 +348,25 @@ def _add_pairs(corpus: Corpus, added: Sequence[int]) -> None:
                 corpus.add_pair(old, new, judged.score, json.dumps(judged))
 
 
-def _propose_outdated(corpus: Corpus, reader: _Lines) -> Iterator[Proposal]:
+def _propose_outdated(
+    corpus: Corpus, reader: _Lines, find_days: FindDays, undone: Collection[str]
+) -> Iterator[Proposal]:
+    """Propose what is to become of outdated lines, but for those of undated notes that were written after what replaces them.
+
+    What stands there since an edit was undone is no newer for that.
+    """
     judged = {(pair.old, pair.new): pair for pair in corpus.list_pairs()}
     for old, pair in outdated.select(judged.values()).items():
         _, _, _, score, body, said = judged.get((old, pair.new), pair)
         before, after = corpus.load(old), corpus.load(pair.new)
+        line = findings.pick(reader.lines(before.path), before.line)
+        written = find_days(before.path).get(line) if before.date == UNDATED and line not in undone else None
+        if not line.strip() or (written and written.isoformat() > after.date):
+            continue
         places = [(after.path, after.line)]
         kept = reader.kept.get(("outdated", before.path, before.line, *places))
         if kept and kept.score == round(score, 1) and (not said or f"{said} (since" in (kept.new or "")):
             yield kept
-            continue
-        line = findings.pick(reader.lines(before.path), before.line)
-        if not line.strip():
             continue
         beside = [each for each in corpus.list_beside(old) if each.line == before.line]
         new = _swap(beside, corpus.list_beside(pair.new), body, line)
@@ -478,42 +489,46 @@ def _propose_findings(marks: Mapping[str, Mapping[str, Any]], reader: _Lines, sh
         yield _make(reader, each.kind, each.path, each.line, new, each.why, each.evidence, 5.0)
 
 
-def _propose_dates(config: AgentConfig, marks: Mapping[str, Mapping[str, Any]], reader: _Lines) -> Iterator[Proposal]:
+def _propose_dates(
+    timezone: str | None, marks: Mapping[str, Mapping[str, Any]], reader: _Lines, find_days: FindDays
+) -> Iterator[Proposal]:
     """Propose the dates of "next Friday" and its like in undated notes, where the history knows when a line was written."""
     held = {path: each["relative"] for path, each in marks.items() if each.get("relative")}
-    if not held:
-        return
-    timezone = config.search.time_zone
     today = get_today(timezone, datetime.now(UTC))
-    with closing(History(config, writable=False)) as history:
-        for path, several in held.items():
-            lines = reader.lines(path)
-            for number, phrase in several:
-                line = findings.pick(lines, number)
-                day = _find_day(history, path, line, timezone)
-                named = (
-                    next((each for each in findings.find_relative(line, day) if each.text == phrase), None)
-                    if day
-                    else None
-                )
-                if named is None or day is None or named.period.last >= today:
-                    continue
-                first, last = named.period.first.isoformat(), named.period.last.isoformat()
-                stands = first if first == last else f"{first} to {last}"
-                why = f"The line was written on {day.isoformat()}; {phrase} is {stands}."
-                new = line.replace(phrase, f"{phrase} ({stands})", 1)
-                yield _make(reader, "relative date", path, number, new, why, (), 5.0)
+    for path, several in held.items():
+        lines = reader.lines(path)
+        for number, phrase in several:
+            line = findings.pick(lines, number)
+            day = find_days(path).get(line)
+            named = (
+                next((each for each in findings.find_relative(line, day) if each.text == phrase), None) if day else None
+            )
+            if named is None or day is None or named.period.last >= today:
+                continue
+            first, last = named.period.first.isoformat(), named.period.last.isoformat()
+            stands = first if first == last else f"{first} to {last}"
+            why = f"The line was written on {day.isoformat()}; {phrase} is {stands}."
+            new = line.replace(phrase, f"{phrase} ({stands})", 1)
+            yield _make(reader, "relative date", path, number, new, why, (), 5.0)
 
 
-def _find_day(history: History, path: str, line: str, timezone: str | None) -> date | None:
-    """Return the day on which a line came into a note; None if it stood there before the history began."""
-    versions = history.list_versions(path)[:MOST_VERSIONS]
-    moments = {moment.id: moment.at for moment in history.list_moments()} if versions else {}
-    first = min(moments, default=0)
-    for version, note in history.load_texts(versions) if versions else ():
-        if line in split_lines(note.text):
-            return get_today(timezone, moments[version.since]) if version.since != first else None
-    return None
+def _read_days(history: History, reader: _Lines, timezone: str | None, path: str) -> dict[str, date | None]:
+    """Return the days on which the lines of a note came into it, for the last time; None before the history began."""
+    versions = history.list_versions(path)
+    if not versions:
+        return {}
+    moments = {moment.id: moment.at for moment in history.list_moments()}
+    read = versions[-MOST_VERSIONS:]
+    texts = [(split_lines(note.text), moments[version.since]) for version, note in history.load_texts(read)]
+    texts.append((reader.lines(path), datetime.fromtimestamp(reader.files[path].stamp.mtime_ns / 1e9, UTC)))
+    old = len(versions) > len(read) or read[0].since == min(moments)
+    days: dict[str, date | None] = {}
+    before: set[str] = set()
+    for number, (lines, at) in enumerate(texts):
+        day = get_today(timezone, at) if number or not old else None
+        days.update((line, day) for line in {*lines} - before)
+        before = {*lines}
+    return days
 
 
 def _make(  # noqa: PLR0917

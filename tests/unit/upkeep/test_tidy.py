@@ -178,6 +178,29 @@ def test_a_relative_date_gets_the_day_that_the_history_knows(house: House) -> No
         assert history.list_versions("memory/plans.md")
 
 
+def test_a_line_that_was_written_after_a_note_is_not_outdated_by_it(house: House) -> None:
+    def write(rent: str) -> list[str]:
+        house.write({"MEMORY.md": f"- Rent: {rent} a month\n"})
+        return [each.text for each in house.find("outdated")]
+
+    (house.workspace / "memory/2026-06-08.md").unlink()
+    (house.workspace / "memory/2026-05-11.md").rename(house.workspace / "memory/2020-05-11.md")
+    with open_memory(workspace=house.workspace, state_dir=house.state) as memory:
+        assert write("£410") == ["- Rent: £410 a month"]
+        memory.sync()
+        house.tidy.accept(house.find("outdated")[0])
+        memory.sync()
+        house.tidy.undo()
+        memory.sync()
+        assert [each.text for each in house.find("outdated")] == ["- Rent: £410 a month"]  # nobody has written it anew
+        assert write("£460") == []  # by the time of the file
+        memory.sync()
+        assert write("£460") == []
+        assert write("£430") == []
+    house.write({"memory/2999-01-01.md": "The rent goes up to £480 a month.\n"})
+    assert "- Rent: £430 a month" in write("£430")
+
+
 def test_memory_md_that_no_session_start_shows_whole_is_told_where_it_ends(house: House) -> None:
     house.write(
         {"MEMORY.md": "# Memory\n\n" + "- a line of some forty characters, again\n" * 30 + "\n## Old trips\n- Ghent\n"}
