@@ -118,16 +118,14 @@ class TidyStore(Database):
 
     def list_proposals(self, paths: Collection[str] | None = None) -> list[Proposal]:
         """Return what is proposed, the surest first; of some notes, or of all."""
+        query = "SELECT body FROM proposals WHERE id NOT IN (SELECT id FROM settled)"
         try:
             with self.read() as connection:
                 if paths is None:
-                    rows = connection.execute("SELECT body FROM proposals").fetchall()
+                    rows = connection.execute(query).fetchall()
                 else:
-                    rows = [
-                        row
-                        for path in paths
-                        for row in connection.execute("SELECT body FROM proposals WHERE path = ?", (path,))
-                    ]
+                    query += " AND path = ?"
+                    rows = [row for path in paths for row in connection.execute(query, (path,))]
         except NotIndexed:  # there is no file, or the disk was full when it was made
             return []
         found = [load_proposal(str(body)) for (body,) in rows]
@@ -144,11 +142,23 @@ class TidyStore(Database):
         with self.read() as connection:
             return _is_settled(connection, proposal_id)
 
-    def settle(self, proposal_id: str) -> None:
-        """Never propose this again."""
+    def settle(self, proposal_id: str, *, settled: bool = True) -> None:
+        """Never propose this again, or do."""
         with self.write() as connection:
-            connection.execute("INSERT OR REPLACE INTO settled VALUES (?, ?)", (proposal_id, time.time()))
-            connection.execute("DELETE FROM proposals WHERE id = ?", (proposal_id,))
+            connection.execute("DELETE FROM settled WHERE id = ?", (proposal_id,))
+            if settled:
+                connection.execute("INSERT INTO settled VALUES (?, ?)", (proposal_id, time.time()))
+
+    def find_rejected(self) -> str | None:
+        """Return the id of what was rejected last; None where an edit that stands was made since."""
+        if not self.exists():
+            return None
+        with self.read() as connection:
+            found = connection.execute(
+                "SELECT id FROM settled WHERE at > (SELECT coalesce(max(at), 0) FROM edits WHERE done = 1)"
+                " ORDER BY at DESC LIMIT 1"
+            ).get
+            return None if found is None else str(found)
 
     def begin_edit(self, edit: Edit) -> int:
         """Record an edit that is about to be made; return its id."""

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import closing, suppress
 from datetime import UTC, date, datetime
 from functools import cache, partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from memory_core.completions import Complete
 from memory_core.config.agent import AgentConfig
@@ -37,6 +37,22 @@ RECALLED = 5  # times that a line was recalled before it is
 MOST_VERSIONS = 200  # of a note's history that are read to learn when a line was written
 MOST_ENTRIES = 5_000  # of the activity log
 FindDays = Callable[[str], Mapping[str, date | None]]  # see `_read_days`
+
+
+class Undone(NamedTuple):
+    """What was taken back: a change of a line, or that a proposal was rejected.
+
+    Attributes:
+        id: Of the proposal.
+        path, line, text: Where the line stands, and as it stands now; "" and 0 where that of a rejected proposal is gone.
+        rejected: The proposal was rejected, and is made again.
+    """
+
+    id: str
+    path: str
+    line: int
+    text: str
+    rejected: bool = False
 
 
 class Tidy:
@@ -150,13 +166,7 @@ class Tidy:
             NoteChanged: The note is not as it was when the change was proposed.
             NoteNotWritten: See `writer.replace_part`.
         """
-        new = proposal.new if text is None else text
-        if new is None:
-            raise InvalidArgument(
-                "id", f"{proposal.id} names no new line", action="change the note by hand, or give the line"
-            )
-        if "\n" in new and "\n" not in (proposal.new or ""):
-            raise InvalidArgument("text", "expected one line", action="change the note by hand where it needs more")
+        new = choose_line(proposal, text)
 
         def find(data: bytes) -> tuple[int, bytes, bytes]:
             if hash_bytes(data).hex() != proposal.note_hash:
@@ -169,7 +179,7 @@ class Tidy:
 
         self._change(self._resolve(proposal.path), proposal.id, find)
 
-    def undo(self) -> Edit:
+    def undo(self) -> Undone:
         """Take back the last change that was accepted.
 
         Raises:
@@ -180,20 +190,23 @@ class Tidy:
         edits = self.store.list_edits(done=1)
         if not edits:
             raise InvalidArgument("undo", "there is nothing to undo")
-        edit = edits[0]
+        edit, line = edits[0], 0
 
         def find(data: bytes) -> tuple[int, bytes, bytes]:
-            if data[edit.start : edit.start + len(edit.new)] == edit.new and hash_bytes(data) == edit.hash:
-                return edit.start, edit.new, edit.old
-            if not edit.new or data.count(edit.new) != 1:
-                raise NoteChanged(edit.path)
-            return data.index(edit.new), edit.new, edit.old
+            nonlocal line
+            start = edit.start
+            if data[start : start + len(edit.new)] != edit.new or hash_bytes(data) != edit.hash:
+                if not edit.new or data.count(edit.new) != 1:
+                    raise NoteChanged(edit.path)
+                start = data.index(edit.new)
+            line = data.count(b"\n", 0, start) + 1
+            return start, edit.new, edit.old
 
         writer.replace_part(
             self._resolve(edit.path), find, workspace=self._config.workspace, state_dir=self._config.state_dir
         )
         self.store.end_edit(edit.id, 2)
-        return edit
+        return Undone(edit.proposal, edit.path, line, edit.old.decode(errors="replace").strip())
 
     def _is_undone(self, edit: Edit) -> bool:
         """Return True if a note holds the line as it was before an edit, and not as it was after it."""
@@ -258,6 +271,22 @@ class Tidy:
             if not self._is_undone(edit):
                 break
             self.store.end_edit(edit.id, 2)
+
+
+def choose_line(proposal: Proposal, text: str | None) -> str:
+    """Return the line that is to stand in a note: the proposed one, or the text that is given in its place.
+
+    Raises:
+        InvalidArgument: There is none, or it is more than one line.
+    """
+    new = proposal.new if text is None else text
+    if new is None:
+        raise InvalidArgument(
+            "id", f"{proposal.id} names no new line", action="change the note by hand, or give the line"
+        )
+    if "\n" in new and "\n" not in (proposal.new or ""):
+        raise InvalidArgument("text", "expected one line", action="change the note by hand where it needs more")
+    return new
 
 
 def _find_line(data: bytes, number: int) -> tuple[int, bytes]:

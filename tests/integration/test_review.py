@@ -53,6 +53,36 @@ def test_tidy_lists_and_review_accepts_rejects_and_undoes(command: Command) -> N
     assert "there is no proposal 'nonsense'" in command("review", "accept", "nonsense").error
 
 
+def test_no_change_is_made_where_one_id_is_unknown_or_two_change_one_line(command: Command) -> None:
+    write(command.workspace)
+    note = command.workspace / "MEMORY.md"
+    note.write_text(MEMORY.replace("a month", "a month, see [[leese]]"), encoding="utf-8")
+    (command.workspace / "memory/lease.md").write_text("# Lease\n", encoding="utf-8")
+    before = note.read_text(encoding="utf-8")
+    found = {each["kind"]: each["id"] for each in command("tidy", "--json").json["proposals"] if each["line"] == 3}
+    for more in ((), ("--json",)):
+        assert "there is no proposal 'zzz'" in command("review", "accept", found["outdated"], "zzz", *more).error
+        assert "the same line, MEMORY.md:3" in command("review", "accept", *found.values(), *more).error
+        assert note.read_text(encoding="utf-8") == before
+
+
+def test_undo_says_what_it_takes_back_and_begins_with_what_was_rejected_last(command: Command) -> None:
+    write(command.workspace)
+    rent, lesson = sorted(command("tidy", "--json").json["proposals"], key=lambda each: each["line"])
+    assert command("review", "accept", rent["id"]).code == 0
+    assert command("review", "reject", lesson["id"]).code == 0
+    told = command("review", "undo", "--json").json
+    assert told == {
+        "undone": lesson["id"], "path": "MEMORY.md", "line": 4, "text": lesson["text"], "rejected": True,
+    }  # fmt: skip
+    assert [each["id"] for each in command("tidy", "--json").json["proposals"]] == [lesson["id"]]
+    assert command("review", "undo").out == "Taken back, MEMORY.md:3: - Rent: £410 a month\n"
+    assert (command.workspace / "MEMORY.md").read_text(encoding="utf-8") == MEMORY
+    assert command("review", "reject", lesson["id"]).code == 0
+    (command.workspace / "MEMORY.md").write_text("# Memory\n", encoding="utf-8")
+    assert command("review", "undo").out == f"{lesson['id']} is rejected no more; its line has changed since.\n"
+
+
 def test_the_old_text_is_in_the_history_after_an_edit(command: Command) -> None:
     write(command.workspace)
     rent = next(each for each in command("tidy", "--json").json["proposals"] if each["line"] == 3)
