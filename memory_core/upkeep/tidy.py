@@ -97,7 +97,7 @@ class Tidy:
                 with suppress(FileUnreadable):  # sync reports it; the next run reads it anew
                     added += _add_note(corpus, files[path], stamps[path], usual)
             _add_pairs(corpus, added)
-        reader = _Lines(files, self.store.list_proposals(), {*changed, *(known.keys() - files.keys())})
+        reader = _Lines(self._config, files, self.store.list_proposals(), {*changed, *(known.keys() - files.keys())})
         timezone = self._config.search.time_zone
         undone = {edit.old.decode(errors="replace").rstrip("\r\n") for edit in self.store.list_edits(done=2)}
         with closing(History(self._config, writable=False)) as history, self.store.write() as connection:
@@ -129,7 +129,7 @@ class Tidy:
             ModelFailed, MemoryCoreError: It gives no answer that can be read; what was judged before is kept.
         """
         files = {file.path: file for file in list_files(self._config).files if file.source == "memory"}
-        reader, suspects = _Lines(files), []
+        reader, suspects = _Lines(self._config, files), []
         with self.store.read() as connection:
             corpus = Corpus(connection)
             listed = corpus.list_pairs()
@@ -226,12 +226,15 @@ class Tidy:
 
         Raises:
             InvalidArgument: The note has no such line.
+            PathRefused: It does not lie in the workspace.
         """
-        reader = _Lines({path: self._resolve(path)})
+        reader = _Lines(self._config, {path: self._resolve(path)})
         stands = findings.pick(reader.lines(path), line)
         if not stands.strip():
             raise InvalidArgument("line", f"{path} has no text in line {line}")
         made = _make(reader, "proposed", path, line, text, why, score=outdated.SHOWN)
+        if made.new is None:
+            raise PathRefused(path, "does not lie in the workspace", action="tell the user what to change")
         made = sign(made, self.store.get_key(), reader.hash(path))
         self.store.add_proposal(made)
         return made
@@ -302,6 +305,7 @@ class _Lines:
     """The lines of notes, each read once.
 
     Args:
+        config: The agent's.
         files: The notes, by path.
         proposals: What was proposed before.
         changed: The paths of notes that have changed since.
@@ -311,9 +315,14 @@ class _Lines:
     """
 
     def __init__(
-        self, files: Mapping[str, MemoryFile], proposals: Iterable[Proposal] = (), changed: Collection[str] = ()
+        self,
+        config: AgentConfig,
+        files: Mapping[str, MemoryFile],
+        proposals: Iterable[Proposal] = (),
+        changed: Collection[str] = (),
     ) -> None:
         self.files = files
+        self._workspace = config.workspace.resolve()
         self._read = cache(lambda path: read_note(files[path]))
         self.kept = {
             (each.kind, each.path, each.line, *((cited.path, cited.line) for cited in each.evidence)): each
@@ -327,6 +336,10 @@ class _Lines:
             return split_lines(self._read(path).text)
         except (FileUnreadable, KeyError):
             return []
+
+    def may_change(self, path: str) -> bool:
+        """Return True for a note of the workspace; those of other folders that are served are their owner's to change."""
+        return self.files[path].real_path.is_relative_to(self._workspace)
 
     def hash(self, path: str) -> str:
         return self._read(path).hash.hex()
@@ -571,6 +584,8 @@ def _make(  # noqa: PLR0917
         for each, number in places
     )
     text = findings.pick(reader.lines(path), line)
+    if new is not None and not reader.may_change(path):
+        new, why = None, f"{why} Change it by hand: the note lies outside of the workspace."
     return Proposal(
         id="", kind=kind, path=path, line=line, text=text, new=new, why=why, evidence=evidence, score=round(score, 1)
     )

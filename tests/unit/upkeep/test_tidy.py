@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from memory_core.config.load import load_config
-from memory_core.errors import InvalidArgument, NoteChanged
+from memory_core.errors import InvalidArgument, NoteChanged, PathRefused
 from memory_core.history.history import History
 from memory_core.plugin.memory import open_memory
 from memory_core.upkeep.tidy import Tidy
@@ -199,6 +199,21 @@ def test_a_line_that_was_written_after_a_note_is_not_outdated_by_it(house: House
         assert write("£430") == []
     house.write({"memory/2999-01-01.md": "The rent goes up to £480 a month.\n"})
     assert "- Rent: £430 a month" in write("£430")
+
+
+def test_a_note_outside_of_the_workspace_is_to_be_changed_by_hand(house: House, tmp_path: Path) -> None:
+    (tmp_path / "vault").mkdir()
+    note = tmp_path / "vault/home.md"
+    note.write_text("# Home\n\n- Rent: £410 a month\n", encoding="utf-8")
+    house.write({"MEMORY.md": "# Memory\n"})
+    settings = {"memorySearch": {"extraPaths": [str(note.parent)]}}
+    config = load_config(settings, workspace=house.workspace, state_dir=house.state).agent("main")
+    with closing(Tidy(config)) as tidy:
+        (found,) = (each for each in tidy.run(shown_chars=10_000) if each.kind == "outdated")
+        assert (found.text, found.new) == ("- Rent: £410 a month", None)
+        assert found.why.endswith("Change it by hand: the note lies outside of the workspace.")
+        with pytest.raises(PathRefused, match="does not lie in the workspace"):
+            tidy.propose(found.path, 3, "- Rent: £445 a month", "The user said so.")
 
 
 def test_memory_md_that_no_session_start_shows_whole_is_told_where_it_ends(house: House) -> None:
