@@ -105,8 +105,11 @@ def _go_through(held: Review, options: Options) -> None:
         for line in describe(each).split("\n"):
             output.write(line, output.CHANGES.get(line.strip()[:1], "") if line[:1] == " " else "bold")
         output.write(f"{len(waiting)} left; {KEYS}", "dim")
-        key = click.getchar().lower()
-        if key in ("q", "\x03", "\x04"):
+        try:
+            key = click.getchar().lower()
+        except (KeyboardInterrupt, EOFError):  # Ctrl-C and Ctrl-D
+            break
+        if key == "q":
             break
         try:
             if key in ("a", "\r") or (key == "e" and each.path != "items"):
@@ -127,6 +130,8 @@ def _go_through(held: Review, options: Options) -> None:
                 continue
             elif key != "s":
                 continue
+        except click.Abort:  # the line is not edited after all
+            continue
         except MemoryCoreError as error:
             output.complain(str(error), error.action)
         seen.add(each.id)

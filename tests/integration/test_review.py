@@ -8,7 +8,6 @@ import select
 import subprocess
 import termios
 import time
-from contextlib import suppress
 from pathlib import Path
 
 from tests.command import Command
@@ -97,34 +96,53 @@ def _is_cooked(terminal: int) -> bool:
     return bool(termios.tcgetattr(terminal)[3] & termios.ICANON)
 
 
-def _drain(process: subprocess.Popen[bytes], terminal: int) -> None:
+def _drain(process: subprocess.Popen[bytes], terminal: int) -> str:
     """Read what a program still writes, so that it ends."""
-    while process.poll() is None:
+    told = b""
+    while process.poll() is None or select.select([terminal], [], [], 0)[0]:
         if select.select([terminal], [], [], 0.05)[0]:
-            with suppress(OSError):  # it has closed its end
-                os.read(terminal, 65536)
+            try:
+                told += os.read(terminal, 65536)
+            except OSError:  # it has closed its end
+                if process.poll() is not None:
+                    break
+    return told.decode(errors="replace")
 
 
-def test_a_person_goes_through_proposals_with_single_keys(command: Command) -> None:
-    write(command.workspace)
+def _review(command: Command, keys: str) -> str:
+    """Press a key for each proposal that is shown; return what was written behind the last one."""
     master, slave = pty.openpty()
     with subprocess.Popen(
         [*command.start(), "review"], stdin=slave, stdout=slave, stderr=slave, env=command.variables(), close_fds=True
     ) as process:
         os.close(slave)
         shown = ""
-        for answers, key in enumerate("an"):
+        for answers, key in enumerate(keys):
             deadline = time.monotonic() + 60
             while (shown.count("left;") <= answers or _is_cooked(master)) and time.monotonic() < deadline:
                 if select.select([master], [], [], 0.05)[0]:
                     shown += os.read(master, 65536).decode(errors="replace")
             os.write(master, key.encode())
-        _drain(process, master)
+        told = _drain(process, master)
         assert process.wait(60) == 0
     os.close(master)
+    return told
+
+
+def test_a_person_goes_through_proposals_with_single_keys(command: Command) -> None:
+    write(command.workspace)
+    assert "1 change made" in _review(command, "an")
     changed = (command.workspace / "MEMORY.md").read_text(encoding="utf-8")
     assert ("£445" in changed) != ("Wednesdays" in changed)
     assert command("tidy").out == "0 proposals\n"
+
+
+def test_what_is_taken_back_is_asked_again_and_ctrl_c_ends_the_review(command: Command) -> None:
+    write(command.workspace)
+    told = _review(command, "au\x03")
+    assert "0 changes made" in told
+    assert "interrupted" not in told
+    assert (command.workspace / "MEMORY.md").read_text(encoding="utf-8") == MEMORY
 
 
 def test_a_model_judges_only_where_it_is_named(command: Command) -> None:
