@@ -40,12 +40,12 @@ FindDays = Callable[[str], Mapping[str, date | None]]  # see `_read_days`
 
 
 class Undone(NamedTuple):
-    """What was taken back: a change of a line, or that a proposal was rejected.
+    """A change that was taken back, or a proposal that is rejected no more.
 
     Attributes:
         id: Of the proposal.
         path, line, text: Where the line stands, and as it stands now; "" and 0 where that of a rejected proposal is gone.
-        rejected: The proposal was rejected, and is made again.
+        rejected: It was a proposal that had been rejected.
     """
 
     id: str
