@@ -14,6 +14,7 @@ from memory_core.errors import InvalidArgument, MemoryCoreError
 from memory_core.plugin.memory import Memory
 from memory_core.plugin.reviewing import Review
 from memory_core.upkeep.proposals import Proposal
+from memory_core.upkeep.tidy import Undone
 
 if TYPE_CHECKING:
     from memory_core.completions import Complete
@@ -104,8 +105,11 @@ def _go_through(held: Review, options: Options) -> None:
         for line in describe(each).split("\n"):
             output.write(line, output.CHANGES.get(line.strip()[:1], "") if line[:1] == " " else "bold")
         output.write(f"{len(waiting)} left; {KEYS}", "dim")
-        key = click.getchar().lower()
-        if key in ("q", "\x03", "\x04"):
+        try:
+            key = click.getchar().lower()
+        except (KeyboardInterrupt, EOFError):  # Ctrl-C and Ctrl-D
+            break
+        if key == "q":
             break
         try:
             if key in ("a", "\r") or (key == "e" and each.path != "items"):
@@ -118,15 +122,20 @@ def _go_through(held: Review, options: Options) -> None:
                 held.reject([each.id])
                 output.write("Never again.\n")
             elif key == "u":
-                output.write(f"Taken back in {held.undo().path}.\n")
+                undone = held.undo()
+                output.write(f"{_describe_undone(undone)}\n")
+                accepted -= undone.id in seen and not undone.rejected
+                seen.discard(undone.id)
                 found = held.find()
                 continue
             elif key != "s":
                 continue
+        except click.Abort:  # the line is not edited after all
+            continue
         except MemoryCoreError as error:
             output.complain(str(error), error.action)
         seen.add(each.id)
-    output.write(f"{output.count(accepted, 'change')} made; memory-core review undo takes back the last one.")
+    output.write(f"{output.count(accepted, 'change')} made; memory-core review undo takes back what was done last.")
 
 
 def _report(options: Options, verb: str, found: Sequence[Proposal]) -> None:
@@ -157,7 +166,21 @@ def reject(options: Options, *, ids: tuple[str, ...]) -> None:
 
 @review.command("undo")
 def undo(options: Options) -> None:
-    """Take back the last change that was accepted."""
+    """Take back what was done last: a change that was accepted, or that a proposal was rejected."""
     with open_notes(options) as memory:
-        edit = _open_review(memory).undo()
-    output.tell({"undone": edit.proposal, "path": edit.path}, f"Taken back in {edit.path}.", as_json=options.json)
+        undone = _open_review(memory).undo()
+    told = {
+        "undone": undone.id,
+        "path": undone.path,
+        "line": undone.line,
+        "text": undone.text,
+        "rejected": undone.rejected,
+    }
+    output.tell(told, _describe_undone(undone), as_json=options.json)
+
+
+def _describe_undone(undone: Undone) -> str:
+    if not undone.path:
+        return f"{undone.id} is rejected no more; its line has changed since."
+    did = f"{undone.id} is proposed again" if undone.rejected else "Taken back"
+    return f"{did}, {undone.path}:{undone.line}: {undone.text}"

@@ -16,8 +16,8 @@ from memory_core.text.terms import extract_words
 from memory_core.tools.prompts import CONTEXT_CHARS
 from memory_core.upkeep.outdated import STRONG
 from memory_core.upkeep.proposals import Proposal
-from memory_core.upkeep.store import Edit, TidyStore
-from memory_core.upkeep.tidy import Tidy
+from memory_core.upkeep.store import TidyStore
+from memory_core.upkeep.tidy import Tidy, Undone, choose_line
 
 if TYPE_CHECKING:
     from memory_core.completions import Complete
@@ -62,21 +62,28 @@ class Review:
             return [*found, *(each for each in self._list_personal() if not tidy.store.is_settled(each.id))]
 
     def accept(self, ids: Sequence[str], text: str | None = None) -> list[Proposal]:
-        """Make the changes that proposals name, in order; return them. Each is looked for anew after the one before.
+        """Make the changes that proposals name, in order; return them. None is made if one of the ids cannot be accepted.
 
         Args:
             ids: Of the proposals.
             text: The line to write instead of the proposed one.
 
         Raises:
-            InvalidArgument: There is no such proposal, or not any more.
+            InvalidArgument: There is no such proposal, or not any more; it names no new line, or two change one line.
             NoteChanged, NoteNotWritten: A note was changed meanwhile, or cannot be written.
         """
-        done = []
+        done: list[Proposal] = []
         if self._config.search.history.enabled:
             self._sync()
-        for each in ids:
-            found = _pick(self.find(), each)
+        known, places = self.find(), dict[tuple[str, int], str]()
+        for found in [_pick(known, each) for each in dict.fromkeys(ids)]:
+            choose_line(found, text)
+            first = places.setdefault((found.path, found.line), found.id)
+            if first != found.id and found.path != "items":
+                why = f"{first} and {found.id} change the same line, {found.path}:{found.line}"
+                raise InvalidArgument("id", why, action="accept one, and look at what is proposed then")
+        for each in dict.fromkeys(ids):
+            found = _pick(self.find() if done else known, each)
             if found.kind == "pending" and self._items is not None:
                 self._items.promote([found.id])
             elif found.kind == "personal" and self._items is not None:
@@ -108,10 +115,17 @@ class Review:
         with closing(Tidy(self._config)) as tidy:
             return tidy.propose(path, line, text, f"{why} (proposed by an agent)")
 
-    def undo(self) -> Edit:
-        """Take back the last change that was accepted; see `Tidy.undo`."""
+    def undo(self) -> Undone:
+        """Take back the last change that was accepted, or what was rejected after it; see `Tidy.undo`."""
         with closing(Tidy(self._config)) as tidy:
-            return tidy.undo()
+            rejected = tidy.store.find_rejected()
+            if rejected is None:
+                return tidy.undo()
+            tidy.store.settle(rejected, settled=False)
+        found = next((each for each in self.find() if each.id == rejected), None)
+        return Undone(
+            rejected, *((found.path, found.line, found.text.strip()) if found else ("", 0, "")), rejected=True
+        )
 
     def _list_pending(self) -> Iterator[Proposal]:
         for item in self._items.list(limit=100) if self._items is not None else ():

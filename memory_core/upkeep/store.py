@@ -74,7 +74,7 @@ ALTER TABLE pairs ADD COLUMN date TEXT NOT NULL DEFAULT '';  -- of the newer sta
 ALTER TABLE pairs ADD COLUMN line TEXT;  -- a model's for the older one; '' where it words none, NULL where none was asked
 CREATE TABLE verdicts (id INTEGER PRIMARY KEY, score REAL NOT NULL, line TEXT NOT NULL) STRICT;  -- of a model, by two texts
 """
-VERSION = "3"  # of the rules: raised when statements are read in another way, so that all notes are read anew
+VERSION = "4"  # of the rules: raised when statements are read in another way, so that all notes are read anew
 
 
 class Edit(NamedTuple):
@@ -118,16 +118,14 @@ class TidyStore(Database):
 
     def list_proposals(self, paths: Collection[str] | None = None) -> list[Proposal]:
         """Return what is proposed, the surest first; of some notes, or of all."""
+        query = "SELECT body FROM proposals WHERE id NOT IN (SELECT id FROM settled)"
         try:
             with self.read() as connection:
                 if paths is None:
-                    rows = connection.execute("SELECT body FROM proposals").fetchall()
+                    rows = connection.execute(query).fetchall()
                 else:
-                    rows = [
-                        row
-                        for path in paths
-                        for row in connection.execute("SELECT body FROM proposals WHERE path = ?", (path,))
-                    ]
+                    query += " AND path = ?"
+                    rows = [row for path in paths for row in connection.execute(query, (path,))]
         except NotIndexed:  # there is no file, or the disk was full when it was made
             return []
         found = [load_proposal(str(body)) for (body,) in rows]
@@ -144,11 +142,23 @@ class TidyStore(Database):
         with self.read() as connection:
             return _is_settled(connection, proposal_id)
 
-    def settle(self, proposal_id: str) -> None:
-        """Never propose this again."""
+    def settle(self, proposal_id: str, *, settled: bool = True) -> None:
+        """Never propose this again, or do."""
         with self.write() as connection:
-            connection.execute("INSERT OR REPLACE INTO settled VALUES (?, ?)", (proposal_id, time.time()))
-            connection.execute("DELETE FROM proposals WHERE id = ?", (proposal_id,))
+            connection.execute("DELETE FROM settled WHERE id = ?", (proposal_id,))
+            if settled:
+                connection.execute("INSERT INTO settled VALUES (?, ?)", (proposal_id, time.time()))
+
+    def find_rejected(self) -> str | None:
+        """Return the id of what was rejected last; None where an edit that stands was made since."""
+        if not self.exists():
+            return None
+        with self.read() as connection:
+            found = connection.execute(
+                "SELECT id FROM settled WHERE at > (SELECT coalesce(max(at), 0) FROM edits WHERE done = 1)"
+                " ORDER BY at DESC LIMIT 1"
+            ).get
+            return None if found is None else str(found)
 
     def begin_edit(self, edit: Edit) -> int:
         """Record an edit that is about to be made; return its id."""
@@ -281,6 +291,15 @@ class Corpus:
 
     def _load(self, number: int) -> Statement:
         return _to_statement(str(self._run("SELECT body FROM statements WHERE id = ?", (number,)).get))
+
+    def list_beside(self, number: int) -> list[Statement]:
+        """Return a statement, and those right before and behind it that stand in the same text."""
+        here = self.load(number)
+        query = "SELECT body FROM statements WHERE id = ? AND path = ?"
+        before, behind = (self._run(query, (number + step, here.path)).get for step in (-1, 1))
+        first = _to_statement(str(before)) if before and "opens" not in here.flags else None
+        last = _to_statement(str(behind)) if behind else None
+        return [here, *(each for each in (first, last) if each and (each is first or "opens" not in each.flags))]
 
     def add_pair(self, old: int, new: int, score: float, body: str) -> None:
         """Record that a statement may replace another, with the verdict of a model on two of these texts."""

@@ -9,8 +9,8 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from datetime import UTC, date, datetime
-from functools import cache
-from typing import Any
+from functools import cache, partial
+from typing import Any, NamedTuple
 
 from memory_core.completions import Complete
 from memory_core.config.agent import AgentConfig
@@ -27,7 +27,7 @@ from memory_core.text.markdown import split_lines
 from memory_core.upkeep import findings, outdated
 from memory_core.upkeep.asking import MOST_PAIRS, MOST_QUESTIONS, Suspect, ask
 from memory_core.upkeep.proposals import CitedLine, Proposal, sign
-from memory_core.upkeep.statements import UNDATED, Statement, detect_language, read_statements
+from memory_core.upkeep.statements import UNDATED, Statement, Value, detect_language, read_statements
 from memory_core.upkeep.store import Corpus, Edit, TidyStore
 
 MOST_HOLDERS = 30  # of a stem by which a statement is compared with others
@@ -36,6 +36,23 @@ REPEATED_DAYS = 3  # notes of days that say a fact before it is proposed for MEM
 RECALLED = 5  # times that a line was recalled before it is
 MOST_VERSIONS = 200  # of a note's history that are read to learn when a line was written
 MOST_ENTRIES = 5_000  # of the activity log
+FindDays = Callable[[str], Mapping[str, date | None]]  # see `_read_days`
+
+
+class Undone(NamedTuple):
+    """A change that was taken back, or a proposal that is rejected no more.
+
+    Attributes:
+        id: Of the proposal.
+        path, line, text: Where the line stands, and as it stands now; "" and 0 where that of a rejected proposal is gone.
+        rejected: It was a proposal that had been rejected.
+    """
+
+    id: str
+    path: str
+    line: int
+    text: str
+    rejected: bool = False
 
 
 class Tidy:
@@ -80,16 +97,19 @@ class Tidy:
                 with suppress(FileUnreadable):  # sync reports it; the next run reads it anew
                     added += _add_note(corpus, files[path], stamps[path], usual)
             _add_pairs(corpus, added)
-        reader = _Lines(files, self.store.list_proposals(), {*changed, *(known.keys() - files.keys())})
-        with self.store.write() as connection:
+        reader = _Lines(self._config, files, self.store.list_proposals(), {*changed, *(known.keys() - files.keys())})
+        timezone = self._config.search.time_zone
+        undone = {edit.old.decode(errors="replace").rstrip("\r\n") for edit in self.store.list_edits(done=2)}
+        with closing(History(self._config, writable=False)) as history, self.store.write() as connection:
             corpus = Corpus(connection)
+            find_days = cache(partial(_read_days, history, reader, timezone))
             marks = {path: json.loads(text) for path, text in corpus.list_marks()}
             found = [
-                *_propose_outdated(corpus, reader),
+                *_propose_outdated(corpus, reader, find_days, undone),
                 *_propose_repeated(corpus, reader),
                 *_propose_recalled(self._config, reader),
                 *_propose_findings(marks, reader, shown_chars),
-                *_propose_dates(self._config, marks, reader),
+                *_propose_dates(timezone, marks, reader, find_days),
             ]
             settled = corpus.list_settled()
             signed = [each if each.id else sign(each, key, corpus.get_hash(each.path)) for each in found]
@@ -109,7 +129,7 @@ class Tidy:
             ModelFailed, MemoryCoreError: It gives no answer that can be read; what was judged before is kept.
         """
         files = {file.path: file for file in list_files(self._config).files if file.source == "memory"}
-        reader, suspects = _Lines(files), []
+        reader, suspects = _Lines(self._config, files), []
         with self.store.read() as connection:
             corpus = Corpus(connection)
             listed = corpus.list_pairs()
@@ -146,13 +166,7 @@ class Tidy:
             NoteChanged: The note is not as it was when the change was proposed.
             NoteNotWritten: See `writer.replace_part`.
         """
-        new = proposal.new if text is None else text
-        if new is None:
-            raise InvalidArgument(
-                "id", f"{proposal.id} names no new line", action="change the note by hand, or give the line"
-            )
-        if "\n" in new and "\n" not in (proposal.new or ""):
-            raise InvalidArgument("text", "expected one line", action="change the note by hand where it needs more")
+        new = choose_line(proposal, text)
 
         def find(data: bytes) -> tuple[int, bytes, bytes]:
             if hash_bytes(data).hex() != proposal.note_hash:
@@ -165,7 +179,7 @@ class Tidy:
 
         self._change(self._resolve(proposal.path), proposal.id, find)
 
-    def undo(self) -> Edit:
+    def undo(self) -> Undone:
         """Take back the last change that was accepted.
 
         Raises:
@@ -176,20 +190,23 @@ class Tidy:
         edits = self.store.list_edits(done=1)
         if not edits:
             raise InvalidArgument("undo", "there is nothing to undo")
-        edit = edits[0]
+        edit, line = edits[0], 0
 
         def find(data: bytes) -> tuple[int, bytes, bytes]:
-            if data[edit.start : edit.start + len(edit.new)] == edit.new and hash_bytes(data) == edit.hash:
-                return edit.start, edit.new, edit.old
-            if not edit.new or data.count(edit.new) != 1:
-                raise NoteChanged(edit.path)
-            return data.index(edit.new), edit.new, edit.old
+            nonlocal line
+            start = edit.start
+            if data[start : start + len(edit.new)] != edit.new or hash_bytes(data) != edit.hash:
+                if not edit.new or data.count(edit.new) != 1:
+                    raise NoteChanged(edit.path)
+                start = data.index(edit.new)
+            line = data.count(b"\n", 0, start) + 1
+            return start, edit.new, edit.old
 
         writer.replace_part(
             self._resolve(edit.path), find, workspace=self._config.workspace, state_dir=self._config.state_dir
         )
         self.store.end_edit(edit.id, 2)
-        return edit
+        return Undone(edit.proposal, edit.path, line, edit.old.decode(errors="replace").strip())
 
     def _is_undone(self, edit: Edit) -> bool:
         """Return True if a note holds the line as it was before an edit, and not as it was after it."""
@@ -209,12 +226,15 @@ class Tidy:
 
         Raises:
             InvalidArgument: The note has no such line.
+            PathRefused: It does not lie in the workspace.
         """
-        reader = _Lines({path: self._resolve(path)})
+        reader = _Lines(self._config, {path: self._resolve(path)})
         stands = findings.pick(reader.lines(path), line)
         if not stands.strip():
             raise InvalidArgument("line", f"{path} has no text in line {line}")
         made = _make(reader, "proposed", path, line, text, why, score=outdated.SHOWN)
+        if made.new is None:
+            raise PathRefused(path, "does not lie in the workspace", action="tell the user what to change")
         made = sign(made, self.store.get_key(), reader.hash(path))
         self.store.add_proposal(made)
         return made
@@ -256,6 +276,22 @@ class Tidy:
             self.store.end_edit(edit.id, 2)
 
 
+def choose_line(proposal: Proposal, text: str | None) -> str:
+    """Return the line that is to stand in a note: the proposed one, or the text that is given in its place.
+
+    Raises:
+        InvalidArgument: There is none, or it is more than one line.
+    """
+    new = proposal.new if text is None else text
+    if new is None:
+        raise InvalidArgument(
+            "id", f"{proposal.id} names no new line", action="change the note by hand, or give the line"
+        )
+    if "\n" in new and "\n" not in (proposal.new or ""):
+        raise InvalidArgument("text", "expected one line", action="change the note by hand where it needs more")
+    return new
+
+
 def _find_line(data: bytes, number: int) -> tuple[int, bytes]:
     """Return where a line of a note begins, and its bytes with their line end."""
     lines = data.split(b"\n")
@@ -269,6 +305,7 @@ class _Lines:
     """The lines of notes, each read once.
 
     Args:
+        config: The agent's.
         files: The notes, by path.
         proposals: What was proposed before.
         changed: The paths of notes that have changed since.
@@ -278,9 +315,14 @@ class _Lines:
     """
 
     def __init__(
-        self, files: Mapping[str, MemoryFile], proposals: Iterable[Proposal] = (), changed: Collection[str] = ()
+        self,
+        config: AgentConfig,
+        files: Mapping[str, MemoryFile],
+        proposals: Iterable[Proposal] = (),
+        changed: Collection[str] = (),
     ) -> None:
         self.files = files
+        self._workspace = config.workspace.resolve()
         self._read = cache(lambda path: read_note(files[path]))
         self.kept = {
             (each.kind, each.path, each.line, *((cited.path, cited.line) for cited in each.evidence)): each
@@ -294,6 +336,10 @@ class _Lines:
             return split_lines(self._read(path).text)
         except (FileUnreadable, KeyError):
             return []
+
+    def may_change(self, path: str) -> bool:
+        """Return True for a note of the workspace; those of other folders that are served are their owner's to change."""
+        return self.files[path].real_path.is_relative_to(self._workspace)
 
     def hash(self, path: str) -> str:
         return self._read(path).hash.hex()
@@ -344,20 +390,28 @@ def _add_pairs(corpus: Corpus, added: Sequence[int]) -> None:
                 corpus.add_pair(old, new, judged.score, json.dumps(judged))
 
 
-def _propose_outdated(corpus: Corpus, reader: _Lines) -> Iterator[Proposal]:
+def _propose_outdated(
+    corpus: Corpus, reader: _Lines, find_days: FindDays, undone: Collection[str]
+) -> Iterator[Proposal]:
+    """Propose what is to become of outdated lines, but for those of undated notes that were written after what replaces them.
+
+    What stands there since an edit was undone is no newer for that.
+    """
     judged = {(pair.old, pair.new): pair for pair in corpus.list_pairs()}
     for old, pair in outdated.select(judged.values()).items():
         _, _, _, score, body, said = judged.get((old, pair.new), pair)
         before, after = corpus.load(old), corpus.load(pair.new)
+        line = findings.pick(reader.lines(before.path), before.line)
+        written = find_days(before.path).get(line) if before.date == UNDATED and line not in undone else None
+        if not line.strip() or (written and written.isoformat() > after.date):
+            continue
         places = [(after.path, after.line)]
         kept = reader.kept.get(("outdated", before.path, before.line, *places))
         if kept and kept.score == round(score, 1) and (not said or f"{said} (since" in (kept.new or "")):
             yield kept
             continue
-        line = findings.pick(reader.lines(before.path), before.line)
-        if not line.strip():
-            continue
-        new = _swap(before, after, body, line)
+        beside = [each for each in corpus.list_beside(old) if each.line == before.line]
+        new = _swap(beside, corpus.list_beside(pair.new), body, line)
         if said and before.date == UNDATED and not line.rstrip().endswith("|"):
             new = f"{_find_lead(line)}{said} (since {after.date}, see {after.path}:{after.line})"
         since = "" if before.date == UNDATED else f" of {before.date}"
@@ -365,16 +419,44 @@ def _propose_outdated(corpus: Corpus, reader: _Lines) -> Iterator[Proposal]:
         yield _make(reader, "outdated", before.path, before.line, new or _mark(line, after), why, places, score)
 
 
-def _swap(old: Statement, new: Statement, body: str, line: str) -> str | None:
-    """Return a line of an undated note with the new value in the place of the old one, where both name one of that kind."""
+def _swap(old: Sequence[Statement], new: Sequence[Statement], body: str, line: str) -> str | None:
+    """Return a line of an undated note with new values in the place of old ones, if what else it says may still hold.
+
+    It may not where the newer sentence or one beside it has another value or name of a kind that the line has, too.
+
+    Args:
+        old: The older statement, and those beside it in its line.
+        new: The newer one, and those beside it.
+        body: The judgement.
+        line: The line.
+    """
     judged: list[Any] = json.loads(body) if body else [""] * 4
-    _, kind, before, after, *_ = judged
-    if kind != "value" or old.date != UNDATED or old.language != new.language:
+    _, kind, former, *_ = judged
+    before, after = old[0], new[0]
+    if kind != "value" or before.date != UNDATED or before.language != after.language:
         return None
-    if any(sum(each.kind == before[0] for each in values) != 1 for values in (old.values, new.values)):
+    says: dict[str, str] = {}
+    held = {(each.kind, each.text) for said in old for each in said.values}
+    kinds = {name for name, _ in held}
+    swapped = set()
+    for name in kinds:
+        pair = [[each for each in said.values if each.kind == name] for said in (before, after)]
+        own = name == former[0] or (name not in ("date", "month") and not _opens_log(pair[1]))
+        if own and [len(each) for each in pair] == [1, 1] and pair[0][0].text != pair[1][0].text:
+            (value,), (other,) = pair
+            says[before.text[value.start : value.end]] = after.text[other.start : other.end]
+            held.add((name, other.text))
+            swapped.add(name)
+    others = {(each.kind, each.text) for said in new for each in said.values if each.kind in kinds} - held
+    names, told = ({name for said in several for name in said.names} for several in (old, new))
+    if former[0] not in swapped or others or (names and told - names) or any(line.count(each) != 1 for each in says):
         return None
-    said, says = old.text[before[2] : before[3]], new.text[after[2] : after[3]]
-    return line.replace(said, says) if line.count(said) == 1 else None
+    return re.sub("|".join(map(re.escape, says)), lambda found: says[found[0]], line)
+
+
+def _opens_log(values: Sequence[Value]) -> bool:
+    """Return True for a time of day that opens a line: it may be the one at which the line was written."""
+    return bool(values) and values[0].kind == "clock" and not values[0].start
 
 
 def _find_lead(line: str) -> str:
@@ -449,42 +531,46 @@ def _propose_findings(marks: Mapping[str, Mapping[str, Any]], reader: _Lines, sh
         yield _make(reader, each.kind, each.path, each.line, new, each.why, each.evidence, 5.0)
 
 
-def _propose_dates(config: AgentConfig, marks: Mapping[str, Mapping[str, Any]], reader: _Lines) -> Iterator[Proposal]:
+def _propose_dates(
+    timezone: str | None, marks: Mapping[str, Mapping[str, Any]], reader: _Lines, find_days: FindDays
+) -> Iterator[Proposal]:
     """Propose the dates of "next Friday" and its like in undated notes, where the history knows when a line was written."""
     held = {path: each["relative"] for path, each in marks.items() if each.get("relative")}
-    if not held:
-        return
-    timezone = config.search.time_zone
     today = get_today(timezone, datetime.now(UTC))
-    with closing(History(config, writable=False)) as history:
-        for path, several in held.items():
-            lines = reader.lines(path)
-            for number, phrase in several:
-                line = findings.pick(lines, number)
-                day = _find_day(history, path, line, timezone)
-                named = (
-                    next((each for each in findings.find_relative(line, day) if each.text == phrase), None)
-                    if day
-                    else None
-                )
-                if named is None or day is None or named.period.last >= today:
-                    continue
-                first, last = named.period.first.isoformat(), named.period.last.isoformat()
-                stands = first if first == last else f"{first} to {last}"
-                why = f"The line was written on {day.isoformat()}; {phrase} is {stands}."
-                new = line.replace(phrase, f"{phrase} ({stands})", 1)
-                yield _make(reader, "relative date", path, number, new, why, (), 5.0)
+    for path, several in held.items():
+        lines = reader.lines(path)
+        for number, phrase in several:
+            line = findings.pick(lines, number)
+            day = find_days(path).get(line)
+            named = (
+                next((each for each in findings.find_relative(line, day) if each.text == phrase), None) if day else None
+            )
+            if named is None or day is None or named.period.last >= today:
+                continue
+            first, last = named.period.first.isoformat(), named.period.last.isoformat()
+            stands = first if first == last else f"{first} to {last}"
+            why = f"The line was written on {day.isoformat()}; {phrase} is {stands}."
+            new = line.replace(phrase, f"{phrase} ({stands})", 1)
+            yield _make(reader, "relative date", path, number, new, why, (), 5.0)
 
 
-def _find_day(history: History, path: str, line: str, timezone: str | None) -> date | None:
-    """Return the day on which a line came into a note; None if it stood there before the history began."""
-    versions = history.list_versions(path)[:MOST_VERSIONS]
-    moments = {moment.id: moment.at for moment in history.list_moments()} if versions else {}
-    first = min(moments, default=0)
-    for version, note in history.load_texts(versions) if versions else ():
-        if line in split_lines(note.text):
-            return get_today(timezone, moments[version.since]) if version.since != first else None
-    return None
+def _read_days(history: History, reader: _Lines, timezone: str | None, path: str) -> dict[str, date | None]:
+    """Return the days on which the lines of a note came into it, for the last time; None before the history began."""
+    versions = history.list_versions(path)
+    if not versions:
+        return {}
+    moments = {moment.id: moment.at for moment in history.list_moments()}
+    read = versions[-MOST_VERSIONS:]
+    texts = [(split_lines(note.text), moments[version.since]) for version, note in history.load_texts(read)]
+    texts.append((reader.lines(path), datetime.fromtimestamp(reader.files[path].stamp.mtime_ns / 1e9, UTC)))
+    old = len(versions) > len(read) or read[0].since == min(moments)
+    days: dict[str, date | None] = {}
+    before: set[str] = set()
+    for number, (lines, at) in enumerate(texts):
+        day = get_today(timezone, at) if number or not old else None
+        days.update((line, day) for line in {*lines} - before)
+        before = {*lines}
+    return days
 
 
 def _make(  # noqa: PLR0917
@@ -498,6 +584,8 @@ def _make(  # noqa: PLR0917
         for each, number in places
     )
     text = findings.pick(reader.lines(path), line)
+    if new is not None and not reader.may_change(path):
+        new, why = None, f"{why} Change it by hand: the note lies outside of the workspace."
     return Proposal(
         id="", kind=kind, path=path, line=line, text=text, new=new, why=why, evidence=evidence, score=round(score, 1)
     )

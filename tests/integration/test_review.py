@@ -8,7 +8,6 @@ import select
 import subprocess
 import termios
 import time
-from contextlib import suppress
 from pathlib import Path
 
 from tests.command import Command
@@ -53,6 +52,36 @@ def test_tidy_lists_and_review_accepts_rejects_and_undoes(command: Command) -> N
     assert "there is no proposal 'nonsense'" in command("review", "accept", "nonsense").error
 
 
+def test_no_change_is_made_where_one_id_is_unknown_or_two_change_one_line(command: Command) -> None:
+    write(command.workspace)
+    note = command.workspace / "MEMORY.md"
+    note.write_text(MEMORY.replace("a month", "a month, see [[leese]]"), encoding="utf-8")
+    (command.workspace / "memory/lease.md").write_text("# Lease\n", encoding="utf-8")
+    before = note.read_text(encoding="utf-8")
+    found = {each["kind"]: each["id"] for each in command("tidy", "--json").json["proposals"] if each["line"] == 3}
+    for more in ((), ("--json",)):
+        assert "there is no proposal 'zzz'" in command("review", "accept", found["outdated"], "zzz", *more).error
+        assert "the same line, MEMORY.md:3" in command("review", "accept", *found.values(), *more).error
+        assert note.read_text(encoding="utf-8") == before
+
+
+def test_undo_says_what_it_takes_back_and_begins_with_what_was_rejected_last(command: Command) -> None:
+    write(command.workspace)
+    rent, lesson = sorted(command("tidy", "--json").json["proposals"], key=lambda each: each["line"])
+    assert command("review", "accept", rent["id"]).code == 0
+    assert command("review", "reject", lesson["id"]).code == 0
+    told = command("review", "undo", "--json").json
+    assert told == {
+        "undone": lesson["id"], "path": "MEMORY.md", "line": 4, "text": lesson["text"], "rejected": True,
+    }  # fmt: skip
+    assert [each["id"] for each in command("tidy", "--json").json["proposals"]] == [lesson["id"]]
+    assert command("review", "undo").out == "Taken back, MEMORY.md:3: - Rent: £410 a month\n"
+    assert (command.workspace / "MEMORY.md").read_text(encoding="utf-8") == MEMORY
+    assert command("review", "reject", lesson["id"]).code == 0
+    (command.workspace / "MEMORY.md").write_text("# Memory\n", encoding="utf-8")
+    assert command("review", "undo").out == f"{lesson['id']} is rejected no more; its line has changed since.\n"
+
+
 def test_the_old_text_is_in_the_history_after_an_edit(command: Command) -> None:
     write(command.workspace)
     rent = next(each for each in command("tidy", "--json").json["proposals"] if each["line"] == 3)
@@ -67,34 +96,53 @@ def _is_cooked(terminal: int) -> bool:
     return bool(termios.tcgetattr(terminal)[3] & termios.ICANON)
 
 
-def _drain(process: subprocess.Popen[bytes], terminal: int) -> None:
+def _drain(process: subprocess.Popen[bytes], terminal: int) -> str:
     """Read what a program still writes, so that it ends."""
-    while process.poll() is None:
+    told = b""
+    while process.poll() is None or select.select([terminal], [], [], 0)[0]:
         if select.select([terminal], [], [], 0.05)[0]:
-            with suppress(OSError):  # it has closed its end
-                os.read(terminal, 65536)
+            try:
+                told += os.read(terminal, 65536)
+            except OSError:  # it has closed its end
+                if process.poll() is not None:
+                    break
+    return told.decode(errors="replace")
 
 
-def test_a_person_goes_through_proposals_with_single_keys(command: Command) -> None:
-    write(command.workspace)
+def _review(command: Command, keys: str) -> str:
+    """Press a key for each proposal that is shown; return what was written behind the last one."""
     master, slave = pty.openpty()
     with subprocess.Popen(
         [*command.start(), "review"], stdin=slave, stdout=slave, stderr=slave, env=command.variables(), close_fds=True
     ) as process:
         os.close(slave)
         shown = ""
-        for answers, key in enumerate("an"):
+        for answers, key in enumerate(keys):
             deadline = time.monotonic() + 60
             while (shown.count("left;") <= answers or _is_cooked(master)) and time.monotonic() < deadline:
                 if select.select([master], [], [], 0.05)[0]:
                     shown += os.read(master, 65536).decode(errors="replace")
             os.write(master, key.encode())
-        _drain(process, master)
+        told = _drain(process, master)
         assert process.wait(60) == 0
     os.close(master)
+    return told
+
+
+def test_a_person_goes_through_proposals_with_single_keys(command: Command) -> None:
+    write(command.workspace)
+    assert "1 change made" in _review(command, "an")
     changed = (command.workspace / "MEMORY.md").read_text(encoding="utf-8")
     assert ("£445" in changed) != ("Wednesdays" in changed)
     assert command("tidy").out == "0 proposals\n"
+
+
+def test_what_is_taken_back_is_asked_again_and_ctrl_c_ends_the_review(command: Command) -> None:
+    write(command.workspace)
+    told = _review(command, "au\x03")
+    assert "0 changes made" in told
+    assert "interrupted" not in told
+    assert (command.workspace / "MEMORY.md").read_text(encoding="utf-8") == MEMORY
 
 
 def test_a_model_judges_only_where_it_is_named(command: Command) -> None:

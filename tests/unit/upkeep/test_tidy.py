@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from memory_core.config.load import load_config
-from memory_core.errors import InvalidArgument, NoteChanged
+from memory_core.errors import InvalidArgument, NoteChanged, PathRefused
 from memory_core.history.history import History
 from memory_core.plugin.memory import open_memory
 from memory_core.upkeep.tidy import Tidy
@@ -178,6 +178,44 @@ def test_a_relative_date_gets_the_day_that_the_history_knows(house: House) -> No
         assert history.list_versions("memory/plans.md")
 
 
+def test_a_line_that_was_written_after_a_note_is_not_outdated_by_it(house: House) -> None:
+    def write(rent: str) -> list[str]:
+        house.write({"MEMORY.md": f"- Rent: {rent} a month\n"})
+        return [each.text for each in house.find("outdated")]
+
+    (house.workspace / "memory/2026-06-08.md").unlink()
+    (house.workspace / "memory/2026-05-11.md").rename(house.workspace / "memory/2020-05-11.md")
+    with open_memory(workspace=house.workspace, state_dir=house.state) as memory:
+        assert write("£410") == ["- Rent: £410 a month"]
+        memory.sync()
+        house.tidy.accept(house.find("outdated")[0])
+        memory.sync()
+        house.tidy.undo()
+        memory.sync()
+        assert [each.text for each in house.find("outdated")] == ["- Rent: £410 a month"]  # nobody has written it anew
+        assert write("£460") == []  # by the time of the file
+        memory.sync()
+        assert write("£460") == []
+        assert write("£430") == []
+    house.write({"memory/2999-01-01.md": "The rent goes up to £480 a month.\n"})
+    assert "- Rent: £430 a month" in write("£430")
+
+
+def test_a_note_outside_of_the_workspace_is_to_be_changed_by_hand(house: House, tmp_path: Path) -> None:
+    (tmp_path / "vault").mkdir()
+    note = tmp_path / "vault/home.md"
+    note.write_text("# Home\n\n- Rent: £410 a month\n", encoding="utf-8")
+    house.write({"MEMORY.md": "# Memory\n"})
+    settings = {"memorySearch": {"extraPaths": [str(note.parent)]}}
+    config = load_config(settings, workspace=house.workspace, state_dir=house.state).agent("main")
+    with closing(Tidy(config)) as tidy:
+        (found,) = (each for each in tidy.run(shown_chars=10_000) if each.kind == "outdated")
+        assert (found.text, found.new) == ("- Rent: £410 a month", None)
+        assert found.why.endswith("Change it by hand: the note lies outside of the workspace.")
+        with pytest.raises(PathRefused, match="does not lie in the workspace"):
+            tidy.propose(found.path, 3, "- Rent: £445 a month", "The user said so.")
+
+
 def test_memory_md_that_no_session_start_shows_whole_is_told_where_it_ends(house: House) -> None:
     house.write(
         {"MEMORY.md": "# Memory\n\n" + "- a line of some forty characters, again\n" * 30 + "\n## Old trips\n- Ghent\n"}
@@ -220,3 +258,23 @@ def test_a_run_after_edits_proposes_what_a_first_run_does(house: House, tmp_path
         "- Evening class on Fridays at 18:30",
         "- Accountant: Prakash Nair (until 2026-07-01, see memory/2026-07-01.md:1)",
     }
+
+
+@pytest.mark.parametrize(
+    ("line", "note", "new"),
+    [
+        ("Yoga is on Tuesdays at 18:00", "Yoga moves to Thursdays at 19:00.", "Yoga is on Thursdays at 19:00"),
+        ("Piano on Mondays at 16:00 with Mrs Klein", "Piano moves to Fridays.", "Piano on Fridays at 16:00 with Mrs Klein"),
+        ("Piano on Mondays at 16:00 with Mrs Klein", "Piano is on Fridays now. Mrs Braun teaches it.", None),
+        ("Geige montags um 16:00 bei Frau Koch", "Geige ab jetzt freitags um 17:00 bei Frau Schneider.", None),
+        ("Standup at 9:15 in room Oslo", "The standup is at 10:00 in room Bergen from now on.", None),
+        ("Hausmeister: Herr Krause, Tel. 0761 222 111", "Krause ist weg, jetzt Frau Demir, Tel. 0761 333 999", None),
+        ("Choir on Mondays at 18:30", "9:15 the choir meets on Wednesdays from now on.", None),  # when it was written
+    ],
+)  # fmt: skip
+def test_a_value_is_swapped_only_where_the_rest_of_the_line_may_still_hold(
+    house: House, line: str, note: str, new: str | None
+) -> None:
+    house.write({"MEMORY.md": f"- {line}\n", "memory/2026-05-11.md": f"{note}\n", "memory/2026-06-08.md": "quiet\n"})
+    (found,) = house.find("outdated")
+    assert found.new == f"- {new or f'{line} (until 2026-05-11, see memory/2026-05-11.md:1)'}"
