@@ -335,6 +335,36 @@ def test_what_the_user_wrote_into_the_configuration_stays(mine: str, home: Path,
     assert stat.S_IMODE(config.stat().st_mode) == 0o640
 
 
+def test_what_the_user_excludes_of_a_served_vault_stays_excluded(home: Path, state: Path, adopt: Adopt) -> None:
+    vault = make_vault(home, "a.md private/b.md Trash/c.md drafts/d.md")
+    adopt(vault, "--yes")
+    config = state / "memory-core" / "config.json5"
+    config.write_text(config.read_text().replace('"Trash/*"', '"private/**", "Trash/*"'))
+    write(vault / "logseq" / "config.edn", '{:hidden ["/drafts"]}')
+    for _ in range(2):
+        adopt(vault, "--yes")
+        assert config.read_text().count("~/vault") == 1
+        assert paths_of(state, "millstone of the mill") == {"a.md"}
+    adopt("--undo")
+    assert not config.exists()
+
+
+def test_copies_of_one_workspace_are_undone_alone(home: Path, state: Path, adopt: Adopt) -> None:
+    vault = make_vault(home, "a.md")
+    for name in ("one", "two"):
+        (home / name).mkdir()
+        adopt(vault, "--copy", "--yes", "--workspace", home / name)
+    adopt(vault, "--yes")
+    assert "Removed 1 file" in adopt("--undo", "--workspace", home / "one")
+    assert "Nothing was copied into ~/one." in adopt("--undo", "--workspace", home / "one")
+    assert list((home / "one").iterdir()) == []
+    assert len(list((home / "two").rglob("a.md"))) == 1
+    assert "~/vault" in (state / "memory-core" / "config.json5").read_text()
+    adopt("--undo")
+    assert list((home / "two").iterdir()) == []
+    assert not (state / "memory-core" / "config.json5").exists()
+
+
 def test_a_configuration_that_cannot_be_changed_is_named(
     home: Path, state: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
