@@ -12,7 +12,16 @@ from memory_core.errors import FileUnreadable, InvalidArgument, PathRefused
 from memory_core.explanations import Explanation, NotePlace, PlaceReport, Verdict
 from memory_core.records import MemoryFile, Query
 from memory_core.sources import notes, pages
-from memory_core.sources.roots import FOLDER, NOT_MARKDOWN, OUTSIDE, SYMLINK, TOO_LONG, UNFIT_NAME, WITH_CONTROLS
+from memory_core.sources.roots import (
+    FOLDER,
+    HIDDEN,
+    NOT_MARKDOWN,
+    OUTSIDE,
+    SYMLINK,
+    TOO_LONG,
+    UNFIT_NAME,
+    WITH_CONTROLS,
+)
 from memory_core.sources.session_logs import SHOWN
 from memory_core.text.markdown import is_markdown
 from memory_core.tools.arguments import read_citation
@@ -28,6 +37,7 @@ ACTIONS = {
     "is hidden": "give it a name that does not begin with a dot",
     "is in a hidden folder": "move it into a folder whose name does not begin with a dot",
     "is excluded by the configuration": "take it out of memorySearch.exclude.files, or of exclude in memorySearch.extraPaths",
+    HIDDEN: "take it out of Obsidian's settings: Files and links, Excluded files; or Templates, Template folder location",
     "does not match the pattern of its extra path": "widen that pattern: memorySearch.extraPaths",
 }
 MALFORMED = (WITH_CONTROLS, TOO_LONG)  # these are said of the path, whatever lies there

@@ -149,7 +149,7 @@ class Survey:
             return
         # Of most folders, one look at all names tells that the suffix alone decides.
         names = "".join([entry.name for entry in entries])
-        plain = not (root.excluded or root.reserved or root.pattern or root.left_out or is_unfit(names))
+        plain = not (root.excluded or root.reserved or root.pattern or root.left_out or root.hidden or is_unfit(names))
         for entry in entries:
             name = entry.name
             try:

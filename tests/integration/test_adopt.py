@@ -413,6 +413,22 @@ def test_what_the_owner_excludes_is_left_out(
     assert ("attic.md" in adopt(vault, "--copy", "--workspace", home.parent / "elsewhere")) == ("attic.md" in kept)
 
 
+def test_what_obsidian_excludes_later_is_left_out_from_then_on(home: Path, state: Path, adopt: Adopt) -> None:
+    vault = make_vault(home, "a.md private/b.md private/c.md Old.md")
+    write(vault / ".obsidian" / "app.json", '{"userIgnoreFilters": ["Old"]}')
+    adopt(vault, "--yes")
+    assert paths_of(state, "millstone of the mill") == {"a.md", "b.md", "c.md"}
+    write(vault / ".obsidian" / "app.json", '{"userIgnoreFilters": ["private/", "/a$/"]}')
+    assert paths_of(state, "millstone of the mill") == {"a.md", "Old.md"}
+    with memory_core.open_memory(state_dir=state) as memory:
+        verdict = memory.explain("millstone", "~/vault/private/b.md").verdict
+    write(vault / ".obsidian" / "app.json", '{"userIgnoreFil')
+    write(vault / "private" / "d.md", "The mill has a millstone.\n")
+    assert paths_of(state, "millstone of the mill") == {"a.md", "Old.md"}
+    assert "left out by Obsidian" in verdict.reason
+    assert "Excluded files" in (verdict.action or "")
+
+
 def test_what_git_ignores_is_left_out_but_not_the_folder_that_was_named(home: Path, state: Path, adopt: Adopt) -> None:
     vault = make_vault(home, "a.md b.draft.md private/c.md deep/private/d.md deep/e.md")
     subprocess.run(["git", "init", "-q", home], check=True)
