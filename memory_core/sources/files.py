@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import posixpath
 from array import array
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -192,6 +192,10 @@ class Survey:
 
     def _fail(self, root: Root, relative: str, reason: str) -> None:
         self.failures += (FileFailure(path=make_printable(root.show(relative)), reason=reason),)
+
+    def count_extra(self) -> dict[str, int]:
+        """Return the number of files of each extra path that serves any, by its name."""
+        return dict(Counter(each.root.show("").rstrip("/") for each in self.found if each.root.required))
 
     def list(self) -> Listing:
         """Return the records of all files."""

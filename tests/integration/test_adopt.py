@@ -413,6 +413,24 @@ def test_what_the_owner_excludes_is_left_out(
     assert ("attic.md" in adopt(vault, "--copy", "--workspace", home.parent / "elsewhere")) == ("attic.md" in kept)
 
 
+def test_status_and_doctor_tell_how_many_notes_are_served_from_where(
+    home: Path, state: Path, adopt: Adopt, capsys: pytest.CaptureFixture[str]
+) -> None:
+    vault = make_vault(home, "a.md b/c.md")
+    write(Path("MEMORY.md"), "The kettle is blue.\n")
+    adopt(vault, "--yes")
+    named = ["--state-dir", str(state)]
+    assert main(["index", *named]) == 0
+    assert main(["status", *named]) == 0
+    shown = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert ["files", "3"] in shown
+    assert ["of", "them", "2", "in", "~/vault"] in shown
+    assert main(["status", "--json", *named]) == 0
+    assert json.loads(capsys.readouterr().out)["extra"] == {"~/vault": 2}
+    main(["doctor", *named])
+    assert f"1 note in {Path.cwd()}, 2 in ~/vault\n" in capsys.readouterr().out
+
+
 def test_what_obsidian_excludes_later_is_left_out_from_then_on(home: Path, state: Path, adopt: Adopt) -> None:
     vault = make_vault(home, "a.md private/b.md private/c.md Old.md")
     write(vault / ".obsidian" / "app.json", '{"userIgnoreFilters": ["Old"]}')
