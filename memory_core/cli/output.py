@@ -234,7 +234,8 @@ def print_result(result: Mapping[str, Any], show: Callable[[Mapping[str, Any]], 
                 f"See its versions: memory-core history {result['path']}",
             )
         else:
-            complain(f"{result['path']}: there is no such note", "`memory-core status` names the workspace.")
+            action = result.get("action") or "`memory-core status` names the workspace."
+            complain(f"{result['path']}: there is no such note", action)
     return find_code(result)
 
 

@@ -4,25 +4,33 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import replace
 
 from memory_core.backends.selector import Selector
 from memory_core.config.agent import AgentConfig
+from memory_core.config.environment import quote_words
 from memory_core.errors import FileUnreadable, InvalidArgument, PathRefused
 from memory_core.explanations import Explanation, NotePlace, PlaceReport, Verdict
+from memory_core.history.history import History
+from memory_core.history.notes import name_note
 from memory_core.records import MemoryFile, Query
 from memory_core.sources import notes, pages
+from memory_core.sources.files import list_files
 from memory_core.sources.roots import (
     FOLDER,
     HIDDEN,
     NOT_MARKDOWN,
     OUTSIDE,
+    SUFFIX,
     SYMLINK,
     TOO_LONG,
     UNFIT_NAME,
     WITH_CONTROLS,
+    quote_name,
 )
 from memory_core.sources.session_logs import SHOWN
+from memory_core.text.folding import clean
 from memory_core.text.markdown import is_markdown
 from memory_core.tools.arguments import read_citation
 
@@ -40,6 +48,7 @@ ACTIONS = {
     HIDDEN: "take it out of Obsidian's settings: Files and links, Excluded files; or Templates, Template folder location",
     "does not match the pattern of its extra path": "widen that pattern: memorySearch.extraPaths",
 }
+MOST_NEAR = 3  # paths that are named where one of them may be meant
 MALFORMED = (WITH_CONTROLS, TOO_LONG)  # these are said of the path, whatever lies there
 MOVE_IT = "move it into memory/, or name its folder: memorySearch.extraPaths"
 NOT_A_NOTE = (
@@ -131,6 +140,7 @@ def _look_up(
             return file, None
         reason, action = "", ""
     if not reason or reason == OUTSIDE:
+        action = find_instead(config, place.path) or action
         for other in others:
             if _serves(other, place.path):
                 return None, Verdict(
@@ -143,8 +153,21 @@ def _look_up(
         return None, Verdict(stage="file", cause="excluded", reason=f"{what} {reason}", action=action)
     return None, Verdict(
         stage="file", cause="missing", reason=f"there is no such note in {config.workspace}",
-        action=AS_SEARCH_NAMES_IT,
+        action=action or AS_SEARCH_NAMES_IT,
     )  # fmt: skip
+
+
+def find_instead(config: AgentConfig, path: str) -> str:
+    """Return what may be meant by a path under which no note is, or how to see what was there once; "" if neither is known."""
+    wanted = clean(path if is_markdown(path) else f"{path}{SUFFIX}").lower()
+    near = [file.path for file in list_files(config).files if f"/{clean(file.path).lower()}".endswith(f"/{wanted}")]
+    if near:
+        return f"did you mean {' or '.join(map(quote_name, near[:MOST_NEAR]))}?"
+    name = name_note(config, path)
+    with closing(History(config, writable=False)) as history:
+        if history.enabled and history.list_versions(name):
+            return f"it was there once; see its versions: memory-core history {quote_words(name)}"
+    return ""
 
 
 def _advise(path: str, reason: str) -> str:

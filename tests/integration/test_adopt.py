@@ -431,6 +431,28 @@ def test_status_and_doctor_tell_how_many_notes_are_served_from_where(
     assert f"1 note in {Path.cwd()}, 2 in ~/vault\n" in capsys.readouterr().out
 
 
+def test_a_note_named_without_its_folder_is_offered(
+    home: Path, state: Path, adopt: Adopt, capsys: pytest.CaptureFixture[str]
+) -> None:
+    vault = make_vault(home, "Car.md Projects/Mill.md")
+    write(Path("memory/2026-01-05.md"), "The kettle is blue.\n")
+    adopt(vault, "--yes")
+    named = ["--state-dir", str(state)]
+    assert main(["index", *named]) == 0
+    Path("memory/2026-01-05.md").unlink()
+    assert main(["index", *named]) == 0
+    for command in ("get", "open", "explain"):
+        question = ["kettle"] if command == "explain" else []
+        for path, meant in (
+            ("car.md", "id you mean ~/vault/Car.md?\n"),
+            ("Projects/Mill.md:L2", "id you mean ~/vault/Projects/Mill.md?\n"),
+            ("memory/2026-01-05.md", "t was there once; see its versions: memory-core history memory/2026-01-05.md"),
+        ):
+            main([command, *named, *question, path])
+            shown = capsys.readouterr()
+            assert meant in shown.out + shown.err
+
+
 def test_what_obsidian_excludes_later_is_left_out_from_then_on(home: Path, state: Path, adopt: Adopt) -> None:
     vault = make_vault(home, "a.md private/b.md private/c.md Old.md")
     write(vault / ".obsidian" / "app.json", '{"userIgnoreFilters": ["Old"]}')
