@@ -11,7 +11,7 @@ from memory_core.backends.selector import Selector
 from memory_core.config.agent import AgentConfig
 from memory_core.config.environment import quote_words
 from memory_core.errors import FileUnreadable, InvalidArgument, PathRefused
-from memory_core.explanations import Explanation, NotePlace, PlaceReport, Verdict
+from memory_core.explanations import AskedQuestion, Explanation, NotePlace, PlaceReport, Verdict
 from memory_core.history.history import History
 from memory_core.history.notes import name_note
 from memory_core.records import MemoryFile, Query
@@ -101,6 +101,8 @@ def _explain(
             told = CHANGED
         if told is not None:
             return _replace_verdict(found, place, told)
+    if found.place is not None and found.verdict.stage != "shown" and (told := _find_commented(file, found.asked)):
+        return _replace_verdict(found, place, told)
     return found
 
 
@@ -204,6 +206,23 @@ def _read(file: MemoryFile, line: int | None) -> Verdict | None:
             action="look for the text where it stands now: memory-core get",
         )  # fmt: skip
     return None
+
+
+def _find_commented(file: MemoryFile, asked: AskedQuestion) -> Verdict | None:
+    """Return the verdict on a note of which words that were looked for stand in Obsidian's comments alone; None if none does."""
+    if not file.in_vault:
+        return None
+    note = notes.read_note(file)
+    whole, text = (clean(each).lower() for each in (note.data.decode(errors="replace"), note.text))
+    words = [repr(term.text) for term in asked.terms if term.text in whole and term.text not in text]
+    if not words:
+        return None
+    stands = "stands" if len(words) == 1 else "stand"
+    return Verdict(
+        stage="index", cause="no_text",
+        reason=f"{', '.join(words)} {stands} between %% and %%, and what Obsidian takes for a comment is left out",
+        action="take it out of the comment",
+    )  # fmt: skip
 
 
 def _replace_verdict(found: Explanation, place: NotePlace, verdict: Verdict) -> Explanation:

@@ -453,6 +453,17 @@ def test_a_note_named_without_its_folder_is_offered(
             assert meant in shown.out + shown.err
 
 
+def test_explain_names_the_comment_in_which_a_word_stands(home: Path, state: Path, adopt: Adopt) -> None:
+    vault = write(home / "vault" / "Car.md", "# Car\n\nThe car has winter tyres. %%Its rebate is 20.%%\n").parent
+    (vault / ".obsidian").mkdir()
+    adopt(vault, "--yes")
+    with memory_core.open_memory(state_dir=state) as memory:
+        memory.sync()
+        for place in ("~/vault/Car.md", "~/vault/Car.md#L3"):
+            assert "'rebate' stands between %% and %%" in memory.explain("rebate", place).verdict.reason
+        assert memory.explain("tyres", "~/vault/Car.md").verdict.stage == "shown"
+
+
 def test_what_obsidian_excludes_later_is_left_out_from_then_on(home: Path, state: Path, adopt: Adopt) -> None:
     vault = make_vault(home, "a.md private/b.md private/c.md Old.md")
     write(vault / ".obsidian" / "app.json", '{"userIgnoreFilters": ["Old"]}')
