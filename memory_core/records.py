@@ -464,6 +464,7 @@ class Status:
         files, chunks, embeddings: Counts of the index.
         pending: Texts that wait for their embedding.
         sources: Counts of files by source.
+        extra: Counts of the notes that are there in each extra path, by its name.
         dirty: Files have changed since the last sync; None if unknown.
         provider, model: The maker of embeddings, as configured or found by "auto".
         vector: The search by vectors: "exact" compares all, "signs" those of stored signs, "vec0" those of QMD's table; or "off".
@@ -487,6 +488,7 @@ class Status:
     embeddings: int = 0
     pending: int = 0
     sources: Mapping[str, int] = field(default_factory=dict)
+    extra: Mapping[str, int] = field(default_factory=dict)
     dirty: bool | None = None
     provider: str = "none"
     model: str | None = None

@@ -63,10 +63,13 @@ def report_status(name: str, config: AgentConfig, store: Store, file: Path | Non
     size = 0
     with suppress(OSError):  # it may go at any moment
         size = file.stat().st_size if file else 0
-    listing = files.list_files(config)
+    found = files.survey(config)
+    listing = found.list()
     failures = {failure.path: failure for failure in (*listing.failures, *status.failures)}
     dirty = _has_changed(listing, rows, held.last_sync)
-    status = replace(status, store_bytes=size, dirty=dirty, failures=tuple(failures.values()))
+    status = replace(
+        status, store_bytes=size, dirty=dirty, extra=found.count_extra(), failures=tuple(failures.values())
+    )
     serving = spaces[held.serving] if held.serving is not None else None
     return _add_outage(status, config, serving, None if record is None else Outage.from_json(record))
 
@@ -180,8 +183,11 @@ def examine(config: AgentConfig, probe: Probe) -> Iterator[Finding]:
 def _check_workspace(config: AgentConfig) -> Finding:
     if problem := explain_no_workspace(config):
         return Finding(subject="workspace", level="fail", message=problem, action=MAKE_IT)
-    listing = files.list_files(config)
-    message = f"{len(listing.files)} {'note' if len(listing.files) == 1 else 'notes'} in {config.workspace}"
+    found = files.survey(config)
+    listing, extra = found.list(), found.count_extra()
+    own = len(found) - sum(extra.values())
+    message = f"{own} {'note' if own == 1 else 'notes'} in {config.workspace}"
+    message += "".join(f", {number} in {path}" for path, number in extra.items())
     if listing.failures:
         message += f", but {_name_first(listing.failures)}"
         return Finding(subject="workspace", level="warn", message=message, action="correct what the message names")

@@ -33,7 +33,7 @@ ACTIONS: dict[record.Action, str] = {
 @click.option("--copy", is_flag=True, help="copy into memory/imports of the workspace")
 @click.option("--yes", is_flag=True, help="do it; without it, nothing is changed")
 @click.option("--dry-run", is_flag=True, help="only show what would be done, as without --yes")
-@click.option("--undo", is_flag=True, help="remove all that adopt has written")
+@click.option("--undo", is_flag=True, help="remove all that adopt has written; with --workspace, only what is in there")
 def adopt(options: Options, *, path: str | None, copy: bool, yes: bool, dry_run: bool, undo: bool) -> None:
     """Find notes of other programs, and search them where they lie, or copy them."""
     if dry_run and yes:
@@ -156,12 +156,13 @@ def _format_command(path: str | None) -> str:
 
 def _undo(options: Options, state_dir: Path) -> None:
     with record.change_record(state_dir) as adoption:
-        removed, kept, indexed = record.undo(adoption, state_dir)
+        workspace = open_source(options).current().agent(options.agent).workspace if options.workspace else None
+        removed, kept, indexed = record.undo(adoption, state_dir, workspace)
     if options.json:
         output.print_json({"removed": removed, "kept": kept, "indexed": indexed})
         return
     if not removed and not kept:
-        print("Nothing was adopted.")
+        print(f"Nothing was copied into {shorten_home(workspace)}." if workspace else "Nothing was adopted.")
         return
     print(f"Removed {output.count(removed, 'file')} that `adopt` had written.")
     for sentence in kept:

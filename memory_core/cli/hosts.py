@@ -109,7 +109,11 @@ def _settle_workspace(host: str, bound: Mapping[str, str]) -> str:
     settings, agent = _load_bound(bound)
     given = f"Its configuration is {bound['config']}. " if "config" in bound else ""
     if settings.resolver.find_workspace_origin(agent) != "default":
-        return f"{given}Its notes are in {shorten_home(settings.agent(agent).workspace)}."
+        named = settings.agent(agent).workspace
+        made = (
+            "" if named.is_dir() else f", which does not exist yet; make it: memory-core init {quote_words(str(named))}"
+        )
+        return f"{given}Its notes are in {shorten_home(named)}{made or '.'}"
     usual = find_default_workspace(os.environ, settings.agent(agent).state_dir)
     made = ""
     if not os.path.lexists(usual):

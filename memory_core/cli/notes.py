@@ -6,9 +6,10 @@ import json
 import logging
 import sys
 import threading
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -16,6 +17,7 @@ from memory_core.atomic import locked, replace_file
 from memory_core.cli import app, output
 from memory_core.cli.app import Options, argument, command, open_notes, with_sources
 from memory_core.errors import InvalidArgument, MemoryCoreError, MemoryOff
+from memory_core.plugin.explaining import find_instead
 from memory_core.records import Finding, ProgressCallback, SyncReport, to_json
 from memory_core.sources.journal import Journal
 from memory_core.tools.arguments import read_citation
@@ -42,7 +44,7 @@ def get(options: Options, *, path: str, start: int | None, lines: int | None, as
     """Print a note, or some lines of it."""
     app.check_as_of(as_of)
     with open_notes(options) as memory:
-        result = memory.call_tool("memory_get", {"path": path, "from": start, "lines": lines, "asOf": as_of})
+        result = _get(memory, {"path": path, "from": start, "lines": lines, "asOf": as_of})
     whole = lines is None and read_citation(path).lines is None
     return output.print_result(result, lambda found: output.print_document(found, whole=whole), as_json=options.json)
 
@@ -55,7 +57,7 @@ def open_place(options: Options, *, place: str) -> int:
     from memory_core.sources import pages
 
     with open_notes(options) as memory:
-        result = memory.call_tool("memory_get", {"path": place, "lines": 1})
+        result = _get(memory, {"path": place, "lines": 1, "asOf": None})
         config = memory.config()
     if code := output.find_code(result):
         if options.json:
@@ -66,6 +68,19 @@ def open_place(options: Options, *, place: str) -> int:
     path = str(file.real_path) if file else result["path"]
     output.tell({"path": path, "line": result["from"]}, f"{path}:{result['from']}", as_json=options.json)
     return 0
+
+
+def _get(memory: Memory, asked: Mapping[str, Any]) -> dict[str, Any]:
+    """Call memory_get; where there is no such note, the action is what may be meant instead, if anything is near."""
+    result = memory.call_tool("memory_get", asked)
+    if (
+        output.find_code(result) == 1
+        and asked["asOf"] is None
+        and (cited := read_citation(asked["path"])).as_of is None
+    ):
+        action = find_instead(memory.config(), cited.path) or result.get("action")
+        result = {**result, "action": action} if action else result
+    return result
 
 
 @command("add")

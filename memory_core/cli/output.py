@@ -235,7 +235,8 @@ def print_result(result: Mapping[str, Any], show: Callable[[Mapping[str, Any]], 
                 f"See its versions: memory-core history {result['path']}",
             )
         else:
-            complain(f"{result['path']}: there is no such note", "`memory-core status` names the workspace.")
+            action = result.get("action") or "`memory-core status` names the workspace."
+            complain(f"{result['path']}: there is no such note", action)
     return find_code(result)
 
 
@@ -355,6 +356,7 @@ def print_status(status: Status) -> None:
             "index": status.store if status.indexed else f"none yet; {INDEX_IT}",
             "size": f"{status.store_bytes / 1e6:.1f} MB" if status.indexed else None,
             "files": status.files,
+            "of them": ", ".join(f"{number} in {path}" for path, number in status.extra.items()),
             "chunks": status.chunks,
             "sources": status.sources if len(status.sources) > 1 else None,
             "up to date": None if status.dirty is None else f"no; {INDEX_IT}" if status.dirty else "yes",

@@ -210,7 +210,7 @@ def describe_search(found: explanations.Explanation) -> str:
     """Return an explanation as text for a person."""
     verdict, lines = found.verdict, [output.hang("", _begin(found))]
     if verdict.action:
-        lines.append(output.hang("What you can do: ", f"{verdict.action}."))
+        lines.append(output.hang("What you can do: ", f"{verdict.action}.".replace("?.", "?")))
     lines += ["", *_describe_question(found.asked)]
     examined = None if found.place is None else found.place.examined
     if examined is not None:

@@ -4,16 +4,33 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import replace
 
 from memory_core.backends.selector import Selector
 from memory_core.config.agent import AgentConfig
+from memory_core.config.environment import quote_words
 from memory_core.errors import FileUnreadable, InvalidArgument, PathRefused
-from memory_core.explanations import Explanation, NotePlace, PlaceReport, Verdict
+from memory_core.explanations import AskedQuestion, Explanation, NotePlace, PlaceReport, Verdict
+from memory_core.history.history import History
+from memory_core.history.notes import name_note
 from memory_core.records import MemoryFile, Query
 from memory_core.sources import notes, pages
-from memory_core.sources.roots import FOLDER, NOT_MARKDOWN, OUTSIDE, SYMLINK, TOO_LONG, UNFIT_NAME, WITH_CONTROLS
+from memory_core.sources.files import list_files
+from memory_core.sources.roots import (
+    FOLDER,
+    HIDDEN,
+    NOT_MARKDOWN,
+    OUTSIDE,
+    SUFFIX,
+    SYMLINK,
+    TOO_LONG,
+    UNFIT_NAME,
+    WITH_CONTROLS,
+    quote_name,
+)
 from memory_core.sources.session_logs import SHOWN
+from memory_core.text.folding import clean
 from memory_core.text.markdown import is_markdown
 from memory_core.tools.arguments import read_citation
 
@@ -28,8 +45,10 @@ ACTIONS = {
     "is hidden": "give it a name that does not begin with a dot",
     "is in a hidden folder": "move it into a folder whose name does not begin with a dot",
     "is excluded by the configuration": "take it out of memorySearch.exclude.files, or of exclude in memorySearch.extraPaths",
+    HIDDEN: "take it out of Obsidian's settings: Files and links, Excluded files; or Templates, Template folder location",
     "does not match the pattern of its extra path": "widen that pattern: memorySearch.extraPaths",
 }
+MOST_NEAR = 3  # paths that are named where one of them may be meant
 MALFORMED = (WITH_CONTROLS, TOO_LONG)  # these are said of the path, whatever lies there
 MOVE_IT = "move it into memory/, or name its folder: memorySearch.extraPaths"
 NOT_A_NOTE = (
@@ -82,6 +101,8 @@ def _explain(
             told = CHANGED
         if told is not None:
             return _replace_verdict(found, place, told)
+    if found.place is not None and found.verdict.stage != "shown" and (told := _find_commented(file, found.asked)):
+        return _replace_verdict(found, place, told)
     return found
 
 
@@ -121,6 +142,7 @@ def _look_up(
             return file, None
         reason, action = "", ""
     if not reason or reason == OUTSIDE:
+        action = find_instead(config, place.path) or action
         for other in others:
             if _serves(other, place.path):
                 return None, Verdict(
@@ -133,8 +155,21 @@ def _look_up(
         return None, Verdict(stage="file", cause="excluded", reason=f"{what} {reason}", action=action)
     return None, Verdict(
         stage="file", cause="missing", reason=f"there is no such note in {config.workspace}",
-        action=AS_SEARCH_NAMES_IT,
+        action=action or AS_SEARCH_NAMES_IT,
     )  # fmt: skip
+
+
+def find_instead(config: AgentConfig, path: str) -> str:
+    """Return what may be meant by a path under which no note is, or how to see what was there once; "" if neither is known."""
+    wanted = clean(path if is_markdown(path) else f"{path}{SUFFIX}").lower()
+    near = [file.path for file in list_files(config).files if f"/{clean(file.path).lower()}".endswith(f"/{wanted}")]
+    if near:
+        return f"did you mean {' or '.join(map(quote_name, near[:MOST_NEAR]))}?"
+    name = name_note(config, path)
+    with closing(History(config, writable=False)) as history:
+        if history.enabled and history.list_versions(name):
+            return f"it was there once; see its versions: memory-core history {quote_words(name)}"
+    return ""
 
 
 def _advise(path: str, reason: str) -> str:
@@ -171,6 +206,23 @@ def _read(file: MemoryFile, line: int | None) -> Verdict | None:
             action="look for the text where it stands now: memory-core get",
         )  # fmt: skip
     return None
+
+
+def _find_commented(file: MemoryFile, asked: AskedQuestion) -> Verdict | None:
+    """Return the verdict on a note of which words that were looked for stand in Obsidian's comments alone; None if none does."""
+    if not file.in_vault:
+        return None
+    note = notes.read_note(file)
+    whole, text = (clean(each).lower() for each in (note.data.decode(errors="replace"), note.text))
+    words = [repr(term.text) for term in asked.terms if term.text in whole and term.text not in text]
+    if not words:
+        return None
+    stands = "stands" if len(words) == 1 else "stand"
+    return Verdict(
+        stage="index", cause="no_text",
+        reason=f"{', '.join(words)} {stands} between %% and %%, and what Obsidian takes for a comment is left out",
+        action="take it out of the comment",
+    )  # fmt: skip
 
 
 def _replace_verdict(found: Explanation, place: NotePlace, verdict: Verdict) -> Explanation:

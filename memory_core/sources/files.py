@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import posixpath
 from array import array
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -149,7 +149,7 @@ class Survey:
             return
         # Of most folders, one look at all names tells that the suffix alone decides.
         names = "".join([entry.name for entry in entries])
-        plain = not (root.excluded or root.reserved or root.pattern or root.left_out or is_unfit(names))
+        plain = not (root.excluded or root.reserved or root.pattern or root.left_out or root.hidden or is_unfit(names))
         for entry in entries:
             name = entry.name
             try:
@@ -192,6 +192,10 @@ class Survey:
 
     def _fail(self, root: Root, relative: str, reason: str) -> None:
         self.failures += (FileFailure(path=make_printable(root.show(relative)), reason=reason),)
+
+    def count_extra(self) -> dict[str, int]:
+        """Return the number of files of each extra path that serves any, by its name."""
+        return dict(Counter(each.root.show("").rstrip("/") for each in self.found if each.root.required))
 
     def list(self) -> Listing:
         """Return the records of all files."""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import posixpath
 import re
 import stat
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -17,6 +19,7 @@ from unicodedata import normalize
 from memory_core.config.agent import AgentConfig, NamedFolder
 from memory_core.config.environment import expand_home
 from memory_core.config.settings import ExtraPath
+from memory_core.errors import FileUnreadable
 from memory_core.records import FileStamp, MemoryFile
 from memory_core.text.markdown import is_markdown
 
@@ -54,6 +57,7 @@ NO_FILE = "is no regular file"
 OUTSIDE = "is not in this agent's memory: MEMORY.md, memory/ and the configured extra paths are"
 NOT_MARKDOWN = "is not Markdown (.md)"
 EXCLUDED = "is excluded by the configuration"
+HIDDEN = "is left out by Obsidian: it is among its excluded files, or in a folder of templates"
 WITH_CONTROLS = "holds control characters"
 TOO_LONG = "is too long for a path"
 UNFIT_NAME = "has a name with control characters, a backslash or bytes that are no UTF-8"
@@ -160,6 +164,7 @@ class Root:
         excluded: Names or relative paths of files that are left out.
         pattern: A pattern that relative paths must match; None for no condition.
         left_out: Patterns of relative paths that are left out; that of a folder ends with a slash.
+        hidden: Such patterns of what Obsidian leaves out.
     """
 
     source: str
@@ -175,6 +180,7 @@ class Root:
     excluded: frozenset[str] = frozenset()
     pattern: re.Pattern[str] | None = None
     left_out: tuple[re.Pattern[str], ...] = ()
+    hidden: tuple[re.Pattern[str], ...] = ()
 
     def locate(self, path: str) -> str | None:
         """Return the relative path of a normalised absolute path; None if it leads elsewhere."""
@@ -216,8 +222,8 @@ class Root:
             return f"is in a folder of installed packages, {name}"
         if relative in self.reserved:
             return OUTSIDE
-        if self._leaves_out(relative) or self._leaves_out(f"{relative}/"):
-            return EXCLUDED
+        if reason := self._leave_out(relative) or self._leave_out(f"{relative}/"):
+            return reason
         return UNFIT_NAME if is_unfit(name) else None
 
     def refuse_file(self, relative: str, name: str) -> str | None:
@@ -226,16 +232,19 @@ class Root:
             return NOT_MARKDOWN
         if name.startswith("."):
             return "is hidden"
-        if name in self.excluded or relative in self.excluded or self._leaves_out(relative):
-            return EXCLUDED
+        if reason := EXCLUDED if {name, relative} & self.excluded else self._leave_out(relative):
+            return reason
         if relative in self.reserved:
             return OUTSIDE
         if self.pattern and not self.pattern.match(normalize("NFC", relative)):
             return "does not match the pattern of its extra path"
         return UNFIT_NAME if is_unfit(name) else None
 
-    def _leaves_out(self, relative: str) -> bool:
-        return any(each.match(normalize("NFC", relative)) for each in self.left_out)
+    def _leave_out(self, relative: str) -> str | None:
+        path = normalize("NFC", relative)
+        if any(each.match(path) for each in self.hidden):
+            return HIDDEN
+        return EXCLUDED if any(each.match(path) for each in self.left_out) else None
 
     def to_file(self, relative: str, real: Path, stamp: FileStamp) -> MemoryFile:
         """Make the record of a file that is served."""
@@ -300,6 +309,11 @@ def _extra_root(workspace: str, extra: ExtraPath) -> Root:
     info = _stat(configured)
     is_file = is_markdown(configured) if info is None else not stat.S_ISDIR(info.st_mode)
     pattern, problem = _compile(extra.pattern)
+    hidden: dict[str, re.Pattern[str]] = {}
+    try:
+        hidden = list_hidden(real)
+    except FileUnreadable as error:
+        problem = error.reason
     left_out = [_compile(each) for each in extra.exclude]
     problem = problem or next((each for _, each in left_out if each), None)
     return Root(
@@ -314,6 +328,7 @@ def _extra_root(workspace: str, extra: ExtraPath) -> Root:
         skipped=PACKAGE_TREES,
         pattern=pattern,
         left_out=tuple(each or re.compile(".*") for each, _ in left_out),
+        hidden=tuple(hidden.values()),
     )
 
 
@@ -351,6 +366,41 @@ def _refuse_extra(
 
 def _refuse_link(info: os.stat_result | None) -> str | None:
     return SYMLINK if info and stat.S_ISLNK(info.st_mode) else None
+
+
+def list_hidden(folder: str) -> dict[str, re.Pattern[str]]:
+    """Return what the settings of an Obsidian vault leave out now, with patterns of relative paths; nothing for any other folder.
+
+    That are its excluded files, by the beginnings of their paths or by regular expressions, and the folders of templates.
+
+    Raises:
+        FileUnreadable: The settings cannot be read, so nobody knows what is to be left out.
+    """
+    if not _is_vault(folder):
+        return {}
+    named = _read_setting(folder, "app.json", "userIgnoreFilters")
+    places = [each for each in named if isinstance(each, str) and each] if isinstance(named, list) else []
+    for file, key in (("templates.json", "folder"), ("plugins/templater-obsidian/data.json", "templates_folder")):
+        named = _read_setting(folder, file, key)
+        places += [f"{named.strip('/')}/"] if isinstance(named, str) and named.strip("/") else []
+    hidden: dict[str, re.Pattern[str]] = {}
+    for place in places:
+        wanted = normalize("NFC", place)
+        is_regex = len(place) > 2 and place.startswith("/") and place.endswith("/")
+        with suppress(re.error):  # it means something in JavaScript alone
+            hidden[place] = re.compile(rf"(?=.*\.md\Z).*?(?:{wanted[1:-1]})" if is_regex else re.escape(wanted))
+    return hidden
+
+
+def _read_setting(vault: str, file: str, key: str) -> object:
+    path = Path(vault, ".obsidian", file)
+    try:
+        document = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, RecursionError) as error:  # Obsidian may be writing it
+        raise FileUnreadable(vault, f"has settings that cannot be read: {path}") from error
+    return document.get(key) if isinstance(document, dict) else None
 
 
 def _is_vault(folder: str) -> bool:

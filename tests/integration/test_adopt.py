@@ -335,6 +335,36 @@ def test_what_the_user_wrote_into_the_configuration_stays(mine: str, home: Path,
     assert stat.S_IMODE(config.stat().st_mode) == 0o640
 
 
+def test_what_the_user_excludes_of_a_served_vault_stays_excluded(home: Path, state: Path, adopt: Adopt) -> None:
+    vault = make_vault(home, "a.md private/b.md Trash/c.md drafts/d.md")
+    adopt(vault, "--yes")
+    config = state / "memory-core" / "config.json5"
+    config.write_text(config.read_text().replace('"Trash/*"', '"private/**", "Trash/*"'))
+    write(vault / "logseq" / "config.edn", '{:hidden ["/drafts"]}')
+    for _ in range(2):
+        adopt(vault, "--yes")
+        assert config.read_text().count("~/vault") == 1
+        assert paths_of(state, "millstone of the mill") == {"a.md"}
+    adopt("--undo")
+    assert not config.exists()
+
+
+def test_copies_of_one_workspace_are_undone_alone(home: Path, state: Path, adopt: Adopt) -> None:
+    vault = make_vault(home, "a.md")
+    for name in ("one", "two"):
+        (home / name).mkdir()
+        adopt(vault, "--copy", "--yes", "--workspace", home / name)
+    adopt(vault, "--yes")
+    assert "Removed 1 file" in adopt("--undo", "--workspace", home / "one")
+    assert "Nothing was copied into ~/one." in adopt("--undo", "--workspace", home / "one")
+    assert list((home / "one").iterdir()) == []
+    assert len(list((home / "two").rglob("a.md"))) == 1
+    assert "~/vault" in (state / "memory-core" / "config.json5").read_text()
+    adopt("--undo")
+    assert list((home / "two").iterdir()) == []
+    assert not (state / "memory-core" / "config.json5").exists()
+
+
 def test_a_configuration_that_cannot_be_changed_is_named(
     home: Path, state: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -381,6 +411,73 @@ def test_what_the_owner_excludes_is_left_out(
     adopt(vault, "--yes")
     assert paths_of(state, "millstone of the mill") == {*kept.split()}
     assert ("attic.md" in adopt(vault, "--copy", "--workspace", home.parent / "elsewhere")) == ("attic.md" in kept)
+
+
+def test_status_and_doctor_tell_how_many_notes_are_served_from_where(
+    home: Path, state: Path, adopt: Adopt, capsys: pytest.CaptureFixture[str]
+) -> None:
+    vault = make_vault(home, "a.md b/c.md")
+    write(Path("MEMORY.md"), "The kettle is blue.\n")
+    adopt(vault, "--yes")
+    named = ["--state-dir", str(state)]
+    assert main(["index", *named]) == 0
+    assert main(["status", *named]) == 0
+    shown = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert ["files", "3"] in shown
+    assert ["of", "them", "2", "in", "~/vault"] in shown
+    assert main(["status", "--json", *named]) == 0
+    assert json.loads(capsys.readouterr().out)["extra"] == {"~/vault": 2}
+    main(["doctor", *named])
+    assert f"1 note in {Path.cwd()}, 2 in ~/vault\n" in capsys.readouterr().out
+
+
+def test_a_note_named_without_its_folder_is_offered(
+    home: Path, state: Path, adopt: Adopt, capsys: pytest.CaptureFixture[str]
+) -> None:
+    vault = make_vault(home, "Car.md Projects/Mill.md")
+    write(Path("memory/2026-01-05.md"), "The kettle is blue.\n")
+    adopt(vault, "--yes")
+    named = ["--state-dir", str(state)]
+    assert main(["index", *named]) == 0
+    Path("memory/2026-01-05.md").unlink()
+    assert main(["index", *named]) == 0
+    for command in ("get", "open", "explain"):
+        question = ["kettle"] if command == "explain" else []
+        for path, meant in (
+            ("car.md", "id you mean ~/vault/Car.md?\n"),
+            ("Projects/Mill.md:L2", "id you mean ~/vault/Projects/Mill.md?\n"),
+            ("memory/2026-01-05.md", "t was there once; see its versions: memory-core history memory/2026-01-05.md"),
+        ):
+            main([command, *named, *question, path])
+            shown = capsys.readouterr()
+            assert meant in shown.out + shown.err
+
+
+def test_explain_names_the_comment_in_which_a_word_stands(home: Path, state: Path, adopt: Adopt) -> None:
+    vault = write(home / "vault" / "Car.md", "# Car\n\nThe car has winter tyres. %%Its rebate is 20.%%\n").parent
+    (vault / ".obsidian").mkdir()
+    adopt(vault, "--yes")
+    with memory_core.open_memory(state_dir=state) as memory:
+        memory.sync()
+        for place in ("~/vault/Car.md", "~/vault/Car.md#L3"):
+            assert "'rebate' stands between %% and %%" in memory.explain("rebate", place).verdict.reason
+        assert memory.explain("tyres", "~/vault/Car.md").verdict.stage == "shown"
+
+
+def test_what_obsidian_excludes_later_is_left_out_from_then_on(home: Path, state: Path, adopt: Adopt) -> None:
+    vault = make_vault(home, "a.md private/b.md private/c.md Old.md")
+    write(vault / ".obsidian" / "app.json", '{"userIgnoreFilters": ["Old"]}')
+    adopt(vault, "--yes")
+    assert paths_of(state, "millstone of the mill") == {"a.md", "b.md", "c.md"}
+    write(vault / ".obsidian" / "app.json", '{"userIgnoreFilters": ["private/", "/a$/"]}')
+    assert paths_of(state, "millstone of the mill") == {"a.md", "Old.md"}
+    with memory_core.open_memory(state_dir=state) as memory:
+        verdict = memory.explain("millstone", "~/vault/private/b.md").verdict
+    write(vault / ".obsidian" / "app.json", '{"userIgnoreFil')
+    write(vault / "private" / "d.md", "The mill has a millstone.\n")
+    assert paths_of(state, "millstone of the mill") == {"a.md", "Old.md"}
+    assert "left out by Obsidian" in verdict.reason
+    assert "Excluded files" in (verdict.action or "")
 
 
 def test_what_git_ignores_is_left_out_but_not_the_folder_that_was_named(home: Path, state: Path, adopt: Adopt) -> None:

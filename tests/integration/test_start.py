@@ -179,6 +179,12 @@ def test_the_doctor_finds_a_host_with_other_notes(cli: Cli, home: Path, host: st
     assert "searches ~/one" not in cli("doctor", "--workspace", home / "one")[1]
 
 
+def test_install_says_that_the_workspace_is_not_there(cli: Cli, home: Path) -> None:
+    out = cli("install", "zed", "--workspace", home / "nowhere")[1]
+    assert f"which does not exist yet; make it: memory-core init {home / 'nowhere'}\n" in out
+    assert not (home / "nowhere").exists()
+
+
 def test_a_host_gets_what_the_variables_of_the_shell_name(
     cli: Cli, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -31,7 +31,7 @@ from memory_core.hosts.events import find_folder_of
 from memory_core.hosts.install.programs import PROGRAMS
 from memory_core.records import FileFailure, MemoryFile
 from memory_core.sources.files import Survey
-from memory_core.sources.roots import PACKAGE_TREES, SYMLINK, Root, compile_glob, read_stamp
+from memory_core.sources.roots import PACKAGE_TREES, SYMLINK, Root, compile_glob, list_hidden, read_stamp
 from memory_core.text.markdown import SECTION_SIGN
 
 HERMES_NOTES = ("MEMORY.md", "USER.md")
@@ -112,9 +112,10 @@ class Home(ServedHome):
 class NoteCollector:
     """Collects the Markdown files of one home, each once, under the refusals that hold for any folder of notes."""
 
-    def __init__(self, source: str, exclude: Sequence[str] = ()) -> None:
+    def __init__(self, source: str, folder: Path | None = None) -> None:
         self._source = source
-        self._exclude = tuple(exclude)
+        self._exclude = () if folder is None else tuple(find_excluded(folder))
+        self._hidden = {} if folder is None else list_hidden(str(folder))
         self._taken: set[str] = set()
         self._seen: set[Path] = set()
         self.notes: list[FoundNote] = []
@@ -148,6 +149,7 @@ class NoteCollector:
         workspaces: Mapping[str, Path] | None = None,
     ) -> Home:
         """Return the home with all that was collected; see `Home`."""
+        left_out = (*self._hidden, *self._exclude)
         return Home(
             source=self._source,
             title=title,
@@ -155,7 +157,7 @@ class NoteCollector:
             notes=tuple(self.notes),
             served=tuple(served),
             workspaces=workspaces or {},
-            remarks=(*remarks, *([f"without {_list_some(self._exclude)}"] if self._exclude else [])),
+            remarks=(*remarks, *([f"without {_list_some(left_out)}"] if left_out else [])),
             failures=tuple(self.failures),
             exclude=self._exclude,
         )
@@ -176,6 +178,7 @@ class NoteCollector:
             is_file=is_file,
             skipped=skipped,
             left_out=left_out,
+            hidden=tuple(self._hidden.values()),
         )
         listing = Survey([root]).list()
         self.failures += listing.failures
@@ -286,7 +289,7 @@ def find_obsidian(folder: Path) -> Home | None:
 
 def _collect_folder(source: str, title: str, folder: Path, *, layout: Layout = "plain") -> Home | None:
     """Return the Markdown in a folder without what its owner keeps out of searches; None if it has none."""
-    collector = NoteCollector(source, find_excluded(folder))
+    collector = NoteCollector(source, folder)
     collector.add(folder, make_fit(folder.name), layout=layout)
     return collector.make_home(title, folder, [folder]) if collector.notes else None
 
@@ -294,37 +297,16 @@ def _collect_folder(source: str, title: str, folder: Path, *, layout: Layout = "
 def find_excluded(folder: Path) -> list[str]:
     """Return globs of what the owner of a folder keeps out of searches.
 
-    That are Obsidian's excluded files and folders of templates, what Logseq hides and keeps for itself, folders of deleted notes,
-    and what git ignores now.
+    That are what Logseq hides and keeps for itself, folders of deleted notes, and what git ignores now; Obsidian's own are
+    read at every look, see `list_hidden`.
     """
-    settings, logseq = folder / ".obsidian", folder / "logseq" / "config.edn"
-    filters = _read_json(settings / "app.json").get("userIgnoreFilters")
-    places = [each for each in filters if isinstance(each, str) and each] if isinstance(filters, list) else []
-    found = [path for each in places if _is_regex(each) for path in _list_matching(folder, each[1:-1])]
-    places = [each for each in places if not _is_regex(each)]
-    for file, key in (("templates.json", "folder"), ("plugins/templater-obsidian/data.json", "templates_folder")):
-        named = _read_json(settings / file).get(key)
-        places += [f"{named.strip('/')}/"] if isinstance(named, str) and named.strip("/") else []
+    logseq, places = folder / "logseq" / "config.edn", list[str]()
     if logseq.is_file():
         hidden = re.search(r":hidden\s*\[([^\]]*)\]", re.sub(r";.*", "", _read_head(logseq)))
         places += ["logseq/", *re.findall(r'"/*([^"]+)"', hidden[1] if hidden else "")]
     places += [f"{name}/" for name in TRASH if (folder / name).is_dir()]
-    found += [f"{_escape(place)}*" for place in places]  # what begins so; a folder that is left out is not entered
+    found = [f"{_escape(place)}*" for place in places]  # what begins so; a folder that is left out is not entered
     return list(dict.fromkeys([*found, *map(_escape, list_ignored(folder))]))
-
-
-def _is_regex(place: str) -> bool:
-    return len(place) > 2 and place.startswith("/") and place.endswith("/")
-
-
-def _list_matching(folder: Path, pattern: str) -> list[str]:
-    """Return the notes whose paths a regular expression of Obsidian matches; none if Python cannot read it."""
-    try:
-        wanted = re.compile(pattern)
-    except re.error:
-        return []
-    notes = (path.relative_to(folder).as_posix() for path in folder.rglob("*.md"))
-    return [_escape(path) for path in notes if wanted.search(path)]
 
 
 def _escape(path: str) -> str:

@@ -7,6 +7,7 @@ program understands is left out or written otherwise.
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -17,7 +18,7 @@ from typing import Any, Literal
 
 from memory_core import atomic
 from memory_core.config.editing import NotEditable, find_entry, place_setting, put_entry, read_document, take_entry
-from memory_core.config.environment import shorten_home
+from memory_core.config.environment import expand_home, shorten_home
 from memory_core.config.load import find_adopted_config
 from memory_core.config.problems import get_adapter
 from memory_core.config.settings import DEFAULT_AGENT
@@ -144,9 +145,7 @@ def write_config(adoption: Adoption, state_dir: Path) -> bool:
             document = read_document(text, path.suffix)
             keys = place_setting(document, named)
             present = find_entry(document, keys) or []
-            kept = [each for each in present if each not in adoption.listed.get(keys[-1], [])]
-            added = [each for each in ours if each not in kept]
-            listed[keys[-1]], both = added, kept + added
+            both, listed[keys[-1]] = _merge(present, adoption.listed.get(keys[-1], []), ours)
             if both != present:
                 text = put_entry(text, path.suffix, keys, both) if both else take_entry(text, path.suffix, keys)
         is_empty = not read_document(text, path.suffix)
@@ -162,6 +161,39 @@ def write_config(adoption: Adoption, state_dir: Path) -> bool:
         return before is not None
     atomic.replace_file(path, text.encode(), mode=None)
     return True
+
+
+def _merge(present: Sequence[Any], listed: Sequence[Any], ours: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+    """Return a list with our entries, and those of them that the user had not listed.
+
+    Args:
+        present: The list as it stands. What the user changed in an entry of ours stays.
+        listed: Ours, as they were when they were listed last.
+        ours: Ours, as they are to be.
+    """
+    before = {_name_entry(each): each for each in listed}
+    edited = {_name_entry(each): each for each in present if each not in listed}
+    both = [each for each in present if _name_entry(each) not in before]
+    added = [each for each in ours if (name := _name_entry(each)) in before or name not in edited]
+    for entry in added:
+        if mine := edited.get(_name_entry(entry)):
+            old, theirs, wanted = map(_list_excluded, (before[_name_entry(entry)], mine, entry))
+            gone = {each for each in old if each not in theirs or each not in wanted}
+            exclude = [each for each in dict.fromkeys(theirs + wanted) if each not in gone]
+            both.append({**(mine if isinstance(mine, dict) else {"path": mine}), "exclude": exclude})
+        else:
+            both.append(entry)
+    return both, added
+
+
+def _name_entry(entry: Any) -> str:
+    """Return the path of an entry of `extraPaths`; of any other, all that it says."""
+    path = entry.get("path") if isinstance(entry, dict) else entry
+    return shorten_home(Path(expand_home(path))) if isinstance(path, str) else json.dumps(entry, sort_keys=True)
+
+
+def _list_excluded(entry: Any) -> list[str]:
+    return list(entry.get("exclude", [])) if isinstance(entry, dict) else []
 
 
 def _list_paths(adoption: Adoption) -> list[Any]:
@@ -193,35 +225,42 @@ def _write_paths(paths: Sequence[Path], exclude: Sequence[str]) -> list[Any]:
     return [{"path": name, "exclude": list(exclude)} if exclude else name for name in names]
 
 
-def undo(adoption: Adoption, state_dir: Path) -> tuple[int, list[str], bool]:
-    """Empty a record, and remove what it lists.
+def undo(adoption: Adoption, state_dir: Path, workspace: Path | None = None) -> tuple[int, list[str], bool]:
+    """Empty a record, and remove what it lists; with a workspace, only what was copied into that one.
 
     Returns:
         The number of files that were removed; a sentence about each file that stays; and True if an index has the words of these
         notes until it is synced.
     """
     removed, kept = 0, list[str]()
-    for name, copy in adoption.copies.items():
+    copies = {name: copy for name, copy in adoption.copies.items() if _is_in(name, workspace)}
+    for name, copy in copies.items():
         found = hash_file(Path(name))
         if found == copy.copy_hash:
             Path(name).unlink()
             removed += 1
         elif found is not None:
             kept.append(f"{name} was edited since, and stays")
-    indexed = bool(adoption.copies or adoption.served)
-    adoption.served.clear()
-    config = find_adopted_config(state_dir)
-    if write_config(adoption, state_dir):
-        if config.exists():
-            kept.append(f"{config} no longer names these notes, and keeps what else it says")
-        else:
-            removed += 1
-    for folder in map(Path, sorted(adoption.folders, key=len, reverse=True)):
+        del adoption.copies[name]
+    indexed = bool(copies or (workspace is None and adoption.served))
+    if workspace is None:
+        adoption.served.clear()
+        config = find_adopted_config(state_dir)
+        if write_config(adoption, state_dir):
+            if config.exists():
+                kept.append(f"{config} no longer names these notes, and keeps what else it says")
+            else:
+                removed += 1
+    folders = [each for each in adoption.folders if _is_in(each, workspace)]
+    for folder in map(Path, sorted(folders, key=len, reverse=True)):
         with suppress(OSError):  # somebody else's file is in it, or it is gone
             folder.rmdir()
-    adoption.copies.clear()
-    adoption.folders.clear()
+    adoption.folders = [each for each in adoption.folders if each not in folders]
     return removed, kept, indexed
+
+
+def _is_in(path: str, workspace: Path | None) -> bool:
+    return workspace is None or Path(path).is_relative_to(workspace)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
