@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
-from memory_core.records import OUTSIDERS, to_camel, to_json
+from memory_core.records import INDEX_LACKS, OUTSIDERS, to_camel, to_json
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bars
@@ -122,7 +122,7 @@ def print_hits(result: Mapping[str, Any], query: str, explain_none: Callable[[],
     warning = result.get("warning")
     if warning:
         complain(warning, result.get("action"))
-    if result.get("stale"):
+    if result.get("stale") and INDEX_LACKS not in (warning or ""):  # which says why, and what to do
         complain("the index lacks some notes, or their last changes", INDEX_IT)
     if not hits:
         why = "" if warning else explain_none()

@@ -19,7 +19,7 @@ from memory_core.cli import app, output
 from memory_core.cli.app import Options, argument, command, open_notes, with_sources
 from memory_core.config.environment import quote_words
 from memory_core.errors import InvalidArgument, MemoryCoreError
-from memory_core.records import NOTHING_INDEXED, to_camel
+from memory_core.records import INDEX_LACKS, NOTHING_INDEXED, to_camel
 from memory_core.sources.roots import quote_name
 from memory_core.text.dates import parse_day
 
@@ -332,7 +332,7 @@ def related(options: Options, *, name: tuple[str, ...], max_results: int | None)
         return
     if found.warning:
         output.complain(found.warning, found.action)
-    if found.stale:
+    if found.stale and INDEX_LACKS not in (found.warning or ""):
         output.complain("the index lacks some notes, or their last changes", output.INDEX_IT)
     output.write(describe_related(found))
 
