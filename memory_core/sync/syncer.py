@@ -35,7 +35,7 @@ from memory_core.text.terms import find_words
 log = logging.getLogger(__name__)
 
 # Goes up whenever chunks, units or windows are cut, words stemmed, dates told or sessions read differently.
-CUT_VERSION = 12
+CUT_VERSION = 13
 HEAD_CHARS, HEAD_LINES = 4096, 40  # of a note, in which its first heading is looked for
 RECORD_SECONDS = 60.0  # a sync that changed nothing is recorded this often, so that most searches write nothing
 FILES_STEP = 64  # files that are committed together, unless they are long
@@ -307,7 +307,7 @@ class Syncer:
 
     def _cut(self, file: MemoryFile, note: NoteText) -> PreparedFile:
         if note.replaced:
-            self._counts.warnings.append(f"{file.path}: bytes that are not UTF-8 were replaced")
+            self._counts.warnings.append(f"{file.path}: lines that are no UTF-8 were read as Windows-1252; save it as UTF-8")
         return cut(file, note, self._context.config.search.chunking)
 
     def _wants_record(self) -> bool:
