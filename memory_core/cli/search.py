@@ -20,7 +20,7 @@ from memory_core.cli.app import Options, argument, command, open_notes, with_sou
 from memory_core.config.environment import quote_words
 from memory_core.errors import InvalidArgument, MemoryCoreError
 from memory_core.records import INDEX_LACKS, NOTHING_INDEXED, to_camel
-from memory_core.sources.roots import quote_name
+from memory_core.sources.roots import SYMLINK, quote_name
 from memory_core.text.dates import parse_day
 
 if TYPE_CHECKING:
@@ -90,6 +90,8 @@ def search(
 def _explain_none(memory: Memory, words: str, asked: Mapping[str, Any]) -> str:
     """Return in a sentence why a question found nothing, and the command that tells more."""
     more = f"Why: memory-core explain {quote_words(words)}"
+    if unread := sum(failure.reason != SYMLINK for failure in memory.status().failures):
+        more += f". {output.count(unread, 'note')} could not be read: memory-core status"
     dates = {name: asked[name] and parse_day(asked[name], f"--{name}") for name in ("after", "before")}
     limits = {"max_results": asked["maxResults"], "min_score": asked["minScore"], "about": asked["about"], **dates}
     try:

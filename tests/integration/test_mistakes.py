@@ -176,6 +176,18 @@ def test_no_permission_is_named(command: Command, tmp_path: Path) -> None:
     check(done.err, str(command.workspace), "")
 
 
+def test_what_could_not_be_read_is_told_where_nothing_is_found(command: Command) -> None:
+    (command.workspace / "memory" / "wide.md").write_bytes("The zither is in tune.\n".encode("utf-16"))
+    closed = command.workspace / "memory" / "closed.md"
+    closed.write_text("The zither is red.\n")
+    closed.chmod(0)
+    done = command("search", "zither", before=as_ordinary_owner)
+    assert "2 notes could not be read: memory-core status" in done.out
+    told = command("explain", "zither", "memory/closed.md", before=as_ordinary_owner).out
+    assert "the file cannot be read: permission denied" in told
+    assert "see to it that you may read it" in told
+
+
 def test_a_state_folder_that_cannot_be_written_is_named(command: Command) -> None:
     """And not the note, which can."""
     state = {"MEMORY_CORE_STATE_DIR": str(command.state_dir)}
