@@ -116,9 +116,9 @@ def print_hits(result: Mapping[str, Any], query: str, explain_none: Callable[[],
     if period := result.get("period"):
         until = "" if period["to"] == period["from"] else f" to {period['to']}"
         print_aside(f"{period['text']}: {period['from']}{until}")
-    for asked, meant in result.get("interpretedAs", {}).items():
+    hits, taken = result["results"], result.get("interpretedAs", {}).items()
+    for asked, meant in taken if hits else ():
         print_aside(f"Showing results for {meant} instead of {_clean(asked)}:")
-    hits = result["results"]
     warning = result.get("warning")
     if warning:
         complain(warning, result.get("action"))
@@ -126,7 +126,8 @@ def print_hits(result: Mapping[str, Any], query: str, explain_none: Callable[[],
         complain("the index lacks some notes, or their last changes", INDEX_IT)
     if not hits:
         why = "" if warning else explain_none()
-        write(f"No matches: {why}" if why else "No matches.")
+        none = "".join(["No matches", *(f", also with {meant} instead of {_clean(asked)}" for asked, meant in taken)])
+        write(f"{none}: {why}" if why else f"{none}.")
         return
     clean = [{**hit, "snippet": _clean(hit["snippet"]), "path": _clean(hit["path"])} for hit in hits]
     columns, colours = find_columns(), shows_colours()

@@ -307,7 +307,9 @@ class Syncer:
 
     def _cut(self, file: MemoryFile, note: NoteText) -> PreparedFile:
         if note.replaced:
-            self._counts.warnings.append(f"{file.path}: lines that are no UTF-8 were read as Windows-1252; save it as UTF-8")
+            self._counts.warnings.append(
+                f"{file.path}: lines that are no UTF-8 were read as Windows-1252; save it as UTF-8"
+            )
         return cut(file, note, self._context.config.search.chunking)
 
     def _wants_record(self) -> bool:
