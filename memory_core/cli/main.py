@@ -10,7 +10,6 @@ import io
 import os
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TextIO, cast
 
 from memory_core.__about__ import __version__
@@ -140,6 +139,8 @@ def _explain(error: Exception, *, as_json: bool) -> int:
         output.complain(str(error), error.action)
         return 2 if isinstance(error, (InvalidArgument, MemoryOff)) else 1
     if isinstance(error, OSError):
+        from pathlib import Path
+
         from memory_core.config.environment import STATE_DIR, expand_home
         from memory_core.config.load import DEFAULT_STATE_DIR
         from memory_core.sources.writer import MAKE_WRITABLE
