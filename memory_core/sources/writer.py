@@ -66,8 +66,8 @@ Target = Literal["daily", "longterm"]
 
 FIRST_NOTE = """# Memory
 
-- Example: this page is for what should be known in every session, one fact a line, as "The build runs on Python 3.12."
-- Example: what happened on a day goes into `memory/YYYY-MM-DD.md`, where `memory-core add TEXT` writes it. Replace both lines.
+<!-- No memory: below this goes what every session should know, one fact a line, as "- The build runs on Python 3.12."
+What happened on a day goes into `memory/YYYY-MM-DD.md`, where `memory-core add TEXT` writes it. -->
 """
 
 

@@ -28,7 +28,14 @@ from memory_core.sync.changes import Changes, Sources
 from memory_core.sync.context import SyncContext
 from memory_core.text.chunks import split_chunks
 from memory_core.text.folding import clean
-from memory_core.text.markdown import leave_out_blobs, parse_heading, read_front_matter, split_lines, strip_suffix
+from memory_core.text.markdown import (
+    leave_out_blobs,
+    leave_out_html_comments,
+    parse_heading,
+    read_front_matter,
+    split_lines,
+    strip_suffix,
+)
 from memory_core.text.spelling import find_camels, split_camel
 from memory_core.text.terms import find_words
 
@@ -67,7 +74,7 @@ def cut(file: MemoryFile, note: NoteText, chunking: Chunking) -> PreparedFile:
         lines, date = (), find_note_date(file.path, note.text)
         names = read_front_matter(note.text).names
         title = ", ".join(filter(None, (_name_place(file.path, note.text, (date or "", *names)), *names)))
-    found = split_chunks(leave_out_blobs(note.text), chunking, date=date, title=title)
+    found = split_chunks(leave_out_blobs(leave_out_html_comments(note.text)), chunking, date=date, title=title)
     return PreparedFile(
         file=file, hash=note.hash, stamp=note.stamp, date=date, chunks=tuple(map(PreparedChunk, found)), lines=lines
     )
