@@ -51,7 +51,9 @@ def _with_limits(most: str, least: str) -> Callable[[app.Run], app.Run]:
 @command("search")
 @argument("query", nargs=-1, required=True, help="question or words to look for")
 @_with_limits("show at most N hits", "leave out hits below X")
-@click.option("--as-of", metavar="TIME", help="as notes stood then: YYYY-MM-DD (its end), or a date and time")
+@click.option(
+    "--as-of", metavar="TIME", help='as notes stood then: YYYY-MM-DD or "yesterday" (its end), or a date and time'
+)
 @click.option(
     "--open", "opened", type=click.IntRange(1), metavar="N", help="open hit N in the editor that EDITOR names"
 )
