@@ -125,7 +125,10 @@ def stage_file(path: Path, data: bytes, *, mode: int | None = 0o600, root: Path 
         found: os.stat_result | None = None
         with suppress(FileNotFoundError):
             found = os.stat(at(path.name), dir_fd=folder, follow_symlinks=False)
-        temporary, descriptor = _create_beside(path.name, folder, at)
+        try:
+            temporary, descriptor = _create_beside(path.name, folder, at)
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, str(path)) from error  # not the name of a temporary file alone
         try:
             if mode is None and found is not None and stat.S_ISREG(found.st_mode):
                 mode = stat.S_IMODE(found.st_mode)

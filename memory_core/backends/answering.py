@@ -27,7 +27,18 @@ from memory_core.errors import (
     SyncStopped,
     refuse_past,
 )
-from memory_core.records import NOTHING_INDEXED, Fallback, Hit, Mode, Query, Related, RelatedQuery, SearchResult, Space
+from memory_core.records import (
+    INDEX_LACKS,
+    NOTHING_INDEXED,
+    Fallback,
+    Hit,
+    Mode,
+    Query,
+    Related,
+    RelatedQuery,
+    SearchResult,
+    Space,
+)
 from memory_core.stores.interface import Store
 from memory_core.sync.background import BackgroundSync
 from memory_core.text.dates import get_today
@@ -274,7 +285,7 @@ class Answerer:
         except (SyncBusy, StoreReadOnly, StoreFull) as error:
             log.warning("searching without a sync: %s", error)
             degradation.stale, degradation.problem = True, error
-            degradation.warn(f"changed notes may be missing from the index: {error}", error.action)
+            degradation.warn(f"{INDEX_LACKS}: {error}", error.action)
             return
         for warning in report.warnings:
             degradation.warn(warning)

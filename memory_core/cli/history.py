@@ -134,7 +134,7 @@ def diff(options: Options, *, path: str, begin: str, until: str | None) -> None:
 
 @command("restore")
 @argument("path", help="path of the note; it may be gone by now")
-@click.option("--as-of", metavar="TIME", required=True, help="YYYY-MM-DD (its end), or a date and time")
+@click.option("--as-of", metavar="TIME", required=True, help='YYYY-MM-DD or "yesterday" (its end), or a date and time')
 def restore(options: Options, *, path: str, as_of: str) -> None:
     """Write a copy of a note as it stood beside it, or bring back one that is gone; a note that stands is left alone."""
     with _open_history(options) as (config, history):

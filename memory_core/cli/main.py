@@ -5,6 +5,7 @@ Exit codes: 0: success, also with no hits. 1: failure. 2: wrong usage or configu
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import sys
@@ -138,7 +139,16 @@ def _explain(error: Exception, *, as_json: bool) -> int:
         output.complain(str(error), error.action)
         return 2 if isinstance(error, (InvalidArgument, MemoryOff)) else 1
     if isinstance(error, OSError):
-        output.complain(str(error))
+        from pathlib import Path
+
+        from memory_core.config.environment import STATE_DIR, expand_home
+        from memory_core.config.load import DEFAULT_STATE_DIR
+        from memory_core.sources.writer import MAKE_WRITABLE
+
+        state = expand_home(os.environ.get(STATE_DIR) or DEFAULT_STATE_DIR)
+        refused = error.errno in (errno.EACCES, errno.EPERM, errno.EROFS) and isinstance(error.filename, str)
+        named = f"{error.filename}: {str(error.strerror).lower()}" if refused else str(error)
+        output.complain(named, MAKE_WRITABLE if refused and Path(error.filename).is_relative_to(state) else None)
         return 1
     output.complain(f"unexpected {type(error).__name__}: {error}", "Run it again with --debug for the traceback.")
     return 1

@@ -38,7 +38,9 @@ log = logging.getLogger(__name__)
 @argument("path", help="path as a hit names it, such as memory/2026-01-05.md")
 @click.option("--from", "start", type=int, metavar="N", help="begin at line N")
 @click.option("--lines", type=int, metavar="N", help="print at most N lines")
-@click.option("--as-of", metavar="TIME", help="as it stood then: YYYY-MM-DD (its end), or a date and time")
+@click.option(
+    "--as-of", metavar="TIME", help='as it stood then: YYYY-MM-DD or "yesterday" (its end), or a date and time'
+)
 @with_sources
 def get(options: Options, *, path: str, start: int | None, lines: int | None, as_of: str | None) -> int:
     """Print a note, or some lines of it."""

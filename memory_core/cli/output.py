@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
-from memory_core.records import OUTSIDERS, to_camel, to_json
+from memory_core.records import INDEX_LACKS, OUTSIDERS, to_camel, to_json
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bars
@@ -116,17 +116,18 @@ def print_hits(result: Mapping[str, Any], query: str, explain_none: Callable[[],
     if period := result.get("period"):
         until = "" if period["to"] == period["from"] else f" to {period['to']}"
         print_aside(f"{period['text']}: {period['from']}{until}")
-    for asked, meant in result.get("interpretedAs", {}).items():
+    hits, taken = result["results"], result.get("interpretedAs", {}).items()
+    for asked, meant in taken if hits else ():
         print_aside(f"Showing results for {meant} instead of {_clean(asked)}:")
-    hits = result["results"]
     warning = result.get("warning")
     if warning:
         complain(warning, result.get("action"))
-    if result.get("stale"):
+    if result.get("stale") and INDEX_LACKS not in (warning or ""):  # which says why, and what to do
         complain("the index lacks some notes, or their last changes", INDEX_IT)
     if not hits:
         why = "" if warning else explain_none()
-        write(f"No matches: {why}" if why else "No matches.")
+        none = "".join(["No matches", *(f", also with {meant} instead of {_clean(asked)}" for asked, meant in taken)])
+        write(f"{none}: {why}" if why else f"{none}.")
         return
     clean = [{**hit, "snippet": _clean(hit["snippet"]), "path": _clean(hit["path"])} for hit in hits]
     columns, colours = find_columns(), shows_colours()

@@ -19,8 +19,8 @@ from memory_core.cli import app, output
 from memory_core.cli.app import Options, argument, command, open_notes, with_sources
 from memory_core.config.environment import quote_words
 from memory_core.errors import InvalidArgument, MemoryCoreError
-from memory_core.records import NOTHING_INDEXED, to_camel
-from memory_core.sources.roots import quote_name
+from memory_core.records import INDEX_LACKS, NOTHING_INDEXED, to_camel
+from memory_core.sources.roots import SYMLINK, quote_name
 from memory_core.text.dates import parse_day
 
 if TYPE_CHECKING:
@@ -51,7 +51,9 @@ def _with_limits(most: str, least: str) -> Callable[[app.Run], app.Run]:
 @command("search")
 @argument("query", nargs=-1, required=True, help="question or words to look for")
 @_with_limits("show at most N hits", "leave out hits below X")
-@click.option("--as-of", metavar="TIME", help="as notes stood then: YYYY-MM-DD (its end), or a date and time")
+@click.option(
+    "--as-of", metavar="TIME", help='as notes stood then: YYYY-MM-DD or "yesterday" (its end), or a date and time'
+)
 @click.option(
     "--open", "opened", type=click.IntRange(1), metavar="N", help="open hit N in the editor that EDITOR names"
 )
@@ -90,6 +92,8 @@ def search(
 def _explain_none(memory: Memory, words: str, asked: Mapping[str, Any]) -> str:
     """Return in a sentence why a question found nothing, and the command that tells more."""
     more = f"Why: memory-core explain {quote_words(words)}"
+    if unread := sum(failure.reason != SYMLINK for failure in memory.status().failures):
+        more += f". {output.count(unread, 'note')} could not be read: memory-core status"
     dates = {name: asked[name] and parse_day(asked[name], f"--{name}") for name in ("after", "before")}
     limits = {"max_results": asked["maxResults"], "min_score": asked["minScore"], "about": asked["about"], **dates}
     try:
@@ -332,7 +336,7 @@ def related(options: Options, *, name: tuple[str, ...], max_results: int | None)
         return
     if found.warning:
         output.complain(found.warning, found.action)
-    if found.stale:
+    if found.stale and INDEX_LACKS not in (found.warning or ""):
         output.complain("the index lacks some notes, or their last changes", output.INDEX_IT)
     output.write(describe_related(found))
 

@@ -246,11 +246,11 @@ def find_destination(space: Space) -> str | None:
     return None if is_on_this_machine(space.endpoint) else f"{space.provider} at {find_origin(space.endpoint)}"
 
 
-def announce(destination: str, workspace: Path) -> None:
-    """Say where the notes of a workspace go from now on, and how they stay here."""
+def announce(destination: str, folders: Iterable[Path | str]) -> None:
+    """Say where the notes of some folders go from now on, and how they stay here."""
     log.warning(
         'the notes in %s are sent to %s to be embedded; to keep them on this machine, set memorySearch.provider to "static"'
         " (in the environment: MEMORY_CORE_PROVIDER=static)",
-        workspace,
+        ", ".join(map(str, folders)),
         destination,
     )

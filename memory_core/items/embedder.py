@@ -325,4 +325,4 @@ class ItemEmbedder:
             if destination is None or destination == self._announced:
                 return
             self._announced = destination
-        announce(destination, self._config.workspace)
+        announce(destination, [self._config.workspace])

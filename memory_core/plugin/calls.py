@@ -153,7 +153,7 @@ def _get(call: ToolCall) -> dict[str, Any]:
 
     layer, path = call.config.find_layer(cited.path)
     with closing(History(layer, writable=False)) as history:
-        instant = parse_instant(as_of, timezone=layer.search.time_zone)
+        instant = parse_instant(as_of, timezone=layer.search.time_zone, today=call.today())
         found = get_document(layer, history, path, instant, from_line=first, lines=lines)
     return results.shape_document(replace(found, path=layer.show(found.path)))
 

@@ -193,9 +193,10 @@ def _read(file: MemoryFile, line: int | None) -> Verdict | None:
     try:
         text = notes.read_note(file).text
     except FileUnreadable as error:
-        return Verdict(
-            stage="file", cause="unreadable", reason=f"the file {error.reason}", action="correct the file; " + INDEX_IT
-        )
+        is_unfit = error.reason.startswith("is ")
+        problem = error.reason if is_unfit else f"cannot be read: {error.reason}"
+        action = f"{'correct the file' if is_unfit else 'see to it that you may read it'}; {INDEX_IT}"
+        return Verdict(stage="file", cause="unreadable", reason=f"the file {problem}", action=action)
     lines = text.split("\n")
     if not text.strip():
         return Verdict(stage="index", cause="no_text", reason="the note holds no text")

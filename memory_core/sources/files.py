@@ -220,3 +220,12 @@ def survey(config: AgentConfig) -> Survey:
 def list_files(config: AgentConfig) -> Listing:
     """List all files of the agent's memory but session logs; see `survey`."""
     return survey(config).list()
+
+
+def list_folders(config: AgentConfig) -> list[str]:
+    """List what an index is made of: the workspace, and what is there beside it of extra paths, folders and session logs."""
+    workspace = os.path.normpath(config.workspace)
+    beside = [root.real for root in find_roots(config) if not root.problem]
+    found = [path for path in (*beside, *map(str, config.session_folders)) if os.path.exists(path)]  # noqa: PTH110
+    inside = _slash(posixpath.realpath(workspace))
+    return [workspace, *dict.fromkeys(path for path in found if not _slash(path).startswith(inside))]

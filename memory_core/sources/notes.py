@@ -64,7 +64,7 @@ class NoteText:
         text: Without a byte order mark and, in an Obsidian vault, without comments; every line end is LF. Lines that
             hold a section sign alone are empty.
         hash: BLAKE2b of the bytes on disk, 16 bytes.
-        replaced: Some bytes were no UTF-8; replacement characters stand for them.
+        replaced: Some lines were no UTF-8; they were read as Windows-1252.
         stamp: The file's before it was read, so that a change meanwhile shows at the next listing.
         data: The bytes on disk; empty for a session log.
     """
@@ -188,12 +188,20 @@ def _refuse_size(file: MemoryFile, info: os.stat_result, max_bytes: int) -> str 
 
 
 def _decode(data: bytes) -> tuple[str, bool]:
-    """Decode UTF-8; returns the text, and True if bytes had to be replaced."""
+    """Decode UTF-8, and lines that are none as Windows-1252, as old editors save; returns the text, and True if one was."""
     data = data.removeprefix(b"\xef\xbb\xbf")
     try:
         return data.decode().replace("\r\n", "\n").replace("\r", "\n"), False
     except UnicodeDecodeError:
-        return data.decode(errors="replace").replace("\r\n", "\n").replace("\r", "\n"), True
+        lines = map(_decode_line, data.splitlines(keepends=True))
+        return "".join(lines).replace("\r\n", "\n").replace("\r", "\n"), True
+
+
+def _decode_line(line: bytes) -> str:
+    try:
+        return line.decode()
+    except UnicodeDecodeError:
+        return line.decode("cp1252", "replace")
 
 
 def _find_nested_day(place: str) -> str | None:

@@ -31,6 +31,7 @@ from memory_core.atomic import (
     stage_file,
     write_all,
 )
+from memory_core.config.environment import STATE_DIR
 from memory_core.errors import (
     FileUnreadable,
     InvalidArgument,
@@ -59,13 +60,14 @@ REFUSED = ".refused"  # the end of the name of an append that could not be finis
 LOCK_TIMEOUT_SECONDS = 10.0
 MOST_REWRITES = 20  # of one note that others write all the time
 CHECK_DISK = "Check the disk and the permissions."
+MAKE_WRITABLE = f"make it writable, or set {STATE_DIR} to a folder that is"
 
 Target = Literal["daily", "longterm"]
 
 FIRST_NOTE = """# Memory
 
-- Example: this page is for what should be known in every session, one fact a line, as "The build runs on Python 3.12."
-- Example: what happened on a day goes into `memory/YYYY-MM-DD.md`, where `memory-core add TEXT` writes it. Replace both lines.
+<!-- No memory: below this goes what every session should know, one fact a line, as "- The build runs on Python 3.12."
+What happened on a day goes into `memory/YYYY-MM-DD.md`, where `memory-core add TEXT` writes it. -->
 """
 
 
@@ -596,4 +598,8 @@ def _lock_notes(
     except TimeoutError as error:
         raise NoteNotWritten(path, str(error), action="Try again.") from error
     except OSError as error:
-        raise NoteNotWritten(path, roots.describe_os_error(error), action=CHECK_DISK) from error
+        reason, ours = roots.describe_os_error(error), str(error.filename or "")
+        if journal.stem in ours or Path(ours) in journal.parents:
+            reason, action = f"not written, as {ours} cannot be: {reason}", MAKE_WRITABLE
+            raise NoteNotWritten(path, reason, action=action) from error
+        raise NoteNotWritten(path, reason, action=CHECK_DISK) from error

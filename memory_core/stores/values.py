@@ -223,7 +223,7 @@ class SyncState:
         pending_reason: Why the last sync that needed embeddings could not have them all.
         digest: Of the files that the index agrees with, as `changes.Sources` makes it; None where content has changed
             since, or some file could not be read.
-        destinations: The places outside this machine to which notes went.
+        destinations: The places outside this machine to which notes went, and of which folder, "openai at https://…: /notes".
         refused: The Unix seconds at which a provider refused a text alone, by `name_refused`.
     """
 

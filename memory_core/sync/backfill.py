@@ -11,6 +11,7 @@ from memory_core.embeddings.protocols import EmbeddingProvider, TokenEmbedder, T
 from memory_core.embeddings.vectors import SAMPLE, estimate, is_outdated
 from memory_core.errors import InputTooLarge, InvalidEmbedding, ProviderError, ProviderUnavailable, TextRefused
 from memory_core.records import Progress, Space
+from memory_core.sources.files import list_folders
 from memory_core.stores.interface import Place, Writer
 from memory_core.stores.values import (
     EmbeddedWindows,
@@ -309,12 +310,13 @@ class Backfill:
         from memory_core.embeddings.credentials import announce, find_destination
 
         destination = find_destination(provider.space) if pending else None
-        if destination is not None and destination not in self._state.destinations:
-            destinations = (*self._state.destinations, destination)
-            self._state = replace(self._state, destinations=destinations)
+        folders = list_folders(self._context.config) if destination is not None else ()
+        told = dict.fromkeys((*self._state.destinations, *(f"{destination}: {folder}" for folder in folders)))
+        if destination is not None and len(told) > len(self._state.destinations):
+            self._state = replace(self._state, destinations=tuple(told))
             with self._store.write() as writer:
-                writer.save_state(destinations=destinations)
-            announce(destination, self._context.config.workspace)
+                writer.save_state(destinations=self._state.destinations)
+            announce(destination, folders)
         left = {window.hash for window in pending}
         try:
             for windows in _embed_windows(provider, pending):

@@ -28,14 +28,21 @@ from memory_core.sync.changes import Changes, Sources
 from memory_core.sync.context import SyncContext
 from memory_core.text.chunks import split_chunks
 from memory_core.text.folding import clean
-from memory_core.text.markdown import leave_out_blobs, parse_heading, read_front_matter, split_lines, strip_suffix
+from memory_core.text.markdown import (
+    leave_out_blobs,
+    leave_out_html_comments,
+    parse_heading,
+    read_front_matter,
+    split_lines,
+    strip_suffix,
+)
 from memory_core.text.spelling import find_camels, split_camel
 from memory_core.text.terms import find_words
 
 log = logging.getLogger(__name__)
 
 # Goes up whenever chunks, units or windows are cut, words stemmed, dates told or sessions read differently.
-CUT_VERSION = 12
+CUT_VERSION = 13
 HEAD_CHARS, HEAD_LINES = 4096, 40  # of a note, in which its first heading is looked for
 RECORD_SECONDS = 60.0  # a sync that changed nothing is recorded this often, so that most searches write nothing
 FILES_STEP = 64  # files that are committed together, unless they are long
@@ -67,7 +74,7 @@ def cut(file: MemoryFile, note: NoteText, chunking: Chunking) -> PreparedFile:
         lines, date = (), find_note_date(file.path, note.text)
         names = read_front_matter(note.text).names
         title = ", ".join(filter(None, (_name_place(file.path, note.text, (date or "", *names)), *names)))
-    found = split_chunks(leave_out_blobs(note.text), chunking, date=date, title=title)
+    found = split_chunks(leave_out_blobs(leave_out_html_comments(note.text)), chunking, date=date, title=title)
     return PreparedFile(
         file=file, hash=note.hash, stamp=note.stamp, date=date, chunks=tuple(map(PreparedChunk, found)), lines=lines
     )
@@ -307,7 +314,9 @@ class Syncer:
 
     def _cut(self, file: MemoryFile, note: NoteText) -> PreparedFile:
         if note.replaced:
-            self._counts.warnings.append(f"{file.path}: bytes that are not UTF-8 were replaced")
+            self._counts.warnings.append(
+                f"{file.path}: lines that are no UTF-8 were read as Windows-1252; save it as UTF-8"
+            )
         return cut(file, note, self._context.config.search.chunking)
 
     def _wants_record(self) -> bool:

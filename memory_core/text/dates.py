@@ -41,15 +41,18 @@ def parse_day(text: str, argument: str) -> date:
         raise InvalidArgument(argument, f"expected a date as YYYY-MM-DD, not {text!r}") from error
 
 
-def parse_instant(value: str, argument: str = "asOf", *, timezone: str | None = None) -> datetime:
+def parse_instant(
+    value: str, argument: str = "asOf", *, timezone: str | None = None, today: date | None = None
+) -> datetime:
     """Return the instant that a text names: the end of a day, or of a second, unless it has a fraction.
 
     Answers show moments to the second, so that what they show can be asked for.
 
     Args:
-        value: ISO 8601, such as 2026-03-01, 20260301, 2026-03-01T18:30 or 2026-03-01T17:30:00Z.
+        value: ISO 8601, such as 2026-03-01, 20260301, 2026-03-01T18:30 or 2026-03-01T17:30:00Z; or a day as questions name it.
         argument: The name of the argument, for the error.
         timezone: Of a text that names none; see `get_today`.
+        today: From which "yesterday" is counted; None is the present day.
 
     Raises:
         InvalidArgument: It is no such text.
@@ -58,13 +61,19 @@ def parse_instant(value: str, argument: str = "asOf", *, timezone: str | None = 
     try:
         with suppress(ValueError):
             return begin_day(timezone, date.fromisoformat(text) + timedelta(days=1)) - _LAST
-        instant = _place(timezone, datetime.fromisoformat(text))
-        names_fraction = "." in text or "," in text  # ".000" is that instant, not the whole second
-        return instant if names_fraction else instant + timedelta(seconds=1) - _LAST
+        with suppress(ValueError):
+            instant = _place(timezone, datetime.fromisoformat(text))
+            names_fraction = "." in text or "," in text  # ".000" is that instant, not the whole second
+            return instant if names_fraction else instant + timedelta(seconds=1) - _LAST
+        from memory_core.text.periods import find_period
+
+        named = find_period(text, today or get_today(timezone, datetime.now(UTC)))
+        if named is None or not named.alone or named.period.first != named.period.last:
+            raise ValueError("it names no single day")
+        return begin_day(timezone, named.period.last + timedelta(days=1)) - _LAST
     except (ValueError, OverflowError, OSError) as error:
-        raise InvalidArgument(
-            argument, f"expected a day or a time, such as 2026-03-01 or 2026-03-01T18:30, not {value!r:.60}"
-        ) from error
+        expected = 'expected a day, such as 2026-03-01 or "yesterday", or a time, such as 2026-03-01T18:30'
+        raise InvalidArgument(argument, f"{expected}, not {value!r:.60}") from error
 
 
 def get_today(timezone: str | None, now: datetime) -> date:

@@ -184,6 +184,7 @@ def may_hold_links(text: str) -> bool:
 
 SECTION_SIGN = re.compile(r"^§[ \t]*$", re.MULTILINE)  # stands alone on a line between two entries of Hermes
 MARK = "%%"
+_CODE_KINDS = frozenset({Line.OPEN, Line.CODE, Line.CLOSE})
 _CODE = re.compile(r"(?<!`)(`+)(?!`).*?(?<!`)\1(?!`)")
 
 
@@ -211,12 +212,34 @@ def _find_marks(text: str) -> list[int]:
     lines = split_lines(text)
     spots, at = [], 0
     for line, kind in zip(lines, scan(lines), strict=True):
-        if kind not in {Line.OPEN, Line.CODE, Line.CLOSE}:
+        if kind not in _CODE_KINDS:
             hidden = [match.span() for match in _CODE.finditer(line)]
             marks = (match.start() for match in re.finditer(MARK, line))
             spots += [at + mark for mark in marks if not any(first <= mark < last for first, last in hidden)]
         at += len(line) + 1
     return spots
+
+
+def leave_out_html_comments(text: str) -> str:
+    """Remove HTML comments that begin a line, which no reader of Markdown shows; line ends stay.
+
+    What is in code is text, and so is a comment that never ends.
+    """
+    if "<!--" not in text:
+        return text
+    lines = split_lines(text)
+    kinds, at = scan(lines), 0
+    while at < len(lines):
+        if kinds[at] not in _CODE_KINDS and lines[at].lstrip().startswith("<!--"):
+            end = next((number for number in range(at, len(lines)) if "-->" in lines[number]), None)
+            if end is None:
+                break
+            lines[at:end] = [""] * (end - at)
+            lines[end] = lines[end].partition("-->")[2]
+            at = end
+            continue  # another may begin behind it
+        at += 1
+    return "\n".join(lines) + "\n" * text.endswith("\n")
 
 
 LONG_RUN = (

@@ -10,6 +10,7 @@ from memory_core.config.agent import LOCAL, PERSON, AgentConfig
 from memory_core.errors import FileUnreadable, PathRefused
 from memory_core.records import CallContext
 from memory_core.sources import notes, pages, roots
+from memory_core.text.markdown import leave_out_html_comments
 from memory_core.text.messages import quote_safely
 from memory_core.tools import schemas, scope
 
@@ -120,7 +121,11 @@ def _read(config: AgentConfig, path: str) -> str:
     """Return a note's text; "" if it is missing or cannot be read: a session starts all the same."""
     try:
         file = pages.resolve(config, path)
-        return "" if file is None or file.path != path else quote_safely(notes.read_note(file).text.strip())
+        return (
+            ""
+            if file is None or file.path != path
+            else quote_safely(leave_out_html_comments(notes.read_note(file).text).strip())
+        )
     except (PathRefused, FileUnreadable):
         return ""
 

@@ -140,7 +140,7 @@ def read_query(
         max_snippet_chars=defaults.max_snippet_chars,
         after=after,
         before=before,
-        as_of=parse_instant(arguments["asOf"], timezone=timezone) if "asOf" in arguments else None,
+        as_of=parse_instant(arguments["asOf"], timezone=timezone, today=today) if "asOf" in arguments else None,
         about=_read_name(arguments, "about"),
         today=today,
     )

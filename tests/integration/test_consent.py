@@ -102,6 +102,28 @@ def test_one_line_says_where_notes_go_before_they_go(
     ]
 
 
+def test_that_line_names_every_folder_also_one_that_comes_later(
+    tmp_path: Path, workspace: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-placeholder")
+    monkeypatch.setenv("OPENAI_BASE_URL", ELSEWHERE)
+    caplog.set_level(logging.WARNING)
+    extra: list[str] = []
+    for name in ("vault", "manuals"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "lamp.md").write_text(f"The lamp of the {name} is green.\n")
+        extra.append(str(tmp_path / name))
+        for _ in range(2):
+            config = {"memorySearch": {"extraPaths": extra}}
+            with memory_core.open_memory(config, workspace=workspace, state_dir=tmp_path / "state") as memory:
+                memory.sync()
+    lines = [record.getMessage().split(" are sent to ")[0] for record in caplog.records if "are sent to" in record.msg]
+    assert lines == [
+        f"the notes in {workspace}, {tmp_path / 'vault'}",
+        f"the notes in {workspace}, {tmp_path / 'vault'}, {tmp_path / 'manuals'}",
+    ]
+
+
 def test_the_command_prints_that_line(tmp_path: Path, workspace: Path) -> None:
     environ = {**os.environ, "OPENAI_API_KEY": "sk-placeholder", "OPENAI_BASE_URL": ELSEWHERE, "HOME": str(tmp_path)}
     command = [sys.executable, "-m", "memory_core", "index", "--workspace", str(workspace)]

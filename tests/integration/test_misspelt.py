@@ -128,6 +128,9 @@ def test_the_command_says_so_before_the_results(command: Command) -> None:
     shown = command("search", "the musicel instrument guitarr")
     assert "Showing results for guitar instead of guitarr:" in shown.err
     assert "guitar, taken for guitarr" in command("explain", "guitarr").out
+    nothing = command("search", "guitarr", "--before", "1999-01-01")
+    assert "Showing results" not in nothing.err
+    assert nothing.out.startswith("No matches, also with guitar instead of guitarr: ")
 
 
 # Letters and umlauts.

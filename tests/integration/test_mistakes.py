@@ -176,6 +176,40 @@ def test_no_permission_is_named(command: Command, tmp_path: Path) -> None:
     check(done.err, str(command.workspace), "")
 
 
+def test_what_could_not_be_read_is_told_where_nothing_is_found(command: Command) -> None:
+    (command.workspace / "memory" / "wide.md").write_bytes("The zither is in tune.\n".encode("utf-16"))
+    closed = command.workspace / "memory" / "closed.md"
+    closed.write_text("The zither is red.\n")
+    closed.chmod(0)
+    done = command("search", "zither", before=as_ordinary_owner)
+    assert "2 notes could not be read: memory-core status" in done.out
+    told = command("explain", "zither", "memory/closed.md", before=as_ordinary_owner).out
+    assert "the file cannot be read: permission denied" in told
+    assert "see to it that you may read it" in told
+
+
+def test_a_state_folder_that_cannot_be_written_is_named(command: Command) -> None:
+    """And not the note, which can."""
+    state = {"MEMORY_CORE_STATE_DIR": str(command.state_dir)}
+    command("index", environment=state)
+    made = [command.state_dir, *command.state_dir.rglob("*")]
+    modes = [path.stat().st_mode for path in made]
+    for path in made:
+        path.chmod(0o555)
+    try:
+        for words in (["add", "The kettle is blue."], ["config", "set", "memorySearch.provider", "none"]):
+            done = command(*words, before=as_ordinary_owner, environment=state)
+            assert done.code == 1
+            check(done.error, f"{command.state_dir}/", "Make it writable, or set MEMORY_CORE_STATE_DIR")
+            assert "Errno" not in done.error
+        done = command("search", "kettle", before=as_ordinary_owner)
+        check(done.error, "the index cannot be written", "Make it writable")
+        assert "memory-core index" not in done.error  # which cannot do it
+    finally:
+        for path, mode in zip(made, modes, strict=True):
+            path.chmod(mode)
+
+
 def test_a_hit_is_opened_at_its_line(here: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """In a copy of `echo` that is called vim."""
     seen = tmp_path / "seen"

@@ -166,7 +166,7 @@ def hold_lock(path: Path, *, wait_seconds: float, clear: bool = False) -> Iterat
         except TimeoutError as error:
             raise SyncBusy(f"{path}: another process is syncing this index{find_holder(path)}", action=WAIT) from error
         except OSError as error:
-            reason = f"the lock of the index cannot be taken: {error.strerror}"
+            reason = f"the index cannot be written, as its lock cannot be taken: {error.strerror}"
             raise StoreReadOnly(path, reason, action=_ELSEWHERE) from error
         yield
 

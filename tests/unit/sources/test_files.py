@@ -582,7 +582,9 @@ def note(root: Path, data: bytes, name: str = "memory/a.md") -> MemoryFile:
         (b"one\r\ntwo\n", "one\ntwo\n", False),
         (b"\xef\xbb\xbfmarked", "marked", False),
         ("一\u2028二\x0c三\n".encode(), "一\u2028二\x0c三\n", False),
-        (b"caf\xe9 here", "caf\N{REPLACEMENT CHARACTER} here", True),
+        (b"caf\xe9 here", "café here", True),
+        ("– café\r\n".encode("cp1252") + "naïve\n".encode(), "– café\nnaïve\n", True),
+        (b"never in \x81 use", "never in \N{REPLACEMENT CHARACTER} use", True),
     ],
 )
 def test_reading(root: Path, data: bytes, text: str, replaced: bool) -> None:

@@ -86,7 +86,13 @@ def test_a_day_means_its_end() -> None:
     assert parse_instant("2026-03-01").astimezone().isoformat(timespec="milliseconds")[:23] == "2026-03-01T23:59:59.999"
 
 
-@pytest.mark.parametrize("text", ["", "yesterday", "2026-13-01", "2026-03-01T25:00", "9999-12-31"])
+@pytest.mark.parametrize("text", ["yesterday", "gestern", "3 March", "2026-03-03"])
+def test_a_day_may_be_named_as_in_a_question(text: str) -> None:
+    named = parse_instant(text, timezone="Pacific/Auckland", today=date(2026, 3, 4))
+    assert named == parse_instant("2026-03-03", timezone="Pacific/Auckland")
+
+
+@pytest.mark.parametrize("text", ["", "10 minutes ago", "last week", "2026-13-01", "2026-03-01T25:00", "9999-12-31"])
 def test_what_is_no_point_in_time_is_refused_by_name(text: str) -> None:
     with pytest.raises(InvalidArgument, match="asOf"):
         parse_instant(text)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_core.text.markdown import leave_out_comments, leave_out_separators
+from memory_core.text.markdown import leave_out_comments, leave_out_html_comments, leave_out_separators
 
 
 @pytest.mark.parametrize(
@@ -25,8 +25,23 @@ def test_comments_of_obsidian_are_left_out(text: str, left: str) -> None:
     assert leave_out_comments(text) == left
 
 
-@given(st.text(alphabet="a %`\n#-", max_size=60))
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("a\n<!-- hidden\n\n- more -->\nb\n", "a\n\n\n\nb\n"),
+        ("  <!-- one --> <!-- two --> shown", " shown"),
+        ("- a fact <!--m:0123-->", "- a fact <!--m:0123-->"),
+        ("```\n<!-- code -->\n```", "```\n<!-- code -->\n```"),
+        ("<!-- never\nends", "<!-- never\nends"),
+    ],
+)
+def test_html_comments_that_begin_a_line_are_left_out(text: str, left: str) -> None:
+    assert leave_out_html_comments(text) == left
+
+
+@given(st.text(alphabet="a %`\n#-<!>", max_size=60))
 def test_no_line_moves(text: str) -> None:
+    assert leave_out_html_comments(text).count("\n") == text.count("\n")
     assert leave_out_comments(text).count("\n") == text.count("\n")
     assert leave_out_separators(text).count("\n") == text.count("\n")
 
