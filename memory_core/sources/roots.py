@@ -313,7 +313,7 @@ def _extra_root(workspace: str, extra: ExtraPath) -> Root:
     try:
         hidden = list_hidden(real)
     except FileUnreadable as error:
-        problem = error.reason
+        problem = f"has settings that cannot be used: {error}"
     left_out = [_compile(each) for each in extra.exclude]
     problem = problem or next((each for _, each in left_out if each), None)
     return Root(
@@ -368,6 +368,14 @@ def _refuse_link(info: os.stat_result | None) -> str | None:
     return SYMLINK if info and stat.S_ISLNK(info.st_mode) else None
 
 
+# Of Obsidian: files that say what a vault leaves out, and the key of each.
+VAULT_SETTINGS = {
+    ".obsidian/app.json": "userIgnoreFilters",
+    ".obsidian/templates.json": "folder",
+    ".obsidian/plugins/templater-obsidian/data.json": "templates_folder",
+}
+
+
 def list_hidden(folder: str) -> dict[str, re.Pattern[str]]:
     """Return what the settings of an Obsidian vault leave out now, with patterns of relative paths; nothing for any other folder.
 
@@ -378,10 +386,10 @@ def list_hidden(folder: str) -> dict[str, re.Pattern[str]]:
     """
     if not _is_vault(folder):
         return {}
-    named = _read_setting(folder, "app.json", "userIgnoreFilters")
-    places = [each for each in named if isinstance(each, str) and each] if isinstance(named, list) else []
-    for file, key in (("templates.json", "folder"), ("plugins/templater-obsidian/data.json", "templates_folder")):
-        named = _read_setting(folder, file, key)
+    places: list[str] = []
+    for file, key in VAULT_SETTINGS.items():
+        named = _read_setting(f"{folder}/{file}", key)
+        places += [each for each in named if isinstance(each, str) and each] if isinstance(named, list) else []
         places += [f"{named.strip('/')}/"] if isinstance(named, str) and named.strip("/") else []
     hidden: dict[str, re.Pattern[str]] = {}
     for place in places:
@@ -392,14 +400,13 @@ def list_hidden(folder: str) -> dict[str, re.Pattern[str]]:
     return hidden
 
 
-def _read_setting(vault: str, file: str, key: str) -> object:
-    path = Path(vault, ".obsidian", file)
+def _read_setting(path: str, key: str) -> object:
     try:
-        document = json.loads(path.read_bytes())
+        document = json.loads(Path(path).read_bytes())
     except FileNotFoundError:
         return None
     except (OSError, ValueError, RecursionError) as error:  # Obsidian may be writing it
-        raise FileUnreadable(vault, f"has settings that cannot be read: {path}") from error
+        raise FileUnreadable(path, "is no JSON, or cannot be read, so what Obsidian excludes is not known") from error
     return document.get(key) if isinstance(document, dict) else None
 
 

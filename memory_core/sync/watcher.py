@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 
 from memory_core.config.agent import AgentConfig
 from memory_core.sources import notes, session_logs
-from memory_core.sources.roots import find_roots
+from memory_core.sources.roots import VAULT_SETTINGS, find_roots
 from memory_core.text.markdown import is_markdown
 
 if TYPE_CHECKING:
@@ -206,7 +206,7 @@ class Watcher:
             self._rearm(set() if event.event_type == "created" else set(paths), appeared=event.event_type != "deleted")
         for path in paths:
             is_log = any(folder in path.parents for folder in self._config.session_folders)
-            is_ours = session_logs.is_log(path.name) if is_log else is_markdown(path.name)
+            is_ours = session_logs.is_log(path.name) if is_log else _concerns_notes(path)
             if not (event.is_directory or path in self._paths or is_ours):
                 continue
             self.expire()
@@ -314,6 +314,11 @@ class Watcher:
         if observer is not None and observer.is_alive():
             observer.stop()
             observer.join(CLOSE_SECONDS)  # without the lock, which its thread may wait for
+
+
+def _concerns_notes(path: Path) -> bool:
+    """Return True for Markdown, and for settings that say which notes of a vault are left out."""
+    return is_markdown(path.name) or path.as_posix().endswith(tuple(VAULT_SETTINGS))
 
 
 def _list_relevant_events() -> list[type[FileSystemEvent]]:

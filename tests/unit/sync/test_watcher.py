@@ -33,7 +33,7 @@ class Notes:
         self.elsewhere = folder / "elsewhere"
         self.memory = folder / "ws" / "memory"
         self.extra = folder / "extra"
-        for path in (self.elsewhere, self.memory / "deep" / "er", self.extra):
+        for path in (self.elsewhere, self.memory / "deep" / "er", self.extra / ".obsidian"):
             path.mkdir(parents=True)
         (self.memory / "a.md").write_text("A violin.\n")
         (self.memory / "deep" / "er" / "b.md").write_text("A kettle.\n")
@@ -113,7 +113,8 @@ CHANGES: dict[str, Callable[[Notes], object]] = {
     "folder moved in": lambda n: n.elsewhere.rename(n.memory / "in"),
     "MEMORY.md": lambda n: (n.config.workspace / "MEMORY.md").write_text("long\n"),
     "extra path": lambda n: (n.extra / "x.md").write_text("x\n"),
-    "extra path gone": lambda n: n.extra.rmdir(),
+    "what Obsidian excludes": lambda n: (n.extra / ".obsidian" / "app.json").write_text("{}"),
+    "extra path gone": lambda n: shutil.rmtree(n.extra),
     "memory gone": lambda n: shutil.rmtree(n.memory),
     "workspace renamed": lambda n: n.config.workspace.rename(n.elsewhere / "ws"),
     "folder above renamed": lambda n: n.config.workspace.parent.rename(n.config.workspace.parent.with_name("other")),
