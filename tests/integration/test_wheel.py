@@ -99,6 +99,7 @@ def test_a_fresh_environment_gets_no_vendors_library(wheel: zipfile.ZipFile) -> 
             "filelock",
             "httpx",
             "jsonschema",
+            "markdown-it-py",
             "numpy",
             "pluggy",
             "pydantic",
