@@ -126,9 +126,15 @@ def _make_room(
     Those that only ask for the words come last.
     """
     plain = [group for group in groups if is_plain(group[0])]
-    others = sorted(
-        (group for group in groups if not is_plain(group[0])), key=lambda group: only_asks(group[0].text, words)
-    )[: max(count // 2, count - len(plain))]
+    room = max(count // 2, count - len(plain))
+    others: list[list[IndexedChunk]] = []
+    asking: list[list[IndexedChunk]] = []
+    for group in groups:
+        if len(others) == room:
+            break
+        if not is_plain(group[0]):
+            (asking if only_asks(group[0].text, words) else others).append(group)
+    others = [*others, *asking][:room]
     return [*plain[: count - len(others)], *others]
 
 
