@@ -28,8 +28,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     # The threads that OpenBLAS starts with numpy and lets spin cost a command .1 s; nothing here multiplies matrices.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    # Plugins of pydantic, for which it would look through all installed packages, have nothing to do with a command.
-    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     if not _open_streams():
         return _complain_of_output("is closed")
     code = _run(list(sys.argv[1:] if arguments is None else arguments))

@@ -118,9 +118,7 @@ def find_candidates(
     return found, by_text, near
 
 
-def _make_room(
-    groups: Sequence[list[IndexedChunk]], count: int, words: Collection[str]
-) -> list[list[IndexedChunk]]:  # fmt: skip
+def _make_room(groups: Sequence[list[IndexedChunk]], count: int, words: Collection[str]) -> list[list[IndexedChunk]]:
     """Choose the first of some groups of equal chunks, at most half of them session logs and reports while there are notes.
 
     Those that only ask for the words come last.

@@ -54,10 +54,8 @@ MISSPELT, TWICE_MISSPELT = 4, 8  # letters of a word that may have one wrong let
 # Words that no note holds and that are looked into, at .5 to 3 ms each; of more, most are of another matter.
 MOST_UNKNOWN = 6
 MISSPELT_SHARE = 0.5  # of the weight of a word, which it covers where it was taken for another one
-LEAST_NUMBER, LEAST_CODE = (
-    7,
-    13,
-)  # characters of a number, and of letters and digits, that name one thing; a short hash begins one
+# Characters of a number, and of letters and digits, that name one thing; a short hash begins one.
+LEAST_NUMBER, LEAST_CODE = 7, 13
 LEAST_BASE, MOST_REST = 4, 20  # letters of the part of a compound that is asked for, and of the rest at most
 RARE = 1  # chunks that hold a word: of one that more hold, compounds say little
 LINKS = ("", "s", "es", "n", "en", "e", "er")  # between the parts of German, Dutch and Nordic compounds
@@ -365,17 +363,11 @@ def _find_compounds(reader: Reader, text: str, language: Language | None, found:
         key = make_spelling_key(term.text)
         for compound in reader.find_spelt(key, key, (len(key) + LEAST_PART, len(key) + MOST_REST)):
             plain = strip_marks(compound)
-            for whole in (
-                {plain, compound} if len(plain) == len(compound) else {plain}
-            ):  # lists know words by their umlauts
-                if plain.startswith(word):
-                    rests.setdefault((stem, compound), []).extend(
-                        whole[len(word) :].removeprefix(each) for each in LINKS
-                    )
-                elif plain.endswith(word):
-                    rests.setdefault((stem, compound), []).extend(
-                        whole[: -len(word)].removesuffix(each) for each in LINKS
-                    )
+            spelled = {plain, compound} if len(plain) == len(compound) else {plain}  # lists know words by their umlauts
+            if plain.startswith(word):
+                rests[stem, compound] = [each[len(word) :].removeprefix(link) for each in spelled for link in LINKS]
+            elif plain.endswith(word):
+                rests[stem, compound] = [each[: -len(word)].removesuffix(link) for each in spelled for link in LINKS]
     known = _list_known(reader, {rest for several in rests.values() for rest in several}, language or "de")
     several: dict[str, dict[str, float]] = {}
     for (stem, compound), each in sorted(rests.items()):

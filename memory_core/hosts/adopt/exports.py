@@ -10,7 +10,6 @@ import json
 import zlib
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
 from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,7 +17,7 @@ from zipfile import BadZipFile, ZipFile
 
 from memory_core.config.documents import get_mapping
 from memory_core.sources.session_logs import read_transcript
-from memory_core.text.dates import get_day, get_today
+from memory_core.text.dates import get_day, read_time
 
 MOST_BYTES = 256 * 1024 * 1024  # of one JSON file
 _ROLES = {"user": "user", "human": "user", "assistant": "assistant"}
@@ -181,12 +180,6 @@ def _read_memories(document: Any, stem: str) -> Export | None:
 
 
 def _read_day(value: object) -> str | None:
-    """Return the day in this machine's time zone of a time, ISO 8601 or Unix seconds; None if it is neither."""
-    try:
-        if isinstance(value, str):
-            return get_today(None, datetime.fromisoformat(value)).isoformat()
-        if isinstance(value, int | float) and not isinstance(value, bool):
-            return get_day(None, value).isoformat()
-    except (ValueError, OverflowError, OSError):
-        return None
-    return None
+    """Return the day in this machine's time zone of a time; None if it is none."""
+    seconds = read_time(value)
+    return None if seconds is None else get_day(None, seconds).isoformat()
