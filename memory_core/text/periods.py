@@ -335,11 +335,11 @@ def _read_phrase(
 
 
 def _join(before: str, after: str, gap: str | None, between: Sequence[str]) -> str:
-    """Return what stands between two symbols: "" if they belong together, "~" for to, "&" for and, "<" for before, else " "."""
+    """Return what stands between two symbols: "" if they belong together, a sign for to (~), and (&), before, after, else " "."""
     if gap is None:
         return " "
-    if "z" in gap and before in "dvk":
-        return "<"
+    if before in "dvkMYw" and ("z" in gap or "s" in gap):
+        return "<" if "z" in gap else ">"
     if "T" in gap and before in "noDmxwtysiQ" and after in "noDmxwtysiQ":
         return "~"
     if "&" in gap:
@@ -353,7 +353,7 @@ class _Reading:
     """A text read in one language, by the longest phrases of its table.
 
     Attributes:
-        codes: One character a symbol, with " ", "~", "&" or "<" between symbols that do not stand side by side.
+        codes: One character a symbol, with " ", "~", "&", "<" or ">" between symbols that do not stand side by side.
         values: For every character its value.
         spans: For every character the first and last token of the symbol.
         roles: For every token its roles, None for a word that the table does not know.
@@ -452,7 +452,7 @@ class _Reading:
     def _is_holiday(self, first: int, last: int) -> bool:
         """Return True if words without a number name a day of a month."""
         codes = {code for code, span in zip(self.codes, self.spans, strict=True) if first <= span[0] <= last}
-        return codes - set(" ~&<") == {"m", "D"} and not any(token.code for token in self._tokens[first : last + 1])
+        return codes - set(" ~&<>") == {"m", "D"} and not any(token.code for token in self._tokens[first : last + 1])
 
     def _is_foreign_holiday(self, span: tuple[int, int]) -> bool:
         """Return True for a holiday of another language than the text's, which may be a name in it: "Noel"."""

@@ -134,13 +134,24 @@ def _read_weekend(_: str, __: _Values, today: date) -> Period:
     return _span(today - timedelta((today.weekday() - 5) % 7), 2)
 
 
-def _read_before(codes: str, values: _Values, today: date) -> Period:
-    """Return the day, the seven days or the weekend before a date."""
-    at = codes.index("<")
-    day = _read_date(codes[at + 1 :], values[at + 1 :], today).first - timedelta(1)
-    if codes[at - 1] == "k":
-        return _read_weekend("", [], day)
-    return Period(day if codes[at - 1] == "d" else day - timedelta(6), day)
+def _read_beside(codes: str, values: _Values, today: date) -> Period:
+    """Return the day, week, weekend, month or weekday before or after a date; or what lies so many of them from it."""
+    at = next(place for place, code in enumerate(codes) if code in "<A>")
+    day, unit = _read_date(codes[at + 1 :], values[at + 1 :], today).first, codes[at - 1]
+    step = 1 if codes[at] == ">" else -1
+    if count := _get(codes[:at], values[:at], "n"):
+        return _read_ago("n" + unit, [-step * count, None], day)
+    if unit in "kw":
+        first = _read_weekday("rw", [step, values[at - 1] if unit == "w" else 5], day).first
+        return _span(first, 2 if unit == "k" else 1)
+    if unit == "M":
+        return _month_from(day, step)
+    beside = day + timedelta(step)
+    return (
+        Period(min(beside, day + timedelta(7 * step)), max(beside, day + timedelta(7 * step)))
+        if unit == "v"
+        else _span(beside, 1)
+    )
 
 
 def _read_weekday(codes: str, values: _Values, today: date) -> Period:
@@ -204,7 +215,7 @@ _READERS: Sequence[tuple[re.Pattern[str], _Read]] = [
     for pattern, read in (
         (rf"[no][~&][no]m{_Y}?", _read_days_of_month),
         (r"m[no][~][no](?![dvkMYm])y?|mD~D", _read_days_of_month),
-        (rf"r?[dvk]<{_DATE}", _read_before),
+        (rf"n[dvkMY][<A>]{_DATE}|r?[dvkMw][<A>]{_DATE}", _read_beside),
         (rf"[vk]{_DATE}|{_Y}?mD[vk]", _read_week_of),
         (r"w?[oD]", _read_day_of_month),
         (_DATE, _read_date),
