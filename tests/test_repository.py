@@ -58,6 +58,15 @@ def test_every_page_is_in_the_site() -> None:
     assert sorted(listed) == sorted(str(path.relative_to(docs)) for path in docs.rglob("*.md"))
 
 
+def test_no_page_written_by_hand_is_longer_than_300_lines() -> None:
+    made = re.compile(r"\]\]\] -->\n.*?<!-- \[\[\[end\]\]\]", re.DOTALL)
+    lengths = {
+        page.name: len(made.sub("", page.read_text(encoding="utf-8")).splitlines())
+        for page in (REPOSITORY / "docs").rglob("*.md")
+    }
+    assert {name: length for name, length in lengths.items() if length > 300} == {}
+
+
 def test_the_container_has_little_and_only_this_machine_reaches_it() -> None:
     image = (REPOSITORY / "Dockerfile").read_text(encoding="utf-8")
     assert re.search(r"^USER [1-9]\d*:[1-9]\d*$", image, re.MULTILINE)
