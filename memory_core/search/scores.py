@@ -72,7 +72,7 @@ EXPECTED = 0.05  # what the best of unrelated windows reaches
 EXPECTED_OF_LIST = 0.2
 # The most that speaks against a chunk: what a statement calls to mind may be as far from it as unrelated text.
 LEAST_NEARNESS: Mapping[QuestionKind, float] = {"question": -0.4, "statement": 0.0, "words": -0.4}
-CONE_DOUBT = 2.0  # what speaks against a chunk in a narrow cone is taken back by half of the question's words
+CONE_DOUBT = 2.0  # what speaks against a chunk in a narrow cone, or of a misspelt question, is taken back by half of its words
 # The least score of a hit, as a share of the best one's: a statement calls several things to mind, none surer than another.
 LEAST_OF_BEST: Mapping[QuestionKind, float] = {"question": 0.0, "statement": 1.0, "words": 0.0}
 MESSAGE = 4  # content words, from which on a statement is a message that may call to mind what it does not name
@@ -134,10 +134,12 @@ def nearness(
     covered: float = 0.0,
     unknown_words: bool = False,
     expected: float = EXPECTED,
+    misspelt: bool = False,
 ) -> float:
     """A cosine as evidence, -.4 to 1: less than unrelated windows reach speaks against a chunk, unless a statement is asked.
 
-    In a narrow cone small differences decide, so distance speaks less against a chunk that holds words of the question.
+    In a narrow cone small differences decide, and the vector of wrong letters is not that of what is meant: there, distance speaks
+    less against a chunk that holds words of the question.
 
     Args:
         cosine: Of the chunk's best window.
@@ -146,10 +148,11 @@ def nearness(
         covered: The share of the question's words that the chunk holds, 0..1.
         unknown_words: No word of the question is known.
         expected: What the best of unrelated windows reaches.
+        misspelt: Words of the question were taken for others.
     """
     value = (cosine - calibration.floor) / calibration.span - UNKNOWN_SHARE * unknown_words - expected
     if value < 0:
-        value *= max(1 - CONE_DOUBT * find_cone(calibration) * covered, 0.0)
+        value *= max(1 - CONE_DOUBT * (1.0 if misspelt else find_cone(calibration)) * covered, 0.0)
     return min(max(value, LEAST_NEARNESS[kind]), 1.0)
 
 

@@ -187,8 +187,9 @@ def judge(
     unsaid = _raise(worth, foreign_cone, question, vectors)  # of chunks without a word of the question
     by_meaning = [
         scores.nearness(
-            cosine, worth if share else unsaid, question.kind, covered=share, unknown_words=unknown, expected=expected
-        )
+            cosine, worth if share else unsaid, question.kind, covered=share, unknown_words=unknown, expected=expected,
+            misspelt=bool(question.interpreted_as),
+        )  # fmt: skip
         for share, cosine in zip(covered, cosines.chunks, strict=True)
     ]
     if question.cjk and vectors.table is None:
