@@ -134,15 +134,19 @@ def _find_alike(confidence: Confidence, shares: Sequence[float]) -> tuple[dict[i
     """Return the statements of the matter with the dates of their notes, "" for none; and those that tell a change."""
     candidates, counts = confidence.candidates, confidence.counts
     support = {at: confidence.support(at) for at, share in enumerate(shares) if share >= RANKED and counts.counts[at]}
-    most = max(support.values(), default=0.0)
+    best = max(support, key=support.__getitem__, default=None)
+    if best is None or support[best] < LEAST:
+        return {}, set()
+    most, matter = support[best], {*counts.counts[best], *counts.above[best]}
     alike: dict[int, str] = {}
     changes: set[int] = set()
     for unit, share in support.items():
         number, index = counts.units[unit]
         chunk = candidates[number].chunk
-        if most < LEAST or share < most - ALIKE_CHANGED or _is_said(chunk, index):
+        if share < most - ALIKE_CHANGED or _is_said(chunk, index):
             continue
-        if tells_change(chunk.text[chunk.units[index].start : chunk.units[index].end]):
+        shares = not matter.isdisjoint((*counts.counts[unit], *counts.above[unit]))
+        if shares and tells_change(chunk.text[chunk.units[index].start : chunk.units[index].end]):
             changes.add(unit)
         elif share < most - ALIKE:
             continue
