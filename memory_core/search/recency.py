@@ -145,8 +145,8 @@ def _find_alike(confidence: Confidence, shares: Sequence[float]) -> tuple[dict[i
         chunk = candidates[number].chunk
         if share < most - ALIKE_CHANGED or _is_said(chunk, index):
             continue
-        shares = not matter.isdisjoint((*counts.counts[unit], *counts.above[unit]))
-        if shares and tells_change(chunk.text[chunk.units[index].start : chunk.units[index].end]):
+        of_matter = not matter.isdisjoint((*counts.counts[unit], *counts.above[unit]))
+        if of_matter and tells_change(chunk.text[chunk.units[index].start : chunk.units[index].end]):
             changes.add(unit)
         elif share < most - ALIKE:
             continue

@@ -72,7 +72,9 @@ EXPECTED = 0.05  # what the best of unrelated windows reaches
 EXPECTED_OF_LIST = 0.2
 # The most that speaks against a chunk: what a statement calls to mind may be as far from it as unrelated text.
 LEAST_NEARNESS: Mapping[QuestionKind, float] = {"question": -0.4, "statement": 0.0, "words": -0.4}
-CONE_DOUBT = 2.0  # what speaks against a chunk in a narrow cone, or of a misspelt question, is taken back by half of its words
+CONE_DOUBT = (
+    2.0  # half of a question's words take back what speaks against a chunk in a narrow cone, or of wrong letters
+)
 # The least score of a hit, as a share of the best one's: a statement calls several things to mind, none surer than another.
 LEAST_OF_BEST: Mapping[QuestionKind, float] = {"question": 0.0, "statement": 1.0, "words": 0.0}
 MESSAGE = 4  # content words, from which on a statement is a message that may call to mind what it does not name
@@ -138,8 +140,8 @@ def nearness(
 ) -> float:
     """A cosine as evidence, -.4 to 1: less than unrelated windows reach speaks against a chunk, unless a statement is asked.
 
-    In a narrow cone small differences decide, and the vector of wrong letters is not that of what is meant: there, distance speaks
-    less against a chunk that holds words of the question.
+    In a narrow cone small differences decide, and the vector of wrong letters is not that of what is meant: there, distance
+    speaks less against a chunk that holds words of the question.
 
     Args:
         cosine: Of the chunk's best window.

@@ -6,6 +6,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from memory_core.embeddings.protocols import knows_worth
@@ -185,11 +186,15 @@ def judge(
     expected = scores.EXPECTED if vectors.table else scores.expect(question.kind, worth)
     foreign_cone = scores.FOREIGN_CONE * (detect_language(question.text) not in (None, "en"))
     unsaid = _raise(worth, foreign_cone, question, vectors)  # of chunks without a word of the question
+    find_nearness = partial(
+        scores.nearness,
+        kind=question.kind,
+        unknown_words=unknown,
+        expected=expected,
+        misspelt=bool(question.interpreted_as),
+    )
     by_meaning = [
-        scores.nearness(
-            cosine, worth if share else unsaid, question.kind, covered=share, unknown_words=unknown, expected=expected,
-            misspelt=bool(question.interpreted_as),
-        )  # fmt: skip
+        find_nearness(cosine, worth if share else unsaid, covered=share)
         for share, cosine in zip(covered, cosines.chunks, strict=True)
     ]
     if question.cjk and vectors.table is None:

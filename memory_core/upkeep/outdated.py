@@ -105,7 +105,7 @@ def judge(old: Statement, new: Statement, bits: Bits) -> Comparison | None:
     if is_listed and _leaves(old, new, bits):
         return Comparison(STRONG, "role", None, None, firm=True)
     subjects = {word for word in anchors if bits(word) >= LISTED_BITS and _is_subject(word, old)}
-    listed = is_listed and tells and (not subjects.isdisjoint(own) or len(subjects) > 1)
+    listed = is_listed and tells and (not subjects.isdisjoint((*own, *new.near)) or len(subjects) > 1)
     pair = _Likeness(old, new, anchors, tells, any(fits), listed)
     best = _compare_values(pair) or _compare_names(pair)
     other = not any(fits) and set(anchors) <= {*old.head} & {*new.head}  # "rent of the otter", "rent of the newt"

@@ -214,7 +214,8 @@ def _read_sentence(  # noqa: PLR0917
     change = tells_change(plain)
     if before and not change:  # "The broadband has changed. It costs £27."
         change = tells_change(_NEW.sub(" ", before))
-    if not (values or names or change or stance or find_key(said)):
+    leaves = "leave" if tells_leave(f"{before} {plain}", language) else ""
+    if not (values or names or change or stance or leaves or find_key(said)):
         return
     tells = _OPENS_NEW.match(plain) or tells_change(_NEW.sub(" ", f"{before} {plain}"))
     timed = _TIMED.match(bare)  # a log
@@ -223,7 +224,6 @@ def _read_sentence(  # noqa: PLR0917
     main = plain[: rest.start()] if rest and find_stance(plain[: rest.start()], language) == "state" else plain
     happened = "event" if timed or _is_event(words, language) or tells_past(main, language) else ""
     opens = "" if before else "opens"
-    leaves = "leave" if tells_leave(f"{before} {plain}", language) else ""
     flags = filter(None, [opens, told, happened, leaves, stance or "", *_find_owners(words, language)])
     taken = [(value.start, value.end) for value in values]
     own = [word for word in words if not any(start <= word.start() < end for start, end in taken)]

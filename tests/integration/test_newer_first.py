@@ -96,3 +96,27 @@ def test_a_note_without_a_date_is_older_than_a_line_that_tells_a_change(
         {"memorySearch": {"provider": "none"}}, workspace=tmp_path / "w", state_dir=tmp_path / "s"
     )
     assert search(memory, question)[0]["path"] == first
+
+
+@pytest.mark.parametrize("provider", ["static", "none"])
+def test_a_change_of_another_matter_that_shares_a_verb_with_the_question_is_not_newer(
+    tmp_path: Path, provider: str
+) -> None:
+    notes = {
+        "rezepte": "# Rezepte\n\nGraupensuppe: 300 g Graupen, zwei Möhren, ein Sellerie, Essig ganz zum Schluss.\n"
+        "Butterkuchen: 500 g Mehl, ein Würfel Hefe, 250 g Butter.\nGratin nie mit Gouda.\n",
+        "2026-05-05": "Neue Zeit für die Ableserin, sie kommt erst um neun, dafür länger.\n",
+        "2026-04-01": "Das Paket kommt in die Garage.\n",
+        "2026-04-02": "Besuch kommt im Dezember, sagt sie.\n",
+        "2026-04-03": "Zur Feier kommt eine Frau Olschewski.\n",
+        "2026-04-04": "Der Ofen kommt in zwei Wochen.\n",
+    }
+    for number in range(60):
+        text = f"Heute war Markt in der Stadt, Nummer {number}, und am Abend ein Spaziergang am Kanal.\n"
+        notes[f"2026-0{1 + number // 28}-{1 + number % 28:02d}"] = text
+    (tmp_path / "w/memory").mkdir(parents=True)
+    for name, text in notes.items():
+        (tmp_path / f"w/memory/{name}.md").write_text(text, encoding="utf-8")
+    config = {"agents": {"defaults": {"memorySearch": {"provider": provider}}}}
+    memory = memory_core.open_memory(config, workspace=tmp_path / "w", state_dir=tmp_path / "s")
+    assert search(memory, "Was kommt in die Graupensuppe?")[0]["path"] == "memory/rezepte.md"

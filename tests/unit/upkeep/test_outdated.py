@@ -80,6 +80,8 @@ def test_values_and_people_of_one_thing_need_no_word_of_change(old: str, new: st
         ("- Allotment gate 1947", "They changed the gate of the allotment, it's 3305 now, don't tell the others"),
         ("- Cleaner Irena comes on Fridays", "Irena is going back to Lublin, sad"),  # somebody with a role leaves
         ("- Trainer: Holger Maas", "Holger Maas hört auf, das Knie ist kaputt"),
+        ("- Contable: Benítez, calle Nueva", "Benítez se jubila, me lo dijo comiendo."),  # a name that is a common word
+        ("- Alarm code: 2580", "We changed the code of the alarm, just in case: 7146"),
         ("- Coche: revisión en Talleres Pino", "Talleres Pino han cerrado, qué pena para el coche"),
     ],
 )
