@@ -182,6 +182,6 @@ def _report_moved(options: Options, done: Moved, verb: str) -> None:
     )  # fmt: skip
     print(f"{verb}: {', '.join(parts)}.")
     for path in done.aside:
-        output.complain(f"another note has its place: {path}")
+        output.complain(f"{path}: it is here, since another note has its own place")
     for sentence in done.left_out:
         output.complain(f"left out: {sentence}")
