@@ -30,7 +30,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     if not _open_streams():
         return _complain_of_output("is closed")
-    code = _run(list(sys.argv[1:] if arguments is None else arguments))
+    try:
+        code = _run(list(sys.argv[1:] if arguments is None else arguments))
+    except KeyboardInterrupt:  # while modules are imported: nothing has begun
+        return 130
     lost = _flush()
     return code if lost is None else _complain_of_output(lost)
 
