@@ -110,6 +110,8 @@ def test_search_can_be_bounded(indexed: Command) -> None:
 def test_no_hits_is_done(indexed: Command) -> None:
     assert indexed("search", "xqzvkw plomfritz").code == 0
     assert indexed("search", "xqzvkw plomfritz").out.startswith("No matches")
+    late = indexed("search", QUESTION, "--after", "2999-01-01").out
+    assert late.startswith("No matches: no note within --after 2999-01-01 holds 'musical'")
     assert indexed("search", "xqzvkw plomfritz", "--json").json["results"] == []
 
 
