@@ -118,12 +118,7 @@ def diagnose(context: BackendContext) -> list[Finding]:
         )
     )
     found += [
-        Finding(
-            subject="tenant",
-            level="warn",
-            message=f"{name}: {_UNREADABLE}",
-            action=_explain_read(name),
-        )
+        Finding(subject="tenant", level="warn", message=f"{name}: {_UNREADABLE}", action=_explain_read(name))
         for name in store.unreadable
     ]
     return found

@@ -49,11 +49,7 @@ _KEPT = ("GIT_SSH", "GIT_SSH_COMMAND", "GIT_SSH_VARIANT", "GIT_PROXY_COMMAND", "
 _NAME = "memory-core"
 _EMAIL = "memory-core@localhost"
 _CHECK = "Check its address, the network, and your rights there."
-# What git adds to each reason why it cannot reach a remote.
-_ALWAYS_SAID = (
-    "fatal: Could not read from remote repository."
-    " Please make sure you have the correct access rights and the repository exists."
-)
+_ALWAYS_SAID = " fatal: Could not read from remote repository."  # after each reason, with advice
 # What git says if another machine has pushed meanwhile.
 _LATE = re.compile(
     r"\[rejected\]|fetch first|non-fast-forward|failed to lock|cannot lock ref|failed to update ref|incorrect old value"
@@ -135,7 +131,7 @@ class Repository:
             action = "Install git." if isinstance(error, FileNotFoundError) else ""
             raise SharingFailed(f"git cannot be run: {error.strerror}", action=action) from error
         said = " ".join((done.stdout if done.returncode else b"").decode(errors="replace").split())
-        said = f"{' '.join(done.stderr.decode(errors='replace').split())} {said}".replace(_ALWAYS_SAID, "").strip()
+        said = f"{' '.join(done.stderr.decode(errors='replace').split())} {said}".partition(_ALWAYS_SAID)[0].strip()
         return done.returncode, done.stdout, redact(said)[-300:]
 
     def list_refs(self) -> dict[str, str]:
