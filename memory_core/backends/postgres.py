@@ -13,12 +13,17 @@ from memory_core.__about__ import explain_install
 from memory_core.backends.engine import IndexBackend
 from memory_core.errors import BackendUnavailable, MemoryCoreError
 from memory_core.hookspecs import BackendContext, BackendPlugin, MemoryBackend, hookimpl
-from memory_core.records import Document, Finding, Status
+from memory_core.records import Document, Finding, Query, SearchResult, Status
 from memory_core.stores.postgres import NAME, PostgresConfig
 from memory_core.threads import Clock
 
 ANSWER_SECONDS = 2.5  # of a search besides its statements: for a sync before it, and the question's embedding
 _PREFIX = f"{NAME}/"
+_UNREADABLE = "there is none that this role may read"
+
+
+def _explain_read(tenant: str) -> str:
+    return f"ask the operator to run: memory-core postgres grant ROLE {tenant}"
 
 
 class PostgresBackend(IndexBackend):
@@ -36,6 +41,15 @@ class PostgresBackend(IndexBackend):
         self._names = context.settings.list_tenants(context.config.agent, context.config.layer)
         others = [PostgresBackend(replace(context, config=layer), clock=clock) for layer in context.config.layers]
         super().__init__(NAME, context, self._server, others=others, clock=clock)
+
+    @hookimpl
+    def memory_search(self, query: Query) -> SearchResult:
+        """Search, and warn of tenants in the settings that this role may not read."""
+        result: SearchResult = super().memory_search(query)
+        for name in self._server.unreadable:
+            warning = "; ".join(filter(None, [result.warning, f"tenant {name}: {_UNREADABLE}"]))
+            result = replace(result, warning=warning, action=result.action or _explain_read(name))
+        return result
 
     @hookimpl
     def memory_get(self, path: str, from_line: int, lines: int) -> Document:
@@ -94,7 +108,6 @@ def diagnose(context: BackendContext) -> list[Finding]:
         return [Finding(subject="server", level="fail", message=str(error), action=error.action)]
     finally:
         store.close()
-    held = {each.name for each in tenants}
     found = [Finding(subject="server", level="ok", message=f"PostgreSQL {version} answers")]
     found.append(
         Finding(
@@ -105,14 +118,8 @@ def diagnose(context: BackendContext) -> list[Finding]:
         )
     )
     found += [
-        Finding(
-            subject="tenant",
-            level="warn",
-            message=f"{name}: there is none that this role may read",
-            action=f"ask the operator to run: memory-core postgres grant ROLE {name}",
-        )
-        for name in names
-        if name not in held
+        Finding(subject="tenant", level="warn", message=f"{name}: {_UNREADABLE}", action=_explain_read(name))
+        for name in store.unreadable
     ]
     return found
 

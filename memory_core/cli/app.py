@@ -14,7 +14,7 @@ from datetime import datetime
 from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, get_args
 
 import click
 
@@ -24,7 +24,7 @@ from memory_core.cli import output
 from memory_core.config.environment import CONFIG, STATE_DIR, WORKSPACE, quote_words, shorten_home
 from memory_core.config.load import Config, ConfigSource
 from memory_core.config.resolution import OWN_FOLDER, find_current_folder, make_absolute
-from memory_core.config.settings import DEFAULT_AGENT
+from memory_core.config.settings import DEFAULT_AGENT, Source
 from memory_core.errors import ConfigError, ConfigProblem, InvalidArgument
 
 if TYPE_CHECKING:
@@ -338,8 +338,10 @@ def open_source(options: Options) -> ConfigSource:
     workspace: str | Path | None = options.workspace
     overrides = {}
     if options.sources:
-        overrides["memorySearch.sources"] = [name.strip() for name in options.sources.split(",")]
-        if "workspace" in overrides["memorySearch.sources"] and not _is_named(options):
+        names = overrides["memorySearch.sources"] = [name.strip() for name in options.sources.split(",")]
+        if unknown := sorted({*names} - {*get_args(Source)}):
+            raise InvalidArgument("--sources", f"expected {', '.join(get_args(Source))}, not {unknown[0]!r:.40}")
+        if "workspace" in names and not _is_named(options):
             # "These files here": without notes of its own, no folder is taken for a workspace.
             workspace = make_absolute(".", find_current_folder(), os.environ)
     return ConfigSource(options.config, workspace=workspace, state_dir=options.state_dir, overrides=overrides)

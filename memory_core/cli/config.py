@@ -139,18 +139,18 @@ def _find_new_problems(planned: Sequence[changes.FileChange], key: str, options:
         return []
     before, after = ([*each.problems, *find_section_problems(each.agent(options.agent))[0]] for each in found)
     problems = [problem for problem in dict.fromkeys(after) if problem not in before]
-    if not problems:
-        _find_rows(found[-1], key, options)
+    if not problems:  # a key that null takes out stood there before
+        _find_rows([row for each in found for row in describe(each, options.agent)], key)
     return problems
 
 
-def _find_rows(settings: Config, key: str, options: Options) -> list[Row]:
+def _find_rows(rows: Sequence[Row], key: str) -> list[Row]:
     """Return the settings of this key, or those below it.
 
     Raises:
         InvalidArgument: There are none; names one that may be meant.
     """
-    rows, key = describe(settings, options.agent), _shorten(key)
+    key = _shorten(key)
     below = (f"{key}.", f"{key}[")  # of a section, or of a list in the section of a backend
     found = [row for row in rows if row.key == key] or [row for row in rows if row.key.startswith(below)]
     if not found:
@@ -174,7 +174,8 @@ def _report_change(options: Options, path: Path) -> None:
 def get_value(options: Options, *, key: str | None) -> None:
     """Print settings as they hold, secrets masked, and where each value comes from."""
     settings = open_source(options).current()
-    rows = describe(settings, options.agent) if key is None else _find_rows(settings, key, options)
+    rows = describe(settings, options.agent)
+    rows = rows if key is None else _find_rows(rows, key)
     if options.json:
         output.print_json({"settings": [row._asdict() for row in rows]})
     elif key is not None and len(rows) == 1 and rows[0].key == _shorten(key):

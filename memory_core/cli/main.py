@@ -30,7 +30,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     if not _open_streams():
         return _complain_of_output("is closed")
-    code = _run(list(sys.argv[1:] if arguments is None else arguments))
+    try:
+        code = _run(list(sys.argv[1:] if arguments is None else arguments))
+    except KeyboardInterrupt:  # while modules are imported: nothing has begun
+        return 130
     lost = _flush()
     return code if lost is None else _complain_of_output(lost)
 
@@ -95,7 +98,7 @@ def _run(arguments: list[str]) -> int:
         import click
 
         if isinstance(error, (KeyboardInterrupt, click.Abort)):  # which click makes of it where it asks something
-            output.complain("interrupted", "What is indexed is kept; the next index or search goes on from there.")
+            output.complain("interrupted", "What is done is kept; the same command goes on from there.")
             return 130
         if isinstance(error, OSError) and not _takes_output():
             return 1  # `main` says so

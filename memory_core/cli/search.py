@@ -94,6 +94,8 @@ def _explain_none(memory: Memory, words: str, asked: Mapping[str, Any]) -> str:
     more = f"Why: memory-core explain {quote_words(words)}"
     if unread := sum(failure.reason != SYMLINK for failure in memory.status().failures):
         more += f". {output.count(unread, 'note')} could not be read: memory-core status"
+    bounds = " ".join(f"--{name} {asked[name]}" for name in ("after", "before", "about") if asked[name])
+    within = f" within {bounds}" if bounds else ""
     dates = {name: asked[name] and parse_day(asked[name], f"--{name}") for name in ("after", "before")}
     limits = {"max_results": asked["maxResults"], "min_score": asked["minScore"], "about": asked["about"], **dates}
     try:
@@ -102,12 +104,12 @@ def _explain_none(memory: Memory, words: str, asked: Mapping[str, Any]) -> str:
         found = None
     if found and found.asked.terms and not any(term.documents for term in found.asked.terms):
         listed = ", ".join(repr(term.text) for term in found.asked.terms[:3])
-        return f"no note holds {listed}, and none is near in meaning. {more}"
+        return f"no note{within} holds {listed}, and none is near in meaning. {more}"
     if found and found.passages:
         best = found.passages[0]
         place, evidence = f"{quote_name(best.path)}:L{best.start_line}", f"{best.evidence or 0:.2f}"
         return f"the best, {place}, has evidence {evidence}, and --min-score asks for {found.min_score:.2f}. {more}"
-    return f"other words, or a lower --min-score, may find more. {more}"
+    return f"other words, or a lower --min-score, may find more{within}. {more}"
 
 
 def _open_hit(memory: Memory, hits: Sequence[Mapping[str, Any]], number: int) -> None:

@@ -61,6 +61,7 @@ def init(options: Options, *, url: str, encrypt: bool, key: str | None, public: 
     with _open(options) as (sharing, config):
         done = sharing.init(url, encrypt=encrypt, key=None if key is None else Path(key), public=public)
         _report(options, config, done)
+        output.complain("synced are MEMORY.md, USER.md, memory/ and the items, no other file")
         if encrypt:
             output.complain(f"the key is in {shorten_home(sharing.key)}", f"{KEEP_KEY}.")
 
@@ -83,7 +84,7 @@ def show_status(options: Options) -> int:
     }  # fmt: skip
     if state.problem:
         again = "; it will be tried again" if state.waits else ""
-        pairs[f"tried {output.format_time(state.tried)}"] = f"{state.problem}{again}"
+        pairs |= {"last tried": output.format_time(state.tried), "problem": f"{state.problem}{again}"}
     output.print_pairs(pairs)
     _name_rest(Shared(withheld=state.withheld, left_out=state.left_out))
     return 0
@@ -182,6 +183,6 @@ def _report_moved(options: Options, done: Moved, verb: str) -> None:
     )  # fmt: skip
     print(f"{verb}: {', '.join(parts)}.")
     for path in done.aside:
-        output.complain(f"another note has its place: {path}")
+        output.complain(f"{path}: it is here, since another note has its own place")
     for sentence in done.left_out:
         output.complain(f"left out: {sentence}")

@@ -133,7 +133,7 @@ def _make_raw_rows(key: str, node: Node) -> Iterator[Row]:
     if isinstance(node.content, dict):
         for name, child in node.content.items():
             yield from _make_raw_rows(join_key(key, name), child)
-    elif isinstance(node.content, list):
+    elif isinstance(node.content, list) and node.content:
         for index, child in enumerate(node.content):
             yield from _make_raw_rows(join_key(key, index), child)
     else:

@@ -97,6 +97,8 @@ def _read_one(path: Path) -> Mapping[str, Any]:
         raise
     except FileNotFoundError:
         problem = "the file does not exist"
+    except IsADirectoryError:
+        problem, action = "is a folder", "Name a file; a folder of notes is named as the workspace."
     except UnicodeDecodeError as error:
         problem, action = f"is not UTF-8 text (byte {error.start})", "Save the file as UTF-8."
     except OSError as error:

@@ -156,7 +156,7 @@ def copy_codex(program: str, event: Event, turn: FlushTurn, file: Path) -> Copy:
     words += ["--disable", "hooks"]
     for key, value in settings.items():
         words += ["-c", f"{key}={json.dumps(value, ensure_ascii=False)}"]  # which is TOML, too
-    return words, _say(turn), {}
+    return words, _say(turn), {"RUST_BACKTRACE": "0"}  # so that its last line is its error
 
 
 def copy_opencode(program: str, event: Event, turn: FlushTurn, file: Path) -> Copy:

@@ -38,7 +38,8 @@ FORMAT = 1
 MANIFEST, NOTES, ITEMS, HISTORY, VERSIONS = "memory-core.json", "notes", "items.jsonl", "history.jsonl", "versions"
 ORIGIN = "import"  # of moments
 ReadFile = Callable[[str], bytes]  # of an export, by its name
-NO_EXPORT = "name a folder or a ZIP file that memory-core export has written"
+FREE = (None, writer.FIRST_NOTE.encode())  # where an imported note goes: no file, and what `init` has made
+NO_EXPORT = "name what memory-core export has written; of other notes: memory-core adopt FOLDER"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,11 +88,11 @@ def export_memory(config: AgentConfig, target: Path) -> Moved:
 def _write_all(config: AgentConfig, folder: Path) -> Moved:
     root = Path(os.path.realpath(config.workspace))
     (folder / VERSIONS).mkdir(parents=True)
-    paths, left_out = [], []
+    paths, elsewhere = [], []
     for file in list_files(config).files:
         path = file.real_path.relative_to(root).as_posix() if file.real_path.is_relative_to(root) else ""
         if path != file.path:
-            left_out.append(f"{file.path} lies outside the workspace")
+            elsewhere.append(file.path)
             continue
         place = folder / NOTES / path
         place.parent.mkdir(parents=True, exist_ok=True)
@@ -106,6 +107,8 @@ def _write_all(config: AgentConfig, folder: Path) -> Moved:
             lines.write(json.dumps({"at": at_ms, "notes": notes}, ensure_ascii=False) + "\n")
             moments += 1
     (folder / MANIFEST).write_text(json.dumps({"format": FORMAT, "notes": sorted(paths)}, ensure_ascii=False, indent=1))
+    several = f"{len(elsewhere)} notes that are" if len(elsewhere) > 1 else "1 note that is"
+    left_out = [f"{several} served from another place, which you copy yourself: {elsewhere[0]}"] if elsewhere else []
     return Moved(notes=len(paths), items=count, moments=moments, versions=len(names), left_out=tuple(left_out))
 
 
@@ -194,8 +197,10 @@ def _import_notes(config: AgentConfig, read: ReadFile, paths: Any) -> tuple[int,
         data = read(f"{NOTES}/{path}")
         for place in (path, IMPORTS + path):
             try:
-                held = (config.workspace / place).read_bytes()
+                held: bytes | None = (config.workspace / place).read_bytes()
             except FileNotFoundError:
+                held = None
+            if held in FREE:
                 changes[place] = data
                 aside += [place] if place != path else []
                 break
@@ -209,8 +214,8 @@ def _import_notes(config: AgentConfig, read: ReadFile, paths: Any) -> tuple[int,
     return len(changes), aside, left_out
 
 
-def _keep(data: bytes, there: bytes | None) -> bytes:
-    return data if there is None else there
+def _keep(data: bytes, there: bytes | None) -> bytes | None:
+    return data if there in FREE else there
 
 
 def _import_history(config: AgentConfig, read: ReadFile, told: Sequence[Mapping[str, Any]]) -> tuple[int, int, int]:

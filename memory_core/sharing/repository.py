@@ -48,6 +48,8 @@ _OPTIONS = (
 _KEPT = ("GIT_SSH", "GIT_SSH_COMMAND", "GIT_SSH_VARIANT", "GIT_PROXY_COMMAND", "GIT_SSL_CAINFO")
 _NAME = "memory-core"
 _EMAIL = "memory-core@localhost"
+_CHECK = "Check its address, the network, and your rights there."
+_ALWAYS_SAID = " fatal: Could not read from remote repository."  # after each reason, with advice
 # What git says if another machine has pushed meanwhile.
 _LATE = re.compile(
     r"\[rejected\]|fetch first|non-fast-forward|failed to lock|cannot lock ref|failed to update ref|incorrect old value"
@@ -129,7 +131,7 @@ class Repository:
             action = "Install git." if isinstance(error, FileNotFoundError) else ""
             raise SharingFailed(f"git cannot be run: {error.strerror}", action=action) from error
         said = " ".join((done.stdout if done.returncode else b"").decode(errors="replace").split())
-        said = f"{' '.join(done.stderr.decode(errors='replace').split())} {said}".strip()
+        said = f"{' '.join(done.stderr.decode(errors='replace').split())} {said}".partition(_ALWAYS_SAID)[0].strip()
         return done.returncode, done.stdout, redact(said)[-300:]
 
     def list_refs(self) -> dict[str, str]:
@@ -152,7 +154,7 @@ class Repository:
             "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-gc", self.url, f"+{BRANCH}:{ref}"
         )
         if code and "couldn't find remote ref" not in said:
-            raise RemoteUnreachable(f"the remote cannot be read: {said}", action="It will be tried again.")
+            raise RemoteUnreachable(f"the remote cannot be read: {said}", action=_CHECK)
         if code:
             self.set_refs({ref: None})
         return self.list_refs().get(ref)
@@ -172,7 +174,7 @@ class Repository:
             "push", "--quiet", "--porcelain", "--no-verify", *lease, self.url, f"{commit}:{BRANCH}"
         )
         if code and not _LATE.search(said):
-            raise RemoteUnreachable(f"the remote cannot be written: {said}", action="It will be tried again.")
+            raise RemoteUnreachable(f"the remote cannot be written: {said}", action=_CHECK)
         return not code
 
     def is_public(self) -> bool:

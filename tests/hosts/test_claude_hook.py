@@ -320,3 +320,21 @@ def test_what_a_killed_hook_has_left_is_removed(command: Command, tmp_path: Path
     os.utime(left, (0, 0))
     give(command, {"hook_event_name": "PreCompact", "session_id": "s1"}, TMPDIR=str(temporary))
     assert list(temporary.iterdir()) == [running]
+
+
+def test_the_reason_of_codex_is_its_error_and_no_line_of_a_backtrace(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    from memory_core.plugin import MemorySlot
+    from memory_core.records import CallContext
+
+    fake = tmp_path / "codex"
+    fake.write_text(
+        "#!/bin/sh\necho 'Error: Session not found'\n[ $RUST_BACKTRACE = 0 ] || echo '10: <unknown>'\nexit 1\n"
+    )
+    fake.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    monkeypatch.setenv("RUST_BACKTRACE", "1")
+    with MemorySlot({"memorySearch": {"provider": "none"}}, workspace=tmp_path, state_dir=tmp_path / "state") as slot:
+        failure = hooks.save_notes(Copying("codex", "", hooks.copy_codex), EVENT, slot, CallContext.local("s1"))
+    assert failure == "the copy of the session ended with status 1: Error: Session not found"

@@ -7,6 +7,7 @@ import os
 import pty
 import signal
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -109,6 +110,8 @@ def test_search_can_be_bounded(indexed: Command) -> None:
 def test_no_hits_is_done(indexed: Command) -> None:
     assert indexed("search", "xqzvkw plomfritz").code == 0
     assert indexed("search", "xqzvkw plomfritz").out.startswith("No matches")
+    late = indexed("search", QUESTION, "--after", "2999-01-01").out
+    assert late.startswith("No matches: no note within --after 2999-01-01 holds 'musical'")
     assert indexed("search", "xqzvkw plomfritz", "--json").json["results"] == []
 
 
@@ -325,6 +328,21 @@ def test_an_interrupt_is_one_line(command: Command, tmp_path: Path) -> None:
     outcome = Outcome(process.returncode, out, err)
     assert (outcome.code, outcome.out) == (130, "")
     assert "interrupted" in outcome.error
+
+
+def test_an_interrupt_while_modules_are_imported_shows_no_traceback() -> None:
+    source = """
+import sys
+class Interrupting:
+    def find_spec(self, name, *_):
+        if name == "memory_core.cli.output":
+            raise KeyboardInterrupt
+sys.meta_path.insert(0, Interrupting())
+from memory_core.cli.main import main
+sys.exit(main(["status"]))
+"""
+    done = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, check=False, cwd=REPOSITORY)
+    assert (done.returncode, done.stderr) == (130, "")
 
 
 def test_a_poor_terminal_gets_escapes_and_no_traceback(indexed: Command) -> None:

@@ -77,6 +77,12 @@ def test_a_folder_of_markdown_is_no_dead_end(cli: Cli, here: Path, command: tupl
     assert "2 notes" in out or "loses pressure" in out
 
 
+def test_a_source_that_is_none_is_a_mistake_of_the_command(cli: Cli, here: Path) -> None:
+    code, _, err = cli("search", "boiler", "--sources", "memory,vault")
+    assert code == 2
+    assert "--sources: expected memory, workspace, sessions, not 'vault'. Try: memory-core search --help" in err
+
+
 @pytest.mark.parametrize("command", [("index",), ("search", "boiler")])
 def test_a_workspace_without_notes_says_what_it_holds_besides(cli: Cli, here: Path, command: tuple[str, ...]) -> None:
     write(here / "boiler.md", "The boiler loses pressure every October.\n")

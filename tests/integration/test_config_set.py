@@ -128,6 +128,17 @@ def test_a_list_in_the_section_of_a_backend_is_a_setting(config: Run) -> None:
     assert config("get", "memory.postgres.tenants")[1].split() == ["memory.postgres.tenants[0]", "ada", "(file)"]
 
 
+def test_a_setting_of_a_backend_is_emptied_and_taken_out(config: Run, own: Path) -> None:
+    config("set", "memory.postgres.tenants", '["ada"]')
+    code, _, err = config("set", "memory.postgres.tenants", "[]")
+    assert (code, err) == (0, "")
+    assert config("get", "memory.postgres.tenants")[0] == 0
+    config("set", "memory.postgres.tenant", "ada")
+    assert config("set", "memory.postgres.tenants", "null")[0] == 0
+    assert "tenants" not in own.read_text(encoding="utf-8")
+    assert config("get", "memory.postgres.tenants")[0] == 2
+
+
 def test_a_file_that_is_named_is_changed_in_its_own_syntax(config: Run, tmp_path: Path) -> None:
     path = write(tmp_path / "host.toml", '# mine\n[memorySearch]\nprovider = "static"\n')
     assert config("set", "memorySearch.query.maxResults", "7", "--config", str(path))[0] == 0

@@ -12,6 +12,7 @@ from memory_core.config.load import ConfigSource
 from memory_core.errors import InvalidArgument
 from memory_core.plugin.memory import Memory
 from memory_core.plugin.moving import export_memory, import_memory
+from memory_core.sources.writer import make_workspace
 from tests.command import SAMPLE_NOTES, Command
 
 NOTES = {
@@ -93,6 +94,25 @@ def test_what_is_there_stays(home_memory: Memory, tmp_path: Path) -> None:
         assert (
             tmp_path / "b" / "notes" / "memory" / "imports" / "MEMORY.md"
         ).read_bytes() == b"- The boiler is a Wolf.\n"
+
+
+def test_what_init_has_made_gives_way(home_memory: Memory, tmp_path: Path) -> None:
+    export_memory(home_memory.config(), tmp_path / "export")
+    home_memory.close()
+    make_workspace(tmp_path / "b" / "notes")
+    with open_memory(tmp_path / "b") as other:
+        assert import_memory(other.config(), tmp_path / "export").aside == ()
+    assert (tmp_path / "b" / "notes" / "MEMORY.md").read_bytes() == b"- The boiler is a Wolf.\n"
+
+
+def test_one_sentence_tells_of_all_notes_that_are_served_from_elsewhere(tmp_path: Path) -> None:
+    write(tmp_path, {"MEMORY.md": b"- Mine.\n", "../vault/one.md": b"One.\n", "../vault/two.md": b"Two.\n"})
+    settings = {"memorySearch": {"provider": "none", "extraPaths": [str(tmp_path / "vault")]}}
+    with Memory(ConfigSource(settings, workspace=tmp_path / "notes", state_dir=tmp_path / "state")) as memory:
+        done = export_memory(memory.config(), tmp_path / "export")
+    assert done.notes == 1
+    (told,) = done.left_out
+    assert told.startswith("2 notes that are served from another place, which you copy yourself: ")
 
 
 @pytest.mark.parametrize(

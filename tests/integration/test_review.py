@@ -52,6 +52,17 @@ def test_tidy_lists_and_review_accepts_rejects_and_undoes(command: Command) -> N
     assert "there is no proposal 'nonsense'" in command("review", "accept", "nonsense").error
 
 
+def test_a_line_that_is_to_go_is_shown_with_no_new_one(command: Command) -> None:
+    write(command.workspace)
+    line = "- The garage code is on the back of the fuse box door"
+    (command.workspace / "MEMORY.md").write_text(f"# Memory\n\n{line}\n", encoding="utf-8")
+    (command.workspace / "memory/house.md").write_text(f"# House\n\n{line}\n", encoding="utf-8")
+    told = command("tidy").out.splitlines()
+    assert any("repeated" in each for each in told)
+    assert f"  - {line}" in told
+    assert [each for each in told if each.strip() in ("+", "-")] == []
+
+
 def test_no_change_is_made_where_one_id_is_unknown_or_two_change_one_line(command: Command) -> None:
     write(command.workspace)
     note = command.workspace / "MEMORY.md"

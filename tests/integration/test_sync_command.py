@@ -85,10 +85,12 @@ def test_status_says_when_it_was_synced_and_what_waits(machines: tuple[Command, 
     remote.rename(remote.with_name("away"))
     failed = laptop("sync")
     assert failed.code == 1
-    assert "the remote cannot be read" in failed.error
+    why = f"fatal: '{remote}' does not appear to be a git repository"
+    check = "Check its address, the network, and your rights there."
+    assert failed.error == f"memory-core: the remote cannot be read: {why}. {check}"
     told = run(laptop, "sync", "status", "--json").json
     assert (told["waits"], told["tried"] >= told["synced"]) == (True, True)
-    assert "it will be tried again" in run(laptop, "sync", "status").out
+    assert f"{why}; it will be tried again" in run(laptop, "sync", "status").out
     remote.with_name("away").rename(remote)
     run(laptop, "sync", "off")
     assert laptop("sync").error == "memory-core: these notes are not synced. Run: memory-core sync init URL"

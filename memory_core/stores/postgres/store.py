@@ -40,6 +40,7 @@ class PostgresStore:
         self.path = Path(f"{NAME}:{settings.schema}/{self._names[0]}")
         self._workspace = os.path.realpath(config.workspace)
         self._timezone = config.search.time_zone
+        self.unreadable: list[str] = []  # tenants that the last read did not find, or was not allowed to
         self._lock = threading.Lock()
         self._connections: Connections | None = None
         self._lease = 0  # of the sync that runs; none is held
@@ -170,7 +171,10 @@ class PostgresStore:
             BackendUnavailable: The server does not answer, or this role may not read the agent's tenant.
         """
         with self._name_missing(), self._connect().transaction(READ) as cursor:
-            yield cursor, load_tenants(cursor, self._names)
+            several = load_tenants(cursor, self._names)
+            held = {each.name for each in several}
+            self.unreadable = [name for name in self._names if name not in held]
+            yield cursor, several
 
     @contextlib.contextmanager
     def _write(self) -> Iterator[Cursor]:

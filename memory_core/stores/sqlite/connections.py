@@ -96,7 +96,7 @@ INDEX = FileKind(
     application_id=0x4D454D43,  # "MEMC"
     repair=REBUILD,
     retry="free some space, then run: memory-core index",
-    elsewhere="choose another place: memorySearch.store.path",
+    elsewhere="choose another place: --state-dir or memorySearch.store.path",
     empty="nothing is indexed yet",
     fill="run: memory-core index",
 )

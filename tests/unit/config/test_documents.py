@@ -286,7 +286,7 @@ def test_a_file_that_holds_no_document_is_refused(tmp_path: Path, content: bytes
 def test_a_missing_file_and_a_folder_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="the file does not exist"):
         load_config(tmp_path / "none.json5", environ={})
-    with pytest.raises(ConfigError, match="cannot be read: Is a directory"):
+    with pytest.raises(ConfigError, match="is a folder"):
         load_config(tmp_path, environ={})
 
 
