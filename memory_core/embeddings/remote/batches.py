@@ -115,9 +115,8 @@ class JobLog:
                 BatchJob(item["name"], Space(**item["space"]), item["submitted_at"], tuple(item["keys"]))
                 for item in found
             ]
-        except FileNotFoundError:
-            return []
-        except (ValueError, TypeError, KeyError):  # damaged: its jobs are lost, and their texts are embedded anew
+        except (FileNotFoundError, ValueError, TypeError, KeyError):
+            # Of a damaged file the jobs are lost, and their texts are embedded anew.
             return []
 
     def add(self, job: BatchJob) -> None:

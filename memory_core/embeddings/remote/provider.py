@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 from memory_core.config.agent import AgentConfig
 from memory_core.embeddings import vectors
 from memory_core.embeddings.credentials import resolve_endpoint
-from memory_core.embeddings.error_mapping import mark_permanent, translate_errors
+from memory_core.embeddings.error_mapping import make_unusable, translate_errors
 from memory_core.embeddings.models import PROVIDERS, Plan, make_plan
 from memory_core.embeddings.protocols import (
     Deadline,
@@ -34,7 +34,6 @@ from memory_core.embeddings.remote.loop import BackgroundLoop, Retries
 from memory_core.errors import (
     InputTooLarge,
     ProviderError,
-    ProviderUnavailable,
     ProviderUnreachable,
     RequestTimeout,
     TextRefused,
@@ -260,8 +259,7 @@ class RequestProvider:
         try:
             return future.result()
         except CancelledError as error:
-            closed = ProviderUnavailable(self._space.provider, "it was closed while it was needed")
-            raise mark_permanent(closed) from error
+            raise make_unusable(self._space.provider, "it was closed while it was needed") from error
 
     def _check_bulk(self, rows: Outcomes) -> Outcomes:
         """Check the rows of a job; what is unusable is left out, so that requests embed those texts."""
