@@ -109,6 +109,11 @@ class Question:
         """Words, phrases and characters: what ranks."""
         return self.words + self.phrases + self.characters
 
+    @cached_property
+    def held(self) -> list[Term]:
+        """The terms that some chunk holds, the rarest first."""
+        return sorted((term for term in self.terms if term.documents), key=lambda term: term.documents)
+
     @property
     def period(self) -> Period | None:
         """The days it speaks of."""

@@ -104,7 +104,7 @@ def find_later(
     def measure(text: str) -> float:
         return sum(weights[stem] for stem in weights.keys() & {*reader.stem(text)})
 
-    words = extract_words(chunk.text[chunk.units[index].start : chunk.units[index].end])
+    words = extract_words(chunk.quote_unit(index))
     stems = {stem: word for word in words if not word.isdigit() for stem in reader.stem(word)[:1]}
     held = reader.count_by_stem(stems) if len(stems) <= WORDS else {}
     weights = {stem: coverage_weight(question.chunks, held.get(stem, 1)) for stem in stems}
@@ -142,7 +142,7 @@ def _find_alike(confidence: Confidence, shares: Sequence[float]) -> tuple[dict[i
         chunk = candidates[number].chunk
         if most < LEAST or share < most - ALIKE_CHANGED or _is_said(chunk, index):
             continue
-        if tells_change(chunk.text[chunk.units[index].start : chunk.units[index].end]):
+        if tells_change(chunk.quote_unit(index)):
             changes.add(unit)
         elif share < most - ALIKE:
             continue
