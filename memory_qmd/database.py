@@ -54,11 +54,11 @@ class Contents:
 NOTHING = Contents(documents={}, embedded=0, size_bytes=0)
 
 
+@dataclass(frozen=True, slots=True)
 class QmdFile:
     """QMD's index file."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    path: Path
 
     def read_contents(self) -> Contents:
         """Count the index; `NOTHING` if it does not exist or has no tables yet.
@@ -147,10 +147,8 @@ class QmdFile:
         """Return True if the file must be deleted; one that cannot be read for another reason is not damaged."""
         try:
             self.read_contents()
-        except StoreCorrupt:
-            return True
-        except StoreError:
-            return False
+        except StoreError as error:
+            return isinstance(error, StoreCorrupt)
         return False
 
     def delete(self) -> None:

@@ -57,7 +57,7 @@ class GeminiApi(HttpApi):
         output = (found.get("response") or {}).get("responsesFile") or (about.get("output") or {}).get("responsesFile")
         if not found.get("done") and state not in {"SUCCEEDED", "FAILED", "CANCELLED", "EXPIRED"}:
             return JobState("running")
-        return JobState("done" if state == "SUCCEEDED" else "failed", results=output or "", reason=state.lower())
+        return JobState("done" if state == "SUCCEEDED" else "failed", results=output or "")
 
     async def fetch_results(self, state: JobState, texts: int) -> Mapping[str, Row]:
         """See `BatchApi`."""
