@@ -228,7 +228,7 @@ class TermCounts:
             begin = following
 
     def best_shares(self, weights: Sequence[float]) -> list[float]:
-        """For every candidate, the largest share of the weight of terms, the first ones, that one of its units holds, 0..1."""
+        """Return for every candidate the largest share of the weight of the first terms that one of its units holds, 0..1."""
         best = [0.0] * len(self.found)
         for (number, _), counts in zip(self.units, self.counts, strict=True):
             if counts:
@@ -250,7 +250,7 @@ def names_telephone(word: str) -> bool:
 
 
 class _StemmedTexts(NamedTuple):
-    """The stems of the texts of a candidate: each text's one behind the other, a space before and behind, after a line end.
+    """The stems of a candidate's texts: each text begins with a line end, and each stem has a space before and behind it.
 
     Attributes:
         stems: Of all its texts.
@@ -334,7 +334,7 @@ def _texts(candidate: Candidate, headings: Sequence[tuple[int, int, str]]) -> li
 
 
 def _count(terms: Sequence[Term], stemmed: Sequence[_StemmedTexts]) -> list[dict[int, float]]:
-    """Count the terms, by their numbers, in every text of all candidates; forms of less worth make up for the word alone."""
+    """Count the terms, by their numbers, in every text of all candidates; forms of less worth count where the word is missing."""
     whole = "".join([each.stems for each in stemmed])
     starts = [*accumulate((size for each in stemmed for size in each.sizes), initial=0)]
     counts: list[dict[int, float]] = [{} for _ in starts[1:]]
@@ -353,7 +353,7 @@ def _count(terms: Sequence[Term], stemmed: Sequence[_StemmedTexts]) -> list[dict
 
 
 def _list_wanted(terms: Sequence[Term]) -> Iterator[tuple[int, str, float]]:
-    """Yield the numbers of terms with what to look for among stems, and its worth: those of the term, and of its other forms.
+    """Yield (number of the term, text to look for among stems, its worth) for every term and each of its other forms.
 
     Of a prefix, a single character, that is the beginning of a word.
     """

@@ -233,7 +233,7 @@ def find_about(reader: Reader, entity: Entity, dates: DateRange, tagged: Collect
 
 
 def _spell_names(reader: Reader, names: Sequence[str]) -> list[str]:
-    """Return names, and each of them with the other spellings that the notes have of one of its words, such as Mueller."""
+    """Return names, and each again with one of its words in another spelling of the notes, such as Mueller."""
     found = dict.fromkeys(names)
     for name in names:
         words = {word.lower(): word for word in name.split()}

@@ -81,7 +81,7 @@ def compare_ages(confidence: Confidence, ranks: Sequence[float]) -> Recency:
 def find_later(
     reader: Reader, confidence: Confidence, ranks: Sequence[float], dates: DateRange
 ) -> tuple[IndexedChunk, int] | None:
-    """Find the later line of a note that says the same thing as the best unit, where the present is asked; None if none does.
+    """Find a later line that says the same as the best unit, if the question asks how things are; None if there is none.
 
     Args:
         reader: Of the index.

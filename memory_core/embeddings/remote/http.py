@@ -55,7 +55,7 @@ class BadBody(Exception):
 
 
 class Body:
-    """Collects the pieces of the body of an answer. Of a refusal, what is behind a limit is left out; else it is refused.
+    """Collects the pieces of an answer's body. A refusal is cut at a limit; any other body above its limit is an error.
 
     Args:
         status: Of the answer.
@@ -234,7 +234,7 @@ class Http:
 
 
 class HttpApi:
-    """A half of a `Transport` and of a `BatchApi`; what is asked, and where vectors stand in an answer, is the protocol's.
+    """What every `Transport` and `BatchApi` over HTTP shares; each protocol adds its requests and where vectors stand.
 
     httpx is imported when the first request is sent.
     """

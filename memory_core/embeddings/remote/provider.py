@@ -282,7 +282,7 @@ class RequestProvider:
         return dict(zip(indices, outcomes, strict=True))
 
     async def _isolate(self, texts: Sequence[str], refusal: ProviderError) -> list[Outcome]:
-        """Embed by halves what a provider refuses together, though it embeds others, down to the texts that it refuses alone."""
+        """Embed the texts of a refused request by halves, until only those are left that the provider refuses alone."""
         if len(texts) == 1:
             return [TextRefused(refusal.provider, refusal.reason)]
         outcomes: list[Outcome] = []
@@ -386,7 +386,7 @@ class RequestProvider:
 
 
 def _find_refusal(outcomes: Iterable[Outcome]) -> ProviderError | None:
-    """Return the first error that may be about one text of its request, but not known to be about its own; None without one."""
+    """Return the first error that one text of its request may have caused, unless it names that text; None without one."""
     errors = (outcome for outcome in outcomes if isinstance(outcome, ProviderError))
     return next((error for error in errors if error.about_text and not isinstance(error, TextRefused)), None)
 
