@@ -177,12 +177,9 @@ class LocalProvider:
                 yield from model.embed([sequences[number] for number in stretch])
 
     def _combine(self, made: Sequence[Computed], cut: _Cut) -> TokenEmbedding | ProviderError:
-        outcomes = [self._check(computed.pooled) for computed in made]
-        failed = next((outcome for outcome in outcomes if isinstance(outcome, ProviderError)), None)
-        units = [outcome for outcome in outcomes if not isinstance(outcome, ProviderError)]
-        if failed:
-            return failed
-        row = units[0] if len(units) == 1 else vectors.average(units, list(map(len, cut.stretches)))
+        row = vectors.join_parts([self._check(computed.pooled) for computed in made], list(map(len, cut.stretches)))
+        if isinstance(row, ProviderError):
+            return row
         return TokenEmbedding(row, self._join_tokens(made, cut.skip), cut.counts)
 
     def _join_tokens(self, made: Sequence[Computed], skip: int) -> Rows | None:

@@ -356,9 +356,7 @@ class RequestProvider:
         if len(text) <= SHORTEST_PART or len(parts) < 2:
             return refusal
         outcomes = [(await self._embed([part], kind, deadline))[0][0] for part in parts]
-        failed = next((outcome for outcome in outcomes if isinstance(outcome, ProviderError)), None)
-        rows = [outcome for outcome in outcomes if not isinstance(outcome, ProviderError)]
-        return failed or vectors.average(rows, [len(part) for part in parts])
+        return vectors.join_parts(outcomes, [len(part) for part in parts])
 
     async def _send(self, texts: Sequence[str], kind: TextKind, deadline: Deadline) -> list[Outcome]:
         async def once() -> list[Outcome]:
