@@ -10,12 +10,12 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain, groupby
+from itertools import chain
 
 from memory_core.records import KnownName, Mention, NameKind, Neighbour, Related
-from memory_core.search.names import Entity, NameBook, find_about, find_chunks, load_names
+from memory_core.search.names import Entity, NameBook, find_about, find_chunks, load_names, load_whole
 from memory_core.stores.interface import Reader
-from memory_core.stores.values import ChunkText, DateRange
+from memory_core.stores.values import DateRange
 from memory_core.text.links import Link, find_blocks, find_links, read_lines
 from memory_core.text.names import (
     choose_spelling,
@@ -292,39 +292,16 @@ def _sort(places: Sequence[Mention]) -> tuple[Mention, ...]:
 
 def _load_notes(reader: Reader, ids: Iterable[int]) -> Iterator[_Note]:
     """Read the notes that hold some chunks."""
-    for (_, path), texts in groupby(
-        reader.load_texts([*ids], whole=True), key=lambda text: (text.source, text.path)
-    ):  # fmt: skip
-        yield _read_note(path, [*texts])
-
-
-def _read_note(path: str, chunks: Sequence[ChunkText]) -> _Note:
-    written = join_chunks(chunks)
-    text = read_lines(written)
-    links: dict[int, list[Link]] = {}
-    folder = posixpath.dirname(path)
-    for link in find_links(text.prose):
-        target = link.target
-        if link.kind == "link":
-            target = posixpath.normpath(posixpath.join(folder, target)) if not target.startswith("/") else target[1:]
-        links.setdefault(link.line, []).append(link._replace(target=target))
-    return _Note(path, chunks[0].date, written, text.lines, links)
-
-
-def join_chunks(chunks: Sequence[ChunkText]) -> list[str]:
-    """Return the lines of a note from its chunks, which overlap, and which may cut a long line into pieces."""
-    lines: list[str] = []
-    whole = 0  # lines that the chunks so far hold
-    for chunk in chunks:
-        own = chunk.text.split("\n")
-        start = chunk.start_line - 1
-        lines += [""] * (start - len(lines))
-        if start == whole - 1 and len(own) == 1 and lines[start] != own[0]:
-            lines[start] += own[0]  # the next piece of a line that is too long
-        else:
-            lines += own[len(lines) - start :]
-        whole = len(lines)
-    return lines
+    for first, written in load_whole(reader, ids):
+        text = read_lines(written)
+        links: dict[int, list[Link]] = {}
+        folder = posixpath.dirname(first.path)
+        for link in find_links(text.prose):
+            target = link.target
+            if link.kind == "link":
+                target = target[1:] if target.startswith("/") else posixpath.normpath(posixpath.join(folder, target))
+            links.setdefault(link.line, []).append(link._replace(target=target))
+        yield _Note(first.path, first.date, written, text.lines, links)
 
 
 def _suggest(reader: Reader, vocabulary: _Vocabulary, name: str, count: int) -> Iterator[KnownName]:
