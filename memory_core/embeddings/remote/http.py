@@ -234,7 +234,7 @@ class Http:
 
 
 class HttpApi:
-    """What every `Transport` and `BatchApi` over HTTP shares; each protocol adds its requests and where vectors stand.
+    """The part that every `Transport` and `BatchApi` over HTTP shares; each adds its requests and reads its answers.
 
     httpx is imported when the first request is sent.
     """
