@@ -115,7 +115,7 @@ def replace_file(path: Path, data: bytes, *, mode: int | None = 0o600, root: Pat
 
 
 def stage_file(path: Path, data: bytes, *, mode: int | None = 0o600, root: Path | None = None) -> Path:
-    """Write beside a file the bytes that are to stand in its place, and wait until the disk has them; see `replace_file`.
+    """Write the new bytes of a file to another one beside it, and wait until the disk has them; see `replace_file`.
 
     Returns:
         The file to hand to `place_file`, or to remove.
@@ -149,7 +149,7 @@ def stage_file(path: Path, data: bytes, *, mode: int | None = 0o600, root: Path 
 
 
 def place_file(staged: Path, path: Path, *, root: Path | None = None) -> None:
-    """Put a file from `stage_file` in the place of the one that it replaces; if that fails, it is removed. See `replace_file`."""
+    """Rename a file from `stage_file` to the one that it replaces; remove it if that fails. See `replace_file`."""
     with _open_folder(path.parent, root) as folder:
         at = _name_in(path.parent, folder)
         try:
@@ -169,7 +169,7 @@ def _name_in(parent: Path, folder: int | None) -> Callable[[str], str]:
 
 @contextmanager
 def _open_folder(folder: Path, root: Path | None) -> Iterator[int | None]:
-    """Open a folder name by name, so that no link is followed that somebody puts in the way; None where that cannot be done."""
+    """Open a folder step by step, following no link that somebody has put in the way; yield None where the system cannot."""
     below = () if root is None else folder.relative_to(root).parts
     if not OPENS_BELOW:
         for link in (folder, *folder.parents)[: len(below)]:
@@ -208,7 +208,7 @@ def _create_beside(name: str, folder: int | None, at: Callable[[str], str]) -> t
 
 
 def _keep_owner(descriptor: int, found: os.stat_result) -> None:
-    """Give a new file the owner and the group of the one that it replaces; a group of which one is no member is let go."""
+    """Give a new file the owner and group of the one that it replaces, but not a group of which this user is no member."""
     made = os.fstat(descriptor)
     if hasattr(os, "fchown") and (made.st_uid, made.st_gid) != (found.st_uid, found.st_gid):
         try:

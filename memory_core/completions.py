@@ -90,9 +90,7 @@ def parse_message(response: Mapping[str, Any]) -> Message:
 
 def count_written_tokens(response: Mapping[str, Any], message: Mapping[str, Any]) -> int:
     """Count the tokens that the model wrote, by its own count or else by estimate."""
-    usage = response.get("usage")
-    counted = usage.get("completion_tokens") if isinstance(usage, Mapping) else None
-    return counted if isinstance(counted, int) and counted > 0 else estimate_tokens(json.dumps(message, default=str))
+    return _sum_usage(response, "completion_tokens") or estimate_tokens(json.dumps(message, default=str))
 
 
 def count_tokens(response: Mapping[str, Any], asked: object) -> int:
@@ -102,11 +100,15 @@ def count_tokens(response: Mapping[str, Any], asked: object) -> int:
         response: A chat completion; one that failed may be empty.
         asked: What it was asked, which JSON can tell.
     """
+    counted = _sum_usage(response, "prompt_tokens", "completion_tokens")
+    return counted or estimate_tokens(json.dumps([asked, response], default=str))
+
+
+def _sum_usage(response: Mapping[str, Any], *names: str) -> int:
+    """Return the sum of some of the model's own counts; 0 if it gave none."""
     usage = response.get("usage")
-    counted = [usage.get(name) for name in ("prompt_tokens", "completion_tokens")] if isinstance(usage, Mapping) else []
-    if known := [each for each in counted if isinstance(each, int) and each > 0]:
-        return sum(known)
-    return estimate_tokens(json.dumps([asked, response], default=str))
+    counted = [usage.get(name) for name in names] if isinstance(usage, Mapping) else []
+    return sum(each for each in counted if isinstance(each, int) and each > 0)
 
 
 _FENCED = re.compile(r"\A\s*```\w*\s*\n(.*?)\n?```\s*\Z", re.DOTALL)

@@ -87,8 +87,7 @@ class SharedRun(Generic[T]):
 
     def is_running(self) -> bool:
         """Return True if a run is in progress."""
-        with self._lock:
-            return self._run is not None and not self._run.done()
+        return not self.wait(timeout_seconds=0)
 
     def wait(self, *, timeout_seconds: float) -> bool:
         """Wait until no run is in progress; return False if one still is."""

@@ -250,15 +250,12 @@ def stopped() -> SyncStopped:
 
 
 def find_failure(arguments: Sequence[str], outcome: ProcessOutcome) -> BackendUnavailable | None:
-    """Return the error that explains why a command failed; None if it succeeded."""
+    """Return the error that explains why a command failed, unless its owner has stopped it; None if it succeeded."""
     name = f"qmd {arguments[0]}"
-    if outcome.ended != "exit":
-        reason = {
-            "deadline": f"{name} gave no answer within {outcome.seconds:.1f} s",
-            "output": f"{name} printed without end",
-            "closed": f"{name} was stopped",
-        }[outcome.ended]
-        return unavailable(reason, action=DIAGNOSE)
+    if outcome.ended == "deadline":
+        return unavailable(f"{name} gave no answer within {outcome.seconds:.1f} s", action=DIAGNOSE)
+    if outcome.ended == "output":
+        return unavailable(f"{name} printed without end", action=DIAGNOSE)
     if outcome.status == SEGMENTATION_FAULT:
         return unavailable(f"{name} crashed (SIGSEGV)", action=OLD_NODE)
     if outcome.status == NO_PROGRAM:

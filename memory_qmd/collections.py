@@ -48,8 +48,8 @@ class Collection:
 
     name: str
     root: Path
-    pattern: str
-    source: Source
+    pattern: str = ALL_NOTES
+    source: Source = "memory"
     shown: str | None = None
 
 
@@ -108,17 +108,10 @@ class Collections:
         agent, workspace, search = self._config.agent, self._config.workspace, self._config.search
         plan: list[Collection] = []
         if "memory" in search.sources:
-            plan.append(Collection(name=f"memory-root-{agent}", root=workspace, pattern=LONGTERM, source="memory"))
-            plan.append(
-                Collection(
-                    name=f"memory-dir-{agent}",
-                    root=workspace / NOTES_FOLDER,
-                    pattern=ALL_NOTES,
-                    source="memory",
-                )
-            )
+            plan.append(Collection(name=f"memory-root-{agent}", root=workspace, pattern=LONGTERM))
+            plan.append(Collection(name=f"memory-dir-{agent}", root=workspace / NOTES_FOLDER))
         if "workspace" in search.sources:
-            plan.append(Collection(name=f"workspace-{agent}", root=workspace, pattern=ALL_NOTES, source="workspace"))
+            plan.append(Collection(name=f"workspace-{agent}", root=workspace, source="workspace"))
         for extra in search.extra_paths:
             path = resolve_path(workspace, extra.path)
             single = path.suffix == SUFFIX and not path.is_dir()
@@ -127,7 +120,6 @@ class Collections:
                     name=_build_name(path.stem, "extra", agent),
                     root=path.parent if single else path,
                     pattern=path.name if single else extra.pattern,
-                    source="memory",
                 )
             )
         return plan
@@ -137,9 +129,8 @@ class Collections:
         for item in self._settings.paths:
             root = resolve_path(self._config.workspace, item.path)
             name = _build_name(item.name or root.name, "", self._config.agent)
-            plan.append(
-                Collection(name=name, root=root, pattern=item.pattern, source="memory", shown=self._prefix(root, name))
-            )
+            shown = self._prefix(root, name)
+            plan.append(Collection(name=name, root=root, pattern=item.pattern, shown=shown))
         return plan
 
     def _prefix(self, root: Path, name: str) -> str:
@@ -154,7 +145,7 @@ class Collections:
             return []
         root = choose_export_dir(self._config, self._settings, self._home)
         name = f"sessions-{self._config.agent}"
-        return [Collection(name=name, root=root, pattern=ALL_NOTES, source="sessions", shown=f"{PREFIX}{name}/")]
+        return [Collection(name=name, root=root, source="sessions", shown=f"{PREFIX}{name}/")]
 
 
 class FileLocator:

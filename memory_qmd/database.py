@@ -54,11 +54,11 @@ class Contents:
 NOTHING = Contents(documents={}, embedded=0, size_bytes=0)
 
 
+@dataclass(frozen=True, slots=True)
 class QmdFile:
     """QMD's index file."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    path: Path
 
     def read_contents(self) -> Contents:
         """Count the index; `NOTHING` if it does not exist or has no tables yet.
@@ -66,8 +66,8 @@ class QmdFile:
         Raises:
             StoreCorrupt: It is damaged or no database.
         """
-        with self._open() as connection:
-            if connection is None or not _has_table(connection, "documents"):
+        with self._open("documents") as connection:
+            if connection is None:
                 return NOTHING
             # octet_length reads no overflow pages: 10,000 notes take 10 ms
             rows = connection.execute(
@@ -86,8 +86,8 @@ class QmdFile:
 
         A run of CJK characters is looked up as QMD 2.2 and newer index it: character by character.
         """
-        with self._open() as connection:
-            if connection is None or not _has_table(connection, "documents_fts"):
+        with self._open("documents_fts") as connection:
+            if connection is None:
                 return {}
             query = "SELECT count(*) FROM documents_fts WHERE documents_fts MATCH ?"
             return {word: int(connection.execute(query, (_quote(word),)).get) for word in words}
@@ -104,8 +104,8 @@ class QmdFile:
         Returns:
             An entry for every file that is in the index.
         """
-        with self._open() as connection:
-            if connection is None or not _has_table(connection, "documents_fts"):
+        with self._open("documents_fts") as connection:
+            if connection is None:
                 return {}
             query = "SELECT id FROM documents WHERE collection = ? AND path = ? AND active = 1"
             found = {file: connection.execute(query, file).get for file in files}
@@ -120,16 +120,16 @@ class QmdFile:
 
     def read_hashes(self, collection: str) -> dict[str, str]:
         """Read the SHA-256 of the texts that were indexed, by path in the collection."""
-        with self._open() as connection:
-            if connection is None or not _has_table(connection, "documents"):
+        with self._open("documents") as connection:
+            if connection is None:
                 return {}
             query = "SELECT path, hash FROM documents WHERE collection = ? AND active = 1"
             return {str(path): str(hash_) for path, hash_ in connection.execute(query, (collection,))}
 
     def count_vectors(self) -> int:
         """Count the embeddings; a long file has several."""
-        with self._open() as connection:
-            if connection is None or not _has_table(connection, "content_vectors"):
+        with self._open("content_vectors") as connection:
+            if connection is None:
                 return 0
             return int(connection.execute("SELECT count(*) FROM content_vectors").get)
 
@@ -137,8 +137,8 @@ class QmdFile:
         """Read up to `limit` embeddings, float32; none if sqlite-vec cannot be loaded."""
         from memory_core.stores.sqlite.connections import load_vec0
 
-        with self._open() as connection:
-            if connection is None or not _has_table(connection, VECTORS) or load_vec0(connection, extension_path):
+        with self._open(VECTORS) as connection:
+            if connection is None or load_vec0(connection, extension_path):
                 return []
             rows = connection.execute(f"SELECT embedding FROM {VECTORS} LIMIT ?", (limit,))  # noqa: S608 - our own word
             return [bytes(row[0]) for row in rows]
@@ -147,10 +147,8 @@ class QmdFile:
         """Return True if the file must be deleted; one that cannot be read for another reason is not damaged."""
         try:
             self.read_contents()
-        except StoreCorrupt:
-            return True
-        except StoreError:
-            return False
+        except StoreError as error:
+            return isinstance(error, StoreCorrupt)
         return False
 
     def delete(self) -> None:
@@ -160,19 +158,16 @@ class QmdFile:
         delete_files(self.path)
 
     @contextlib.contextmanager
-    def _open(self) -> Iterator[Connection | None]:
+    def _open(self, table: str) -> Iterator[Connection | None]:
+        """Yield a connection; None if there is no index, or no table of this name in it."""
         from memory_core.stores.sqlite.connections import open_reader, translate_errors
 
         if not self.path.exists():
             yield None
             return
-        connection = open_reader(self.path)
-        try:
+        with contextlib.closing(open_reader(self.path)) as connection, translate_errors(self.path):
             connection.set_busy_timeout(_BUSY_TIMEOUT_MS)
-            with translate_errors(self.path):
-                yield connection
-        finally:
-            connection.close()
+            yield connection if _has_table(connection, table) else None
 
 
 def answer_or_nothing(question: Callable[[], dict[K, V]]) -> dict[K, V]:

@@ -10,13 +10,16 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any, Literal
 from urllib.parse import unquote
 
 from memory_core.records import SyncReport
 from memory_core.search import scores
 from memory_core.text import terms
+from memory_core.text.messages import replace_surrogates
 
 MAX_WORDS = 10  # lines of one document; the rarest words are kept
 MAX_IDENTIFIERS = 3
@@ -180,29 +183,14 @@ def decode(output: bytes) -> str:
 
 
 def _find_rows(text: str) -> list[Any]:
-    try:
-        whole = json.loads(text)
-    except ValueError:
-        whole = None
-    if _is_rows(whole):
-        return list(whole)
-    decoder = json.JSONDecoder()
-    for number, match in enumerate(_ARRAY.finditer(text)):
-        if number == _MAX_ATTEMPTS:
-            break
-        try:
-            value, _ = decoder.raw_decode(text, match.end() - 1)
-        except (ValueError, RecursionError):
-            continue
-        if _is_rows(value):
-            return list(value)
+    for match in islice(_ARRAY.finditer(text), _MAX_ATTEMPTS):
+        with suppress(ValueError, RecursionError):
+            value, _ = json.JSONDecoder().raw_decode(text, match.end() - 1)
+            if isinstance(value, list) and all(isinstance(item, dict) for item in value):
+                return value
     if "No results found" in text:
         return []
     raise UnreadableOutput(f"no list of results in {len(text)} characters: {text[:200]!r}")
-
-
-def _is_rows(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(item, dict) for item in value)
 
 
 def _parse_row(item: Any) -> QmdRow | None:
@@ -211,7 +199,8 @@ def _parse_row(item: Any) -> QmdRow | None:
     if not isinstance(uri, str) or not uri.startswith("qmd://"):
         return None
     collection, _, path = uri.removeprefix("qmd://").partition("/")
-    if not collection or not path or not _is_path(path):
+    is_text = "\0" not in path and path == replace_surrogates(path)  # JSON strings may hold NULs and lone surrogates
+    if not collection or not path or not is_text:
         return None
     line = item.get("line")
     snippet = item.get("snippet")
@@ -239,12 +228,3 @@ def _parse_number(value: Any) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < 1e9:
         return None
     return float(value)
-
-
-def _is_path(path: str) -> bool:
-    """Return True if a path can be looked up: JSON strings may hold lone surrogates and NULs."""
-    try:
-        path.encode()
-    except UnicodeEncodeError:
-        return False
-    return "\0" not in path

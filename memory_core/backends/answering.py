@@ -163,12 +163,10 @@ class Answerer:
                 self._refresh_others(until, degradation)
             try:
                 return self._search(query, degradation, explainer, look)
-            except OtherWorkspace as error:
-                if self._syncs_first and time.monotonic() < until:
+            except NotIndexed as error:
+                if isinstance(error, OtherWorkspace) and self._syncs_first and time.monotonic() < until:
                     time.sleep(RETAKE_SECONDS)  # another process took the file over meanwhile, or is doing so
                     continue
-                return self._explain_no_index(error, degradation)
-            except NotIndexed as error:
                 return self._explain_no_index(error, degradation)
             except StoreError:
                 if degradation.rebuilding:

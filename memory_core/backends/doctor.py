@@ -71,7 +71,7 @@ def report_status(name: str, config: AgentConfig, store: Store, file: Path | Non
         status, store_bytes=size, dirty=dirty, extra=found.count_extra(), failures=tuple(failures.values())
     )
     serving = spaces[held.serving] if held.serving is not None else None
-    return _add_outage(status, config, serving, None if record is None else Outage.from_json(record))
+    return _add_outage(status, config, serving, Outage.from_json(record))
 
 
 def _fill(

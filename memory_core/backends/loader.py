@@ -113,11 +113,9 @@ def _scan(name: str) -> object:
 def build_manager() -> pluggy.PluginManager:
     """Make an empty plugin manager for one agent; never a global one."""
     manager = pluggy.PluginManager(hookspecs.PROJECT)
-    manager.add_hookspecs(hookspecs.MemoryBackend)
-    manager.add_hookspecs(hookspecs.SessionFollower)
-    manager.add_hookspecs(hookspecs.MemorySaver)
-    manager.add_hookspecs(hookspecs.SearchExplainer)
-    manager.add_hookspecs(hookspecs.RelationTeller)
+    optional = (hookspecs.SessionFollower, hookspecs.MemorySaver, hookspecs.SearchExplainer, hookspecs.RelationTeller)
+    for specs in (hookspecs.MemoryBackend, *optional):
+        manager.add_hookspecs(specs)
     return manager
 
 

@@ -51,10 +51,9 @@ class IndexLook(NamedTuple):
 
 def look_at(reader: Reader) -> IndexLook:
     """Return the state of an index."""
-    record = reader.load_outage()
     return IndexLook(
         generation=reader.load_generation(),
-        outage=None if record is None else Outage.from_json(record),
+        outage=Outage.from_json(reader.load_outage()),
         is_empty=reader.is_empty(),
         workspace=reader.load_workspace(),
         serving=reader.load_serving_space(),
@@ -219,7 +218,7 @@ class SyncRunner:
 
         def choose(record: str | None) -> None:
             nonlocal active
-            outage = self._judge(record)
+            outage = self._providers.outages.judge(Outage.from_json(record))
             active = self._providers.choose_for_sync(outage, at_once=asked)
             sync.provider, sync.problem = active.provider, active.problem
             sync.embeds = self._may_embed(active, outage, asked=asked)
@@ -240,7 +239,7 @@ class SyncRunner:
         counts = sync.counts
         self._providers.record_result(
             active,
-            self._judge(sync.outage),
+            self._providers.outages.judge(Outage.from_json(sync.outage)),
             embedded=counts.embedded,
             problem=active.problem or counts.problem,
         )
@@ -255,10 +254,6 @@ class SyncRunner:
         if told and asked:  # the index is sound: a search has nothing to warn of
             report = replace(report, warnings=(*report.warnings, *told))
         return report
-
-    def _judge(self, record: str | None) -> Outage | None:
-        """Return the current outage, given the record of the index."""
-        return self._providers.outages.judge(None if record is None else Outage.from_json(record))
 
     def _may_embed(self, active: ActiveProvider, outage: Outage | None, *, asked: bool) -> bool:
         """Return True if a sync may request embeddings now; one that somebody asked for may at any time."""

@@ -18,9 +18,8 @@ from urllib.parse import parse_qsl, unquote, urlsplit, urlunsplit
 from memory_core.config.agent import AgentConfig
 from memory_core.config.fields import Secret
 from memory_core.config.settings import ProviderAccount
-from memory_core.embeddings.error_mapping import mark_permanent
+from memory_core.embeddings.error_mapping import make_unusable
 from memory_core.embeddings.models import PROVIDERS, ProviderRow
-from memory_core.errors import ProviderUnavailable
 from memory_core.records import ResolveApiKey, Space
 
 log = logging.getLogger(__name__)
@@ -118,7 +117,7 @@ def resolve_endpoint(
     found = _find_first(places)
     if found is None and row.needs_key:
         action = f"Set {' or '.join(row.environment)}, or memorySearch.remote.apiKey."
-        raise _unusable(provider, "there is no API key", action)
+        raise make_unusable(provider, "there is no API key", action=action)
     endpoint = Endpoint(
         provider=provider,
         base_url=_find_url(config, provider, row, environ),
@@ -179,9 +178,8 @@ def _find_url(config: AgentConfig, provider: str, row: ProviderRow, environ: Map
     places += [_complete_url(environ.get(name, ""), row) for name in row.url_environment]
     url = next((url for url in (*places, row.base_url) if url), None)
     if url is None and provider == "openai-compatible":
-        raise _unusable(
-            provider, "no URL is configured", "Set memorySearch.remote.baseUrl, such as http://127.0.0.1:8000/v1."
-        )
+        action = "Set memorySearch.remote.baseUrl, such as http://127.0.0.1:8000/v1."
+        raise make_unusable(provider, "no URL is configured", action=action)
     return url.strip().rstrip("/") if url else None
 
 
@@ -208,15 +206,17 @@ def _check_values(endpoint: Endpoint) -> None:
     Raises:
         ProviderUnavailable: One of them cannot be sent.
     """
+    provider = endpoint.provider
     values = [*endpoint.headers.values(), *([endpoint.api_key] if endpoint.api_key else [])]
     if not all(re.fullmatch(r"[\x20-\x7e]*", value.reveal()) for value in values):
-        raise _unusable(
-            endpoint.provider, "its key or a header has characters that no header can carry", "Check the key."
-        )
+        problem = "its key or a header has characters that no header can carry"
+        raise make_unusable(provider, problem, action="Check the key.")
     if not all(re.fullmatch(r"[!#$%&'*+.^_`|~\w-]+", name, re.ASCII) for name in endpoint.headers):
-        raise _unusable(endpoint.provider, "a header's name is no header name", "Check memorySearch.remote.headers.")
+        action = "Check memorySearch.remote.headers."
+        raise make_unusable(provider, "a header's name is no header name", action=action)
     if endpoint.base_url is not None and not _is_http_url(endpoint.base_url):
-        raise _unusable(endpoint.provider, "its URL is no http or https URL", "Check memorySearch.remote.baseUrl.")
+        action = "Check memorySearch.remote.baseUrl."
+        raise make_unusable(provider, "its URL is no http or https URL", action=action)
 
 
 def _is_http_url(url: str) -> bool:
@@ -230,10 +230,6 @@ def _is_http_url(url: str) -> bool:
         )
     except ValueError:  # the port is no number, or the host no address
         return False
-
-
-def _unusable(provider: str, message: str, action: str) -> ProviderUnavailable:
-    return mark_permanent(ProviderUnavailable(provider, message, action=action))
 
 
 def find_destination(space: Space) -> str | None:

@@ -68,7 +68,7 @@ def from_status(provider: str, status: int, body: str, headers: Mapping[str, str
     if status == 413 or (status in {400, 422, 500} and _TOO_LARGE.search(body)):
         return InputTooLarge(provider, message)
     if status == 403 and _MODERATION.search(body):  # OpenRouter's
-        return _mark_about_text(mark_permanent(ProviderUnavailable(provider, message)))
+        return _mark_about_text(make_unusable(provider, message))
     if status in _ACCOUNT or (status == 400 and _BAD_KEY.search(body)):
         return _account_error(provider, status, body, headers, message)
     if status in {408, 504}:
@@ -76,7 +76,7 @@ def from_status(provider: str, status: int, body: str, headers: Mapping[str, str
     if status in {409, 425} or status >= 500:
         error = ProviderUnavailable(provider, message)
     else:
-        error = mark_permanent(ProviderUnavailable(provider, message, action=_MODEL_ACTION))
+        error = make_unusable(provider, message, action=_MODEL_ACTION)
     return _mark_about_text(error) if status in _OF_A_TEXT else error
 
 
@@ -93,8 +93,9 @@ def _mark_about_text(error: ProviderUnavailable) -> ProviderUnavailable:
     return error
 
 
-def mark_permanent(error: ProviderUnavailable) -> ProviderUnavailable:
-    """Mark an error as one that no retry can mend, and return it."""
+def make_unusable(provider: str, message: str, *, action: str = "") -> ProviderUnavailable:
+    """Return the error of a provider that no later attempt mends."""
+    error = ProviderUnavailable(provider, message, action=action)
     error.retryable = False
     return error
 

@@ -16,7 +16,6 @@ from typing import Any, Literal
 from memory_core.config.agent import AgentConfig
 from memory_core.config.settings import SearchSettings
 from memory_core.embeddings.protocols import TextKind
-from memory_core.errors import ProviderUnavailable
 from memory_core.records import Space
 
 Route = Literal["openai", "gemini", "litellm", "local"]
@@ -161,10 +160,9 @@ def make_plan(config: AgentConfig, provider: str, *, endpoint: str) -> Plan:
     search, row = config.search, PROVIDERS[provider]
     name = search.model or row.default_model
     if name is None:
-        error = ProviderUnavailable(provider, "no model is configured", action="Set memorySearch.model.")
-        from memory_core.embeddings.error_mapping import mark_permanent
+        from memory_core.embeddings.error_mapping import make_unusable
 
-        raise mark_permanent(error)
+        raise make_unusable(provider, "no model is configured", action="Set memorySearch.model.")
     model = find_model(name)
     # A server of the user's own may run anything under a model's name: its first vectors tell their dimensions.
     known = 0 if row.route == "openai" and not row.needs_key else model.dimensions

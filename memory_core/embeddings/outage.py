@@ -112,10 +112,10 @@ class Outage:
         return json.dumps(asdict(self))
 
     @classmethod
-    def from_json(cls, text: str) -> Outage | None:
+    def from_json(cls, text: str | None) -> Outage | None:
         """Return the inverse of `to_json`; None for the record of another version, which a lasting outage soon replaces."""
         try:
-            return cls(**json.loads(text))
+            return None if text is None else cls(**json.loads(text))
         except (ValueError, TypeError):
             return None
 
@@ -155,7 +155,7 @@ class Outages:
             record = self._record.load()
         except MemoryCoreError:  # whoever needs the index is told there
             return self._unwritten
-        return self.judge(None if record is None else Outage.from_json(record))
+        return self.judge(Outage.from_json(record))
 
     def judge(self, found: Outage | None) -> Outage | None:
         """Return what `current` does, given the record that its caller has read."""

@@ -90,16 +90,12 @@ class _StaticModel:
     tokenizer: Tokenizer
     words: _WordIds
 
-    def cut(self, texts: Sequence[str]) -> list[list[int]]:
-        """Return the ids of every text's tokens."""
-        return self.words.cut(texts)
-
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return the mean of the vectors of each text's tokens, of unit length."""
         import numpy as np
 
         sums = np.zeros((len(texts), DIMENSIONS), dtype=np.float32)
-        for row, ids in zip(sums, self.cut(texts), strict=True):  # a tenth of the time of all texts together
+        for row, ids in zip(sums, self.words.cut(texts), strict=True):  # a tenth of the time of all texts together
             np.add.reduce(self.take(ids), axis=0, out=row)
         lengths = np.linalg.norm(sums, axis=1, keepdims=True)
         return cast("NDArray[np.float32]", np.divide(sums, lengths, out=sums, where=lengths > 0))
@@ -149,7 +145,7 @@ class StaticProvider:
 
     def token_ids(self, texts: Sequence[str]) -> list[list[int]]:
         """Return the ids of every text's tokens, each below 32,000."""
-        return self._load().cut(texts)
+        return self._load().words.cut(texts)
 
     def token_vectors(self, ids: NDArray[np.uint16]) -> NDArray[np.float32]:
         """Return rows of the table as float32, shape (len(ids), 256), not normalised; zeros for tokens that spell characters."""

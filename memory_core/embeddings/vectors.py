@@ -13,7 +13,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from memory_core.errors import InvalidEmbedding
+from memory_core.errors import InvalidEmbedding, ProviderError
 from memory_core.records import Calibration
 
 if TYPE_CHECKING:
@@ -99,6 +99,13 @@ def average(rows: Sequence[Row], weights: Sequence[float]) -> Row:
     total = np.average(np.stack(rows), axis=0, weights=weights)
     length = float(np.linalg.norm(total))
     return (total / length).astype(np.float32) if length > 1e-6 else np.zeros_like(rows[0])
+
+
+def join_parts(outcomes: Sequence[Row | ProviderError], weights: Sequence[float]) -> Row | ProviderError:
+    """Return the vector of a text from those of its parts, see `average`; the first error if a part has one."""
+    failed = next((outcome for outcome in outcomes if isinstance(outcome, ProviderError)), None)
+    rows = [outcome for outcome in outcomes if not isinstance(outcome, ProviderError)]
+    return failed or (rows[0] if len(rows) == 1 else average(rows, weights))
 
 
 def shorten(row: Row, dimensions: int) -> Row:

@@ -17,6 +17,7 @@ from memory_core.stores.interface import Reader, best_of
 from memory_core.stores.values import DateRange, IndexedChunk, Term, sort_equals
 from memory_core.text.folding import fold, strip_marks
 from memory_core.text.markdown import parse_heading
+from memory_core.text.tables import PHRASES
 from memory_core.text.terms import is_single_cjk
 
 if TYPE_CHECKING:
@@ -73,12 +74,11 @@ def find_candidates(
     """  # fmt: skip
     dates = DateRange(query.after, query.before)
     period = _find_of_period(reader, question, among)
-    terms = sorted((term for term in question.terms if term.documents), key=lambda term: term.documents)
 
     def look(depth: int) -> tuple[Mapping[int, float], Mapping[int, float]]:
         texts: Mapping[int, float] = {}
-        if weights.text and terms:
-            texts = reader.find_by_keyword(terms, dates, depth if among is None else reader.count_chunks())
+        if weights.text and question.held:
+            texts = reader.find_by_keyword(question.held, dates, depth if among is None else reader.count_chunks())
         if among is not None:
             texts = {chunk_id: score for chunk_id, score in texts.items() if chunk_id in among}
         return texts, find_near(depth)
@@ -142,9 +142,8 @@ def _find_of_period(reader: Reader, question: Question, among: Collection[int] |
     if named is None or (named.period.last - named.period.first).days >= scores.LONG_PERIOD:
         return ()
     own = dict.fromkeys((*question.dated.own, *question.dated.naming))
-    terms = sorted((term for term in question.terms if term.documents), key=lambda term: term.documents)
     within = DateRange(named.period.first, named.period.last)
-    first = reader.find_by_keyword(terms, within, len(own)) if terms and len(own) > OF_PERIOD else {}
+    first = reader.find_by_keyword(question.held, within, len(own)) if question.held and len(own) > OF_PERIOD else {}
     ordered = dict.fromkeys((*(each for each in first if each in own), *own))
     return [each for each in ordered if among is None or each in among][:OF_PERIOD]
 
@@ -229,7 +228,7 @@ class TermCounts:
             begin = following
 
     def best_shares(self, weights: Sequence[float]) -> list[float]:
-        """For every candidate, the largest share of the weight of terms, the first ones, that one of its units holds, 0..1."""
+        """Return for every candidate the largest share of the weight of the first terms that one of its units holds, 0..1."""
         best = [0.0] * len(self.found)
         for (number, _), counts in zip(self.units, self.counts, strict=True):
             if counts:
@@ -239,13 +238,8 @@ class TermCounts:
         return [share / whole for share in best]
 
 
-# What people call a number that is dialled, in the languages of periods.txt, and such a number among stems: nine digits and more.
-_TELEPHONE = frozenset(
-    """
-    phone telephone mobile cell cellphone number telefon telefonnummer rufnummer handy handynummer mobilnummer nummer numero
-    tel portable telefono movil celular cellulare telefone telemovel telefoonnummer mobiel телефон номер
-    """.split()  # noqa: SIM905 -- shorter
-)
+_TELEPHONE = frozenset(PHRASES["all"]["telephone"].split())
+# A number that is dialled among stems: nine digits and more.
 DIALLED = re.compile(r"(?<!\S)(?!(?:19|20)\d\d [01]\d [0-3]\d )(?=(?:\d ?){9,15}(?: |\Z))\d{2,15}(?: \d{2,8})*(?!\S)")
 SAID_OTHERWISE = 0.8  # what a word for it counts where the number stands
 
@@ -256,7 +250,7 @@ def names_telephone(word: str) -> bool:
 
 
 class _StemmedTexts(NamedTuple):
-    """The stems of the texts of a candidate: each text's one behind the other, a space before and behind, after a line end.
+    """The stems of a candidate's texts: each text begins with a line end, and each stem has a space before and behind it.
 
     Attributes:
         stems: Of all its texts.
@@ -340,7 +334,7 @@ def _texts(candidate: Candidate, headings: Sequence[tuple[int, int, str]]) -> li
 
 
 def _count(terms: Sequence[Term], stemmed: Sequence[_StemmedTexts]) -> list[dict[int, float]]:
-    """Count the terms, by their numbers, in every text of all candidates; forms of less worth make up for the word alone."""
+    """Count the terms, by their numbers, in every text of all candidates; forms of less worth count where the word is missing."""
     whole = "".join([each.stems for each in stemmed])
     starts = [*accumulate((size for each in stemmed for size in each.sizes), initial=0)]
     counts: list[dict[int, float]] = [{} for _ in starts[1:]]
@@ -359,7 +353,7 @@ def _count(terms: Sequence[Term], stemmed: Sequence[_StemmedTexts]) -> list[dict
 
 
 def _list_wanted(terms: Sequence[Term]) -> Iterator[tuple[int, str, float]]:
-    """Yield the numbers of terms with what to look for among stems, and its worth: those of the term, and of its other forms.
+    """Yield (number of the term, text to look for among stems, its worth) for every term and each of its other forms.
 
     Of a prefix, a single character, that is the beginning of a word.
     """

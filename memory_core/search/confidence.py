@@ -10,12 +10,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property, partial
 from typing import TypeAlias
 
 from memory_core.search.candidates import DIALLED, Candidate, TermCounts, names_telephone
 from memory_core.search.question import Question
 from memory_core.text.periods import names_day
+from memory_core.text.tables import PHRASES
+from memory_core.text.tokens import compile_once
 
 # The worth of a word of the question that stands in the headings above a unit, and one or two units away: in it, it is 1.
 ABOVE, BESIDE = 0.9, (0.5, 0.3)
@@ -89,7 +91,7 @@ class Confidence:
         if self.lack_names(unit):
             value -= LACKS_NAME
         chunk = self.candidates[number].chunk
-        said = chunk.text[chunk.units[index].start : chunk.units[index].end]
+        said = chunk.quote_unit(index)
         if self._wants_number and not _NUMBER.search(said):
             value -= LACKS_NUMBER
         if self._wants_telephone and not DIALLED.search(" ".join(_WORD.findall(said))):
@@ -144,34 +146,12 @@ class Confidence:
         return _asks_for_time().search(self.question.text) is not None
 
 
+_asks_for_time, _asks_for_number = (
+    partial(compile_once, rf"(?xi)\b(?:{PHRASES['all'][name]})\b") for name in ("asks time", "asks number")
+)
 _CLOCK = re.compile(r"\b\d{1,2}(?:[:.h]\d\d|\s?(?:h|Uhr|[ap]m)\b)")
 
 
 def _names_time(text: str) -> bool:
     """Return True if a text names a day, a month, or a time of the day."""
     return _CLOCK.search(text) is not None or names_day(text)
-
-
-@cache
-def _asks_for_time() -> re.Pattern[str]:
-    """Return the pattern of questions for a day or an hour."""
-    return re.compile(
-        r"""\b(?: when | what\ (?:time|day|date) | wann | um\ wie\ ?viel\ uhr | an\ welchem\ tag | quand | quel\ jour
-        | quelle\ (?:heure|date) | cu[áa]ndo | qué\ (?:día|hora|fecha) | quando | che\ (?:giorno|ora|data)
-        | que\ (?:dia|hora|data) | wanneer | hoe\ laat | когда )\b""",
-        re.VERBOSE | re.IGNORECASE,
-    )
-
-
-@cache
-def _asks_for_number() -> re.Pattern[str]:
-    """Return the pattern of questions for a number: "how many", "how tall"; not of those that name one, as "what price"."""
-    return re.compile(
-        r"""\b(?:
-          how\ (?:many|much|old|often|long|high|tall|big|large|heavy|far|wide|broad|deep|thick|late|early|fast|warm|hot|cold)
-        | wieviele? | wie\ (?:viele?|alt|oft|lange?|hoch|groß|schwer|weit|breit|tief|teuer|spät|schnell|warm|kalt|heiß)
-        | combien | cuánt[oa]s? | quant[oaie]s? | hoeveel
-        | hoe\ (?:oud|vaak|lang|hoog|groot|zwaar|ver|breed|diep|duur|laat|snel|warm|koud) | сколько
-        )\b""",
-        re.VERBOSE | re.IGNORECASE,
-    )

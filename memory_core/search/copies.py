@@ -71,8 +71,7 @@ def _join_words(text: str) -> str:
 
 def _read_unit(chunk: IndexedChunk, index: int) -> str:
     """Return the words of a unit, without headings, the date with which it begins, and who said it."""
-    unit = chunk.units[index]
-    words = _join_words(chunk.text[unit.start : unit.end])
+    words = _join_words(chunk.quote_unit(index))
     words = words[found.end() :] if (found := _DATE.match(words)) else words
     return _SPEAKER.sub("", words, count=1) if chunk.source == SOURCE else words
 

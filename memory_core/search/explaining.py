@@ -60,9 +60,7 @@ class Explainer:
             lacks_embeddings: Embeddings are wanted, but no note has one yet.
         """
         self.asked, self.lacks_embeddings = _describe(trace.question, self.query.text), lacks_embeddings
-        view = _View(
-            reader, self.query, trace, vectors=vectors, lacks_embeddings=lacks_embeddings, asked_in=self.asked.language
-        )
+        view = _View(reader, self.query, trace, vectors, lacks_embeddings, self.asked.language)
         self.passages = view.list_passages()
         if self.place is not None:
             self.report = view.report(self.place)
@@ -86,26 +84,16 @@ class Explainer:
         )  # fmt: skip
 
 
+@dataclass(frozen=True)  # without slots, so that what is asked for again and again is computed once
 class _View:
-    """The trace of a search with the reader that it used; what is asked for again and again is computed once."""
+    """The trace of a search with the reader that it used; see `Explainer.read`."""
 
-    def __init__(
-        self,
-        reader: Reader,
-        query: Query,
-        trace: Trace,
-        *,
-        vectors: VectorQuery | None,
-        lacks_embeddings: bool,
-        asked_in: str | None,
-    ) -> None:
-        self.reader = reader
-        self.query = query
-        self.question = trace.question
-        self.trace = trace
-        self.vectors = vectors
-        self.lacks_embeddings = lacks_embeddings
-        self.asked_in = asked_in
+    reader: Reader
+    query: Query
+    trace: Trace
+    vectors: VectorQuery | None
+    lacks_embeddings: bool
+    asked_in: str | None
 
     @cached_property
     def order(self) -> list[int]:
@@ -123,8 +111,8 @@ class _View:
 
     def _is_asked(self, chunk: IndexedChunk, index: int) -> bool:
         """Return False for a unit that does not mention the name to which the search is restricted."""
-        about, unit = self.trace.about, chunk.units[index]
-        return about is None or about.holds(chunk.path, chunk.text[unit.start : unit.end])
+        about = self.trace.about
+        return about is None or about.holds(chunk.path, chunk.quote_unit(index))
 
     @cached_property
     def unit_ranks(self) -> dict[int, int]:
@@ -166,7 +154,7 @@ class _View:
         chunks = [chunk for chunk in self.reader.load_chunks(ids) if chunk.path == place.path]
         if not chunks:
             return PlaceReport(place=place, verdict=verdicts.NOT_INDEXED)
-        if not self.question.words:
+        if not self.trace.question.words:
             return PlaceReport(place=place, verdict=verdicts.find_no_words(_find_left_out(self.query.text)))
         if place.line is not None:
             chunks = [chunk for chunk in chunks if any(_is_on(chunk, i, place.line) for i in range(len(chunk.units)))]
@@ -233,7 +221,7 @@ class _View:
 
     def _share(self, candidate: Candidate, at: int, judgement: Judgement) -> Shares:
         named = scores.NAMED_BONUS * candidate.is_named
-        dated = judgement.period_bonus * self.question.weigh_date(candidate.chunk)
+        dated = judgement.period_bonus * self.trace.question.weigh_date(candidate.chunk)
         window = judgement.window_shares[at] if judgement.window_shares else 0.0
         tokens = judgement.token_shares[at] if judgement.token_shares else 0.0
         return Shares(
@@ -244,9 +232,9 @@ class _View:
     def _examine_outsiders(self, chunks: Sequence[IndexedChunk], line: int | None) -> Examined:
         """Examine the best of chunks that were no candidates: what they would have scored, and where they rank."""
         candidates = [Candidate(chunk) for chunk in chunks]
-        counts = TermCounts(self.question, candidates, self.reader.stem)
+        counts = TermCounts(self.trace.question, candidates, self.reader.stem)
         judgement = judge(
-            self.reader, self.question, candidates, counts, weights=self.trace.weights, vectors=self.vectors
+            self.reader, self.trace.question, candidates, counts, weights=self.trace.weights, vectors=self.vectors
         )
         number = max(range(len(chunks)), key=lambda n: judgement.scores[n].whole)
         own = [
@@ -279,7 +267,7 @@ class _View:
         outside: bool = False,
     ) -> Examined:
         """Gather what is known of a unit; the verdict is still to be found."""
-        chunk, words = candidate.chunk, self.question.words
+        chunk, words = candidate.chunk, self.trace.question.words
         unit = chunk.units[index]
         by_text, near = self._list_all() if outside else (self.trace.by_text, self.trace.near)
         by_text_ranks, near_ranks = (_rank(by_text), _rank(near)) if outside else self.side_ranks
@@ -310,8 +298,8 @@ class _View:
 
     def _list_all(self) -> tuple[Mapping[int, float], Mapping[int, float]]:
         """Rank all chunks by keyword and by vector, beyond those that a search looks at."""
-        dates, depth = DateRange(self.query.after, self.query.before), max(self.question.chunks, 1)
-        terms = sorted((term for term in self.question.terms if term.documents), key=lambda term: term.documents)
+        dates, depth = DateRange(self.query.after, self.query.before), max(self.trace.question.chunks, 1)
+        terms = self.trace.question.held
         by_text = self.reader.find_by_keyword(terms, dates, depth) if terms else {}
         vectors = self.vectors
         if vectors is None:

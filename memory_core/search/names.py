@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 from memory_core.search.question import choose_spellings
@@ -148,19 +149,34 @@ def load_names(reader: Reader) -> NameBook:
     texts = reader.load_texts(reader.find_beginnings(), whole=False)
     cut = {text.id for text in texts if text.text.startswith("---") and not text.text.count("\n---")}
     if cut:  # its front matter goes on in the next chunk
-        whole: dict[tuple[str, str], ChunkText] = {}
-        for text in reader.load_texts(cut, whole=True):
-            before = whole.get((text.source, text.path))
-            whole[text.source, text.path] = text if before is None else _join(before, text)
-        texts = [text for text in texts if text.id not in cut] + list(whole.values())
+        texts = [text for text in texts if text.id not in cut]
+        texts += [
+            text._replace(text="\n".join(lines[text.start_line - 1 :])) for text, lines in load_whole(reader, cut)
+        ]
     return NameBook([_read(text) for text in texts])
 
 
-def _join(before: ChunkText, text: ChunkText) -> ChunkText:
-    known = before.start_line + before.text.count("\n")  # the last line that is there
-    behind = text.text.split("\n")[max(known + 1 - text.start_line, 0) :]
-    gap = max(text.start_line - known - 1, 0)
-    return before._replace(text="\n".join((before.text, *[""] * gap, *behind)))
+def load_whole(reader: Reader, ids: Iterable[int]) -> Iterator[tuple[ChunkText, list[str]]]:
+    """Yield the notes that hold some chunks: the first chunk of each, and all lines of the note."""
+    for _, several in groupby(reader.load_texts([*ids], whole=True), key=lambda text: (text.source, text.path)):
+        chunks = [*several]
+        yield chunks[0], _join_chunks(chunks)
+
+
+def _join_chunks(chunks: Sequence[ChunkText]) -> list[str]:
+    """Return the lines of a note from its chunks, which overlap, and which may cut a long line into pieces."""
+    lines: list[str] = []
+    whole = 0  # lines that the chunks so far hold
+    for chunk in chunks:
+        own = chunk.text.split("\n")
+        start = chunk.start_line - 1
+        lines += [""] * (start - len(lines))
+        if start == whole - 1 and len(own) == 1 and lines[start] != own[0]:
+            lines[start] += own[0]  # the next piece of a line that is too long
+        else:
+            lines += own[len(lines) - start :]
+        whole = len(lines)
+    return lines
 
 
 def _read(text: ChunkText) -> NamedNote:
@@ -233,7 +249,7 @@ def find_about(reader: Reader, entity: Entity, dates: DateRange, tagged: Collect
 
 
 def _spell_names(reader: Reader, names: Sequence[str]) -> list[str]:
-    """Return names, and each of them with the other spellings that the notes have of one of its words, such as Mueller."""
+    """Return names, and each again with one of its words in another spelling of the notes, such as Mueller."""
     found = dict.fromkeys(names)
     for name in names:
         words = {word.lower(): word for word in name.split()}

@@ -89,7 +89,7 @@ def _stretch(found: Sequence[Mark], room: int) -> tuple[float, int, Span]:
 
 
 def _begin(text: str, span: Span, max_chars: int, matched: Span) -> int:
-    """Find where to begin so that all that matched is shown: at the sentence of the match, another one, or else a word."""
+    """Find where to begin so that all that matched is shown: with the sentence of the match, another one, or else a word."""
     start, end = span
     room = max_chars - 2
     sentences = [at for at in (start, *find_sentence_starts(text, start, end)) if matched[1] - room <= at <= matched[0]]

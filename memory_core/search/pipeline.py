@@ -248,11 +248,10 @@ def _list_period(reader: Reader, query: Query, question: Question, mode: Mode) -
 def _find_units(candidates: Sequence[Candidate], counts: TermCounts, about: About) -> list[int]:
     """Return the numbers of the units that mention a name."""
     found = []
-    for number, (chunk, index) in enumerate(counts.units):
-        row = candidates[chunk].chunk
-        unit = row.units[index]
-        if about.holds(row.path, row.text[unit.start : unit.end]):
-            found.append(number)
+    for at, (number, index) in enumerate(counts.units):
+        chunk = candidates[number].chunk
+        if about.holds(chunk.path, chunk.quote_unit(index)):
+            found.append(at)
     return found
 
 
@@ -379,9 +378,8 @@ def _mark_replaced(
         return [*hits]
     number, index = counts.units[recency.newest]
     chunk = candidates[number].chunk
-    unit = chunk.units[index]
-    text = " ".join(chunk.text[unit.start : unit.end].split())
-    newer = Successor(chunk.path, chunk.start_line + unit.first_line, text, chunk.date, because="newer")
+    text = " ".join(chunk.quote_unit(index).split())
+    newer = Successor(chunk.path, chunk.start_line + chunk.units[index].first_line, text, chunk.date, because="newer")
     marked = [*hits]
     for behind in range(place + 1, len(hits)):
         if former := sorted(recency.replaced.intersection(numbers[behind])):

@@ -109,6 +109,11 @@ class Question:
         """Words, phrases and characters: what ranks."""
         return self.words + self.phrases + self.characters
 
+    @cached_property
+    def held(self) -> list[Term]:
+        """The terms that some chunk holds, the rarest first."""
+        return sorted((term for term in self.terms if term.documents), key=lambda term: term.documents)
+
     @property
     def period(self) -> Period | None:
         """The days it speaks of."""
@@ -338,7 +343,7 @@ def _find_written_otherwise(reader: Reader, text: str, found: Mapping[str, Term]
 
 
 def _add_forms(reader: Reader, term: Term, worths: Mapping[str, float]) -> Term:
-    """Return a word with more forms, those that some chunk holds; such as count less than the word make it no commoner."""
+    """Return a word with more forms that some chunk holds; forms of less worth add to its documents only if it has no others."""
     forms = [Form(each, " ".join(reader.stem(each)), worth) for each, worth in worths.items()]
     counts = {form.word: reader.count_phrase(form.word) for form in forms}
     held = tuple(form for form in forms if counts[form.word] and form.stem != term.stems[0])
@@ -384,7 +389,7 @@ def _list_known(reader: Reader, words: Collection[str], language: Language | Non
 
 
 def _split_compound(reader: Reader, term: Term) -> Term | None:
-    """Return a word that no chunk holds with the two words of the notes of which it is made; None if it is no compound."""
+    """Return a word that no chunk holds, with the two words of the notes that it joins as forms; None if it is no compound."""
     word = term.text
     halves = [
         (head, word[at:])

@@ -81,7 +81,7 @@ def compare_ages(confidence: Confidence, ranks: Sequence[float]) -> Recency:
 def find_later(
     reader: Reader, confidence: Confidence, ranks: Sequence[float], dates: DateRange
 ) -> tuple[IndexedChunk, int] | None:
-    """Find the later line of a note that says the same thing as the best unit, where the present is asked; None if none does.
+    """Find a later line that says the same as the best unit, if the question asks how things are; None if there is none.
 
     Args:
         reader: Of the index.
@@ -104,7 +104,7 @@ def find_later(
     def measure(text: str) -> float:
         return sum(weights[stem] for stem in weights.keys() & {*reader.stem(text)})
 
-    words = extract_words(chunk.text[chunk.units[index].start : chunk.units[index].end])
+    words = extract_words(chunk.quote_unit(index))
     stems = {stem: word for word in words if not word.isdigit() for stem in reader.stem(word)[:1]}
     held = reader.count_by_stem(stems) if len(stems) <= WORDS else {}
     weights = {stem: coverage_weight(question.chunks, held.get(stem, 1)) for stem in stems}
@@ -146,7 +146,7 @@ def _find_alike(confidence: Confidence, shares: Sequence[float]) -> tuple[dict[i
         if share < most - ALIKE_CHANGED or _is_said(chunk, index):
             continue
         of_matter = not matter.isdisjoint((*counts.counts[unit], *counts.above[unit]))
-        if of_matter and tells_change(chunk.text[chunk.units[index].start : chunk.units[index].end]):
+        if of_matter and tells_change(chunk.quote_unit(index)):
             changes.add(unit)
         elif share < most - ALIKE:
             continue

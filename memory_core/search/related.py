@@ -10,12 +10,12 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain, groupby
+from itertools import chain
 
 from memory_core.records import KnownName, Mention, NameKind, Neighbour, Related
-from memory_core.search.names import Entity, NameBook, find_about, find_chunks, load_names
+from memory_core.search.names import Entity, NameBook, find_about, find_chunks, load_names, load_whole
 from memory_core.stores.interface import Reader
-from memory_core.stores.values import ChunkText, DateRange
+from memory_core.stores.values import DateRange
 from memory_core.text.links import Link, find_blocks, find_links, read_lines
 from memory_core.text.names import (
     choose_spelling,
@@ -56,21 +56,6 @@ class _Note:
     links: Mapping[int, Sequence[Link]]
 
 
-@dataclass(slots=True)
-class _Tally:
-    """The places that speak of one thing."""
-
-    count: int
-    dates: set[str]
-    places: list[Mention]
-
-    def add(self, place: Mention) -> None:
-        self.count += 1
-        self.places.append(place)
-        if place.date:
-            self.dates.add(place.date)
-
-
 def find_related(reader: Reader, name: str, count: int) -> Related:
     """Find what notes tell of a name.
 
@@ -97,7 +82,7 @@ def find_related(reader: Reader, name: str, count: int) -> Related:
             found.read(note)
     for own in book.notes.values():
         found.read_tags(own.path, own.date, own.tags)
-    if not found.both.count and not entity.notes:
+    if not found.places and not entity.notes:
         return Related(name=name, names=tuple(_suggest(reader, vocabulary, name, count)))
     return found.conclude(count)
 
@@ -219,8 +204,14 @@ class _Finder:
         self._entity = entity
         self._vocabulary = vocabulary
         self._spellings = compile_spellings(entity.names)
-        self.both, self._links, self._mentions = (_Tally(0, set(), []) for _ in range(3))
-        self._beside: dict[str, _Tally] = {}
+        self._links: list[Mention] = []
+        self._mentions: list[Mention] = []
+        self._beside: dict[str, list[Mention]] = {}
+
+    @property
+    def places(self) -> list[Mention]:
+        """All places found: those that link to it, and those that mention it."""
+        return self._links + self._mentions
 
     def is_linked(self, note: _Note) -> bool:
         """Return True if a note links to it."""
@@ -243,38 +234,35 @@ class _Finder:
                 continue
             if self._entity.id in ids:
                 place = _place(note, ids[self._entity.id])
-                self._links.add(place)
+                self._links.append(place)
             elif (at := self._spellings.find_line(text)) is not None:
                 place = _place(note, first + at)
-                self._mentions.add(place)
+                self._mentions.append(place)
             else:
                 continue
-            self.both.add(place)
             self._add_neighbours({*ids, *self._vocabulary.find_in(text)}, place)
 
     def read_tags(self, path: str, date: str | None, tags: Sequence[str]) -> None:
         """Read the tags in the front matter of a note."""
         for tag in tags:
             if self._vocabulary.resolve(tag).id == self._entity.id and path not in self._entity.notes:
-                place = Mention(path=path, line=1, date=date, text=f"tags: {tag}")
-                self._links.add(place)
-                self.both.add(place)
+                self._links.append(Mention(path=path, line=1, date=date, text=f"tags: {tag}"))
 
     def conclude(self, count: int) -> Related:
         """Return what was found."""
-        entity, shown = self._entity, self._vocabulary
-        beside = sorted(self._beside.items(), key=lambda item: (-item[1].count, shown.show(item[0])))
+        entity, shown, days = self._entity, self._vocabulary, _list_days(self.places)
+        beside = sorted(self._beside.items(), key=lambda item: (-len(item[1]), shown.show(item[0])))
         return Related(
             name=shown.show(entity.id) if entity.id in shown.entities else entity.name,
-            aliases=entity.others, notes=entity.notes, count=self.both.count,
-            first=min(self.both.dates, default=None), last=max(self.both.dates, default=None), days=len(self.both.dates),
-            backlinks=_sort(self._links.places)[:count], mentions=_sort(self._mentions.places)[:count],
+            aliases=entity.others, notes=entity.notes, count=len(self.places),
+            first=min(days, default=None), last=max(days, default=None), days=len(days),
+            backlinks=_sort(self._links)[:count], mentions=_sort(self._mentions)[:count],
             beside=tuple(
                 Neighbour(
-                    name=shown.show(key), count=tally.count, first=min(tally.dates, default=None),
-                    last=max(tally.dates, default=None), places=_sort(tally.places)[:BESIDE_PLACES],
+                    name=shown.show(key), count=len(places), first=min(_list_days(places), default=None),
+                    last=max(_list_days(places), default=None), places=_sort(places)[:BESIDE_PLACES],
                 )
-                for key, tally in beside[:count]
+                for key, places in beside[:count]
             ),
         )  # fmt: skip
 
@@ -282,13 +270,18 @@ class _Finder:
         for each in ids:
             entity = self._vocabulary.entities.get(each)
             if entity is not None and each != self._entity.id and not entity.is_day:
-                self._beside.setdefault(each, _Tally(0, set(), [])).add(place)
+                self._beside.setdefault(each, []).append(place)
 
 
 def _place(note: _Note, index: int) -> Mention:
     line = " ".join(note.written[index][: 20 * LINE_CHARS].split())
     text = line if len(line) <= LINE_CHARS else f"{line[: LINE_CHARS - 1].rstrip()}…"
     return Mention(path=note.path, line=index + 1, date=note.date, text=text)
+
+
+def _list_days(places: Iterable[Mention]) -> set[str]:
+    """Return the dates of the notes of some places."""
+    return {place.date for place in places if place.date}
 
 
 def _sort(places: Sequence[Mention]) -> tuple[Mention, ...]:
@@ -299,39 +292,16 @@ def _sort(places: Sequence[Mention]) -> tuple[Mention, ...]:
 
 def _load_notes(reader: Reader, ids: Iterable[int]) -> Iterator[_Note]:
     """Read the notes that hold some chunks."""
-    for (_, path), texts in groupby(
-        reader.load_texts([*ids], whole=True), key=lambda text: (text.source, text.path)
-    ):  # fmt: skip
-        yield _read_note(path, [*texts])
-
-
-def _read_note(path: str, chunks: Sequence[ChunkText]) -> _Note:
-    written = join_chunks(chunks)
-    text = read_lines(written)
-    links: dict[int, list[Link]] = {}
-    folder = posixpath.dirname(path)
-    for link in find_links(text.prose):
-        target = link.target
-        if link.kind == "link":
-            target = posixpath.normpath(posixpath.join(folder, target)) if not target.startswith("/") else target[1:]
-        links.setdefault(link.line, []).append(link._replace(target=target))
-    return _Note(path, chunks[0].date, written, text.lines, links)
-
-
-def join_chunks(chunks: Sequence[ChunkText]) -> list[str]:
-    """Return the lines of a note from its chunks, which overlap, and which may cut a long line into pieces."""
-    lines: list[str] = []
-    whole = 0  # lines that the chunks so far hold
-    for chunk in chunks:
-        own = chunk.text.split("\n")
-        start = chunk.start_line - 1
-        lines += [""] * (start - len(lines))
-        if start == whole - 1 and len(own) == 1 and lines[start] != own[0]:
-            lines[start] += own[0]  # the next piece of a line that is too long
-        else:
-            lines += own[len(lines) - start :]
-        whole = len(lines)
-    return lines
+    for first, written in load_whole(reader, ids):
+        text = read_lines(written)
+        links: dict[int, list[Link]] = {}
+        folder = posixpath.dirname(first.path)
+        for link in find_links(text.prose):
+            target = link.target
+            if link.kind == "link":
+                target = target[1:] if target.startswith("/") else posixpath.normpath(posixpath.join(folder, target))
+            links.setdefault(link.line, []).append(link._replace(target=target))
+        yield _Note(first.path, first.date, written, text.lines, links)
 
 
 def _suggest(reader: Reader, vocabulary: _Vocabulary, name: str, count: int) -> Iterator[KnownName]:

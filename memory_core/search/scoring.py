@@ -102,8 +102,7 @@ def _find_weak(
     reports = [is_report(each.chunk.path) for each in candidates]
     for number, index in units:
         chunk = candidates[number].chunk
-        unit = chunk.units[index]
-        asks = chunk.source == SOURCE and only_asks(chunk.text[unit.start : unit.end], words)
+        asks = chunk.source == SOURCE and only_asks(chunk.quote_unit(index), words)
         yield scores.ONLY_ASKS if asks else reports[number]
 
 
@@ -319,8 +318,7 @@ def _find_rows(
 
 
 def _is_row(chunk: IndexedChunk, index: int) -> bool:
-    unit = chunk.units[index]
-    return looks_like_row(chunk.text[unit.start : unit.end])
+    return looks_like_row(chunk.quote_unit(index))
 
 
 class _ByToken(NamedTuple):

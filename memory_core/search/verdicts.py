@@ -9,20 +9,11 @@ from dataclasses import dataclass, replace
 
 from memory_core.explanations import AskedQuestion, Examined, Verdict
 from memory_core.records import Query
+from memory_core.text.tables import PHRASES
 from memory_core.text.terms import detect_language
 
 INDEX_IT = "run: memory-core index"
 FIRST_NOTE = f"{INDEX_IT}; where there is no note yet, write MEMORY.md"
-LANGUAGES = {
-    "en": "English",
-    "de": "German",
-    "es": "Spanish",
-    "fr": "French",
-    "pt": "Portuguese",
-    "it": "Italian",
-    "nl": "Dutch",
-    "ru": "Russian",
-}
 SCRIPTS = {"CJK": "Chinese", "HIRAGANA": "Japanese", "KATAKANA": "Japanese", "HANGUL": "Korean"}
 
 NOT_INDEXED = Verdict(stage="index", cause="not_indexed", reason="the index does not hold this note", action=INDEX_IT)
@@ -64,7 +55,7 @@ def detect_writing(text: str) -> str | None:
         japanese = script == "CJK" and (scripts["HIRAGANA"] or scripts["KATAKANA"])
         return "Japanese" if japanese else SCRIPTS.get(script, script.capitalize())
     language = detect_language(text)
-    return None if language is None else LANGUAGES[language]
+    return None if language is None else PHRASES[language]["english name"]
 
 
 def find_no_words(left_out: Sequence[str]) -> Verdict:

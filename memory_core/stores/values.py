@@ -446,6 +446,11 @@ class IndexedChunk(NamedTuple):
     text: str
     units: Sequence[Unit]
 
+    def quote_unit(self, index: int) -> str:
+        """Return the text of one of its units."""
+        unit = self.units[index]
+        return self.text[unit.start : unit.end]
+
 
 class WindowCosine(NamedTuple):  # a search makes some hundred: the cheapest kind of record
     """The cosine of one window: of the units of a chunk from `first` to `last`, included."""

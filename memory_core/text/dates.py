@@ -18,12 +18,6 @@ MONTHS = (
 )  # fmt: skip
 WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 
-_MONTH = (
-    r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?"
-    r"|sep(?:t(?:ember)?)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\.?"
-)
-_ORDINAL = r"(?:st|nd|rd|th)?"
-_YEAR = r"(?:19|20)\d\d"
 _WRITTEN = re.compile(r"(?<!\d)(\d{4})-(\d\d)-(\d\d)(?!\d)", re.ASCII)
 MILLISECONDS, LAST_STAMP = 1e11, 1e14  # times above are no seconds, which would lie in the year 5138, or no times
 _LAST = timedelta(milliseconds=1)  # moments are told to the millisecond
@@ -150,21 +144,14 @@ class Period:
         return isinstance(iso, str) and self.first.isoformat() <= iso <= self.last.isoformat()
 
 
-_DATE = (
-    rf"(?:{_YEAR}(?:-\d\d){{0,2}}|\d{{1,2}}{_ORDINAL} {_MONTH}(?:,? {_YEAR})?"
-    rf"|{_MONTH}(?: \d{{1,2}}{_ORDINAL})?(?:,? {_YEAR})?)"
-)
-_PAST = re.compile(
-    rf" ?(?<![\w\"'“‘`-])(?:originally|initially|formerly|back then|at that time|at the time(?= ?(?:[,:?.!]|$))"
-    rf"|at first(?! (?:glance|sight|hand))|as of {_DATE})(?![\w\"'”’`-])[,:]?|当时[,，]?|当時(?:は|の)?[,、]?",
-    re.IGNORECASE,
-)
-
-
 def leave_out_time(text: str) -> str:
     """Return a question without "originally", "at that time", "as of 1 March" and their like.
 
     What may be what it asks about stays: "before June", "in 2024", "used to". So does a question that would be empty.
     """
-    left = _PAST.sub("", text)
+    from memory_core.text.tables import join_lines
+    from memory_core.text.tokens import compile_once
+
+    pattern = join_lines("back then").replace("<MONTH>", f"(?:{join_lines('month')})")
+    left = compile_once(f"(?i){pattern}").sub("", text)
     return left.strip() if left != text and re.search(r"\w", left) else text

@@ -94,11 +94,7 @@ def relate_words(text: str, seen: dict[Relation, set[str]] | None = None) -> lis
         text: Any text.
         seen: See `stem_text`.
     """
-    runs = set(text.split())
-    if seen is not None:
-        former = seen.setdefault("spelt", set())
-        runs -= former
-        former |= runs
+    runs = _find_new(text, "spelt", seen)
     words = [word for word in _find_words(runs) if is_spaced(word)]
     keys = [*map(make_spelling_key, words)]
     spelt = [Stemmed("spelt", *each) for each in zip(keys, words, strict=True)]
@@ -123,14 +119,20 @@ def stem_text(text: str, seen: dict[Relation, set[str]] | None = None) -> list[S
     language = detect({run.lower() for run in text.split(maxsplit=_SAMPLE)[:_SAMPLE]})
     if language is None:
         return []
-    runs = set(text.split())
-    if seen is not None:
-        former = seen.setdefault(language, set())
-        runs -= former
-        former |= runs
+    runs = _find_new(text, language, seen)
     if not runs:
         return []
     return stem_words(_find_words(runs) - STOP_WORDS[language], language)
+
+
+def _find_new(text: str, relation: Relation, seen: dict[Relation, set[str]] | None) -> set[str]:
+    """Return the pieces of a text between white space, without those that were seen, to which they are added."""
+    runs = set(text.split())
+    if seen is not None:
+        former = seen.setdefault(relation, set())
+        runs -= former
+        former |= runs
+    return runs
 
 
 def _find_words(runs: Iterable[str]) -> set[str]:

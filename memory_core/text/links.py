@@ -9,7 +9,7 @@ from itertools import repeat
 from typing import Literal, NamedTuple
 from urllib.parse import unquote
 
-from memory_core.text.markdown import SUFFIXES, Line, find_front_matter, is_markdown, scan
+from memory_core.text.markdown import CODE_KINDS, SUFFIXES, Line, find_front_matter, is_markdown, scan
 from memory_core.text.messages import DIRECTIVE, HOST_MARKER
 
 LinkKind = Literal["wikilink", "link", "tag"]
@@ -23,7 +23,6 @@ _COLOUR = re.compile(r"(?=[a-f]{0,7}\d)(?:[\da-f]{3}|[\da-f]{6}|[\da-f]{8})\Z", 
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]{0,30}:", re.IGNORECASE)
 _EXTENSION = re.compile(r"\.[a-z][a-z0-9]{1,8}\Z", re.IGNORECASE)  # of an attachment; a name may end in .2
 _MARK = re.compile(r"`+|<!--|-->")
-_CODE = frozenset({Line.OPEN, Line.CODE, Line.CLOSE})
 
 
 class Link(NamedTuple):
@@ -68,7 +67,7 @@ def read_lines(lines: Sequence[str]) -> LinkText:
     prose: list[str] = []
     in_comment = False
     for i, (line, kind) in enumerate(zip(lines, kinds, strict=False)):
-        if kind in _CODE and not in_comment:
+        if kind in CODE_KINDS and not in_comment:
             shown.append(_WIKILINK.sub(" ", line))
             prose.append("")
             continue

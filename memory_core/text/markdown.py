@@ -184,7 +184,7 @@ def may_hold_links(text: str) -> bool:
 
 SECTION_SIGN = re.compile(r"^§[ \t]*$", re.MULTILINE)  # stands alone on a line between two entries of Hermes
 MARK = "%%"
-_CODE_KINDS = frozenset({Line.OPEN, Line.CODE, Line.CLOSE})
+CODE_KINDS = frozenset({Line.OPEN, Line.CODE, Line.CLOSE})
 _CODE = re.compile(r"(?<!`)(`+)(?!`).*?(?<!`)\1(?!`)")
 
 
@@ -212,7 +212,7 @@ def _find_marks(text: str) -> list[int]:
     lines = split_lines(text)
     spots, at = [], 0
     for line, kind in zip(lines, scan(lines), strict=True):
-        if kind not in _CODE_KINDS:
+        if kind not in CODE_KINDS:
             hidden = [match.span() for match in _CODE.finditer(line)]
             marks = (match.start() for match in re.finditer(MARK, line))
             spots += [at + mark for mark in marks if not any(first <= mark < last for first, last in hidden)]
@@ -230,7 +230,7 @@ def leave_out_html_comments(text: str) -> str:
     lines = split_lines(text)
     kinds, at = scan(lines), 0
     while at < len(lines):
-        if kinds[at] not in _CODE_KINDS and lines[at].lstrip().startswith("<!--"):
+        if kinds[at] not in CODE_KINDS and lines[at].lstrip().startswith("<!--"):
             end = next((number for number in range(at, len(lines)) if "-->" in lines[number]), None)
             if end is None:
                 break

@@ -146,7 +146,7 @@ def find_key(line: str) -> tuple[str, str] | None:
         or value[-1] in ".?!。？！"
     ):
         return None
-    said = [word.casefold() for word in _find_words(value)]
+    said = _find_words(value)
     return None if len(said) > MOST_VALUE_WORDS or _VERBS.intersection(said) else (key, value)
 
 
@@ -157,7 +157,7 @@ def is_edit(old: str, new: str) -> bool:
     one, other = _split_key(old), _split_key(new)
     if one is not None and other is not None:
         return one == other
-    before, behind = _find_lower(old), _find_lower(new)
+    before, behind = _find_words(old), _find_words(new)
     kept = Counter(before) & Counter(behind)
     if not any(word not in STOP_WORDS["en"] for word in kept):
         return False
@@ -204,13 +204,9 @@ def _is_event(words: Sequence[str]) -> bool:
     return bool(words) and (words[0] in _EVENTS or words[0].endswith("ed"))
 
 
-def _find_lower(line: str) -> list[str]:
-    return [word.casefold() for word in _find_words(line)]
-
-
 _word = partial(compile_once, rf"[^\W_{WORD_CHARACTERS}]+(?:'[a-z]+)?|[{WORD_CHARACTERS}]")
 
 
 def _find_words(text: str) -> list[str]:
-    """Return the words of a text; a character of a script without spaces is one."""
-    return _word().findall(text)
+    """Return the words of a text, in lower case; a character of a script without spaces is one."""
+    return [word.casefold() for word in _word().findall(text)]

@@ -290,10 +290,7 @@ _PLURALS = frozenset("children feet men mice people teeth women".split())
 _NOT_PLURAL = ("ss", "us", "is", "'s")
 _SEVERAL = frozenset(PHRASES["all"]["several"].split())
 _WHICH = re.compile(r"\b(?:welche|welke) [^\W\d_]{3,}(?:en|er|s)\b")  # a noun in the plural, in German and Dutch
-_PAIRS = frozenset({
-    ("how", "many"), ("how", "often"), ("what", "has"), ("what", "have"), ("what", "had"),
-    ("wie", "viele"), ("wie", "oft"), ("combien", "de"), ("hoe", "vaak"),
-})  # fmt: skip
+_PAIRS = frozenset(tuple(pair.split()) for pair in PHRASES["all"]["several pairs"].split("; "))
 _SEVERAL_CJK = re.compile("哪些|[几幾][个個次]|いくつ|何[人回個]|몇")
 
 

@@ -105,9 +105,7 @@ class _OffsetMap:
             self._length += length
 
 
-@lru_cache(4096)
-def _fold_piece(text: str) -> str:
-    return fold(text)
+_fold_piece = lru_cache(4096)(fold)
 
 
 @lru_cache(4096)

@@ -278,6 +278,20 @@ def test_a_front_matter_that_fills_several_chunks(tmp_path: Path) -> None:
         assert len(memory.related("alias number 7 of many").aliases) == 60
 
 
+def test_aliases_on_a_line_that_is_longer_than_a_chunk(tmp_path: Path) -> None:
+    names = ", ".join(f"A thing of the number {number} of very very many" for number in range(50))
+    write(
+        tmp_path,
+        {
+            "memory/wood.md": f"---\nnote: {'x ' * 900}\naliases: [{names}, Zebrano]\n---\n# Wood\n",
+            "MEMORY.md": "Met Zebrano.\n",
+        },
+    )
+    with memory_core.open_memory(configure(), workspace=tmp_path, state_dir=tmp_path / "state") as memory:
+        found = memory.related("Zebrano")
+        assert (found.notes, found.count) == (("memory/wood.md",), 1)
+
+
 def test_a_line_of_a_megabyte_and_thousands_of_links(tmp_path: Path) -> None:
     many = " ".join(f"[[Name {number % 3000}]]" for number in range(40_000))
     write(tmp_path, {"memory/2026-01-01.md": many + "\n", "memory/2026-01-02.md": "[[" * 300_000 + "\n- [[Name 7]]\n"})

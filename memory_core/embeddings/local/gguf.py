@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from memory_core.__about__ import explain_install
-from memory_core.embeddings.error_mapping import mark_permanent
+from memory_core.embeddings.error_mapping import make_unusable
 from memory_core.embeddings.local.model import (
     CONTEXT_TOKENS,
     Computed,
@@ -66,10 +66,8 @@ class GgufModel(Model):
         from ctypes import POINTER, cast  # reason: llama-cpp-python's functions take and return its arrays
 
         content = text.encode()
-        size = len(content) + 8  # no tokenizer makes more tokens than bytes, but for a few that mark the ends
-        buffer = (self._api.llama_token * size)()
-        count = self._api.llama_tokenize(self._vocabulary, content, len(content), buffer, size, framed, False)
-        if count < 0:
+        count = -len(content) - 8  # no tokenizer makes more tokens than bytes, but for a few that mark the ends
+        while count < 0:  # minus what there has to be room for
             size = -count
             buffer = (self._api.llama_token * size)()
             count = self._api.llama_tokenize(self._vocabulary, content, len(content), buffer, size, framed, False)
@@ -183,12 +181,10 @@ def _import_llama_cpp() -> Any:
     try:
         import llama_cpp
     except (ImportError, OSError, RuntimeError) as error:  # the last two: its shared library does not load
-        raise mark_permanent(
-            ProviderUnavailable(
-                "local",
-                f"llama-cpp-python is not installed, or does not load: {error}",
-                action=f"{explain_install('local')} It compiles for some minutes.",
-            )
+        raise make_unusable(
+            "local",
+            f"llama-cpp-python is not installed, or does not load: {error}",
+            action=f"{explain_install('local')} It compiles for some minutes.",
         ) from error
     log = logging.getLogger("llama-cpp-python")  # prints all that llama.cpp says, until a level is set
     if log.level == logging.NOTSET:

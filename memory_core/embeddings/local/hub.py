@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from memory_core.atomic import locked, move_into_place
 from memory_core.embeddings.credentials import find_credentials
-from memory_core.embeddings.error_mapping import mark_permanent, scrub
+from memory_core.embeddings.error_mapping import make_unusable, scrub
 from memory_core.embeddings.remote.http import keep_out_of_logs
 from memory_core.errors import ProviderUnavailable
 
@@ -53,9 +53,7 @@ class HubFile:
         match = _URI.fullmatch(uri)
         if match is None or ".." in match["file"].split("/"):
             message = f"memorySearch.local.modelPath is no hf:owner/repo/file.gguf: {uri}"
-            raise mark_permanent(
-                ProviderUnavailable("local", message, action="Name a file as hf:owner/repo/file.gguf.")
-            )
+            raise make_unusable("local", message, action="Name a file as hf:owner/repo/file.gguf.")
         return cls(match["repo"], match["file"])
 
     def within(self, folder: Path) -> Path:
@@ -165,7 +163,7 @@ def _append(url: str, part: Path, most_bytes: int, stop: threading.Event, advanc
                 if out.tell() + len(piece) > most_bytes:
                     out.truncate(0)
                     message = f"the hub sent more than the {most_bytes / 1e9:.1f} GB that it may; all was thrown away"
-                    raise mark_permanent(ProviderUnavailable("local", message))
+                    raise make_unusable("local", message)
                 out.write(piece)
                 out.flush()
                 advance(out.tell())

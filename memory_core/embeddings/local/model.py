@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from memory_core.config.agent import AgentConfig
 from memory_core.config.environment import expand_home
-from memory_core.embeddings.error_mapping import mark_permanent
+from memory_core.embeddings.error_mapping import make_unusable
 from memory_core.errors import ProviderUnavailable
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ def find_model_file(config: AgentConfig) -> Path | None:
         action = f"Name the folder with config.json, tokenizer.json and {WEIGHTS}."
     else:
         message = f"{setting} is no file: {configured}"
-    raise mark_permanent(ProviderUnavailable("local", message, action=action))
+    raise make_unusable("local", message, action=action)
 
 
 def resolve_model_path(config: AgentConfig) -> Path | None:
@@ -192,9 +192,7 @@ def count_threads() -> int:
 
 def refuse_model(name: str, reason: str) -> ProviderUnavailable:
     """Return the error for a model that cannot be used, which no later attempt mends."""
-    return mark_permanent(
-        ProviderUnavailable("local", f"{name}: {reason}", action="Name another model: memorySearch.local.modelPath.")
-    )
+    return make_unusable("local", f"{name}: {reason}", action="Name another model: memorySearch.local.modelPath.")
 
 
 def read_tensors(path: Path) -> dict[str, NDArray[np.generic]]:

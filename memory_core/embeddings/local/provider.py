@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from memory_core.config.agent import AgentConfig
 from memory_core.config.environment import expand_home
 from memory_core.embeddings import vectors
-from memory_core.embeddings.error_mapping import mark_permanent
+from memory_core.embeddings.error_mapping import make_unusable
 from memory_core.embeddings.local.hub import HubFile, fetch
 from memory_core.embeddings.local.model import PACKAGE, Computed, Model, find_model_file, find_weights, is_package
 from memory_core.embeddings.models import Plan, make_plan
@@ -32,7 +32,7 @@ from memory_core.embeddings.protocols import (
     list_failures,
     summarise,
 )
-from memory_core.errors import InvalidEmbedding, ProviderError, ProviderUnavailable, RequestTimeout
+from memory_core.errors import InvalidEmbedding, ProviderError, RequestTimeout
 from memory_core.records import Space
 from memory_core.threads import NoAnswer, start_call, wait_for
 
@@ -177,12 +177,9 @@ class LocalProvider:
                 yield from model.embed([sequences[number] for number in stretch])
 
     def _combine(self, made: Sequence[Computed], cut: _Cut) -> TokenEmbedding | ProviderError:
-        outcomes = [self._check(computed.pooled) for computed in made]
-        failed = next((outcome for outcome in outcomes if isinstance(outcome, ProviderError)), None)
-        units = [outcome for outcome in outcomes if not isinstance(outcome, ProviderError)]
-        if failed:
-            return failed
-        row = units[0] if len(units) == 1 else vectors.average(units, list(map(len, cut.stretches)))
+        row = vectors.join_parts([self._check(computed.pooled) for computed in made], list(map(len, cut.stretches)))
+        if isinstance(row, ProviderError):
+            return row
         return TokenEmbedding(row, self._join_tokens(made, cut.skip), cut.counts)
 
     def _join_tokens(self, made: Sequence[Computed], skip: int) -> Rows | None:
@@ -207,7 +204,7 @@ class LocalProvider:
 
     def _refuse_if_closed(self) -> None:
         if self._stop.is_set():
-            raise mark_permanent(ProviderUnavailable("local", "it was closed while it was needed"))
+            raise make_unusable("local", "it was closed while it was needed")
 
     def _wait_for_model(self, deadline: Deadline) -> Model:
         """Return the model, which is opened at the first call, and again after a failure."""

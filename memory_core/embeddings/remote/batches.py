@@ -51,12 +51,10 @@ class JobState:
     Attributes:
         phase: "running"; "done", with results that may be partial; or "failed".
         results: What the API needs to fetch the results; "" when there are none. A failed job may have some, too.
-        reason: Why it failed.
     """
 
     phase: Literal["running", "done", "failed"]
     results: str = ""
-    reason: str = ""
 
 
 class BatchApi(Protocol):
@@ -115,9 +113,8 @@ class JobLog:
                 BatchJob(item["name"], Space(**item["space"]), item["submitted_at"], tuple(item["keys"]))
                 for item in found
             ]
-        except FileNotFoundError:
-            return []
-        except (ValueError, TypeError, KeyError):  # damaged: its jobs are lost, and their texts are embedded anew
+        except (FileNotFoundError, ValueError, TypeError, KeyError):
+            # Of a damaged file the jobs are lost, and their texts are embedded anew.
             return []
 
     def add(self, job: BatchJob) -> None:
@@ -239,7 +236,7 @@ class BatchEmbedder:
         while (state := await self._retry(lambda: self._api.fetch_state(job.name))).phase == "running":
             if time.time() >= end:
                 await translate_errors(self._space.provider, lambda: self._api.cancel(job.name))
-                return JobState("failed", reason="it took too long")
+                return JobState("failed")
             if not self._settings.wait:
                 break
             await asyncio.sleep(self._settings.poll_interval_ms / 1000)

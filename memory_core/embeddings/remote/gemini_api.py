@@ -14,12 +14,11 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit, urlunsplit
 
 from memory_core.embeddings.credentials import Endpoint, find_origin
-from memory_core.embeddings.error_mapping import mark_permanent
+from memory_core.embeddings.error_mapping import make_unusable
 from memory_core.embeddings.models import Plan
 from memory_core.embeddings.protocols import TextKind
 from memory_core.embeddings.remote.batches import JobState
 from memory_core.embeddings.remote.http import Http, HttpApi, bound_answer, join_url
-from memory_core.errors import ProviderUnavailable
 
 if TYPE_CHECKING:
     from memory_core.embeddings.vectors import Row
@@ -58,7 +57,7 @@ class GeminiApi(HttpApi):
         output = (found.get("response") or {}).get("responsesFile") or (about.get("output") or {}).get("responsesFile")
         if not found.get("done") and state not in {"SUCCEEDED", "FAILED", "CANCELLED", "EXPIRED"}:
             return JobState("running")
-        return JobState("done" if state == "SUCCEEDED" else "failed", results=output or "", reason=state.lower())
+        return JobState("done" if state == "SUCCEEDED" else "failed", results=output or "")
 
     async def fetch_results(self, state: JobState, texts: int) -> Mapping[str, Row]:
         """See `BatchApi`."""
@@ -84,7 +83,7 @@ class GeminiApi(HttpApi):
         )
         url = headers.get("x-goog-upload-url", "")
         if find_origin(url) != find_origin(self._url):  # the key goes along
-            raise mark_permanent(ProviderUnavailable(self._provider, "its upload went to another host"))
+            raise make_unusable(self._provider, "its upload went to another host")
         finish = {"X-Goog-Upload-Offset": "0", "X-Goog-Upload-Command": "upload, finalize"}
         found = await self._fetch_object("POST", url, headers=finish, content=content)
         return str(found["file"]["name"])

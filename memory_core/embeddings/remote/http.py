@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit, urlunsplit
 
 from memory_core.embeddings.credentials import Endpoint, find_origin, is_on_this_machine
-from memory_core.embeddings.error_mapping import ForeignError, extract_message, from_status, mark_permanent, scrub
+from memory_core.embeddings.error_mapping import ForeignError, extract_message, from_status, make_unusable, scrub
 from memory_core.embeddings.models import Plan
 from memory_core.embeddings.vectors import decode, shorten
 from memory_core.errors import (
@@ -55,7 +55,7 @@ class BadBody(Exception):
 
 
 class Body:
-    """Collects the pieces of the body of an answer. Of a refusal, what is behind a limit is left out; else it is refused.
+    """Collects the pieces of an answer's body. A refusal is cut at a limit; any other body above its limit is an error.
 
     Args:
         status: Of the answer.
@@ -176,8 +176,7 @@ class Http:
         """Return the error that a refusal stands for, its message without secrets."""
         text = body.decode("utf-8", errors="replace")
         shown = scrub(extract_message(text), self._endpoint.secrets)
-        error = from_status(self._endpoint.provider, status, text, headers, shown=shown)
-        return mark_permanent(error) if status < 400 and isinstance(error, ProviderUnavailable) else error
+        return from_status(self._endpoint.provider, status, text, headers, shown=shown)
 
     async def close(self) -> None:
         """Close connections."""
@@ -212,7 +211,7 @@ class Http:
             action = _URL_ACTION if is_on_this_machine(url) else _NETWORK_ACTION
             return kind(provider, f"{place} cannot be reached: {reason}", action=action)
         if isinstance(error, httpx.InvalidURL | UnicodeError):
-            return mark_permanent(ProviderUnavailable(provider, "its URL cannot be used", action=_URL_ACTION))
+            return make_unusable(provider, "its URL cannot be used", action=_URL_ACTION)
         return InvalidEmbedding(provider, f"the exchange with {place} failed: {type(error).__name__}: {shown}")
 
     def _new_client(self) -> httpx.AsyncClient:
@@ -235,7 +234,7 @@ class Http:
 
 
 class HttpApi:
-    """A half of a `Transport` and of a `BatchApi`; what is asked, and where vectors stand in an answer, is the protocol's.
+    """The part that every `Transport` and `BatchApi` over HTTP shares; each adds its requests and reads its answers.
 
     httpx is imported when the first request is sent.
     """

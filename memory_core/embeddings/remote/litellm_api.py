@@ -21,7 +21,7 @@ import httpx
 
 from memory_core.__about__ import explain_install
 from memory_core.embeddings.credentials import Endpoint
-from memory_core.embeddings.error_mapping import ForeignError, extract_message, from_status, mark_permanent, scrub
+from memory_core.embeddings.error_mapping import ForeignError, extract_message, from_status, make_unusable, scrub
 from memory_core.embeddings.models import Plan
 from memory_core.embeddings.protocols import TextKind
 from memory_core.embeddings.remote.http import ACCEPTED, Body, bound_answer, keep_out_of_logs
@@ -254,6 +254,4 @@ def _is_connect_error(error: BaseException) -> bool:
 
 
 def _import_error(provider: str, error: ImportError) -> ProviderError:
-    return mark_permanent(
-        ProviderUnavailable(provider, f"litellm cannot be imported: {error}", action=explain_install("litellm"))
-    )
+    return make_unusable(provider, f"litellm cannot be imported: {error}", action=explain_install("litellm"))

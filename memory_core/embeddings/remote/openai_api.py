@@ -61,7 +61,7 @@ class OpenAIApi(HttpApi):
         status, output = str(found.get("status")), found.get("output_file_id") or ""
         if status in _RUNNING:
             return JobState("running")
-        return JobState("done" if status == "completed" else "failed", results=output, reason=status)
+        return JobState("done" if status == "completed" else "failed", results=output)
 
     async def fetch_results(self, state: JobState, texts: int) -> Mapping[str, Row]:
         """See `BatchApi`."""

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 from memory_core.config.agent import AgentConfig
 from memory_core.embeddings import vectors
 from memory_core.embeddings.credentials import resolve_endpoint
-from memory_core.embeddings.error_mapping import mark_permanent, translate_errors
+from memory_core.embeddings.error_mapping import make_unusable, translate_errors
 from memory_core.embeddings.models import PROVIDERS, Plan, make_plan
 from memory_core.embeddings.protocols import (
     Deadline,
@@ -34,7 +34,6 @@ from memory_core.embeddings.remote.loop import BackgroundLoop, Retries
 from memory_core.errors import (
     InputTooLarge,
     ProviderError,
-    ProviderUnavailable,
     ProviderUnreachable,
     RequestTimeout,
     TextRefused,
@@ -260,8 +259,7 @@ class RequestProvider:
         try:
             return future.result()
         except CancelledError as error:
-            closed = ProviderUnavailable(self._space.provider, "it was closed while it was needed")
-            raise mark_permanent(closed) from error
+            raise make_unusable(self._space.provider, "it was closed while it was needed") from error
 
     def _check_bulk(self, rows: Outcomes) -> Outcomes:
         """Check the rows of a job; what is unusable is left out, so that requests embed those texts."""
@@ -284,7 +282,7 @@ class RequestProvider:
         return dict(zip(indices, outcomes, strict=True))
 
     async def _isolate(self, texts: Sequence[str], refusal: ProviderError) -> list[Outcome]:
-        """Embed by halves what a provider refuses together, though it embeds others, down to the texts that it refuses alone."""
+        """Embed the texts of a refused request by halves, until only those are left that the provider refuses alone."""
         if len(texts) == 1:
             return [TextRefused(refusal.provider, refusal.reason)]
         outcomes: list[Outcome] = []
@@ -358,9 +356,7 @@ class RequestProvider:
         if len(text) <= SHORTEST_PART or len(parts) < 2:
             return refusal
         outcomes = [(await self._embed([part], kind, deadline))[0][0] for part in parts]
-        failed = next((outcome for outcome in outcomes if isinstance(outcome, ProviderError)), None)
-        rows = [outcome for outcome in outcomes if not isinstance(outcome, ProviderError)]
-        return failed or vectors.average(rows, [len(part) for part in parts])
+        return vectors.join_parts(outcomes, [len(part) for part in parts])
 
     async def _send(self, texts: Sequence[str], kind: TextKind, deadline: Deadline) -> list[Outcome]:
         async def once() -> list[Outcome]:
@@ -388,7 +384,7 @@ class RequestProvider:
 
 
 def _find_refusal(outcomes: Iterable[Outcome]) -> ProviderError | None:
-    """Return the first error that may be about one text of its request, but not known to be about its own; None without one."""
+    """Return the first error that one text of its request may have caused, unless it names that text; None without one."""
     errors = (outcome for outcome in outcomes if isinstance(outcome, ProviderError))
     return next((error for error in errors if error.about_text and not isinstance(error, TextRefused)), None)
 

@@ -68,6 +68,7 @@ class PostgresReader:
         self.own = tenants[0]
         self._tenants = tenants
         self._ids = [each.id for each in tenants]
+        self._prefixes = {each.id: f"{NAME}/{each.name}/" for each in tenants[1:]}  # of the paths of others' notes
         self._workspace = workspace
         self._counts: dict[str, int] = {}  # by query, the number of chunks that match: a search asks for many twice
 
@@ -207,7 +208,6 @@ class PostgresReader:
 
     def load_chunks(self, ids: Collection[int]) -> list[IndexedChunk]:
         """See `Reader`."""
-        names = {each.id: each.name for each in self._tenants[1:]}
         rows = self.db.execute(
             "SELECT c.tenant_id, c.id, n.path, n.source, n.date, c.start_line, c.context, c.text, c.units"
             " FROM chunks c JOIN notes n ON n.tenant_id = c.tenant_id AND n.id = c.note_id"
@@ -218,10 +218,10 @@ class PostgresReader:
         chunks = []
         for tenant, number, path, source, day, start, context, text, numbers in rows:
             units = unpack_units(numbers)
-            if tenant not in names:
+            if tenant not in self._prefixes:
                 chunks.append(IndexedChunk(number, path, source, day, start, context, text, units))
             elif start >= 1 and _has_valid_units(units, text):
-                shown = f"{NAME}/{names[tenant]}/{path}"
+                shown = self._prefixes[tenant] + path
                 chunks.append(IndexedChunk(number, shown, source, _read_day(day), start, context, text, units))
         return chunks
 
@@ -250,7 +250,6 @@ class PostgresReader:
 
     def load_texts(self, ids: Collection[int], *, whole: bool) -> Sequence[ChunkText]:
         """See `Reader`."""
-        names = {each.id: each.name for each in self._tenants[1:]}
         same = (
             "(c.tenant_id, c.note_id) IN (SELECT tenant_id, note_id FROM chunks WHERE tenant_id = ANY (%(tenants)s)"
             " AND id = ANY (%(ids)s))"
@@ -263,15 +262,7 @@ class PostgresReader:
             {"tenants": self._ids, "ids": list(ids)},
         ).fetchall()
         return [
-            ChunkText(
-                number,
-                f"{NAME}/{names[tenant]}/{path}" if tenant in names else path,
-                source,
-                day,
-                start,
-                text,
-            )
-            for tenant, number, path, source, day, start, text in rows
+            ChunkText(number, self._prefixes.get(tenant, "") + path, *values) for tenant, number, path, *values in rows
         ]
 
     def compare_windows(
@@ -450,9 +441,8 @@ class PostgresReader:
 
     def _find_tenant(self, path: str) -> tuple[Tenant, str]:
         for tenant in self._tenants[1:]:
-            prefix = f"{NAME}/{tenant.name}/"
-            if path.startswith(prefix):
-                return tenant, path.removeprefix(prefix)
+            if path.startswith(self._prefixes[tenant.id]):
+                return tenant, path.removeprefix(self._prefixes[tenant.id])
         return self.own, path
 
     def _count_spellings(self, spellings: Sequence[str]) -> Mapping[str, int]:

@@ -189,10 +189,8 @@ def has_ended(holder: str) -> bool:
         return holder not in held_here
     try:
         os.kill(int(process), 0)
-    except ProcessLookupError:
-        return True
-    except OSError:
-        return False
+    except OSError as error:
+        return isinstance(error, ProcessLookupError)
     return False
 
 

@@ -191,6 +191,16 @@ def make_private(path: Path, *beside: str) -> None:
                 file.chmod(mode & 0o700)  # by its name: to open and close it would drop SQLite's locks
 
 
+@contextlib.contextmanager
+def closed_on_error(connection: Connection) -> Iterator[Connection]:
+    """Yield a connection that was just opened; close it if the block fails."""
+    try:
+        yield connection
+    except BaseException:
+        connection.close()
+        raise
+
+
 def open_writer(path: Path, kind: FileKind = INDEX) -> Connection:
     """Open for reading and writing, creating the file (mode 0600) and its folder (0700) where missing.
 
@@ -207,7 +217,7 @@ def open_writer(path: Path, kind: FileKind = INDEX) -> Connection:
     refuse_inherited(path)
     with translate_errors(path, kind):
         connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE)
-        try:
+        with closed_on_error(connection):
             make_private(path, "-wal", "-shm")
             connection.set_busy_timeout(BUSY_TIMEOUT_MS)
             connection.pragma("page_size", PAGE_SIZE)
@@ -216,9 +226,6 @@ def open_writer(path: Path, kind: FileKind = INDEX) -> Connection:
             connection.pragma("synchronous", "NORMAL")
             connection.pragma("foreign_keys", True)
             connection.pragma("cache_size", -16_000 if kind is INDEX else -4_000)
-        except BaseException:
-            connection.close()
-            raise
     return connection
 
 
@@ -254,29 +261,23 @@ def open_reader(path: Path, kind: FileKind = INDEX, *, damaged: bool = False) ->
     """
     refuse_inherited(path)
     with translate_errors(path, kind):
-        # A WAL database needs its -shm file; where it can be neither found nor made, nobody writes the database either.
-        for parameters in ("mode=ro", "mode=ro&immutable=1"):
-            connection = apsw.Connection(
-                f"file:{quote(str(path))}?{parameters}",
-                flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI,
-            )
-            try:
-                connection.set_busy_timeout(BUSY_TIMEOUT_MS)
-                connection.pragma("query_only", True)
-                if damaged:
-                    connection.pragma("writable_schema", True)  # SQLite then does not compare the size with the header
-                connection.pragma("schema_version")
-            # A full disk has no room for it.
-            except (apsw.CantOpenError, apsw.ReadOnlyError, apsw.FullError, apsw.IOError):
-                connection.close()
-                if "immutable" in parameters:
-                    raise
-            except BaseException:
-                connection.close()
-                raise
-            else:
-                return connection
-    raise AssertionError("unreachable")
+        # A WAL database needs its -shm file; where it can be neither found nor made, nobody writes the database either. A full
+        # disk has no room for it.
+        try:
+            return _open_reading(path, "mode=ro", damaged=damaged)
+        except (apsw.CantOpenError, apsw.ReadOnlyError, apsw.FullError, apsw.IOError):
+            return _open_reading(path, "mode=ro&immutable=1", damaged=damaged)
+
+
+def _open_reading(path: Path, parameters: str, *, damaged: bool) -> Connection:
+    flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+    with closed_on_error(apsw.Connection(f"file:{quote(str(path))}?{parameters}", flags=flags)) as connection:
+        connection.set_busy_timeout(BUSY_TIMEOUT_MS)
+        connection.pragma("query_only", True)
+        if damaged:
+            connection.pragma("writable_schema", True)  # SQLite then does not compare the size with the header
+        connection.pragma("schema_version")
+        return connection
 
 
 def load_tokenizer(connection: Connection) -> Tokenize:

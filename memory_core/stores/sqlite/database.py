@@ -21,6 +21,7 @@ from memory_core.stores.sqlite.connections import (
     INDEX,
     Connection,
     FileKind,
+    closed_on_error,
     is_refused_statement,
     open_reader,
     open_writer,
@@ -124,13 +125,10 @@ class Database:
         with self._watch():
             releases = self._releases
             connection, file = self._borrow()
-            try:
+            with closed_on_error(connection):
                 connection.execute("BEGIN")
                 yield connection
                 connection.execute("COMMIT")
-            except BaseException:
-                connection.close()
-                raise
             self._give_back(connection, file, releases)
 
     @contextlib.contextmanager
@@ -196,10 +194,8 @@ class Database:
                 translate_errors(self.path, self.kind),
             ):
                 return self.find_problem(connection, self._check_version(connection))
-        except StoreCorrupt as error:
-            return error.reason
         except StoreError as error:
-            if not is_refused_statement(error):
+            if not (isinstance(error, StoreCorrupt) or is_refused_statement(error)):
                 raise
             return error.reason
 
@@ -262,25 +258,21 @@ class Database:
 
     def rest(self) -> None:
         """Close the idle reading connections, and drop the pages that an idle writing one keeps in memory."""
+        self._change_idle(lambda writer: writer.execute("PRAGMA shrink_memory"))
+
+    def close_unused(self) -> None:
+        """Close all connections of this process but those in use, without waiting for these."""
+        self._change_idle(lambda writer: None if writer.in_transaction else self._close_writer())
+
+    def _change_idle(self, change: Callable[[Connection], object]) -> None:
+        """Close the idle reading connections of this process, and change the writing one unless another thread uses it."""
         if self._process != os.getpid():
             return
         self.close_idle()
         if self._write_lock.acquire(blocking=False):
             try:
                 if self._writer is not None:
-                    self._writer.execute("PRAGMA shrink_memory")
-            finally:
-                self._write_lock.release()
-
-    def close_unused(self) -> None:
-        """Close all connections of this process but those in use, without waiting for these."""
-        if self._process != os.getpid():
-            return
-        self.close_idle()
-        if self._write_lock.acquire(blocking=False):
-            try:
-                if self._writer is not None and not self._writer.in_transaction:
-                    self._close_writer()
+                    change(self._writer)
             finally:
                 self._write_lock.release()
 
@@ -324,8 +316,7 @@ class Database:
         return self._open_reader(), file
 
     def _open_reader(self) -> Connection:
-        connection = open_reader(self.path, self.kind)
-        try:
+        with closed_on_error(open_reader(self.path, self.kind)) as connection:
             version = self._check_version(connection)
             if version != self._newest:
                 if not self.writable:
@@ -333,10 +324,7 @@ class Database:
                 with self._write_lock:
                     self._get_writer()  # which migrates the file
                 connection.pragma("schema_version")
-        except BaseException:
-            connection.close()
-            raise
-        return connection
+            return connection
 
     def _check_version(self, connection: Connection) -> int:
         """Return the schema version of the file: 0 for an empty one.
@@ -413,15 +401,11 @@ class Database:
             with contextlib.closing(open_reader(self.path, self.kind)) as reader:
                 if 0 < self._check_version(reader) <= self._older:
                     raise self._refuse_older()
-        connection = open_writer(self.path, self.kind)
-        try:
+        with closed_on_error(open_writer(self.path, self.kind)) as connection:
             self._prepare(connection)
             self._migrate(connection)
             self._finish(connection)
-        except BaseException:
-            connection.close()
-            raise
-        return connection
+            return connection
 
     def _migrate(self, connection: Connection) -> None:
         """Bring the file to the newest schema, outside a transaction.

@@ -177,19 +177,14 @@ def remove_obstacle(path: Path) -> str | None:
     Returns:
         What was in the way; None if nothing was removed.
     """
-    try:
+    with contextlib.suppress(OSError):
         if path.is_symlink():
-            if path.exists() and not path.is_dir():
-                return None
-            if not path.exists() and not _is_loop(path):
-                return None  # a file can be made behind it
-            path.unlink()
-            return f"{path.name} was a link to no file"
-        if path.is_dir():
+            if path.is_dir() or _is_loop(path):  # behind any other link a file can be made
+                path.unlink()
+                return f"{path.name} was a link to no file"
+        elif path.is_dir():
             path.rmdir()  # fails unless it is empty
             return f"{path.name} was an empty folder"
-    except OSError:
-        return None
     return None
 
 

@@ -358,12 +358,12 @@ class SqliteReader:
 
     def count_pending(self, space_id: int | None, *, since: int = 0, tokens: bool = False) -> int:
         """See `Reader`."""
-        (count,) = self._list(
+        found = self._ask(
             "SELECT count(DISTINCT hash) FROM windows w WHERE w.chunk_id >= ?"
             f" AND NOT EXISTS (SELECT 1 FROM {_EMBEDDINGS[tokens]} WHERE e.space_id = ? AND e.hash = w.hash)",
             (since, space_id),
         )
-        return int(count)
+        return int(found.get)
 
     def count_windows(self, *, since: int = 0, distinct: bool = False) -> int:
         """See `Reader`."""
@@ -376,12 +376,12 @@ class SqliteReader:
 
     def count_embedded(self, space_id: int) -> int:
         """See `Reader`."""
-        (count,) = self._list(
+        found = self._ask(
             "SELECT count(*) FROM embedding_cache e WHERE space_id = ?"
             " AND EXISTS (SELECT 1 FROM windows w WHERE w.hash = e.hash)",
             (space_id,),
         )
-        return int(count)
+        return int(found.get)
 
     def find_embedded(self, space_id: int, hashes: Collection[bytes], *, tokens: bool = False) -> set[bytes]:
         """See `Reader`."""
@@ -396,13 +396,9 @@ class SqliteReader:
 
     def load_calibration(self, space_id: int) -> tuple[Calibration, int] | None:
         """See `Reader`."""
-        row = self.db.execute(
-            "SELECT floor, span, judged FROM spaces WHERE id = ? AND floor IS NOT NULL", (space_id,)
-        ).fetchone()
-        if row is None:
-            return None
-        floor, span, windows = row
-        return Calibration(floor=floor, span=span), windows
+        query = "SELECT floor, span, judged FROM spaces WHERE id = ? AND floor IS NOT NULL"
+        row = self._ask(query, (space_id,)).fetchone()
+        return (Calibration(floor=row[0], span=row[1]), row[2]) if row else None
 
     def sample_embeddings(self, space_id: int, limit: int) -> NDArray[np.float32]:
         """See `Reader`. They are the first by hash, which is as good as chance."""

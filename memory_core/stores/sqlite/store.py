@@ -6,6 +6,7 @@ import contextlib
 import logging
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import KW_ONLY, dataclass
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
@@ -36,6 +37,7 @@ from memory_core.stores.sqlite.upkeep import (
 )
 from memory_core.stores.sqlite.vectors import VectorIndex, put_tokens
 from memory_core.stores.sqlite.writer import SqliteWriter
+from memory_core.stores.values import DIGEST_BYTES
 
 if TYPE_CHECKING:
     import numpy as np
@@ -46,7 +48,6 @@ log = logging.getLogger(__name__)
 _SAVED_TOGETHER = 1000  # embeddings of a damaged index that are committed in one transaction
 MOST_TRIED = 200_000  # ids in the middle of a damaged table that are tried one by one
 _MOST_DEVIATION = 1e-3  # of the length of a vector from 1, by rounding
-_HASH_BYTES = 16
 _FACTOR_BYTES = 4  # behind the numbers of a row of int8, of an older schema
 _COLUMNS = "SELECT id, space_id, hash, embedding FROM embedding_cache"
 
@@ -55,13 +56,14 @@ SavedRow: TypeAlias = tuple[Space, bytes, bytes, bytes | None]
 _Row: TypeAlias = tuple[object, ...]
 
 
+@dataclass(eq=False)
 class SqliteStore:
     """One index file. The constructor opens nothing.
 
     Args:
         path: The index file.
         writable: False opens the file for reading only and never makes or changes it.
-        vectors: Finds nearest windows; None is one with default settings.
+        vectors: Finds nearest windows.
         in_own_folder: Folder and name of the file are ours alone, so that a file without a header there is a damaged index.
         timezone: See `SqliteReader`.
 
@@ -69,21 +71,15 @@ class SqliteStore:
         database: The connections to the file.
     """
 
-    def __init__(
-        self,
-        path: Path,
-        *,
-        writable: bool = True,
-        vectors: VectorIndex | None = None,
-        in_own_folder: bool = False,
-        timezone: str | None = None,
-    ) -> None:
-        self.path = path
-        self.writable = writable
-        self.vectors = vectors or VectorIndex(Vector())
-        self.in_own_folder = in_own_folder
-        self.timezone = timezone
-        self.database: Database = IndexDatabase(path, writable=writable)
+    path: Path
+    _: KW_ONLY
+    writable: bool = True
+    vectors: VectorIndex = VectorIndex(Vector())  # noqa: RUF009 -- frozen
+    in_own_folder: bool = False
+    timezone: str | None = None
+
+    def __post_init__(self) -> None:
+        self.database: Database = IndexDatabase(self.path, writable=self.writable)
 
     @contextlib.contextmanager
     def read(self) -> Iterator[SqliteReader]:
@@ -244,7 +240,7 @@ def read_embeddings(path: Path) -> Generator[SavedRow]:
                 spaces: dict[object, Space] = {number: space for space, number in list_spaces(connection).items()}
             for number, space_id, key, embedding in _read_rows(connection, path):
                 space = spaces.get(space_id)
-                if space is None or not isinstance(key, bytes) or len(key) != _HASH_BYTES:
+                if space is None or not isinstance(key, bytes) or len(key) != DIGEST_BYTES:
                     continue
                 if isinstance(embedding, bytes) and _is_sound(embedding, space):
                     yield space, key, embedding, _find_bits(connection, path, number)

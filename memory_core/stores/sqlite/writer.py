@@ -119,11 +119,11 @@ class SqliteWriter(SqliteReader):
 
     def _put_file(self, prepared: PreparedFile) -> int:
         file = prepared.file
-        self.db.execute(
+        row = self.db.execute(
             "INSERT INTO files (source, path, hash, size, mtime_ns, ctime_ns, inode, date, lines, error)"
             " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, NULL) ON CONFLICT (source, path) DO UPDATE SET hash = excluded.hash,"
             " size = excluded.size, mtime_ns = excluded.mtime_ns, ctime_ns = excluded.ctime_ns, inode = excluded.inode,"
-            " date = excluded.date, lines = excluded.lines, error = NULL",
+            " date = excluded.date, lines = excluded.lines, error = NULL RETURNING id",
             (
                 file.source,
                 file.path,
@@ -133,7 +133,7 @@ class SqliteWriter(SqliteReader):
                 pack_lines(prepared.lines),
             ),
         )
-        return int(self.db.execute("SELECT id FROM files WHERE source = ? AND path = ?", (file.source, file.path)).get)
+        return int(row.get)
 
     def _put_chunks(self, file_id: int, chunks: Iterable[PreparedChunk]) -> tuple[dict[int, PreparedChunk], list[int]]:
         """Insert those chunks of a file that it has not yet; return them by id, and the ids of its others."""
