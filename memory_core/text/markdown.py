@@ -294,8 +294,11 @@ _TOML_FIELD = re.compile(r"^([\w-]+)[ \t]*=[ \t]*(.+)", re.MULTILINE)
 # As programs and people name it, in small letters and without what joins words.
 _DATES = (
     "date", "created", "datecreated", "createdat", "createdon", "createdtime", "createddate", "creationdate", "published",
-    "publisheddate", "publishdate", "timestamp", "day",
+    "publisheddate", "publishdate", "timestamp", "day", "datum", "dato", "data", "fecha", "tarih", "дата", "日付", "日期", "날짜",
 )  # fmt: skip
+# Such a field in the text: "**Date:** 3 May 2026", "date:: 2026-05-03".
+_TEXT_FIELD = re.compile(r"^[ \t>*_-]*([^\W\d][\w -]{1,20})[*_]{0,2}::?[*_ \t]+(\S.*)", re.MULTILINE)
+_HEAD_CHARS = 600  # in which it stands
 _JOINTS = re.compile(r"[\s_-]+")
 _UNIX = re.compile(r"\d{10}(?:\d{3})?", re.ASCII)  # seconds or milliseconds
 _NOTHING = frozenset({"", "~", "null"})
@@ -395,12 +398,17 @@ def _find_date(fields: Iterable[tuple[str, Iterable[str]]]) -> str | None:
     return next(filter(None, map(_read_day, values)), None)
 
 
+def find_field_date(text: str) -> str | None:
+    """Find the day of a field with a date at the head of a text, as `Date: 3 May 2026`; None if there is none."""
+    return _find_date((key, (value,)) for key, value in _TEXT_FIELD.findall(text[:_HEAD_CHARS]))
+
+
 def _read_day(value: str) -> str | None:
-    from memory_core.text.periods import find_written_day
+    from memory_core.text.periods import MONTH, find_written_day
 
     if _UNIX.fullmatch(value):
         return get_day(None, int(value[:10])).isoformat()
-    return find_written_day(value)
+    return find_written_day(value, MONTH)
 
 
 def _strings(values: Mapping[str, yaml.Node], key: str, separator: str | None) -> Iterator[str]:
