@@ -86,7 +86,7 @@ def find_leads(lines: Sequence[str], kinds: Sequence[Line]) -> list[tuple[int, .
             lead = (*intro, *(line for _, line in items))
             if kind is ITEM:
                 items.append((indent, at))
-        elif kind is not BLANK or not lines[at - 1].rstrip().endswith((":", "：")):
+        elif kind is not BLANK or not lines[at - 1].rstrip(" \t*_").endswith((":", "：")):
             intro = (at,) if kind is TEXT else ()
         if kind in (HEADING, TEXT, ROW):
             items = []
