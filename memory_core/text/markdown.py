@@ -299,6 +299,13 @@ _DATES = (
 # Such a field in the text: "**Date:** 3 May 2026", "date:: 2026-05-03".
 _TEXT_FIELD = re.compile(r"^[ \t>*_-]*([^\W\d][\w -]{1,20})[*_]{0,2}::?[*_ \t]+(\S.*)", re.MULTILINE)
 _HEAD_CHARS = 600  # in which it stands
+_TAGS = {
+    "tags": r"[,\s]",
+    "tag": r"[,\s]",
+    "keywords": ",",
+    "category": ",",
+    "categories": ",",
+}  # with what separates them
 _JOINTS = re.compile(r"[\s_-]+")
 _UNIX = re.compile(r"\d{10}(?:\d{3})?", re.ASCII)  # seconds or milliseconds
 _NOTHING = frozenset({"", "~", "null"})
@@ -310,8 +317,8 @@ class FrontMatter:
 
     Attributes:
         date: The first of `_DATES` that holds one, as YYYY-MM-DD; None if none does. TOML has nothing else that counts.
-        aliases: `aliases`, each once.
-        tags: `tags` without `#`; each once.
+        aliases: `aliases` and `alias`, each once.
+        tags: The fields of `_TAGS`, without `#`; each once.
         title: `title`; "" if there is none.
     """
 
@@ -364,8 +371,10 @@ def _read(block: str) -> FrontMatter:
     if not isinstance(root, yaml.MappingNode):
         return _NONE
     values = {key.value.lower(): value for key, value in root.value if isinstance(key, yaml.ScalarNode)}
-    aliases = _keep(_strings(values, "aliases", ","))
-    tags = _keep(tag.lstrip("#") for tag in _strings(values, "tags", r"[,\s]"))
+    aliases = _keep(chain(_strings(values, "aliases", ","), _strings(values, "alias", ",")))
+    tags = _keep(
+        tag.strip().lstrip("#") for key, separator in _TAGS.items() for tag in _strings(values, key, separator)
+    )
     return FrontMatter(
         _find_date((key, _strings(values, key, None)) for key in values),
         aliases,
