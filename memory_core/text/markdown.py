@@ -29,7 +29,7 @@ class Line(IntEnum):
     OPEN = 2  # the line that opens a fence
     CODE = 3  # inside a fence, blank or not
     CLOSE = 4
-    ROW = 5  # of a table, its delimiter row included
+    ROW = 5  # of a table, its delimiter row included; also in HTML, if it is whole
     ITEM = 6  # the first line of a list item
     MORE = 7  # a further line of a list item
     TEXT = 8
@@ -156,6 +156,7 @@ def scan(lines: Sequence[str], *, fence: str = "") -> list[Line]:
     return kinds
 
 
+_HTML_ROW = re.compile(r"(?:<(?:table|thead|tbody)\b[^<>]*>\s*){0,2}<tr\b.*</tr>", re.IGNORECASE)  # whole, on one line
 _IN_ITEM = (ITEM, MORE)
 _END_ITEM = (HEADING, TEXT, ROW)
 
@@ -170,7 +171,8 @@ def _kind(line: str, body: str, before: Line) -> Line:
     if first == "#" and _HEADING.match(line):
         return HEADING
     quoted = body.lstrip("> \t") if first == ">" else body
-    if quoted[:1] == "|" or ("|" in body and (before is ROW or (before is TEXT and is_delimiter(line)))):
+    is_html = first == "<" and _HTML_ROW.match(body) is not None
+    if is_html or quoted[:1] == "|" or ("|" in body and (before is ROW or (before is TEXT and is_delimiter(line)))):
         return ROW
     if (first in "-*+" or first.isdigit()) and _ITEM.match(body):
         return ITEM
