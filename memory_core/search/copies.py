@@ -76,6 +76,12 @@ def _read_unit(chunk: IndexedChunk, index: int) -> str:
     return _SPEAKER.sub("", words, count=1) if chunk.source == SOURCE else words
 
 
+def _is_quotation(chunk: IndexedChunk, index: int) -> bool:
+    """Return True for a unit that a note quotes, below its headings."""
+    unit = chunk.units[index]
+    return _HEADING.sub("", chunk.text[unit.start : unit.end]).lstrip().startswith(">")
+
+
 def _read_end(chunk: IndexedChunk, index: int) -> tuple[str, ...]:
     """Return the last two words of a unit."""
     unit = chunk.units[index]
@@ -154,9 +160,11 @@ def find_copies(chunks: Sequence[IndexedChunk], units: Mapping[int, tuple[int, i
     for words, numbers in by_words.items():
         kept: list[int] = []
         places = {at: chunks[units[at][0]] for at in numbers}
-        for at in (
-            sorted(numbers, key=lambda each: rank_place(places[each].path, places[each].source)) if numbers[1:] else ()
-        ):
+        ranks = {
+            at: (_is_quotation(places[at], units[at][1]), *rank_place(places[at].path, places[at].source))
+            for at in numbers[1:] and numbers
+        }
+        for at in sorted(ranks, key=ranks.__getitem__):
             shown = next((each for each in kept if _repeats(places[each], places[at], words)), None)
             if shown is None:
                 kept.append(at)

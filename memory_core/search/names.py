@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import posixpath
+import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -24,6 +25,9 @@ _NO_THINGS = frozenset(
     {*LONGTERM_NAMES, USER_NAME, "AGENTS.md", "BOOTSTRAP.md", "CLAUDE.md", "DREAMS.md", "HEARTBEAT.md", "IDENTITY.md",
     "SOUL.md", "TOOLS.md"}
 )  # fmt: skip
+# A line of tags alone near the beginning of a note, which are those of the whole note.
+_TAG_LINE = re.compile(r"^[ \t]*(?:tags::?[ \t]*)?((?:#[^\W\d_][\w/-]*#?[ \t,]*)+)$", re.MULTILINE | re.IGNORECASE)
+_LINE_TAG = re.compile(r"#([^\W\d_][\w/-]*)")
 _MOST_WORDS = 6  # of a heading that is a name; a longer one is a sentence
 
 
@@ -37,6 +41,7 @@ class NamedNote:
         stem: Its file name without `.md`.
         others: Its title and aliases.
         tags: Those of its front matter.
+        line_tags: Those of lines of tags alone, near its beginning, which are links besides.
     """
 
     path: str
@@ -44,6 +49,7 @@ class NamedNote:
     stem: str
     others: tuple[str, ...]
     tags: tuple[str, ...]
+    line_tags: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +122,7 @@ class NameBook:
         return [
             note.path
             for note in self.notes.values()
-            for tag in (*note.tags, *posixpath.dirname(note.path).split("/")[1:])
+            for tag in (*note.tags, *note.line_tags, *posixpath.dirname(note.path).split("/")[1:])
             if key and f"{make_key(tag)}/".startswith(f"{key}/")
         ]
 
@@ -189,8 +195,10 @@ def _read(text: ChunkText) -> NamedNote:
         # One word as a heading, such as "Overview", names nothing unless the file has it, too.
         if is_thing and key and (1 < len(key.split()) <= _MOST_WORDS or key == make_key(stem)):
             others.insert(0, title)
+    written = _TAG_LINE.findall(text.text) if text.start_line == 1 else []
     tags = tuple(tag for tag in meta.tags if not tag.isdigit())
-    return NamedNote(text.path, text.date, stem, tuple(dict.fromkeys(others)), tags)
+    of_lines = tuple(_LINE_TAG.findall(" ".join(written)))
+    return NamedNote(text.path, text.date, stem, tuple(dict.fromkeys(others)), tags, of_lines)
 
 
 def _find_title(text: str) -> str:

@@ -9,7 +9,7 @@ from datetime import date, timedelta
 
 from memory_core.records import Query
 from memory_core.search.passages import SHARED, Passage, PlacedUnit
-from memory_core.sources.notes import find_note_date
+from memory_core.sources.notes import find_path_day
 from memory_core.stores.interface import Reader
 from memory_core.stores.values import DateRange, IndexedChunk
 from memory_core.text.markdown import parse_heading
@@ -86,7 +86,7 @@ def _find_logs(reader: Reader, own: Sequence[int], day: date) -> dict[int, list[
     for chunk in reader.load_chunks(own):
         headings = [title for _, title in filter(None, map(parse_heading, chunk.text.split("\n")))]
         days = {find_written_day(title) for title in (*chunk.context.partition("\n")[0].split(" > ")[1:], *headings)}
-        if days - {None, day.isoformat()} and find_note_date(chunk.path, "") is None:
+        if days - {None, day.isoformat()} and find_path_day(chunk.path) is None:
             found[chunk.id] = [*_list_naming(chunk, day, day)]
     return found
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,13 +16,15 @@ from memory_core.stores.interface import Reader
 from memory_core.stores.values import DateRange, Form, IndexedChunk, Term
 from memory_core.text.dates import Period
 from memory_core.text.folding import clean, is_emoji, strip_marks
-from memory_core.text.languages import LEAST_PART, STEMMED, STOP_WORDS, Language, is_common
+from memory_core.text.languages import LEAST_PART, STEMMED, STOP_WORDS, Language, is_common, list_inflected
 from memory_core.text.markdown import leave_out_blobs
 from memory_core.text.periods import NamedPeriod, find_period
 from memory_core.text.spelling import (
+    LEAST_DIALLED,
     find_camels,
     find_joined,
     find_prefixed,
+    is_same_number,
     is_spaced,
     list_cores,
     make_spelling_key,
@@ -60,6 +63,7 @@ LEAST_BASE, MOST_REST = 4, 20  # letters of the part of a compound that is asked
 RARE = 1  # chunks that hold a word: of one that more hold, compounds say little
 LINKS = ("", "s", "es", "n", "en", "e", "er")  # between the parts of German, Dutch and Nordic compounds
 MOST_FORMS = 8  # of a word, as which it is written otherwise, or of which it is a part
+MOST_ENDING = 5  # letters that an inflected word may have more, or other
 IN_PART = 0.3  # what a part of a word counts, beside the word
 CHARACTERS_AMONG = 1000  # chunks at most, for single characters to be asked for: of many, too many hold them
 
@@ -286,10 +290,16 @@ def _find_words(reader: Reader, text: str, chunks: int, *, right: Collection[str
     found = {stem: term for stem, term in found.items() if term.documents or not is_emoji(term.text)}
     found |= _find_written_otherwise(reader, text, found)
     unknown = ((stem, term) for stem, term in [*found.items()] if not term.documents)
-    asked = ((stem, term) for stem, term in unknown if term.text not in right and is_spaced(term.text))
+    asked = (
+        (stem, term)
+        for stem, term in unknown
+        if term.text not in right and (is_spaced(term.text) or re.fullmatch(r"\d+[a-z]+", term.text))  # "16gb"
+    )
     for stem, term in islice(asked, MOST_UNKNOWN):
         if apart := _find_apart(reader, term):
             found[stem] = apart
+        elif inflected := _find_inflected(reader, term, language):
+            found[stem] = inflected
         elif is_common(term.text, language):
             continue
         elif len(term.text) >= MISSPELT and (near := _find_near(reader, term.text, language)):
@@ -319,7 +329,7 @@ def _is_misspelt_stop_word(word: str, language: Language | None) -> bool:
 
 def _find_written_otherwise(reader: Reader, text: str, found: Mapping[str, Term]) -> dict[str, Term]:
     """Return the words that the notes hold joined, apart, in other groups or within a longer name, with those forms."""
-    groups = {joined: apart.split() for joined, apart in find_joined(text)}
+    groups = {joined: apart.split() for joined, apart in find_joined(text, asked=True)}
     words = [term.text for term in found.values() if len(term.text) >= LEAST_PART]
     several: dict[str, dict[str, float]] = {}
     cores = [
@@ -331,11 +341,16 @@ def _find_written_otherwise(reader: Reader, text: str, found: Mapping[str, Term]
         other for others in forms.values() for other in others
     )  # of two parts and more, a name is no mere part
     for word, others in forms.items():
-        for part in groups.get(word, (word,)):
-            worths = {each: 1.0 if " " in each or held[each] > 1 else IN_PART for each in others[:MOST_FORMS]}
+        asked = groups.get(word, [word])
+        if word.isdigit() and len(word) == LEAST_DIALLED:
+            others = [each for each in others if is_same_number(each, "".join(asked))]  # noqa: PLW2901
+        for part in asked:
+            whole = (each for each in others if " " in each or held[each] > 1 or word[-1].isdigit())
+            worths = dict.fromkeys(others[:MOST_FORMS], IN_PART) | dict.fromkeys([*whole][:MOST_FORMS], 1.0)
             several.setdefault(part, {}).update(worths)
     for joined, parts in groups.items():
-        for part in parts:
+        is_end = joined.isdigit() and len(joined) == LEAST_DIALLED < len("".join(parts))  # maybe of another number
+        for part in () if is_end else parts:
             several.setdefault(part, {})[joined] = IN_PART if (joined, part) in cores else 1.0
     for name in find_camels(text):
         several.setdefault(name.lower(), {})[" ".join(split_camel(name))] = 1.0
@@ -412,7 +427,7 @@ def _look_up(reader: Reader, several: Sequence[str], language: Language | None, 
             stems.setdefault(stem, word)
     forms, verbs = _find_forms(reader, stems, language)
     for first, second in pairwise(several):
-        if is_spaced(joined := first + second):  # "data base" finds "database"
+        if is_spaced(joined := first + second) or first.isdigit():  # "data base" finds "database", "16 GB" "16GB"
             for stem in reader.stem(joined)[:1]:
                 for word in (first, second):
                     forms.setdefault(word, {})[stem] = joined
@@ -472,6 +487,18 @@ def _find_apart(reader: Reader, term: Term) -> Term | None:
         return None
     forms = tuple(Form(each, " ".join(reader.stem(each))) for each in counts)
     return term._replace(documents=max(counts.values()), forms=forms)
+
+
+def _find_inflected(reader: Reader, term: Term, language: Language | None) -> Term | None:
+    """Return a word with its forms in the notes, in a language without an index of stems; None if there are none."""
+    key = make_spelling_key(term.text)
+    if len(key) < LEAST_BASE - 1 or is_common(term.text, language or "en"):
+        return None
+    begins = reader.find_spelt(
+        key[: max(len(key) - MOST_ENDING, LEAST_PART)], key, (LEAST_PART, len(key) + MOST_ENDING)
+    )
+    forms = list_inflected(term.text, begins)[:MOST_FORMS]
+    return _add_forms(reader, term, dict.fromkeys(forms, 1.0)) if forms else None
 
 
 def _find_near(reader: Reader, word: str, language: Language | None) -> str | None:

@@ -18,11 +18,13 @@ from memory_core.atomic import BINARY, CLOEXEC, DIRECTORY, NOFOLLOW, NONBLOCK, O
 from memory_core.errors import FileUnreadable
 from memory_core.records import FileStamp, MemoryFile
 from memory_core.sources.roots import SYMLINK, describe_os_error, read_stamp, refuse_encoding, refuse_type
-from memory_core.text.dates import find_day, get_day
+from memory_core.text.dates import get_day
 from memory_core.text.markdown import (
     Line,
+    find_field_date,
     leave_out_comments,
     leave_out_separators,
+    parse_heading,
     read_front_matter,
     scan,
     split_lines,
@@ -34,10 +36,11 @@ _WALKS = OPENS_BELOW and PATH_ONLY != 0  # folders are opened one by one
 
 # A year, a month in digits or by name, a day: 2026/09/03/standup, 2026-09/03, 2026/09-September/03-Thursday, 2026/Sep/3.
 _NESTED = re.compile(
-    r"(?:^|/)((?:19|20)\d\d)[-/](?:\1[-_. ]?)?(?:(\d\d?)[-_. ]*)?([^\W\d]*)/"
+    r"(?:^|/)((?:19|20)\d\d)[-/._](?:\1[-_. ]?)?(?:(\d\d?)[-_. ]*)?([^\W\d]*)/"
     r"(?:[^\W\d]+[-_. ]+)?(\d\d?)(?:[-_. ]+[^\W\d]+)?(?=/|$)"
 )
-_DATED_HEADING = re.compile(r"^ {0,3}#.*\d{4}-\d\d-\d\d", re.MULTILINE)
+_DATED_HEADING = re.compile(r"^ {0,3}#.*\d{4}", re.MULTILINE | re.ASCII)
+_DIGITS = re.compile(r"(?<!\d)\d{4}-\d\d-\d\d(?!\d)", re.ASCII)
 
 
 _counting = threading.Lock()
@@ -113,19 +116,27 @@ def hash_bytes(data: bytes) -> bytes:
 def find_note_date(path: str, text: str) -> str | None:
     """Find the date that a note is about.
 
-    Its name comes first, also where a year and a month are folders, then its front matter, its first heading with a date, and
-    the folders above it, the nearest first.
+    Its name comes first, also where a year and a month are folders, then its front matter, a field at its head, its first
+    heading with a date, and the folders above it, the nearest first. Where none names a day, name and folders may name a month,
+    of which it is the first day.
 
     Returns:
         The date as YYYY-MM-DD; None if there is none.
     """
+    from memory_core.text.periods import MONTH, find_written_day
+
+    *folders, name = strip_suffix(path).split("/")
+    named = find_path_day(path) or read_front_matter(text).date or find_field_date(text) or _heading_date(text)
+    named = named or next(filter(None, map(find_written_day, reversed(folders))), None)
+    return named or find_written_day(name, MONTH) or find_written_day("/".join(folders), MONTH)
+
+
+def find_path_day(path: str) -> str | None:
+    """Find the day in the name of a note, or spread over the folders above it; None if there is none."""
     from memory_core.text.periods import find_written_day
 
     place = strip_suffix(path)
-    *folders, name = place.split("/")
-    named = find_written_day(name) or _find_nested_day(place)
-    written = named or read_front_matter(text).date or _heading_date(text)
-    return written or next(filter(None, map(find_written_day, reversed(folders))), None)
+    return find_written_day(place.rpartition("/")[2]) or _find_nested_day(place)
 
 
 def find_note_day(file: MemoryFile, text: str, timezone: str | None = None) -> date:
@@ -219,7 +230,16 @@ def _heading_date(text: str) -> str | None:
         return None
     lines = split_lines(text)
     headings = (line for line, kind in zip(lines, scan(lines), strict=True) if kind is Line.HEADING)
-    return next(filter(None, map(find_day, headings)), None)
+    return next(filter(None, map(_read_heading_day, headings)), None)
+
+
+def _read_heading_day(line: str) -> str | None:
+    """Return the day of a heading; below the first level it opens it, as in "## Friday, 3 May 2026", or is written in digits."""
+    from memory_core.text.periods import find_written_day, names_day
+
+    level, title = parse_heading(line) or (1, line)
+    opens = level == 1 or title[:1].isdigit() or names_day(title.partition(" ")[0])
+    return find_written_day(title) if opens or _DIGITS.search(title) else None
 
 
 def find_journal(workspace: Path, state_dir: Path) -> Path:

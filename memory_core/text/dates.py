@@ -18,7 +18,6 @@ MONTHS = (
 )  # fmt: skip
 WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 
-_WRITTEN = re.compile(r"(?<!\d)(\d{4})-(\d\d)-(\d\d)(?!\d)", re.ASCII)
 MILLISECONDS, LAST_STAMP = 1e11, 1e14  # times above are no seconds, which would lie in the year 5138, or no times
 _LAST = timedelta(milliseconds=1)  # moments are told to the millisecond
 
@@ -121,14 +120,6 @@ def _find_zone(name: str) -> tzinfo | None:
     except (KeyError, ValueError, OSError):  # zoneinfo raises these for unknown, ill-formed and folder names
         log.warning("The timezone %r is unknown; this machine's is used", name)
         return None
-
-
-def find_day(text: str) -> str | None:
-    """Find the first day in a heading that is written YYYY-MM-DD and exists; None if there is none."""
-    for found in _WRITTEN.finditer(text):
-        with suppress(ValueError):  # 2026-02-30 is no date
-            return date(int(found[1]), int(found[2]), int(found[3])).isoformat()
-    return None
 
 
 @dataclass(frozen=True, slots=True)

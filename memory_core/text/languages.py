@@ -51,6 +51,11 @@ _SAMPLE = 60  # words of a text, by which its language is told
 _LONGEST = 40  # letters; nobody inflects longer words, and base64 has them
 
 
+# Snowball's stemmers of languages whose notes are read as English; older versions lack some.
+_MORE_STEMMERS = (
+    "swedish", "danish", "norwegian", "finnish", "hungarian", "romanian", "turkish", "greek", "catalan", "estonian", "lithuanian",
+    "polish", "czech", "serbian", "indonesian",
+)  # fmt: skip
 LEAST_PART = 3  # letters of a part by which a name is found
 
 
@@ -162,6 +167,21 @@ def stem_words(words: Iterable[str], language: Relation) -> list[Stemmed]:
     return (
         verbs + nouns + [Stemmed(language, *each) for each in zip(stems, several, strict=True) if language in STEMMED]
     )
+
+
+def list_inflected(word: str, others: Collection[str]) -> list[str]:
+    """Return the words among some that are another form of a word in a language whose notes are read as English.
+
+    >>> list_inflected("hund", ["hunden", "hundert"])
+    ['hunden']
+    """
+    import Stemmer
+
+    several, same = [word, *others], set[str]()
+    for name in set(_MORE_STEMMERS).intersection(Stemmer.algorithms()):
+        stem, *stems = Stemmer.Stemmer(name).stemWords(several)
+        same.update(other for other, its in zip(others, stems, strict=True) if its == stem)
+    return sorted(same)
 
 
 def is_common(word: str, language: Language | None) -> bool:

@@ -29,7 +29,7 @@ class Line(IntEnum):
     OPEN = 2  # the line that opens a fence
     CODE = 3  # inside a fence, blank or not
     CLOSE = 4
-    ROW = 5  # of a table, its delimiter row included
+    ROW = 5  # of a table, its delimiter row included; also in HTML, if it is whole
     ITEM = 6  # the first line of a list item
     MORE = 7  # a further line of a list item
     TEXT = 8
@@ -156,6 +156,7 @@ def scan(lines: Sequence[str], *, fence: str = "") -> list[Line]:
     return kinds
 
 
+_HTML_ROW = re.compile(r"(?:<(?:table|thead|tbody)\b[^<>]*>\s*){0,2}<tr\b.*</tr>", re.IGNORECASE)  # whole, on one line
 _IN_ITEM = (ITEM, MORE)
 _END_ITEM = (HEADING, TEXT, ROW)
 
@@ -170,7 +171,8 @@ def _kind(line: str, body: str, before: Line) -> Line:
     if first == "#" and _HEADING.match(line):
         return HEADING
     quoted = body.lstrip("> \t") if first == ">" else body
-    if quoted[:1] == "|" or ("|" in body and (before is ROW or (before is TEXT and is_delimiter(line)))):
+    is_html = first == "<" and _HTML_ROW.match(body) is not None
+    if is_html or quoted[:1] == "|" or ("|" in body and (before is ROW or (before is TEXT and is_delimiter(line)))):
         return ROW
     if (first in "-*+" or first.isdigit()) and _ITEM.match(body):
         return ITEM
@@ -294,8 +296,18 @@ _TOML_FIELD = re.compile(r"^([\w-]+)[ \t]*=[ \t]*(.+)", re.MULTILINE)
 # As programs and people name it, in small letters and without what joins words.
 _DATES = (
     "date", "created", "datecreated", "createdat", "createdon", "createdtime", "createddate", "creationdate", "published",
-    "publisheddate", "publishdate", "timestamp", "day",
+    "publisheddate", "publishdate", "timestamp", "day", "datum", "dato", "data", "fecha", "tarih", "дата", "日付", "日期", "날짜",
 )  # fmt: skip
+# Such a field in the text: "**Date:** 3 May 2026", "date:: 2026-05-03".
+_TEXT_FIELD = re.compile(r"^[ \t>*_-]*([^\W\d][\w -]{1,20})[*_]{0,2}::?[*_ \t]+(\S.*)", re.MULTILINE)
+_HEAD_CHARS = 600  # in which it stands
+_TAGS = {
+    "tags": r"[,\s]",
+    "tag": r"[,\s]",
+    "keywords": ",",
+    "category": ",",
+    "categories": ",",
+}  # with what separates them
 _JOINTS = re.compile(r"[\s_-]+")
 _UNIX = re.compile(r"\d{10}(?:\d{3})?", re.ASCII)  # seconds or milliseconds
 _NOTHING = frozenset({"", "~", "null"})
@@ -307,8 +319,8 @@ class FrontMatter:
 
     Attributes:
         date: The first of `_DATES` that holds one, as YYYY-MM-DD; None if none does. TOML has nothing else that counts.
-        aliases: `aliases`, each once.
-        tags: `tags` without `#`; each once.
+        aliases: `aliases` and `alias`, each once.
+        tags: The fields of `_TAGS`, without `#`; each once.
         title: `title`; "" if there is none.
     """
 
@@ -361,8 +373,10 @@ def _read(block: str) -> FrontMatter:
     if not isinstance(root, yaml.MappingNode):
         return _NONE
     values = {key.value.lower(): value for key, value in root.value if isinstance(key, yaml.ScalarNode)}
-    aliases = _keep(_strings(values, "aliases", ","))
-    tags = _keep(tag.lstrip("#") for tag in _strings(values, "tags", r"[,\s]"))
+    aliases = _keep(chain(_strings(values, "aliases", ","), _strings(values, "alias", ",")))
+    tags = _keep(
+        tag.strip().lstrip("#") for key, separator in _TAGS.items() for tag in _strings(values, key, separator)
+    )
     return FrontMatter(
         _find_date((key, _strings(values, key, None)) for key in values),
         aliases,
@@ -395,12 +409,17 @@ def _find_date(fields: Iterable[tuple[str, Iterable[str]]]) -> str | None:
     return next(filter(None, map(_read_day, values)), None)
 
 
+def find_field_date(text: str) -> str | None:
+    """Find the day of a field with a date at the head of a text, as `Date: 3 May 2026`; None if there is none."""
+    return _find_date((key, (value,)) for key, value in _TEXT_FIELD.findall(text[:_HEAD_CHARS]))
+
+
 def _read_day(value: str) -> str | None:
-    from memory_core.text.periods import find_written_day
+    from memory_core.text.periods import MONTH, find_written_day
 
     if _UNIX.fullmatch(value):
         return get_day(None, int(value[:10])).isoformat()
-    return find_written_day(value)
+    return find_written_day(value, MONTH)
 
 
 def _strings(values: Mapping[str, yaml.Node], key: str, separator: str | None) -> Iterator[str]:

@@ -111,13 +111,16 @@ _HOST_LINE = re.compile(
 # Orders to the host that delivers a reply; they look like links.
 DIRECTIVE = re.compile(r"\[\[ *(?:reply_to_current|reply_to *:[^\]\n]{1,80}|audio_as_voice) *\]\][ \t]*", re.IGNORECASE)
 HOST_MARKER = re.compile(_MARKER)
+# What a host has recalled for a message, and the marks around the part of a reply that it shows.
+_RECALLED = re.compile(r"<(?P<tag>[a-z]+[-_]memor(?:y|ies))\b[^<>]*>.*?</(?P=tag)>\s*|</?final>", re.DOTALL)
 _HEARTBEAT_OK = "HEARTBEAT_OK"
 _SILENT_CHARS = 300  # beside HEARTBEAT_OK, up to which the host shows nobody a reply
 _WAKING = re.compile(join_lines("waking"), re.IGNORECASE)
 
 
 def strip_envelope(text: str) -> str:
-    """Return the words of a message: without blocks of metadata, the head with channel and time, directives, and markers."""
+    """Return the words of a message: without recalled memories, blocks of metadata, the head with channel and time, markers."""
+    text = _RECALLED.sub("", text).lstrip() if "</" in text else text
     if "[" in text or "untrusted" in text or "UNTRUSTED" in text or "openclaw" in text:
         text = _HOST_LINE.sub("", _BLOCK.sub("", text)).lstrip()
         text = DIRECTIVE.sub("", _HEAD.sub("", text))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from itertools import takewhile
 
 from memory_core.text.folding import fold_words, strip_marks
 
@@ -33,12 +34,13 @@ _HUMP = re.compile("[a-z][A-Z]")
 _NAME = re.compile(r"(?<![^\W_])(?=[^\W_]*?[a-z][A-Z])[^\W_]++")
 _PART = re.compile("[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _HYPHENED = re.compile(r"(?<![^\W_])[^\W_]++(?:[-\u2010\u2011][^\W_]++){1,3}")
+_INITIALS = re.compile(r"(?<![\w.])(?:[A-Z]\.){2,6}")
 _ISO_DATE = re.compile(r"\d{4}-\d\d-\d\d")
 _NO_WORD = re.compile(r"[^A-Za-z\d]+")
 # Numbers of telephones and cards, of accounts (https://www.swift.com/standards/data-standards/iban), of network adapters, and of
 # cars and papers: capitals and digits.
 _GROUPED = re.compile(
-    r"""(?<![\w+.-])\+?\(?\d{1,6}\)?(?:[ /.-]{1,3}\(?\d{1,9}\)?){1,8}(?![\w-])
+    r"""(?<![\w+.-])\+?\(?\d{1,6}\)?(?:(?:[ /.-]{1,3}|(?<=\)))\(?\d{1,9}\)?){1,8}(?![\w-])
     | (?<!\w)[A-Z]{2}\d{2}(?:\ [A-Z\d]{2,4}){2,8}(?!\w) | (?<!\w)[\da-fA-F]{2}(?:[:-][\da-fA-F]{2}){5}(?!\w)
     | (?<![\w-])(?=[A-Z -]{0,12}\d)(?=[\d -]{0,12}[A-Z])[A-Z\d]{1,5}(?:[ -][A-Z\d]{1,5}){1,3}(?![\w-])""",
     re.VERBOSE,
@@ -52,6 +54,11 @@ _AMOUNT = re.compile(
     re.VERBOSE,
 )
 LEAST_GROUPED = 7  # digits of a number that is written in groups
+# Letters with a number, and numbers, that are meant with or without zeros before them: ADR-0012, ADR 12, invoice 000731.
+_NUMBERED = re.compile(r"(?<![\w.,:/+-])(?:([A-Za-z]{1,10})[ -]?#?)?(0*)(\d{1,8})(?![\w:/-]|[ ./,-]+\d)", re.ASCII)
+_DIALLED = re.compile(r"(?<![\w.+-])(?:\+|0)\d{8,15}(?!\w)", re.ASCII)
+LEAST_PADDED = 3  # digits behind zeros
+LEAST_DIALLED = 8  # digits at the end that two spellings of a telephone number share
 
 
 def find_camels(text: str) -> list[str]:
@@ -64,18 +71,53 @@ def split_camel(name: str) -> list[str]:
     return [part.lower() for part in _PART.findall(name)]
 
 
-def find_joined(text: str) -> list[tuple[str, str]]:
-    """Find what a text writes in several pieces and others in one: ("wifi", "wi fi"), ("4915112345", "49 151 12345")."""
+def find_joined(text: str, *, asked: bool = False) -> list[tuple[str, str]]:
+    """Find what a text writes in several pieces, or with zeros, and others otherwise, each as one word and as it stands.
+
+    Of a telephone number the end is one word, too: `is_same_number` tells whether two with one end are the same.
+
+    Args:
+        text: Of a note or a question.
+        asked: It is a question, in which small letters may stand for the capitals of an identifier.
+
+    >>> find_joined("Wi-Fi, ADR-0012, 49 151 2345678")[:2]
+    [('wifi', 'wi fi'), ('adr0012', 'adr 0012')]
+    """
     found = [*_HYPHENED.findall(text)] if "-" in text or not text.isascii() else []
     found += (match[0] for match in _GROUPED.finditer(text) if sum(map(str.isalnum, match[0])) >= LEAST_GROUPED)
+    found += _INITIALS.findall(text)
     found += (" ".join(match.replace("’", "'").split()) for match in _AMOUNT.findall(text))
-    apart = (" ".join(_NO_WORD.sub(" ", each).split()).lower() if each.isascii() else each.lower() for each in found)
+    apart = [" ".join(_NO_WORD.sub(" ", each).split()).lower() if each.isascii() else each.lower() for each in found]
     pairs = dict.fromkeys(
         (each.replace(" ", ""), each)
         for each in apart
         if " " in each and not _ISO_DATE.fullmatch(each.replace(" ", "-"))
     )
-    return [*pairs]
+    numbers = [*apart, *(match.lstrip("+") for match in _DIALLED.findall(text))]
+    ends = ((each.replace(" ", ""), each) for each in numbers)
+    pairs |= dict.fromkeys(
+        (key[-LEAST_DIALLED:], each) for key, each in ends if key.isdigit() and len(key) > LEAST_DIALLED
+    )
+    for numbered in _NUMBERED.finditer(text):
+        letters, zeros, digits = numbered.groups("")
+        if asked or letters.isupper():
+            pairs[f"{letters}{digits}".lower(), " ".join(_NO_WORD.sub(" ", numbered[0]).split()).lower()] = None
+        if zeros and len(digits) >= LEAST_PADDED:
+            pairs[digits, zeros + digits] = None
+    return [pair for pair in pairs if asked or pair[0] != pair[1]]
+
+
+def is_same_number(one: str, other: str) -> bool:
+    """Return True for two spellings of a telephone number that end alike, with and without the codes of country and trunk.
+
+    >>> is_same_number("+49 (0)30 901 820 44", "03090182044"), is_same_number("040 90182044", "030 90182044")
+    (True, False)
+    """
+    digits = [re.sub(r"\D", "", each) for each in (one, other)]
+    backwards = zip(*map(reversed, digits), strict=False)
+    same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], backwards))
+    heads = [each[: len(each) - same].strip("0") for each in digits]
+    return same >= LEAST_DIALLED and ("" in heads or heads[0] == heads[1])
 
 
 # Articles, prepositions and conjunctions that Arabic and Hebrew write as one word with what follows.

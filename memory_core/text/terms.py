@@ -147,7 +147,7 @@ def detect_language(text: str) -> Language | None:
 def _read_words(lowered: str) -> tuple[Sequence[str], Language | None]:
     """Return the words of a question in lower case, and its language; None if that is unknown, as of a list of names."""
     words = _word_of(lowered).findall(lowered)
-    return words, detect(words, first=words[0] if words else "")
+    return words, detect(words, first=words[0] if len(words) > 1 else "")
 
 
 def _terms(word: str, stop_words: Container[str]) -> list[str]:

@@ -75,8 +75,12 @@ def find_leads(lines: Sequence[str], kinds: Sequence[Line]) -> list[tuple[int, .
     before = BLANK
     for at, kind in enumerate(kinds):
         lead: tuple[int, ...] = ()
+        if "<table" in lines[at]:
+            head = ()
         if kind is ROW:
-            if before is not ROW:
+            if lines[at].lstrip().startswith("<"):
+                head = (at,) if "<th>" in lines[at] or "<th " in lines[at] else head
+            elif before is not ROW:
                 head = (at, at + 1) if at + 1 < len(lines) and is_delimiter(lines[at + 1]) else ()
             lead = head if at not in head else ()
         elif kind is ITEM or (items and kind not in (HEADING, TEXT)):
@@ -86,7 +90,7 @@ def find_leads(lines: Sequence[str], kinds: Sequence[Line]) -> list[tuple[int, .
             lead = (*intro, *(line for _, line in items))
             if kind is ITEM:
                 items.append((indent, at))
-        elif kind is not BLANK or not lines[at - 1].rstrip().endswith((":", "：")):
+        elif kind is not BLANK or not lines[at - 1].rstrip(" \t*_").endswith((":", "：")):
             intro = (at,) if kind is TEXT else ()
         if kind in (HEADING, TEXT, ROW):
             items = []

@@ -60,6 +60,15 @@ def test_forty_snapshots_leave_room_for_other_notes(memory: Memory) -> None:
     assert "alsoIn" not in hits["memory/2026-03-08.md"]
 
 
+def test_a_line_comes_before_its_quotation_in_a_note_with_a_shorter_name(memory: Memory) -> None:
+    question, fact = FACTS[1]
+    write(
+        memory,
+        {"memory/household.md": f"# Household\n\n- {fact}\n", "memory/m.md": f"# Mail\n\n> - {fact}\n\nThanks!\n"},
+    )
+    assert ask(memory, question)[0]["path"] == "memory/household.md"
+
+
 def test_a_weekly_digest_is_named_by_the_notes_that_it_repeats(memory: Memory) -> None:
     days = {
         f"memory/2026-03-0{day}.md": f"# 2026-03-0{day}\n\n- {fact}\n- Fed the cat.\n"

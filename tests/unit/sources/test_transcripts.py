@@ -280,6 +280,8 @@ def test_what_is_appended_changes_nothing_before_it(entries: list[object], more:
         "Conversation info: ⟦openclaw:ctx⟧\n```json\n{}\n```\n\n{}\n\nContext: ⟦openclaw:ctx⟧\nnine people\nin the room",
         "[cron:5f0c a name] {}",
         "[[reply_to: 5]] {}",
+        "<relevant-memories>\nThe dinghy leaks.\n</relevant-memories>\n\n[Telegram Kim id:77] {}",
+        "<final>{}</final>",
         "[[audio_as_voice]]{} [[ reply_to_current ]]",
         "<<<EXTERNAL_UNTRUSTED_CONTENT id=\"1\">>>\n{}\n<<<END_EXTERNAL_UNTRUSTED_CONTENT id=\"1\">>>",
     ],

@@ -9,7 +9,6 @@ import pytest
 from memory_core.errors import InvalidArgument
 from memory_core.text.dates import (
     begin_day,
-    find_day,
     leave_out_time,
     parse_day,
     parse_instant,
@@ -96,19 +95,6 @@ def test_a_day_may_be_named_as_in_a_question(text: str) -> None:
 def test_what_is_no_point_in_time_is_refused_by_name(text: str) -> None:
     with pytest.raises(InvalidArgument, match="asOf"):
         parse_instant(text)
-
-
-@pytest.mark.parametrize(
-    ("text", "day"),
-    [
-        ("on 2026-02-30, or 2026-03-01", "2026-03-01"),
-        ("2026-3-1, then 2026-03-02", "2026-03-02"),
-        ("12026-03-01 and 2026-03-011", None),
-        ("", None),
-    ],
-)
-def test_the_first_day_that_exists_is_found(text: str, day: str | None) -> None:
-    assert find_day(text) == day
 
 
 def test_a_day_is_parsed_or_its_argument_is_named() -> None:

@@ -37,6 +37,10 @@ NONE = FrontMatter()
         ),
         ("tags: home, garden  pond", FrontMatter(None, ("home", "garden", "pond"))),
         ("aliases: Bob, the builder", FrontMatter(None, ("Bob", "the builder"))),
+        (
+            "alias: Bob\ntag: home\ncategories: [Old pond]\nkeywords: a b, c",
+            FrontMatter(None, ("Bob", "home", "a b", "c", "Old pond")),
+        ),
         ("tags:\naliases: ~", NONE),
         ("tags: {a: b}\naliases: [[a], {b: c}, d]", FrontMatter(None, ("d",))),
         ("title: x", NONE),

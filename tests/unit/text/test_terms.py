@@ -59,6 +59,7 @@ def test_text_without_cjk_stays_as_it_is(text: str) -> None:
         ("港", ["港"]),
         ("version 港 盐田", ["version", "港", "盐田"]),
         ("what is it about?", []),
+        ("hay", ["hay"]),
         ('"*(:^-+', []),
         ("", []),
         ("NEAR(a b) AND NOT x", ["near", "b", "x"]),
