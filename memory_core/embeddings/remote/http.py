@@ -10,6 +10,7 @@ import contextlib
 import contextvars
 import json
 import logging
+import zlib
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, cast
@@ -73,15 +74,23 @@ class Body:
         self._cuts = status >= 300
         self._limit_bytes = MAX_REFUSAL_BYTES if self._cuts else limit_bytes
         self.content = bytearray()
-        if headers.get("content-encoding", "").strip().lower() not in {"", "identity", "gzip", "deflate"}:
+        packed = headers.get("content-encoding", "").strip().lower()
+        if packed not in {"", "identity", "gzip", "deflate"}:
             raise BadBody("its answer is compressed in a way that was not asked for")
+        # httpx unpacks each piece whole, and 64 KB may hold 64 MB. 47 tells gzip from zlib.
+        self._unpacker = zlib.decompressobj(47) if packed in {"gzip", "deflate"} else None
 
     def add(self, piece: bytes) -> bool:
-        """Take an unpacked piece; return False when no more is wanted.
+        """Take a piece as it came; return False when no more is wanted.
 
         Raises:
-            BadBody: The body is too large.
+            BadBody: The body is too large, or cannot be unpacked.
         """
+        if self._unpacker is not None:
+            try:
+                piece = self._unpacker.decompress(piece, self._limit_bytes + 1 - len(self.content))
+            except zlib.error as error:
+                raise BadBody("its answer cannot be decompressed") from error
         self.content += piece
         if len(self.content) <= self._limit_bytes:
             return True
@@ -190,7 +199,7 @@ class Http:
             self._client = self._new_client()
         async with self._client.stream(method, url, **arguments) as answer:
             body = Body(answer.status_code, answer.headers, max_bytes)
-            async with contextlib.aclosing(cast("AsyncGenerator[bytes, None]", answer.aiter_bytes())) as pieces:
+            async with contextlib.aclosing(cast("AsyncGenerator[bytes, None]", answer.aiter_raw())) as pieces:
                 async for piece in pieces:
                     if not body.add(piece):
                         break
@@ -202,9 +211,8 @@ class Http:
         provider, place = self._endpoint.provider, find_origin(url)
         if isinstance(error, TimeoutError):
             return RequestTimeout(provider, f"{place} did not answer within {self._endpoint.timeout_seconds:g} s")
-        if isinstance(error, BadBody | httpx.DecodingError):
-            problem = error if isinstance(error, BadBody) else "its answer cannot be decompressed"
-            return ProviderUnavailable(provider, f"{place}: {problem}", action=_URL_ACTION)
+        if isinstance(error, BadBody):
+            return ProviderUnavailable(provider, f"{place}: {error}", action=_URL_ACTION)
         if isinstance(error, httpx.TransportError):
             kind = ProviderUnreachable if isinstance(error, httpx.ConnectError) else ProviderUnavailable
             reason = shown or type(error).__name__

@@ -82,7 +82,7 @@ class BoundedClient(httpx.Client):
         answer = super().send(request, stream=True, **options)
         try:
             body = Body(answer.status_code, answer.headers, self._limit_bytes)
-            for piece in answer.iter_bytes():
+            for piece in answer.iter_raw():
                 if not body.add(piece):
                     break
         finally:
