@@ -241,7 +241,7 @@ def rewrite(
                 return theirs
             return ours + theirs.removeprefix(base or b"")
 
-        rewriter = _Rewriter(workspace.resolve(), journal, merge, staged)
+        rewriter = _Rewriter(workspace.resolve(), merge, staged)
         rewriter.stage(path, new)
         rewriter.rewrite(path, data, new)
         notes.count_write()
@@ -278,7 +278,7 @@ def rewrite_notes(
     root, path = workspace.resolve(), next(iter(changes), roots.NOTES_FOLDER)
     with _lock_notes(path, workspace, state_dir) as journal, ExitStack() as staged:
         _finish(journal, workspace)
-        rewriter = _Rewriter(root, journal, merge, staged)
+        rewriter = _Rewriter(root, merge, staged)
         try:
             for path, (_, new) in changes.items():
                 rewriter.stage(path, new)
@@ -296,7 +296,6 @@ class _Rewriter:
 
     Args:
         root: The real path of the workspace.
-        journal: Tells whoever holds the lock next which file was replaced.
         merge: As `rewrite_notes`.
         staged: Removes the files that were not needed.
 
@@ -307,12 +306,10 @@ class _Rewriter:
     def __init__(
         self,
         root: Path,
-        journal: Path,
         merge: Callable[[bytes | None, bytes | None, bytes | None], bytes | None],
         staged: ExitStack,
     ) -> None:
-        self._root, self._journal, self._merge, self._cleanup = root, journal, merge, staged
-        staged.callback(_finish, journal, root)  # where a note could not be replaced
+        self._root, self._merge, self._cleanup = root, merge, staged
         self._staged: dict[str, tuple[bytes | None, Path]] = {}
         self.placed = False
 
@@ -332,7 +329,6 @@ class _Rewriter:
             with ExitStack() as stack:
                 held: int | None = None
                 folder: int | None = None
-                kept = False
                 with suppress(FileNotFoundError):
                     held, folder = stack.enter_context(_open_note(path, self._root, os.O_RDONLY))
                 now = None if held is None else _read_open(held)
@@ -349,35 +345,13 @@ class _Rewriter:
                 if new is None:
                     self._remove(path, folder)
                 else:
-                    kept = folder is not None and now is not None and self._keep(path, folder, len(now))
                     place_file(self._staged.pop(path)[1], self._root / path, root=self._root)
                 self.placed = True
                 late = now if held is None else _read_open(held)
-            if kept and now is not None and late is not None and late.startswith(now):
-                _finish(self._journal, self._root)  # somebody may have had the old file open, and appended to it
-                return
             if late == now:
                 return
-            was, new = new, self._merge(now, late, new)
+            was, new = new, self._merge(now, late, new)  # somebody had the old file open, and appended to it
         raise NoteNotWritten(path, "is being written all the time", action="Try again.")
-
-    def _keep(self, path: str, folder: int, size: int) -> bool:
-        """Give the file that is to be replaced a second name, so that what others still append to it is found after a kill.
-
-        Returns:
-            False on a file system without such names.
-        """
-        name = PurePosixPath(path).name
-        kept = f".{name}.old{TEMPORARY}"
-        with suppress(FileNotFoundError):
-            os.unlink(kept, dir_fd=folder)
-        try:
-            os.link(name, kept, src_dir_fd=folder, dst_dir_fd=folder)
-        except OSError:
-            return False
-        entry = {"path": path, "kept": str(PurePosixPath(path).with_name(kept)), "size": size}
-        replace_file(self._journal, json.dumps(entry).encode())
-        return True
 
     def _remove(self, path: str, folder: int | None) -> None:
         """Remove a note, and the folders that it leaves empty."""
@@ -483,14 +457,13 @@ def _make_lead(data: bytes, path: str, body: str) -> str:
 
 
 def _finish(journal: Path, workspace: Path) -> None:
-    """Finish what a killed writer has begun, and remove the journal."""
+    """Finish the append of a killed writer, and remove the journal."""
     try:
         entry = journal.read_bytes()
     except FileNotFoundError:
         return
     try:
-        begun = json.loads(entry)
-        (_take_over if "kept" in begun else _complete)(begun, workspace, journal)
+        _complete(json.loads(entry), workspace, journal)
     except (ValueError, KeyError, TypeError, MemoryCoreError) as error:
         # The journal moves aside: else one note that cannot be written would stop the appends to all others.
         aside = journal.replace(journal.with_suffix(REFUSED))
@@ -509,16 +482,6 @@ def _complete(entry: Mapping[str, Any], workspace: Path, journal: Path) -> None:
         logger.info("%s was changed after an append to it was interrupted; the paragraphs it lacks are appended", path)
         body = str(entry.get("body", entry["block"]))  # without the end of a fence that the block may begin with
         _append_new(_cut_offered(body, path), path, workspace, journal, frozenset())
-
-
-def _take_over(entry: Mapping[str, Any], workspace: Path, _: Path) -> None:
-    """Append to a note what others have appended to the file whose place it took, and remove that file."""
-    path, kept = str(entry["path"]), str(entry["kept"])
-    late = (_read_whole(kept, workspace, notes.MAX_NOTE_BYTES) or b"")[int(entry["size"]) :]
-    replaced = late and not workspace.joinpath(path).samefile(workspace / kept)
-    if replaced and not (_read_whole(path, workspace, notes.MAX_NOTE_BYTES) or b"").endswith(late):
-        _write(path, workspace, late)
-    workspace.joinpath(kept).unlink(missing_ok=True)
 
 
 def _read(path: str, workspace: Path) -> bytes:
