@@ -298,14 +298,14 @@ def _find_words(reader: Reader, text: str, chunks: int, *, right: Collection[str
     for stem, term in islice(asked, MOST_UNKNOWN):
         if apart := _find_apart(reader, term):
             found[stem] = apart
-        elif inflected := _find_inflected(reader, term, language):
-            found[stem] = inflected
         elif is_common(term.text, language):
             continue
         elif len(term.text) >= MISSPELT and (near := _find_near(reader, term.text, language)):
             for other, meant in _look_up(reader, [near], language, chunks).items():
                 found = {(other if each == stem else each): kept for each, kept in found.items() if each != other}
                 found[other] = meant._replace(asked=term.text)
+        elif inflected := _find_inflected(reader, term, language):
+            found[stem] = inflected
         elif compounded := _split_compound(reader, term):
             found[stem] = compounded
         elif _is_misspelt_stop_word(term.text, language):

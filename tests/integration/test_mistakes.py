@@ -54,7 +54,7 @@ MISTAKES: dict[str, tuple[str, str, str]] = {  # what is typed, the thing that i
     "a score above 1": ("search x --workspace ws --min-score 5", "--min-score: expected", "search --help"),
     "a date in words": ("search x --workspace ws --after soon", "--after: expected a date as YYYY-MM-DD", "--help"),
     "a time in words": ("search x --workspace ws --as-of yesterdy", "--as-of: expected a day", "2026-03-01"),
-    "a source that is none": ("search x --workspace ws --sources notes", "sources", '"memory"'),
+    "a source that is none": ("search x --workspace ws --sources notes", "--sources: expected memory", "search --help"),
     "an agent with a slash": ("search x --workspace ws --agent ../x", "agent: expected", "such as main"),
     "a note that is not there": ("get memory/2020-01-01.md --workspace ws", "no such note", "memory-core status"),
     "a path out of the notes": ("get ../secret --workspace ws", "../secret", "ask for a path"),
