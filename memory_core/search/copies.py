@@ -78,8 +78,7 @@ def _read_unit(chunk: IndexedChunk, index: int) -> str:
 
 def _is_quotation(chunk: IndexedChunk, index: int) -> bool:
     """Return True for a unit that a note quotes, below its headings."""
-    unit = chunk.units[index]
-    return _HEADING.sub("", chunk.text[unit.start : unit.end]).lstrip().startswith(">")
+    return _HEADING.sub("", chunk.quote_unit(index)).lstrip().startswith(">")
 
 
 def _read_end(chunk: IndexedChunk, index: int) -> tuple[str, ...]:
@@ -158,11 +157,13 @@ def find_copies(chunks: Sequence[IndexedChunk], units: Mapping[int, tuple[int, i
         by_words[next(held, words)].append(at)
     copies = Copies()
     for words, numbers in by_words.items():
+        if len(numbers) < 2:  # most are alone
+            continue
         kept: list[int] = []
         places = {at: chunks[units[at][0]] for at in numbers}
         ranks = {
-            at: (_is_quotation(places[at], units[at][1]), *rank_place(places[at].path, places[at].source))
-            for at in numbers[1:] and numbers
+            at: (_is_quotation(chunk, units[at][1]), *rank_place(chunk.path, chunk.source))
+            for at, chunk in places.items()
         }
         for at in sorted(ranks, key=ranks.__getitem__):
             shown = next((each for each in kept if _repeats(places[each], places[at], words)), None)

@@ -298,14 +298,18 @@ def _find_words(reader: Reader, text: str, chunks: int, *, right: Collection[str
     for stem, term in islice(asked, MOST_UNKNOWN):
         if apart := _find_apart(reader, term):
             found[stem] = apart
-        elif is_common(term.text, language):
-            continue
-        elif len(term.text) >= MISSPELT and (near := _find_near(reader, term.text, language)):
+        elif (
+            not (common := is_common(term.text, language))
+            and len(term.text) >= MISSPELT
+            and (near := _find_near(reader, term.text, language))
+        ):
             for other, meant in _look_up(reader, [near], language, chunks).items():
                 found = {(other if each == stem else each): kept for each, kept in found.items() if each != other}
                 found[other] = meant._replace(asked=term.text)
         elif inflected := _find_inflected(reader, term, language):
             found[stem] = inflected
+        elif common:
+            continue
         elif compounded := _split_compound(reader, term):
             found[stem] = compounded
         elif _is_misspelt_stop_word(term.text, language):
@@ -342,11 +346,11 @@ def _find_written_otherwise(reader: Reader, text: str, found: Mapping[str, Term]
     )  # of two parts and more, a name is no mere part
     for word, others in forms.items():
         asked = groups.get(word, [word])
-        if word.isdigit() and len(word) == LEAST_DIALLED:
-            others = [each for each in others if is_same_number(each, "".join(asked))]  # noqa: PLW2901
+        is_end = word.isdigit() and len(word) == LEAST_DIALLED  # of a telephone number
+        alike = [each for each in others if not is_end or is_same_number(each, "".join(asked))]
+        whole = [each for each in alike if " " in each or held[each] > 1 or word[-1].isdigit()]
+        worths = dict.fromkeys(alike[:MOST_FORMS], IN_PART) | dict.fromkeys(whole[:MOST_FORMS], 1.0)
         for part in asked:
-            whole = (each for each in others if " " in each or held[each] > 1 or word[-1].isdigit())
-            worths = dict.fromkeys(others[:MOST_FORMS], IN_PART) | dict.fromkeys([*whole][:MOST_FORMS], 1.0)
             several.setdefault(part, {}).update(worths)
     for joined, parts in groups.items():
         is_end = joined.isdigit() and len(joined) == LEAST_DIALLED < len("".join(parts))  # maybe of another number

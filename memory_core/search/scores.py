@@ -72,9 +72,8 @@ EXPECTED = 0.05  # what the best of unrelated windows reaches
 EXPECTED_OF_LIST = 0.2
 # The most that speaks against a chunk: what a statement calls to mind may be as far from it as unrelated text.
 LEAST_NEARNESS: Mapping[QuestionKind, float] = {"question": -0.4, "statement": 0.0, "words": -0.4}
-CONE_DOUBT = (
-    2.0  # half of a question's words take back what speaks against a chunk in a narrow cone, or of wrong letters
-)
+# Half of a question's words take back what speaks against a chunk in a narrow cone, or of a question with wrong letters.
+CONE_DOUBT = 2.0
 # The least score of a hit, as a share of the best one's: a statement calls several things to mind, none surer than another.
 LEAST_OF_BEST: Mapping[QuestionKind, float] = {"question": 0.0, "statement": 1.0, "words": 0.0}
 MESSAGE = 4  # content words, from which on a statement is a message that may call to mind what it does not name

@@ -301,13 +301,8 @@ _DATES = (
 # Such a field in the text: "**Date:** 3 May 2026", "date:: 2026-05-03".
 _TEXT_FIELD = re.compile(r"^[ \t>*_-]*([^\W\d][\w -]{1,20})[*_]{0,2}::?[*_ \t]+(\S.*)", re.MULTILINE)
 _HEAD_CHARS = 600  # in which it stands
-_TAGS = {
-    "tags": r"[,\s]",
-    "tag": r"[,\s]",
-    "keywords": ",",
-    "category": ",",
-    "categories": ",",
-}  # with what separates them
+# Fields of tags, with what separates them.
+_TAGS = {"tags": r"[,\s]", "tag": r"[,\s]", "keywords": ",", "category": ",", "categories": ","}
 _JOINTS = re.compile(r"[\s_-]+")
 _UNIX = re.compile(r"\d{10}(?:\d{3})?", re.ASCII)  # seconds or milliseconds
 _NOTHING = frozenset({"", "~", "null"})

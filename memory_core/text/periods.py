@@ -267,9 +267,8 @@ def find_written_day(text: str, most_days: int = 7) -> str | None:
             return date(int(found[1]), int(found[2]), int(found[3])).isoformat()
     for each, later in zip(find_periods(text, date(2000, 1, 1)), find_periods(text, date(2004, 3, 1)), strict=False):
         days = (each.period.last - each.period.first).days + 1
-        if (
-            days in (1, 7) or 7 < days <= most_days
-        ) and each.period == later.period:  # one without a year is another later on
+        is_fixed = each.period == later.period  # one without a year is another later on
+        if is_fixed and (days in (1, 7) or 7 < days <= most_days):
             return each.period.first.isoformat()
     return None
 

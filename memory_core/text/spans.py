@@ -146,12 +146,8 @@ def _read_beside(codes: str, values: _Values, today: date) -> Period:
         return _span(first, 2 if unit == "k" else 1)
     if unit == "M":
         return _month_from(day, step)
-    beside = day + timedelta(step)
-    return (
-        Period(min(beside, day + timedelta(7 * step)), max(beside, day + timedelta(7 * step)))
-        if unit == "v"
-        else _span(beside, 1)
-    )
+    first, last = sorted((day + timedelta(step), day + timedelta(7 * step if unit == "v" else step)))
+    return Period(first, last)
 
 
 def _read_weekday(codes: str, values: _Values, today: date) -> Period:

@@ -66,8 +66,10 @@ class GgufModel(Model):
         from ctypes import POINTER, cast  # reason: llama-cpp-python's functions take and return its arrays
 
         content = text.encode()
-        count = -len(content) - 8  # no tokenizer makes more tokens than bytes, but for a few that mark the ends
-        while count < 0:  # minus what there has to be room for
+        size = len(content) + 8  # no tokenizer makes more tokens than bytes, but for a few that mark the ends
+        buffer = (self._api.llama_token * size)()
+        count = self._api.llama_tokenize(self._vocabulary, content, len(content), buffer, size, framed, False)
+        if count < 0:
             size = -count
             buffer = (self._api.llama_token * size)()
             count = self._api.llama_tokenize(self._vocabulary, content, len(content), buffer, size, framed, False)
