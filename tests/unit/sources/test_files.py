@@ -677,6 +677,8 @@ def assert_unreadable(file: MemoryFile, reason: str) -> None:
         ("memory/2026.md", "", None),
         ("memory/2026/ideas.md", "", None),
         ("a.md", "# Mandag 12. januar 2026\n", "2026-01-12"),
+        ("a.md", "# Log\n\n## Monday, 12 January 2026\n", "2026-01-12"),
+        ("a.md", "# People\n\n## Wedding, 12 January 2026\n", None),  # a fact of it
         ("a.md", "# 2026年1月12日\n", "2026-01-12"),
         ("a.md", "# Room 2026\n\n## 3 of 12\n", None),
         ("a.md", "---\nDatum: 12. Januar 2026\n---\n", "2026-01-12"),
