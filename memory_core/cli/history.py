@@ -370,7 +370,7 @@ def _refuse_in_use(memory: Memory, config: AgentConfig, found: list[Version], te
     Raises:
         TextInUse: One does; names them.
     """
-    places = list(find_holders(config, text, journal=False))
+    places = list(find_holders(config, text))
     places += [
         f"{each.key.path} holds the text, as it was indexed" for each in found if each.until is None and not places
     ]

@@ -95,10 +95,8 @@ def _load_readable(workspace: Path, prefix: bytes) -> tuple[list[Commit], list[s
     """Return the commits as `load_commits` does, without those at which git gives up; at a damaged tree it does twice."""
     listed, problem = _try_run(workspace, "rev-list", "--first-parent", f"--max-count={MOST_COMMITS}", "HEAD")
     waiting = listed.decode().split()[::-1]
-    commits, unreadable = (
-        list[Commit](),
-        [] if problem is None else [f"those before {waiting[0]}" if waiting else "HEAD"],
-    )
+    commits: list[Commit] = []
+    unreadable = [] if problem is None else [f"those before {waiting[0]}" if waiting else "HEAD"]
     while waiting:
         given = "".join(f"{name}\n" for name in waiting).encode()
         named = ("--no-walk=unsorted", "--stdin", "--", ".")

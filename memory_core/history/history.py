@@ -89,9 +89,7 @@ class History(HistoryStore):
 
     def read_recorded(self) -> str | None:
         """Return the generation of the index whose notes were recorded last; None if none were."""
-        with suppress(NotIndexed), self.read() as connection:
-            return rows.read_recorded(connection)
-        return None
+        return self.ask(rows.read_recorded, None)
 
     def record(
         self,
@@ -178,9 +176,7 @@ class History(HistoryStore):
 
     def list_moments(self) -> list[Moment]:
         """Return all moments, the earliest first; none without a history."""
-        with suppress(NotIndexed), self.read() as connection:
-            return rows.load_moments(connection)
-        return []
+        return self.ask(rows.load_moments, [])
 
     def find_moment(self, instant: datetime) -> Moment:
         """Return the last moment that is not later than an instant.
@@ -218,16 +214,12 @@ class History(HistoryStore):
 
     def list_versions(self, path: str) -> list[Version]:
         """Return the versions of a note, the oldest first; none of a note that never was."""
-        with suppress(NotIndexed), self.read() as connection:
-            return rows.load_versions(connection, path)
-        return []
+        return self.ask(lambda connection: rows.load_versions(connection, path), [])
 
     def find_version(self, path: str, moment: Moment) -> Version | None:
         """Return the version of a note that stood at a moment; None if there was no such note."""
-        for version in self.list_versions(path):
-            if version.since <= moment.id and (version.until is None or version.until > moment.id):
-                return version
-        return None
+        stood = (each for each in self.list_versions(path) if each.since <= moment.id)
+        return next((each for each in stood if each.until is None or each.until > moment.id), None)
 
     def find_replacement(self, version: Version, line: str) -> Moment | None:
         """Return the moment from which a line of a version stood in its note no more; None if it does, as far as is recorded.

@@ -20,14 +20,8 @@ from memory_core.sources.notes import read_bytes
 from memory_core.text.wording import Wording
 
 
-def find_holders(config: AgentConfig, text: str, *, journal: bool = True) -> Iterator[str]:
-    """Yield a sentence for each note and indexed session log that holds a text, or that cannot be read.
-
-    Args:
-        config: The agent's.
-        text: It.
-        journal: Look also at what the journal has kept.
-    """
+def find_holders(config: AgentConfig, text: str) -> Iterator[str]:
+    """Yield a sentence for each note and indexed session log that holds a text, or that cannot be read; the journal aside."""
     wording = Wording(text)
     for note in files.list_files(config).files:
         if wording.stands_in(note.path):
@@ -40,7 +34,7 @@ def find_holders(config: AgentConfig, text: str, *, journal: bool = True) -> Ite
             if found is not None:
                 yield f"{note.path}#L{found} holds the text"
     for log in session_logs.list_sessions(config).files:
-        if not journal and log.real_path.parent.name == config.journal_dir.name:
+        if log.real_path.parent.name == config.journal_dir.name:
             continue
         try:
             held = wording.stands_in(session_logs.read_session(log).text)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import chain, takewhile
 
 from memory_core.config.agent import AgentConfig
@@ -192,19 +193,16 @@ class _Naming:
 
     Args:
         config: The agent's.
+
+    Attributes:
+        find: See `_find`; looks at each path once.
     """
 
     def __init__(self, config: AgentConfig) -> None:
         self._roots = find_roots(config)
         self._workspace = posixpath.realpath(config.workspace)
-        self._known: dict[str, tuple[NoteKey, bool] | None] = {}
         self._unfit: list[str] = []
-
-    def find(self, path: str) -> tuple[NoteKey, bool] | None:
-        """Return the note of a path, and if it lies in a vault; None for what is none today."""
-        if path not in self._known:
-            self._known[path] = self._find(path)
-        return self._known[path]
+        self.find = cache(self._find)
 
     def describe(self, commits: Sequence[Commit]) -> Iterator[str]:
         """Yield a sentence for unfit names, and for submodules in which notes would lie."""
@@ -214,6 +212,7 @@ class _Naming:
         yield from _describe("submodules, which have commits of their own", served)
 
     def _find(self, path: str) -> tuple[NoteKey, bool] | None:
+        """Return the note of a path, and if it lies in a vault; None for what is none today."""
         absolute = posixpath.join(self._workspace, path)
         for root in self._roots:
             relative = root.locate(absolute)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import posixpath
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -25,12 +26,9 @@ from memory_core.text.succession import is_edit
 
 def name_note(config: AgentConfig, path: str) -> str:
     """Return the path under which a note is listed, whether or not it exists now."""
-    try:
-        file = pages.resolve(config, path)
-    except PathRefused:  # it may have been served once
-        file = None
-    if file is not None:
-        return file.path
+    with suppress(PathRefused):  # it may have been served once
+        if (file := pages.resolve(config, path)) is not None:
+            return file.path
     name = posixpath.normpath(path.replace("\\", "/"))
     return name.removeprefix(f"{config.workspace.as_posix()}/")
 

@@ -174,14 +174,15 @@ class Items:
         if not self._writable:
             raise StoreReadOnly(self.path, READ_ONLY)
         checked = [check_draft(draft) for draft in drafts]
+        if not checked:
+            return []
         if embeddings is not None:
             given = [self._embedder.check_given(each) for each in embeddings]
             vectors, problem = dict(enumerate(given)), None
         else:
-            embedded = self._embedder.embed([draft.content for draft in checked]) if checked else None
-            problem = embedded.problem if embedded else None
-            space = embedded.space if embedded else None
-            vectors = {number: (space, row) for number, row in embedded.rows.items()} if embedded and space else {}
+            embedded = self._embedder.embed([draft.content for draft in checked])
+            problem, space = embedded.problem, embedded.space
+            vectors = {number: (space, row) for number, row in embedded.rows.items()} if space else {}
         written = []
         for number, draft in enumerate(checked):
             change = self._file.put(

@@ -48,16 +48,16 @@ def stem(word: str) -> str:
 
 
 class Words:
-    """The static model's knowledge of words."""
+    """The static model's knowledge of words.
+
+    Attributes:
+        rarity: See `_measure_rarity`; each word is measured once.
+    """
 
     def __init__(self, model: StaticProvider) -> None:
         self._model = model
         self._vector = lru_cache(KEPT)(self._make_vector)
-        self._rarity = lru_cache(KEPT)(self._measure_rarity)
-
-    def rarity(self, word: str) -> float:
-        """Return how rare a word is in text at large, in bits: 5 for the commonest, 15 and more for names."""
-        return self._rarity(word)
+        self.rarity = lru_cache(KEPT)(self._measure_rarity)
 
     def bits(self, word: str) -> float:
         """Return how much a word tells, 0 for common ones to `MOST_BITS`."""
@@ -73,6 +73,7 @@ class Words:
         return self._model.embed_query(text)
 
     def _measure_rarity(self, word: str) -> float:
+        """Return how rare a word is in text at large, in bits: 5 for the commonest, 15 and more for names."""
         ids = self._model.token_ids([word])[0]
         return math.log2(max(ids) + 1) + SPELLING_BITS * (len(ids) - 1) if ids else 0.0
 

@@ -118,15 +118,11 @@ def read_section(note: str) -> tuple[list[MirrorLine], bool]:
     lines = split_lines(note)
     found: list[MirrorLine] = []
     known: set[str] = set()
-    is_there = False
     for listed, is_closed in _cut_lists(lines):
         ids = tuple(line.id for line in listed if line.id is not None and line.id not in known)
         known.update(ids)
         found += [MirrorLine(line.id, line.text, ids if is_closed and line.id is None else ()) for line in listed]
-    for line in lines:
-        heading = parse_heading(line)
-        is_there = is_there or (heading is not None and heading[1].strip() == HEADING)
-    return found, is_there
+    return found, any(heading[1].strip() == HEADING for heading in filter(None, map(parse_heading, lines)))
 
 
 def _cut_lists(lines: list[str]) -> Iterator[tuple[list[MirrorLine], bool]]:

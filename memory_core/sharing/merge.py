@@ -141,10 +141,8 @@ class _Merge:
         return [atom] if returns and atom.text.strip() not in self.moved else []
 
     def _find_mover(self, number: int) -> Side | None:
-        for side in self.sides[: 1 if self.ignores_moves else 2]:
-            if number in side.of and side.of[number] not in side.stable:
-                return side
-        return None
+        sides = self.sides[: 1 if self.ignores_moves else 2]
+        return next((side for side in sides if number in side.of and side.of[number] not in side.stable), None)
 
     def _place(self, number: int) -> None:
         """Put what stands in the place of a base atom, and what both sides have written behind it."""

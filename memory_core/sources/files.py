@@ -28,6 +28,7 @@ from memory_core.sources.roots import (
     make_printable,
     read_numbers,
     refuse_type,
+    slash,
 )
 
 FileKey: TypeAlias = tuple[str, str]  # source and path
@@ -124,9 +125,9 @@ class Survey:
             self.failures += (FileFailure(path=root.show(""), reason=problem),)
         elif root.is_file:
             folder, name = posixpath.split(root.real)
-            if name not in self._names[_slash(folder)]:
+            if name not in self._names[slash(folder)]:
                 self._add_file(root, "", info)
-                self._names[_slash(folder)].add(name)
+                self._names[slash(folder)].add(name)
         else:
             folders = [""]
             while folders:
@@ -138,7 +139,7 @@ class Survey:
         Nearly all of a look at thousands of files is spent here, so that paths stay text.
         """
         below = f"{relative}/" if relative else ""
-        start = _slash(root.join(relative))
+        start = slash(root.join(relative))
         known, new = self._names[start], []
         try:
             with os.scandir(start) as scan:
@@ -203,10 +204,6 @@ class Survey:
         return Listing(tuple(files), self.failures, self.has_hard_links)
 
 
-def _slash(folder: str) -> str:
-    return folder if folder.endswith("/") else f"{folder}/"
-
-
 def survey(config: AgentConfig) -> Survey:
     """Look at all files of the agent's memory but session logs; none if the workspace does not exist.
 
@@ -227,5 +224,5 @@ def list_folders(config: AgentConfig) -> list[str]:
     workspace = os.path.normpath(config.workspace)
     beside = [root.real for root in find_roots(config) if not root.problem]
     found = [path for path in (*beside, *map(str, config.session_folders)) if os.path.exists(path)]  # noqa: PTH110
-    inside = _slash(posixpath.realpath(workspace))
-    return [workspace, *dict.fromkeys(path for path in found if not _slash(path).startswith(inside))]
+    inside = slash(posixpath.realpath(workspace))
+    return [workspace, *dict.fromkeys(path for path in found if not slash(path).startswith(inside))]

@@ -36,7 +36,7 @@ from memory_core.errors import FileUnreadable
 from memory_core.records import Origin
 from memory_core.sources.redaction import redact
 from memory_core.sources.roots import describe_os_error, refuse_type
-from memory_core.sources.session_logs import SHOWN, SUFFIX, Said, parse_said
+from memory_core.sources.session_logs import SHOWN, SUFFIX, Said, parse_entry, parse_said
 from memory_core.text.dates import read_time
 from memory_core.text.messages import is_off_the_record
 
@@ -248,7 +248,7 @@ class Journal:
         for note in sorted(self.folder.glob(f"*{MISSED}")):
             data = _read_whole_lines(note)
             session = _find_session(data)
-            said = [line["said"] for line in map(_parse, data.split(b"\n")) if "said" in line]
+            said = [line["said"] for line in map(parse_entry, data.split(b"\n")) if "said" in line]
             if session is not None and (said or not session.transcript):
                 self.add(session, [Said(*each) for each in said])
                 note.unlink(missing_ok=True)
@@ -295,7 +295,7 @@ class Journal:
             if session is None or b',"role":"' not in data[at:]:
                 continue
             first = data.count(b"\n", 0, at + 1)
-            parsed = [{**line, "line": number} for number, line in enumerate(map(_parse, data.split(b"\n")), 1)]
+            parsed = [{**line, "line": number} for number, line in enumerate(map(parse_entry, data.split(b"\n")), 1)]
             before, new = ([line for line in part if "role" in line] for part in (parsed[:first], parsed[first:]))
             last = read_time(new[-1].get("timestamp")) if new else None
             is_over = data.endswith(_encode([{"ended": True}])) or last is None or time.time() - last >= idle_seconds
@@ -341,7 +341,7 @@ class Journal:
 
     def _read_marks(self, name: str) -> Line:
         try:
-            return _parse((self.folder / name).read_bytes())
+            return parse_entry((self.folder / name).read_bytes())
         except OSError:
             return {}
 
@@ -383,7 +383,7 @@ class Journal:
         """
         data = _read_whole_lines(self.folder / path.rpartition("/")[2])
         session, lines = _find_session(data), data.split(b"\n")
-        return [_tell_origin(session, map(_parse, lines[first - 1 : last])) for first, last in places]
+        return [_tell_origin(session, map(parse_entry, lines[first - 1 : last])) for first, last in places]
 
     def load_messages(self, path: str, numbers: Iterable[int]) -> dict[int, str]:
         """Return the texts of messages by their lines, without those that are not kept any more.
@@ -393,7 +393,7 @@ class Journal:
             numbers: Their lines, from 1.
         """
         lines = _read_whole_lines(self.folder / path.rpartition("/")[2]).split(b"\n")
-        found = {number: _parse(lines[number - 1]) for number in numbers if 0 < number <= len(lines)}
+        found = {number: parse_entry(lines[number - 1]) for number in numbers if 0 < number <= len(lines)}
         return {number: str(message["content"]) for number, message in found.items() if "role" in message}
 
     def count(self, key: str) -> int:
@@ -425,7 +425,7 @@ class Journal:
                     continue
                 kept: list[Line] = []
                 gone = []
-                for number, line in enumerate(map(_parse, data.split(b"\n")[:-1]), 1):
+                for number, line in enumerate(map(parse_entry, data.split(b"\n")[:-1]), 1):
                     if "role" in line and is_forgotten(
                         session, str(line.get("content")), read_time(line.get("timestamp"))
                     ):
@@ -518,7 +518,7 @@ class Journal:
         place = _KeptSession(session=_find_session(data), ids=set(_ID.findall(data)), size=len(data))
         place.lines, place.told = data.count(b"\n"), len(data) - data.rfind(_SESSION)
         for raw in reversed(data.split(b"\n")):
-            line = _parse(raw)
+            line = parse_entry(raw)
             if isinstance(line.get("end"), int) and not place.mark:
                 place.end, place.mark = line["end"], str(line.get("mark"))
             if "id" in line:
@@ -682,20 +682,12 @@ def _read_session(path: Path) -> JournalSession | None:
 
 def _find_session(data: bytes) -> JournalSession | None:
     at = data.rfind(_SESSION) + 1
-    line = _parse(data[at:].partition(b"\n")[0])
+    line = parse_entry(data[at:].partition(b"\n")[0])
     names = ("host", "session", "project", "transcript")
     if not all(name in line for name in names):
         return None
     host, key, project, transcript = (str(line[name]) for name in names)
     return JournalSession(host, key, project, transcript, leaves=line.get("leaves") is True)
-
-
-def _parse(raw: bytes) -> Line:
-    try:
-        line = json.loads(raw)
-    except ValueError:
-        return {}
-    return line if isinstance(line, dict) else {}
 
 
 def _tell_origin(session: JournalSession | None, lines: Iterable[Line]) -> Origin | None:

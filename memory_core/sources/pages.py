@@ -196,8 +196,8 @@ def get_document(config: AgentConfig, path: str, *, from_line: int, lines: int) 
     return cut_page(file.path, note.text, from_line=from_line, lines=lines)
 
 
-def cut_page(path: str, text: str, *, from_line: int, lines: int, max_chars: int = MAX_CHARS) -> Document:
-    """Cut one page out of a text; pure.
+def cut_page(path: str, text: str, *, from_line: int, lines: int) -> Document:
+    """Cut one page of at most `MAX_CHARS` characters out of a text; pure.
 
     `next_from` is the first line that is not on the page; a line that was cut counts as shown.
     """
@@ -206,7 +206,7 @@ def cut_page(path: str, text: str, *, from_line: int, lines: int, max_chars: int
         every.pop()  # the end of the last line is no line of its own
     wanted = every[from_line - 1 : from_line - 1 + lines]
     shown: list[str] = []
-    room = max_chars
+    room = MAX_CHARS
     for line in wanted:
         if shown and len(line) + 1 > room:
             break

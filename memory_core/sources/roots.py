@@ -187,13 +187,13 @@ class Root:
         for root in (self.configured, self.real):
             if path == root:
                 return ""
-            if not self.is_file and path.startswith(_slashed(root)):
-                return path[len(_slashed(root)) :]
+            if not self.is_file and path.startswith(slash(root)):
+                return path[len(slash(root)) :]
         return None
 
     def join(self, relative: str) -> str:
         """Return the real path of a relative one, provided that no symbolic link is on the way."""
-        return _slashed(self.real) + relative if relative else self.real
+        return slash(self.real) + relative if relative else self.real
 
     def show(self, relative: str) -> str:
         """Return the path that the agent sees."""
@@ -320,7 +320,7 @@ def _extra_root(workspace: str, extra: ExtraPath) -> Root:
         source="memory",
         configured=configured,
         real=real,
-        shown=extra.path if is_file else _slashed(extra.path),
+        shown=extra.path if is_file else slash(extra.path),
         is_file=is_file,
         required=True,
         problem=problem or _refuse_extra(workspace, configured, real, info, is_file=is_file),
@@ -358,7 +358,7 @@ def _compile(pattern: str) -> tuple[re.Pattern[str] | None, str | None]:
 def _refuse_extra(
     workspace: str, configured: str, real: str, info: os.stat_result | None, *, is_file: bool
 ) -> str | None:
-    inside = configured.startswith(_slashed(workspace))  # the agent can write there, and lead the path anywhere
+    inside = configured.startswith(slash(workspace))  # the agent can write there, and lead the path anywhere
     if _refuse_link(info) or (inside and configured != real):
         return SYMLINK
     return NOT_MARKDOWN if is_file and not is_markdown(configured) else None
@@ -421,5 +421,6 @@ def _stat(path: str) -> os.stat_result | None:
         return None
 
 
-def _slashed(path: str) -> str:
+def slash(path: str) -> str:
+    """Return the path of a folder with a slash at its end."""
     return path if path.endswith("/") else path + "/"

@@ -96,7 +96,7 @@ def read_transcript(log: Iterable[bytes], zone: str | None = None) -> Conversati
     date: str | None = None
     flushing = False
     for number, line in enumerate(log, start=1):
-        entry = _parse_entry(line)
+        entry = parse_entry(line)
         date = date or _parse_day(entry, zone)
         role, said = _parse_message(entry)
         if not said:
@@ -134,7 +134,7 @@ def parse_said(line: bytes) -> Said | None:
     "user.message" or "assistant.message" (Copilot CLI). Of the latter three, what the host itself says in the user's name is left
     out, and so are sub-agents.
     """
-    entry = _parse_entry(line)
+    entry = parse_entry(line)
     role, text = _parse_message(entry)
     if not text:
         return None
@@ -147,7 +147,7 @@ def parse_said(line: bytes) -> Said | None:
     return Said(role, text, at if isinstance(at, str) else "", name if isinstance(name, str) else "")
 
 
-def _parse_entry(line: bytes) -> Mapping[str, Any]:
+def parse_entry(line: bytes) -> dict[str, Any]:
     """Parse the object on a line; empty if there is none."""
     try:
         value = json.loads(line.decode(errors="replace").strip("\ufeff"))

@@ -548,10 +548,10 @@ def _open_by_path(path: str, workspace: Path, flags: int) -> Iterator[int]:
         place /= parent
         if flags & os.O_CREAT:
             place.mkdir(exist_ok=True)
-        _refuse_unfit(place, path, wanted="folder")
+        _refuse_unfit(place.lstat(), place.name, path, wanted="folder")
     place /= name
     if os.path.lexists(place):
-        _refuse_unfit(place, path, wanted="file")
+        _refuse_unfit(place.lstat(), place.name, path, wanted="file")
     descriptor = os.open(place, flags | NOFOLLOW | NONBLOCK | BINARY, 0o666)
     try:
         if place.resolve() != place or roots.refuse_type(os.fstat(descriptor)):
@@ -561,11 +561,12 @@ def _open_by_path(path: str, workspace: Path, flags: int) -> Iterator[int]:
         os.close(descriptor)
 
 
-def _refuse_unfit(place: Path, path: str, *, wanted: str) -> None:
-    problem = roots.refuse_type(place.lstat())
+def _refuse_unfit(info: os.stat_result, name: str, path: str, *, wanted: str, cause: OSError | None = None) -> None:
+    """Raise if a link, or no file where one is wanted, stands on the way to a note."""
+    problem = roots.refuse_type(info)
     if problem == roots.SYMLINK or (problem and wanted == "file"):
         found = "link " if problem == roots.SYMLINK else ""
-        raise PathRefused(path, problem, action=f"put a {wanted} in place of the {found}{place.name}")
+        raise PathRefused(path, problem, action=f"put a {wanted} in place of the {found}{name}") from cause
 
 
 def _open_in(name: str, flags: int, folder: int, path: str) -> int:
@@ -574,13 +575,10 @@ def _open_in(name: str, flags: int, folder: int, path: str) -> int:
     except FileNotFoundError:
         raise
     except OSError as error:
-        try:
-            problem = roots.refuse_type(os.stat(name, dir_fd=folder, follow_symlinks=False))
-        except FileNotFoundError:  # it could not be made
-            raise error from None
-        if problem == roots.SYMLINK or (problem and not flags & DIRECTORY):
-            wanted, found = "folder" if flags & DIRECTORY else "file", "link " if problem == roots.SYMLINK else ""
-            raise PathRefused(path, problem, action=f"put a {wanted} in place of the {found}{name}") from error
+        wanted = "folder" if flags & DIRECTORY else "file"
+        with suppress(FileNotFoundError):  # it could not be made
+            info = os.stat(name, dir_fd=folder, follow_symlinks=False)
+            _refuse_unfit(info, name, path, wanted=wanted, cause=error)
         raise
 
 

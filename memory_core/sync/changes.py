@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import blake2b
 
@@ -45,11 +46,6 @@ class Sources:
     def __len__(self) -> int:
         """Return the number of files."""
         return len(self._notes) + len(self._logs.files)
-
-    @property
-    def has_failures(self) -> bool:
-        """True if something could not be looked at."""
-        return bool(self.failures)
 
     @property
     def may_change_unseen(self) -> bool:
@@ -156,11 +152,9 @@ def wants_sync(config: AgentConfig, store: Store, session_key: str) -> bool:
     file = session_logs.find_log(config, session_key)
     if file is None:
         return True
-    try:
-        with store.read() as reader:
-            row = reader.find_file(file.source, file.path)
-    except NotIndexed:
-        row = None
+    row = None
+    with suppress(NotIndexed), store.read() as reader:
+        row = reader.find_file(file.source, file.path)
     if row is not None and row.stamp == file.stamp:
         return False
     return session_logs.has_outgrown(file, 0 if row is None else row.stamp.size_bytes, config.search.sync.sessions)

@@ -170,7 +170,7 @@ class Syncer:
             self._counts.warnings.append(problem)
         sources = Sources(config)
         context.may_change_unseen = sources.may_change_unseen
-        digest = None if sources.has_failures else sources.digest()
+        digest = None if sources.failures else sources.digest()
         workspace = os.path.realpath(config.workspace)
         with self._store.read() as reader:
             self._state, spaces = reader.load_state(), reader.list_spaces()

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 
 from memory_core.config.agent import AgentConfig
 from memory_core.sources import notes, session_logs
-from memory_core.sources.roots import VAULT_SETTINGS, find_roots
+from memory_core.sources.roots import VAULT_SETTINGS, find_roots, slash
 from memory_core.text.markdown import is_markdown
 
 if TYPE_CHECKING:
@@ -392,4 +392,4 @@ def has_mount(path: str, mounts: Iterable[tuple[str, str]], *, is_file: bool) ->
 
 
 def _holds(folder: str, path: str) -> bool:
-    return path == folder or path.startswith(folder.rstrip("/") + "/")
+    return slash(path).startswith(slash(folder))

@@ -46,6 +46,7 @@ _VALUE = re.compile(
     r"|(?P<mixed>(?<![\w.,-])(?:\d+[A-Za-z]+|[A-Za-z]{1,4})-?\d[\dA-Za-z-]*(?!\w))"
     rf"|(?P<number>(?<![\w.,:])(?:{_NUMBER})(?![\d.,:]*\d))"
 )
+_read_time, _is_common = lru_cache(50_000)(read_time_word), lru_cache(50_000)(languages.is_common)
 _LINKS = ("", "s", "es", "n", "en")  # between the parts of a compound
 _PENCE = re.compile(r"\d\s?(?:p|pence|ct|cents?)\Z")
 _TITLES, _WITH, _EVERY, _PER, _DETERMINERS = (
@@ -284,16 +285,6 @@ def _split_compound(word: str, language: Language) -> tuple[str, ...]:
         if _is_common(second, language) and any(_is_common(first.removesuffix(link), language) for link in _LINKS):
             return first, second
     return ()
-
-
-@lru_cache(maxsize=50_000)
-def _read_time(word: str, language: Language) -> tuple[str, int] | None:
-    return read_time_word(word, language)
-
-
-@lru_cache(maxsize=50_000)
-def _is_common(word: str, language: Language) -> bool:
-    return languages.is_common(word, language)
 
 
 def _find_names(text: str, words: Sequence[re.Match[str]], language: Language) -> Iterator[str]:

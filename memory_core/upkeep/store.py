@@ -11,11 +11,10 @@ from dataclasses import asdict
 from functools import lru_cache
 from hashlib import blake2b
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple, cast
 
-from memory_core.errors import NotIndexed
 from memory_core.stores.sqlite.connections import Connection, FileKind, cut_log
-from memory_core.stores.sqlite.database import Database
+from memory_core.stores.sqlite.database import Database, get_meta, set_meta
 from memory_core.upkeep.outdated import Pair
 from memory_core.upkeep.proposals import CitedLine, Proposal
 from memory_core.upkeep.statements import Statement, Value
@@ -105,29 +104,23 @@ class TidyStore(Database):
         """Return the secret by which proposals are known, made at the first call."""
         with self.write() as connection:
             connection.execute("INSERT OR IGNORE INTO meta VALUES ('key', ?)", (secrets.token_hex(16),))
-            return bytes.fromhex(str(connection.execute("SELECT value FROM meta WHERE key = 'key'").get))
+            return bytes.fromhex(str(get_meta(connection, "key")))
 
     def take_turn(self, name: str, seconds: float) -> bool:
         """Return True, and remember it, if the last time it did so for a name is long enough ago."""
         with self.write() as connection:
-            last = connection.execute("SELECT value FROM meta WHERE key = ?", (name,)).get
+            last = get_meta(connection, name)
             if last is not None and 0 <= time.time() - float(last) < seconds:
                 return False
-            connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (name, str(time.time())))
+            set_meta(connection, name, str(time.time()))
             return True
 
     def list_proposals(self, paths: Collection[str] | None = None) -> list[Proposal]:
         """Return what is proposed, the surest first; of some notes, or of all."""
         query = "SELECT body FROM proposals WHERE id NOT IN (SELECT id FROM settled)"
-        try:
-            with self.read() as connection:
-                if paths is None:
-                    rows = connection.execute(query).fetchall()
-                else:
-                    query += " AND path = ?"
-                    rows = [row for path in paths for row in connection.execute(query, (path,))]
-        except NotIndexed:  # there is no file, or the disk was full when it was made
-            return []
+        query += "" if paths is None else " AND path IN (SELECT value FROM json_each(?))"
+        values = () if paths is None else (json.dumps([*paths]),)
+        rows: list[Any] = self.ask(lambda connection: connection.execute(query, values).fetchall(), [])
         found = [load_proposal(str(body)) for (body,) in rows]
         return sorted(found, key=lambda each: (-each.score, each.path, each.line))
 
@@ -151,14 +144,11 @@ class TidyStore(Database):
 
     def find_rejected(self) -> str | None:
         """Return the id of what was rejected last; None where an edit that stands was made since."""
-        if not self.exists():
-            return None
-        with self.read() as connection:
-            found = connection.execute(
-                "SELECT id FROM settled WHERE at > (SELECT coalesce(max(at), 0) FROM edits WHERE done = 1)"
-                " ORDER BY at DESC LIMIT 1"
-            ).get
-            return None if found is None else str(found)
+        query = (
+            "SELECT id FROM settled WHERE at > (SELECT coalesce(max(at), 0) FROM edits WHERE done = 1)"
+            " ORDER BY at DESC LIMIT 1"
+        )
+        return self.ask(lambda connection: cast("str | None", connection.execute(query).get), None)
 
     def begin_edit(self, edit: Edit) -> int:
         """Record an edit that is about to be made; return its id."""
@@ -183,14 +173,8 @@ class TidyStore(Database):
 
     def list_edits(self, done: int) -> list[Edit]:
         """Return the edits in a state, the last one first."""
-        if not self.exists():
-            return []
-        with self.read() as connection:
-            rows = connection.execute(
-                "SELECT id, proposal, path, start, old, new, hash, done FROM edits WHERE done = ? ORDER BY id DESC",
-                (done,),
-            )
-            return [Edit(*row) for row in rows]
+        query = "SELECT id, proposal, path, start, old, new, hash, done FROM edits WHERE done = ? ORDER BY id DESC"
+        return self.ask(lambda connection: [Edit(*row) for row in connection.execute(query, (done,))], [])
 
     def purge(self, holds: Callable[[str], bool]) -> None:
         """Forget all that was read and proposed, and the edits whose text `holds` a text; leave no byte of it."""
@@ -208,13 +192,12 @@ class TidyStore(Database):
 
     def list_stamps(self) -> dict[str, str]:
         """Return the stamps of the notes that were read, by path; none where they were read by other rules."""
-        if not self.exists():
-            return {}
-        with self.read() as connection:
-            if connection.execute("SELECT value FROM meta WHERE key = 'version'").get != VERSION:
-                return {}
-            rows = connection.execute("SELECT path, stamp FROM notes")
-            return {str(path): str(stamp) for path, stamp in rows}
+
+        def load(connection: Connection) -> dict[str, str]:
+            is_known = get_meta(connection, "version") == VERSION
+            return dict(connection.execute("SELECT path, stamp FROM notes")) if is_known else {}
+
+        return self.ask(load, {})
 
 
 def _is_settled(connection: Connection, proposal_id: str) -> bool:
@@ -249,7 +232,7 @@ class Corpus:
         self._run(
             "DELETE FROM notes; DELETE FROM statements; DELETE FROM terms; DELETE FROM pairs; DELETE FROM verdicts"
         )
-        self._run("INSERT OR REPLACE INTO meta VALUES ('version', ?)", (VERSION,))
+        set_meta(self._connection, "version", VERSION)
 
     def remove(self, path: str) -> None:
         """Forget what a note says."""
@@ -360,9 +343,5 @@ def _hash(word: str) -> int:
 
 
 def _to_statement(body: str) -> Statement:
-    *parts, near, values, names, flags = json.loads(body)
-    path, line, date, text, language, own, head, filler = parts
-    return Statement(
-        path, line, date, text, language, tuple(own), tuple(head), filler, tuple(near),
-        tuple(Value(*each) for each in values), tuple(names), tuple(flags),
-    )  # fmt: skip
+    *parts, values, names, flags = (tuple(each) if isinstance(each, list) else each for each in json.loads(body))
+    return Statement._make([*parts, tuple(Value(*each) for each in values), names, flags])

@@ -15,12 +15,13 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Literal, NamedTuple, cast
 
-from memory_core.errors import NotIndexed, StoreCorrupt, TextInUse
+from memory_core.errors import StoreCorrupt, TextInUse
 from memory_core.history.moments import NoteKey, Version
 from memory_core.history.store import rows
 from memory_core.history.store.store import HISTORY, HistoryStore
 from memory_core.sources.notes import hash_bytes
 from memory_core.stores.sqlite.connections import INDEX, REBUILD, Connection, open_reader, translate_errors
+from memory_core.stores.sqlite.database import get_meta
 from memory_core.stores.sqlite.files import exists, repeat, rewrite_file
 from memory_core.text.wording import Wording
 
@@ -224,13 +225,12 @@ class Deletions:
             StoreCorrupt: One cannot be unpacked.
         """
         wording = Wording(text)
-        try:
-            with self._store.read() as connection:
-                found = set(find_versions(connection, wording))
-                versions = rows.load_all(connection)
-        except NotIndexed:
-            return []
-        return [version for version in versions if version.id in found or wording.stands_in(version.key.path)]
+
+        def find(connection: Connection) -> list[Version]:
+            found = set(find_versions(connection, wording))
+            return [each for each in rows.load_all(connection) if each.id in found or wording.stands_in(each.key.path)]
+
+        return self._store.ask(find, [])
 
     def purge_text(self, text: str) -> None:
         """Put a mark in the place of a text in all versions, and drop notes whose path holds it; `wipe` overwrites the bytes.
@@ -268,12 +268,8 @@ class Deletions:
 
     def load_mark(self) -> Mark | None:
         """Return what was deleted without its bytes having been overwritten; None if nothing was, or without a history."""
-        try:
-            with self._store.read() as connection:
-                found = connection.execute("SELECT value FROM meta WHERE key = 'wipe'").get
-        except NotIndexed:
-            return None
-        return None if found is None else cast("Mark", tuple(str(found).split(":", 1)))
+        found = self._store.ask(lambda connection: get_meta(connection, "wipe"), None)
+        return None if found is None else cast("Mark", tuple(found.split(":", 1)))
 
     def wipe(self, *, seconds: float) -> bool:
         """Overwrite the bytes of what was deleted; return False while another program reads the file.

@@ -7,11 +7,12 @@ dictionary.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, cast
 
 from memory_core.history.moments import Moment, NoteKey, Version, repair_times
 from memory_core.stores.sqlite.connections import Connection
+from memory_core.stores.sqlite.database import get_meta, set_meta
 
 WINDOW = 16_384  # bytes of the base on each side of a change; deflate looks back over 32 kB
 
@@ -161,17 +162,17 @@ def load_bytes(connection: Connection, version: int) -> bytes:
 
 def has_mark(connection: Connection) -> bool:
     """Return True if bytes of what was deleted have yet to be overwritten; see `Deletions.mark`."""
-    return bool(connection.execute("SELECT EXISTS (SELECT 1 FROM meta WHERE key = 'wipe')").get)
+    return get_meta(connection, "wipe") is not None
 
 
 def read_recorded(connection: Connection) -> str | None:
     """Return the generation of the index whose notes were recorded last; None before."""
-    return cast("str | None", connection.execute("SELECT value FROM meta WHERE key = 'recorded'").get)
+    return get_meta(connection, "recorded")
 
 
 def set_recorded(connection: Connection, generation: str) -> None:
     """Remember the generation of the index whose notes are recorded by this transaction."""
-    connection.execute("INSERT OR REPLACE INTO meta VALUES ('recorded', ?)", (generation,))
+    set_meta(connection, "recorded", generation)
 
 
 def find_base(connection: Connection, key: NoteKey, content: bytes) -> int | None:
@@ -291,9 +292,11 @@ def measure(connection: Connection) -> int:
     return int(connection.execute(query).get)
 
 
-def iterate_sizes(connection: Connection) -> Iterator[tuple[int, int]]:
-    """Yield (moment, bytes of the versions that ended with it), the earliest first."""
-    rows = connection.execute(
-        "SELECT until, sum(length(body)) FROM versions WHERE until IS NOT NULL GROUP BY until ORDER BY until"
+def find_freeing(connection: Connection, size_bytes: int) -> int | None:
+    """Return the first moment at which the versions that have ended have a size; the last one if none has, None without any."""
+    query = (
+        "SELECT coalesce(min(until) FILTER (WHERE freed >= ?), max(until)) FROM"
+        " (SELECT until, sum(sum(length(body))) OVER (ORDER BY until) AS freed"
+        " FROM versions WHERE until IS NOT NULL GROUP BY until)"
     )
-    return iter(cast("list[tuple[int, int]]", rows.fetchall()))
+    return cast("int | None", connection.execute(query, (size_bytes,)).get)

@@ -17,7 +17,7 @@ from memory_core.history.store.rows import DamagedBody
 from memory_core.records import FileStamp
 from memory_core.sources.notes import hash_bytes
 from memory_core.stores.sqlite.connections import Connection, FileKind
-from memory_core.stores.sqlite.database import Database
+from memory_core.stores.sqlite.database import Database, get_meta, set_meta
 from memory_core.stores.sqlite.files import QUICK_BYTES, FileId, identify
 
 log = logging.getLogger(__name__)
@@ -82,7 +82,7 @@ class HistoryStore(Database):
         aside = self._replace_damaged() if due else None
         if due and aside is None:
             with self.write() as connection:
-                connection.execute("INSERT OR REPLACE INTO meta VALUES ('checked_at', ?)", (str(int(self._now())),))
+                set_meta(connection, "checked_at", str(int(self._now())))
         self._checked = self._mended = identify(self.path)
         return aside
 
@@ -91,7 +91,7 @@ class HistoryStore(Database):
             return True
         try:
             with self.read() as connection:
-                last = connection.execute("SELECT value FROM meta WHERE key = 'checked_at'").get
+                last = get_meta(connection, "checked_at")
         except StoreCorrupt:
             return True
         return last is None or not 0 <= self._now() - int(last) < CHECK_SECONDS
@@ -186,11 +186,7 @@ def drop_old(connection: Connection, settings: HistorySettings, *, now_ms: int, 
             dropped += rows.drop_before(connection, earlier[-1])
     limit = settings.limit_bytes
     while limit and (size := rows.measure(connection)) > limit:
-        excess, first = size - int(limit * PRUNE_TO), None
-        for first, freed in rows.iterate_sizes(connection):  # noqa: B007 -- the moment up to which is dropped
-            excess -= freed
-            if excess <= 0:
-                break
+        first = rows.find_freeing(connection, size - int(limit * PRUNE_TO))
         gone = rows.drop_before(connection, first) if first is not None else 0
         if not gone:
             break
@@ -199,10 +195,10 @@ def drop_old(connection: Connection, settings: HistorySettings, *, now_ms: int, 
 
 
 def _is_due(connection: Connection, now_ms: int) -> bool:
-    last = connection.execute("SELECT value FROM meta WHERE key = 'dropped_at'").get
+    last = get_meta(connection, "dropped_at")
     if last is not None and 0 <= now_ms - int(last) < LEAST_CHECK_MS:
         return False
-    connection.execute("INSERT OR REPLACE INTO meta VALUES ('dropped_at', ?)", (str(now_ms),))
+    set_meta(connection, "dropped_at", str(now_ms))
     return True
 
 

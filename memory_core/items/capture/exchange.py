@@ -132,19 +132,16 @@ def _split_injected(text: str) -> tuple[str, list[str]]:
     for line in _compile("tagged").sub("\n", text).split("\n"):
         if _compile("frame").match(line):
             in_frame = True
+            framed.append(line)
         elif _QUOTE.match(line):
             if kept and _PLACE.match(kept[-1]):
                 framed.append(kept.pop())
             framed.append(line)
-            continue
         elif in_frame and _PLACE.match(line):
             framed.append(line)
-            continue
         else:
             in_frame = False
             kept.append(line)
-            continue
-        framed.append(line)
     return "\n".join(kept).strip(), [*blocks, *(["\n".join(framed)] if framed else [])]
 
 

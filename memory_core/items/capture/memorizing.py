@@ -82,7 +82,7 @@ def memorize(
             drafts.append(draft)
         else:
             refused.append(RefusedFact(text=redact(finding.content), reason=reason))
-    written = items.write_many(drafts, corrects=True) if drafts else []
+    written = items.write_many(drafts, corrects=True)
     log.info(
         "capture: %d facts kept, %d refused, by %s", len(written), len(refused), "the model" if by_model else "rules"
     )

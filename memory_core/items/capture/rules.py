@@ -171,8 +171,9 @@ def find_facts(turns: Sequence[exchange.Turn], *, now: float, time_zone: str | N
 
 def _find_problem(message: str, language: str | None) -> str:
     """Return the last sentence of a message that may tell a problem; "" if none does."""
+    pattern = compile_pattern(language or "en", "problem")
     sentences = [sentence.text for sentence in exchange.split_sentences(message)]
-    return next((each for each in reversed(sentences) if _tells_problem(each, language or "en")), "")
+    return next(filter(pattern.search, reversed(sentences)), "")
 
 
 def _find_solution(message: str, language: str | None, problem: str) -> str:
@@ -479,11 +480,6 @@ def _list_kinds(clause: str, language: str, *, said: bool) -> Iterator[str]:
             yield _KEPT_AS.get(kind, kind)
     if said and own and tells_end(clause):
         yield "correction"
-
-
-def _tells_problem(sentence: str, language: str) -> bool:
-    """Return True if a sentence may tell a problem."""
-    return compile_pattern(language, "problem").search(sentence) is not None
 
 
 def _tells_solution(sentence: str, language: str) -> bool:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from memory_core.config import settings
 from memory_core.errors import InvalidArgument, NotIndexed
@@ -16,6 +15,7 @@ from memory_core.items.store import matching, rows
 from memory_core.items.store.rows import Filter, index_text
 from memory_core.items.store.store import ItemStore
 from memory_core.records import AUTHORS, OUTSIDERS, Finding, Space
+from memory_core.stores.sqlite.database import get_meta, set_meta
 
 if TYPE_CHECKING:
     import numpy as np
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
     Vector = tuple[Space, NDArray[np.float32]]
 
-
-T = TypeVar("T")
 
 DROP_ASIDE = "delete it, and its -wal and -shm, once you do not need it: nothing else does"
 
@@ -178,11 +176,11 @@ class ItemsFile(ItemStore):
 
     def get_many(self, ids: Iterable[str]) -> list[Item]:
         """Return items in the order of their ids; unknown ids are left out."""
-        return self._ask(lambda connection: rows.load_by_ids(connection, ids), [])
+        return self.ask(lambda connection: rows.load_by_ids(connection, ids), [])
 
     def load_page(self, wanted: Filter, *, limit: int, offset: int = 0) -> list[Item]:
         """Return items, the one said last first."""
-        return self._ask(lambda connection: rows.load_page(connection, wanted, limit=limit, offset=offset), [])
+        return self.ask(lambda connection: rows.load_page(connection, wanted, limit=limit, offset=offset), [])
 
     def load_all(self, wanted: Filter) -> list[Item]:
         """Return all items of a filter, the one said last first."""
@@ -190,7 +188,7 @@ class ItemsFile(ItemStore):
 
     def count(self, wanted: Filter) -> int:
         """Count items."""
-        return self._ask(lambda connection: rows.count(connection, wanted), 0)
+        return self.ask(lambda connection: rows.count(connection, wanted), 0)
 
     def promote(self, ids: Iterable[str]) -> int:
         """Turn pending items into settled ones; return how many were pending."""
@@ -222,20 +220,20 @@ class ItemsFile(ItemStore):
 
     def list_replaced(self, ids: Iterable[str]) -> list[Item]:
         """Return items, and those that they have replaced."""
-        return self._ask(lambda connection: rows.load_by_ids(connection, rows.add_replaced(connection, ids)), [])
+        return self.ask(lambda connection: rows.load_by_ids(connection, rows.add_replaced(connection, ids)), [])
 
     def find_space(self, space: Space) -> Space | None:
         """Return a space as the file knows it, with its dimensions; None when it holds nothing of it."""
-        found = self._ask(lambda connection: matching.find_space(connection, space), None)
+        found = self.ask(lambda connection: matching.find_space(connection, space), None)
         return None if found is None else found[1]
 
     def count_pending(self, space: Space) -> int:
         """Count the items without an embedding in a space."""
-        return self._ask(lambda connection: matching.count_pending(connection, space), 0)
+        return self.ask(lambda connection: matching.count_pending(connection, space), 0)
 
     def find_pending(self, space: Space, limit: int) -> list[tuple[bytes, str]]:
         """Return contents without an embedding in a space, with their hashes."""
-        return self._ask(lambda connection: matching.find_pending(connection, space, limit), [])
+        return self.ask(lambda connection: matching.find_pending(connection, space, limit), [])
 
     def put_embeddings(self, space: Space, hashes: Sequence[bytes], embedded: NDArray[np.float32]) -> None:
         """Store embeddings of contents."""
@@ -246,12 +244,12 @@ class ItemsFile(ItemStore):
 
     def was_forgotten(self, content: str, since: float) -> bool:
         """Return True if a fact was forgotten at that time, in Unix seconds, or after it."""
-        at = self._ask(lambda connection: rows.find_forgotten(connection, content), None)
+        at = self.ask(lambda connection: rows.find_forgotten(connection, content), None)
         return at is not None and at >= since
 
     def list_notes(self) -> list[str]:
         """Return the paths of the notes that mirror items."""
-        return self._ask(rows.list_notes, [])
+        return self.ask(rows.list_notes, [])
 
     def lacks_lines(self, note: str, lines: Sequence[MirrorLine]) -> bool:
         """Return True if lines that were recorded of a note are gone from it, or other ones."""
@@ -331,20 +329,11 @@ class ItemsFile(ItemStore):
     def load_outage(self) -> str | None:
         """Return the record of the provider's outage, see `OutageRecord`; None if there is none."""
         with self.read() as connection:
-            value = connection.execute("SELECT value FROM meta WHERE key = 'outage'").get
-        return None if value is None else str(value)
+            return get_meta(connection, "outage")
 
     def save_outage(self, record: str | None) -> None:
         """Replace or remove the record of the provider's outage; without a file it is not worth one."""
         if not self.exists():
             raise NotIndexed("there are no items yet")
         with self.write() as connection:
-            connection.execute("DELETE FROM meta WHERE key = 'outage'")
-            if record is not None:
-                connection.execute("INSERT INTO meta VALUES ('outage', ?)", (record,))
-
-    def _ask(self, question: Callable[[Connection], T], otherwise: T) -> T:
-        """Return the answer to a question in one read transaction; another one where there is no file."""
-        with suppress(NotIndexed), self.read() as connection:
-            return question(connection)
-        return otherwise
+            set_meta(connection, "outage", record)

@@ -14,6 +14,7 @@ from memory_core.items.mirror import RecordedLine, show
 from memory_core.items.records import FORMER_AUTHORS, Draft, Item
 from memory_core.records import OUTSIDERS, Origin
 from memory_core.stores.sqlite.connections import Connection
+from memory_core.stores.sqlite.database import get_meta, set_meta
 from memory_core.text.folding import clean
 from memory_core.text.folding import fold as fold_text
 from memory_core.text.terms import write_index
@@ -259,11 +260,11 @@ def revive(connection: Connection, key: int, draft: Draft, *, now: float) -> Non
 
 def promote(connection: Connection, ids: Iterable[str], *, now: float) -> int:
     """Turn pending items into settled ones; return how many were pending."""
-    promoted = 0
-    for item_id in ids:
-        connection.execute("UPDATE items SET pending = 0, updated = ? WHERE id = ? AND pending", (now, item_id))
-        promoted += connection.changes()
-    return promoted
+    connection.execute(
+        "UPDATE items SET pending = 0, updated = ? WHERE pending AND id IN (SELECT value FROM json_each(?))",
+        (now, json.dumps([*ids])),
+    )
+    return connection.changes()
 
 
 def mark_recalled(connection: Connection, ids: Iterable[str], now: float) -> None:
@@ -279,7 +280,7 @@ def delete(connection: Connection, ids: Iterable[str]) -> list[Item]:
         connection.execute("DELETE FROM mirror WHERE item = ?", (item.id,))
     if gone:
         connection.execute("DELETE FROM embeddings WHERE hash NOT IN (SELECT text_hash FROM items)")
-        connection.execute("INSERT OR REPLACE INTO meta VALUES ('wipe', hex(randomblob(8)))")
+        set_meta(connection, "wipe", secrets.token_hex(8))  # until their bytes are overwritten
     return gone
 
 
@@ -378,12 +379,6 @@ def find_words(connection: Connection, match: str) -> set[int]:
     }
 
 
-def load_wipe_mark(connection: Connection) -> str | None:
-    """Return the mark of the last deletion whose bytes have not been overwritten yet; None if there is none."""
-    found = connection.execute("SELECT value FROM meta WHERE key = 'wipe'").get
-    return None if found is None else str(found)
-
-
 def _add_saying(connection: Connection, key: int, session: str | None, said: float) -> None:
     if session is not None:
         connection.execute("INSERT OR REPLACE INTO sayings VALUES (?, ?, ?)", (key, session, said))
@@ -419,7 +414,7 @@ def _to_item(row: Sequence[Any]) -> Item:
 
 def make_digest(connection: Connection, text: str) -> bytes:
     """Return the hash of a text with the key of this file."""
-    key = bytes.fromhex(str(connection.execute("SELECT value FROM meta WHERE key = 'digest_key'").get))
+    key = bytes.fromhex(str(get_meta(connection, "digest_key")))
     return hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=16, key=key).digest()
 
 

@@ -20,7 +20,7 @@ from memory_core.items.records import FORMER_AUTHORS
 from memory_core.items.store import rows
 from memory_core.records import AUTHORS
 from memory_core.stores.sqlite.connections import PAGE_SIZE, Connection, FileKind, open_reader, translate_errors
-from memory_core.stores.sqlite.database import Database, transaction
+from memory_core.stores.sqlite.database import Database, get_meta, set_meta, transaction
 
 # The tables of facts, then those of the mirror in daily notes, then the places where facts were said first.
 MIGRATIONS = tuple(Path(__file__).with_name(f"items_{number}.sql").read_text(encoding="utf-8") for number in (1, 2, 3))
@@ -146,7 +146,7 @@ def _prepare(connection: Connection) -> None:
 
 def _resume_wipe(connection: Connection) -> None:
     """Finish a wipe that another process could not finish; not waited for."""
-    if rows.load_wipe_mark(connection) is not None:
+    if get_meta(connection, "wipe") is not None:
         _wipe(connection)
 
 
@@ -157,16 +157,14 @@ def _wipe(connection: Connection) -> bool:
     """
     from memory_core.stores.sqlite.files import rewrite_file
 
-    mark = rows.load_wipe_mark(connection)
-    try:
-        with translate_errors(Path(connection.filename), ITEMS):
-            connection.execute("INSERT INTO items_fts (items_fts) VALUES ('optimize')")
-            done = rewrite_file(connection, ITEMS)
-            if done:  # the mark of another process, which has deleted something since then, stays
-                connection.execute("DELETE FROM meta WHERE key = 'wipe' AND value = ?", (mark,))
-    except SyncBusy:
-        return False
-    return done
+    mark = get_meta(connection, "wipe")
+    with contextlib.suppress(SyncBusy), translate_errors(Path(connection.filename), ITEMS):
+        connection.execute("INSERT INTO items_fts (items_fts) VALUES ('optimize')")
+        if rewrite_file(connection, ITEMS):
+            # The mark of another process, which has deleted something since then, stays.
+            connection.execute("DELETE FROM meta WHERE key = 'wipe' AND value = ?", (mark,))
+            return True
+    return False
 
 
 # ---- Rows of a damaged file.
@@ -204,16 +202,10 @@ _INTEGERS = {1: 1, 2: 2, 3: 3, 4: 4, 5: 6, 6: 8}  # bytes by serial type
 def _restore(connection: Connection, damaged: Path) -> int:
     """Write what can be read of a damaged file into a new one; return the number of items."""
     records = list(_scan_pages(damaged))
-    digest_key = next(
-        (
-            value
-            for key, value in _read_table(damaged, "meta", _META, records)
-            if key == "digest_key" and _is_hex(value)
-        ),
-        None,
-    )
+    meta = _read_table(damaged, "meta", _META, records)
+    digest_key = next((str(value) for key, value in meta if key == "digest_key" and _is_hex(value)), None)
     if digest_key is not None:
-        connection.execute("INSERT OR REPLACE INTO meta VALUES ('digest_key', ?)", (digest_key,))
+        set_meta(connection, "digest_key", digest_key)
     keys: set[_Value] = set()
     for table, kinds in _TABLES.items():
         found = _read_table(damaged, table, kinds, records)

@@ -10,7 +10,7 @@ import time
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import cast
+from typing import TypeVar, cast
 
 import apsw
 
@@ -32,6 +32,8 @@ from memory_core.stores.sqlite.connections import (
 SPARE_SECONDS = 10.0  # after which a reading connection is closed that was seldom needed: each keeps 2 MB of pages
 LOCK_SECONDS = 30.0  # that one process waits for another to set a damaged file aside
 MOST_NEWER = 100  # migrations that a newer version may have had; a number beyond is none
+
+T = TypeVar("T")
 
 _open: weakref.WeakSet[Database] = weakref.WeakSet()
 
@@ -151,6 +153,12 @@ class Database:
         self._leave_parent()
         with self._write_lock, self._watch():
             yield self._get_writer()
+
+    def ask(self, question: Callable[[Connection], T], otherwise: T) -> T:
+        """Return the answer to a question in one read transaction; another one where there is no file yet."""
+        with contextlib.suppress(NotIndexed), self.read() as connection:
+            return question(connection)
+        return otherwise
 
     def on_damage(self, error: StoreError) -> None:
         """Do what is to be done about a file that may be damaged; the call that met it still fails."""
@@ -470,6 +478,18 @@ class PrivateDatabase(Database):
         """Let go of the copy; may be called twice."""
         with self._write_lock:
             self._connection.close()
+
+
+def get_meta(connection: Connection, key: str) -> str | None:
+    """Return the value of a key in the table `meta`, which every file of ours has; None if it has none."""
+    return cast("str | None", connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).get)
+
+
+def set_meta(connection: Connection, key: str, value: str | None) -> None:
+    """Set the value of a key in the table `meta`, inside a write transaction; None removes it."""
+    connection.execute("DELETE FROM meta WHERE key = ?", (key,))
+    if value is not None:
+        connection.execute("INSERT INTO meta VALUES (?, ?)", (key, value))
 
 
 @contextlib.contextmanager
