@@ -78,12 +78,12 @@ class ConfigError(MemoryCoreError):
 
     Attributes:
         origin: The file or other source of the values ("environment", "mapping").
-        problems: Every problem found, in document order, at least one.
+        problems: Every problem found, in document order, at least one; a text alone is one of the whole document.
     """
 
-    def __init__(self, problems: Sequence[ConfigProblem], *, origin: str, action: str = "") -> None:
-        super().__init__("; ".join(f"{origin}: {problem}" for problem in problems), action=action)
-        self.problems = tuple(problems)
+    def __init__(self, problems: Sequence[ConfigProblem] | str, *, origin: str, action: str = "") -> None:
+        self.problems = (ConfigProblem("", problems),) if isinstance(problems, str) else tuple(problems)
+        super().__init__("; ".join(f"{origin}: {problem}" for problem in self.problems), action=action)
         self.origin = origin
 
 

@@ -23,11 +23,8 @@ from memory_core.errors import InvalidArgument, MemoryOff
 
 GET_LINES = 120
 JOURNAL_SUFFIX = ".journal"  # of the folder with the journal of turns
-OWN, PERSON, LOCAL = (
-    "project",
-    "person",
-    "local",
-)  # layers: of the session's workspace, of the person, of one repository
+# Layers: of the session's workspace, of the person, of one repository.
+OWN, PERSON, LOCAL = "project", "person", "local"
 AGENT_ID = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}", re.IGNORECASE | re.ASCII)
 
 

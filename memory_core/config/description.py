@@ -61,9 +61,9 @@ def describe(config: Config, agent: str = DEFAULT_AGENT) -> list[Row]:
         *_make_rows("memorySearch", resolved.search, search),
         *_make_rows("compaction", resolved.compaction, compaction),
         *(
-            row
+            _make_raw_row(key, value)
             for name in resolved.backend_sections
-            for row in _make_raw_rows(f"memory.{name}", resolver.merge_backend(name))
+            for key, value in _walk_values(f"memory.{name}", resolver.merge_backend(name))
         ),
         *(
             row
@@ -89,9 +89,10 @@ def explain_other_spellings(config: Config, agent: str = DEFAULT_AGENT) -> list[
 
 
 def _walk_values(key: str, node: Node) -> Iterator[tuple[str, Node]]:
-    if isinstance(node.content, dict):
-        for name, child in node.content.items():
-            yield from _walk_values(join_key(key, name), child)
+    if isinstance(node.content, dict) or (isinstance(node.content, list) and node.content):
+        pairs = node.content.items() if isinstance(node.content, dict) else enumerate(node.content)
+        for part, child in pairs:
+            yield from _walk_values(join_key(key, part), child)
     else:
         yield key, node
 
@@ -128,17 +129,10 @@ def _make_row(key: str, value: Any, node: Node, path: KeyPath) -> Row:
     return Row(key, value, place.origin, place.key if translated else "")
 
 
-def _make_raw_rows(key: str, node: Node) -> Iterator[Row]:
-    """Yield rows of a section that only its plugin understands; a value whose name sounds like a secret is masked."""
-    if isinstance(node.content, dict):
-        for name, child in node.content.items():
-            yield from _make_raw_rows(join_key(key, name), child)
-    elif isinstance(node.content, list) and node.content:
-        for index, child in enumerate(node.content):
-            yield from _make_raw_rows(join_key(key, index), child)
-    else:
-        hidden = node.content and any(word in key.lower() for word in SECRET_WORDS)
-        yield Row(key, MASK if hidden else node.content, node.origin)
+def _make_raw_row(key: str, node: Node) -> Row:
+    """Return the row of a value that only its plugin understands; one whose name sounds like a secret is masked."""
+    hidden = node.content and any(word in key.lower() for word in SECRET_WORDS)
+    return Row(key, MASK if hidden else node.content, node.origin)
 
 
 def _show(name: str, value: object) -> Any:
@@ -283,8 +277,7 @@ def build_config_schema(backends: Mapping[str, type[Any] | None] | None = None) 
 
 def _define(model: type[Any], definitions: Schema) -> Schema:
     """Add a model's schema, and those it refers to, to the definitions; return a reference to it."""
-    own = _inline(model, definitions)
-    definitions[model.__name__] = own
+    definitions[model.__name__] = _inline(model, definitions)
     return {"$ref": f"#/$defs/{model.__name__}"}
 
 

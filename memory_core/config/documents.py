@@ -104,7 +104,7 @@ def _read_one(path: Path) -> Mapping[str, Any]:
     except OSError as error:
         problem = f"cannot be read: {error.strerror or type(error).__name__}"
     if problem:
-        raise ConfigError([ConfigProblem("", problem)], origin=str(path), action=action)
+        raise _refuse(path, problem, action)
     document, problem = parse_toml(text) if is_toml(path) else _parse_document(text)
     if problem and not text.strip():
         problem = "is empty; {} is a configuration without settings"
@@ -114,7 +114,7 @@ def _read_one(path: Path) -> Mapping[str, Any]:
         problem = "expected an object at the top"
     if problem:
         # Raised here, outside any handler: the parser's own errors carry the values read so far, keys included.
-        raise ConfigError([ConfigProblem("", problem)], origin=str(path), action="Correct the file's syntax.")
+        raise _refuse(path, problem, "Correct the file's syntax.")
     return document  # type: ignore[no-any-return]  # narrowed above
 
 
@@ -128,10 +128,7 @@ def _read_bytes(path: Path) -> bytes:
         OSError: It cannot be read.
     """
     kind = path.stat().st_mode
-    is_own = str(path) == "/dev/stdin" or str(path.parent) in (
-        "/dev/fd",
-        "/proc/self/fd",
-    )  # a descriptor of this process
+    is_own = str(path) == "/dev/stdin" or str(path.parent) in ("/dev/fd", "/proc/self/fd")  # of this process
     pipe = stat.S_ISFIFO(kind) and is_own
     if stat.S_ISDIR(kind):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
@@ -165,7 +162,7 @@ def _read_to_end(descriptor: int, path: Path) -> bytes:
 
 
 def _refuse(path: Path, problem: str, action: str) -> ConfigError:
-    return ConfigError([ConfigProblem("", problem)], origin=str(path), action=action)
+    return ConfigError(problem, origin=str(path), action=action)
 
 
 def is_toml(path: Path) -> bool:

@@ -100,6 +100,18 @@ def parse_size_bytes(size: int | str) -> int:
     return int(float(found[1]) * factor)
 
 
+def check_size(section: object, name: str) -> None:
+    """Check a setting of a section that is a size, for its `__post_init__`.
+
+    Raises:
+        InvalidField: It is none.
+    """
+    try:
+        parse_size_bytes(getattr(section, name))
+    except ValueError as error:
+        raise InvalidField(name, str(error)) from error
+
+
 class Secret:
     """A key or header value that never shows in a repr, a log or an error; `reveal()` gives it."""
 

@@ -287,7 +287,11 @@ class ConfigSource:
         folder = self.folder
         if held is not None and held[0] == (stamp, folder, *map(_look, held[1].included)):
             return held[1]
-        loaded = self._load(document, folder)
+        loaded = load_config(
+            document, workspace=self._workspace, state_dir=self._state_dir, overrides=self._overrides, folder=folder
+        )
+        if problem := find_slot_problem(loaded.slot, self._other_slots):
+            raise ConfigError([problem], origin=loaded.origin)
         self._held = ((stamp, folder, *map(_look, loaded.included)), loaded)
         return loaded
 
@@ -301,20 +305,8 @@ class ConfigSource:
             return self._origin()
         except Exception as error:  # the host's own code may raise anything
             # Only the kind: the host's own words may hold a key.
-            problem = ConfigProblem("", f"the host's configuration cannot be had: {type(error).__name__}")
-            raise ConfigError([problem], origin="host") from error
-
-    def _load(self, document: Path | Document | None, folder: Path | None) -> Config:
-        config = load_config(
-            document,
-            workspace=self._workspace,
-            state_dir=self._state_dir,
-            overrides=self._overrides,
-            folder=folder,
-        )
-        if problem := find_slot_problem(config.slot, self._other_slots):
-            raise ConfigError([problem], origin=config.origin)
-        return config
+            problem = f"the host's configuration cannot be had: {type(error).__name__}"
+            raise ConfigError(problem, origin="host") from error
 
 
 def find_slot_problem(slot: str, other_slots: Collection[str] = ()) -> ConfigProblem | None:
@@ -341,9 +333,8 @@ def _stat(path: Path) -> tuple[int, int, int]:
     try:
         found = path.stat()
     except OSError as error:
-        raise ConfigError(
-            [ConfigProblem("", f"cannot be read: {error.strerror}")], origin=str(path), action="correct --config"
-        ) from error
+        problem = f"cannot be read: {error.strerror}"
+        raise ConfigError(problem, origin=str(path), action="correct --config") from error
     if stat.S_ISFIFO(found.st_mode):
         return 0, 0, found.st_ino  # it can be read once only
     return found.st_mtime_ns, found.st_size, found.st_ino

@@ -119,15 +119,12 @@ def read_project(folder: Path, repository: Path | None) -> Project:
     try:
         given = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        problem = ConfigProblem("", f"cannot be read: {error}")
-        raise ConfigError([problem], origin=str(path), action="correct the file, or remove it") from error
+        action = "correct the file, or remove it"
+        raise ConfigError(f"cannot be read: {error}", origin=str(path), action=action) from error
     memory = given.get("memory", {})
-    wrong = [key for key in given if key != "memory"]
-    wrong += (
-        [f"memory.{key}" for key in memory if key not in _SETTINGS or not isinstance(memory[key], bool)]
-        if isinstance(memory, dict)
-        else ["memory"]
-    )
+    wrong = [key for key in given if key != "memory" or not isinstance(memory, dict)]
+    if isinstance(memory, dict):
+        wrong += [f"memory.{key}" for key in memory if key not in _SETTINGS or not isinstance(memory[key], bool)]
     if wrong:
         known = "expected the table [memory] with private and write, each true or false"
         raise ConfigError([ConfigProblem(key, known) for key in wrong], origin=str(path))

@@ -74,8 +74,8 @@ def make_absolute(path: str, base: Path | None, environ: Mapping[str, str]) -> P
     """
     joined = (base or Path()) / expand_home(path, environ)
     if not joined.is_absolute():
-        problem = ConfigProblem("", "is a relative path, and the current folder was removed or cannot be read")
-        raise ConfigError([problem], origin=path, action="give an absolute path, or go to a folder that exists")
+        problem = "is a relative path, and the current folder was removed or cannot be read"
+        raise ConfigError(problem, origin=path, action="give an absolute path, or go to a folder that exists")
     return Path(os.path.abspath(joined))  # noqa: PTH100  # Path.resolve would follow symlinks
 
 
@@ -129,8 +129,8 @@ def recall_default_workspace(state_dir: Path) -> Path | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, UnicodeDecodeError) as error:
-        problem = ConfigProblem("", f"cannot be read: {type(error).__name__}")
-        raise ConfigError([problem], origin=str(path), action="remove it, or name a folder with --workspace") from error
+        problem = f"cannot be read: {type(error).__name__}"
+        raise ConfigError(problem, origin=str(path), action="remove it, or name a folder with --workspace") from error
     return Path(named) if os.path.isabs(named) else None  # noqa: PTH117 - "" is no path
 
 
@@ -182,7 +182,8 @@ class Resolver:
         self._memory = (
             validate(MemorySettings, self._expand(self.memory), self.problems, self.warnings) or MemorySettings()
         )
-        self._providers = self._read_accounts()
+        accounts = dict.fromkeys(name for layer in layers for name in layer.providers)
+        self._providers = {name: self._read_account(name) for name in accounts}
         names = dict.fromkeys(name for layer in layers for name in layer.backends)
         self._backends: dict[str, Mapping[str, object]] = {
             name: to_plain(expand(self.merge_backend(name), environ, secrets, None)) for name in names
@@ -270,16 +271,13 @@ class Resolver:
 
         return expand(node, self._environ, self._secrets, note)
 
-    def _read_accounts(self) -> dict[str, ProviderAccount]:
-        names = dict.fromkeys(name for layer in self._layers for name in layer.providers)
-        return {name: self._read_account(name, self.merge_provider(name)) for name in names}
-
-    def _read_account(self, name: str, node: Node) -> ProviderAccount:
+    def _read_account(self, name: str) -> ProviderAccount:
         """Read the parts of a provider's account that are ours; those that cannot be used are left out with a warning."""
 
         def note(where: Node, problem: str) -> None:
             self.warnings.append(f"{where.key}: {problem}; it is left out")
 
+        node = self.merge_provider(name)
         key, _ = find(node, ("apiKey",))
         if find_ref_source(key) in ("exec", "store") and name not in self._find_chosen_accounts():
             node = change(node, ("apiKey",), lambda given: replace(given, content=None))  # no program runs for nothing

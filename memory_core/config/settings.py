@@ -17,6 +17,7 @@ from memory_core.config.fields import (
     Secret,
     Section,
     about,
+    check_size,
     is_framing_header,
     parse_size_bytes,
     setting,
@@ -260,10 +261,7 @@ class HistorySettings(Section):
     )
 
     def __post_init__(self) -> None:
-        try:
-            parse_size_bytes(self.max_bytes)
-        except ValueError as error:
-            raise InvalidField("max_bytes", str(error)) from error
+        check_size(self, "max_bytes")
 
     @property
     def limit_bytes(self) -> int:
@@ -419,7 +417,7 @@ class SharingSettings(Section):
     """The sync of notes with other machines, once `memory-core sync init` has set it up."""
 
     interval_minutes: float = setting(
-        0.0, "Minutes between two syncs while a session goes on; 0 syncs when it ends.", ge=0, le=10_080
+        0.0, "Minutes between two syncs while a session goes on; 0 syncs when it ends.", ge=0, le=WEEK_MINUTES
     )
 
 
@@ -469,10 +467,7 @@ class MemoryFlush(Section):
     )
 
     def __post_init__(self) -> None:
-        try:
-            parse_size_bytes(self.force_flush_transcript_bytes)
-        except ValueError as error:
-            raise InvalidField("force_flush_transcript_bytes", str(error)) from error
+        check_size(self, "force_flush_transcript_bytes")
 
     @property
     def force_flush_bytes(self) -> int:
