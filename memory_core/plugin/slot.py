@@ -155,12 +155,10 @@ class MemorySlot:
 
         Slot, switch and scope are resolved now, not when the tools were handed out.
         """
-
         try:
-            memory = self._find(context)
+            return self._find(context).call_tool(name, arguments, context)
         except Exception as error:  # noqa: BLE001 -- a tool call must never bring the host down
             return results.shape_failure(error, name)
-        return memory.call_tool(name, arguments, context)
 
     async def acall_tool(
         self, name: str, arguments: Mapping[str, Any], context: CallContext | None = None
@@ -284,10 +282,7 @@ class MemorySlot:
         Returns:
             The result of memory_get, on one page.
         """
-        try:
-            return results.make_encodable(self._read_note(path, check_context(context)))
-        except Exception as error:  # noqa: BLE001 -- nothing may get out to the host
-            return results.shape_failure(error, "memory_get")
+        return results.run_safely("memory_get", lambda: self._read_note(path, check_context(context)))
 
     def _read_note(self, path: str, context: CallContext) -> dict[str, Any]:
         if not isinstance(path, str):
@@ -315,20 +310,17 @@ class MemorySlot:
         Returns:
             `{path, status}`: status is "created", "changed", "unchanged" or "removed". Or an error, as `call_tool` returns it.
         """
+        return results.run_safely("change_note", lambda: self._change_note(path, change, check_context(context)))
+
+    def _change_note(self, path: str, change: Change, context: CallContext) -> dict[str, Any]:
         from memory_core.plugin.editing import change_note
 
-        try:
-            check_kind("path", path, str)
-            context = check_context(context)
-            memory = self._find(context)
-            config = memory.config()
-            if not memory.allows(context, config):
-                return results.shape_refusal("denied", *_NOT_READABLE)
-            return results.make_encodable(
-                change_note(config, context, path, change, sync=lambda: memory.sync(config=config))
-            )
-        except Exception as error:  # noqa: BLE001 -- nothing may get out to the host
-            return results.shape_failure(error, "change_note")
+        check_kind("path", path, str)
+        memory = self._find(context)
+        config = memory.config()
+        if not memory.allows(context, config):
+            return results.shape_refusal("denied", *_NOT_READABLE)
+        return change_note(config, context, path, change, sync=lambda: memory.sync(config=config))
 
     def _find_readable(self, context: CallContext) -> AgentConfig | None:
         """Return the configuration of a session's agent; None when memory is off or its scope lets this chat see no notes."""

@@ -121,11 +121,9 @@ def _read(config: AgentConfig, path: str) -> str:
     """Return a note's text; "" if it is missing or cannot be read: a session starts all the same."""
     try:
         file = pages.resolve(config, path)
-        return (
-            ""
-            if file is None or file.path != path
-            else quote_safely(leave_out_html_comments(notes.read_note(file).text).strip())
-        )
+        if file is None or file.path != path:
+            return ""
+        return quote_safely(leave_out_html_comments(notes.read_note(file).text).strip())
     except (PathRefused, FileUnreadable):
         return ""
 
@@ -175,9 +173,8 @@ def frame(pieces: Iterable[Piece], max_chars: int) -> tuple[str, tuple[Piece, ..
             kept.append(piece)
     if not kept:
         return "", ()
-    return "\n".join([RECALLED, *(line for group, quoted in groups.items() for line in (f"{group}:", *quoted))]), tuple(
-        kept
-    )
+    lines = [line for group, quoted in groups.items() for line in (f"{group}:", *quoted)]
+    return "\n".join([RECALLED, *lines]), tuple(kept)
 
 
 def frame_standing(items: Sequence[Item]) -> str:

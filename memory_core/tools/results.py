@@ -7,7 +7,7 @@ A result has either what its tool returns or `error`. Most of it is what `to_jso
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from functools import cache
 from typing import Any, Literal, TypeVar, cast
@@ -23,11 +23,17 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 
-# By Orbit's names or ours, as the tool was called.
-_ASK_FOR_ANOTHER = {
-    False: "ask for a path that memory_search returned",
-    True: "ask for a path that search_memory returned",
-}
+def run_safely(name: object, work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """Return the result of a tool call, or of what else a host calls: whatever goes wrong is in it, and nothing is raised.
+
+    Args:
+        name: The tool's name as the host gave it.
+        work: Makes the result.
+    """
+    try:
+        return make_encodable(work())
+    except Exception as error:  # noqa: BLE001 -- a tool call must never bring the host down
+        return shape_failure(error, name)
 
 
 def shape_failure(error: Exception, name: object) -> dict[str, Any]:
@@ -78,13 +84,13 @@ def shape_error(error: MemoryCoreError, name: object = "") -> dict[str, Any]:
         # The agent's id comes from the host, not from the model.
         return {"error": str(error), "code": "invalid_agent" if error.argument == "agent" else "invalid_argument"}
     if isinstance(error, PathRefused):
-        is_orbits = isinstance(name, str) and name == "get_memory"
-        return shape_refusal("denied", str(error), error.action or _ASK_FOR_ANOTHER[is_orbits])
-    advice = (
-        "correct the configuration: memory-core config check"
-        if isinstance(error, ConfigError)
-        else "run: memory-core status"
-    )
+        search = (
+            "search_memory" if name == "get_memory" else "memory_search"
+        )  # by Orbit's name or ours, as it was called
+        return shape_refusal("denied", str(error), error.action or f"ask for a path that {search} returned")
+    advice = "run: memory-core status"
+    if isinstance(error, ConfigError):
+        advice = "correct the configuration: memory-core config check"
     return shape_refusal("unavailable", str(error), error.action or advice)
 
 

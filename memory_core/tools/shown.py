@@ -33,9 +33,8 @@ class Shown:
         self._folder = folder
         self._lock = threading.Lock()
         self._sessions: OrderedDict[str, list[str]] = OrderedDict()  # fingerprints by session, the last one last
-        self._texts: defaultdict[str, deque[str]] = defaultdict(
-            lambda: deque(maxlen=FINGERPRINTS)
-        )  # that have none yet
+        # Those that have none yet.
+        self._texts: defaultdict[str, deque[str]] = defaultdict(lambda: deque(maxlen=FINGERPRINTS))
 
     def of(self, session_key: str | None) -> frozenset[str]:
         """Return the fingerprints of all that a session has been shown, as `text.paragraphs.is_recalled` takes them."""

@@ -329,11 +329,9 @@ def _find(config: AgentConfig, named: str) -> Session:
         )
     beside = sessions_json.read(path.parent / sessions_json.FILE_NAME)
     keys = [key for key, entry in beside.items() if isinstance(entry, dict) and entry.get("sessionId") == path.stem]
-    return (
-        _load_session(config, path.parent, keys[0])
-        if keys
-        else Session(agent=config.agent, key=path.stem, transcript=path)
-    )
+    if keys:
+        return _load_session(config, path.parent, keys[0])
+    return Session(agent=config.agent, key=path.stem, transcript=path)
 
 
 def _load_session(config: AgentConfig, folder: Path, key: str) -> Session:

@@ -230,14 +230,11 @@ _TEXTS = ("agent", "key", "session_id", "access", "kind", "chat_type", "channel"
 
 def _find_wrong_text(session: Session) -> str:
     """Return the attribute that has to be a string and is none, as a reason; "" if there is none."""
-    return next(
-        (
-            f"{name} of the session is no string: {type(value).__name__}"
-            for name in _TEXTS
-            if not isinstance(value := getattr(session, name), str)
-        ),
-        "",
-    )
+    for name in _TEXTS:
+        value = getattr(session, name)
+        if not isinstance(value, str):
+            return f"{name} of the session is no string: {type(value).__name__}"
+    return ""
 
 
 def _find_objection(session: Session, config: AgentConfig) -> Decision | None:

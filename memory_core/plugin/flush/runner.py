@@ -86,18 +86,12 @@ def make_flush_tools(
 
 def make_handlers(memory: Memory, config: AgentConfig, turn: FlushTurn) -> dict[str, ToolFunction]:
     """Make the handlers of a turn's tools for a host that runs the turn itself: whatever goes wrong is in the result."""
-
-    def catch(name: str, handler: ToolFunction) -> ToolFunction:
-        def run(arguments: Any) -> dict[str, Any]:
-            try:
-                return results.make_encodable(handler(arguments))
-            except Exception as error:  # noqa: BLE001 -- nothing may get out to the host
-                return results.shape_failure(error, name)
-
-        return run
-
     handlers = make_flush_tools(turn, config, recalled=memory.recalled(turn.session_key))
-    return {name: catch(name, handler) for name, handler in handlers.items()}
+
+    def run(name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        return results.run_safely(name, lambda: handlers[name](arguments))
+
+    return {name: partial(run, name) for name in handlers}
 
 
 def run_with(memory: Memory, config: AgentConfig, turn: FlushTurn, complete: Complete, **limits: Any) -> FlushOutcome:
