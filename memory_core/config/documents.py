@@ -309,6 +309,12 @@ def get_mapping(raw: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
 
 
+def get_rows(raw: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:
+    """Return the objects in the list under a key; none where there is no list."""
+    value = raw.get(name)
+    return [each for each in value if isinstance(each, Mapping)] if isinstance(value, list) else []
+
+
 def name_type(value: object) -> str:
     """Return a value's type in the words of a document; never its content, which may be a key."""
     if value == "":

@@ -27,9 +27,8 @@ with needing("openai_agents", "OpenAI Agents: pip install openai-agents"):
 
 Item = Mapping[str, Any]
 
-_ALL = (
-    2**31 - 1
-)  # a session may have a limit of its own; what it keeps back must not be lost when the rest is shortened
+# A session may have a limit of its own; what it keeps back must not be lost when the rest is shortened.
+_ALL = 2**31 - 1
 
 
 def memory_tools(slot: MemorySlot, context: CallContext | None = None) -> list[FunctionTool]:

@@ -12,6 +12,7 @@ import sys
 import time
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -321,7 +322,7 @@ def open_host(
         context=CallContext(agent=resolved.agent, session_key=f"agent:{resolved.agent}:main", chat_type="direct"),
         context_window=context_window,
         reserve_tokens=resolved.compaction.reserve_tokens_floor,
-        show=_print,
+        show=partial(print, end="", flush=True),
     )
 
 
@@ -341,11 +342,6 @@ def converse(host: ReferenceHost) -> None:
             if not sys.stdin.isatty():
                 raise
             print(f"{error}. {error.action}", file=sys.stderr)
-
-
-def _print(text: str) -> None:
-    sys.stdout.write(text)
-    sys.stdout.flush()
 
 
 def play(host: ReferenceHost, lines: Iterable[str]) -> None:

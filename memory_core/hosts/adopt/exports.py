@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from zipfile import BadZipFile, ZipFile
 
-from memory_core.config.documents import get_mapping
+from memory_core.config.documents import get_mapping, get_rows
 from memory_core.sources.session_logs import read_transcript
 from memory_core.text.dates import get_day, read_time
 
@@ -121,10 +121,7 @@ def _walk_tree(row: Row) -> Iterator[tuple[str, str]]:
         node = get_mapping(nodes, at)
         branch.append(node.get("message"))
         at = node.get("parent")
-    whole = (
-        reversed(branch) if branch else [node.get("message") for node in nodes.values() if isinstance(node, Mapping)]
-    )
-    for message in whole:
+    for message in branch[::-1] or [node.get("message") for node in nodes.values() if isinstance(node, Mapping)]:
         facts = message if isinstance(message, Mapping) else {}
         author, content, about = (get_mapping(facts, each) for each in ("author", "content", "metadata"))
         role, hidden = _ROLES.get(str(author.get("role"))), about.get("is_visually_hidden_from_conversation")
@@ -137,14 +134,11 @@ def _walk_tree(row: Row) -> Iterator[tuple[str, str]]:
 
 def _list_messages(row: Row) -> Iterator[tuple[str, str]]:
     """Yield role and text of the messages of Claude's conversation."""
-    messages = row.get("chat_messages")
-    for message in messages if isinstance(messages, list) else ():
-        facts = message if isinstance(message, Mapping) else {}
-        role, content = _ROLES.get(str(facts.get("sender"))), facts.get("content")
-        parts = [each for each in content if isinstance(each, Mapping)] if isinstance(content, list) else []
+    for message in get_rows(row, "chat_messages"):
+        parts = get_rows(message, "content")
         texts = [str(each.get("text") or "") for each in parts if each.get("type") == "text"]
-        if role:
-            yield role, "\n".join(texts).strip() or str(facts.get("text") or "")
+        if role := _ROLES.get(str(message.get("sender"))):
+            yield role, "\n".join(texts).strip() or str(message.get("text") or "")
 
 
 def _read_memories(document: Any, stem: str) -> Export | None:
@@ -155,12 +149,8 @@ def _read_memories(document: Any, stem: str) -> Export | None:
     name = get_mapping(document, "user").get("user_id") if isinstance(document, Mapping) else None
     sections: defaultdict[str, list[str]] = defaultdict(list)
     is_mem0 = False
-    for row in rows if isinstance(rows, list) else ():
-        text = (
-            next((row[each] for each in _TEXTS if isinstance(row.get(each), str)), "")
-            if isinstance(row, Mapping)
-            else ""
-        )
+    for row in _list_rows(rows):
+        text = next((row[each] for each in _TEXTS if isinstance(row.get(each), str)), "")
         if not text.strip() or row.get("state") == "deleted":
             continue
         is_mem0 |= "memory" in row

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from memory_core.config.agent import normalize_agent_id
-from memory_core.config.documents import get_mapping, read_file
+from memory_core.config.documents import get_mapping, get_rows, read_file
 from memory_core.config.environment import expand_home, fill, find_home, read_variables, shorten_home
 from memory_core.config.resolution import find_current_folder, make_absolute
 from memory_core.config.settings import DEFAULT_AGENT
@@ -435,10 +435,7 @@ def _list_workspaces(document: Mapping[str, Any], state_dir: Path) -> Iterator[t
 
 
 def _list_entries(agents: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    listed = agents.get("list")
-    pairs = (
-        [(entry.get("id"), entry) for entry in listed if isinstance(entry, Mapping)] if isinstance(listed, list) else []
-    )
+    pairs = [(entry.get("id"), entry) for entry in get_rows(agents, "list")]
     for name, entry in [*pairs, *get_mapping(agents, "entries").items()]:
         try:
             yield normalize_agent_id(str(name)), entry if isinstance(entry, Mapping) else {}

@@ -22,7 +22,7 @@ from memory_core.config.environment import expand_home, shorten_home
 from memory_core.config.load import find_adopted_config
 from memory_core.config.problems import get_adapter
 from memory_core.config.settings import DEFAULT_AGENT
-from memory_core.errors import ConfigError, ConfigProblem, FileUnreadable, PathRefused
+from memory_core.errors import ConfigError, FileUnreadable, PathRefused
 from memory_core.hosts.adopt.homes import FoundNote, Home, ServedHome
 from memory_core.sources.notes import MAX_NOTE_BYTES, open_file
 from memory_core.text.markdown import SECTION_SIGN, leave_out_comments
@@ -101,8 +101,8 @@ def load_record(state_dir: Path) -> Adoption:
     except FileNotFoundError:
         return Adoption()
     except (OSError, ValueError) as error:
-        problem = ConfigProblem("", f"is no record of what was adopted: {type(error).__name__}")
-        raise ConfigError([problem], origin=str(path), action="move it away, and adopt again") from error
+        problem = f"is no record of what was adopted: {type(error).__name__}"
+        raise ConfigError(problem, origin=str(path), action="move it away, and adopt again") from error
     return found
 
 
@@ -150,9 +150,7 @@ def write_config(adoption: Adoption, state_dir: Path) -> bool:
                 text = put_entry(text, path.suffix, keys, both) if both else take_entry(text, path.suffix, keys)
         is_empty = not read_document(text, path.suffix)
     except NotEditable as error:
-        raise ConfigError(
-            [ConfigProblem("", str(error))], origin=str(path), action="mend it, and adopt again"
-        ) from None
+        raise ConfigError(str(error), origin=str(path), action="mend it, and adopt again") from None
     adoption.listed = listed
     if text == before:
         return False

@@ -89,20 +89,17 @@ def make_application(memory: Memory, note_call: Callable[[], None], pen: str | N
         refuse_off(resolved)
         return resolved
 
-    def find_path(query: Mapping[str, str]) -> str:
-        return _need(query, "path")
-
     # Each takes the query of a request, and raises a subclass of `MemoryCoreError` when there is no answer, such as `MemoryOff`.
     answers: Mapping[str, Callable[[Mapping[str, str]], Any]] = {
         "search": lambda query: shape_explanation(memory.explain(_need(query, "q"))),
         "explain": lambda query: shape_explanation(memory.explain(_need(query, "q"), _need(query, "place"))),
         "notes": lambda _: {**notes.list_days(config()), "reviews": pen is not None},
-        "note": lambda query: notes.show_note(config(), find_path(query)),
+        "note": lambda query: notes.show_note(config(), _need(query, "path")),
         "items": lambda _: _list_items(config()),
         "activity": lambda _: _list_activity(config(), memory.list_activity(limit=MOST_ENTRIES)),
         "changes": lambda _: notes.list_changes(config()),
-        "versions": lambda query: notes.list_versions(config(), find_path(query)),
-        "version": lambda query: notes.show_version(config(), find_path(query), _need(query, "version")),
+        "versions": lambda query: notes.list_versions(config(), _need(query, "path")),
+        "version": lambda query: notes.show_version(config(), _need(query, "path"), _need(query, "version")),
         "proposals": lambda _: _list_proposals(memory, pen),
         "health": lambda query: {
             "status": _shape_status(memory.status()),

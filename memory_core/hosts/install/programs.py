@@ -127,9 +127,8 @@ def read_options(name: str, home: Path) -> dict[str, str]:
         if isinstance(entry, dict):
             command = entry.get("command")
             words += [*(command if isinstance(command, list) else ()), *(entry.get("args") or ())]
-        elif (
-            isinstance(part, OwnFile) and part.path.name == "__init__.py"
-        ):  # keyword arguments, as `_plan_hermes` writes
+        elif isinstance(part, OwnFile) and part.path.name == "__init__.py":
+            # Keyword arguments, as `_plan_hermes` writes them.
             for key, value in re.findall(r"(\w+)=('[^']*'|\"[^\"]*\")", text):
                 words += [f"--{key.replace('_', '-')}", value[1:-1]]
     return {word[2:]: str(value) for word, value in pairwise(words) if str(word).startswith("--")}
@@ -188,9 +187,8 @@ def _plan_claude_code(home: Path, start: Start) -> list[Part]:
             document["mcpServers"][SLOT_ID] |= _serve(start)
             text = json.dumps(document, indent=2) + "\n"
         elif path.name == "hooks.json":
-            text = text.replace(
-                '"memory-core hook"', json.dumps(shlex.join(start.write("hook")))
-            )  # Git Bash on Windows
+            # Git Bash runs it on Windows.
+            text = text.replace('"memory-core hook"', json.dumps(shlex.join(start.write("hook"))))
         parts.append(OwnFile(folder / path.relative_to(PLUGIN), text, home))
     return parts
 

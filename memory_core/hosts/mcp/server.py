@@ -120,13 +120,9 @@ def _instruct(slot: MemorySlot, context: CallContext) -> str:
     section, workspace = slot.prompt_section(context), slot.find_workspace(context)
     if not section or workspace is None:
         return section
-    problem = slot.explain_no_workspace(context)
-    told = (
-        f"The workspace of this memory is {workspace}."
-        if problem is None
-        else f"But {problem}; tell the user: {MAKE_IT}."
-    )
-    return f"{section}\n\n{told}"
+    if problem := slot.explain_no_workspace(context):
+        return f"{section}\n\nBut {problem}; tell the user: {MAKE_IT}."
+    return f"{section}\n\nThe workspace of this memory is {workspace}."
 
 
 async def _list_tools(

@@ -5,7 +5,6 @@ https://platform.openai.com/docs/api-reference/responses/input-items
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -39,8 +38,7 @@ def _convert(items: Iterable[Mapping[str, Any]]) -> list[Message]:
             role = str(item.get("role", "user"))
             messages.append({"role": "system" if role == "developer" else role, "content": _join(item.get("content"))})
         elif kind in _CALLS:
-            call = chat.write_call(item.get("call_id"), item.get("name"), _read_arguments(item, kind))
-            _add_call(messages, call)
+            _add_call(messages, chat.write_call(item.get("call_id"), item.get("name"), _read_arguments(item, kind)))
         elif kind in _RESULTS:
             messages.append(chat.write_result(item.get("call_id"), _join(item.get("output"))))
     return messages
@@ -75,7 +73,7 @@ def _read_arguments(item: Mapping[str, Any], kind: str) -> str:
     """Return the arguments of a call as JSON; a custom tool's input is free text."""
     given = item.get(_CALLS[kind])
     if kind == "custom_tool_call":
-        return json.dumps({"input": given}, ensure_ascii=False)
+        return chat.write_json({"input": given})
     return chat.write_text(given) or "{}"
 
 
