@@ -13,7 +13,7 @@ from memory_core.cli import output
 from memory_core.cli.app import Options, argument, command, find_state_dir, open_source
 from memory_core.config.environment import quote_words, shorten_home
 from memory_core.config.load import find_adopted_config, load_config
-from memory_core.errors import ConfigError, ConfigProblem, InvalidArgument
+from memory_core.errors import ConfigError, InvalidArgument
 from memory_core.hosts.adopt import record
 from memory_core.hosts.adopt.homes import Home, find_homes
 
@@ -108,8 +108,11 @@ def _serve(options: Options, asked: str | None, homes: Sequence[Home], config: A
 def _copy(options: Options, asked: str | None, homes: Sequence[Home], config: AgentConfig, *, yes: bool) -> None:
     workspace = Path(config.workspace)
     if not workspace.is_dir():
-        problem = ConfigProblem("", "there is no such workspace to copy into")
-        raise ConfigError([problem], origin=str(workspace), action="make that folder, or name another with --workspace")
+        problem, action = (
+            "there is no such workspace to copy into",
+            "make that folder, or name another with --workspace",
+        )
+        raise ConfigError(problem, origin=str(workspace), action=action)
     if yes:
         with record.change_record(config.state_dir) as adoption:
             steps = record.plan_copies(adoption, homes, workspace)

@@ -14,7 +14,7 @@ from datetime import datetime
 from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 import click
 
@@ -22,10 +22,16 @@ from memory_core.__about__ import __version__
 from memory_core.atomic import replace_file
 from memory_core.cli import output
 from memory_core.config.environment import CONFIG, STATE_DIR, WORKSPACE, quote_words, shorten_home
-from memory_core.config.load import Config, ConfigSource
-from memory_core.config.resolution import OWN_FOLDER, find_current_folder, make_absolute
+from memory_core.config.load import Config, ConfigSource, load_config
+from memory_core.config.resolution import (
+    OWN_FOLDER,
+    find_current_folder,
+    find_default_workspace,
+    make_absolute,
+    recall_default_workspace,
+)
 from memory_core.config.settings import DEFAULT_AGENT, Source
-from memory_core.errors import ConfigError, ConfigProblem, InvalidArgument
+from memory_core.errors import ConfigError, InvalidArgument
 
 if TYPE_CHECKING:
     from memory_core.plugin.memory import Memory
@@ -213,13 +219,17 @@ class Group(click.Group):
     """Commands with a name in common, such as `items list`."""
 
     command_class = Command
-    aliases: ClassVar[Mapping[str, str]] = {}  # other names of its commands
 
-    def __init__(self, *arguments: Any, **details: Any) -> None:
+    def __init__(self, *arguments: Any, aliases: Mapping[str, str] | None = None, **details: Any) -> None:
         details.setdefault("no_args_is_help", False)  # wrong usage, not a help
         super().__init__(*arguments, **details)
+        self.aliases = aliases or {}  # other names of its commands
         self.params += COMMON
         self.short_help = self.short_help or self.help
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return a command by its name, or by another one of it."""
+        return super().get_command(ctx, self.aliases.get(cmd_name, cmd_name))
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -240,8 +250,6 @@ class Group(click.Group):
 
 class App(Group):
     """The program; imports the module of a command when that is asked for."""
-
-    aliases = ALIASES
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  # as in click
         """Return the names of all commands, those of two words included."""
@@ -279,6 +287,7 @@ def _welcome(context: click.Context) -> None:
 APP = App(
     PROGRAM,
     callback=_welcome,
+    aliases=ALIASES,
     invoke_without_command=True,
     help="Memory for AI agents: plain Markdown notes, searched by meaning and by keyword.",
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
@@ -320,8 +329,6 @@ def run(arguments: Sequence[str]) -> int:
 
 def find_state_dir(options: Options) -> Path:
     """Return the state folder without reading a configuration, which may be what is to be changed."""
-    from memory_core.config.load import load_config
-
     return load_config({}, state_dir=options.state_dir).agent(options.agent).state_dir
 
 
@@ -402,14 +409,12 @@ def open_notes(options: Options, today: str | None = None, *, writes: bool = Fal
             here = count_markdown(folder) if folder else 0
             other = f"the {output.count(here, OTHER_FILE)} here: memory-core adopt . --yes" if here else PROGRAMS_NOTES
             action = f"make one: memory-core init ~/notes --default; or search {other}"
-        raise ConfigError([ConfigProblem("", problem)], origin=str(workspace), action=action)
+        raise ConfigError(problem, origin=str(workspace), action=action)
     return memory
 
 
 def explain_guess(settings: Config, agent: str) -> str:
     """Return why a workspace is used that nobody named; "" if somebody did."""
-    from memory_core.config.resolution import find_default_workspace, recall_default_workspace
-
     resolved = settings.agent(agent)
     if settings.resolver.find_workspace_origin(resolved.agent) != "default":
         return ""

@@ -130,9 +130,8 @@ def _load_bound(bound: Mapping[str, str]) -> tuple[Config, str]:
     environ = {name: value for name, value in os.environ.items() if name not in BINDING.values()}
     workspace, state_dir = bound.get("workspace"), bound.get("state-dir")
     source = bound.get("config") or find_default_config(environ, state_dir=state_dir, workspace=workspace)
-    return load_config(source, environ=environ, state_dir=state_dir, workspace=workspace), bound.get(
-        "agent", DEFAULT_AGENT
-    )
+    settings = load_config(source, environ=environ, state_dir=state_dir, workspace=workspace)
+    return settings, bound.get("agent", DEFAULT_AGENT)
 
 
 CAPTURE = (
@@ -208,12 +207,8 @@ def _report(options: Options, planned: Sequence[changes.FileChange], done: str, 
         return
     if dry_run:
         for change in planned:
-            print(
-                f"kept for uninstall: {change.path}\n"
-                if change.is_copy and change.after
-                else changes.show_change(change),
-                end="",
-            )
+            is_kept = change.is_copy and change.after
+            print(f"kept for uninstall: {change.path}\n" if is_kept else changes.show_change(change), end="")
         print("Nothing has been changed." if planned else "Nothing would change.")
         return
     for change in planned:

@@ -25,7 +25,6 @@ from memory_core.text.dates import begin_day, parse_day
 from memory_core.text.messages import quote_safely
 
 if TYPE_CHECKING:
-    from memory_core.config.agent import AgentConfig
     from memory_core.items.items import Items
 
 items = Group("items", help="List, show, add, promote, forget, export or import items: short facts beside the notes.")
@@ -151,8 +150,6 @@ def promote(options: Options, *, ids: tuple[str, ...]) -> int:
 @click.option("--dry-run", is_flag=True, help="only show what would be deleted")
 def forget(options: Options, *, ids: tuple[str, ...], dry_run: bool, **conditions: Any) -> int:
     """Delete items for good: all that meet every condition given."""
-    from memory_core.sharing.sharing import list_remains
-
     with open_notes(options) as memory:
         zone = memory.config().search.time_zone
         days = {name: _read_day(f"--{name}", conditions[name], zone) for name in ("after", "before")}

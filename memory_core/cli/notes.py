@@ -289,7 +289,5 @@ def _keep(config: AgentConfig, message: str) -> None:
         kept = {"at": datetime.now(UTC).isoformat(timespec="seconds"), "message": message[:MESSAGE_CHARS]}
         with locked(path.with_name(f".{path.name}.lock"), timeout_seconds=LOCK_SECONDS):
             replace_file(path, json.dumps(kept).encode("ascii"))
-    except (OSError, TimeoutError) as error:
-        log.info(
-            "doctor cannot tell how this index went: %s", error
-        )  # its own checks tell what is wrong with the folder
+    except (OSError, TimeoutError) as error:  # the checks of doctor tell what is wrong with the folder
+        log.info("doctor cannot tell how this index went: %s", error)

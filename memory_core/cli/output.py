@@ -10,7 +10,7 @@ import re
 import sys
 import textwrap
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
@@ -120,10 +120,7 @@ def print_hits(result: Mapping[str, Any], query: str, explain_none: Callable[[],
     for asked, meant in taken if hits else ():
         print_aside(f"Showing results for {meant} instead of {_clean(asked)}:")
     warning = result.get("warning")
-    if warning:
-        complain(warning, result.get("action"))
-    if result.get("stale") and INDEX_LACKS not in (warning or ""):  # which says why, and what to do
-        complain("the index lacks some notes, or their last changes", INDEX_IT)
+    complain_of_answer(warning, result.get("action"), stale=result.get("stale", False))
     if not hits:
         why = "" if warning else explain_none()
         none = "".join(["No matches", *(f", also with {meant} instead of {_clean(asked)}" for asked, meant in taken)])
@@ -140,6 +137,14 @@ def print_hits(result: Mapping[str, Any], query: str, explain_none: Callable[[],
         for hit in clean
     )
     print("\n\n".join(shown))
+
+
+def complain_of_answer(warning: str | None, action: str | None, *, stale: bool = False) -> None:
+    """Print what an answer warns of, and that the index lacks something unless the warning says so, and what to do."""
+    if warning:
+        complain(warning, action)
+    if stale and INDEX_LACKS not in (warning or ""):
+        complain("the index lacks some notes, or their last changes", INDEX_IT)
 
 
 def _describe_now(hit: Mapping[str, Any]) -> str:
@@ -297,13 +302,12 @@ def count(number: int, noun: str) -> str:
     return f"{number} {noun if number == 1 else noun + 's'}"
 
 
-def suggest(name: str, known: Iterable[str]) -> str:
+def suggest(name: str, known: Collection[str]) -> str:
     """Return the question behind an unknown name if a known one may be meant; "" if none is near."""
-    import difflib
+    from memory_core.config.problems import find_similar
 
-    spelled = {each.lower(): each for each in known}
-    near = difflib.get_close_matches(name.lower(), spelled, n=1)
-    return f"; did you mean {spelled[near[0]]!r}?" if near else ""
+    meant = find_similar(name, known, likeness=0.6)
+    return f"; did you mean {meant!r}?" if meant else ""
 
 
 def print_table(rows: Sequence[Sequence[str]]) -> None:

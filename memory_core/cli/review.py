@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import click
 
@@ -74,17 +74,7 @@ def describe(proposal: Proposal) -> str:
     return "\n".join(lines)
 
 
-class _ReviewGroup(Group):
-    """`review` alone goes through the proposals; its other words are commands."""
-
-    aliases: ClassVar[Mapping[str, str]] = {"never": "reject"}
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Return a command by its name, or by another one of it."""
-        return super().get_command(ctx, self.aliases.get(cmd_name, cmd_name))
-
-
-@click.group("review", cls=_ReviewGroup, invoke_without_command=True)
+@click.group("review", cls=Group, aliases={"never": "reject"}, invoke_without_command=True)
 @click.pass_context
 def review(context: click.Context) -> None:
     """Go through what `tidy` proposes, one by one; or accept, reject or undo by id."""

@@ -19,7 +19,7 @@ from memory_core.cli import app, output
 from memory_core.cli.app import Options, argument, command, open_notes, with_sources
 from memory_core.config.environment import quote_words
 from memory_core.errors import InvalidArgument, MemoryCoreError
-from memory_core.records import INDEX_LACKS, NOTHING_INDEXED, to_camel
+from memory_core.records import NOTHING_INDEXED, to_camel
 from memory_core.sources.roots import SYMLINK, quote_name
 from memory_core.text.dates import parse_day
 
@@ -167,8 +167,7 @@ def explain(options: Options, *, query: tuple[str, ...], today: str | None, **li
     if options.json:
         output.print_json(found)
         return
-    if found.warning:
-        output.complain(found.warning, found.action)
+    output.complain_of_answer(found.warning, found.action)
     output.write(describe_search(found))
 
 
@@ -294,9 +293,7 @@ def _describe_meaning(passage: explanations.Examined, found: explanations.Explan
 def _list_passages(found: explanations.Explanation) -> list[str]:
     rows: list[tuple[str, ...]] = [("", "score", "evidence", "words", "meaning", "passage")]
     for passage in found.passages[:SHOWN]:
-        mark = (
-            str(passage.shown_as) if passage.shown_as else {"gate": "-", "packing": "."}.get(passage.verdict.stage, "?")
-        )
+        mark = str(passage.shown_as or {"gate": "-", "packing": "."}.get(passage.verdict.stage, "?"))
         figures = map(_format, (passage.score, passage.evidence, passage.text_score, passage.vector_score))
         rows.append((mark, *figures, f"{quote_name(passage.path)}#L{passage.start_line}"))
     lines = [
@@ -336,10 +333,7 @@ def related(options: Options, *, name: tuple[str, ...], max_results: int | None)
     if options.json:
         output.print_json(found)
         return
-    if found.warning:
-        output.complain(found.warning, found.action)
-    if found.stale and INDEX_LACKS not in (found.warning or ""):
-        output.complain("the index lacks some notes, or their last changes", output.INDEX_IT)
+    output.complain_of_answer(found.warning, found.action, stale=found.stale)
     output.write(describe_related(found))
 
 
