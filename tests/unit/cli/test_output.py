@@ -149,3 +149,8 @@ def test_a_note_cannot_steer_the_terminal(capsys: pytest.CaptureFixture[str], mo
 def test_a_word_is_quoted_for_the_shell_that_shows_it(monkeypatch: pytest.MonkeyPatch, system: str, shown: str) -> None:
     monkeypatch.setattr(sys, "platform", system)
     assert (quote_words("when is it"), quote_words("plain")) == (shown, "plain")
+
+
+def test_a_name_that_may_be_meant_is_suggested_whatever_its_hyphens() -> None:
+    assert output.suggest("Claude_Code", ["codex", "claude-code"]) == "; did you mean 'claude-code'?"
+    assert output.suggest("zed", ["codex", "claude-code"]) == ""
