@@ -108,11 +108,8 @@ def _serve(options: Options, asked: str | None, homes: Sequence[Home], config: A
 def _copy(options: Options, asked: str | None, homes: Sequence[Home], config: AgentConfig, *, yes: bool) -> None:
     workspace = Path(config.workspace)
     if not workspace.is_dir():
-        problem, action = (
-            "there is no such workspace to copy into",
-            "make that folder, or name another with --workspace",
-        )
-        raise ConfigError(problem, origin=str(workspace), action=action)
+        action = "make that folder, or name another with --workspace"
+        raise ConfigError("there is no such workspace to copy into", origin=str(workspace), action=action)
     if yes:
         with record.change_record(config.state_dir) as adoption:
             steps = record.plan_copies(adoption, homes, workspace)
