@@ -24,15 +24,15 @@ T = TypeVar("T")
 
 
 def run_safely(name: object, work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """Return the result of a tool call, or of what else a host calls: whatever goes wrong is in it, and nothing is raised.
+    """Return the result of what a host calls: whatever goes wrong is in it, and nothing is raised.
 
     Args:
-        name: The tool's name as the host gave it.
+        name: Its name.
         work: Makes the result.
     """
     try:
         return make_encodable(work())
-    except Exception as error:  # noqa: BLE001 -- a tool call must never bring the host down
+    except Exception as error:  # noqa: BLE001 -- nothing may get out to the host
         return shape_failure(error, name)
 
 
@@ -84,9 +84,7 @@ def shape_error(error: MemoryCoreError, name: object = "") -> dict[str, Any]:
         # The agent's id comes from the host, not from the model.
         return {"error": str(error), "code": "invalid_agent" if error.argument == "agent" else "invalid_argument"}
     if isinstance(error, PathRefused):
-        search = (
-            "search_memory" if name == "get_memory" else "memory_search"
-        )  # by Orbit's name or ours, as it was called
+        search = "search_memory" if name == "get_memory" else "memory_search"  # Orbit's name or ours, as it was called
         return shape_refusal("denied", str(error), error.action or f"ask for a path that {search} returned")
     advice = "run: memory-core status"
     if isinstance(error, ConfigError):
