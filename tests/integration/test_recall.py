@@ -17,6 +17,7 @@ from memory_core.plugin.recall import OpenItems, SessionRecall
 from memory_core.records import CallContext, KeySources, Origin, Query, SearchResult
 from memory_core.tools.prompts import RECALLED, frame
 from memory_core.tools.shown import Shown
+from tests.waiting import eventually
 
 MAIN = CallContext.local("agent:main:main")
 SMALL_TALK = (
@@ -254,8 +255,13 @@ def test_a_damaged_items_file_never_stops_notes(slot: MemorySlot, tmp_path: Path
     slot.call_tool("memory_store", {"text": "The wedding present is a telescope."}, MAIN)
     (file,) = tmp_path.rglob("*.items.sqlite")
     file.write_bytes(b"SQLite format 3\x00" + b"\xff" * 5000)
+
+    def search() -> dict[str, Any]:
+        return slot.call_tool("memory_search", {"query": "wedding"}, CallContext.local("agent:main:another"))
+
+    assert eventually(lambda: not search().get("stale"))  # a first search does not wait for the whole index
+    assert search()["results"]
     assert "13 June" in slot.recall_for_message("when is my cousin's wedding?", MAIN).text
-    assert slot.call_tool("memory_search", {"query": "wedding"}, MAIN)["results"]
 
 
 def test_scripts_recall_too(workspace: Path, tmp_path: Path) -> None:
