@@ -256,19 +256,15 @@ def join_html_rows(text: str) -> str:
     if "<tr" not in text.lower():
         return text
     lines = split_lines(text)
-    kinds, at = scan(lines), 0
-    while at < len(lines):
-        end = at + 1
-        if kinds[at] is ROW and _HTML_ROW.match(lines[at].lstrip()) and "</tr" not in lines[at].lower():
-            for end in range(at + 1, min(at + MOST_ROW_LINES, len(lines))):
-                if found := _HTML_ROW_END.search(lines[end]):
-                    end += found[1] is not None
-                    lines[at] = " ".join(filter(None, map(str.strip, lines[at:end])))
-                    lines[at + 1 : end] = [""] * (end - at - 1)
-                    break
-            else:
-                end = at + 1
-        at = end
+    for at, kind in enumerate(scan(lines)):
+        if kind is not ROW or not _HTML_ROW.match(lines[at].lstrip()) or "</tr" in lines[at].lower():
+            continue
+        for end in range(at + 1, min(at + MOST_ROW_LINES, len(lines))):
+            if found := _HTML_ROW_END.search(lines[end]):
+                behind = end + (found[1] is not None)
+                lines[at] = " ".join(filter(None, map(str.strip, lines[at:behind])))
+                lines[at + 1 : behind] = [""] * (behind - at - 1)
+                break
     return "\n".join(lines) + "\n" * text.endswith("\n")
 
 
