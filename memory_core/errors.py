@@ -324,6 +324,8 @@ class RateLimited(ProviderError):
 class InputTooLarge(ProviderError):
     """The request, or one text in it, exceeds a limit of the model."""
 
+    about_text = True
+
 
 class RequestTimeout(ProviderError):
     """No answer came in time."""

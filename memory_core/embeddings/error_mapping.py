@@ -42,8 +42,8 @@ _QUOTA = re.compile(
     r"insufficient_quota|billing|credit balance|out of credits|insufficient (?:credits|funds|balance)|PerDay",
     re.IGNORECASE,
 )
-_MODERATION = re.compile(r"moderation|content.?(?:filter|polic)|flagged|safety", re.IGNORECASE)
-_OF_A_TEXT = frozenset({400, 406, 415, 422, 451, 500})  # Ollama says 500 to a text whose vector is not finite
+# What an endpoint, or a firewall before it, never says of one text alone. Ollama says 500 to a text whose vector is not finite.
+_OF_NO_TEXT = frozenset({401, 402, 404, 405, 408, 409, 425, 429, *range(501, 600)})
 _BAD_KEY = re.compile(r"API key not valid|API_KEY_INVALID")  # Gemini's, with status 400
 # Gemini says "exceeded your current quota ... billing" for its limits a minute too, and then names a delay.
 _DELAY = re.compile(r'retry(?:Delay"?: ?"| in )([0-9]{1,9}(?:\.[0-9]{1,9})?) ?s', re.IGNORECASE)
@@ -67,17 +67,17 @@ def from_status(provider: str, status: int, body: str, headers: Mapping[str, str
     message = f"HTTP {status}: {shown}" if shown else f"HTTP {status}"
     if status == 413 or (status in {400, 422, 500} and _TOO_LARGE.search(body)):
         return InputTooLarge(provider, message)
-    if status == 403 and _MODERATION.search(body):  # OpenRouter's
-        return _mark_about_text(make_unusable(provider, message))
+    error: ProviderError
     if status in _ACCOUNT or (status == 400 and _BAD_KEY.search(body)):
-        return _account_error(provider, status, body, headers, message)
-    if status in {408, 504}:
-        return RequestTimeout(provider, message)
-    if status in {409, 425} or status >= 500:
+        error = _account_error(provider, status, body, headers, message)
+    elif status in {408, 504}:
+        error = RequestTimeout(provider, message)
+    elif status in {409, 425} or status >= 500:
         error = ProviderUnavailable(provider, message)
     else:
         error = make_unusable(provider, message, action=_MODEL_ACTION)
-    return _mark_about_text(error) if status in _OF_A_TEXT else error
+    error.about_text = status not in _OF_NO_TEXT
+    return error
 
 
 def _account_error(provider: str, status: int, body: str, headers: Mapping[str, str], message: str) -> ProviderError:
@@ -86,11 +86,6 @@ def _account_error(provider: str, status: int, body: str, headers: Mapping[str, 
     if status == 402 or (_QUOTA.search(body) and ("PerDay" in body or not _DELAY.search(body))):
         return QuotaExhausted(provider, message, action="Add credit to the account, or choose another provider.")
     return RateLimited(provider, message, retry_after_seconds=parse_retry_after(headers, body))
-
-
-def _mark_about_text(error: ProviderUnavailable) -> ProviderUnavailable:
-    error.about_text = True
-    return error
 
 
 def make_unusable(provider: str, message: str, *, action: str = "") -> ProviderUnavailable:

@@ -157,6 +157,11 @@ class Fact:
         return _finds("first_person", self.text)
 
     @cached_property
+    def belongings(self) -> frozenset[str]:
+        """What it calls the speaker's own, as "dentist" in "my dentist"."""
+        return frozenset(each.lower() for each in _compile("belonging").findall(self.text))
+
+    @cached_property
     def is_event(self) -> bool:
         """True if it tells what has happened, which may have happened twice."""
         doing = [word for word in _DOER.findall(self.text) if not word.endswith(("s", "ing"))]
@@ -204,8 +209,8 @@ def is_same(one: Fact, other: Fact, words: Words, cosine: float) -> bool:
 def corrects(newer: Fact, older: Fact, words: Words, cosine: float, *, cued: bool = False) -> bool:
     """Return True if a newer fact takes the place of an older one of the same person or thing.
 
-    It says that what the older one tells is over, or that somebody has moved, or has another favourite; or both give a value for
-    one thing: see `_gives_new_value`.
+    It says that what the older one tells is over, not so or to be forgotten, or that somebody has moved, or has another
+    favourite; or both give a value for one thing: see `_gives_new_value`.
 
     Args:
         newer, older: The facts.
@@ -221,8 +226,12 @@ def corrects(newer: Fact, older: Fact, words: Words, cosine: float, *, cued: boo
     only = _compile("only_one").match(newer.text)
     if only and older.text.lower().startswith(only[0].lower()):
         return newer.is_negative == older.is_negative
-    if tells_end(newer.text):
+    if tells_end(newer.text) or find_taken_back(newer.text):
         return not older.is_negative and not older.is_event and _ends(newer, older, words)
+    left = older.list_left_over(newer)
+    denies = newer.is_negative and not older.is_negative and all(map(_is_value, left))
+    if cued and (denies or (older.is_negative and not newer.is_negative and not left)) and _ends(newer, older, words):
+        return True
     return _gives_new_value(newer, older, words, cosine, cued=cued)
 
 
@@ -237,15 +246,45 @@ def _ends(newer: Fact, older: Fact, words: Words) -> bool:
     "I no longer use vim" does not end "I use vim keybindings".
     """
     clauses = _compile("clause").split(newer.text)
-    ended = next((clause for clause in clauses if tells_end(clause)), newer.text)  # "not to the gym, any more"
-    over = [
-        word for word in Fact(ended).words if not names_end(word) and not _is_moment(word) and word not in _read("held")
-    ]
-    held = [each for each in older.stems if len(each) > 2]
-    known = all(any(each.startswith(own) or own.startswith(each) for own in held) for each in map(stem, over))
+    ended = next(
+        (each for each in clauses if tells_end(each) or _finds("negation", each)), newer.text
+    )  # "not now, any more"
+    taken_back = find_taken_back(newer.text)
+    over = _list_over(taken_back or ended, older)
     parts = _list_parts(older, over[-1]) if over else []
     longer = any(part in older.list_left_over(newer) and _is_telling(part, words) for part in parts)
-    return bool(over) and known and not longer and newer.is_own == older.is_own
+    of_one = newer.is_own == older.is_own or taken_back or not newer.belongings.isdisjoint(older.belongings)
+    return holds_all(older, over) and not longer and bool(of_one)
+
+
+def _list_over(text: str, older: Fact) -> list[str]:
+    """Return the words of a clause that say what is over, of which an older fact may tell."""
+    ignored = _read("held").keys() | STOP_WORDS[detect_language(older.text) or "en"]
+    return [word for word in Fact(text).words if not (names_end(word) or _is_moment(word) or word in ignored)]
+
+
+def find_taken_back(text: str) -> str:
+    """Return what a text asks to forget: "I speak Danish" of "Forget that I speak Danish, ..."; "" if it asks for nothing.
+
+    >>> find_taken_back("Please forget what I said about the car."), find_taken_back("Don't forget the car.")
+    ('the car.', '')
+    """
+    found = compile_pattern("messages", "takes_back").match(text)
+    return _compile("clause").split(text[found.end() :])[0] if found else ""
+
+
+def takes_back(text: str, older: str) -> bool:
+    """Return True if a text asks to forget what an older fact says."""
+    return holds_all(Fact(older), _list_over(find_taken_back(text), Fact(older)))
+
+
+def holds_all(older: Fact, over: Sequence[str]) -> bool:
+    """Return True if a fact holds all of some words, in whatever form; False where there are none."""
+    held = [each for each in older.stems if len(each) > 2]
+    return bool(over) and all(
+        own in older.stems or any(each.startswith(own) or own.startswith(each) for each in held)
+        for own in map(stem, over)
+    )
 
 
 def _list_parts(fact: Fact, word: str) -> list[str]:

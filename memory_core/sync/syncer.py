@@ -29,6 +29,7 @@ from memory_core.sync.context import SyncContext
 from memory_core.text.chunks import split_chunks
 from memory_core.text.folding import clean
 from memory_core.text.markdown import (
+    join_html_rows,
     leave_out_blobs,
     leave_out_html_comments,
     parse_heading,
@@ -42,7 +43,7 @@ from memory_core.text.terms import find_words
 log = logging.getLogger(__name__)
 
 # Goes up whenever chunks, units or windows are cut, words stemmed, dates told or sessions read differently.
-CUT_VERSION = 14
+CUT_VERSION = 15
 HEAD_CHARS, HEAD_LINES = 4096, 40  # of a note, in which its first heading is looked for
 RECORD_SECONDS = 60.0  # a sync that changed nothing is recorded this often, so that most searches write nothing
 FILES_STEP = 64  # files that are committed together, unless they are long
@@ -74,7 +75,8 @@ def cut(file: MemoryFile, note: NoteText, chunking: Chunking) -> PreparedFile:
         lines, date = (), find_note_date(file.path, note.text)
         names = read_front_matter(note.text).names
         title = ", ".join(filter(None, (_name_place(file.path, note.text, (date or "", *names)), *names)))
-    found = split_chunks(leave_out_blobs(leave_out_html_comments(note.text)), chunking, date=date, title=title)
+    text = join_html_rows(leave_out_blobs(leave_out_html_comments(note.text)))
+    found = split_chunks(text, chunking, date=date, title=title)
     return PreparedFile(
         file=file, hash=note.hash, stamp=note.stamp, date=date, chunks=tuple(map(PreparedChunk, found)), lines=lines
     )

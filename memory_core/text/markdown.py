@@ -156,7 +156,7 @@ def scan(lines: Sequence[str], *, fence: str = "") -> list[Line]:
     return kinds
 
 
-_HTML_ROW = re.compile(r"(?:<(?:table|thead|tbody)\b[^<>]*>\s*){0,2}<tr\b.*</tr>", re.IGNORECASE)  # whole, on one line
+_HTML_ROW = re.compile(r"(?:</?t(?:able|head|body|r)\b[^<>]*>\s*){0,3}<tr\b", re.IGNORECASE)
 _IN_ITEM = (ITEM, MORE)
 _END_ITEM = (HEADING, TEXT, ROW)
 
@@ -241,6 +241,30 @@ def leave_out_html_comments(text: str) -> str:
             at = end
             continue  # another may begin behind it
         at += 1
+    return "\n".join(lines) + "\n" * text.endswith("\n")
+
+
+_HTML_ROW_END = re.compile(r"(</tr\b)|</?t(?:r|able|head|body|foot)\b", re.IGNORECASE)
+MOST_ROW_LINES = 200  # of one row
+
+
+def join_html_rows(text: str) -> str:
+    """Put each row of a table in HTML on its first line; line ends stay, so that lines keep their numbers.
+
+    What is in code is text, and so is a row that never ends.
+    """
+    if "<tr" not in text.lower():
+        return text
+    lines = split_lines(text)
+    for at, kind in enumerate(scan(lines)):
+        if kind is not ROW or not _HTML_ROW.match(lines[at].lstrip()) or "</tr" in lines[at].lower():
+            continue
+        for end in range(at + 1, min(at + MOST_ROW_LINES, len(lines))):
+            if found := _HTML_ROW_END.search(lines[end]):
+                behind = end + (found[1] is not None)
+                lines[at] = " ".join(filter(None, map(str.strip, lines[at:behind])))
+                lines[at + 1 : behind] = [""] * (behind - at - 1)
+                break
     return "\n".join(lines) + "\n" * text.endswith("\n")
 
 
@@ -410,11 +434,11 @@ def find_field_date(text: str) -> str | None:
 
 
 def _read_day(value: str) -> str | None:
-    from memory_core.text.periods import MONTH, find_written_day
+    from memory_core.text.periods import QUARTER, find_written_day
 
     if _UNIX.fullmatch(value):
         return get_day(None, int(value[:10])).isoformat()
-    return find_written_day(value, MONTH)
+    return find_written_day(value, QUARTER)
 
 
 def _strings(values: Mapping[str, yaml.Node], key: str, separator: str | None) -> Iterator[str]:

@@ -89,9 +89,10 @@ _TOKEN = re.compile(
     r"|(?P<parts>(?<!\d)(?:19|20)\d\d(?:-\d\d(?![\d-])|/\d\d(?![\d/])|-?K?W\d\d(?!\d))|(?<![\d/])\d{1,2}/(?:19|20)\d\d(?![\d/]))"
     r"|(?P<slash>(?<![\w/.,])\d{1,2}/\d{1,2}(?![\w/]))"
     r"|(?P<short>(?<!\w)['’]\d\d(?!\w))"
-    r"|(?P<quarter>(?<!\w)[qQ][1-4](?!\w))"
+    r"|(?P<quarter>(?<!\w)(?:[qQ][1-4]|[1-4][qQ]|[tT][1-4](?=[ -]20\d\d)|(?<=20\d\d[ -])[tT][1-4])(?!\w))"
     r"|(?P<cjk>(?P<nth>第)?(?P<count>\d{1,4}|[〇零一二两兩三四五六七八九十]{1,4})\s*(?P<of>[年년](?!間|以?前)|[月월](?!間|曜)|[日号號일](?!間|曜|前)|(?=個|个|か|ヶ|カ|ヵ|ケ|週|周|天|日|年|星|四半|季)))"
-    r"|(?P<number>(?<![\w.])\d{1,4}(?P<ordinal>st|nd|rd|th|ers?|[èe]?re|e|ème|º|ª|°|-?го|-?е|-?й|-?ю|-?ой)?(?!\w))"
+    r"|(?P<number>(?<![\w.])\d{1,4}"
+    r"(?P<ordinal>st|nd|rd|th|ers?|[èe]?re|e|ème|º|ª|°|\.(?= [qQ]uartal)|-?го|-?е|-?й|-?ю|-?ой)?(?!\w))"
     r"|(?P<to>(?<=[\d\s.])[-–—～〜](?=[\s\d]))"
     r"|(?P<word>[\u3040-\u30ff\u3400-\u9fff々]|[^\W\d_\u3040-\u30ff\u3400-\u9fff々]+)"
 )
@@ -248,23 +249,25 @@ def _list_endings() -> tuple[str, ...]:
     return tuple(ending for lexicon in _lexicons().values() for ending in lexicon.endings)
 
 
-MONTH = 31  # days, at most
+QUARTER = 92  # days, at most
+_GLUED = re.compile(r"_|(?<=20\d\d)(?=[QqTt][1-4](?![^\W_]))|(?<=[QqTt][1-4])-(?=20\d\d)")  # "okr_2026Q3", "Q3-2026"
 _COMPACT = re.compile(r"(?<!\d)((?:19|20)\d\d)[-_./]?(\d\d)[-_./]?(\d\d)(?:T?\d{4}(?:\d\d)?)?(?!\d)", re.ASCII)
 
 
 def find_written_day(text: str, most_days: int = 7) -> str | None:
     """Find the first day, with its year, in the name of a note or a field of it, as people write it: as YYYY-MM-DD.
 
-    Of a longer period, of up to `most_days`, it is the first day: of a week the Monday.
+    Of a longer period, of up to `most_days`, it is the first day: of a week the Monday, of a quarter the first of its months.
 
     >>> find_written_day("202602091430 walrus"), find_written_day("February 10th, 2026"), find_written_day("3 May")
     ('2026-02-09', '2026-02-10', None)
-    >>> find_written_day("2026-W07"), find_written_day("luty 2026"), find_written_day("luty 2026", MONTH)
-    ('2026-02-09', None, '2026-02-01')
+    >>> find_written_day("2026-W07"), find_written_day("luty 2026"), find_written_day("2026-Q3", QUARTER)
+    ('2026-02-09', None, '2026-07-01')
     """
     for found in _COMPACT.finditer(text):
         with suppress(ValueError):  # 20269999 is no date
             return date(int(found[1]), int(found[2]), int(found[3])).isoformat()
+    text = _GLUED.sub(" ", text)
     for each, later in zip(find_periods(text, date(2000, 1, 1)), find_periods(text, date(2004, 3, 1)), strict=False):
         days = (each.period.last - each.period.first).days + 1
         is_fixed = each.period == later.period  # one without a year is another later on

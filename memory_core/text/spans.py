@@ -13,7 +13,7 @@ from memory_core.text.dates import Period
 
 _Y = "(?:y|rY|Yr)"
 # What holds weeks and days: a month, a season, a quarter or a year.
-_C = rf"(?:(?:m|s|oq|Q){_Y}|{_Y}?(?:m|s|oq|Q)|r[Mmsq]|[Mmsq]r|{_Y}|i)"
+_C = rf"(?:(?:m|s|oq|qn|Q){_Y}|{_Y}?(?:m|s|oq|qn|Q)|r[Mmsq]|[Mmsq]r|{_Y}|i)"
 _NTH = r"(?:[or]n?|n[or])[dvkw]"
 _DATE = rf"(?:w?(?:[no]m(?!D){_Y}?|{_Y}?m[no](?![dvkMY])y?|{_Y}?mD|x))"
 _Values = Sequence[Any]
@@ -76,10 +76,10 @@ def _read_container(codes: str, values: _Values, today: date) -> Period:
         return _month(*_get(codes, values, "i"))
     if "M" in codes:
         return _month_from(today, shift)
-    if "q" in codes and "o" not in codes:
+    if "q" in codes and not {"o", "n"} & set(codes):
         first = _month_from(today, 3 * shift - (today.month - 1) % 3).first
         return Period(first, _month_from(first, 2).last)
-    kinds = {"m": _month, "s": _season, "Q": _quarter, "o": _quarter}
+    kinds = {"m": _month, "s": _season, "Q": _quarter, "o": _quarter, "n": _quarter}
     if kind := next((code for code in codes if code in kinds), ""):
         return _choose_year(lambda year: kinds[kind](year, _get(codes, values, kind)), codes, values, today)
     year = _get(codes, values, "y", today.year + shift)

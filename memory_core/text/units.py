@@ -75,11 +75,12 @@ def find_leads(lines: Sequence[str], kinds: Sequence[Line]) -> list[tuple[int, .
     before = BLANK
     for at, kind in enumerate(kinds):
         lead: tuple[int, ...] = ()
-        if "<table" in lines[at]:
+        html = lines[at].lower() if "<" in lines[at] else ""
+        if "<table" in html:
             head = ()
         if kind is ROW:
-            if lines[at].lstrip().startswith("<"):
-                head = (at,) if "<th>" in lines[at] or "<th " in lines[at] else head
+            if html.lstrip().startswith("<"):
+                head = (at,) if "<th" in html and not (head and "<td" in html) else head
             elif before is not ROW:
                 head = (at, at + 1) if at + 1 < len(lines) and is_delimiter(lines[at + 1]) else ()
             lead = head if at not in head else ()

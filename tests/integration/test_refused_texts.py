@@ -53,7 +53,10 @@ def say(status: int, message: str) -> Refuse:
 REFUSALS: Mapping[str, Refuse] = {
     "400": say(400, "The input was filtered due to the content management policy"),
     "422": say(422, "inputs: the text cannot be tokenized"),
-    "403 moderation": say(403, "Your input was flagged by moderation"),
+    "403 of a firewall": lambda _texts, _reply: Reply(403, b"<html><title>Request blocked</title></html>"),
+    "302 of a proxy": lambda _texts, _reply: Reply(302, headers={"Location": "/blocked.html"}),
+    "413": say(413, "Request Entity Too Large"),
+    "200 with an error": lambda _texts, _reply: Reply(200, {"error": {"message": "The input was rejected"}}),
     "451": say(451, "unavailable for legal reasons"),
     "500": say(500, "failed to encode response: json: unsupported value: NaN"),
     "null": spoil(None),

@@ -70,6 +70,20 @@ def test_so_does_a_row_of_a_table_in_html(index: Index) -> None:
     assert wanted.rstrip() in shown
 
 
+def test_so_does_a_row_in_html_that_is_written_over_several_lines(index: Index) -> None:
+    def row(*cells: object) -> str:
+        return "<tr>\n" + "".join(f"  <td>\n    {cell}\n  </td>\n" for cell in cells) + "</tr>\n"
+
+    rows = "".join(row(f"L{number}", f"Person {number}", 7000 + number) for number in range(80))
+    head = "<tr>\n  <th>locker</th>\n  <th>holder</th>\n  <th>code</th>\n</tr>\n"
+    before = f"# Lockers\n\n<table>\n{head}{rows}"
+    index.note("memory/lockers.md", f"{before}{row('L99', 'Ottoline', 4711)}{rows}</table>\n")
+    hit = ask(index, "code of Ottoline")
+    assert hit.snippet.startswith("<tr> <th>locker</th> <th>holder</th> <th>code</th> </tr>\n…\n")
+    assert "<td> Ottoline </td> <td> 4711 </td>" in hit.snippet
+    assert hit.start_line <= before.count("\n") + 1 <= hit.end_line
+
+
 def test_a_head_that_stands_near_is_shown_once(index: Index) -> None:
     index.note("memory/lockers.md", f"{TABLE}| L1 | Ottoline | 4711 |\n| L2 | Piers | 4712 |\n")
     assert ask(index, "code of Ottoline").snippet.count("| locker | holder | code |") == 1

@@ -98,10 +98,10 @@ class OpenAIApi(HttpApi):
 
 
 def _find_status(answer: Mapping[str, Any]) -> int:
-    """Return the status of an error that came with HTTP 200 (OpenRouter does so); 502 when it names none."""
+    """Return the status of an error that came with HTTP 200 (OpenRouter does so); 500 when it names none."""
     error = answer.get("error")
     code = error.get("code") if isinstance(error, dict) else None
-    return code if isinstance(code, int) and 400 <= code < 600 else 502
+    return code if isinstance(code, int) and 400 <= code < 600 else 500
 
 
 def _find_vector(line: Mapping[str, Any]) -> tuple[Any, Any]:

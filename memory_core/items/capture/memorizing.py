@@ -17,7 +17,7 @@ from memory_core.completions import Message, call_within, count_tokens, read_arg
 from memory_core.errors import InvalidArgument
 from memory_core.items.capture.exchange import Exchange, Turn, list_own_words, read_exchange
 from memory_core.items.capture.rules import FoundFact, apply_correction, find_facts
-from memory_core.items.likeness import list_words, stem
+from memory_core.items.likeness import find_taken_back, list_words, stem, takes_back
 from memory_core.items.records import Draft, Memorized, Reason, RefusedFact, check_draft
 from memory_core.records import Author, Origin
 from memory_core.sources.redaction import redact
@@ -97,14 +97,19 @@ def _find_by_rules(items: Items, exchange: Exchange, *, scope: str, now: float) 
     found: list[FoundFact] = []
     for fact in find_facts(exchange.turns, now=now, time_zone=items.time_zone):
         if fact.short is None:
+            if (asked := find_taken_back(fact.content)) and fact.kind == "correction":
+                hits = items.query(asked, scope=scope, limit=LOOKED_AT).hits
+                known = [each.content for each in found] + [hit.item.content for hit in hits]
+                if not any(takes_back(fact.content, each) for each in known):
+                    continue  # which fact is to be forgotten, nobody knows
             found.append(fact)
             continue
         heard = [turn.text for turn in exchange.turns[max(fact.turn - CORRECTED_TURNS, 0) : fact.turn]]
-        known: list[tuple[str, str | None]] = [(each.content, None) for each in reversed(found)]
+        older: list[tuple[str, str | None]] = [(each.content, None) for each in reversed(found)]
         if heard:
             hits = items.query(" ".join(heard)[-QUESTION_CHARS:], scope=scope, limit=LOOKED_AT).hits
-            known += [(hit.item.content, hit.item.id) for hit in hits]
-        for content, item_id in known:
+            older += [(hit.item.content, hit.item.id) for hit in hits]
+        for content, item_id in older:
             completed = apply_correction(fact.short, content, [*heard, *(each.content for each in found)])
             if completed is not None:
                 found = [each for each in found if each.content != content]

@@ -15,6 +15,7 @@ from itertools import pairwise
 
 from memory_core.items.capture import exchange
 from memory_core.items.grammar import compile_pattern, list_kinds, read_words
+from memory_core.items.likeness import find_taken_back
 from memory_core.items.records import Tier
 from memory_core.text.dates import MONTHS, WEEKDAYS, get_day
 from memory_core.text.tense import tells_end
@@ -136,7 +137,10 @@ _DAYS = {
     "mañana": 1,
     "demain": 1,
 }
-_NEAR = re.compile(rf"\b(?:{'|'.join(_DAYS)})\b", re.IGNORECASE)
+# "Jeden Morgen" and "por la mañana" name a part of the day.
+_NEAR = re.compile(
+    rf"(?<!jeden )(?<!diesen )(?<!heute )(?<!am )(?<!cada )(?<!esta )(?<!la )\b(?:{'|'.join(_DAYS)})\b", re.IGNORECASE
+)
 _NAME = re.compile(
     r"(?<=[a-z,:] )(?!I\b|I'|(?:OK|TODO|API|URL|JSON|CSV|HTML|CSS|SQL|PDF|IDE)\b)[A-ZÄÖÜÉ][\w'-]*\w"
     r"|^(?!(?:I|We|My|Our|The|There|He|She|They|It|An?)\b)[A-Z][a-z]+(?= (?:is|was|has|handles|manages|leads|took|left|runs|lives"
@@ -232,6 +236,8 @@ def _list_facts(sentence: exchange.Sentence, language: str | None, *, continues:
     text = sentence.text
     if (short := read_short_correction(sentence.whole)) is not None:
         yield FoundFact(content=sentence.whole, kind="correction", short=short)
+    if find_taken_back(text):
+        yield FoundFact(content=exchange.capitalize(text), kind="correction")
     if (explicit := _read_explicit(text)) is not None:
         yield explicit
     if sentence.asked_to_keep and not _finds_any(text, "question", "deixis"):
@@ -458,7 +464,7 @@ def _read_foreign(sentence: str, language: str) -> tuple[str, str] | None:
             last += 1
         if last - first + 1 < len(clauses) and not compile_pattern(language, "back").search(clause):
             sentence = ", ".join(clauses[first : last + 1])
-        return "correction" if corrects and kind == "fact" else kind, sentence
+        return "correction" if corrects and kind in ("fact", "preference") else kind, sentence
     return None
 
 

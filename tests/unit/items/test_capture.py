@@ -270,6 +270,21 @@ def test_a_short_correction_of_nothing_known_is_not_kept(items: Items, said: str
     assert items.memorize(talk, first=2).written == ()
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Forget what I said about the ferry.",
+        "Vergiss das mit der Fähre.",
+        "Forget it.",
+        "Scrap that.",
+        "Olvida lo del ferry.",
+    ],
+)
+def test_what_nobody_has_said_cannot_be_taken_back(items: Items, said: str) -> None:
+    items.memorize([user("My favourite bakery is on Elm Street.")])
+    assert items.memorize([user(said)], session="s2").written == ()
+
+
 def test_a_correction_supersedes_what_it_corrects_and_a_guess_does_not(items: Items) -> None:
     old = items.memorize([user("My sister lives in Paris.")], session="s1").stored[0]
     guess = Scripted(facts(("The user's sister may live in Lyon now", "correction", False)))
@@ -352,6 +367,17 @@ def test_what_is_no_conversation_is_named(items: Items, conversation: Any) -> No
         ("Je joue dans un orchestre à Tours.", "J'ai quitté l'orchestre.", "Dans quel orchestre je joue ?"),
         ("Vivo en Cádiz.", "Me he mudado a Sevilla.", "¿Dónde vivo?"),
         ("Trabajo en Iberdrola.", "Ya no trabajo en Iberdrola.", "¿Dónde trabajo?"),
+        ("My physio is Dr. Amato.", "Dr. Amato isn't my physio any longer.", "Who is my physio?"),
+        ("Meine Zahnärztin ist Dr. Voss.", "Dr. Voss ist nicht mehr meine Zahnärztin.", "Wer ist meine Zahnärztin?"),
+        ("Je prends le tram 9 pour rentrer.", "Je ne prends plus le tram 9.", "Quel tram est-ce que je prends ?"),
+        ("Ich mag keinen Koriander.", "Das war falsch, ich mag Koriander.", "Was mag ich nicht?"),
+        ("Soy alérgica al polen.", "Eso no es verdad, no soy alérgica al polen.", "¿A qué soy alérgica?"),
+        ("I speak Welsh.", "Please forget that I speak Welsh.", "Which languages do I speak?"),
+        ("The loft key is with Mona.", "Scrap the bit about the loft key, she gave it back.", "Who has the loft key?"),
+        ("Ich arbeite montags im Homeoffice.", "Vergiss das mit dem Homeoffice.", "Wann arbeite ich im Homeoffice?"),
+        ("Der Chor probt montags.", "Das mit dem Chor montags stimmt nicht mehr.", "Wann probt der Chor?"),
+        ("Je préfère le thé noir.", "Oublie ce que j'ai dit sur le thé noir.", "Quel thé est-ce que je préfère ?"),
+        ("Prefiero el pan integral.", "Olvida lo del pan integral.", "¿Qué pan prefiero?"),
         ("Nos gusta el huerto de Lugo.", "Hemos vendido el huerto de Lugo.", "¿Dónde está el huerto?"),
     ],
 )

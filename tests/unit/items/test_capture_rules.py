@@ -128,6 +128,9 @@ def test_days_become_dates() -> None:
     assert learn("My dentist appointment is tomorrow at 9:30")[0][0] == (
         "My dentist appointment is tomorrow (2026-03-11) at 9:30"
     )
+    assert learn("Ich nehme jeden Morgen eine Tablette gegen Heuschnupfen.")[0][0].startswith(
+        "Ich nehme jeden Morgen eine"
+    )
     assert learn("My exam is next Friday.")[0][0] == "My exam is next Friday (said on 2026-03-10)."
 
 

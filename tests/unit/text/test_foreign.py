@@ -6,7 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_core.text.markdown import leave_out_comments, leave_out_html_comments, leave_out_separators
+from memory_core.text.markdown import (
+    join_html_rows,
+    leave_out_comments,
+    leave_out_html_comments,
+    leave_out_separators,
+)
 
 
 @pytest.mark.parametrize(
@@ -39,9 +44,25 @@ def test_html_comments_that_begin_a_line_are_left_out(text: str, left: str) -> N
     assert leave_out_html_comments(text) == left
 
 
+@pytest.mark.parametrize(
+    ("text", "joined"),
+    [
+        ("  <tr>\n    <td>a</td>\n\n    <td>b</td>\n  </tr>\nc\n", "<tr> <td>a</td> <td>b</td> </tr>\n\n\n\n\nc\n"),
+        ("<TR><TD>a\n<TD>b\n<TR><TD>c\n</TABLE>", "<TR><TD>a <TD>b\n\n<TR><TD>c\n</TABLE>"),
+        ("<tr><td>a</td></tr>\n<tr><td>b</td></tr>", "<tr><td>a</td></tr>\n<tr><td>b</td></tr>"),
+        ("```\n<tr>\n<td>\n</tr>\n```", "```\n<tr>\n<td>\n</tr>\n```"),
+        ("<tr> never\nends", "<tr> never\nends"),
+    ],
+)
+def test_a_row_of_a_table_in_html_is_one_line(text: str, joined: str) -> None:
+    assert join_html_rows(text) == joined
+
+
 @given(st.text(alphabet="a %`\n#-<!>", max_size=60))
 def test_no_line_moves(text: str) -> None:
     assert leave_out_html_comments(text).count("\n") == text.count("\n")
+    table = text.replace("%", "<tr>").replace("-", "</tr>")
+    assert join_html_rows(table).count("\n") == table.count("\n")
     assert leave_out_comments(text).count("\n") == text.count("\n")
     assert leave_out_separators(text).count("\n") == text.count("\n")
 
