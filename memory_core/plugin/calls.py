@@ -263,6 +263,11 @@ def record_capture(config: AgentConfig, ids: Sequence[str], session: str | None,
         _record(config, "stored", "capture", session, ids, outcome=f"{tokens:,} tokens of a model" if tokens else "")
 
 
+def record_forget(config: AgentConfig, ids: Sequence[str], by: str, session: str | None = None) -> None:
+    """Record the items that a command has forgotten, and the session if it was all of one."""
+    _record(config, "forgot", by, session, ids)
+
+
 def record_flush(config: AgentConfig, turn: FlushTurn, outcome: FlushOutcome) -> None:
     """Record how a flush turn went."""
     places = [turn.target] if outcome.status == "stored" else []
