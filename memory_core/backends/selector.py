@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import Literal, TypeVar
+from typing import TypeVar
 
 from memory_core.backends import breaker
 from memory_core.backends.breaker import GuardedBackend
@@ -200,8 +200,8 @@ class Selector:
             answer, reason = self._ask(lambda backend: backend.memory_probe(), long=True, counted=False)
             probe = answer or Probe(ok=False, provider=name, error=reason)
             message = "it answers" if probe.ok else probe.error or "it does not answer"
-            level: Literal["ok", "fail"] = "ok" if probe.ok else "fail"
-            found.append(Finding(subject=name, level=level, message=message, action=probe.action or ""))
+            action = probe.action or ""
+            found.append(Finding(subject=name, level="ok" if probe.ok else "fail", message=message, action=action))
         return found
 
     def start(self) -> None:

@@ -77,8 +77,10 @@ def _search(call: ToolCall) -> dict[str, Any]:
         result = replace(result, hits=mark_proposed(result.hits, query.text, call.config))
     if problem := explain_no_workspace(call.config):
         others = [each for each in (result.warning or "").split("; ") if each not in ("", problem)]
-        warning = "; ".join([problem, *others])
-        result = replace(result, warning=warning, action=MAKE_IT)
+        if search.extra_paths:  # which are searched without one
+            result = replace(result, warning="; ".join(others) or None)
+        else:
+            result = replace(result, warning="; ".join([problem, *others]), action=MAKE_IT)
     call.shown.add(call.context.session_key, [hit.snippet for hit in result.hits])
     citations = call.config.memory.citations
     return results.shape_search(result, cite_hits=scope.cites(citations, call.context), citations=citations)
