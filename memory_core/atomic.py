@@ -139,9 +139,11 @@ def stage_file(path: Path, data: bytes, *, mode: int | None = 0o600, root: Path 
             else:
                 os.chmod(at(temporary), mode, dir_fd=folder)
             write_all(descriptor, data)
-        except BaseException:
+        except BaseException as error:
             with suppress(OSError):
                 os.unlink(at(temporary), dir_fd=folder)
+            if isinstance(error, OSError) and error.filename is None:
+                error.filename = str(path)
             raise
         finally:
             os.close(descriptor)

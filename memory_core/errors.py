@@ -208,10 +208,8 @@ def refuse_past(backend: str) -> InvalidArgument:
 
 def refuse_relations(argument: str, backend: str) -> InvalidArgument:
     """Return the error of a question about a name to a backend that does not know what is related."""
-    return InvalidArgument(
-        argument, f"the backend {backend!r} cannot tell what is related to a name",
-        action='leave it out, or set memory.backend to "builtin"',
-    )  # fmt: skip
+    action = f'{"leave it out, or " if argument == "about" else ""}set memory.backend to "builtin"'
+    return InvalidArgument(argument, f"the backend {backend!r} cannot tell what is related to a name", action=action)
 
 
 class HistoryUnavailable(MemoryCoreError):

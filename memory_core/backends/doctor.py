@@ -182,7 +182,9 @@ def examine(config: AgentConfig, probe: Probe) -> Iterator[Finding]:
 
 def _check_workspace(config: AgentConfig) -> Finding:
     if problem := explain_no_workspace(config):
-        return Finding(subject="workspace", level="fail", message=problem, action=MAKE_IT)
+        return Finding(
+            subject="workspace", level="warn" if config.search.extra_paths else "fail", message=problem, action=MAKE_IT
+        )
     found = files.survey(config)
     listing, extra = found.list(), found.count_extra()
     own = len(found) - sum(extra.values())

@@ -324,9 +324,9 @@ def _report(place: NotePlace, passages: Sequence[Examined], shown: Sequence[Hit]
 
 def _sum_up(passages: Sequence[Examined], shown: SearchResult, query: Query) -> Verdict:
     below = sum(passage.verdict.stage == "gate" for passage in passages)
-    told = f"{shown.backend} returned {len(passages)} passages, {below} of them below the gate of {query.min_score:.2f}"
+    told = f"passages from {shown.backend}: {len(passages)}, below the gate of {query.min_score:.2f}: {below}"
     if shown.hits:
-        return Verdict(stage="shown", cause="shown", reason=f"{len(shown.hits)} results came; {told}")
+        return Verdict(stage="shown", cause="shown", reason=f"{told}, shown: {len(shown.hits)}")
     if not passages:
         return Verdict(
             stage="unknown", cause="not_returned", reason=f"nothing came: {shown.backend} returned nothing",

@@ -193,8 +193,15 @@ class Selector:
     def diagnose(self) -> list[Finding]:
         """Check for real what builtin needs, then what the chosen backend needs, also while that one is paused."""
         found = [finding for opened in self._opened_with for finding in _diagnose(*opened)]
+        name = self._config.memory.backend
         if self._problem is not None:
-            found.append(_find_left_out(self._config.memory.backend, self._problem))
+            found.append(_find_left_out(name, self._problem))
+        elif self._primary is not None and self._opened_with[-1][1].diagnose is None:
+            answer, reason = self._ask(lambda backend: backend.memory_probe(), long=True, counted=False)
+            probe = answer or Probe(ok=False, provider=name, error=reason)
+            message = "it answers" if probe.ok else probe.error or "it does not answer"
+            action = probe.action or ""
+            found.append(Finding(subject=name, level="ok" if probe.ok else "fail", message=message, action=action))
         return found
 
     def start(self) -> None:

@@ -16,6 +16,7 @@ from memory_core.errors import InvalidArgument, MemoryCoreError, StoreError
 from memory_core.history.history import History
 from memory_core.items.records import Item, read_items, write_items
 from memory_core.items.store.file import DROP_ASIDE, ItemsFile
+from memory_core.plugin.calls import record_forget
 from memory_core.records import ITEM_KINDS, Finding, Origin, to_json
 from memory_core.sharing.sharing import list_remains
 from memory_core.sources.journal import Journal
@@ -154,6 +155,8 @@ def forget(options: Options, *, ids: tuple[str, ...], dry_run: bool, **condition
         zone = memory.config().search.time_zone
         days = {name: _read_day(f"--{name}", conditions[name], zone) for name in ("after", "before")}
         done = memory.items.forget(ids=ids, dry_run=dry_run, **(conditions | days))
+        if done.items and not dry_run:
+            record_forget(memory.config(), [item.id for item in done.items], "items forget")
         told = [*_find_in_past(memory.config(), done.items), *list_remains(memory.config(), done.items)]
     if options.json:
         output.print_json({**to_json(done), "remains": [*done.remains, *told]})
@@ -279,6 +282,7 @@ def forget_session(options: Options, *, key: str, dry_run: bool) -> int:
         items = memory.items.forget(session=key, dry_run=True).items
         with _changing(config) as journal:
             turns = journal.count(key)
+            logs = {each.transcript for each in journal.list_sessions() if each.key == key} - {""}
             if not dry_run and turns:
                 journal.forget(lambda session, _text, _at: session.key == key)
         remains: tuple[str, ...] = ()
@@ -286,10 +290,12 @@ def forget_session(options: Options, *, key: str, dry_run: bool) -> int:
             from memory_core.backends.past import wipe_index
 
             remains = memory.items.forget(session=key).remains
+            if turns or items:
+                record_forget(config, [item.id for item in items], "forget", key)
             memory.sync()
             remains += tuple(wipe_index(config.store_path))
-    if turns and not items:
-        remains += (f"the host's logs of this session hold what was said: {key}",)
+    if turns and (logs or not items):
+        remains += (f"the host's log of this session holds what was said: {', '.join(sorted(logs)) or key}",)
     if options.json:
         forgotten = {"messages": turns, "items": [item.id for item in items]}
         output.print_json({**forgotten, "dryRun": dry_run, "remains": remains})
@@ -320,7 +326,7 @@ def diagnose_journal(config: AgentConfig) -> Iterator[Finding]:
         action = "make it writable, and run: memory-core index"
         yield Finding(subject="journal", level="fail", message=f"nothing is kept: {problem}", action=action)
     if problem := journal.find_problem():
-        yield Finding(subject="journal", level="warn", message=f"at {problem}", action="run: memory-core index")
+        yield Finding(subject="journal", level="warn", message=f"at {problem}")
     if unread := journal.count_unread():
         message = f"transcripts hold {output.count(unread, 'message')} that it lacks"
         yield Finding(subject="journal", level="warn", message=message, action="run: memory-core index")

@@ -148,8 +148,9 @@ def _explain(error: Exception, *, as_json: bool) -> int:
 
         state = expand_home(os.environ.get(STATE_DIR) or DEFAULT_STATE_DIR)
         refused = error.errno in (errno.EACCES, errno.EPERM, errno.EROFS) and isinstance(error.filename, str)
-        named = f"{error.filename}: {str(error.strerror).lower()}" if refused else str(error)
-        output.complain(named, MAKE_WRITABLE if refused and Path(error.filename).is_relative_to(state) else None)
+        place = f"{error.filename}: " if isinstance(error.filename, str) else ""
+        told = f"{place}{error.strerror.lower()}" if error.strerror else str(error)
+        output.complain(told, MAKE_WRITABLE if refused and Path(error.filename).is_relative_to(state) else None)
         return 1
     output.complain(f"unexpected {type(error).__name__}: {error}", "Run it again with --debug for the traceback.")
     return 1

@@ -108,7 +108,8 @@ def _explain_none(memory: Memory, words: str, asked: Mapping[str, Any]) -> str:
     if found and found.passages:
         best = found.passages[0]
         place, evidence = f"{quote_name(best.path)}:L{best.start_line}", f"{best.evidence or 0:.2f}"
-        return f"the best, {place}, has evidence {evidence}, and --min-score asks for {found.min_score:.2f}. {more}"
+        text = _cut(best.text, 2 * LINE)
+        return f"the best, {place} ({text}), has evidence {evidence}, and --min-score asks for {found.min_score:.2f}. {more}"
     return f"other words, or a lower --min-score, may find more{within}. {more}"
 
 
@@ -216,7 +217,8 @@ def describe_search(found: explanations.Explanation) -> str:
     verdict, lines = found.verdict, [output.hang("", _begin(found))]
     if verdict.action:
         lines.append(output.hang("What you can do: ", f"{verdict.action}.".replace("?.", "?")))
-    lines += ["", *_describe_question(found.asked)]
+    if question := _describe_question(found.asked):
+        lines += ["", *question]
     examined = None if found.place is None else found.place.examined
     if examined is not None:
         lines += ["", *_describe_passage(examined, found)]
@@ -272,9 +274,9 @@ def _describe_passage(passage: explanations.Examined, found: explanations.Explan
     return [output.hang(f"{name:<11} ", value) for name, value in pairs.items()]
 
 
-def _cut(text: str) -> str:
+def _cut(text: str, most: int = LINE) -> str:
     text = " ".join(text.split())
-    return text if len(text) <= LINE else f"{text[: LINE - 1].rstrip()}…"
+    return text if len(text) <= most else f"{text[: most - 1].rstrip()}…"
 
 
 def _describe_rank(rank: int | None) -> str:

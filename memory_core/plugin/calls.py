@@ -77,8 +77,10 @@ def _search(call: ToolCall) -> dict[str, Any]:
         result = replace(result, hits=mark_proposed(result.hits, query.text, call.config))
     if problem := explain_no_workspace(call.config):
         others = [each for each in (result.warning or "").split("; ") if each not in ("", problem)]
-        warning = "; ".join([problem, *others])
-        result = replace(result, warning=warning, action=MAKE_IT)
+        if search.extra_paths:  # which are searched without one
+            result = replace(result, warning="; ".join(others) or None)
+        else:
+            result = replace(result, warning="; ".join([problem, *others]), action=MAKE_IT)
     call.shown.add(call.context.session_key, [hit.snippet for hit in result.hits])
     citations = call.config.memory.citations
     return results.shape_search(result, cite_hits=scope.cites(citations, call.context), citations=citations)
@@ -261,6 +263,11 @@ def record_capture(config: AgentConfig, ids: Sequence[str], session: str | None,
     """Record the items that capture has learned from a session, and the tokens of the model that was asked for them."""
     if ids or tokens:
         _record(config, "stored", "capture", session, ids, outcome=f"{tokens:,} tokens of a model" if tokens else "")
+
+
+def record_forget(config: AgentConfig, ids: Sequence[str], by: str, session: str | None = None) -> None:
+    """Record the items that a command has forgotten, and the session if it was all of one."""
+    _record(config, "forgot", by, session, ids)
 
 
 def record_flush(config: AgentConfig, turn: FlushTurn, outcome: FlushOutcome) -> None:

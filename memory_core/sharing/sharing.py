@@ -504,4 +504,6 @@ def list_remains(config: AgentConfig, deleted: Sequence[object] = (True,)) -> li
     state = Sharing(config).load() if deleted else None
     if state is None or not state.synced:
         return []
-    return [f"the past of {state.shown_url} holds what was synced: memory-core sync purge"]
+    return [
+        f"the past of {state.shown_url}, and of its copy in the state folder, holds what was synced: memory-core sync purge"
+    ]

@@ -255,6 +255,7 @@ def _compare_value(pair: _Likeness, value: Value) -> Comparison | None:
     if (value.kind in _VAGUE and not listed) or not alike or value.text in {each.text for each in alike}:
         return None
     former, kind = alike[0], value.kind.partition(":")[0]
+    is_dated = kind == "date" or (kind == "month" and not former.text.startswith("-"))
     named = next((each for each in new.values if each.kind == value.kind and each.text == former.text), None)
     beside = any(_stands_beside(word, former, old) and _stands_beside(word, value, new) for word in anchors)
     thing = anchors
@@ -266,7 +267,7 @@ def _compare_value(pair: _Likeness, value: Value) -> Comparison | None:
     if (
         not (thing or named or listed)
         or (former.rate and value.rate and former.rate != value.rate)
-        or (kind == "date" and not _is_ahead(former.text, old.date, new.date))
+        or (is_dated and not _is_ahead(former.text.replace("-00", "-28"), old.date, new.date))
     ):
         return None
     amounts = kind in ("money", "number")

@@ -270,7 +270,10 @@ def test_a_person_pauses_forgets_and_purges(host: Host) -> None:
     host.settle()
     assert sorted(host.texts()) == sorted([TOLD, "Openly.", "The key hangs at the door."])
     assert host.command("forget", "--session", "s2", "--dry-run").out == "1 message and 0 items would be forgotten.\n"
-    assert host.command("forget", "--session", "s2", "--json").json["messages"] == 1
+    forgotten = host.command("forget", "--session", "s2", "--json").json
+    assert forgotten["messages"] == 1
+    assert forgotten["remains"] == [f"the host's log of this session holds what was said: {host.find_transcript('s2')}"]
+    assert "  (forget, s2)" in host.command("activity").out.splitlines()[0]
     assert host.command("forget", "--session", "s2").code == 1
     shown = host.command("history", "purge", "--match", TOLD, "--dry-run").out
     assert "1 message would be taken out of the journal of turns." in shown

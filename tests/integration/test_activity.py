@@ -244,4 +244,7 @@ def test_the_command_lists_the_last_uses_first(tmp_path: Path) -> None:
     found = command("activity", "--json", "--limit", "1").json
     assert (found["enabled"], [entry["action"] for entry in found["activity"]]) == (True, ["stored"])
     assert "expected 1 or more" in command("activity", "--limit", "0").error
+    item = command("items", "add", "The shed key hangs at the door.").out.split()[1]
+    assert command("items", "forget", item).code == 0
+    assert command("activity").out.splitlines()[0].endswith(f"forgot    {item}  (items forget)")
     assert command("activity", "--session", "nobody").err == "No activity of session nobody.\n"

@@ -229,6 +229,20 @@ def test_an_adopted_home_is_left_out_where_a_workspace_or_a_configuration_is_nam
         assert memory.config().search.extra_paths == ()
 
 
+def test_adopted_notes_are_searched_without_a_workspace_and_without_a_warning(
+    home: Path, state: Path, adopt: Adopt
+) -> None:
+    write(home / "Vault" / ".obsidian" / "app.json", "{}")
+    write(home / "Vault" / "Boats.md", "The kayak is red.\n")
+    adopt(home / "Vault", "--yes")
+    with memory_core.open_memory(state_dir=state) as memory:
+        memory.sync()
+        for question, hits in (("kayak", 1), ("purple elephants", 0)):
+            found = memory.call_tool("memory_search", {"query": question})
+            assert (len(found["results"]), found.get("warning")) == (hits, None)
+        assert [each.level for each in memory.diagnose() if each.subject == "workspace"] == ["warn"]
+
+
 def test_a_copy_follows_its_original_until_somebody_edits_it(
     home: Path, state: Path, tmp_path: Path, adopt: Adopt
 ) -> None:

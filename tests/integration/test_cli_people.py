@@ -142,6 +142,14 @@ def test_a_text_is_added_from_standard_input(cli: Cli, here: Path, monkeypatch: 
     )
 
 
+def test_the_best_of_what_was_not_found_is_quoted(cli: Cli, here: Path) -> None:
+    write(here / "MEMORY.md", "# Bicycles\n\n## Mine\n\n- The old Canyon belongs to Felix now.\n")
+    code, out, _ = cli("search", "Canyon repair invoice of October", "--min-score", "1")
+    assert code == 0
+    assert "the best, MEMORY.md:L" in out
+    assert " - The old Canyon belongs to Felix now.), has evidence" in out
+
+
 @pytest.mark.parametrize(
     ("words", "verdict"),
     [

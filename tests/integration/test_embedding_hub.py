@@ -43,6 +43,20 @@ def test_a_file_is_downloaded_once(hub: HubServer, tmp_path: Path) -> None:
     assert not list(path.parent.glob("*.part"))
 
 
+def test_nothing_is_downloaded_that_nothing_can_compute(
+    hub: HubServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "llama_cpp", None)
+    provider = open_provider(
+        agent_config(tmp_path, "local", local=Local(model_path="hf:owner/repo/sub/model.gguf")),
+        environ={"HF_ENDPOINT": hub.origin},
+    )
+    with pytest.raises(ProviderUnavailable, match="llama-cpp-python is not installed"):
+        provider.embed_query("a kettle")
+    provider.close()
+    assert not hub.requests
+
+
 def test_a_connection_that_breaks_is_resumed_where_it_broke(hub: HubServer, tmp_path: Path) -> None:
     hub.break_after = 1_000_000
     path = fetch(FILE, tmp_path, endpoint=hub.origin)

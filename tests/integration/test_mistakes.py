@@ -145,9 +145,17 @@ def test_an_extra_that_is_missing_is_named(here: Path, package: str, words: Sequ
 
 def test_a_disk_that_is_full_is_named(command: Command) -> None:
     """Files of at most one byte stand for it."""
-    done = command("index", before=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1, 1)))
+
+    def fill() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1, 1))
+
+    done = command("index", before=fill)
     assert done.code == 1
     check(done.err, "state", "")
+    done = command("config", "set", "memory.citations", "on", before=fill)
+    assert done.code == 1
+    check(done.err, "config.json5: ", "")
+    assert "Errno" not in done.err
     assert command.shell("search kettle", "> /dev/full").error.endswith("or to /dev/null.")
 
 

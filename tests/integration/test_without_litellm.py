@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 
@@ -33,12 +34,32 @@ def test_the_static_model_answers_and_says_what_to_install(workspace: Path, tmp_
     assert any(explain_install("litellm") in warning for warning in status.warnings)
 
 
+CLONE, WHEEL = "file:///srv/clone", "file:///srv/memory_core_py-0.1.0-py3-none-any.whl"
+REPOSITORY = "https://example.org/memory-core"
+
+
 @pytest.mark.parametrize("extra", ["litellm", "mcp", "local"])
-def test_an_extra_is_installed_in_three_ways(extra: str) -> None:
-    wanted, kept = (
-        f'"memory-core-py[{extra}]"',
-        '"memory-core-py[mcp]"' if extra == "mcp" else f'"memory-core-py[mcp,{extra}]"',
-    )
+@pytest.mark.parametrize(
+    ("installed", "origin"),
+    [
+        (None, ""),
+        ({"url": CLONE, "dir_info": {}}, f" @ {CLONE}"),
+        ({"url": WHEEL, "archive_info": {}}, f" @ {WHEEL}"),
+        ({"url": REPOSITORY, "vcs_info": {"vcs": "git", "commit_id": "1"}}, f" @ git+{REPOSITORY}"),
+    ],
+)
+def test_an_extra_is_installed_in_three_ways_from_where_the_program_came(
+    extra: str, installed: dict[str, object] | None, origin: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    metadata = tmp_path / "memory_core_py-0.1.0.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: memory-core-py\nVersion: 0.1.0\n")
+    if installed is not None:
+        (metadata / "direct_url.json").write_text(json.dumps(installed))
+    monkeypatch.syspath_prepend(tmp_path)
+    kept = "memory-core-py[mcp]" if extra == "mcp" else f"memory-core-py[mcp,{extra}]"
+
     assert explain_install(extra) == (
-        f"Install it: pip install {wanted} (or pipx install --force {kept}, or uvx --from {wanted} memory-core)."
+        f'Install it: pip install "memory-core-py[{extra}]" (or pipx install --force "{kept}{origin}", '
+        f'or uvx --from "memory-core-py[{extra}]{origin}" memory-core).'
     )

@@ -49,7 +49,7 @@ class GgufModel(Model):
             ProviderUnavailable: llama-cpp-python is missing, or the file is no embedding model that it can load.
         """
         check_gguf(path)
-        self._api = api = _import_llama_cpp()
+        self._api = api = import_llama_cpp()
         self._context: Any = None
         self._model: Any = api.llama_model_load_from_file(str(path).encode(), api.llama_model_default_params())
         if not self._model:
@@ -179,7 +179,12 @@ def _append(batch: Any, tokens: Sequence[int], sequence: int) -> None:
         batch.n_tokens = slot + 1
 
 
-def _import_llama_cpp() -> Any:
+def import_llama_cpp() -> Any:
+    """Return the module llama_cpp, made ready.
+
+    Raises:
+        ProviderUnavailable: llama-cpp-python is missing, or does not load.
+    """
     try:
         import llama_cpp
     except (ImportError, OSError, RuntimeError) as error:  # the last two: its shared library does not load

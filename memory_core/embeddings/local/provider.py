@@ -220,15 +220,16 @@ class LocalProvider:
             raise RequestTimeout("local", message, action="Try again in a while.") from error
 
     def _open(self) -> Model:
+        from memory_core.embeddings.local.gguf import GgufModel, import_llama_cpp
+
         source = self._source
         if isinstance(source, HubFile):
+            import_llama_cpp()  # without it, a download would be of no use
             source = fetch(source, self._folder, endpoint=self._endpoint, stop=self._stop)
         if source.is_dir():
             from memory_core.embeddings.local.bert import BertModel
 
             return BertModel(source, context_tokens=self._context_tokens)
-        from memory_core.embeddings.local.gguf import GgufModel
-
         return GgufModel(source, context_tokens=self._context_tokens)
 
     def _free(self, opening: Future[Model]) -> None:

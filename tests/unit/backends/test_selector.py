@@ -123,6 +123,14 @@ def test_builtin_answers_the_same_call(selector: Selector, backend: MoodyBackend
     assert selector.get("MEMORY.md", 1, 5).text == "The fence is made of oak."
 
 
+def test_the_doctor_asks_a_backend_that_has_no_checks_of_its_own(selector: Selector, backend: MoodyBackend) -> None:
+    told: list[tuple[Mood, str, str]] = [("good", "ok", "it answers"), ("unavailable", "fail", "it is away")]
+    for mood, level, message in told:
+        backend.mood = mood
+        (found,) = [finding for finding in selector.diagnose() if finding.subject == "moody"]
+        assert (found.level, message in found.message) == (level, True)
+
+
 def test_no_more_than_was_asked_for_reaches_the_model(selector: Selector, backend: MoodyBackend) -> None:
     backend.mood = "floods"
     found = selector.search(Query(text=OAK.text, max_results=3, max_snippet_chars=60))

@@ -114,6 +114,7 @@ def test_a_fact_of_a_list_stands_where_a_day_says_something_else(old: str, new: 
         ("- Pottery on Tuesdays at the mill", "Iris's brother has pottery at the mill on Fridays"),
         ("- Parking at the depot: £61 a month", "Parking at the depot: £61 a month and £15 a month for the bike"),
         ("- Piano tuner: Osman Reyes", "Osman Reyes tuned the piano, then Lou played"),
+        ("- Keeper of Kestrel until June 2025", "Decided to move Kestrel from the quay to the barn in January"),  # over
         ("- Jumble sale at the chapel on 3 January", "Jumble sale at the chapel: 17 October"),  # that of last year
         ("- Rent of the shed: £412 a month", "The rent of the boathouse goes up to £455 a month."),  # of something else
         ("- Die Miete der Garage: 64 € im Monat", "Die Miete der Werkstatt steigt auf 71 € im Monat."),
