@@ -5,9 +5,9 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import fields, is_dataclass, replace
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from memory_core.backends import breaker
 from memory_core.backends.breaker import GuardedBackend
@@ -23,7 +23,6 @@ from memory_core.records import (
     Fallback,
     Finding,
     KeySources,
-    Mention,
     Probe,
     ProgressCallback,
     Query,
@@ -50,6 +49,7 @@ REPORT = "report it to the authors of that backend, or choose another: memory.ba
 MEMORY_SCOPE = "memory.scope"
 # The scope while a backend's own cannot be read: nobody but this machine's user may search.
 CLOSED = Scope(default="deny")
+_OF_NOTES = frozenset({"text", "name", "aliases"})  # fields of answers that hold texts of notes
 
 
 class Selector:
@@ -116,7 +116,8 @@ class Selector:
     def relate(self, query: RelatedQuery) -> Related:
         """Return what is related to a name, from the chosen backend or else from builtin."""
         answer, _ = self._ask(lambda backend: backend.memory_related(query), long=True)
-        return _quote_places(self._builtin.memory_related(query) if answer is None else answer)
+        quoted: Related = _quote(self._builtin.memory_related(query) if answer is None else answer)
+        return quoted
 
     def get(self, path: str, from_line: int, lines: int) -> Document:
         """Return lines of a note, from the chosen backend or else from builtin."""
@@ -309,33 +310,21 @@ def _make_safe(result: SearchResult) -> SearchResult:
     return replace(result, hits=tuple(replace(hit, snippet=quote_safely(hit.snippet)) for hit in result.hits))
 
 
-def _quote_places(found: Related) -> Related:
-    """Return what is related to a name, with texts of notes that are safe to show."""
-
-    def quote(places: tuple[Mention, ...]) -> tuple[Mention, ...]:
-        return tuple(replace(place, text=quote_safely(place.text)) for place in places)
-
-    beside = tuple(
-        replace(each, name=quote_safely(each.name), places=quote(each.places)) for each in found.beside
-    )  # fmt: skip
-    names = tuple(
-        replace(each, name=quote_safely(each.name), aliases=tuple(map(quote_safely, each.aliases)))
-        for each in found.names
-    )
-    return replace(
-        found, name=None if found.name is None else quote_safely(found.name),
-        aliases=tuple(map(quote_safely, found.aliases)), backlinks=quote(found.backlinks), mentions=quote(found.mentions),
-        beside=beside, names=names,
-    )  # fmt: skip
+def _quote(value: Any, *, of_notes: bool = False) -> Any:
+    """Return a record, or several, in which all fields that hold texts of notes are safe to show."""
+    if isinstance(value, str):
+        return quote_safely(value) if of_notes else value
+    if isinstance(value, tuple):
+        return tuple(_quote(each, of_notes=of_notes) for each in value)
+    if not is_dataclass(value) or isinstance(value, type):
+        return value
+    names = [each.name for each in fields(value)]
+    return replace(value, **{name: _quote(getattr(value, name), of_notes=name in _OF_NOTES) for name in names})
 
 
 def _quote_passages(found: Explanation) -> Explanation:
     """Return an explanation whose texts of notes are safe to show."""
-    passages = tuple(replace(each, text=quote_safely(each.text)) for each in found.passages)
-    place = found.place
-    if place is not None and place.examined is not None:
-        place = replace(place, examined=replace(place.examined, text=quote_safely(place.examined.text)))
-    return replace(found, passages=passages, place=place)
+    return replace(found, passages=_quote(found.passages), place=_quote(found.place))
 
 
 def _warn_of_cut(result: SearchResult, asked_chars: int) -> SearchResult:

@@ -61,11 +61,8 @@ def open_place(options: Options, *, place: str) -> int:
     with open_notes(options) as memory:
         result = _get(memory, {"path": place, "lines": 1, "asOf": None})
         config = memory.config()
-    if code := output.find_code(result):
-        if options.json:
-            output.print_json(result)
-        output.complain(result.get("error") or f"{place}: there is no such note", result.get("action"))
-        return code
+    if output.find_code(result):
+        return output.print_result(result, lambda _: None, as_json=options.json)
     file = pages.resolve(config, result["path"])
     path = str(file.real_path) if file else result["path"]
     output.tell({"path": path, "line": result["from"]}, f"{path}:{result['from']}", as_json=options.json)
@@ -94,18 +91,10 @@ def add(options: Options, *, text: tuple[str, ...], target: str | None) -> int:
     said = app.read_text("TEXT", "-") if text == ("-",) else " ".join(text)
     with open_notes(options, writes=True) as memory:
         result = memory.call_tool("memory_append", {"text": said, "target": target or "daily"})
-    if options.json:
-        output.print_json(result)
-    if "error" in result:
-        output.complain_of(result)
-    elif not options.json:
-        done = {
-            "appended": "Added to",
-            "nothing new": "Already in",
-            "proposed": "To be reviewed, since this is private:",
-        }
-        print(f"{done[result['status']]} {result['path']}")
-    return output.find_code(result)
+    done = {"appended": "Added to", "nothing new": "Already in", "proposed": "To be reviewed, since this is private:"}
+    return output.print_result(
+        result, lambda found: print(f"{done[found['status']]} {found['path']}"), as_json=options.json
+    )
 
 
 @command("index")

@@ -27,8 +27,10 @@ Record = TypeVar("Record")
 NOTICES = "memory_core.embeddings.credentials"  # what goes there is always shown, as where notes are sent
 INDEX_IT = "run: memory-core index"
 BAR_SECONDS = 0.5  # shorter work shows no bar
-CHANGES = {"-": "red", "+": "green", "@": "cyan"}  # by the first character of a line of a diff
-STYLES = {"ok": "green", "warn": "yellow", "fail": "bold red"}  # of levels of findings
+# Styles, by hand, since every search in a terminal would wait 100 ms for the import of rich, a third of its time.
+BOLD, DIM, MATCH, RESET = "\x1b[1m", "\x1b[2m", "\x1b[1;33m", "\x1b[0m"
+CHANGES = {"-": "\x1b[31m", "+": "\x1b[32m", "@": "\x1b[36m"}  # by the first character of a line of a diff
+STYLES = {"ok": "\x1b[32m", "warn": "\x1b[33m", "fail": "\x1b[1;31m"}  # of levels of findings
 LINE_SECONDS = 5.0  # before and between lines, where there is no terminal
 
 # A note must not move the cursor or retitle the window of its reader: all control characters but tab and line end.
@@ -79,19 +81,15 @@ def write(text: str, style: str = "", end: int | None = None) -> None:
 
     Args:
         text: The text.
-        style: Of rich, in which a terminal shows it.
+        style: In which a terminal shows it, such as `BOLD`.
         end: The characters at its beginning that have the style; None for all.
     """
     try:
-        if style and sys.stdout.isatty():
-            from rich.console import Console
-            from rich.text import Text
-
-            shown = Text(_clean(text))
-            shown.stylize(style, 0, end)
-            Console(highlight=False).print(shown, soft_wrap=True)
-        else:
-            print(_clean(text), flush=True)
+        shown = _clean(text)
+        if style and shows_colours():
+            end = len(shown) if end is None else end
+            shown = f"{style}{shown[:end]}{RESET}{shown[end:]}"
+        print(shown, flush=True)
     except BrokenPipeError:  # the reader has gone, as `| head` does, and wants no more
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
@@ -462,8 +460,6 @@ def _make_bars(stream: TextIO) -> Bars:
 INDENT = "    "
 MOST_COLUMNS = 100  # longer lines are hard to read, however wide the window is
 LEAST_COLUMNS = 30
-# By hand, since every search in a terminal would wait 100 ms for the import of rich, a third of its time.
-MATCH, PLACE, RESET = "\x1b[1;33m", "\x1b[1m", "\x1b[0m"
 _MARK = re.compile(r"[-*+] +|\d{1,9}[.)] +|> ?")
 
 
@@ -482,7 +478,7 @@ def format_hit(hit: Mapping[str, Any], query: str, *, columns: int | None = None
         lines = [part for line in lines for part in wrap_line(line, columns - len(INDENT))]
     if colours:
         lines = [_highlight(line, query) for line in lines]
-        place = f"{PLACE}{place}{RESET}"
+        place = f"{BOLD}{place}{RESET}"
     score = f"{hit['score']:.2f}" if columns is None else f"{name_score(hit['score'])} {hit['score']:.2f}"
     return "\n".join([f"{place}  {score}", *(f"{INDENT}{line}".rstrip() for line in lines)])
 

@@ -93,8 +93,8 @@ def _go_through(held: Review, options: Options) -> None:
     while waiting := [each for each in found if each.id not in seen]:
         each = waiting[0]
         for line in describe(each).split("\n"):
-            output.write(line, output.CHANGES.get(line.strip()[:1], "") if line[:1] == " " else "bold")
-        output.write(f"{len(waiting)} left; {KEYS}", "dim")
+            output.write(line, output.CHANGES.get(line.strip()[:1], "") if line[:1] == " " else output.BOLD)
+        output.write(f"{len(waiting)} left; {KEYS}", output.DIM)
         try:
             key = click.getchar().lower()
         except (KeyboardInterrupt, EOFError):  # Ctrl-C and Ctrl-D

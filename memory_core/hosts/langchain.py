@@ -111,12 +111,8 @@ class MemoryMiddleware(AgentMiddleware):  # type: ignore[misc]  # untyped where 
         return await handler(await asyncio.to_thread(self._add_memory, request, _read_thread()))
 
     def _add_memory(self, request: Any, thread: str) -> Any:
-        context = self._describe(thread)
-        texts = [self._slot.system_text(context)]
-        asked = next((message for message in reversed(request.messages) if isinstance(message, HumanMessage)), None)
-        if self._recall and asked is not None:
-            texts.append(self._slot.recall(context, asked.text))
-        text = "\n\n".join(filter(None, texts))
+        said = [message.text for message in request.messages if self._recall and isinstance(message, HumanMessage)]
+        text = self._slot.system_text(self._describe(thread), said[-1] if said else "")
         if not text:
             return request
         before = request.system_message.content_blocks if request.system_message else []

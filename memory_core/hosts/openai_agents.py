@@ -65,11 +65,9 @@ def memory_instructions(
     """
 
     async def write(run: Any, _: Any) -> str:
-        texts = [instructions, await asyncio.to_thread(slot.system_text, context)]
         said = [message for message in to_openai(run.turn_input) if message["role"] == "user"] if recall else []
-        if said:
-            texts.append(await asyncio.to_thread(slot.recall, context, said[-1]["content"]))
-        return "\n\n".join(filter(None, texts))
+        text = await asyncio.to_thread(slot.system_text, context, said[-1]["content"] if said else "")
+        return "\n\n".join(filter(None, [instructions, text]))
 
     return write
 

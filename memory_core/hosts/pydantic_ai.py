@@ -89,11 +89,8 @@ class MemoryCapability(AbstractCapability[Any]):  # type: ignore[misc]  # untype
         """Return what the system prompt says of memory, asked anew at every request."""
 
         async def write(run: RunContext[Any]) -> str:
-            context = self._describe(run)
-            texts = [await asyncio.to_thread(self._slot.system_text, context)]
-            if self._recall and isinstance(run.prompt, str):
-                texts.append(await asyncio.to_thread(self._slot.recall, context, run.prompt))
-            return "\n\n".join(filter(None, texts))
+            message = run.prompt if self._recall and isinstance(run.prompt, str) else ""
+            return await asyncio.to_thread(self._slot.system_text, self._describe(run), message)
 
         write.__annotations__["run"] = RunContext[Any]
         return write

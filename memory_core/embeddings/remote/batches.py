@@ -9,18 +9,18 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-import queue
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from concurrent.futures import CancelledError, Future
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
+from concurrent.futures import CancelledError
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
 from memory_core.atomic import replace_file
 from memory_core.config.agent import AgentConfig
+from memory_core.config.problems import get_adapter
 from memory_core.config.settings import Batch
 from memory_core.embeddings.error_mapping import translate_errors
 from memory_core.embeddings.remote.loop import BackgroundLoop, Retries
@@ -108,14 +108,10 @@ class JobLog:
     def read(self) -> list[BatchJob]:
         """Return the jobs, the oldest first."""
         try:
-            found = json.loads(self._path.read_text(encoding="utf-8"))
-            return [
-                BatchJob(item["name"], Space(**item["space"]), item["submitted_at"], tuple(item["keys"]))
-                for item in found
-            ]
-        except (FileNotFoundError, ValueError, TypeError, KeyError):
-            # Of a damaged file the jobs are lost, and their texts are embedded anew.
-            return []
+            jobs: list[BatchJob] = get_adapter(list[BatchJob]).validate_json(self._path.read_bytes())
+        except (FileNotFoundError, ValueError):
+            return []  # of a damaged file the jobs are lost, and their texts are embedded anew
+        return jobs
 
     def add(self, job: BatchJob) -> None:
         """Add a job; returns when it would survive a crash."""
@@ -182,23 +178,12 @@ class BatchEmbedder:
         """Stop waiting; jobs that run are collected another time."""
         self._loop.close(self._api.close)
 
-    def _run(self, jobs: Sequence[Callable[[], Awaitable[Outcomes]]]) -> Iterator[Outcomes]:
+    def _run(self, jobs: Sequence[Callable[[], Coroutine[Any, Any, Outcomes]]]) -> Iterator[Outcomes]:
         """Run jobs, `concurrency` at a time, and yield the outcomes of each as it ends."""
-        ended: queue.SimpleQueue[Future[Outcomes]] = queue.SimpleQueue()
-        gate = asyncio.Semaphore(self._settings.concurrency)
-        running: list[Future[Outcomes]] = []
         try:
-            for job in jobs:
-                future = self._loop.submit(partial(_pass_gate, gate, job))
-                future.add_done_callback(ended.put)
-                running.append(future)
-            for _ in running:
-                yield ended.get().result()
+            yield from self._loop.run_all(jobs, most=self._settings.concurrency)
         except CancelledError as error:
             raise ProviderUnavailable(self._space.provider, "it was closed while a batch ran") from error
-        finally:
-            for future in running:
-                future.cancel()
 
     async def _submit(self, part: dict[str, str], wanted: _Wanted) -> Outcomes:
         if failures[self._endpoint] >= FAILURES_ALLOWED:
@@ -296,8 +281,3 @@ class _Wanted:
 def _is_lost(error: ProviderError) -> bool:
     """Return True if the job is unknown or its results cannot be read. An outage passes, and a key can be corrected."""
     return isinstance(error, InvalidEmbedding) or (isinstance(error, ProviderUnavailable) and not error.retryable)
-
-
-async def _pass_gate(gate: asyncio.Semaphore, job: Callable[[], Awaitable[Outcomes]]) -> Outcomes:
-    async with gate:
-        return await job()

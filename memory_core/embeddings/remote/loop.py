@@ -8,10 +8,12 @@ What runs in the loop may be tried again; see `Retries`.
 from __future__ import annotations
 
 import asyncio
+import queue
 import threading
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterable
 from concurrent.futures import Future
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, TypeVar
 
 from memory_core.errors import ProviderError, RateLimited
@@ -49,6 +51,32 @@ class BackgroundLoop:
             self._unsettled.add(future)
         future.add_done_callback(self._unsettled.discard)
         return future
+
+    def run_all(self, works: Iterable[Callable[[], Coroutine[Any, Any, T]]], *, most: int) -> Generator[T]:
+        """Run coroutines, at most `most` at a time, and yield the result of each as it ends.
+
+        The next one is asked for when there is room for it. What still runs when nobody asks for more is cancelled.
+
+        Raises:
+            CancelledError: The loop was closed.
+        """
+        waiting = iter(works)
+        ended: queue.SimpleQueue[Future[T]] = queue.SimpleQueue()
+        running: set[Future[T]] = set()
+        try:
+            while True:
+                for work in islice(waiting, most - len(running)):
+                    future = self.submit(work)
+                    running.add(future)
+                    future.add_done_callback(ended.put)
+                if not running:
+                    return
+                future = ended.get()
+                running.discard(future)
+                yield future.result()
+        finally:
+            for future in running:
+                future.cancel()
 
     def close(self, last: Callable[[], Awaitable[None]]) -> tuple[str, ...]:
         """Cancel all that runs, then run `last` if the loop ever ran, then end the thread; may be called twice.

@@ -6,14 +6,15 @@ Vendors differ in their `Transport` only, which sends one request.
 from __future__ import annotations
 
 import asyncio
-import queue
 import statistics
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import CancelledError, Future
+from concurrent.futures import CancelledError
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from itertools import takewhile
+from typing import TYPE_CHECKING, Protocol
 
 from memory_core.config.agent import AgentConfig
 from memory_core.embeddings import vectors
@@ -46,8 +47,6 @@ if TYPE_CHECKING:
 
     Outcome = Row | ProviderError
     Outcomes = Mapping[int, Outcome]
-
-T = TypeVar("T")
 
 # The estimate of tokens is short by up to a quarter on code and tables: packing to four fifths keeps nearly all under the cap.
 FILL = 0.8
@@ -220,7 +219,8 @@ class RequestProvider:
     def embed_query(self, text: str, *, timeout_seconds: float | None = None) -> Row:
         """See `EmbeddingProvider`."""
         prefixed = self._plan.add_prefix(text, "query")
-        return self._wait_for(self._loop.submit(lambda: self._embed_query(prefixed, timeout_seconds)))
+        with self._told_if_closed():
+            return self._loop.submit(lambda: self._embed_query(prefixed, timeout_seconds)).result()
 
     def close(self) -> None:
         """Cancel what runs at once; those who wait get a ProviderError."""
@@ -230,34 +230,24 @@ class RequestProvider:
 
     def _request_all(self, texts: Sequence[str], indices: Sequence[int]) -> Iterator[tuple[int, Row]]:
         """Embed the texts of these numbers, at most `concurrency` requests at a time."""
-        waiting = pack_requests(indices, self._limits, lambda index: estimate_tokens(texts[index]))
-        ended: queue.SimpleQueue[Future[Outcomes]] = queue.SimpleQueue()
-        running: set[Future[Outcomes]] = set()
         failures: list[ProviderError] = []
-        try:
-            while True:
-                while len(running) < self._plan.provider.concurrency and not any(map(is_outage, failures)):
-                    if (request := next(waiting, None)) is None:
-                        break
-                    future = self._loop.submit(partial(self._embed_request, request, texts))
-                    future.add_done_callback(ended.put)
-                    running.add(future)
-                if not running:
-                    break
-                future = ended.get()
-                running.discard(future)
-                outcomes = self._wait_for(future)
+        requests = takewhile(
+            lambda _: not any(map(is_outage, failures)),
+            pack_requests(indices, self._limits, lambda index: estimate_tokens(texts[index])),
+        )
+        works = (partial(self._embed_request, request, texts) for request in requests)
+        ended = self._loop.run_all(works, most=self._plan.provider.concurrency)
+        with self._told_if_closed(), closing(ended):
+            for outcomes in ended:
                 failures += list_failures(outcomes)
                 yield from _stack_rows(outcomes)
-        finally:
-            for future in running:
-                future.cancel()
         if failures:
             raise summarise(failures, len(indices))
 
-    def _wait_for(self, future: Future[T]) -> T:
+    @contextmanager
+    def _told_if_closed(self) -> Iterator[None]:
         try:
-            return future.result()
+            yield
         except CancelledError as error:
             raise make_unusable(self._space.provider, "it was closed while it was needed") from error
 

@@ -297,23 +297,16 @@ _COPYING = {
 }
 
 
-def _read_program(
-    name: str,
-    *,
-    title: str,
-    home: Sequence[str] = (),
-    below: str = "",
-    settings: Mapping[str, str] | None = None,
-    entry: Mapping[str, Any] | None = None,
-    **others: Any,
-) -> Program:
+def _read_program(name: str, told: dict[str, Any]) -> Program:
     """Return a program as programs.toml describes it."""
+    home, below = told.pop("home", ()), told.pop("below", "")
     find_home: Callable[[], Path] = partial(find_folder_of, *home, below=below) if home else Path.cwd
-    if settings is not None:
+    if settings := told.pop("settings", None):
         find_home = partial(find_settings, **settings)
-    plan = _PLANS[name] if entry is None else partial(_plan_entry, **entry)
-    return Program(title, find_home, plan, copying=_COPYING.get(name), **others)
+    entry = told.pop("entry", None)
+    plan = partial(_plan_entry, **entry) if entry else _PLANS[name]
+    return Program(find_home=find_home, plan=plan, copying=_COPYING.get(name), **told)
 
 
 _TABLES = tomllib.loads(Path(__file__).with_name("programs.toml").read_text(encoding="utf-8"))
-PROGRAMS: Mapping[str, Program] = {name: _read_program(name, **told) for name, told in _TABLES.items()}
+PROGRAMS: Mapping[str, Program] = {name: _read_program(name, told) for name, told in _TABLES.items()}

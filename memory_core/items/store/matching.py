@@ -227,7 +227,8 @@ def rank(
     import numpy as np
 
     known = np.array([cosines.get(item.key, UNKNOWN) for item in among], dtype=np.float32)
-    near = merge_similarities(known, weigh_words(words, len(among)), formula, least_cosine=least_cosine)
+    by_meaning = np.where(known >= least_cosine, measure_similarity(known, formula), 0)
+    near = np.maximum(by_meaning, WORD_SIMILARITY * weigh_words(words, len(among)))
     reinforced = np.array([item.reinforced for item in among], dtype=np.int64)
     age_days = (now - np.array([item.said for item in among])) / DAY_SECONDS
     scores = near * measure_salience(reinforced, age_days)
@@ -258,20 +259,3 @@ def weigh_words(found: Sequence[Sequence[int]], items: int) -> NDArray[np.float6
     for weight, places in zip(weights, found, strict=True):
         shares[list(places)] += weight / sum(weights)
     return shares
-
-
-def merge_similarities(
-    cosines: NDArray[np.float32], shares: NDArray[np.float64], formula: str, *, least_cosine: float
-) -> NDArray[np.float64]:
-    """Return the similarity of every item: the better of its meaning and its words; 0 where it has neither.
-
-    Args:
-        cosines: Of the items.
-        shares: As of `weigh_words`.
-        formula: See `measure_similarity`.
-        least_cosine: Cosines below are those of unrelated texts.
-    """
-    import numpy as np
-
-    near = np.where(cosines >= least_cosine, measure_similarity(cosines, formula), 0)
-    return np.maximum(near, WORD_SIMILARITY * shares)

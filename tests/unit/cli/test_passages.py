@@ -37,7 +37,7 @@ def test_a_terminal_shows_what_matched() -> None:
     assert f"{output.MATCH}guitar{output.RESET}" in shown
     assert f"{output.MATCH}lesson{output.RESET}" in shown
     assert f"{output.MATCH}the{output.RESET}" not in shown
-    assert shown.startswith(f"{output.PLACE}memory/2026-02-21.md:L5-L6{output.RESET}")
+    assert shown.startswith(f"{output.BOLD}memory/2026-02-21.md:L5-L6{output.RESET}")
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,10 @@ import contextlib
 import gc
 import threading
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from concurrent.futures import CancelledError, Future
+from functools import partial
+from typing import Any
 
 import pytest
 
@@ -148,3 +150,49 @@ def test_a_generator_that_is_left_suspended_is_ended_before_the_loop(caplog: pyt
     gc.collect()
     assert ended.is_set()
     assert "was destroyed" not in caplog.text
+
+
+def test_coroutines_run_side_by_side_within_a_bound_and_are_asked_for_when_there_is_room() -> None:
+    loop = BackgroundLoop("memory-core-test")
+    running, most, asked = 0, 0, list[int]()
+
+    async def work(number: int) -> int:
+        nonlocal running, most
+        running, most = running + 1, max(most, running + 1)
+        await asyncio.sleep(0.02 * (number % 3))
+        running -= 1
+        return number
+
+    def list_works() -> Iterator[Callable[[], Coroutine[Any, Any, int]]]:
+        for number in range(10):
+            asked.append(number)
+            yield partial(work, number)
+
+    results = []
+    for result in loop.run_all(list_works(), most=3):
+        results.append(result)
+        assert len(asked) <= len(results) + 3
+    assert sorted(results) == [*range(10)]
+    assert most == 3
+    loop.close(nothing)
+
+
+def test_what_still_runs_is_cancelled_when_nobody_asks_for_more() -> None:
+    loop = BackgroundLoop("memory-core-test")
+    ended: list[str] = []
+
+    async def work(seconds: float) -> str:
+        try:
+            await asyncio.sleep(seconds)
+        except asyncio.CancelledError:
+            ended.append("cancelled")
+            raise
+        return "done"
+
+    results = loop.run_all([partial(work, 0.0), partial(work, 60.0)], most=2)
+    assert next(results) == "done"
+    results.close()
+    assert eventually(lambda: ended == ["cancelled"])
+    loop.close(nothing)
+    with pytest.raises(CancelledError):
+        next(loop.run_all([partial(work, 0.0)], most=1))

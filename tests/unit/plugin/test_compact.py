@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sqlite3
 import threading
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -123,6 +125,20 @@ def test_the_system_text_for_a_message_adds_what_it_calls_to_mind(slot: MemorySl
     assert text.startswith(plain)
     assert "> The anchor lies in the barn." in text.removeprefix(plain)
     assert slot.system_text(CallContext(access="none"), "Where does the anchor lie?") == ""
+
+
+def test_the_system_text_stands_while_nothing_can_be_searched(tmp_path: Path) -> None:
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "MEMORY.md").write_text("The fence is green.\n", encoding="utf-8")
+    other = tmp_path / "other.sqlite"
+    with closing(sqlite3.connect(other)) as connection:
+        connection.execute("CREATE TABLE of_another_program (id)")
+    config = {"memorySearch": {"provider": "none", "store": {"path": str(other)}}}
+    with MemorySlot(config, workspace=tmp_path / "notes", state_dir=tmp_path / "state") as slot:
+        assert slot.recall(SESSION, "Which colour has the fence?") == ""
+        text = slot.system_text(SESSION, "Which colour has the fence?")
+    assert text.startswith("## Memory")
+    assert "> The fence is green." in text
 
 
 def test_a_message_calls_passages_of_notes_to_mind(slot: MemorySlot, tmp_path: Path) -> None:
