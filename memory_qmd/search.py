@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import product
 
 from memory_core.errors import BackendUnavailable
 from memory_core.records import Mode
@@ -101,28 +100,29 @@ class Searcher:
         if rows is None and self._client.takes_typed_lines(deadline=deadline):
             command = ["query", "--no-rerank", *_build_options(names, limit)]
             rows = self._client.search(command, join_lines(lines), deadline=deadline)
-        elif (
-            rows is None
-        ):  # a QMD that joins words with AND and takes one collection only; each file's first row is kept
-            found: dict[tuple[str, str], QmdRow] = {}
-            for word, name in product(question.known[:OLD_WORDS], names):
+        elif rows is None:
+            rows = self._search_one_by_one(question.known[:OLD_WORDS], names, limit, deadline)
+        return QmdAnswer(rows=rows, scale="words", mode="keyword")
+
+    def _search_one_by_one(
+        self, words: Sequence[str], names: Sequence[str], limit: int, deadline: float
+    ) -> list[QmdRow]:
+        """Search for each word in each collection and keep each file's first row.
+
+        For a QMD that joins words with AND and takes one collection only.
+        """
+        found: dict[tuple[str, str], QmdRow] = {}
+        for word in words:
+            for name in names:
                 for row in self._client.search(["search", *_build_options([name], limit)], word, deadline=deadline):
                     found.setdefault((row.collection, row.path), row)
-            rows = list(found.values())
-        return QmdAnswer(rows=rows, scale="words", mode="keyword")
+        return list(found.values())
 
     def _search_meaning(
         self, question: PreparedQuestion, names: Sequence[str], limit: int, deadline: float
     ) -> QmdAnswer:
-        if not self._client.takes_typed_lines(deadline=deadline):  # one collection after the other
-            found: list[QmdRow] = []
-            for name in names:
-                command = [self._mode, *_build_options([name], limit)]
-                found += self._client.search(command, question.text, deadline=deadline)
-            found.sort(key=lambda row: -row.score)
-            if self._mode == "vsearch":
-                return QmdAnswer(rows=found, scale="cosine", mode="vector")
-            return QmdAnswer(rows=found, scale="blend", mode="hybrid")
+        if not self._client.takes_typed_lines(deadline=deadline):
+            return self._search_each_collection(question, names, limit, deadline)
         options = ["--explain", *_build_options(names, limit)]
         if self._mode == "vsearch":
             lines = build_lines(question, by_meaning=True)
@@ -133,6 +133,18 @@ class Searcher:
         rows = self._warm.search_reranked(question.text, names, limit, deadline)
         if rows is None:
             rows = self._client.search(["query", *options], question.text, deadline=deadline)
+        return QmdAnswer(rows=rows, scale="blend", mode="hybrid")
+
+    def _search_each_collection(
+        self, question: PreparedQuestion, names: Sequence[str], limit: int, deadline: float
+    ) -> QmdAnswer:
+        """Search one collection after the other, with a QMD that takes no typed lines."""
+        found: list[QmdRow] = []
+        for name in names:
+            found += self._client.search([self._mode, *_build_options([name], limit)], question.text, deadline=deadline)
+        rows = sorted(found, key=lambda row: -row.score)
+        if self._mode == "vsearch":
+            return QmdAnswer(rows=rows, scale="cosine", mode="vector")
         return QmdAnswer(rows=rows, scale="blend", mode="hybrid")
 
 
