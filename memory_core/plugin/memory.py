@@ -253,11 +253,7 @@ class Memory:
         if not config.enabled or context.access == "none":
             return ""
         quoted = self._quote_start(config, context, prompts.CONTEXT_CHARS)
-        recalled = ""
-        try:
-            recalled = self._quote_recalled(config, context, message, PASSAGES) if message else ""
-        except Exception as error:  # noqa: BLE001 -- the rest stands whatever happens to a search
-            log.warning("nothing is recalled: %s", error)
+        recalled = self._quote_recalled(config, context, message, PASSAGES) if message else ""
         return "\n\n".join(filter(None, [prompts.explain_memory(config, context), quoted, recalled]))
 
     def _quote_start(self, config: AgentConfig, context: CallContext, budget_chars: int) -> str:

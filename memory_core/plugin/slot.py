@@ -194,7 +194,9 @@ class MemorySlot:
             message: What the user says now; `recall` adds what it calls to mind. "" adds nothing.
         """
         check_kind("message", message, str)
-        return self._find(context).system_text(context, message)
+        text = self._find(context).system_text(context)
+        recalled = self.recall(context, message) if text and message else ""  # which may fail alone
+        return "\n\n".join(filter(None, (text, recalled)))
 
     @never_raises(lambda _: recall_nothing())
     def recall_for_message(
