@@ -43,9 +43,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Generic, TypeVar
-
-Place = TypeVar("Place", str, Path)
 
 
 class MemoryCoreError(Exception):
@@ -76,20 +73,6 @@ class ConfigProblem:
         return f"{self.key}: {self.message}" if self.key else self.message
 
 
-class _OfPath(MemoryCoreError, Generic[Place]):
-    """Something is wrong with what lies at a path.
-
-    Attributes:
-        path: As the message names it.
-        reason: The message without the path before it.
-    """
-
-    def __init__(self, path: Place, reason: str, *, action: str = "") -> None:
-        super().__init__(f"{path}: {reason}", action=action)
-        self.path: Place = path
-        self.reason = reason
-
-
 class ConfigError(MemoryCoreError):
     """A configuration cannot be used.
 
@@ -116,7 +99,7 @@ class InvalidArgument(MemoryCoreError):
         self.argument = argument
 
 
-class PathRefused(_OfPath[str]):
+class PathRefused(MemoryCoreError):
     """A path is outside what this agent's memory serves; the message says why.
 
     Attributes:
@@ -124,8 +107,13 @@ class PathRefused(_OfPath[str]):
         reason: Why, without the path.
     """
 
+    def __init__(self, path: str, reason: str, *, action: str = "") -> None:
+        super().__init__(f"{path}: {reason}", action=action)
+        self.path = path
+        self.reason = reason
 
-class FileUnreadable(_OfPath[str]):
+
+class FileUnreadable(MemoryCoreError):
     """A note cannot be read, or is no text; it is skipped and reported, and all others are read.
 
     Attributes:
@@ -133,13 +121,22 @@ class FileUnreadable(_OfPath[str]):
         reason: Why, without the path.
     """
 
+    def __init__(self, path: str, reason: str, *, action: str = "") -> None:
+        super().__init__(f"{path}: {reason}", action=action)
+        self.path = path
+        self.reason = reason
 
-class NoteNotWritten(_OfPath[str]):
+
+class NoteNotWritten(MemoryCoreError):
     """A note cannot be appended to or changed; the message says why. The next append finishes one that was interrupted.
 
     Attributes:
         path: The path shown to the agent.
     """
+
+    def __init__(self, path: str, reason: str, *, action: str = "") -> None:
+        super().__init__(f"{path}: {reason}", action=action)
+        self.path = path
 
 
 class NoteChanged(NoteNotWritten):
@@ -149,12 +146,16 @@ class NoteChanged(NoteNotWritten):
         super().__init__(path, "was changed meanwhile; nothing was written", action="run: memory-core review")
 
 
-class SessionsUnusable(_OfPath[Path]):
+class SessionsUnusable(MemoryCoreError):
     """The host's `sessions.json` cannot be read or written; it is left as it is.
 
     Attributes:
         path: The file.
     """
+
+    def __init__(self, path: Path, reason: str, *, action: str = "") -> None:
+        super().__init__(f"{path}: {reason}", action=action)
+        self.path = path
 
 
 class MemoryOff(MemoryCoreError):
@@ -227,13 +228,18 @@ class TextInUse(MemoryCoreError):
     """A text cannot be purged from the past, because something holds it that stands today."""
 
 
-class StoreError(_OfPath[Path]):
+class StoreError(MemoryCoreError):
     """The index file cannot be used.
 
     Attributes:
         path: The index file.
         reason: The message without the path before it.
     """
+
+    def __init__(self, path: Path, message: str, *, action: str = "") -> None:
+        super().__init__(f"{path}: {message}", action=action)
+        self.path = path
+        self.reason = message
 
 
 class StoreCorrupt(StoreError):
