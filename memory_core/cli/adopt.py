@@ -41,13 +41,13 @@ def adopt(options: Options, *, path: str | None, copy: bool, yes: bool, dry_run:
     if undo:
         _undo(options, find_state_dir(options))
         return
-    homes = find_homes(path)
+    config = open_source(options).current().agent(options.agent)
+    homes = find_homes(path, config.search.time_zone)
     if not homes:
         sentence = "Nothing was found in the usual places."
         advice = "Name a folder of Markdown, a vault or an export: memory-core adopt PATH"
         output.tell({"homes": []}, f"{sentence}\n{advice}", as_json=options.json)
         return
-    config = open_source(options).current().agent(options.agent)
     if not options.json:
         _print_homes(homes)
     if copy:

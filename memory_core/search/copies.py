@@ -29,6 +29,7 @@ _TIMES = frozenset(form for name in (*MONTHS, *WEEKDAYS) for form in (name, name
 _REPORT = re.compile(r"(?:\A|/)(?:\.?dream(?:ing|s)/|dreams\.md\Z)", re.IGNORECASE)
 _DAILY = re.compile(r"(?:\A|/)[\d\s._-]+\.\w+\Z")
 _HEADING = re.compile(r"^ {0,3}#{1,6}[ \t].*$", re.MULTILINE)
+_NUMBERED = re.compile(r"^[ \t>]*\d{1,3}[.)][ \t]", re.MULTILINE)  # of a list; other marks are no words
 _WORD = re.compile(r"[^\W_]+")
 _DATE = re.compile(rf"(?:\d{{4}} \d\d \d\d |(?:{'|'.join(WEEKDAYS)}) )+")  # before what a digest quotes of a day
 _SPEAKER = re.compile(r"(?:user|assistant) ")
@@ -66,7 +67,8 @@ def words_of(text: str) -> set[str]:
 
 
 def _join_words(text: str) -> str:
-    return " ".join(_WORD.findall(fold(_HEADING.sub("", text) if "#" in text else text)))
+    text = _HEADING.sub("", text) if "#" in text else text
+    return " ".join(_WORD.findall(fold(_NUMBERED.sub("", text))))
 
 
 def _read_unit(chunk: IndexedChunk, index: int) -> str:
@@ -87,8 +89,8 @@ def _read_end(chunk: IndexedChunk, index: int) -> tuple[str, ...]:
     return tuple(_WORD.findall(fold(chunk.text[max(unit.start, unit.end - 24) : unit.end]))[-2:])
 
 
-def _repeats(one: IndexedChunk, other: IndexedChunk, words: str) -> bool:
-    """Return True if what two chunks say in the same words is one statement."""
+def _repeats(one: IndexedChunk, other: IndexedChunk, words: str, *, shares: bool = False) -> bool:
+    """Return True if what two chunks say in the same words is one statement; `shares` says that they have another in common."""
     if (one.source, one.path) == (other.source, other.path):
         return False
     if not (is_plain(one) and is_plain(other)):
@@ -99,7 +101,11 @@ def _repeats(one: IndexedChunk, other: IndexedChunk, words: str) -> bool:
         {word for word in words_of(f"{chunk.context} {_HEADING.findall(chunk.text)}") - _TIMES if word.isalpha()}
         for chunk in (one, other)
     )
-    alike = count >= WHOLE or first == second or (count >= STANDS_ALONE and (first <= second or second <= first))
+    alike = (
+        count >= WHOLE
+        or first == second
+        or ((shares or count >= STANDS_ALONE) and (first <= second or second <= first))
+    )
     return alike and len(days) < 2
 
 
@@ -155,8 +161,8 @@ def find_copies(chunks: Sequence[IndexedChunk], units: Mapping[int, tuple[int, i
     for at, words, room in later:
         held = (key for key in quoted if f" {key} " in f" {words} " and words.count(" ") - key.count(" ") <= room)
         by_words[next(held, words)].append(at)
-    copies = Copies()
-    for words, numbers in by_words.items():
+    copies, sharing = Copies(), set[tuple[int, int]]()
+    for words, numbers in sorted(by_words.items(), key=lambda each: -len(each[0])):
         if len(numbers) < 2:  # most are alone
             continue
         kept: list[int] = []
@@ -166,10 +172,15 @@ def find_copies(chunks: Sequence[IndexedChunk], units: Mapping[int, tuple[int, i
             for at, chunk in places.items()
         }
         for at in sorted(ranks, key=ranks.__getitem__):
-            shown = next((each for each in kept if _repeats(places[each], places[at], words)), None)
+            pairs = {each: (units[each][0], units[at][0]) for each in kept}
+            repeated = (
+                each for each in kept if _repeats(places[each], places[at], words, shares=pairs[each] in sharing)
+            )
+            shown = next(repeated, None)
             if shown is None:
                 kept.append(at)
             else:
+                sharing.add(pairs[shown])
                 copies.shown[at] = shown
                 copies.others[shown].append(at)
     return copies

@@ -102,9 +102,14 @@ _CHANNELS = (
     "WebChat|WhatsApp|Telegram|Signal|Slack|Discord|Google Chat|iMessage|Teams|Matrix|Zalo|BlueBubbles|Feishu|LINE"
 )
 _HEAD = re.compile(rf"\A(?:{_DATED}|\[(?:{_CHANNELS}) [^\]\n]{{1,160}}\]|\[cron:[^\]\n]{{1,160}}\])[ \t]*")
+_LATER_HEAD = re.compile(
+    rf"^\[(?:{_CHANNELS}) (?=[^\]\n]*\d\d:\d\d)[^\]\n]{{1,160}}\](?!\()[ \t]*", re.MULTILINE
+)  # of queued messages
 _MARKER = r"<<<(?:END_)?[A-Z_]*UNTRUSTED_[A-Z_]+[^\n>]*>>>"  # before and behind what comes from elsewhere
 _HOST_LINE = re.compile(
-    rf"^[ \t]*(?:\[(?:\w+ )?message[_ ]id: *[^\]\n]+\]|\[(?:media attached|Queued messages)\b[^\]\n]*\]|(?:---\s+)?Queued #\d+"
+    r"\[(?:\w+ )?message[_ ]id: *[^\]\n]+\][ \t]*$\n?|^\[Replying to [^\]\n]*\]\n(?s:.{0,4000}?)^\[/Replying\][ \t]*(?:\n|\Z)"
+    r"|^[ \t]*(?:\[(?:from:|media attached|Queued messages|Chat messages since your last reply|Current message -)[^\]\n]*\]"
+    r"|(?:---\s+)?Queued #\d+"
     rf"|To send an image back, [^\n]*|MEDIA:[^\n]+|System(?: \(untrusted\))?: {_DATED}[^\n]*|{_MARKER})[ \t]*(?:\n|\Z)",
     re.MULTILINE,
 )
@@ -123,7 +128,7 @@ def strip_envelope(text: str) -> str:
     text = _RECALLED.sub("", text).lstrip() if "</" in text else text
     if "[" in text or "untrusted" in text or "UNTRUSTED" in text or "openclaw" in text:
         text = _HOST_LINE.sub("", _BLOCK.sub("", text)).lstrip()
-        text = DIRECTIVE.sub("", _HEAD.sub("", text))
+        text = DIRECTIVE.sub("", _LATER_HEAD.sub("", _HEAD.sub("", text)))
     return text.strip()
 
 

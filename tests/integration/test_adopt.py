@@ -599,6 +599,35 @@ def test_claudes_own_memory_and_openmemory_are_read(home: Path, adopt: Adopt) ->
     )
 
 
+def test_what_was_spoken_and_pasted_and_the_pages_of_projects_are_read(home: Path, adopt: Adopt) -> None:
+    spoken = {"content_type": "audio_transcription", "text": "The mast is oiled."}
+    parts = [{"content_type": "audio_asset_pointer"}, spoken]
+    message = {"author": {"role": "user"}, "content": {"content_type": "multimodal_text", "parts": parts}}
+    write(home / "gpt.json", json.dumps([{"title": "Mast", "mapping": {"a": {"message": message}}}]))
+    pasted = {"sender": "human", "text": "", "attachments": [{"extracted_content": "Berth list: nine."}]}
+    write(home / "claude" / "conversations.json", json.dumps([{"name": "Berths", "chat_messages": [pasted]}]))
+    project = {"name": "Boat", "prompt_template": "Be brief.", "docs": [{"filename": "rig.md", "content": "A sloop."}]}
+    write(home / "claude" / "projects.json", json.dumps([project]))
+    (home / "clawd").mkdir()
+    for name in ("gpt.json", "claude"):
+        adopt(home / name, "--copy", "--yes", "--workspace", home / "clawd")
+    imports = home / "clawd" / "memory" / "imports"
+    assert {note.name: note.read_text() for note in imports.glob("*/*.md")} == {
+        "Mast.md": "# Mast\n\nUser: The mast is oiled.\n",
+        "Berths.md": "# Berths\n\nUser: Berth list: nine.\n",
+        "Boat.md": "# Boat\n\nBe brief.\n",
+        "Boat, rig.md": "# rig.md\n\nA sloop.\n",
+    }
+
+
+def test_days_of_an_export_are_those_of_the_configured_time_zone(home: Path, adopt: Adopt) -> None:
+    write(home / "mem0.json", json.dumps([{"memory": "Owns a dinghy.", "created_at": "2025-02-03T12:00:00Z"}]))
+    write(home / "far.json5", "{ agents: { defaults: { userTimezone: 'Pacific/Kiritimati' } } }")
+    (home / "clawd").mkdir()
+    adopt(home / "mem0.json", "--copy", "--yes", "--workspace", home / "clawd", "--config", home / "far.json5")
+    assert "- 2025-02-04: Owns" in (home / "clawd" / "memory" / "imports" / "mem0" / "mem0.md").read_text()
+
+
 @pytest.fixture
 def far_east(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A machine whose clock is 14 hours before UTC."""

@@ -95,6 +95,29 @@ def test_a_digest_that_dates_what_it_quotes_is_one_likewise(memory: Memory) -> N
         assert held == [f"memory/2026-03-0{day}.md"]
 
 
+def test_a_copy_that_has_grown_shows_only_what_it_adds(memory: Memory) -> None:
+    question, fact = FACTS[1]
+    note = f"# Household\n\n- {fact}\n- Soup on Fridays.\n- Bins go out.\n"
+    write(memory, {"memory/household.md": note, "memory/archive/household.md": f"{note}- A new lamp.\n"})
+    hits = {hit["path"]: hit for hit in ask(memory, question)}
+    assert hits["memory/household.md"]["alsoIn"] == ["memory/archive/household.md"]
+    assert hits.get("memory/archive/household.md", {"snippet": "- A new lamp."})["snippet"] == "- A new lamp."
+
+
+def test_a_numbered_line_is_that_which_it_repeats(memory: Memory) -> None:
+    question, fact = FACTS[1]
+    write(memory, {"memory/household.md": f"# Household\n\n- {fact}\n", "memory/top.md": f"# Top\n\n3. {fact}\n"})
+    held = [hit["path"] for hit in ask(memory, question) if fact in hit["snippet"]]
+    assert len(held) == 1
+
+
+def test_lines_of_two_people_who_share_a_long_one_stay_apart(memory: Memory) -> None:
+    shared = "- All forms for travel and for sick leave are in the shared folder of the office on the drive.\n"
+    people = {f"memory/people/{name}.md": f"# {name}\n\n{shared}- Allergic to nuts.\n" for name in ("Ann", "Ben")}
+    write(memory, people)
+    assert {hit["path"] for hit in ask(memory, "who is allergic to nuts")} == people.keys()
+
+
 def test_lines_of_two_people_and_of_two_sections_stay_apart(memory: Memory) -> None:
     write(
         memory,

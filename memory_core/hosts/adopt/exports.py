@@ -43,17 +43,22 @@ class Export(NamedTuple):
     remark: str
 
 
-def read_export(place: Path) -> Export | None:
-    """Return the export in a file or folder; None if it is something else."""
+def read_export(place: Path, time_zone: str | None = None) -> Export | None:
+    """Return the export in a file or folder; None if it is something else.
+
+    Args:
+        place: The file or folder.
+        time_zone: Of the days in it; see `get_today`.
+    """
     documents = _load(place)
     for name, document in documents:
         rows = _list_rows(document)
         rest = chain(rows, (row for _, each in documents for row in _list_rows(each)))
         if any("mapping" in row for row in rows):
-            return _collect("chatgpt", "ChatGPT export", rest, _walk_tree)
+            return _collect("chatgpt", "ChatGPT export", rest, _walk_tree, time_zone)
         if not all(map(_CLAUDE.isdisjoint, rows)):
-            return _collect("claude", "Claude export", rest, _list_messages)
-        if found := _read_memories(document, Path(name).stem):
+            return _collect("claude", "Claude export", rest, _list_messages, time_zone)
+        if found := _read_memories(document, Path(name).stem, time_zone):
             return found
     return None
 
@@ -89,18 +94,28 @@ def _list_rows(document: Any) -> list[Row]:
     return [row for row in (document if isinstance(document, list) else [document]) if isinstance(row, Mapping)]
 
 
-def _collect(source: str, title: str, rows: Iterable[Row], read: Callable[[Row], Iterator[tuple[str, str]]]) -> Export:
-    """Return the conversations of an export, each a note named after its day and title, and Claude's own memory."""
+def _collect(
+    source: str,
+    title: str,
+    rows: Iterable[Row],
+    read: Callable[[Row], Iterator[tuple[str, str]]],
+    time_zone: str | None,
+) -> Export:
+    """Return the conversations of an export, each a note named after its day and title, and Claude's memory and projects."""
     notes: dict[str, str] = {}
     for row in rows:
         name = " ".join(str(row.get("title") or row.get("name") or "Untitled").split())[:80]
         lines = [json.dumps({"role": role, "content": text}).encode() for role, text in read(row)]
         if said := read_transcript(lines).text.strip():
-            day = _read_day(row.get("create_time") or row.get("created_at")) or ""
+            day = _read_day(row.get("create_time") or row.get("created_at"), time_zone) or ""
             _add(notes, f"{day} {name}".strip(), f"# {name}\n\n{said}\n")
         for text in (row.get("conversations_memory"), *get_mapping(row, "project_memories").values()):
             if isinstance(text, str) and text.strip():
                 _add(notes, "memory", f"# What {title.split(maxsplit=1)[0]} remembers\n\n{text.strip()}\n")
+        for page in (*get_rows(row, "docs"), {"filename": name, "content": row.get("prompt_template")}):  # of a project
+            if isinstance(text := page.get("content"), str) and text.strip():
+                head = str(page.get("filename") or name)
+                _add(notes, head if head == name else f"{name}, {Path(head).stem}", f"# {head}\n\n{text.strip()}\n")
     return Export(source, title, notes, f"{len(notes)} conversation{'' if len(notes) == 1 else 's'}, as JSON")
 
 
@@ -129,7 +144,13 @@ def _walk_tree(row: Row) -> Iterator[tuple[str, str]]:
             continue
         parts = content.get("parts")
         if content.get("content_type", "text") in ("text", "multimodal_text") and isinstance(parts, Sequence):
-            yield role, "\n".join(part for part in parts if isinstance(part, str))
+            spoken = (
+                part.get("text")
+                if isinstance(part, Mapping) and part.get("content_type") == "audio_transcription"
+                else part
+                for part in parts
+            )
+            yield role, "\n".join(part for part in spoken if isinstance(part, str))
 
 
 def _list_messages(row: Row) -> Iterator[tuple[str, str]]:
@@ -138,10 +159,11 @@ def _list_messages(row: Row) -> Iterator[tuple[str, str]]:
         parts = get_rows(message, "content")
         texts = [str(each.get("text") or "") for each in parts if each.get("type") == "text"]
         if role := _ROLES.get(str(message.get("sender"))):
-            yield role, "\n".join(texts).strip() or str(message.get("text") or "")
+            pasted = [str(each.get("extracted_content") or "") for each in get_rows(message, "attachments")]
+            yield role, "\n\n".join(filter(None, ("\n".join(texts).strip() or str(message.get("text") or ""), *pasted)))
 
 
-def _read_memories(document: Any, stem: str) -> Export | None:
+def _read_memories(document: Any, stem: str, time_zone: str | None) -> Export | None:
     """Return memories of mem0 or OpenMemory as one note: an item each, with its date, under the name of whom it is about."""
     rows = document
     if isinstance(document, Mapping):
@@ -155,7 +177,7 @@ def _read_memories(document: Any, stem: str) -> Export | None:
             continue
         is_mem0 |= "memory" in row
         owner = name or next((str(row[each]) for each in ("user_id", "agent_id", "run_id") if row.get(each)), "")
-        day = _read_day(row.get("created_at")) or _read_day(row.get("updated_at"))
+        day = _read_day(row.get("created_at"), time_zone) or _read_day(row.get("updated_at"), time_zone)
         words = " ".join(text.split())
         sections[owner].append(f"- {day}: {words}" if day else f"- {words}")
     if not sections:
@@ -169,7 +191,7 @@ def _read_memories(document: Any, stem: str) -> Export | None:
     return Export(source, f"{title} export", {stem: "\n".join([*lines, ""])}, remark)
 
 
-def _read_day(value: object) -> str | None:
-    """Return the day in this machine's time zone of a time; None if it is none."""
+def _read_day(value: object, time_zone: str | None) -> str | None:
+    """Return the day of a time in a time zone; None if it is none."""
     seconds = read_time(value)
-    return None if seconds is None else get_day(None, seconds).isoformat()
+    return None if seconds is None else get_day(time_zone, seconds).isoformat()

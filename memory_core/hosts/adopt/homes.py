@@ -15,6 +15,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
@@ -201,8 +202,8 @@ def make_fit(name: str) -> str:
     return kept if kept[:1] not in {"", "."} else f"_{kept.lstrip('.')}"
 
 
-def find_homes(path: str | None) -> list[Home]:
-    """Return the home at a path; without one, all homes in the usual places.
+def find_homes(path: str | None, time_zone: str | None = None) -> list[Home]:
+    """Return the home at a path; without one, all homes in the usual places. Days of exports are those of a time zone.
 
     Raises:
         InvalidArgument: There is nothing at the path, or nothing that can be taken over.
@@ -215,7 +216,7 @@ def find_homes(path: str | None) -> list[Home]:
         raise InvalidArgument("PATH", f"there is no file or folder {place}")
     finders = (
         find_openclaw,
-        find_export,
+        partial(find_export, time_zone=time_zone),
         find_claude_code,
         find_hermes,
         find_obsidian,
@@ -327,9 +328,9 @@ def find_basic_memory(folder: Path) -> Home | None:
     return _collect_folder("basic-memory", "basic-memory", folder)
 
 
-def find_export(place: Path) -> Home | None:
-    """Return what another program has exported, as JSON."""
-    export = read_export(place)
+def find_export(place: Path, time_zone: str | None = None) -> Home | None:
+    """Return what another program has exported, as JSON; its days are those of a time zone."""
+    export = read_export(place, time_zone)
     if export is None:
         return None
     file = place if place.is_file() else next(place.glob("conversations*.json"))

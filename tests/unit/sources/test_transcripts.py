@@ -276,6 +276,12 @@ def test_what_is_appended_changes_nothing_before_it(entries: list[object], more:
         "[discord message id: 77 channel: 9]\n[media attached: /tmp/in/a.ogg (audio/ogg)]\n{}",
         "[Queued messages while agent was busy]\n\n---\nQueued #1\n{}",
         "[Telegram Kim id:77] {}",
+        "[Slack Kim #boats +1m Tue 2026-02-17 21:30 PST] {} [slack message id: 1714.33 channel: C01]",
+        "[WhatsApp Kim +4917 2026-02-17 21:30 CET] {}\n\n[Replying to Lee id:3EB]\nWhich berth?\nNine?\n[/Replying]",
+        "[Chat messages since your last reply - for context]\n\n[Current message - respond to this]\n"
+        "[Signal Boats id:1 2026-02-17 21:30 UTC] {}\n[from: Kim (+4917)]",
+        "[Queued messages while agent was busy]\n\n---\nQueued #1\n[Discord Kim id:7 2026-02-17 21:29 UTC] \n\n---\n"
+        "Queued #2\n[Discord Kim id:7 2026-02-17 21:30 UTC] {}",
         "System: [2026-02-17 21:30:11 UTC] Node connected\n\n{}",
         "Conversation info: ⟦openclaw:ctx⟧\n```json\n{}\n```\n\n{}\n\nContext: ⟦openclaw:ctx⟧\nnine people\nin the room",
         "[cron:5f0c a name] {}",
@@ -300,6 +306,8 @@ def test_what_a_host_puts_around_a_message_is_left_out(put: str) -> None:
     [
         "[x] a list (untrusted source): it stays\nof two lines",
         "[draft] Berth 9 is ours.",
+        "Read this:\n[Slack 21:30](https://example.org)",
+        "[Replying to nobody]\nand never ended",
         "see [[The Dinghy]] and [2026-02-17]",
         "He wrote: Sender (untrusted metadata)",
         "Why did you reply HEARTBEAT_OK to Kim yesterday, when the bilge pump had failed, and nobody was told?",
