@@ -473,7 +473,8 @@ def format_hit(hit: Mapping[str, Any], query: str, *, columns: int | None = None
         colours: Highlight place and words.
     """
     place = f"{hit['path']}:L{hit['startLine']}-L{hit['endLine']}"
-    lines = [line.rstrip() for line in hit["snippet"].splitlines()]
+    lines = re.sub(r"(?:[ \t]*\n){3,}", "\n\n", hit["snippet"]).splitlines()  # hidden comments leave empty lines
+    lines = [line.rstrip() for line in lines]
     if columns is not None:
         lines = [part for line in lines for part in wrap_line(line, columns - len(INDENT))]
     if colours:

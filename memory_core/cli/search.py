@@ -20,7 +20,7 @@ from memory_core.cli.app import Options, argument, command, open_notes, with_sou
 from memory_core.config.environment import quote_words
 from memory_core.errors import InvalidArgument, MemoryCoreError
 from memory_core.records import NOTHING_INDEXED, to_camel
-from memory_core.sources.roots import SYMLINK, quote_name
+from memory_core.sources.roots import SYMLINK, describe_os_error, quote_name
 from memory_core.text.dates import parse_day
 
 if TYPE_CHECKING:
@@ -127,7 +127,8 @@ def _open_hit(memory: Memory, hits: Sequence[Mapping[str, Any]], number: int) ->
     try:
         subprocess.run([*editor, *at_line, str(file.real_path)], check=True)  # noqa: S603 - the user's own
     except (OSError, subprocess.CalledProcessError) as error:
-        raise InvalidArgument("--open", f"{editor[0]}: {error}", action="set EDITOR to an editor of yours") from None
+        reason = describe_os_error(error) if isinstance(error, OSError) else error
+        raise InvalidArgument("--open", f"{editor[0]}: {reason}", action="set EDITOR to an editor of yours") from None
 
 
 def _finish_sync(memory: Memory, result: Mapping[str, Any]) -> bool:

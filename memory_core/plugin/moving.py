@@ -107,8 +107,12 @@ def _write_all(config: AgentConfig, folder: Path) -> Moved:
             lines.write(json.dumps({"at": at_ms, "notes": notes}, ensure_ascii=False) + "\n")
             moments += 1
     (folder / MANIFEST).write_text(json.dumps({"format": FORMAT, "notes": sorted(paths)}, ensure_ascii=False, indent=1))
-    several = f"{len(elsewhere)} notes that are" if len(elsewhere) > 1 else "1 note that is"
-    left_out = [f"{several} served from another place, which you copy yourself: {elsewhere[0]}"] if elsewhere else []
+    several, others = (
+        (f"{len(elsewhere)} notes that are", " and others") if len(elsewhere) > 1 else ("1 note that is", "")
+    )
+    left_out = [
+        f"{several} served from another place, which you copy yourself: {each}{others}" for each in elsewhere[:1]
+    ]
     return Moved(notes=len(paths), items=count, moments=moments, versions=len(names), left_out=tuple(left_out))
 
 
@@ -178,7 +182,8 @@ def _open_export(source: Path) -> Iterator[ReadFile]:
     except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile) as error:
         if isinstance(error, MemoryCoreError):
             raise
-        problem = f"{source} cannot be read as an export: {error}"
+        reason = describe_os_error(error) if isinstance(error, OSError) else error
+        problem = f"{source} cannot be read as an export: {reason}"
         raise InvalidArgument("SOURCE", problem, action=NO_EXPORT) from error
 
 

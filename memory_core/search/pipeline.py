@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -35,7 +36,7 @@ from memory_core.search.recency import Recency, find_later
 from memory_core.search.scoring import Judgement, Score, VectorQuery, judge, prefer_matter, put_first, weigh_vectors
 from memory_core.sources.session_logs import SOURCE, is_log
 from memory_core.stores.interface import Reader
-from memory_core.stores.values import DateRange
+from memory_core.stores.values import DateRange, IndexedChunk
 from memory_core.text.markdown import looks_like_row, scan
 from memory_core.text.units import MOST_LEAD, find_leads
 
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from memory_core.search.names import About
 
 _DIGITS = 4  # of scores
+_HEADINGS = re.compile(r"\A(?: {0,3}#{1,6}[ \t].*\n\s*)+")
 OF_PERIOD = Score(1.0, None, None)  # of notes of a period that is all that is asked for
 BY_KEYWORD = scores.Weights(0.0, 1.0)
 
@@ -378,17 +380,25 @@ def _mark_replaced(
         return [*hits]
     number, index = counts.units[recency.newest]
     chunk = candidates[number].chunk
-    text = " ".join(chunk.quote_unit(index).split())
-    newer = Successor(chunk.path, chunk.start_line + chunk.units[index].first_line, text, chunk.date, because="newer")
+    line, text = _find_statement(chunk, index)
+    newer = Successor(chunk.path, line, text, chunk.date, because="newer")
     marked = [*hits]
     for behind in range(place + 1, len(hits)):
         if former := sorted(recency.replaced.intersection(numbers[behind])):
             number, index = counts.units[former[0]]
             chunk = candidates[number].chunk
-            line = chunk.start_line + chunk.units[index].first_line
+            line, _ = _find_statement(chunk, index)
             shown = line if chunk.path == hits[behind].path else None  # not of a copy
             marked[behind] = replace(hits[behind], superseded_by=replace(newer, replaces=shown))
     return marked
+
+
+def _find_statement(chunk: IndexedChunk, index: int) -> tuple[int, str]:
+    """Return the first line of a unit below its headings, and what is said from there."""
+    text = chunk.quote_unit(index)
+    said = _HEADINGS.sub("", text)
+    above = text.count("\n", 0, len(text) - len(said))
+    return chunk.start_line + chunk.units[index].first_line + above, " ".join(said.split())
 
 
 def _to_hit(passage: Passage, best: Score, evidence: float, shown: float) -> Hit:

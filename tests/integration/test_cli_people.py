@@ -142,6 +142,13 @@ def test_a_text_is_added_from_standard_input(cli: Cli, here: Path, monkeypatch: 
     )
 
 
+def test_a_comment_that_is_not_shown_leaves_one_empty_line(cli: Cli, here: Path) -> None:
+    write(here / "MEMORY.md", "# Bicycles\n\n<!-- one\ntwo\nthree -->\n\n- The old Canyon belongs to Felix now.\n")
+    code, out, _ = cli("search", "Canyon")
+    assert code == 0
+    assert out.splitlines()[1:] == ["    # Bicycles", "", "    - The old Canyon belongs to Felix now."]
+
+
 def test_the_best_of_what_was_not_found_is_quoted(cli: Cli, here: Path) -> None:
     write(here / "MEMORY.md", "# Bicycles\n\n## Mine\n\n- The old Canyon belongs to Felix now.\n")
     code, out, _ = cli("search", "Canyon repair invoice of October", "--min-score", "1")

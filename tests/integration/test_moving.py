@@ -113,6 +113,7 @@ def test_one_sentence_tells_of_all_notes_that_are_served_from_elsewhere(tmp_path
     assert done.notes == 1
     (told,) = done.left_out
     assert told.startswith("2 notes that are served from another place, which you copy yourself: ")
+    assert told.endswith(".md and others")
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,8 @@ import memory_core
 from memory_core.plugin.memory import Memory
 
 NOTES = {
-    "memory/2026-03-02.md": "The standup meeting of the team is at nine.\n",
-    "memory/2026-04-06.md": "The standup meeting of the team is at ten from today, in the kitchen.\n",
+    "memory/2026-03-02.md": "# Monday\n\nThe standup meeting of the team is at nine.\n",
+    "memory/2026-04-06.md": "# Monday\n\nThe standup meeting of the team is at ten from today, in the kitchen.\n",
     "memory/2026-06-01.md": "- Ann: The choir rehearsal is now on Monday.\n- Ben: Fine.\n- Ann: Bring cake.\n- Ben: I will.\n",
     "memory/2026-02-02.md": "- Ann: The choir rehearsal is on Friday.\n- Ben: Fine.\n- Ann: Bring cake.\n- Ben: I will.\n",
 }
@@ -39,9 +39,9 @@ def test_the_newest_change_comes_first_and_the_older_statement_says_so(memory: M
     assert "supersededBy" not in first
     [older] = [hit for hit in others if hit["path"] == "memory/2026-03-02.md"]
     assert older["supersededBy"] == {
-        "path": "memory/2026-04-06.md", "line": 1,
+        "path": "memory/2026-04-06.md", "line": 3,
         "text": "The standup meeting of the team is at ten from today, in the kitchen.",
-        "since": "2026-04-06", "because": "newer", "replaces": 1,
+        "since": "2026-04-06", "because": "newer", "replaces": 3,
     }  # fmt: skip
 
 
