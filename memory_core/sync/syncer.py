@@ -19,7 +19,7 @@ from memory_core.config.settings import Chunking
 from memory_core.errors import FileUnreadable
 from memory_core.records import FileStamp, MemoryFile, Progress, SyncReport
 from memory_core.sources import session_logs
-from memory_core.sources.notes import NoteText, find_note_date, read_note
+from memory_core.sources.notes import NoteText, find_note_date, find_section_days, read_note
 from memory_core.sources.roots import LONGTERM_NAMES, NOTES_FOLDER, USER_NAME, explain_no_workspace
 from memory_core.stores.interface import SyncReader, Writer
 from memory_core.stores.values import IndexedFile, PreparedChunk, PreparedFile, SyncState
@@ -42,7 +42,7 @@ from memory_core.text.terms import find_words
 log = logging.getLogger(__name__)
 
 # Goes up whenever chunks, units or windows are cut, words stemmed, dates told or sessions read differently.
-CUT_VERSION = 14
+CUT_VERSION = 15
 HEAD_CHARS, HEAD_LINES = 4096, 40  # of a note, in which its first heading is looked for
 RECORD_SECONDS = 60.0  # a sync that changed nothing is recorded this often, so that most searches write nothing
 FILES_STEP = 64  # files that are committed together, unless they are long
@@ -74,7 +74,9 @@ def cut(file: MemoryFile, note: NoteText, chunking: Chunking) -> PreparedFile:
         lines, date = (), find_note_date(file.path, note.text)
         names = read_front_matter(note.text).names
         title = ", ".join(filter(None, (_name_place(file.path, note.text, (date or "", *names)), *names)))
-    found = split_chunks(leave_out_blobs(leave_out_html_comments(note.text)), chunking, date=date, title=title)
+    text = leave_out_blobs(leave_out_html_comments(note.text))
+    days = {} if session_logs.is_log(file.path) else find_section_days(file.path, text, date)
+    found = split_chunks(text, chunking, date=date, title=title, days=days)
     return PreparedFile(
         file=file, hash=note.hash, stamp=note.stamp, date=date, chunks=tuple(map(PreparedChunk, found)), lines=lines
     )
