@@ -52,6 +52,7 @@ class Chunk:
             line of its own, the lines that introduce the first one: the head of its table, or what stands above it in a list.
         text: The lines as in the file, joined by line ends.
         fence: The fence that is open before the first line behind the overlap, such as three backticks; "" for none.
+        day: ISO day of its section; None where no heading gives one.
     """
 
     start_line: int
@@ -60,6 +61,7 @@ class Chunk:
     context: str
     text: str
     fence: str = ""
+    day: str | None = None
 
 
 class FileStamp(NamedTuple):
@@ -139,7 +141,7 @@ class Query:
         max_results: The most hits, 1..100.
         min_score: The least evidence of a hit, 0..1; see `Hit.evidence`.
         max_snippet_chars: The most characters of a snippet.
-        after, before: Only notes of this date or later, or earlier.
+        after, before: Only sections, or notes without days of sections, of this date or later, or earlier.
         deadline: The `time.monotonic()` until which the caller waits; None to wait for ever.
         as_of: Search the notes as they stood at the last moment before; None searches the present.
         about: Only units that mention this name, or belong to a note of this name; None searches all.

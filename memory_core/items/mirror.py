@@ -242,13 +242,13 @@ class Mirror:
             MemoryCoreError: A note or the items file cannot be used.
             TimeoutError: Another process works on the mirror for longer than `LOCK_SECONDS`.
         """
+        for folder in self._folders:
+            writer.finish_interrupted(workspace=folder, state_dir=self._config.state_dir)
         today = [str(folder / writer.daily_path(day)) for folder in self._folders]
         notes = [note for note in {*self._file.list_notes(), *today} if self._has_changed(Path(note))]
         warnings: list[str] = []
         if notes:
             with self._lock():
-                for folder in self._folders:
-                    writer.finish_interrupted(workspace=folder, state_dir=self._config.state_dir)
                 for note in notes:
                     warnings += self._take_over_note(Path(note))
         for warning in warnings:

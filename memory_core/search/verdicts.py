@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 from memory_core.explanations import AskedQuestion, Examined, Verdict
 from memory_core.records import Query
+from memory_core.stores.values import IndexedChunk
 from memory_core.text.tables import PHRASES
 from memory_core.text.terms import detect_language
 
@@ -160,14 +161,16 @@ def _find_special(passage: Examined, around: Circumstances) -> Verdict | None:
     return None
 
 
-def judge_dates(day: str | None, query: Query) -> Verdict:
-    """Return the verdict on a passage of a note outside the days asked for."""
+def judge_dates(chunk: IndexedChunk, query: Query) -> Verdict:
+    """Return the verdict on a passage outside the days asked for."""
     limits = [f"{word} {limit}" for word, limit in (("after", query.after), ("before", query.before)) if limit]
-    of = f"is of {day}" if day else "was changed on another day"
+    is_of = f"the note is of {chunk.date}" if chunk.date else "the note was changed on another day"
+    if chunk.day:
+        is_of = f"the section's day is {chunk.day}"
     return Verdict(
         stage="dates",
         cause="other_dates",
-        reason=f"the note {of}, and only notes {' and '.join(limits)} were asked for",
+        reason=f"{is_of}, and only notes {' and '.join(limits)} were asked for",
         action="ask without --after and --before",
     )
 

@@ -66,6 +66,7 @@ class Workspace:
 
     Raises:
         SharingFailed: The workspace, or a folder in it, cannot be read.
+        NoteNotWritten: What a killed writer has begun cannot be finished.
 
     Attributes:
         hashes: The hash of the text of each note, by path.
@@ -80,6 +81,7 @@ class Workspace:
         self.hashes: dict[str, str] = {}
         self.left_out: dict[str, str] = {}
         names = {**_TOP, **{fold(path): path for path in known}}
+        writer.finish_interrupted(workspace=root, state_dir=state_dir)
         found = sorted(self._list_files(known))
         for place in sorted(found, key=lambda place: names.get(fold(place), place) != place):
             path = names.setdefault(fold(place), unicodedata.normalize("NFC", place))

@@ -234,6 +234,27 @@ def _heading_date(text: str) -> str | None:
     return next(filter(None, map(_read_heading_day, headings)), None)
 
 
+def find_section_days(path: str, text: str, date: str | None) -> dict[int, str | None]:
+    """Find the sections of a log of several days: by line, from 0, the day of what follows, where the nearest heading gives one.
+
+    Args:
+        path: Of the note; the day in it, if there is one, is that of all sections.
+        text: Of the note.
+        date: Of the note; a note of this day alone is no log.
+    """
+    if find_path_day(path) or not _DATED_HEADING.search(text):
+        return {}
+    lines = split_lines(text)
+    found: dict[int, str | None] = {}
+    above: list[tuple[int, str | None]] = []
+    for number, (line, kind) in enumerate(zip(lines, scan(lines), strict=True)):
+        if kind is Line.HEADING:
+            level, _ = parse_heading(line) or (1, line)
+            above = [*(each for each in above if each[0] < level), (level, _read_heading_day(line))]
+            found[number] = next((day for _, day in reversed(above) if day), None)
+    return found if {*found.values()} - {None, date} else {}
+
+
 def _read_heading_day(line: str) -> str | None:
     """Return the day of a heading; below the first level it opens it, as in "## Friday, 3 May 2026", or is written in digits."""
     from memory_core.text.periods import find_written_day, names_day

@@ -3,7 +3,8 @@
 A note must be whole even if its writer is killed amid a `write`. So the writer puts the new bytes into a journal in the
 state folder first, and removes the journal afterwards; whoever holds the lock next and finds a journal adds the bytes
 that are missing. A note is rewritten by a new file in the place of the old one, if that still holds the bytes that were read.
-Nothing but notes is ever created in the workspace.
+Whoever had the old one open may append to it yet: it keeps a second name, which the journal tells, until that was looked for.
+Nothing but notes stays in the workspace.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ from __future__ import annotations
 import json
 import logging
 import os
+import signal
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
@@ -21,6 +24,7 @@ from typing import Any, Literal
 from memory_core.atomic import (
     BINARY,
     DIRECTORY,
+    LOCK_POLL_SECONDS,
     NOFOLLOW,
     NONBLOCK,
     OPENS_BELOW,
@@ -59,6 +63,7 @@ MAX_NOTE_BYTES = 2 * 1024 * 1024  # a note is read whole to find repetitions; a 
 REFUSED = ".refused"  # the end of the name of an append that could not be finished
 LOCK_TIMEOUT_SECONDS = 10.0
 MOST_REWRITES = 20  # of one note that others write all the time
+APPENDER_SECONDS = 1.0  # for which an append to a file that is being replaced may take
 CHECK_DISK = "Check the disk and the permissions."
 MAKE_WRITABLE = f"make it writable, or set {STATE_DIR} to a folder that is"
 
@@ -214,7 +219,7 @@ def rewrite(
     """Change, make or remove a note as a whole; readers see it as it was or as it is to be, also after a kill.
 
     An editor that saves the note meanwhile wins: nothing is written then. What is appended to the old file in the very moment in
-    which it is replaced, as a shell does, is appended to the new one.
+    which it is replaced, as a shell does, is appended to the new one, by the next writer if this one is killed.
 
     Args:
         path: The note, relative to the workspace, POSIX.
@@ -234,15 +239,13 @@ def rewrite(
         new = change(data)
         _refuse_size(path, new)
 
-        def merge(base: bytes | None, theirs: bytes | None, ours: bytes | None) -> bytes | None:
+        def merge(_base: bytes | None, theirs: bytes | None, _ours: bytes | None) -> bytes | None:
             if not rewriter.placed:
                 raise NoteChanged(path)
-            if theirs is None or ours is None or not theirs.startswith(base or b""):
-                return theirs
-            return ours + theirs.removeprefix(base or b"")
+            return theirs
 
-        rewriter = _Rewriter(workspace.resolve(), merge, staged)
-        rewriter.stage(path, new)
+        rewriter = _Rewriter(workspace.resolve(), journal, merge, staged)
+        rewriter.stage(path, data, new)
         rewriter.rewrite(path, data, new)
         notes.count_write()
 
@@ -278,13 +281,12 @@ def rewrite_notes(
     root, path = workspace.resolve(), next(iter(changes), roots.NOTES_FOLDER)
     with _lock_notes(path, workspace, state_dir) as journal, ExitStack() as staged:
         _finish(journal, workspace)
-        rewriter = _Rewriter(root, merge, staged)
+        rewriter = _Rewriter(root, journal, merge, staged, written)
         try:
-            for path, (_, new) in changes.items():
-                rewriter.stage(path, new)
+            for path, (was, new) in changes.items():
+                rewriter.stage(path, was, new)
             for path, (was, new) in changes.items():
                 rewriter.rewrite(path, was, new)
-                written(path)
         except OSError as error:
             raise NoteNotWritten(path, roots.describe_os_error(error), action=CHECK_DISK) from error
         finally:
@@ -296,8 +298,10 @@ class _Rewriter:
 
     Args:
         root: The real path of the workspace.
+        journal: Tells whoever holds the lock next which notes are being replaced.
         merge: As `rewrite_notes`.
-        staged: Removes the files that were not needed.
+        staged: Removes the journal, and the files that were not needed.
+        written: As `rewrite_notes`.
 
     Attributes:
         placed: A note was replaced or removed.
@@ -306,15 +310,22 @@ class _Rewriter:
     def __init__(
         self,
         root: Path,
+        journal: Path,
         merge: Callable[[bytes | None, bytes | None, bytes | None], bytes | None],
         staged: ExitStack,
+        written: Callable[[str], None] = lambda _: None,
     ) -> None:
-        self._root, self._merge, self._cleanup = root, merge, staged
+        self._root, self._journal, self._merge, self._cleanup, self._written = root, journal, merge, staged, written
         self._staged: dict[str, tuple[bytes | None, Path]] = {}
+        self._read: dict[str, tuple[int, str]] = {}  # the size and the hash of what is replaced
+        self._recorded = b""
         self.placed = False
+        staged.callback(journal.unlink, missing_ok=True)
 
-    def stage(self, path: str, new: bytes | None) -> None:
+    def stage(self, path: str, was: bytes | None, new: bytes | None) -> None:
         """Write the file that is to take the place of a note; of one that is to go, remove what a killed writer has left."""
+        if was is not None:
+            self._read[path] = len(was), notes.hash_bytes(was).hex()
         if new is None:
             self._root.joinpath(path).with_name(f".{PurePosixPath(path).name}{TEMPORARY}").unlink(missing_ok=True)
         elif self._staged.get(path, (None,))[0] != new:
@@ -329,6 +340,7 @@ class _Rewriter:
             with ExitStack() as stack:
                 held: int | None = None
                 folder: int | None = None
+                is_kept = False
                 with suppress(FileNotFoundError):
                     held, folder = stack.enter_context(_open_note(path, self._root, os.O_RDONLY))
                 now = None if held is None else _read_open(held)
@@ -337,32 +349,86 @@ class _Rewriter:
                 if now == new:
                     if path in self._staged:
                         self._staged.pop(path)[1].unlink(missing_ok=True)
+                    self._written(path)
                     return
-                self.stage(path, new)
+                self.stage(path, now, new)
+                self._record()
                 if not OPENS_BELOW:  # Windows replaces no open file
                     stack.close()
                     held = None
                 if new is None:
-                    self._remove(path, folder)
-                else:
-                    place_file(self._staged.pop(path)[1], self._root / path, root=self._root)
-                self.placed = True
-                late = now if held is None else _read_open(held)
-            if late == now:
-                return
-            was, new = new, self._merge(now, late, new)  # somebody had the old file open, and appended to it
+                    stack.callback(self._remove_empty_folders, path)
+                name, kept = PurePosixPath(path).name, _name_kept(path)
+                if folder is not None:
+                    with suppress(OSError):  # a file system without second names
+                        os.link(name, kept.name, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
+                        stack.callback(self._root.joinpath(kept).unlink, missing_ok=True)
+                        held, _ = stack.enter_context(_open_note(str(kept), self._root, os.O_RDONLY))
+                        is_kept = True
+                self._place(path, new, folder)
+                if held is None or now is None:
+                    return
+                late = _read_last(held)
+                if late == now:
+                    return
+                if new is not None and late.startswith(now):
+                    _write(path, self._root, late[len(now) :])
+                    return
+                if is_kept:
+                    os.replace(kept.name, name, src_dir_fd=folder, dst_dir_fd=folder)
+            # Somebody had the file open that was removed, or has saved it anew.
+            was, new = (now, new) if is_kept else (new, self._merge(now, late, new))
         raise NoteNotWritten(path, "is being written all the time", action="Try again.")
 
-    def _remove(self, path: str, folder: int | None) -> None:
-        """Remove a note, and the folders that it leaves empty."""
-        *parents, name = PurePosixPath(path).parts
-        os.unlink(self._root / path if folder is None else name, dir_fd=folder)
-        if folder is not None:
-            os.fsync(folder)
+    def _record(self) -> None:
+        """Tell whoever holds the lock next which notes are being replaced, and what stood in them."""
+        entry = json.dumps({"replaced": self._read}).encode()
+        if self._read and entry != self._recorded:
+            replace_file(self._journal, entry)
+            self._recorded = entry
+
+    def _place(self, path: str, new: bytes | None, folder: int | None) -> None:
+        if new is not None:
+            place_file(self._staged.pop(path)[1], self._root / path, root=self._root)
+        else:
+            os.unlink(self._root / path if folder is None else PurePosixPath(path).name, dir_fd=folder)
+            if folder is not None:
+                os.fsync(folder)
+        self.placed = True
+        self._written(path)
+
+    def _remove_empty_folders(self, path: str) -> None:
+        """Remove the folders that a note which is gone has left empty."""
         with suppress(OSError):  # a folder that is not empty
-            while len(parents) > 1:
-                self._root.joinpath(*parents).rmdir()
-                parents.pop()
+            for folder in PurePosixPath(path).parents[:-2]:
+                self._root.joinpath(folder).rmdir()
+
+
+def _name_kept(path: str) -> PurePosixPath:
+    """Return the second name of a note that is being replaced."""
+    place = PurePosixPath(path)
+    return place.with_name(f".{place.name}.old{TEMPORARY}")
+
+
+def _read_last(descriptor: int) -> bytes:
+    """Read a file that was replaced once nobody has it open for writing, where the system tells; see `APPENDER_SECONDS`."""
+    import fcntl
+
+    until = time.monotonic() + APPENDER_SECONDS
+    with suppress(AttributeError, OSError):  # a system, a file system or an owner for which there are no leases
+        fcntl.fcntl(
+            descriptor, fcntl.F_SETSIG, signal.SIGURG
+        )  # who breaks the lease sends it; SIGIO would end the process
+        while True:
+            try:
+                fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_RDLCK)  # refused as long as somebody may write
+                fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_UNLCK)
+                break
+            except BlockingIOError:
+                if time.monotonic() > until:
+                    break
+                time.sleep(LOCK_POLL_SECONDS)
+    return _read_open(descriptor)
 
 
 def _read_open(descriptor: int, most: int = -1) -> bytes:
@@ -371,7 +437,7 @@ def _read_open(descriptor: int, most: int = -1) -> bytes:
 
 
 def finish_interrupted(*, workspace: Path, state_dir: Path, lock_timeout_seconds: float = LOCK_TIMEOUT_SECONDS) -> None:
-    """Finish the append of a killed writer, if there is one; `append` does so too.
+    """Finish what a killed writer has begun, if there is one; all that write notes do so too.
 
     Raises:
         NoteNotWritten: The notes are locked too long, or the system refused.
@@ -457,19 +523,39 @@ def _make_lead(data: bytes, path: str, body: str) -> str:
 
 
 def _finish(journal: Path, workspace: Path) -> None:
-    """Finish the append of a killed writer, and remove the journal."""
+    """Finish what a killed writer has begun, and remove the journal."""
     try:
         entry = journal.read_bytes()
     except FileNotFoundError:
         return
     try:
-        _complete(json.loads(entry), workspace, journal)
+        begun = json.loads(entry)
+        if "replaced" in begun:
+            for path, (size, digest) in begun["replaced"].items():
+                _take_over(path, size, digest, workspace)
+        else:
+            _complete(begun, workspace, journal)
     except (ValueError, KeyError, TypeError, MemoryCoreError) as error:
         # The journal moves aside: else one note that cannot be written would stop the appends to all others.
         aside = journal.replace(journal.with_suffix(REFUSED))
         logger.warning("An interrupted append cannot be finished (%s); its text is kept in %s", error, aside)
     else:
         journal.unlink(missing_ok=True)
+
+
+def _take_over(path: str, size: int, digest: str, workspace: Path) -> None:
+    """Append to a note what others have appended to the file whose place it took, and remove that file."""
+    kept = _name_kept(path)
+    with suppress(FileNotFoundError), _open_note(str(kept), workspace, os.O_RDONLY) as (held, folder):
+        data, stands = _read_last(held), _read_whole(path, workspace)
+        late = data[size:]
+        if notes.hash_bytes(data[:size]).hex() != digest or (
+            late and stands is None
+        ):  # saved anew, or not to be removed
+            os.replace(kept.name, PurePosixPath(path).name, src_dir_fd=folder, dst_dir_fd=folder)
+        elif stands is not None and not stands.endswith(late):
+            _write(path, workspace, late)
+        workspace.joinpath(kept).unlink(missing_ok=True)
 
 
 def _complete(entry: Mapping[str, Any], workspace: Path, journal: Path) -> None:
@@ -492,10 +578,10 @@ def _read(path: str, workspace: Path) -> bytes:
     return data
 
 
-def _read_whole(path: str, workspace: Path, most: int) -> bytes | None:
+def _read_whole(path: str, workspace: Path, most: int = -2) -> bytes | None:
     """Read a note's bytes, and one more than the most that it may have; None if it does not exist."""
     with suppress(FileNotFoundError), _open_note(path, workspace, os.O_RDONLY) as (descriptor, _):
-        return os.fdopen(descriptor, "rb", closefd=False).read(most + 1)
+        return _read_open(descriptor, most + 1)
     return None
 
 

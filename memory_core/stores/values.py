@@ -389,9 +389,10 @@ def pair_forms(asked: Sequence[Stemmed], stored: Iterable[tuple[str, str, str]])
 
 
 class DateRange(NamedTuple):
-    """The dates of the files to search, both ends included; None is no limit.
+    """The days of what is searched, both ends included; None is no limit.
 
-    A file without a date has that of its last change, in the time zone of the configuration.
+    A passage has the day of its section, else the date of its file. A file without one has that of its last change, in the time
+    zone of the configuration.
     """
 
     first: date | None = None
@@ -435,6 +436,7 @@ class IndexedChunk(NamedTuple):
         context: The date and headings above it.
         text: Its lines.
         units: What is ranked, never empty.
+        day: ISO day of its section; None where no heading gives one.
     """
 
     id: int
@@ -445,6 +447,7 @@ class IndexedChunk(NamedTuple):
     context: str
     text: str
     units: Sequence[Unit]
+    day: str | None = None
 
     def quote_unit(self, index: int) -> str:
         """Return the text of one of its units."""

@@ -19,7 +19,7 @@ from memory_core.config.settings import Chunking
 from memory_core.errors import FileUnreadable
 from memory_core.records import FileStamp, MemoryFile, Progress, SyncReport
 from memory_core.sources import session_logs
-from memory_core.sources.notes import NoteText, find_note_date, read_note
+from memory_core.sources.notes import NoteText, find_note_date, find_section_days, read_note
 from memory_core.sources.roots import LONGTERM_NAMES, NOTES_FOLDER, USER_NAME, explain_no_workspace
 from memory_core.stores.interface import SyncReader, Writer
 from memory_core.stores.values import IndexedFile, PreparedChunk, PreparedFile, SyncState
@@ -76,7 +76,8 @@ def cut(file: MemoryFile, note: NoteText, chunking: Chunking) -> PreparedFile:
         names = read_front_matter(note.text).names
         title = ", ".join(filter(None, (_name_place(file.path, note.text, (date or "", *names)), *names)))
     text = join_html_rows(leave_out_blobs(leave_out_html_comments(note.text)))
-    found = split_chunks(text, chunking, date=date, title=title)
+    days = {} if isinstance(note, session_logs.SessionText) else find_section_days(file.path, text, date)
+    found = split_chunks(text, chunking, date=date, title=title, days=days)
     return PreparedFile(
         file=file, hash=note.hash, stamp=note.stamp, date=date, chunks=tuple(map(PreparedChunk, found)), lines=lines
     )

@@ -8,9 +8,10 @@ cuts nearby, and the cuts further down stay; packing greedily would move them al
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import accumulate
+from types import MappingProxyType
 from zlib import crc32
 
 from memory_core.config.settings import Chunking
@@ -47,7 +48,14 @@ TORN = 6  # inside a fence, table or list item
 NEVER = 7  # the end of a fence, a blank line
 
 
-def split_chunks(text: str, chunking: Chunking, *, date: str | None = None, title: str = "") -> list[Chunk]:
+def split_chunks(
+    text: str,
+    chunking: Chunking,
+    *,
+    date: str | None = None,
+    title: str = "",
+    days: Mapping[int, str | None] = MappingProxyType({}),
+) -> list[Chunk]:
     """Cut a note into chunks.
 
     Args:
@@ -55,6 +63,7 @@ def split_chunks(text: str, chunking: Chunking, *, date: str | None = None, titl
         chunking: The size and the overlap, in tokens by `estimate_tokens`.
         date: The note's date, leading every context.
         title: Other names of the note, which follow the date.
+        days: The day of the section that begins at a line, from 0; chunks end where it changes.
 
     Returns:
         Chunks in the order of the note that together hold every non-blank line; none for a blank text. No chunk is
@@ -63,7 +72,7 @@ def split_chunks(text: str, chunking: Chunking, *, date: str | None = None, titl
         line number.
     """
     lines = split_lines(text)
-    return _Splitter(lines, chunking, [part for part in (date, title) if part]).split()
+    return _Splitter(lines, chunking, [part for part in (date, title) if part]).split_days(days)
 
 
 class _Splitter:
@@ -83,30 +92,36 @@ class _Splitter:
         self.trail: list[tuple[int, str]] = []  # level and title of the headings that apply behind the lines passed
         self.fence = ""  # the fence that is open behind the lines passed
 
-    def split(self) -> list[Chunk]:
-        """Cut the note into its chunks."""
+    def split_days(self, days: Mapping[int, str | None]) -> list[Chunk]:
+        """Cut the note into its chunks, each of one day; headings without a text of their own stay with what follows."""
         chunks: list[Chunk] = []
-        start = 0
-        for line in self._find_long_lines():
-            chunks += self._split_run(start, line)
-            chunks += self._split_line(line)
-            start = line + 1
-        return chunks + self._split_run(start, len(self.lines))
+        start, of = 0, None
+        for line, day in days.items():
+            if day != of:
+                if any(kind not in (HEADING, BLANK) for kind in self.kinds[start:line]):
+                    chunks += self._split_day(start, line, of)
+                    start = line
+                of = day
+        return [*chunks, *self._split_day(start, len(self.lines), of)]
 
-    def _find_long_lines(self) -> list[int]:
+    def _split_day(self, start: int, stop: int, day: str | None) -> Iterator[Chunk]:
         longest = self.budget + 1
-        return [i for i in range(len(self.lines)) if self.before[i + 1] - self.before[i] > longest]
+        for line in [i for i in range(start, stop) if self.before[i + 1] - self.before[i] > longest]:
+            yield from self._split_run(start, line, day)
+            yield from self._split_line(line, day)
+            start = line + 1
+        yield from self._split_run(start, stop, day)
 
-    def _split_line(self, line: int) -> list[Chunk]:
+    def _split_line(self, line: int, day: str | None) -> list[Chunk]:
         """Cut a line that is too long alone into pieces."""
         text = self.lines[line]
         self._pass(line)
         context = self._join_context(line) + self._join_lead(line)
         sentences = find_sentence_starts(text, 0, len(text))
         pieces = (text[start:end] for start, end in cut_long(text, self.tokens, sentences=sentences))
-        return [Chunk(line + 1, line + 1, 0, context, piece, self.fence) for piece in pieces if piece.strip()]
+        return [Chunk(line + 1, line + 1, 0, context, piece, self.fence, day) for piece in pieces if piece.strip()]
 
-    def _split_run(self, start: int, stop: int) -> list[Chunk]:
+    def _split_run(self, start: int, stop: int, day: str | None) -> list[Chunk]:
         """Cut a range of lines none of which is too long alone."""
         chunks: list[Chunk] = []
         previous = start
@@ -119,7 +134,7 @@ class _Splitter:
             text = "\n".join(self.lines[first:end])
             context = self._join_context(start) + self._join_lead(first)
             inside = TABLE if self.kinds[start] is ROW and not is_delimiter(self.lines[start]) else self.fence
-            chunks.append(Chunk(first + 1, end, start - first, context, text, inside))
+            chunks.append(Chunk(first + 1, end, start - first, context, text, inside, day))
             previous, start = start, cut
         return chunks
 

@@ -113,9 +113,17 @@ class ListReader:
             self._chunks.append(
                 _Chunk(
                     IndexedChunk(
-                        number, file.path, file.source, day, chunk.start_line, chunk.context, chunk.text, units
+                        number,
+                        file.path,
+                        file.source,
+                        day,
+                        chunk.start_line,
+                        chunk.context,
+                        chunk.text,
+                        units,
+                        chunk.day,
                     ),
-                    changed if day is None else date.fromisoformat(day),
+                    date.fromisoformat(chunk.day or day or changed.isoformat()),
                     fields,
                     Counter(chain(*fields)),
                     windows,
@@ -221,6 +229,7 @@ class ListReader:
             chunk.row
             for chunk in self._chunks
             if chunk.row.date and first.isoformat() <= chunk.row.date <= last.isoformat()
+            if first.isoformat() <= (chunk.row.day or chunk.row.date) <= last.isoformat()
         ]
         ordered = sorted(found, key=lambda row: (row.date or "", row.source, row.path, row.start_line))
         return [row.id for row in ordered][:limit]

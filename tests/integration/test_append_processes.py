@@ -10,13 +10,15 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
+from memory_core.atomic import OPENS_BELOW
 from memory_core.sources import writer
 from memory_core.sources.sessions_json import read
-from tests.waiting import HANG_GUARD_SECONDS
+from tests.waiting import HANG_GUARD_SECONDS, eventually
 
 NOTE = "memory/2026-11-21.md"
 PROCESSES, PARAGRAPHS = 8, 100
@@ -45,6 +47,66 @@ for number in range(10**6):
     text = f"Trial {trial}, paragraph {number}: " + "Ünï " * (5 + 3001 * (number % 4)) + "end."
     notes.append(text, path="memory/2026-11-%02d.md" % (1 + number % 3), workspace=base / "ws", state_dir=base / "state")
     print(number, flush=True)
+"""
+
+# Rewrites or removes a note to which a shell, which has it open, appends just before or after; is killed before the n-th call of
+# the system from then on, for each n; and tells what the next start makes of that. "again": n is 0, and that start is killed so.
+REWRITER = """
+import fcntl, json, os, signal, sys
+import filelock  # else it were imported, call by call, in each child
+from pathlib import Path
+from memory_core.sources import writer as notes
+base, when, new, again = Path(sys.argv[1]), sys.argv[2], sys.argv[3], sys.argv[4]
+note, folders = base / "ws/MEMORY.md", {"workspace": base / "ws", "state_dir": base / "state"}
+real, left = notes._Rewriter._place, None
+os.fsync = id  # a kill needs none, and a busy disk takes its time
+
+def count(frame, event, called):
+    global left
+    if event == "c_call" and getattr(called, "__module__", "") == "posix" and left is not None:
+        left -= 1
+        if left < 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+def run(work, *arguments):
+    child = os.fork()
+    if child == 0:
+        sys.setprofile(count)
+        work(*arguments)
+        os._exit(0)
+    return os.waitpid(child, 0)[1] == 0
+
+def rewrite(step):
+    shell = os.open(note, os.O_WRONLY | os.O_APPEND)
+    def append():
+        global left
+        if left is None:
+            os.write(shell, b"from a shell\\n")
+            os.close(shell)
+            left = step
+    def place(*arguments):
+        if when == "before":
+            append()
+        real(*arguments)
+        append()
+    notes._Rewriter._place = place
+    notes.rewrite("MEMORY.md", lambda data: new.encode() or None, **folders)
+
+def finish(step):
+    global left
+    left = step
+    notes.finish_interrupted(**folders)
+
+ended, step = False, 0
+while not ended:
+    note.write_bytes(b"first\\n")
+    ended = run(rewrite, step) or again == "again"
+    at = 0
+    while again == "again" and not run(finish, at):
+        at += 1
+    notes.finish_interrupted(**folders)
+    print(json.dumps([note.read_text(), os.listdir(base / "ws")]))
+    step += 1
 """
 
 RECORDER = """
@@ -113,6 +175,41 @@ def test_a_killed_writer_leaves_every_note_whole(tmp_path: Path) -> None:
         assert acknowledged <= set(found)
         assert len(found) <= len(acknowledged) + trial + 1
     assert len(acknowledged) > KILLS
+
+
+@pytest.mark.skipif(not OPENS_BELOW, reason="Windows replaces no file that is open")
+@pytest.mark.parametrize("new", ["changed\n", ""])
+@pytest.mark.parametrize(("when", "again"), [("before", "once"), ("after", "once"), ("after", "again")])
+def test_what_a_shell_appends_to_a_note_that_is_replaced_is_kept_wherever_the_writer_is_killed(
+    tmp_path: Path, when: str, again: str, new: str
+) -> None:
+    command = [sys.executable, "-c", REWRITER, str(tmp_path), when, new, again]
+    told = subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout
+    ends = [json.loads(line) for line in told.splitlines()]
+    assert len(ends) > 15 or again == "again"
+    assert {text for text, _ in ends} <= {"first\nfrom a shell\n", f"{new}from a shell\n"}
+    assert ends[-1][0] == (new or "first\n") + "from a shell\n"
+    assert {name for _, names in ends for name in names} <= {"MEMORY.md", ".MEMORY.md.memory-core.tmp"}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="no other system tells who has a file open for writing")
+def test_an_append_to_a_note_that_is_replaced_may_take_its_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writer, "APPENDER_SECONDS", HANG_GUARD_SECONDS)
+    note = tmp_path / "ws/MEMORY.md"
+    note.write_bytes(b"first\n")
+    script = "import sys; out = open(sys.argv[1], 'a'); print(flush=True); input(); print('late', file=out)"
+    shell = start(script, note)
+    assert shell.stdout is not None
+    shell.stdout.readline()
+    with ThreadPoolExecutor() as threads:
+        folders = {"workspace": tmp_path / "ws", "state_dir": tmp_path / "state"}
+        rewriting = threads.submit(writer.rewrite, "MEMORY.md", lambda _: b"changed\n", **folders)
+        assert eventually(lambda: note.read_bytes() == b"changed\n")
+        shell.communicate("\n")
+        rewriting.result()
+    assert note.read_bytes() == b"changed\nlate\n"
 
 
 def _kill_one(base: Path, trial: int) -> list[int]:

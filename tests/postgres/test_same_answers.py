@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from datetime import date
+from datetime import date, timedelta
 from pathlib import Path
 
 import pytest
@@ -12,6 +12,7 @@ from memory_core.backends.builtin import BuiltinBackend
 from memory_core.backends.postgres import PostgresBackend
 from memory_core.config.agent import AgentConfig
 from memory_core.config.fields import Secret
+from memory_core.explanations import NotePlace
 from memory_core.hookspecs import BackendContext
 from memory_core.records import Query, RelatedQuery, SearchResult
 from memory_core.stores.postgres import PostgresConfig
@@ -158,3 +159,39 @@ def test_judged_questions_have_the_same_first_hit(tmp_path: Path, name: str) -> 
     assert sum(mine == theirs for mine, theirs in zip(*answers, strict=True)) >= 0.98 * len(questions)
     one.memory_close()
     other.memory_close()
+
+
+def test_the_days_of_sections_are_looked_at_alike(tmp_path: Path) -> None:
+    journal = tmp_path / "ws/memory/journal.md"
+    journal.parent.mkdir(parents=True)
+    days = [date(2024, 1, 5) + timedelta(11 * number) for number in range(60)]
+    journal.write_text("# Journal\n" + "".join(f"\n## {day}\n\nThe walrus had dinner {day:%j}.\n" for day in days))
+    config = AgentConfig(
+        agent="main",
+        workspace=tmp_path / "ws",
+        state_dir=tmp_path / "state",
+        store_path=tmp_path / "state/index.sqlite",
+    )
+    database = make_database()
+    section = PostgresConfig(dsn=Secret(database.add_role("host", writes=("main",))), schema=database.schema)
+    one, other = (
+        BuiltinBackend(BackendContext(config=config)),
+        PostgresBackend(BackendContext(config=config, settings=section)),
+    )
+    for each in (one, other):
+        each.memory_sync(False, None)
+    for text in ("the dinner of the walrus", "journal.md", "what happened in February 2025"):
+        for after, before in ((days[7], days[9]), (days[50], None), (None, days[2])):
+            query = Query(text=text, after=after, before=before, max_results=50, min_score=0)
+            answers = [each.memory_search(query) for each in (one, other)]
+            assert places(answers[0]) == places(answers[1])
+            shown = "\n".join(hit.snippet for answer in answers for hit in answer.hits)
+            found = {day for day in days if f"## {day}" in shown}
+            asked = {day for day in days if (after or day) <= day <= (before or day)}
+            assert found <= asked
+            assert found == asked or text == "what happened in February 2025"
+    place = NotePlace(path="memory/journal.md", line=5)
+    for each in (one, other):
+        told = each.memory_explain(Query(text="dinner", after=days[3]), place)
+        assert told.verdict.reason.startswith("the section's day is 2024-01-05")
+        each.memory_close()

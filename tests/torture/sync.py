@@ -28,7 +28,7 @@ WORDS = (
 )  # fmt: skip
 NUMBER = re.compile(r"\bL\d+\b")
 SKEWS = (0.0, 86_400.0, -86_400.0)  # of the clocks
-LAST_STEP = 26  # runs of git and changes of files in a sync
+LAST_STEP = 32  # runs of git and changes of files in a sync
 
 
 @dataclass(slots=True)

@@ -15,7 +15,7 @@ from memory_core.stores.postgres import NAME
 from memory_core.stores.postgres.connections import INIT, WRITE, Connections
 from memory_core.stores.postgres.tenants import Cursor, fetch_value
 
-VERSION = 7  # of the schema; `migrations` holds that of the server's
+VERSION = 8  # of the schema; `migrations` holds that of the server's
 LOCK_SECONDS = 10  # that a command waits for agents
 # A member of one of these sees, writes or stops every tenant.
 POWERFUL = (

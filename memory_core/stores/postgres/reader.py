@@ -183,7 +183,8 @@ class PostgresReader:
             "SELECT c.id FROM notes n JOIN chunks c ON c.tenant_id = n.tenant_id AND c.note_id = n.id"
             " WHERE n.tenant_id = ANY (%(tenants)s) AND c.tenant_id = ANY (%(tenants)s) AND (n.date = %(name)s"
             " OR lower(n.path) = %(name)s OR right(lower(n.path), length(%(name)s) + 1) = '/' || %(name)s)"
-            " AND n.day >= coalesce(%(first)s, '') AND n.day <= coalesce(%(last)s, '9999-99-99')"
+            " AND coalesce(c.day, n.day) >= coalesce(%(first)s, '')"
+            " AND coalesce(c.day, n.day) <= coalesce(%(last)s, '9999-99-99')"
             ' ORDER BY n.source, n.path COLLATE "C", c.start_line LIMIT %(limit)s',
             {"tenants": self._ids, "name": name, "first": first, "last": last, "limit": limit},
         )
@@ -193,8 +194,9 @@ class PostgresReader:
         return self._list(
             "SELECT c.id FROM notes n JOIN chunks c ON c.tenant_id = n.tenant_id AND c.note_id = n.id"
             " WHERE n.tenant_id = ANY (%s) AND c.tenant_id = ANY (%s) AND n.date BETWEEN %s AND %s"
+            " AND (c.day IS NULL OR c.day BETWEEN %s AND %s)"
             ' ORDER BY n.date, n.source, n.path COLLATE "C", c.start_line, n.tenant_id LIMIT %s',
-            (self._ids, self._ids, first.isoformat(), last.isoformat(), limit),
+            (self._ids, self._ids, *[first.isoformat(), last.isoformat()] * 2, limit),
         )
 
     def sort_equals(self, ids: Collection[int]) -> Sequence[int]:
@@ -209,20 +211,21 @@ class PostgresReader:
     def load_chunks(self, ids: Collection[int]) -> list[IndexedChunk]:
         """See `Reader`."""
         rows = self.db.execute(
-            "SELECT c.tenant_id, c.id, n.path, n.source, n.date, c.start_line, c.context, c.text, c.units"
+            "SELECT c.tenant_id, c.id, n.path, n.source, n.date, c.start_line, c.context, c.text, c.units, c.day"
             " FROM chunks c JOIN notes n ON n.tenant_id = c.tenant_id AND n.id = c.note_id"
             " WHERE c.tenant_id = ANY (%(tenants)s) AND n.tenant_id = ANY (%(tenants)s) AND c.id = ANY (%(ids)s)"
             " AND cardinality(c.units) > 0",
             {"tenants": self._ids, "ids": list(ids)},
         ).fetchall()
         chunks = []
-        for tenant, number, path, source, day, start, context, text, numbers in rows:
+        for tenant, number, path, source, dated, start, context, text, numbers, day in rows:
             units = unpack_units(numbers)
             if tenant not in self._prefixes:
-                chunks.append(IndexedChunk(number, path, source, day, start, context, text, units))
+                chunks.append(IndexedChunk(number, path, source, dated, start, context, text, units, day))
             elif start >= 1 and _has_valid_units(units, text):
                 shown = self._prefixes[tenant] + path
-                chunks.append(IndexedChunk(number, shown, source, _read_day(day), start, context, text, units))
+                held, own = _read_day(dated), _read_day(day)
+                chunks.append(IndexedChunk(number, shown, source, held, start, context, text, units, own))
         return chunks
 
     def find_phrase(self, phrase: str, dates: DateRange) -> Collection[int]:

@@ -74,6 +74,7 @@ CREATE TABLE IF NOT EXISTS chunks (
                                                -- quadruples: start, end, first line, last line
   links      boolean NOT NULL,                 -- false = it holds neither links nor tags
   tsv        tsvector NOT NULL,                -- of our own stems
+  day        text,                             -- ISO day of its section; NULL = no heading gives one
   PRIMARY KEY (tenant_id, id),
   FOREIGN KEY (tenant_id, note_id) REFERENCES notes ON DELETE CASCADE
 ) PARTITION BY HASH (tenant_id);
@@ -143,7 +144,8 @@ BEGIN
         WHERE EXISTS (SELECT 1 FROM unnest(prefixes) p WHERE starts_with(each, p))) END)))::text
     FROM chunks c WHERE c.tenant_id = ANY (mine) AND c.tsv @@ query
     AND (first_day IS NULL AND last_day IS NULL OR EXISTS (SELECT 1 FROM notes n WHERE n.tenant_id = c.tenant_id
-      AND n.id = c.note_id AND n.day >= coalesce(first_day, '') AND n.day <= coalesce(last_day, '9999-99-99')));
+      AND n.id = c.note_id AND coalesce(c.day, n.day) >= coalesce(first_day, '')
+      AND coalesce(c.day, n.day) <= coalesce(last_day, '9999-99-99')));
 END $$;
 
 CREATE FUNCTION count_matches(asked int[], queries text[]) RETURNS bigint[]
@@ -214,7 +216,7 @@ GRANT SELECT ON tenants, spaces, notes, chunks, windows, embeddings, word_forms,
 GRANT INSERT ON spaces, windows, embeddings, word_forms TO {agent};
 -- By column: who chose the ids of notes and chunks could take those of another tenant, which a reader of both has found.
 GRANT INSERT (tenant_id, source, path, hash, size, mtime_ns, ctime_ns, inode, date, day, lines, error) ON notes TO {agent};
-GRANT INSERT (tenant_id, note_id, start_line, end_line, hash, words, context, text, units, links, tsv) ON chunks TO {agent};
+GRANT INSERT (tenant_id, note_id, start_line, end_line, hash, words, context, text, units, links, tsv, day) ON chunks TO {agent};
 GRANT UPDATE (hash, size, mtime_ns, ctime_ns, inode, date, day, lines, error) ON notes TO {agent};
 GRANT UPDATE (start_line, end_line) ON chunks TO {agent};
 GRANT UPDATE (signs, bits) ON embeddings TO {agent};

@@ -31,10 +31,11 @@ COMPARABLE = "coalesce(vector_dims(e.v), vector_dims(e.h)) = %(dimensions)s"
 # window with every embedding, and every chunk with every note.
 _WINDOWS = "(SELECT tenant_id, chunk_id FROM windows WHERE tenant_id = {tenant} AND hash = near.hash OFFSET 0) w"
 _DATED = (
-    " CROSS JOIN LATERAL (SELECT note_id FROM chunks WHERE tenant_id = w.tenant_id AND id = w.chunk_id OFFSET 0) c"
+    " CROSS JOIN LATERAL (SELECT note_id, day FROM chunks WHERE tenant_id = w.tenant_id AND id = w.chunk_id OFFSET 0) c"
     " CROSS JOIN LATERAL (SELECT day FROM notes WHERE tenant_id = w.tenant_id AND id = c.note_id OFFSET 0) n"
 )
-_WITHIN = " WHERE n.day >= coalesce(%(first)s, '') AND n.day <= coalesce(%(last)s, '9999-99-99')"
+_DAY = "coalesce(c.day, n.day)"
+_WITHIN = f" WHERE {_DAY} >= coalesce(%(first)s, '') AND {_DAY} <= coalesce(%(last)s, '9999-99-99')"
 _BEST = " GROUP BY w.chunk_id ORDER BY cosine DESC NULLS LAST FETCH FIRST %(depth)s ROWS WITH TIES"
 
 

@@ -204,19 +204,21 @@ class PostgresWriter(PostgresReader):
             units = _write_numbers(number for unit in item.units for number in unit)
             start = item.chunk.start_line
             rows.append(
-                (note, start, item.chunk.end_line, item.hash, words, context, text, may_hold_links(text), units, vector)
-            )
+                (note, start, item.chunk.end_line, item.hash, words, context, text, may_hold_links(text), units, vector,
+                 item.chunk.day)
+            )  # fmt: skip
             waiting.setdefault((note, start, item.hash), []).append(item)
             forms |= {*relate_words(f"{context}\n{text}")}
         self._count_chunks(len(rows), added_words)
         numbered = self.db.execute(
-            "INSERT INTO chunks (tenant_id, note_id, start_line, end_line, hash, words, context, text, links, units, tsv)"
-            " SELECT %s, note_id, start_line, end_line, hash, words, context, text, links, units::int[], tsv::tsvector"
+            "INSERT INTO chunks"
+            " (tenant_id, note_id, start_line, end_line, hash, words, context, text, links, units, tsv, day)"
+            " SELECT %s, note_id, start_line, end_line, hash, words, context, text, links, units::int[], tsv::tsvector, day"
             " FROM unnest(%s::bigint[], %s::int[], %s::int[], %s::bytea[], %s::int[], %s::text[], %s::text[], %s::boolean[],"
-            " %s::text[], %s::text[]) WITH ORDINALITY"
-            " c (note_id, start_line, end_line, hash, words, context, text, links, units, tsv, place) ORDER BY place"
+            " %s::text[], %s::text[], %s::text[]) WITH ORDINALITY"
+            " c (note_id, start_line, end_line, hash, words, context, text, links, units, tsv, day, place) ORDER BY place"
             " RETURNING id, note_id, start_line, hash",
-            (self.own.id, *_turn(rows, 10)),
+            (self.own.id, *_turn(rows, 11)),
         ).fetchall()
         inserted = {number: waiting[note, start, key].pop(0) for number, note, start, key in numbered}
         windows = [

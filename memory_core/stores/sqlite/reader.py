@@ -219,9 +219,10 @@ class SqliteReader:
     def find_dated(self, first: date, last: date, limit: int) -> list[int]:
         """See `Reader`."""
         return self._list(
-            "SELECT c.id FROM files f JOIN chunks c ON c.file_id = f.id WHERE f.date BETWEEN ? AND ?"
-            " ORDER BY f.date, f.source, f.path, c.start_line LIMIT ?",
-            (first.isoformat(), last.isoformat(), limit),
+            "SELECT c.id FROM files f JOIN chunks c ON c.file_id = f.id WHERE f.date BETWEEN :first AND :last"
+            " AND (c.day IS NULL OR c.day BETWEEN :first AND :last)"
+            " ORDER BY f.date, f.source, f.path, c.start_line LIMIT :count",
+            {"first": first.isoformat(), "last": last.isoformat(), "count": limit},
         )
 
     def sort_equals(self, ids: Collection[int]) -> list[int]:
@@ -235,17 +236,17 @@ class SqliteReader:
     def load_chunks(self, ids: Collection[int]) -> list[IndexedChunk]:
         """See `Reader`."""
         rows = self._ask(
-            "SELECT c.id, c.hash, f.path, f.source, f.date, c.start_line, c.context, c.text, c.units"
+            "SELECT c.id, c.hash, f.path, f.source, f.date, c.start_line, c.context, c.text, c.units, c.day"
             " FROM chunks c JOIN files f ON f.id = c.file_id"
             " WHERE c.id IN (SELECT value FROM json_each(?)) AND length(c.units)",
             (json.dumps(list(ids)),),
         )
         chunks: list[IndexedChunk] = []
-        for chunk_id, key, path, source, day, start, context, text, blob in rows.fetchall():
+        for chunk_id, key, path, source, dated, start, context, text, blob, day in rows.fetchall():
             units = unpack_units(blob)
             check_chunk(key, context, text, units)
             self._units[chunk_id] = len(units)
-            chunks.append(IndexedChunk(chunk_id, path, source, day, start, context, text, units))
+            chunks.append(IndexedChunk(chunk_id, path, source, dated, start, context, text, units, day))
         return chunks
 
     def find_phrase(self, phrase: str, dates: DateRange) -> list[int]:
@@ -419,13 +420,13 @@ class SqliteReader:
         return self.db.execute(query, values)
 
     def _limit(self, dates: DateRange) -> tuple[str, dict[str, str | int]]:
-        """Return the dates as SQL clauses on files `f`, with their bindings in the order in which they stand there."""
-        clauses, bindings = "", dict[str, str | int]()
+        """Return the dates as SQL clauses on chunks `c` of files `f`, with their bindings in the order of the clauses."""
+        clauses, bindings, day = "", dict[str, str | int](), "coalesce(c.day, f.date)"
         if dates.first is not None:
-            clauses += " AND CASE WHEN f.date IS NULL THEN f.mtime_ns >= :begin ELSE f.date >= :first END"
+            clauses += f" AND CASE WHEN {day} IS NULL THEN f.mtime_ns >= :begin ELSE {day} >= :first END"
             bindings |= {"begin": self._begin_ns(dates.first), "first": dates.first.isoformat()}
         if dates.last is not None:
-            clauses += " AND CASE WHEN f.date IS NULL THEN f.mtime_ns < :end ELSE f.date <= :last END"
+            clauses += f" AND CASE WHEN {day} IS NULL THEN f.mtime_ns < :end ELSE {day} <= :last END"
             end = self._begin_ns(min(dates.last, _LAST_DAY) + timedelta(days=1))
             bindings |= {"end": end, "last": dates.last.isoformat()}
         return clauses, bindings

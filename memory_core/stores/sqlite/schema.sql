@@ -26,6 +26,7 @@ CREATE TABLE chunks (
   start_line    INTEGER NOT NULL,       -- from 1, included
   end_line      INTEGER NOT NULL,
   hash          BLOB    NOT NULL,       -- blake2b-16 of context, overlap and text: what FTS holds
+  day           TEXT,                   -- ISO day of its section; NULL = no heading gives one
   context       TEXT    NOT NULL,       -- date and heading trail, keyword side only
   text          TEXT    NOT NULL,       -- the quoted lines
   units         BLOB    NOT NULL,       -- start, end, first line, last line of each; see encoding.py

@@ -39,7 +39,7 @@ from memory_core.stores.sqlite.files import (
 from memory_core.stores.sqlite.vectors import drop_signs
 
 # Schemas that there were before: such an index is made anew from the notes, with the embeddings that it holds.
-OLDER = 12
+OLDER = 13
 _TOKENIZE = f"porter {' '.join(TOKENIZER[:-1])} '{TOKENIZER[-1]}'"
 SCHEMA = Path(__file__).with_name("schema.sql").read_text(encoding="utf-8").replace("{tokenizer}", _TOKENIZE)
 MERGE_PAGES = 500  # of the keyword index that are merged in one step

@@ -150,8 +150,8 @@ class SqliteWriter(SqliteReader):
         chunk = item.chunk
         text = replace_surrogates(chunk.text)
         self.db.execute(
-            "INSERT INTO chunks (file_id, start_line, end_line, hash, context, units, text, links)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO chunks (file_id, start_line, end_line, hash, context, units, text, links, day)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
                 file_id,
                 chunk.start_line,
@@ -161,6 +161,7 @@ class SqliteWriter(SqliteReader):
                 pack_units(item.units),
                 text,
                 may_hold_links(text),
+                chunk.day,
             ),
         )
         chunk_id = self.db.last_insert_rowid()

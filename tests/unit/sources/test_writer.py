@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import subprocess
@@ -615,9 +616,10 @@ def test_a_workspace_that_may_not_be_written_is_named_so() -> None:
 
 
 @pytest.mark.skipif(not OPENS_BELOW, reason="Windows replaces no file that is open")
+@pytest.mark.parametrize("has_links", [True, False])
 @pytest.mark.parametrize("new", [b"- new\n", None])
 def test_what_is_appended_while_a_note_is_replaced_is_kept(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, new: bytes | None
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, new: bytes | None, has_links: bool
 ) -> None:
     (tmp_path / "ws").mkdir()
     note, replace, unlink = tmp_path / "ws/MEMORY.md", os.replace, os.unlink
@@ -636,5 +638,12 @@ def test_what_is_appended_while_a_note_is_replaced_is_kept(
 
     monkeypatch.setattr(os, "replace", append_before(replace))
     monkeypatch.setattr(os, "unlink", append_before(unlink))
+    if not has_links:
+        monkeypatch.setattr(os, "link", _refuse_links)
     writer.rewrite("MEMORY.md", lambda _: new, workspace=tmp_path / "ws", state_dir=tmp_path / "state")
     assert note.read_bytes() == (new or b"- old\n") + b"- of the shell\n"
+    assert [each.name for each in (tmp_path / "ws").iterdir()] == ["MEMORY.md"]
+
+
+def _refuse_links(*_: object, **__: object) -> None:
+    raise PermissionError(errno.EPERM, "a file system without second names")
