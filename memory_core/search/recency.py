@@ -134,10 +134,10 @@ def find_later(
         repeated = sum(own[stem] for stem in own.keys() & {*reader.stem(unit)})
         if len(own) <= WORDS and (repeated >= repeats or (repeated >= changes and tells_change(unit))):
             return repeated
-        if not _differ(values, _find_values(unit)) or not tells_change(around):
+        shared = [line[stem] for stem in line.keys() & {*reader.stem(around)}] if values else []
+        if len(shared) < 2 or sum(shared) < SHARED or not tells_change(around):
             return 0.0
-        shared = [line[stem] for stem in line.keys() & {*reader.stem(around)}]
-        return sum(shared) if len(shared) > 1 and sum(shared) >= SHARED else 0.0
+        return sum(shared) if _differ(values, _find_values(unit)) else 0.0
 
     terms = [Term(stems[stem], (stem,), held[stem]) for stem in sorted(line) if 1 < held.get(stem, 0) <= HELD]
     if not terms or (len(own) > WORDS and not values):
@@ -147,7 +147,8 @@ def find_later(
         day = date.fromisoformat(chunk.date) + timedelta(days=1)
         dates = dates._replace(first=max(day, dates.first or day))
     for later in reader.load_chunks(reader.find_by_keyword(terms, dates, CHUNKS)):
-        if later.date and is_plain(later):
+        held_here = sum(line[stem] for stem in line.keys() & {*reader.stem(later.text)})
+        if later.date and is_plain(later) and held_here >= min(changes, SHARED):
             found += [(much, later.date, -at, later) for at in range(len(later.units)) if (much := replaces(later, at))]
     best_found = max(found, key=lambda each: each[:3], default=None)
     return best_found and (best_found[3], -best_found[2])
