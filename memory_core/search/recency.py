@@ -1,12 +1,13 @@
 """Newer statements before older ones, where a question asks how things are; older ones first, where it asks how they were.
 
 A newer statement may repeat words of the older one rather than of the question: "Plusway costs more from May" after "Broadband:
-Plusway". `find_later` looks for it.
+Plusway". `find_later` looks for it. One that gives another value of the same kind, "room 22" after "room 14", comes first.
 """
 
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, timedelta
@@ -16,8 +17,10 @@ from memory_core.search.copies import is_plain
 from memory_core.search.scores import coverage_weight
 from memory_core.stores.interface import Reader
 from memory_core.stores.values import DateRange, IndexedChunk, Term
+from memory_core.text.languages import STOP_WORDS
+from memory_core.text.periods import read_time_word
 from memory_core.text.tense import tells_change
-from memory_core.text.terms import extract_words
+from memory_core.text.terms import detect_language, extract_words
 
 # Statements of one matter have at least half of the best rank, and support within .1 of the best; those that tell a change,
 # within .5, since they say no more than what is new. Where the best has little support, nobody knows what the matter is.
@@ -28,6 +31,10 @@ CHANGED, NEWER, OLDER = 0.3, 0.05, 0.3
 # much of it, or, telling a change, CHANGES of it, and at least SAID of information: the sum of `coverage_weight`. It is looked
 # for by words that at most HELD chunks hold, in so many chunks; its rank is ABOVE times the best one.
 REPEATS, CHANGES, SAID, WORDS, HELD, CHUNKS, ABOVE = 0.5, 0.3, 3.0, 8, 50, 6, 1.01
+# Or it gives another value, and its line, which tells a change, shares two words and SHARED of information with that of the older
+# one, where this has LINE_WORDS at most: people say in one sentence what changes, and in another how.
+SHARED, LINE_WORDS = 7.0, 40
+_NUMBER = re.compile(r"(?:([^\W\d_]+)[ :]{0,2})?(?<![\w.,])(\d+(?:[.,:/-]\d+)*)(?:\s?([^\W\d_]+|%))?")
 _LABEL = re.compile(r"^[ \t>*+_-]{0,8}([^\W\d_][\w.' -]{0,40})\*{0,2}:", re.MULTILINE)
 
 
@@ -70,12 +77,22 @@ def compare_ages(confidence: Confidence, ranks: Sequence[float]) -> Recency:
     later = {unit: day for unit, day in alike.items() if day > since}
     places = _place(later.values())
     bonuses = {unit: (CHANGED if unit in changes else NEWER) * best * places[day] for unit, day in later.items()}
-    newest = max(changes, key=alike.__getitem__, default=None)
-    if newest is None:
-        return Recency(bonuses)
-    replaced = (unit for unit, day in alike.items() if "" < day < alike[newest])
-    same = frozenset(unit for unit in replaced if counts.counts[unit].keys() == counts.counts[newest].keys())
-    return Recency(bonuses, newest, same)
+    values, words = _find_values(_quote(confidence, first)), counts.counts[first].keys()
+    comparable = [unit for unit in later if values and (unit in changes or counts.counts[unit].keys() >= words)]
+    revalued = [unit for unit in comparable if _differ(values, _find_values(_quote(confidence, unit)))]
+    last = max(map(later.__getitem__, revalued), default="")
+    top = max(rank + bonuses.get(unit, 0.0) for unit, rank in enumerate(ranks))
+    bonuses |= {unit: ABOVE * top - ranks[unit] for unit in revalued if later[unit] == last}
+    newest = max((*changes, *revalued), key=alike.__getitem__, default=first)
+    replaced = [
+        unit
+        for unit, day in alike.items()
+        if "" < day < alike[newest] and counts.counts[unit].keys() == counts.counts[newest].keys()
+    ]
+    if newest not in changes:
+        values = _find_values(_quote(confidence, newest))
+        replaced = [unit for unit in replaced if _differ(values, _find_values(_quote(confidence, unit)))]
+    return Recency(bonuses, newest, frozenset(replaced))
 
 
 def find_later(
@@ -101,33 +118,79 @@ def find_later(
     if _is_said(chunk, index) or confidence.support(best) < LEAST:
         return None
 
-    def measure(text: str) -> float:
-        return sum(weights[stem] for stem in weights.keys() & {*reader.stem(text)})
-
-    words = extract_words(chunk.quote_unit(index))
-    stems = {stem: word for word in words if not word.isdigit() for stem in reader.stem(word)[:1]}
-    held = reader.count_by_stem(stems) if len(stems) <= WORDS else {}
-    weights = {stem: coverage_weight(question.chunks, held.get(stem, 1)) for stem in stems}
-    repeated = sorted((held[stem], stem) for stem in stems if held.get(stem, 0) > 1)
-    whole, most = sum(weights.values()), sum(weights[stem] for _, stem in repeated)
+    said = chunk.quote_unit(index)
+    values = _find_values(said)
+    stems = {stem: word for word in extract_words(_quote_line(chunk, index)) for stem in reader.stem(word)[:1]}
+    stems = {stem: word for stem, word in stems.items() if not word.isdigit()}
+    held = reader.count_by_stem(stems) if len(stems) <= LINE_WORDS else {}
+    line = {stem: coverage_weight(question.chunks, held.get(stem, 1)) for stem in stems}
+    own = {stem: line[stem] for stem in line.keys() & {*reader.stem(said)}}
+    whole = sum(own.values())
     changes, repeats = max(SAID, CHANGES * whole), max(SAID, REPEATS * whole)
-    terms = [Term(stems[stem], (stem,), count) for count, stem in repeated if count <= HELD]
-    if most < changes or not terms:
+
+    def replaces(later: IndexedChunk, place: int) -> float:
+        """Return how much a unit repeats, if it says the same thing or gives another value of it; 0 if it does not."""
+        unit, around = later.quote_unit(place), _quote_line(later, place)
+        repeated = sum(own[stem] for stem in own.keys() & {*reader.stem(unit)})
+        if len(own) <= WORDS and (repeated >= repeats or (repeated >= changes and tells_change(unit))):
+            return repeated
+        shared = [line[stem] for stem in line.keys() & {*reader.stem(around)}] if values else []
+        if len(shared) < 2 or sum(shared) < SHARED or not tells_change(around):
+            return 0.0
+        return sum(shared) if _differ(values, _find_values(unit)) else 0.0
+
+    terms = [Term(stems[stem], (stem,), held[stem]) for stem in sorted(line) if 1 < held.get(stem, 0) <= HELD]
+    if not terms or (len(own) > WORDS and not values):
         return None
     found: list[tuple[float, str, int, IndexedChunk]] = []
     if chunk.date:
         day = date.fromisoformat(chunk.date) + timedelta(days=1)
         dates = dates._replace(first=max(day, dates.first or day))
     for later in reader.load_chunks(reader.find_by_keyword(terms, dates, CHUNKS)):
-        if not later.date or not is_plain(later) or measure(later.text) < changes:
-            continue
-        for place, unit in enumerate(later.units):
-            text = later.text[unit.start : unit.end]
-            said = measure(text)
-            if said >= repeats or (said >= changes and tells_change(text)):
-                found.append((said, later.date, -place, later))
+        held_here = sum(line[stem] for stem in line.keys() & {*reader.stem(later.text)})
+        if later.date and is_plain(later) and held_here >= min(changes, SHARED):
+            found += [(much, later.date, -at, later) for at in range(len(later.units)) if (much := replaces(later, at))]
     best_found = max(found, key=lambda each: each[:3], default=None)
     return best_found and (best_found[3], -best_found[2])
+
+
+def _quote(confidence: Confidence, unit: int) -> str:
+    number, index = confidence.counts.units[unit]
+    return confidence.candidates[number].chunk.quote_unit(index)
+
+
+def _quote_line(chunk: IndexedChunk, index: int) -> str:
+    """Return the lines on which a unit stands."""
+    unit = chunk.units[index]
+    lines = chunk.text.split("\n")
+    return "\n".join(lines[unit.first_line : unit.last_line + 1])
+
+
+def _find_values(text: str) -> dict[str, set[str]]:
+    """Return the numbers of a text by what they count or number, as in "5 mg" and "room 14", its times and its weekdays.
+
+    >>> _find_values("Room 14, 5 mg on Mondays at 9:15") == {"room ": {"14"}, "mg": {"5"}, "": {"9:15"}, "day": {"0"}}
+    True
+    """
+    language = detect_language(text) or "en"
+    found: defaultdict[str, set[str]] = defaultdict(set)
+    for before, number, behind in _NUMBER.findall(text.lower()):
+        if behind and behind not in STOP_WORDS[language]:
+            found[behind].add(number)
+        elif before and before not in STOP_WORDS[language]:
+            found[f"{before} "].add(number)
+        elif ":" in number:
+            found[""].add(number)
+    for word in extract_words(text):
+        symbol, number = read_time_word(word, language) or ("", 0)
+        if symbol == "w":
+            found["day"].add(str(number))
+    return found
+
+
+def _differ(old: Mapping[str, set[str]], new: Mapping[str, set[str]]) -> bool:
+    """Return True if two texts have different values of one kind, each some that the other has not."""
+    return any(old[kind] - new[kind] and new[kind] - old[kind] for kind in old.keys() & new.keys())
 
 
 def _find_alike(confidence: Confidence, shares: Sequence[float]) -> tuple[dict[int, str], set[int]]:

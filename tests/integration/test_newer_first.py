@@ -120,3 +120,60 @@ def test_a_change_of_another_matter_that_shares_a_verb_with_the_question_is_not_
     config = {"agents": {"defaults": {"memorySearch": {"provider": provider}}}}
     memory = memory_core.open_memory(config, workspace=tmp_path / "w", state_dir=tmp_path / "s")
     assert search(memory, "Was kommt in die Graupensuppe?")[0]["path"] == "memory/rezepte.md"
+
+
+FILLED = {
+    f"memory/2026-05-{day:02}.md": f"- swam {day} lengths in the old bath\n- read a chapter\n" for day in range(1, 29)
+}
+
+
+@pytest.mark.parametrize("provider", ["static", "none"])
+@pytest.mark.parametrize(
+    ("question", "older", "newer"),
+    [
+        ("What is my ferritin?", "Ferritin 31, tired all week.", "Ferritin 58!!! The doctor is content."),
+        ("Which locker do I have at work?", "Locker 204 at work, by the door.", "Locker 17 at work, under the stairs."),
+        ("When is band practice?", "Band practice on Fridays in the cellar.", "Band practice is on Mondays now."),
+    ],
+)
+def test_another_value_of_the_same_kind_comes_first_and_replaces_the_older_one(
+    tmp_path: Path, provider: str, question: str, older: str, newer: str
+) -> None:
+    first, *others = ask(tmp_path, provider, {"2026-02-03": f"{older}\n", "2026-07-09": f"{newer}\n"}, question)
+    assert first["path"] == "memory/2026-07-09.md"
+    [former] = [hit for hit in others if hit["path"] == "memory/2026-02-03.md"]
+    assert former["supersededBy"]["text"] == newer
+
+
+@pytest.mark.parametrize("provider", ["static", "none"])
+@pytest.mark.parametrize(
+    "other",
+    [
+        "The boiler is serviced, new filter, 2 hours, and the man had biscuits.",  # a value of another kind
+        "Looked at the new boiler of the neighbours with envy.",  # none
+    ],
+)
+def test_a_later_line_without_another_value_of_the_same_kind_does_not_come_first(
+    tmp_path: Path, provider: str, other: str
+) -> None:
+    notes = {"2026-02-03": "The boiler needs 1.5 bar of pressure.\n", "2026-07-09": f"{other}\n"}
+    first, *_ = ask(tmp_path, provider, notes, "What pressure does the boiler need?")
+    assert first["path"] == "memory/2026-02-03.md"
+
+
+def test_a_later_line_is_found_that_names_neither_the_matter_nor_its_change_in_one_sentence(tmp_path: Path) -> None:
+    notes = {
+        "2026-02-03": "Surgery, Dr Imber. Blood pressure too high, so ramatal, 5 mg in the morning.\n",
+        "2026-07-09": "Feet like balloons. Dr Imber changed it, I get 50 mg cortinol at night, morning none.\n",
+    }
+    first, *_ = ask(tmp_path, "none", notes, "What do I take for my blood pressure?")
+    assert "cortinol" in first["snippet"]
+
+
+def ask(folder: Path, provider: str, notes: dict[str, str], question: str) -> list[dict[str, Any]]:
+    """Search notes by their day, among many others."""
+    for path, text in (FILLED | {f"memory/{day}.md": text for day, text in notes.items()}).items():
+        (folder / "w" / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / "w" / path).write_text(text, encoding="utf-8")
+    config = {"memorySearch": {"provider": provider}}
+    return search(memory_core.open_memory(config, workspace=folder / "w", state_dir=folder / "s"), question)
