@@ -1,6 +1,6 @@
 """Statements of notes: their sentences, with the words, values and names in them; pure.
 
-What states nothing is left out: code, quotes, tasks, questions, and what is wished, supposed or denied.
+What states nothing is left out: code, quotes within a sentence, tasks, questions, and what is wished, supposed or denied.
 """
 
 from __future__ import annotations
@@ -160,8 +160,7 @@ def read_statements(path: str, date: str | None, text: str, usual: Language = "e
                 before = ""
         first = lines[bisect_right(starts, start) - 1] if start < unit.end else ""
         mark = _MARK.match(first)
-        quoted = first.lstrip(" \t-*+").startswith(">")
-        if quoted or kinds[unit.last_line] in (Line.CODE, Line.OPEN, Line.CLOSE, Line.HEADING):
+        if kinds[unit.last_line] in (Line.CODE, Line.OPEN, Line.CLOSE, Line.HEADING):
             continue
         if date and first.lstrip().startswith("|"):  # a log
             continue
@@ -225,7 +224,9 @@ def _read_sentence(  # noqa: PLR0917
     main = plain[: rest.start()] if rest and find_stance(plain[: rest.start()], language) == "state" else plain
     happened = "event" if timed or _is_event(words, language) or tells_past(main, language) else ""
     opens = "" if before else "opens"
-    flags = filter(None, [opens, told, happened, leaves, stance or "", *_find_owners(words, language)])
+    flags = tuple(filter(None, [opens, told, happened, leaves, stance or "", *_find_owners(words, language)]))
+    if "1" in flags and first.lstrip(" \t-*+").startswith(">"):  # of a letter: what is somebody else's
+        return
     taken = [(value.start, value.end) for value in values]
     own = [word for word in words if not any(start <= word.start() < end for start, end in taken)]
     turns = sorted([*find_turns(plain, language), *(colon.start() for colon in _COLON.finditer(plain))])
@@ -239,7 +240,7 @@ def _read_sentence(  # noqa: PLR0917
     yield Statement(
         path=path, line=line, date=date or UNDATED, text=bare, language=language,
         own=tuple(dict.fromkeys(stem([word[0] for word in own], language))), head=tuple(dict.fromkeys(head)), filler=filler,
-        near=tuple(dict.fromkeys(stem(near, language))), values=values, names=names, flags=tuple(flags),
+        near=tuple(dict.fromkeys(stem(near, language))), values=values, names=names, flags=flags,
     )  # fmt: skip
 
 

@@ -73,7 +73,7 @@ ALTER TABLE pairs ADD COLUMN date TEXT NOT NULL DEFAULT '';  -- of the newer sta
 ALTER TABLE pairs ADD COLUMN line TEXT;  -- a model's for the older one; '' where it words none, NULL where none was asked
 CREATE TABLE verdicts (id INTEGER PRIMARY KEY, score REAL NOT NULL, line TEXT NOT NULL) STRICT;  -- of a model, by two texts
 """
-VERSION = "4"  # of the rules: raised when statements are read in another way, so that all notes are read anew
+VERSION = "5"  # of the rules: raised when statements are read in another way, so that all notes are read anew
 
 
 class Edit(NamedTuple):

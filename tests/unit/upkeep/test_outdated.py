@@ -24,6 +24,7 @@ def score(old: str, new: str, *, then: str | None = None, now: str = "2026-05-11
     ("old", "new"),
     [
         ("- Rent: £410 a month", "The rent goes up to £445 a month from June."),
+        ("- Rent: £410 a month", "> The rent goes up to £445 a month from June."),  # a letter
         ("- Gym: 29 € a month", "The gym costs 33 € a month now."),
         ("- Yoga class on Mondays at 18:30", "The yoga class meets on Wednesdays from now on."),
         ("- The alarm code is 5521", "New alarm code: 8830"),
@@ -133,7 +134,7 @@ def test_what_shares_words_and_kinds_of_values_may_be_another_thing(old: str, ne
         ("- Rent: £410 a month", "The rent might go up to £445 a month."),
         ("- Rent: £410 a month", "The rent does not go up to £445 a month."),
         ("- Rent: £410 a month", 'He said "the rent goes up to £445 a month" and laughed.'),  # a quote
-        ("- Rent: £410 a month", "> The rent goes up to £445 a month from June."),
+        ("- Rent: £410 a month", "> My rent goes up to £445 a month from June."),  # of who wrote the letter
         ("- Rent: £410 a month", "- [ ] the rent goes up to £445 a month from June"),  # a task
         ("- Rent: £410 a month", "The rent of my sister goes up to £445 a month."),  # another person's
         ("- Rent: £410 a month", "The rent is £12 a day now."),  # another rate
