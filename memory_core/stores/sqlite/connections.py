@@ -274,7 +274,6 @@ def _open_reading(path: Path, parameters: str, *, damaged: bool) -> Connection:
     with closed_on_error(apsw.Connection(f"file:{quote(str(path))}?{parameters}", flags=flags)) as connection:
         connection.set_busy_timeout(BUSY_TIMEOUT_MS)
         connection.pragma("query_only", True)
-        connection.pragma("cache_size", -500)  # kB: with 2 MB a search takes as long
         if damaged:
             connection.pragma("writable_schema", True)  # SQLite then does not compare the size with the header
         connection.pragma("schema_version")
