@@ -249,7 +249,7 @@ class _View:
                 return replace(examined, verdict=self._judge_copy(at, self.trace.counts))
         dates = DateRange(self.query.after, self.query.before)
         if dates.is_limited and chunk.id not in self.reader.find_by_name(chunk.path.lower(), dates, MAX_CHUNKS):
-            return replace(examined, verdict=verdicts.judge_dates(chunk, self.query))
+            return replace(examined, verdict=verdicts.judge_dates(chunk.date, self.query))
         if not self._is_asked(chunk, index):
             return replace(examined, verdict=verdicts.judge_name(self.query))
         return replace(

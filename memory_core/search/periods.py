@@ -9,7 +9,6 @@ from datetime import date, timedelta
 
 from memory_core.records import Query
 from memory_core.search.passages import SHARED, Passage, PlacedUnit
-from memory_core.sources.notes import find_path_day
 from memory_core.stores.interface import Reader
 from memory_core.stores.values import DateRange, IndexedChunk
 from memory_core.text.markdown import parse_heading
@@ -32,7 +31,7 @@ class Dated:
     """The chunks that belong to a period, by their ids.
 
     Attributes:
-        own: Of its notes, in the order of their dates and places.
+        own: Of its notes and sections, in the order of their dates and places.
         naming: Of other notes that name its only day, or the week of it: the numbers of the units that do, or stand under a
             heading that does. Where there is nothing else, of notes without a date that name its weekday: "bins on Mondays".
     """
@@ -51,10 +50,6 @@ def find_dated(reader: Reader, named: NamedPeriod, dates: DateRange) -> Dated:
     last = min(period.last, dates.last or period.last)
     own = reader.find_dated(first, last, MOST_CHUNKS)
     naming = _find_naming(reader, named, own, dates) if named.is_day else {}
-    if named.is_day and own:
-        of_days = _find_logs(reader, own, first)
-        naming |= {chunk_id: numbers for chunk_id, numbers in of_days.items() if numbers}
-        own = [chunk_id for chunk_id in own if chunk_id not in of_days]
     return Dated(own, naming or (_find_weekly(reader, named, dates) if named.is_day and not own else {}))
 
 
@@ -78,17 +73,6 @@ def _find_naming(
         if numbers := [*_list_naming(chunk, written, day)]:
             naming[chunk.id] = numbers
     return naming
-
-
-def _find_logs(reader: Reader, own: Sequence[int], day: date) -> dict[int, list[int]]:
-    """Find the chunks of logs of several days, which have the date of their first heading; of each the units of a day."""
-    found: dict[int, list[int]] = {}
-    for chunk in reader.load_chunks(own):
-        headings = [title for _, title in filter(None, map(parse_heading, chunk.text.split("\n")))]
-        days = {find_written_day(title) for title in (*chunk.context.partition("\n")[0].split(" > ")[1:], *headings)}
-        if days - {None, day.isoformat()} and find_path_day(chunk.path) is None:
-            found[chunk.id] = [*_list_naming(chunk, day, day)]
-    return found
 
 
 def _list_naming(chunk: IndexedChunk, written: date, day: date) -> Iterator[int]:

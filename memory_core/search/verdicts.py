@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 
 from memory_core.explanations import AskedQuestion, Examined, Verdict
 from memory_core.records import Query
-from memory_core.stores.values import IndexedChunk
 from memory_core.text.tables import PHRASES
 from memory_core.text.terms import detect_language
 
@@ -161,16 +160,14 @@ def _find_special(passage: Examined, around: Circumstances) -> Verdict | None:
     return None
 
 
-def judge_dates(chunk: IndexedChunk, query: Query) -> Verdict:
+def judge_dates(day: str | None, query: Query) -> Verdict:
     """Return the verdict on a passage outside the days asked for."""
     limits = [f"{word} {limit}" for word, limit in (("after", query.after), ("before", query.before)) if limit]
-    is_of = f"the note is of {chunk.date}" if chunk.date else "the note was changed on another day"
-    if chunk.day:
-        is_of = f"the section's day is {chunk.day}"
+    is_of = f"it is of {day}" if day else "the note was changed on another day"
     return Verdict(
         stage="dates",
         cause="other_dates",
-        reason=f"{is_of}, and only notes {' and '.join(limits)} were asked for",
+        reason=f"{is_of}, and only what is {' and '.join(limits)} was asked for",
         action="ask without --after and --before",
     )
 

@@ -431,12 +431,12 @@ class IndexedChunk(NamedTuple):
 
     Attributes:
         id: In the index.
-        path, source, date: Of its file.
+        path, source: Of its file.
+        date: ISO day of its section, else of its file; None where neither has one.
         start_line: In the file, from 1.
         context: The date and headings above it.
         text: Its lines.
         units: What is ranked, never empty.
-        day: ISO day of its section; None where no heading gives one.
     """
 
     id: int
@@ -447,7 +447,6 @@ class IndexedChunk(NamedTuple):
     context: str
     text: str
     units: Sequence[Unit]
-    day: str | None = None
 
     def quote_unit(self, index: int) -> str:
         """Return the text of one of its units."""

@@ -61,7 +61,7 @@ def split_chunks(
     Args:
         text: The whole note.
         chunking: The size and the overlap, in tokens by `estimate_tokens`.
-        date: The note's date, leading every context.
+        date: The note's date, leading every context but those of sections with a day of their own.
         title: Other names of the note, which follow the date.
         days: The day of the section that begins at a line, from 0; chunks end where it changes.
 
@@ -72,18 +72,18 @@ def split_chunks(
         line number.
     """
     lines = split_lines(text)
-    return _Splitter(lines, chunking, [part for part in (date, title) if part]).split_days(days)
+    return _Splitter(lines, chunking, date, title).split_days(days)
 
 
 class _Splitter:
     """One run over one note. Lines count from 0 here, and ends are excluded."""
 
-    def __init__(self, lines: Sequence[str], chunking: Chunking, prefix: list[str]) -> None:
+    def __init__(self, lines: Sequence[str], chunking: Chunking, date: str | None, title: str) -> None:
         self.lines = lines
         self.tokens = chunking.tokens
         self.budget = 4 * chunking.tokens
         self.overlap_budget = 4 * chunking.overlap
-        self.prefix = prefix
+        self.date, self.title = date, title
         self.kinds = scan(lines)
         self.ranks = _rank_lines(lines, self.kinds)
         # The length of all lines before each line, in quarters of a token; a line end counts as one.
@@ -116,7 +116,7 @@ class _Splitter:
         """Cut a line that is too long alone into pieces."""
         text = self.lines[line]
         self._pass(line)
-        context = self._join_context(line) + self._join_lead(line)
+        context = self._join_context(line, day) + self._join_lead(line)
         sentences = find_sentence_starts(text, 0, len(text))
         pieces = (text[start:end] for start, end in cut_long(text, self.tokens, sentences=sentences))
         return [Chunk(line + 1, line + 1, 0, context, piece, self.fence, day) for piece in pieces if piece.strip()]
@@ -132,7 +132,7 @@ class _Splitter:
             first = self._find_overlap(previous, start, end)
             self._pass(start)
             text = "\n".join(self.lines[first:end])
-            context = self._join_context(start) + self._join_lead(first)
+            context = self._join_context(start, day) + self._join_lead(first)
             inside = TABLE if self.kinds[start] is ROW and not is_delimiter(self.lines[start]) else self.fence
             chunks.append(Chunk(first + 1, end, start - first, context, text, inside, day))
             previous, start = start, cut
@@ -237,9 +237,9 @@ class _Splitter:
             return ""
         return "".join(f"\n{self.lines[each].rstrip()[:MOST_LEAD]}" for each in self._leads[line])
 
-    def _join_context(self, line: int) -> str:
-        titles = (title for _, title in self._extend_trail(line) if title)
-        return " > ".join(dict.fromkeys((*self.prefix, *titles)))
+    def _join_context(self, line: int, day: str | None) -> str:
+        titles = (day or self.date, self.title, *(title for _, title in self._extend_trail(line)))
+        return " > ".join(dict.fromkeys(filter(None, titles)))
 
 
 def _rank_lines(lines: Sequence[str], kinds: Sequence[Line]) -> list[int]:

@@ -99,7 +99,6 @@ class ListReader:
 
     def _add(self, config: AgentConfig, file: MemoryFile, provider: EmbeddingProvider | None) -> None:
         prepared = cut(file, read_text(file), config.search.chunking)
-        day = prepared.date
         if session_logs.is_log(file.path):
             self._lines[file.source, file.path] = prepared.lines
         changed = datetime.fromtimestamp(file.stamp.mtime_ns / 1e9).astimezone().date()
@@ -116,14 +115,13 @@ class ListReader:
                         number,
                         file.path,
                         file.source,
-                        day,
+                        chunk.day or prepared.date,
                         chunk.start_line,
                         chunk.context,
                         chunk.text,
                         units,
-                        chunk.day,
                     ),
-                    date.fromisoformat(chunk.day or day or changed.isoformat()),
+                    date.fromisoformat(chunk.day or prepared.date or changed.isoformat()),
                     fields,
                     Counter(chain(*fields)),
                     windows,
@@ -229,7 +227,6 @@ class ListReader:
             chunk.row
             for chunk in self._chunks
             if chunk.row.date and first.isoformat() <= chunk.row.date <= last.isoformat()
-            if first.isoformat() <= (chunk.row.day or chunk.row.date) <= last.isoformat()
         ]
         ordered = sorted(found, key=lambda row: (row.date or "", row.source, row.path, row.start_line))
         return [row.id for row in ordered][:limit]

@@ -343,7 +343,7 @@ def test_the_command_gives_the_reason_first(tmp_path: Path) -> None:
     command = Command(tmp_path / "ws", tmp_path / "state")
     lines = command("explain", "the alarm code", "memory/2026-01-20.md", "--before", "2026-01-01").out.splitlines()
     assert lines[0] == (
-        "memory/2026-01-20.md did not come: the note is of 2026-01-20, and only notes before 2026-01-01 were asked for."
+        "memory/2026-01-20.md did not come: it is of 2026-01-20, and only what is before 2026-01-01 was asked for."
     )
     assert lines[1] == "What you can do: ask without --after and --before."
     assert command("explain", "the alarm code", "--json").json["verdict"]["stage"] == "shown"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from datetime import date, timedelta
 from pathlib import Path
@@ -67,8 +68,29 @@ def test_explain_tells_the_day_of_the_section(memory: memory_core.Memory, tmp_pa
     lines = Command(tmp_path / "ws", tmp_path / "state")(
         "explain", "walrus", f"memory/journal.md#L{line}", "--after", "2025-01-01"
     ).out.splitlines()
-    assert "did not come: the section's day is 2024-03-13, and only notes after 2025-01-01 were asked for." in lines[0]
+    assert "did not come: it is of 2024-03-13, and only what is after 2025-01-01 was asked for." in lines[0]
     told = memory.call_tool(
         "memory_explain", {"query": "walrus", "path": "memory/journal.md", "line": line, "after": "2025-01-01"}
     )
-    assert "the section's day is 2024-03-13" in str(told)
+    assert "it is of 2024-03-13" in str(told)
+
+
+def test_a_question_for_a_month_lists_the_sections_of_a_log(memory: memory_core.Memory) -> None:
+    found = memory.call_tool("memory_search", {"query": "What happened in May 2025?", "maxResults": 20})
+    numbers = [number for number, day in enumerate(DAYS) if (day.year, day.month) == (2025, 5)]
+    said = re.findall(r"dinner (\d+)", "\n".join(hit["snippet"] for hit in found["results"]))
+    assert [int(each) for each in said] == numbers, "in order of time"
+
+
+def test_the_newest_section_of_a_log_comes_first(tmp_path: Path) -> None:
+    said = {"2025-02-03": "The vet of Rufus is Dr Pell.", "2026-04-09": "The vet of Rufus is now Dr Quist."}
+    days = sorted({*said, *(day.isoformat() for day in DAYS)})
+    parts = [f"\n## {day}\n\n{said.get(day, 'A walk along the river, and rain.')}\n" for day in days]
+    (tmp_path / "ws/memory").mkdir(parents=True)
+    (tmp_path / "ws/memory/dog.md").write_text("# Dog\n" + "".join(parts))
+    config = {"memory": {"search": {"provider": "none"}}}
+    with memory_core.open_memory(config, workspace=tmp_path / "ws", state_dir=tmp_path / "state") as opened:
+        found = opened.call_tool("memory_search", {"query": "Who is the vet of Rufus?"})
+    shown = [hit["snippet"] for hit in found["results"]]
+    assert "Quist" in shown[0]
+    assert "Pell" in shown[1]

@@ -193,5 +193,5 @@ def test_the_days_of_sections_are_looked_at_alike(tmp_path: Path) -> None:
     place = NotePlace(path="memory/journal.md", line=5)
     for each in (one, other):
         told = each.memory_explain(Query(text="dinner", after=days[3]), place)
-        assert told.verdict.reason.startswith("the section's day is 2024-01-05")
+        assert told.verdict.reason.startswith("it is of 2024-01-05")
         each.memory_close()

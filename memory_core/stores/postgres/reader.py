@@ -192,11 +192,15 @@ class PostgresReader:
     def find_dated(self, first: date, last: date, limit: int) -> Sequence[int]:
         """See `Reader`."""
         return self._list(
-            "SELECT c.id FROM notes n JOIN chunks c ON c.tenant_id = n.tenant_id AND c.note_id = n.id"
-            " WHERE n.tenant_id = ANY (%s) AND c.tenant_id = ANY (%s) AND n.date BETWEEN %s AND %s"
-            " AND (c.day IS NULL OR c.day BETWEEN %s AND %s)"
-            ' ORDER BY n.date, n.source, n.path COLLATE "C", c.start_line, n.tenant_id LIMIT %s',
-            (self._ids, self._ids, *[first.isoformat(), last.isoformat()] * 2, limit),
+            "SELECT id FROM (SELECT c.id, c.day AS of, n.source, n.path, c.start_line, n.tenant_id"
+            " FROM chunks c JOIN notes n ON n.tenant_id = c.tenant_id AND n.id = c.note_id"
+            " WHERE c.tenant_id = ANY (%(tenants)s) AND n.tenant_id = ANY (%(tenants)s)"
+            " AND c.day BETWEEN %(first)s AND %(last)s UNION ALL SELECT c.id, n.date, n.source, n.path, c.start_line, n.tenant_id"
+            " FROM notes n JOIN chunks c ON c.tenant_id = n.tenant_id AND c.note_id = n.id AND c.day IS NULL"
+            " WHERE n.tenant_id = ANY (%(tenants)s) AND c.tenant_id = ANY (%(tenants)s)"
+            " AND n.date BETWEEN %(first)s AND %(last)s)"
+            ' dated ORDER BY of, source, path COLLATE "C", start_line, tenant_id LIMIT %(limit)s',
+            {"tenants": self._ids, "first": first.isoformat(), "last": last.isoformat(), "limit": limit},
         )
 
     def sort_equals(self, ids: Collection[int]) -> Sequence[int]:
@@ -204,28 +208,28 @@ class PostgresReader:
         return self._list(
             "SELECT c.id FROM chunks c JOIN notes n ON n.tenant_id = c.tenant_id AND n.id = c.note_id"
             " WHERE c.tenant_id = ANY (%(tenants)s) AND n.tenant_id = ANY (%(tenants)s) AND c.id = ANY (%(ids)s)"
-            ' ORDER BY n.date IS NOT NULL, n.date DESC, n.source, n.path COLLATE "C", c.start_line, n.tenant_id',
+            " ORDER BY coalesce(c.day, n.date) IS NOT NULL, coalesce(c.day, n.date) DESC, n.source,"
+            ' n.path COLLATE "C", c.start_line, n.tenant_id',
             {"tenants": self._ids, "ids": list(ids)},
         )
 
     def load_chunks(self, ids: Collection[int]) -> list[IndexedChunk]:
         """See `Reader`."""
         rows = self.db.execute(
-            "SELECT c.tenant_id, c.id, n.path, n.source, n.date, c.start_line, c.context, c.text, c.units, c.day"
+            "SELECT c.tenant_id, c.id, n.path, n.source, coalesce(c.day, n.date), c.start_line, c.context, c.text, c.units"
             " FROM chunks c JOIN notes n ON n.tenant_id = c.tenant_id AND n.id = c.note_id"
             " WHERE c.tenant_id = ANY (%(tenants)s) AND n.tenant_id = ANY (%(tenants)s) AND c.id = ANY (%(ids)s)"
             " AND cardinality(c.units) > 0",
             {"tenants": self._ids, "ids": list(ids)},
         ).fetchall()
         chunks = []
-        for tenant, number, path, source, dated, start, context, text, numbers, day in rows:
+        for tenant, number, path, source, day, start, context, text, numbers in rows:
             units = unpack_units(numbers)
             if tenant not in self._prefixes:
-                chunks.append(IndexedChunk(number, path, source, dated, start, context, text, units, day))
+                chunks.append(IndexedChunk(number, path, source, day, start, context, text, units))
             elif start >= 1 and _has_valid_units(units, text):
                 shown = self._prefixes[tenant] + path
-                held, own = _read_day(dated), _read_day(day)
-                chunks.append(IndexedChunk(number, shown, source, held, start, context, text, units, own))
+                chunks.append(IndexedChunk(number, shown, source, _read_day(day), start, context, text, units))
         return chunks
 
     def find_phrase(self, phrase: str, dates: DateRange) -> Collection[int]:

@@ -122,6 +122,7 @@ DO $$ DECLARE held text; BEGIN
 END $$;
 
 CREATE INDEX chunks_note ON chunks (tenant_id, note_id);
+CREATE INDEX chunks_day ON chunks (tenant_id, day) WHERE day IS NOT NULL;
 CREATE INDEX chunks_words ON chunks USING gin (tenant_id, tsv);
 CREATE INDEX windows_hash ON windows (tenant_id, hash);
 CREATE INDEX IF NOT EXISTS embeddings_signs ON embeddings (tenant_id, space_id) INCLUDE (hash, signs) WHERE signs IS NOT NULL;

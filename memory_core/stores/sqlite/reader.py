@@ -219,9 +219,10 @@ class SqliteReader:
     def find_dated(self, first: date, last: date, limit: int) -> list[int]:
         """See `Reader`."""
         return self._list(
-            "SELECT c.id FROM files f JOIN chunks c ON c.file_id = f.id WHERE f.date BETWEEN :first AND :last"
-            " AND (c.day IS NULL OR c.day BETWEEN :first AND :last)"
-            " ORDER BY f.date, f.source, f.path, c.start_line LIMIT :count",
+            "SELECT c.id FROM chunks c JOIN files f ON f.id = c.file_id WHERE c.id IN ("
+            "SELECT id FROM chunks WHERE day BETWEEN :first AND :last UNION ALL SELECT u.id FROM files n"
+            " JOIN chunks u ON u.file_id = n.id AND u.day IS NULL WHERE n.date BETWEEN :first AND :last)"
+            " ORDER BY coalesce(c.day, f.date), f.source, f.path, c.start_line LIMIT :count",
             {"first": first.isoformat(), "last": last.isoformat(), "count": limit},
         )
 
@@ -229,24 +230,24 @@ class SqliteReader:
         """See `Reader`."""
         return self._list(
             "SELECT c.id FROM chunks c JOIN files f ON f.id = c.file_id WHERE c.id IN (SELECT value FROM json_each(?))"
-            " ORDER BY f.date IS NOT NULL, f.date DESC, f.source, f.path, c.start_line",
+            " ORDER BY coalesce(c.day, f.date) IS NOT NULL, coalesce(c.day, f.date) DESC, f.source, f.path, c.start_line",
             (json.dumps(list(ids)),),
         )
 
     def load_chunks(self, ids: Collection[int]) -> list[IndexedChunk]:
         """See `Reader`."""
         rows = self._ask(
-            "SELECT c.id, c.hash, f.path, f.source, f.date, c.start_line, c.context, c.text, c.units, c.day"
+            "SELECT c.id, c.hash, f.path, f.source, coalesce(c.day, f.date), c.start_line, c.context, c.text, c.units"
             " FROM chunks c JOIN files f ON f.id = c.file_id"
             " WHERE c.id IN (SELECT value FROM json_each(?)) AND length(c.units)",
             (json.dumps(list(ids)),),
         )
         chunks: list[IndexedChunk] = []
-        for chunk_id, key, path, source, dated, start, context, text, blob, day in rows.fetchall():
+        for chunk_id, key, path, source, day, start, context, text, blob in rows.fetchall():
             units = unpack_units(blob)
             check_chunk(key, context, text, units)
             self._units[chunk_id] = len(units)
-            chunks.append(IndexedChunk(chunk_id, path, source, dated, start, context, text, units, day))
+            chunks.append(IndexedChunk(chunk_id, path, source, day, start, context, text, units))
         return chunks
 
     def find_phrase(self, phrase: str, dates: DateRange) -> list[int]:

@@ -33,6 +33,7 @@ CREATE TABLE chunks (
   links         INTEGER NOT NULL        -- 0 = the text holds no link and no tag
 ) STRICT;
 CREATE INDEX chunks_file ON chunks (file_id, start_line);
+CREATE INDEX chunks_day ON chunks (day) WHERE day IS NOT NULL;
 
 CREATE TABLE spaces (                   -- one vector space: vectors of two spaces are never compared
   id           INTEGER PRIMARY KEY,
