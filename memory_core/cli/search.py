@@ -40,8 +40,8 @@ def _with_limits(most: str, least: str) -> Callable[[app.Run], app.Run]:
     limits = (
         click.option("--max-results", type=int, metavar="N", help=f"{most}, 1 to 100"),
         click.option("--min-score", type=float, metavar="X", help=f"{least}, 0 to 1"),
-        click.option("--after", metavar="DATE", help="only notes or dated sections of this date or later, YYYY-MM-DD"),
-        click.option("--before", metavar="DATE", help="only notes or dated sections of this date or earlier"),
+        click.option("--after", metavar="DATE", help="only from this date on, YYYY-MM-DD"),
+        click.option("--before", metavar="DATE", help="only up to this date"),
         click.option("--today", metavar="DATE", help='the day from which "yesterday" is counted, YYYY-MM-DD'),
         click.option("--about", metavar="NAME", help="only what mentions this name, or an alias of it"),
     )
