@@ -34,7 +34,7 @@ REPEATS, CHANGES, SAID, WORDS, HELD, CHUNKS, ABOVE = 0.5, 0.3, 3.0, 8, 50, 6, 1.
 # Or it gives another value, and its line, which tells a change, shares two words and SHARED of information with that of the older
 # one, where this has LINE_WORDS at most: people say in one sentence what changes, and in another how.
 SHARED, LINE_WORDS = 7.0, 40
-_NUMBER = re.compile(r"(?:([^\W\d_]+)[ :]{0,2})?(?<![\w.,])(\d+(?:[.,:/-]\d+)*)(?:\s?([^\W\d_]+|%))?")
+_NUMBER = re.compile(r"(?:(?<![^\W\d_])([^\W\d_]++)[ :]{0,2})?(?<![\w.,])(\d+(?:[.,:/-]\d+)*)(?:\s?([^\W\d_]+|%))?")
 _LABEL = re.compile(r"^[ \t>*+_-]{0,8}([^\W\d_][\w.' -]{0,40})\*{0,2}:", re.MULTILINE)
 
 
