@@ -158,7 +158,7 @@ class Fact:
 
     @cached_property
     def belongings(self) -> frozenset[str]:
-        """What it calls the speaker's own, as "dentist" in "my dentist"."""
+        """The words for what is the speaker's own, as "dentist" in "my dentist"."""
         return frozenset(each.lower() for each in _compile("belonging").findall(self.text))
 
     @cached_property
