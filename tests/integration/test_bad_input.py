@@ -98,11 +98,9 @@ def test_a_bad_note_is_named_and_the_rest_goes_on(note: BadNote, command: Comman
     note.arrange(workspace)
     indexed = command("index")
     assert indexed.code == 0
-    if note.complaint:
-        assert note.complaint in indexed.err
-        assert len(indexed.err.splitlines()) == note.lines
-    else:
-        assert indexed.err == ""
+    said = [line for line in indexed.err.splitlines() if not line.startswith("embeddings: ")]  # as a slow machine says
+    assert len(said) == (note.lines if note.complaint else 0)
+    assert note.complaint in indexed.err
     found = command("search", QUESTION, "--json")
     assert found.code == 0
     assert found.json["results"][0]["path"] == ANSWER
