@@ -246,15 +246,14 @@ def _ends(newer: Fact, older: Fact, words: Words) -> bool:
     "I no longer use vim" does not end "I use vim keybindings".
     """
     clauses = _compile("clause").split(newer.text)
-    ended = next(
-        (each for each in clauses if tells_end(each) or _finds("negation", each)), newer.text
-    )  # "not now, any more"
+    # "Not to the gym, any more" tells it in no clause of its own.
+    ended = next((each for each in clauses if tells_end(each) or _finds("negation", each)), newer.text)
     taken_back = find_taken_back(newer.text)
     over = _list_over(taken_back or ended, older)
     parts = _list_parts(older, over[-1]) if over else []
     longer = any(part in older.list_left_over(newer) and _is_telling(part, words) for part in parts)
     of_one = newer.is_own == older.is_own or taken_back or not newer.belongings.isdisjoint(older.belongings)
-    return holds_all(older, over) and not longer and bool(of_one)
+    return _holds_all(older, over) and not longer and bool(of_one)
 
 
 def _list_over(text: str, older: Fact) -> list[str]:
@@ -275,10 +274,10 @@ def find_taken_back(text: str) -> str:
 
 def takes_back(text: str, older: str) -> bool:
     """Return True if a text asks to forget what an older fact says."""
-    return holds_all(Fact(older), _list_over(find_taken_back(text), Fact(older)))
+    return _holds_all(Fact(older), _list_over(find_taken_back(text), Fact(older)))
 
 
-def holds_all(older: Fact, over: Sequence[str]) -> bool:
+def _holds_all(older: Fact, over: Sequence[str]) -> bool:
     """Return True if a fact holds all of some words, in whatever form; False where there are none."""
     held = [each for each in older.stems if len(each) > 2]
     return bool(over) and all(

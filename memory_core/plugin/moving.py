@@ -107,13 +107,13 @@ def _write_all(config: AgentConfig, folder: Path) -> Moved:
             lines.write(json.dumps({"at": at_ms, "notes": notes}, ensure_ascii=False) + "\n")
             moments += 1
     (folder / MANIFEST).write_text(json.dumps({"format": FORMAT, "notes": sorted(paths)}, ensure_ascii=False, indent=1))
-    several, others = (
-        (f"{len(elsewhere)} notes that are", " and others") if len(elsewhere) > 1 else ("1 note that is", "")
-    )
-    left_out = [
-        f"{several} served from another place, which you copy yourself: {each}{others}" for each in elsewhere[:1]
-    ]
-    return Moved(notes=len(paths), items=count, moments=moments, versions=len(names), left_out=tuple(left_out))
+    left_out: tuple[str, ...] = ()
+    if elsewhere:
+        several, others = "1 note that is", ""
+        if len(elsewhere) > 1:
+            several, others = f"{len(elsewhere)} notes that are", " and others"
+        left_out = (f"{several} served from another place, which you copy yourself: {elsewhere[0]}{others}",)
+    return Moved(notes=len(paths), items=count, moments=moments, versions=len(names), left_out=left_out)
 
 
 def _read_moments(history: History, folder: Path, names: set[str]) -> Iterator[tuple[int, list[dict[str, Any]]]]:

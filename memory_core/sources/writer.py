@@ -416,9 +416,8 @@ def _read_last(descriptor: int) -> bytes:
 
     until = time.monotonic() + APPENDER_SECONDS
     with suppress(AttributeError, OSError):  # a system, a file system or an owner for which there are no leases
-        fcntl.fcntl(
-            descriptor, fcntl.F_SETSIG, signal.SIGURG
-        )  # who breaks the lease sends it; SIGIO would end the process
+        # The system sends it to the holder of a lease when somebody opens the file; SIGIO, else sent, would end the process.
+        fcntl.fcntl(descriptor, fcntl.F_SETSIG, signal.SIGURG)
         while True:
             try:
                 fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_RDLCK)  # refused as long as somebody may write
@@ -549,9 +548,8 @@ def _take_over(path: str, size: int, digest: str, workspace: Path) -> None:
     with suppress(FileNotFoundError), _open_note(str(kept), workspace, os.O_RDONLY) as (held, folder):
         data, stands = _read_last(held), _read_whole(path, workspace)
         late = data[size:]
-        if notes.hash_bytes(data[:size]).hex() != digest or (
-            late and stands is None
-        ):  # saved anew, or not to be removed
+        is_saved_anew = notes.hash_bytes(data[:size]).hex() != digest
+        if is_saved_anew or (late and stands is None):  # what somebody has written into is not removed
             os.replace(kept.name, PurePosixPath(path).name, src_dir_fd=folder, dst_dir_fd=folder)
         elif stands is not None and not stands.endswith(late):
             _write(path, workspace, late)
@@ -578,10 +576,10 @@ def _read(path: str, workspace: Path) -> bytes:
     return data
 
 
-def _read_whole(path: str, workspace: Path, most: int = -2) -> bytes | None:
-    """Read a note's bytes, and one more than the most that it may have; None if it does not exist."""
+def _read_whole(path: str, workspace: Path, most: int | None = None) -> bytes | None:
+    """Read a note's bytes, all or one more than the most that it may have; None if it does not exist."""
     with suppress(FileNotFoundError), _open_note(path, workspace, os.O_RDONLY) as (descriptor, _):
-        return _read_open(descriptor, most + 1)
+        return _read_open(descriptor, -1 if most is None else most + 1)
     return None
 
 

@@ -11,7 +11,6 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import accumulate
-from types import MappingProxyType
 from zlib import crc32
 
 from memory_core.config.settings import Chunking
@@ -54,7 +53,7 @@ def split_chunks(
     *,
     date: str | None = None,
     title: str = "",
-    days: Mapping[int, str | None] = MappingProxyType({}),
+    days: Mapping[int, str | None] | None = None,
 ) -> list[Chunk]:
     """Cut a note into chunks.
 
@@ -63,7 +62,7 @@ def split_chunks(
         chunking: The size and the overlap, in tokens by `estimate_tokens`.
         date: The note's date, leading every context but those of sections with a day of their own.
         title: Other names of the note, which follow the date.
-        days: The day of the section that begins at a line, from 0; chunks end where it changes.
+        days: The day of the section that begins at a line, from 0; chunks end where it changes. None has no such sections.
 
     Returns:
         Chunks in the order of the note that together hold every non-blank line; none for a blank text. No chunk is
@@ -72,7 +71,7 @@ def split_chunks(
         line number.
     """
     lines = split_lines(text)
-    return _Splitter(lines, chunking, date, title).split_days(days)
+    return _Splitter(lines, chunking, date, title).split_days(days or {})
 
 
 class _Splitter:

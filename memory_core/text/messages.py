@@ -102,9 +102,8 @@ _CHANNELS = (
     "WebChat|WhatsApp|Telegram|Signal|Slack|Discord|Google Chat|iMessage|Teams|Matrix|Zalo|BlueBubbles|Feishu|LINE"
 )
 _HEAD = re.compile(rf"\A(?:{_DATED}|\[(?:{_CHANNELS}) [^\]\n]{{1,160}}\]|\[cron:[^\]\n]{{1,160}}\])[ \t]*")
-_LATER_HEAD = re.compile(
-    rf"^\[(?:{_CHANNELS}) (?=[^\]\n]*\d\d:\d\d)[^\]\n]{{1,160}}\](?!\()[ \t]*", re.MULTILINE
-)  # of queued messages
+# Of queued messages.
+_LATER_HEAD = re.compile(rf"^\[(?:{_CHANNELS}) (?=[^\]\n]*\d\d:\d\d)[^\]\n]{{1,160}}\](?!\()[ \t]*", re.MULTILINE)
 _MARKER = r"<<<(?:END_)?[A-Z_]*UNTRUSTED_[A-Z_]+[^\n>]*>>>"  # before and behind what comes from elsewhere
 _HOST_LINE = re.compile(
     r"\[(?:\w+ )?message[_ ]id: *[^\]\n]+\][ \t]*$\n?|^\[Replying to [^\]\n]*\]\n(?s:.{0,4000}?)^\[/Replying\][ \t]*(?:\n|\Z)"

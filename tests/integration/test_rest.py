@@ -71,7 +71,7 @@ def test_searches_and_syncs_beside_a_process_that_rests_all_the_time(place: Path
             thread.start()
         try:
             for number, (question, found) in itertools.islice(
-                enumerate(itertools.cycle(zip(QUESTIONS, expected, strict=True))), 12
+                enumerate(itertools.cycle(zip(QUESTIONS, expected, strict=True))), 24
             ):
                 assert ask(memory, question) == found
                 if not number % 10:
