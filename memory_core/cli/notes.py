@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import sys
 import threading
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from memory_core.atomic import locked, replace_file
+from memory_core.atomic import locked
 from memory_core.cli import app, output
 from memory_core.cli.app import Options, argument, command, open_notes, with_sources
 from memory_core.errors import InvalidArgument, MemoryCoreError, MemoryOff
 from memory_core.plugin.explaining import find_instead
 from memory_core.records import Finding, ProgressCallback, SyncReport, to_json
-from memory_core.sources.journal import Journal
+from memory_core.sources.journal import Journal, find_problem, record_problem
 from memory_core.tools.arguments import read_citation
 
 if TYPE_CHECKING:
@@ -28,7 +26,6 @@ if TYPE_CHECKING:
 
 WATCH_SECONDS = 1.0  # between two looks at what the background has done
 AGAIN = "run `memory-core index`"
-LOCK_SECONDS = 5.0
 MESSAGE_CHARS = 500
 
 log = logging.getLogger(__name__)
@@ -253,30 +250,18 @@ def sync_notes(memory: Memory, *, force: bool, progress: ProgressCallback | None
 
 def diagnose_index(config: AgentConfig) -> list[Finding]:
     """Return a finding about what the last run for an agent complained of; no finding if it did not."""
-    path = _find_file(config)
-    try:
-        kept = json.loads(path.read_bytes())
-        message = f"the last `memory-core index` complained at {kept['at']}: {kept['message']}"
-    except FileNotFoundError:
-        return []
-    except (OSError, ValueError, LookupError, TypeError) as error:
-        message = f"{path}, which tells of the last `memory-core index`, cannot be read: {error}"
-    return [Finding(subject="last index", level="warn", message=message, action=AGAIN)]
+    problem = find_problem(_find_file(config))
+    message = f"the last `memory-core index` complained at {problem}"
+    return [Finding(subject="last index", level="warn", message=message, action=AGAIN)] if problem else []
 
 
 def _find_file(config: AgentConfig) -> Path:
-    return config.state_dir / "memory-core" / f"{config.agent}.index-complaint.json"
+    return config.state_dir / "memory-core" / f"{config.agent}.index-complaint"
 
 
 def _keep(config: AgentConfig, message: str) -> None:
-    """Keep a complaint with the time, or forget the one that is kept if there is none."""
-    path = _find_file(config)
+    """Keep a complaint, or forget the one that is kept if there is none."""
     try:
-        if not message:
-            path.unlink(missing_ok=True)
-            return
-        kept = {"at": datetime.now(UTC).isoformat(timespec="seconds"), "message": message[:MESSAGE_CHARS]}
-        with locked(path.with_name(f".{path.name}.lock"), timeout_seconds=LOCK_SECONDS):
-            replace_file(path, json.dumps(kept).encode("ascii"))
-    except (OSError, TimeoutError) as error:  # the checks of doctor tell what is wrong with the folder
+        record_problem(_find_file(config), message[:MESSAGE_CHARS])
+    except OSError as error:  # the checks of doctor tell what is wrong with the folder
         log.info("doctor cannot tell how this index went: %s", error)

@@ -18,6 +18,7 @@ was rewritten, and is read from its beginning; messages that are known, as after
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 import stat
@@ -471,16 +472,11 @@ class Journal:
     def record_problem(self, problem: str) -> None:
         """Keep a sentence for `doctor`. Where the folder cannot be written, that is what `doctor` tells."""
         with suppress(OSError), self._locked():
-            at = datetime.now(UTC).isoformat(timespec="seconds")
-            replace_file(self.folder / PROBLEM, f"{at}: {problem}".encode("utf-8", "replace"))
+            record_problem(self.folder / PROBLEM, problem)
 
     def find_problem(self) -> str:
         """Return what went wrong last; "" if nothing did in the last days."""
-        path = self.folder / PROBLEM
-        with suppress(OSError):
-            if time.time() - path.stat().st_mtime < PROBLEM_DAYS * DAY_SECONDS:
-                return path.read_text(encoding="utf-8", errors="replace")
-        return ""
+        return find_problem(self.folder / PROBLEM, days=PROBLEM_DAYS)
 
     def find_write_problem(self) -> str:
         """Return why the folder cannot be written; "" if it can, or can be made."""
@@ -566,6 +562,23 @@ class Journal:
             write_all(descriptor, _encode(lines))
         finally:
             os.close(descriptor)
+
+
+def record_problem(path: Path, problem: str) -> None:
+    """Keep what went wrong in a file, with the time; "" forgets what was kept."""
+    if not problem:
+        path.unlink(missing_ok=True)
+        return
+    at = datetime.now(UTC).isoformat(timespec="seconds")
+    replace_file(path, f"{at}: {problem}".encode("utf-8", "replace"))
+
+
+def find_problem(path: Path, *, days: float = math.inf) -> str:
+    """Return what `record_problem` has kept in a file, and when; "" if nothing went wrong in so many days."""
+    with suppress(OSError):
+        if time.time() - path.stat().st_mtime < days * DAY_SECONDS:
+            return path.read_text(encoding="utf-8", errors="replace")
+    return ""
 
 
 class _Keeper:
