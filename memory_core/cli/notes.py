@@ -45,7 +45,7 @@ def get(options: Options, *, path: str, start: int | None, lines: int | None, as
     with open_notes(options) as memory:
         result = _get(memory, {"path": path, "from": start, "lines": lines, "asOf": as_of})
     whole = lines is None and read_citation(path).lines is None
-    return output.print_result(result, lambda found: output.print_document(found, whole=whole), as_json=options.json)
+    return output.print_result(result, lambda found: output.print_document(found, whole=whole))
 
 
 @command("open")
@@ -59,10 +59,10 @@ def open_place(options: Options, *, place: str) -> int:
         result = _get(memory, {"path": place, "lines": 1, "asOf": None})
         config = memory.config()
     if output.find_code(result):
-        return output.print_result(result, lambda _: None, as_json=options.json)
+        return output.print_result(result, lambda _: None)
     file = pages.resolve(config, result["path"])
     path = str(file.real_path) if file else result["path"]
-    output.tell({"path": path, "line": result["from"]}, f"{path}:{result['from']}", as_json=options.json)
+    output.tell({"path": path, "line": result["from"]}, f"{path}:{result['from']}")
     return 0
 
 
@@ -89,9 +89,7 @@ def add(options: Options, *, text: tuple[str, ...], target: str | None) -> int:
     with open_notes(options, writes=True) as memory:
         result = memory.call_tool("memory_append", {"text": said, "target": target or "daily"})
     done = {"appended": "Added to", "nothing new": "Already in", "proposed": "To be reviewed, since this is private:"}
-    return output.print_result(
-        result, lambda found: print(f"{done[found['status']]} {found['path']}"), as_json=options.json
-    )
+    return output.print_result(result, lambda found: print(f"{done[found['status']]} {found['path']}"))
 
 
 @command("index")
@@ -109,7 +107,7 @@ def index(options: Options, *, force: bool, behind: bool) -> None:
             _index_behind(memory)
             return
         report = sync_notes(memory, force=force, progress=progress)
-        output.print_record(report, output.print_report, as_json=options.json)
+        output.print_record(report, output.print_report)
         if not report.files:
             app.explain_empty(memory)
 
@@ -162,9 +160,7 @@ def show_status(options: Options, *, deep: bool) -> int:
     with open_notes(options) as memory:
         status = memory.status()
         probed = memory.probe() if deep else None
-    if options.json:
-        output.print_json(status if probed is None else {**to_json(status), "probe": probed})
-    else:
+    if not output.prints_json(status if probed is None else {**to_json(status), "probe": probed}):
         output.print_status(status)
         if probed is not None:
             output.print_probe(probed)
@@ -176,7 +172,7 @@ def probe(options: Options) -> int:
     """Try to embed a text with the configured provider."""
     with app.open_memory(options) as memory:
         found = memory.probe()
-    output.print_record(found, output.print_probe, as_json=options.json)
+    output.print_record(found, output.print_probe)
     return 0 if found.ok else 1
 
 
@@ -200,9 +196,7 @@ def doctor(options: Options) -> int:
             except (MemoryCoreError, OSError) as error:
                 findings.append(Finding(subject=subject, level="fail", message=str(error), action="mend that first"))
     healthy = all(finding.level != "fail" for finding in findings)
-    output.print_record(
-        {"ok": healthy, "findings": findings}, lambda _: output.print_findings(findings), as_json=options.json
-    )
+    output.print_record({"ok": healthy, "findings": findings}, lambda _: output.print_findings(findings))
     return 0 if healthy else 1
 
 
@@ -216,8 +210,7 @@ def list_activity(options: Options, *, session: str | None, limit: int) -> None:
     with open_notes(options) as memory:
         found = memory.list_activity(limit=limit, session=session)
         enabled = memory.config().search.activity.enabled
-    if options.json:
-        output.print_json({"enabled": enabled, "activity": found})
+    if output.prints_json({"enabled": enabled, "activity": found}):
         return
     for entry in found:
         facts = [entry.by, *([entry.outcome] if entry.outcome else []), *([entry.session] if entry.session else [])]

@@ -83,7 +83,7 @@ def search(
                 found = {name: value for name, value in found.items() if name != "warning"}
             output.print_hits(found, words, lambda: "" if explained else _explain_none(memory, words, asked))
 
-        code = output.print_result(result, show, as_json=options.json)
+        code = output.print_result(result, show)
         if opened is not None and code == 0:
             _open_hit(memory, result["results"], opened)
     return code
@@ -166,8 +166,7 @@ def explain(options: Options, *, query: tuple[str, ...], today: str | None, **li
         found = memory.explain(question, place, **limits)
         if not found.asked.chunks:
             app.explain_empty(memory)
-    if options.json:
-        output.print_json(found)
+    if output.prints_json(found):
         return
     output.complain_of_answer(found.warning, found.action)
     output.write(describe_search(found))
@@ -201,9 +200,7 @@ def inspect(options: Options, *, port: int, review: bool) -> None:
         off = explain_off(memory.config())
 
     def announce(link: str) -> None:
-        if options.json:
-            output.print_json({"url": link})
-        else:
+        if not output.prints_json({"url": link}):
             print(f"{link}\n(for your eyes: whoever has it reads the notes; Ctrl-C ends it)")
         sys.stdout.flush()
         if off is not None:
@@ -333,8 +330,7 @@ def related(options: Options, *, name: tuple[str, ...], max_results: int | None)
         found = memory.related(asked, max_results=most)
         if NOTHING_INDEXED in (found.warning or ""):
             app.explain_empty(memory)
-    if options.json:
-        output.print_json(found)
+    if output.prints_json(found):
         return
     output.complain_of_answer(found.warning, found.action, stale=found.stale)
     output.write(describe_related(found))
