@@ -2,7 +2,7 @@
 
 A backend is any object whose methods, marked `@hookimpl`, match `MemoryBackend`; that class is pluggy's specification and the
 static type at once. One object serves one agent: its plugin's `open` is called with a `BackendContext`, and the object is
-registered in that agent's own plugin manager. A package offers a backend by an entry point:
+registered in a plugin manager of its own. A package offers a backend by an entry point:
 
     [project.entry-points."memory_core.backends"]
     mine = "my_package.plugin:PLUGIN"        # a BackendPlugin; the module should import nothing heavy
