@@ -210,7 +210,7 @@ class IndexBackend:
 
     def _load_outage(self) -> str | None:
         with self._store.read() as reader:
-            return reader.load_outage()
+            return reader.load_state().outage
 
     def _save_outage(self, record: str | None) -> None:
         with self._store.write() as writer:
