@@ -39,9 +39,12 @@ from memory_core.records import (
     SearchResult,
     Space,
 )
+from memory_core.sources.notes import find_note_date
+from memory_core.sources.pages import find_text
 from memory_core.stores.interface import Store
+from memory_core.stores.values import DateRange
 from memory_core.sync.background import BackgroundSync
-from memory_core.text.dates import get_today
+from memory_core.text.dates import get_today, leave_out_time
 from memory_core.text.folding import clean
 from memory_core.text.terms import split_question
 
@@ -311,8 +314,6 @@ class Answerer:
         def choose() -> EmbeddingProvider | None:
             return self.providers.choose_for_sync(self.providers.outages.current(), at_once=False).provider
 
-        from memory_core.text.dates import leave_out_time
-
         asked = replace(query, text=leave_out_time(query.text))
         with ExitStack() as stack:
             past = stack.enter_context(self.past.read(query.as_of, choose))
@@ -336,9 +337,6 @@ class Answerer:
 
     def _load_note(self, path: str) -> tuple[str | None, list[str]] | None:
         """Return the date and the lines of a note as it stands; None if it cannot be read."""
-        from memory_core.sources.notes import find_note_date
-        from memory_core.sources.pages import find_text
-
         text = find_text(self.config, path)
         return None if text is None else (find_note_date(path, text), text.split("\n"))
 
@@ -410,7 +408,6 @@ class Answerer:
     def _restrict(self, reader: Reader, name: str, query: Query, degradation: _Degradation) -> About:
         """Return what restricts a search to a name; warn if no note mentions it."""
         from memory_core.search.names import find_about, load_names
-        from memory_core.stores.values import DateRange
 
         book = load_names(reader)
         dates = DateRange(query.after, query.before)

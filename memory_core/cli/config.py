@@ -44,6 +44,7 @@ from memory_core.errors import (
     ProviderUnavailable,
 )
 from memory_core.hosts.install import changes
+from memory_core.plugin.memory import Memory
 from memory_core.sources.roots import MAKE_IT, explain_no_workspace
 from memory_core.tools import schemas
 
@@ -195,7 +196,6 @@ MODELS = {
 def use_model(options: Options, *, name: str) -> None:
     """Try a model, name it in the configuration, and embed all notes by it; `static` goes back."""
     from memory_core.cli.notes import sync_notes
-    from memory_core.plugin.memory import Memory
 
     if name.startswith("hf:"):
         action = f"memory-core config set memorySearch.local.modelPath {name}; it is downloaded when it is first used"

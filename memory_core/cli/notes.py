@@ -17,6 +17,7 @@ from memory_core.cli.app import Options, argument, command, open_notes, with_sou
 from memory_core.errors import InvalidArgument, MemoryCoreError, MemoryOff
 from memory_core.plugin.explaining import find_instead
 from memory_core.records import Finding, ProgressCallback, SyncReport, to_json
+from memory_core.sources import pages
 from memory_core.sources.journal import Journal, find_problem, record_problem
 from memory_core.tools.arguments import read_citation
 
@@ -53,8 +54,6 @@ def get(options: Options, *, path: str, start: int | None, lines: int | None, as
 @with_sources
 def open_place(options: Options, *, place: str) -> int:
     """Print the file and line of a place, as editors take them."""
-    from memory_core.sources import pages
-
     with open_notes(options) as memory:
         result = _get(memory, {"path": place, "lines": 1, "asOf": None})
         config = memory.config()

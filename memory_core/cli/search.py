@@ -17,6 +17,7 @@ import click
 from memory_core import explanations, records
 from memory_core.cli import app, output
 from memory_core.cli.app import Options, argument, command, open_notes, with_sources
+from memory_core.config.agent import explain_off
 from memory_core.config.environment import quote_words
 from memory_core.errors import InvalidArgument, MemoryCoreError
 from memory_core.records import NOTHING_INDEXED, to_camel
@@ -192,7 +193,6 @@ def _split_words(words: Sequence[str]) -> tuple[str, str | None]:
 @with_sources
 def inspect(options: Options, *, port: int, review: bool) -> None:
     """Serve a page on this machine that shows searches, their reasons, notes and the index."""
-    from memory_core.config.agent import explain_off
     from memory_core.hosts.inspect.application import serve
     from memory_core.plugin.memory import Memory
 
