@@ -314,12 +314,9 @@ class Journal:
             OSError: The journal cannot be written, or another process holds its lock.
         """
         with self._locked():
-            kept = {path.name for path in self._list_files()}
             found = _ID.findall(_read_whole_lines(self.folder / session.file_name))
             if last or found:
-                learned = {name: each for name, each in self._read_learned().items() if name in kept}
-                learned[session.file_name] = last or found[-1].decode("ascii")
-                replace_file(self.folder / LEARNED, json.dumps(learned).encode())
+                self._set_mark(LEARNED, session, last or found[-1].decode("ascii"))
 
     def _read_learned(self) -> dict[str, str]:
         """Return by the name of a file the id of the last message that was learned from."""
@@ -332,19 +329,22 @@ class Journal:
             OSError: The journal cannot be written, or another process holds its lock.
         """
         with self._locked():
-            kept = {path.name for path in self._list_files()}
-            asked = {name: each for name, each in self._read_marks(ASKED).items() if name in kept}
-            calls = asked.get(session.file_name, 0)
-            if calls >= most:
-                return False
-            replace_file(self.folder / ASKED, json.dumps({**asked, session.file_name: calls + 1}).encode())
-        return True
+            calls = self._read_marks(ASKED).get(session.file_name, 0)
+            if calls < most:
+                self._set_mark(ASKED, session, calls + 1)
+        return bool(calls < most)
 
     def _read_marks(self, name: str) -> Line:
         try:
             return parse_entry((self.folder / name).read_bytes())
         except OSError:
             return {}
+
+    def _set_mark(self, name: str, session: JournalSession, mark: str | int) -> None:
+        """Remember something of a session, and forget that of those that are gone; the lock is held."""
+        kept = {path.name for path in self._list_files()}
+        marks = {each: value for each, value in self._read_marks(name).items() if each in kept}
+        replace_file(self.folder / name, json.dumps({**marks, session.file_name: mark}).encode())
 
     # What is left out.
 
