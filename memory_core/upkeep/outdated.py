@@ -263,7 +263,7 @@ def _compare_value(pair: _Likeness, value: Value) -> Comparison | None:
         labels = {*_stem_before(former, old)[-1:], *_stem_before(value, new)[-1:]}
         thing = [word for word in anchors if word not in labels]
     elif kind != "phone" and not tells:  # a name alone has many prices and days
-        thing = [word for word in anchors if not any(name.startswith(word) for name in (*old.names, *new.names))]
+        thing = [word for word in anchors if not any(name.startswith(word) for name in {*old.names} & {*new.names})]
     if (
         not (thing or named or listed)
         or (former.rate and value.rate and former.rate != value.rate)

@@ -304,8 +304,10 @@ def _find_names(text: str, words: Sequence[re.Match[str]], language: Language) -
 
 
 def _is_filler(word: re.Match[str], text: str, language: Language) -> bool:
-    """Return True for a name behind "with" and its like: another one may take its place."""
+    """Return True for a name behind "with" and its like, of several words perhaps: another one may take its place."""
     before = text[: word.start()].split()
+    while before and (before[-1][0].isupper() or before[-1] == "&"):
+        before.pop()
     return (
         bool(before) and before[-1].lower() in _WITH and word[0][0].isupper() and _read_time(word[0], language) is None
     )
