@@ -45,7 +45,6 @@ _PLACE = re.compile(r"(?<!\w)(?:in|at|near|to|nach|aus|bei|à|en|a|em|para|chez|
 _AND = re.compile(r"(?<!\w)(?:and|or|und|oder|et|ou|y|e|o|en|и|или)(?!\w)|[&+]", re.IGNORECASE)
 _VAGUE = (
     "month",
-    "number:n",
     "number:st",
     "number:nd",
     "number:rd",

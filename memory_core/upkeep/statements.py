@@ -427,6 +427,8 @@ def _make_value(  # noqa: PLR0917
                 rate = "every" if labels and labels[-1][0].lower() in _EVERY else ""
         elif len(said) >= 4 and said.isdigit() and not 1900 <= int(said) < 2100:
             name = f"code:{'0' * len(said)}"
+        elif rate in {*"dvMY"} and following[0][0].lower() in STOP_WORDS[language]:  # "112 a month", not "3 mal im Monat"
+            name = "money"
         elif labels and len(label := _find_counted(labels[-1], language)) > 1:
             name = f"label:{label}"
     shown = _read_amount(said) if name.startswith(("number:", "label:")) else shown
@@ -437,7 +439,7 @@ def _find_counted(word: re.Match[str], language: Language) -> str:
     """Return the unit of time, or the stem of the word, that a number counts or that names it; "" if it is no noun."""
     time = _read_time(word[0], language)
     if time or (language == "de" and word[0][0].islower() and len(word[0]) > 3):
-        return time[0] if time else ""
+        return time[0] if time and time[0] != "n" else ""
     if len(word[0]) == 1 and word[0] not in STOP_WORDS[language]:  # "60 g"
         return word[0]
     return next(iter(stem([word[0]], language)), "")
