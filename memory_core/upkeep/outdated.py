@@ -41,7 +41,10 @@ _OWNER = re.compile(
     r"\b([A-ZÀ-Þ][^\W\d_]+)['’]s\b|\b(?:of(?: the)?|von|de(?: la| el| los)?|di|van|du|do|da) ([A-ZÀ-Þ][^\W\d_]+)"
 )
 _WORD = re.compile(r"[^\W\d_]+")
-_PLACE = re.compile(r"(?<!\w)(?:in|at|near|to|nach|aus|bei|à|en|a|em|para|chez|ad|te|naar|в|на) ([A-ZÀ-ÞА-Я][^\W\d_]+)")
+_PLACE = re.compile(
+    r"(?<!\w)(?:in|im|at|near|to|nach|aus|bei|beim|à|aux?|en|a|al|em|no|na|para|chez|ad|nel|te|naar|в|на)"
+    r"(?: (?:the|der|dem|den|die|el|las?|los|les?|il|lo|het|de))? (?:l['’])?([A-ZÀ-ÞА-Я][^\W\d_]+)"
+)
 _AND = re.compile(r"(?<!\w)(?:and|or|und|oder|et|ou|y|e|o|en|и|или)(?!\w)|[&+]", re.IGNORECASE)
 _VAGUE = (
     "month",
