@@ -372,7 +372,7 @@ def _compare_names(pair: _Likeness) -> Comparison | None:
         and places[1] - before
         and any(each.startswith(word) for word in whose for each in before & after)
     ):
-        return Comparison(2.2, "role", None, None)
+        return Comparison(2.2, "role", None, None, firm=True)
     heads = set(old.head) & {*new.head, *new.near} - _list_stems(new.language, "people")
     roles = [word for word in anchors if word in heads and not old.filler.startswith(word)]
     known = old.filler and any(old.filler.startswith(word) for word in (*new.own, *new.near) if len(word) > 2)
