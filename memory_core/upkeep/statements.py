@@ -74,6 +74,13 @@ _REASON = re.compile(
 _BREAK = re.compile(r"[.:;!?(\n|–—]|(?<!\d),(?!\d)")
 
 
+_SINCE = re.compile(
+    r"(?<!\w)(?:from|as of|ab|seit|zum|desde|a partir del?|dès|à partir d[eu']|dal?|vanaf|с)(?: the| dem| el| le| il)? ?\Z",
+    re.IGNORECASE,
+)
+_UNTIL = re.compile(r"\s*(?:to|till|until|bis|a|al|hasta|à|au|jusqu\S*|fino|até|tot|до|по|[-–—])(?!\w)", re.IGNORECASE)
+
+
 class Value(NamedTuple):
     """A value in a sentence.
 
@@ -217,7 +224,7 @@ def _read_sentence(  # noqa: PLR0917
     leaves = "leave" if tells_leave(f"{before} {plain}", language) else ""
     if not (values or names or change or stance or leaves or find_key(said)):
         return
-    tells = _OPENS_NEW.match(plain) or tells_change(_NEW.sub(" ", f"{before} {plain}"))
+    tells = _OPENS_NEW.match(plain) or tells_change(_NEW.sub(" ", f"{before} {plain}")) or _tells_begin(plain, values)
     timed = _TIMED.match(bare)  # a log
     told = "change" if tells and not timed else "new" if change else ""
     rest = _BREAK.search(plain, values[0].end) if values else None
@@ -242,6 +249,14 @@ def _read_sentence(  # noqa: PLR0917
         own=tuple(dict.fromkeys(stem([word[0] for word in own], language))), head=tuple(dict.fromkeys(head)), filler=filler,
         near=tuple(dict.fromkeys(stem(near, language))), values=values, names=names, flags=flags,
     )  # fmt: skip
+
+
+def _tells_begin(text: str, values: Sequence[Value]) -> bool:
+    """Return True if a sentence says from which day or month something holds, but not for how long: "from May"."""
+    for value in values:
+        if value.kind in ("date", "month") and _SINCE.search(text, 0, value.start):
+            return not _UNTIL.match(text, value.end)
+    return False
 
 
 def detect_language(text: str) -> Language | None:
@@ -427,7 +442,9 @@ def _make_value(  # noqa: PLR0917
                 rate = "every" if labels and labels[-1][0].lower() in _EVERY else ""
         elif len(said) >= 4 and said.isdigit() and not 1900 <= int(said) < 2100:
             name = f"code:{'0' * len(said)}"
-        elif rate in {*"dvMY"} and following[0][0].lower() in STOP_WORDS[language]:  # "112 a month", not "3 mal im Monat"
+        elif (
+            rate in {*"dvMY"} and following[0][0].lower() in STOP_WORDS[language]
+        ):  # "112 a month", not "3 mal im Monat"
             name = "money"
         elif labels and len(label := _find_counted(labels[-1], language)) > 1:
             name = f"label:{label}"
