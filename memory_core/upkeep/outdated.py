@@ -94,11 +94,12 @@ def judge(old: Statement, new: Statement, bits: Bits) -> Comparison | None:
     values = (*old.values, *new.values)
     units = {*(each.rate for each in values), *(each.kind[7:] for each in values if each.kind.startswith("number:"))}
     own = [word for word in new.own if word in old.own]
-    wide = [*own, *(word for word in new.own if word in old.near), *(word for word in new.near if word in old.own)]
+    around = [{*each.near, *each.context} for each in (old, new)]
+    wide = [*own, *(word for word in new.own if word in around[0]), *(word for word in old.own if word in around[1])]
     anchors = [word for word in dict.fromkeys(wide) if bits(word) >= LEAST_BITS and len(word) > 2 and word not in units]
     if not anchors:
         return None
-    first, last = ({*each.own, *each.near} for each in (old, new))
+    first, last = ({*each.own, *each.near, *each.context} for each in (old, new))
     led, follows = (not set(anchors).isdisjoint(each.head) for each in (old, new))
     fits = (led and set(old.head) <= last, follows and set(new.head) <= first)
     is_listed = (
@@ -254,7 +255,7 @@ def _compare_value(pair: _Likeness, value: Value) -> Comparison | None:
         for each in old.values
         if each.kind == value.kind or _are_codes(each, value) or (listed and _is_bare(each, value))
     ]
-    if (value.kind in _VAGUE and not listed) or not alike or value.text in {each.text for each in alike}:
+    if value.kind in _VAGUE or not alike or value.text in {each.text for each in alike}:
         return None
     former, kind = alike[0], value.kind.partition(":")[0]
     is_dated = kind == "date" or (kind == "month" and not former.text.startswith("-"))
@@ -277,7 +278,10 @@ def _compare_value(pair: _Likeness, value: Value) -> Comparison | None:
     listed = listed and near and (beside or _is_told(former, value, new))
     if not listed and former.kind != value.kind and not _are_codes(former, value):
         return None
-    firm = _is_firm(former, value, old, new, close=beside or about or len(thing) > 1)
+    close = beside or about or len(thing) > 1
+    if kind == "money":
+        close = close and not {*thing}.isdisjoint({*old.own} & {*new.own})
+    firm = _is_firm(former, value, old, new, close=close)
     if named and (not about or not (tells or firm) or _AND.search(new.text, *sorted((named.end, value.start)))):
         return None
     weight = 0.5 if value.kind == "number:" else 1.0
@@ -331,12 +335,12 @@ def _is_ahead(day: str, written: str, today: str) -> bool:
     year, rest = day[:-6], day[-5:]
     if not year:
         if written == UNDATED:
-            return rest >= today[5:]
+            return rest > today[5:]
         year = written[:4] if rest >= written[5:] else str(int(written[:4]) + 1)
     with suppress(ValueError):  # 30 February
         ahead = date.fromisoformat(f"{year}-{rest}")
         soon = written == UNDATED or (ahead - date.fromisoformat(written)).days < MOST_DAYS
-        return soon and ahead.isoformat() >= today
+        return soon and ahead.isoformat() > today
     return False
 
 

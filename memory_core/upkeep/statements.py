@@ -113,6 +113,7 @@ class Statement(NamedTuple):
         head: Those before the first "is", colon or value: what the sentence is about; without "with Ann".
         filler: The first word with a capital letter behind "is" or the colon; "" without one.
         near: The stems of the sentence before and of the heading.
+        context: Those of all that stands before it in its line.
         values: In order.
         names: The words that may be names, folded.
         flags: Of "opens" for the first sentence of a line, "change", "new", "event", "leave", "state", "unsure", "1" and "3" for
@@ -128,6 +129,7 @@ class Statement(NamedTuple):
     head: tuple[str, ...]
     filler: str
     near: tuple[str, ...]
+    context: tuple[str, ...]
     values: tuple[Value, ...]
     names: tuple[str, ...]
     flags: tuple[str, ...]
@@ -185,7 +187,8 @@ def read_statements(path: str, date: str | None, text: str, usual: Language = "e
             said = body[begin:end].strip()
             if said:
                 line = bisect_right(starts, begin)
-                yield from _read_sentence(path, date, line, said, first, language, heading, before)
+                context = body[starts[line - 1] : begin]
+                yield from _read_sentence(path, date, line, said, first, language, heading, before, context)
                 before = said
 
 
@@ -202,7 +205,15 @@ def _is_within_date(text: str, at: int, language: Language) -> bool:
 
 
 def _read_sentence(  # noqa: PLR0917
-    path: str, date: str | None, line: int, said: str, first: str, language: Language, heading: str, before: str
+    path: str,
+    date: str | None,
+    line: int,
+    said: str,
+    first: str,
+    language: Language,
+    heading: str,
+    before: str,
+    context: str,
 ) -> Iterator[Statement]:
     """Yield the statement of a sentence, unless it states nothing that could be outdated or replace something."""
     if len(said) > MOST_CHARS or said.endswith(("?", "？")) or _SEEN.search(first):
@@ -247,7 +258,8 @@ def _read_sentence(  # noqa: PLR0917
     yield Statement(
         path=path, line=line, date=date or UNDATED, text=bare, language=language,
         own=tuple(dict.fromkeys(stem([word[0] for word in own], language))), head=tuple(dict.fromkeys(head)), filler=filler,
-        near=tuple(dict.fromkeys(stem(near, language))), values=values, names=names, flags=flags,
+        near=tuple(dict.fromkeys(stem(near, language))),
+        context=tuple(dict.fromkeys(stem(_WORD.findall(context), language))), values=values, names=names, flags=flags,
     )  # fmt: skip
 
 
