@@ -119,7 +119,7 @@ def judge(old: Statement, new: Statement, bits: Bits) -> Comparison | None:
     both = all("state" in each.flags for each in (old, new)) and all(fits)  # "the pool is 80", "the pool is 120"
     stands = pair.about and calm and (lasting or both)
     if not (
-        best.firm or (tells and (pair.about or best.kind == "role" or (best.beside and len(anchors) > 1))) or stands
+        best.firm or (tells and (pair.about or best.kind == "role" or len(anchors) > 1)) or stands
     ):
         return None
     shared = sum(bits(word) for word in own) + NEAR * sum(bits(word) for word in wide[len(own) :] if word not in own)
