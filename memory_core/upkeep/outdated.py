@@ -118,9 +118,7 @@ def judge(old: Statement, new: Statement, bits: Bits) -> Comparison | None:
     lasting = old.date == UNDATED and (all(fits) or "state" in new.flags)
     both = all("state" in each.flags for each in (old, new)) and all(fits)  # "the pool is 80", "the pool is 120"
     stands = pair.about and calm and (lasting or both)
-    if not (
-        best.firm or (tells and (pair.about or best.kind == "role" or len(anchors) > 1)) or stands
-    ):
+    if not (best.firm or tells or stands):
         return None
     shared = sum(bits(word) for word in own) + NEAR * sum(bits(word) for word in wide[len(own) :] if word not in own)
     score = best.score + min(3.2, shared / 5) + 0.8 * best.beside + 0.8 * pair.about + 0.7 * all(fits) + 0.9 * tells
