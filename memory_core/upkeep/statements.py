@@ -29,7 +29,7 @@ LEAST_WORDS = 12  # of a note that tells its language
 PREFIX = 6  # letters of a stem by which words are compared, so that "insured" and "insurance" are one
 COMPOUND_PREFIX = 9  # where words are put together
 
-_MARK = re.compile(r"^[ \t>]*+(?:[-*+]|\d{1,3}[.)])?[ \t]*+(\[.\][ \t])?")
+_MARK = re.compile(r"^[ \t>]*+(?:[-*+]|\d{1,3}[.)](?!\d))?[ \t]*+(\[.\][ \t])?")
 _SEEN = re.compile(r"\(until \d{4}-\d\d-\d\d, see [^)]+\)\s*$")  # as `proposals` marks a line
 _QUOTED = re.compile(r"\"[^\"\n]{12,}\"|“[^”\n]{12,}”|«[^»\n]{12,}»|„[^“”\n]{12,}[“”]")
 _TIMED = re.compile(r"\d{1,2}[:.h]\d\d\b")
@@ -52,7 +52,7 @@ _PENCE = re.compile(r"\d\s?(?:p|pence|ct|cents?)\Z")
 _TITLES, _WITH, _EVERY, _PER, _DETERMINERS = (
     frozenset(list_words("all", name)) for name in ("titles", "with", "every", "per", "determiners")
 )
-_ORDINAL = re.compile(r"(?<!\d)\d{1,2}\.\s*\Z")  # "9. September"
+_ORDINAL = re.compile(r"(?:([^\W\d_]+) )?(?<!\d)\d{1,2}\.\s*\Z")  # "9. September", "Zimmer 9."
 _CONFLICT = re.compile(r"^(?:<{7}|>{7}) ", re.MULTILINE)  # of a merge that nobody has finished
 # To be and to be called, and the colon of a key: what stands behind may name who or what something is.
 _NAMES = re.compile(
@@ -200,8 +200,12 @@ def _is_wrapped(line: str, following: str, width: int) -> bool:
 
 def _is_within_date(text: str, at: int, language: Language) -> bool:
     """Return True behind the dot of "9. September", and in German of every ordinal number."""
-    word = _WORD.match(text, at) if _ORDINAL.search(text[max(at - 6, 0) : at]) else None
-    return word is not None and (language == "de" or (_read_time(word[0], language) or "?")[0] == "m")
+    word, ordinal = _WORD.match(text, at), _ORDINAL.search(text, max(at - 40, 0), at)
+    if not word or not ordinal:
+        return False
+    named = ordinal[1] or ""  # "Zimmer"
+    numbered = named[:1].isupper() and named.lower() not in STOP_WORDS[language]
+    return (language == "de" and not numbered) or (_read_time(word[0], language) or "?")[0] == "m"
 
 
 def _read_sentence(  # noqa: PLR0917
