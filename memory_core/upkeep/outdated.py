@@ -225,7 +225,7 @@ def _names_another(old: Statement, new: Statement) -> bool:
             kind, _, label = value.kind.partition(":")
             alike = [each.text for each in other.values if each.kind == value.kind]
             if (
-                kind in ("label", "code")
+                kind in ("label", "code") and "." not in "".join((value.text, *alike))
                 and alike
                 and value.text not in alike
                 and {*_stem_before(value, one)} <= {label}
@@ -261,7 +261,8 @@ def _compare_value(pair: _Likeness, value: Value) -> Comparison | None:
     beside = any(_stands_beside(word, former, old) and _stands_beside(word, value, new) for word in anchors)
     thing = anchors
     if kind in ("label", "code"):  # a room or a code of something
-        labels = {*_stem_before(former, old)[-1:], *_stem_before(value, new)[-1:]}
+        is_measure = "." in former.text + value.text
+        labels = () if is_measure else {*_stem_before(former, old)[-1:], *_stem_before(value, new)[-1:]}
         thing = [word for word in anchors if word not in labels]
     elif kind != "phone" and not tells:  # a name alone has many prices and days
         thing = [word for word in anchors if not any(name.startswith(word) for name in {*old.names} & {*new.names})]
