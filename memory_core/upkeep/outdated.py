@@ -7,7 +7,7 @@ score stays below `SHOWN`: two people of one name, a plan, an event or an except
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import date
@@ -30,6 +30,7 @@ BESIDE = 32  # characters between a value and the word to which it belongs
 NEARLY = 2.2  # scores below the best of the older statements that one replaces
 CLOSE = 1.0  # scores below the best of its successors
 FIRM = 1.5  # for values that are clearly of one thing
+MOST_REPLACED = 5  # by one newer statement; more are the readings of a log
 MOST_DAYS = 200  # that a planned day lies ahead
 NEXT = 4  # words between a relative and what belongs to them
 MOST_WORDS = 22  # of a sentence that says who or what something is
@@ -215,7 +216,8 @@ def select(pairs: Iterable[Pair], least: float = SHOWN) -> dict[int, Pair]:
         while last.new in chosen and chosen[last.new].date > last.date:
             last = chosen[last.new]
         chosen[old] = Pair(old, last.new, last.date, pair.score)
-    return chosen
+    replaced = Counter(pair.new for pair in chosen.values())
+    return {old: pair for old, pair in chosen.items() if replaced[pair.new] <= MOST_REPLACED}
 
 
 def _names_another(old: Statement, new: Statement) -> bool:
@@ -225,7 +227,8 @@ def _names_another(old: Statement, new: Statement) -> bool:
             kind, _, label = value.kind.partition(":")
             alike = [each.text for each in other.values if each.kind == value.kind]
             if (
-                kind in ("label", "code") and "." not in "".join((value.text, *alike))
+                kind in ("label", "code")
+                and "." not in "".join((value.text, *alike))
                 and alike
                 and value.text not in alike
                 and {*_stem_before(value, one)} <= {label}
@@ -348,13 +351,14 @@ def _is_firm(former: Value, value: Value, old: Statement, new: Statement, *, clo
     kind = value.kind.partition(":")[0]
     lasting = old.date == UNDATED or "state" in old.flags
     rates = bool(former.rate and value.rate)
+    measure = "." in former.text + value.text and value.kind[6:] in {*old.head} & {*new.head}  # "Weight 95.5"
     if kind in ("money", "number"):
         ratio = float(value.text) / max(float(former.text), 1e-9)
         price = kind == "money" and ("event" not in new.flags or "state" in new.flags)  # no payment
         return (rates and 0.4 < ratio < 2.5) or (price and close and lasting and 0.6 < ratio < 1.7)
     return (
         kind == "phone"
-        or (kind in ("label", "code") and (lasting or "change" in old.flags))
+        or (kind in ("label", "code") and (lasting or "change" in old.flags or measure))
         or (kind == "date" and close)
         or (kind == "weekday" and close and rates)
     )
