@@ -379,14 +379,14 @@ def _compare_names(pair: _Likeness) -> Comparison | None:
         and places[1] - before
         and any(each.startswith(word) for word in whose for each in before & after)
     ):
-        return Comparison(2.2, "role", None, None, firm=True)
+        return Comparison(1.5 + FIRM, "role", None, None, firm=True)
     heads = set(old.head) & {*new.head, *new.near} - _list_stems(new.language, "people")
     roles = [word for word in anchors if word in heads and not old.filler.startswith(word)]
     known = old.filler and any(old.filler.startswith(word) for word in (*new.own, *new.near) if len(word) > 2)
     leaves = "leave" in new.flags and "leave" not in old.flags
     other = new.filler not in ("", old.filler)
     if known and after - before and (leaves or (roles and other)):
-        return Comparison(1.3 + bool(roles) + leaves, "role", None, None, firm=leaves)
+        return Comparison(1.3 + bool(roles) + FIRM * leaves, "role", None, None, firm=leaves)
     stands = bool({"state", "change"} & set(new.flags)) and old.filler not in new.names
     return Comparison(1.3, "name", None, None) if pair.about and roles and old.filler and other and stands else None
 
