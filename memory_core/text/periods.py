@@ -148,10 +148,9 @@ def _read_value(found: re.Match[str]) -> tuple[str, object]:
     if found["parts"] or found["slash"]:
         code = "f" if found["slash"] else "I" if "W" in found[0] else "i"
         return code, tuple(numbers if found["slash"] else sorted(numbers, reverse=True))
-    if found["part"]:
-        return "Q", (6 if found["part"].strip("1234") in "HsS" else 3, numbers[0])
-    code = "y" if found["short"] else "~" if found["to"] else ""
-    return code, numbers[0] % 2000 + 2000 if numbers else None
+    code = "Q" if found["part"] else "y" if found["short"] else "~" if found["to"] else ""
+    months = 6 if found["part"] and found["part"].strip("1234") in "HsS" else 3
+    return code, (months, numbers[0]) if code == "Q" else numbers[0] % 2000 + 2000 if numbers else None
 
 
 def _read_slash(token: _Token, language: str) -> _Token:
@@ -448,7 +447,14 @@ class _Reading:
 
     def _counts(self, codes: str, span: tuple[int, int], roles: Set[str]) -> bool:
         """Return False for what looks like a period and is none: "before June", every Monday, May who is asked something."""
-        if ("z" in roles and not _SINCE & roles) or self._is_english(span) or self._is_foreign_holiday(span):
+        within = {"g", "B"} & set(self.roles[span[1] - 1] or "")  # "early in the year", not "early years"
+        is_loose = not within and re.fullmatch("n?e[YMqh]", codes)
+        if (
+            is_loose
+            or ("z" in roles and not _SINCE & roles)
+            or self._is_english(span)
+            or self._is_foreign_holiday(span)
+        ):
             return False
         if codes in ("Q", "y", "vn"):  # else they may be a name or any number
             return (codes != "vn" and bool((_SINCE | {"p", "B"}) & roles)) or self._is_alone(span)
@@ -458,8 +464,6 @@ class _Reading:
         if codes in ("o", "D", "wo"):  # "on the 3rd", not "on the third floor"
             in_digits = self._tokens[span[1]].code in ("o", "D")
             return in_digits and (codes == "wo" or ("p" in roles and self._is_alone(span)))
-        if re.fullmatch("n?e[YMqh]", codes):  # "early in the year", not "early years"
-            return bool({"g", "B"} & set(self.roles[span[1] - 1] or ""))
         if codes == "k":
             return "p" in roles and "H" not in roles
         return codes not in ("m", "w", "s") or (

@@ -1,6 +1,7 @@
 """Exports of other programs, a JSON file, a zip or a folder with some: memories, and conversations, each as a Markdown note.
 
-A file may hold one JSON value a line. Graphs of entities: https://github.com/modelcontextprotocol/servers, src/memory. mem0: https://docs.mem0.ai/cookbooks/essentials/exporting-memories. OpenMemory: openmemory/api/app/routers/backup.py of mem0.
+A file may hold one JSON value a line. mem0: https://docs.mem0.ai/cookbooks/essentials/exporting-memories. OpenMemory:
+openmemory/api/app/routers/backup.py of mem0. The MCP server memory: https://github.com/modelcontextprotocol/servers, src/memory.
 ChatGPT, whose conversations are trees of messages, and Claude: the data that their settings export.
 """
 
@@ -169,7 +170,7 @@ def _list_messages(row: Row) -> Iterator[tuple[str, str]]:
 
 
 def _read_memories(document: Any, stem: str, time_zone: str | None) -> Export | None:
-    """Return memories of mem0, OpenMemory or a graph as one note: an item each, with its date, under the name of whom it is about."""
+    """Return memories as one note: an item each, with its date, under the name of whom it is about."""
     rows = document if isinstance(document, list) else []
     if isinstance(document, Mapping):
         lists = [document[name] for name in _ROWS if isinstance(document.get(name), list)]
