@@ -153,7 +153,14 @@ class Answerer:
         damaged = False
         while True:
             degradation = _Degradation(begun=begun)
-            look = self.refresh(until, degradation, anew=damaged)
+            look = None
+            if self._syncs_first and not damaged and self.syncs.may_be_fresh:
+                # A sync meets an error, too, and tells. This is written out, so that a search is not too deep in calls.
+                with suppress(MemoryCoreError), self.store.read() as reader:
+                    look = look_at(reader)
+            if damaged or (self._syncs_first and (look is None or not self.syncs.is_fresh(look))):
+                look = None
+                self._sync(until, degradation)
             if self.others:
                 look = None  # of all indexes together
                 self._refresh_others(until, degradation)
@@ -201,25 +208,19 @@ class Answerer:
         warning, action = "; ".join(degradation.warnings) or None, degradation.action or None
         return replace(found, stale=degradation.stale, warning=warning, action=action)
 
-    def refresh(self, until: float, degradation: _Degradation, *, anew: bool = False) -> IndexLook | None:
+    def refresh(self, until: float, degradation: _Degradation) -> None:
         """Sync this index before a search, unless nothing has changed.
 
         Args:
             until: The `time.monotonic()` until which that is waited for.
             degradation: Learns what the answer lacks.
-            anew: Sync in any case.
-
-        Returns:
-            How the index looks, if nothing has changed; None after a sync, or where none is to come before a search.
         """
         look = None
         if self._syncs_first and self.syncs.may_be_fresh:
-            with suppress(MemoryCoreError), self.store.read() as reader:  # a sync meets an error, too, and tells
+            with suppress(MemoryCoreError), self.store.read() as reader:
                 look = look_at(reader)
-        if anew or (self._syncs_first and (look is None or not self.syncs.is_fresh(look))):
+        if self._syncs_first and (look is None or not self.syncs.is_fresh(look)):
             self._sync(until, degradation)
-            return None
-        return look
 
     def _refresh_others(self, until: float, degradation: _Degradation) -> None:
         """Sync the other layers; one that cannot be synced is searched as it is, unless `_read_all` leaves it out."""

@@ -18,7 +18,8 @@ from memory_core.errors import InvalidArgument, MemoryCoreError, MemoryOff
 from memory_core.plugin.explaining import find_instead
 from memory_core.records import Finding, ProgressCallback, SyncReport, to_json
 from memory_core.sources import pages
-from memory_core.sources.journal import Journal, find_problem, record_problem
+from memory_core.sources.activity import find_problem, record_problem
+from memory_core.sources.journal import Journal
 from memory_core.tools.arguments import read_citation
 
 if TYPE_CHECKING:

@@ -18,7 +18,6 @@ was rewritten, and is read from its beginning; messages that are known, as after
 from __future__ import annotations
 
 import json
-import math
 import os
 import re
 import stat
@@ -35,6 +34,7 @@ from memory_core.atomic import BINARY, CLOEXEC, NOFOLLOW, NONBLOCK, locked, repl
 from memory_core.config.agent import JOURNAL_SUFFIX
 from memory_core.errors import FileUnreadable
 from memory_core.records import Origin
+from memory_core.sources.activity import find_problem, record_problem
 from memory_core.sources.redaction import redact
 from memory_core.sources.roots import describe_os_error, refuse_type
 from memory_core.sources.session_logs import SHOWN, SUFFIX, Said, parse_entry, parse_said
@@ -476,7 +476,7 @@ class Journal:
 
     def find_problem(self) -> str:
         """Return what went wrong last; "" if nothing did in the last days."""
-        return find_problem(self.folder / PROBLEM, days=PROBLEM_DAYS)
+        return find_problem(self.folder / PROBLEM, seconds=PROBLEM_DAYS * DAY_SECONDS)
 
     def find_write_problem(self) -> str:
         """Return why the folder cannot be written; "" if it can, or can be made."""
@@ -562,23 +562,6 @@ class Journal:
             write_all(descriptor, _encode(lines))
         finally:
             os.close(descriptor)
-
-
-def record_problem(path: Path, problem: str) -> None:
-    """Keep what went wrong in a file, with the time; "" forgets what was kept."""
-    if not problem:
-        path.unlink(missing_ok=True)
-        return
-    at = datetime.now(UTC).isoformat(timespec="seconds")
-    replace_file(path, f"{at}: {problem}".encode("utf-8", "replace"))
-
-
-def find_problem(path: Path, *, days: float = math.inf) -> str:
-    """Return what `record_problem` has kept in a file, and when; "" if nothing went wrong in so many days."""
-    with suppress(OSError):
-        if time.time() - path.stat().st_mtime < days * DAY_SECONDS:
-            return path.read_text(encoding="utf-8", errors="replace")
-    return ""
 
 
 class _Keeper:
