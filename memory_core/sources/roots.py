@@ -373,13 +373,16 @@ VAULT_SETTINGS = {
     ".obsidian/app.json": "userIgnoreFilters",
     ".obsidian/templates.json": "folder",
     ".obsidian/plugins/templater-obsidian/data.json": "templates_folder",
+    ".obsidian/plugins/quickadd/data.json": "templateFolderPath",
+    ".obsidian/daily-notes.json": "template",  # a note
 }
 
 
 def list_hidden(folder: str) -> dict[str, re.Pattern[str]]:
     """Return what the settings of an Obsidian vault leave out now, with patterns of relative paths; nothing for any other folder.
 
-    That are its excluded files, by the beginnings of their paths or by regular expressions, and the folders of templates.
+    That are its excluded files, by the beginnings of their paths or by regular expressions, the folders of templates, and the
+    template of daily notes.
 
     Raises:
         FileUnreadable: The settings cannot be read, so nobody knows what is to be left out.
@@ -390,7 +393,8 @@ def list_hidden(folder: str) -> dict[str, re.Pattern[str]]:
     for file, key in VAULT_SETTINGS.items():
         named = _read_setting(f"{folder}/{file}", key)
         places += [each for each in named if isinstance(each, str) and each] if isinstance(named, list) else []
-        places += [f"{named.strip('/')}/"] if isinstance(named, str) and named.strip("/") else []
+        if isinstance(named, str) and (place := named.strip("/")):
+            places.append(f"{place.removesuffix('.md')}.md" if key == "template" else f"{place}/")
     hidden: dict[str, re.Pattern[str]] = {}
     for place in places:
         wanted = normalize("NFC", place)

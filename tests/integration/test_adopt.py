@@ -411,6 +411,11 @@ def make_vault(home: Path, names: str) -> Path:
             {".obsidian/plugins/templater-obsidian/data.json": '{"templates_folder": "/Tpl"}', ".obsidian/app.json": "[]"},
             "a.md old.md log.md attic.md x.draft.md",
         ),
+        ({".obsidian/daily-notes.json": '{"folder": "Notes", "template": "Tpl/t"}'}, "a.md old.md log.md attic.md x.draft.md"),
+        (
+            {".obsidian/plugins/quickadd/data.json": '{"templateFolderPath": "Tpl"}'},
+            "a.md old.md log.md attic.md x.draft.md",
+        ),
         ({"logseq/config.edn": '{;; :hidden ["/Tpl"]\n :hidden ["/Attic" "/Notes/old.md"]}'}, "a.md t.md x.draft.md"),
         ({"Trash/b.md": "The mill has no millstone.\n"}, "a.md old.md t.md log.md attic.md x.draft.md"),
     ],
