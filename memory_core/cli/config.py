@@ -98,7 +98,7 @@ def make(options: Options) -> None:
     if path.suffix == ".toml":
         raise InvalidArgument("--config", "a new file is written as JSON5", action="name it, such as memory.json5")
     planned = [changes.FileChange(path, None, render_new_config().encode())]
-    changes.make_changes(planned, (), find_state_dir(options))
+    changes.make_changes(planned, find_state_dir(options))
     _report_change(options, path)
 
 
@@ -117,7 +117,7 @@ def set_value(options: Options, *, key: str, value: str) -> None:
         problems = _find_new_problems(planned, key, options)
         refused = refused or problems
         if not problems:
-            changes.make_changes(planned, (), find_state_dir(options))
+            changes.make_changes(planned, find_state_dir(options))
             _report_change(options, path)
             for doubt in _find_backend_doubts(candidate) if keys == ("memory", "backend") and candidate else ():
                 output.complain(doubt)
@@ -216,7 +216,7 @@ def use_model(options: Options, *, name: str) -> None:
             action=advice or f"{found.action or ''} By name: {', '.join(MODELS)}.",
         )
     for key, value in chosen.items():
-        changes.make_changes(changes.plan_value(path, ("memorySearch", *key.split(".")), value), (), state_dir)
+        changes.make_changes(changes.plan_value(path, ("memorySearch", *key.split(".")), value), state_dir)
     with open_notes(replace(options, config=str(path))) as memory, output.show_progress() as progress:
         if memory.config().search.provider != chosen["provider"]:
             output.complain("MEMORY_CORE_PROVIDER names another provider, and wins while it is set")
