@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import get_args
 
 import click
 from click.shell_completion import get_completion_class
@@ -33,6 +34,7 @@ from memory_core.config.documents import parse_json5
 from memory_core.config.editing import read_document
 from memory_core.config.environment import expand_home
 from memory_core.config.load import Config, ConfigSource, find_adopted_config, find_slot_problem, load_config
+from memory_core.config.settings import ProviderId
 from memory_core.embeddings.credentials import resolve_endpoint
 from memory_core.embeddings.local.model import find_model_file
 from memory_core.errors import (
@@ -44,7 +46,7 @@ from memory_core.errors import (
     ProviderUnavailable,
 )
 from memory_core.hosts.install import changes
-from memory_core.sources.roots import MAKE_IT, explain_no_workspace
+from memory_core.sources.roots import advise_workspace, explain_no_workspace
 from memory_core.tools import schemas
 
 log = logging.getLogger(__name__)
@@ -202,6 +204,8 @@ def use_model(options: Options, *, name: str) -> None:
     if name.startswith("hf:"):
         action = f"memory-core config set memorySearch.local.modelPath {name}; it is downloaded when it is first used"
         raise InvalidArgument("NAME", "is a model to download, and nothing is downloaded here", action=action)
+    if name in get_args(ProviderId) and name not in MODELS:
+        raise InvalidArgument("NAME", "is a provider", action=f"memory-core config set memorySearch.provider {name}")
     place, advice = MODELS.get(name, (name, ""))
     chosen = {"provider": "static"} if place is None else {"local.modelPath": place, "provider": "local"}
     path, state_dir = find_config_file(options), find_state_dir(options)
@@ -272,7 +276,7 @@ def _find_doubts(agent: AgentConfig) -> Iterator[str]:
     if off := explain_off(agent):
         yield f"{off}; {off.action}"
     if problem := explain_no_workspace(agent):
-        yield f"{problem}; {MAKE_IT}"
+        yield f"{problem}; {advise_workspace(agent.workspace)}"
     for extra in agent.search.extra_paths:
         path = agent.workspace / expand_home(extra.path)
         if not os.path.lexists(path):
