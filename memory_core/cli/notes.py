@@ -16,6 +16,8 @@ import click
 from memory_core.atomic import locked, replace_file
 from memory_core.cli import app, output
 from memory_core.cli.app import Options, argument, command, open_notes, with_sources
+from memory_core.config.agent import make_workspace_key
+from memory_core.config.resolution import OWN_FOLDER
 from memory_core.errors import InvalidArgument, MemoryCoreError, MemoryOff
 from memory_core.plugin.explaining import find_instead
 from memory_core.records import Finding, ProgressCallback, SyncReport, to_json
@@ -252,7 +254,7 @@ def sync_notes(memory: Memory, *, force: bool, progress: ProgressCallback | None
 
 
 def diagnose_index(config: AgentConfig) -> list[Finding]:
-    """Return a finding about what the last run for an agent complained of; no finding if it did not."""
+    """Return a finding about what the last run for these notes complained of; no finding if it did not."""
     path = _find_file(config)
     try:
         kept = json.loads(path.read_bytes())
@@ -265,7 +267,8 @@ def diagnose_index(config: AgentConfig) -> list[Finding]:
 
 
 def _find_file(config: AgentConfig) -> Path:
-    return config.state_dir / "memory-core" / f"{config.agent}.index-complaint.json"
+    name = f"{config.agent}-{make_workspace_key(config.workspace)}.index-complaint.json"
+    return config.state_dir / OWN_FOLDER / name
 
 
 def _keep(config: AgentConfig, message: str) -> None:
