@@ -104,10 +104,11 @@ class _Degradation:
         if sentence not in self.warnings:
             self.warn(sentence, action)
 
-    def warn_keywords_only(self, error: ProviderError, reason: str = "") -> None:
-        """Warn that keywords answer, and of the error, unless the sync has warned of it or its reason already."""
-        known = any((reason or str(error)) in warning for warning in self.warnings)
-        self.warn("keyword search only" if known else f"keyword search only: {error}", error.action)
+    def warn_because(self, sentence: str, error: ProviderError, outage: Outage | None = None) -> None:
+        """Warn of what a search makes do with, and of the error, unless the sync has warned of it or its reason already."""
+        reason = outage.reason if outage else str(error)
+        known = any(reason in warning for warning in self.warnings)
+        self.warn(sentence if known else f"{sentence}: {error}", error.action)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -432,7 +433,7 @@ class Answerer:
             asked = self.providers.embed_question(space, parts, outage=outage, timeout_seconds=seconds)
         except ProviderError as error:
             log.warning("keyword search answers: %s", error)
-            degradation.warn_keywords_only(error)
+            degradation.warn_because("keyword search only", error)
             return None
         if asked is None:
             if not self._explain_missing(query, degradation):
@@ -447,9 +448,9 @@ class Answerer:
             degradation.warn(f"keyword search only: {space.provider} made no vector of this question")
             return None
         degradation.fallback = asked.fallback
-        problem = asked.problem
-        if problem is not None and not any(str(problem) in warning for warning in degradation.warnings):
-            degradation.warn(f"the embeddings of {space.provider} answer meanwhile: {problem}", problem.action)
+        if asked.problem is not None:
+            meanwhile = f"the embeddings of {space.provider} answer meanwhile"
+            degradation.warn_because(meanwhile, asked.problem, self.providers.outages.current())
         if isinstance(asked.provider, Remarking) and asked.provider.remark:
             degradation.warn(asked.provider.remark)
         table = asked.provider if isinstance(asked.provider, TokenModel) else None
@@ -464,8 +465,7 @@ class Answerer:
         seconds = self._embed_seconds(query, degradation) if asks else None
         problem = self.providers.explain_missing(query.text, timeout_seconds=seconds)
         if problem is not None:
-            outage = self.providers.outages.current()
-            degradation.warn_keywords_only(problem, outage.reason if outage else "")
+            degradation.warn_because("keyword search only", problem, self.providers.outages.current())
         return problem is not None
 
     def _warn_without_embeddings(self, degradation: _Degradation) -> None:

@@ -18,7 +18,7 @@ from memory_core.errors import NotIndexed, OtherWorkspace, StoreError
 from memory_core.history.history import History
 from memory_core.records import FileFailure, Finding, KeySources, Probe, Space, Status
 from memory_core.sources import files, session_logs
-from memory_core.sources.roots import MAKE_IT, explain_no_workspace
+from memory_core.sources.roots import advise_workspace, explain_no_workspace
 from memory_core.stores.interface import Store, SyncReader
 from memory_core.stores.sqlite.encoding import find_problem
 from memory_core.stores.sqlite.store import SqliteStore
@@ -182,9 +182,8 @@ def examine(config: AgentConfig, probe: Probe) -> Iterator[Finding]:
 
 def _check_workspace(config: AgentConfig) -> Finding:
     if problem := explain_no_workspace(config):
-        return Finding(
-            subject="workspace", level="warn" if config.search.extra_paths else "fail", message=problem, action=MAKE_IT
-        )
+        action, others = advise_workspace(config.workspace), config.search.extra_paths
+        return Finding(subject="workspace", level="warn" if others else "fail", message=problem, action=action)
     found = files.survey(config)
     listing, extra = found.list(), found.count_extra()
     own = len(found) - sum(extra.values())
@@ -225,7 +224,8 @@ def _check_index(config: AgentConfig) -> Finding:
 
 def _judge_content(path: Path, rows: Sequence[IndexedFile]) -> Finding:
     """Return the finding on an index that is sound."""
-    message = f"{sum(bool(row.hash) for row in rows)} files in {path}, {path.stat().st_size / 1e6:.1f} MB"
+    count = sum(bool(row.hash) for row in rows)
+    message = f"{count} {'file' if count == 1 else 'files'} in {path}, {path.stat().st_size / 1e6:.1f} MB"
     if not os.access(path, os.W_OK) or not os.access(path.parent, os.W_OK):
         message += "; it cannot be written, so changed notes are not indexed"
         return Finding(subject="index", level="warn", message=message, action="make the file and its folder writable")

@@ -100,7 +100,8 @@ def _serve(options: Options, asked: str | None, homes: Sequence[Home], config: A
         output.complain(f"the {title} is no Markdown, and is left out", "add --copy to write it as Markdown")
     if options.config:
         output.complain(f"--config names {options.config}, which does not list these notes", "leave --config out")
-    print("Next: memory-core index" if changed else "")
+    if changed:
+        print("Next: memory-core index")
 
 
 def _copy(asked: str | None, homes: Sequence[Home], config: AgentConfig, *, yes: bool) -> None:

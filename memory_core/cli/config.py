@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import get_args
 
 import click
 from click.shell_completion import get_completion_class
@@ -33,6 +34,7 @@ from memory_core.config.documents import parse_json5
 from memory_core.config.editing import read_document
 from memory_core.config.environment import expand_home
 from memory_core.config.load import Config, ConfigSource, find_adopted_config, find_slot_problem, load_config
+from memory_core.config.settings import ProviderId
 from memory_core.embeddings.credentials import resolve_endpoint
 from memory_core.embeddings.local.model import find_model_file
 from memory_core.errors import (
@@ -45,7 +47,7 @@ from memory_core.errors import (
 )
 from memory_core.hosts.install import changes
 from memory_core.plugin.memory import Memory
-from memory_core.sources.roots import MAKE_IT, explain_no_workspace
+from memory_core.sources.roots import advise_workspace, explain_no_workspace
 from memory_core.tools import schemas
 
 log = logging.getLogger(__name__)
@@ -97,7 +99,7 @@ def make(options: Options) -> None:
     if path.suffix == ".toml":
         raise InvalidArgument("--config", "a new file is written as JSON5", action="name it, such as memory.json5")
     planned = [changes.FileChange(path, None, render_new_config().encode())]
-    changes.make_changes(planned, (), find_state_dir(options))
+    changes.make_changes(planned, find_state_dir(options))
     _report_change(options, path)
 
 
@@ -116,7 +118,7 @@ def set_value(options: Options, *, key: str, value: str) -> None:
         problems = _find_new_problems(planned, key, options)
         refused = refused or problems
         if not problems:
-            changes.make_changes(planned, (), find_state_dir(options))
+            changes.make_changes(planned, find_state_dir(options))
             _report_change(options, path)
             for doubt in _find_backend_doubts(candidate) if keys == ("memory", "backend") and candidate else ():
                 output.complain(doubt)
@@ -200,6 +202,8 @@ def use_model(options: Options, *, name: str) -> None:
     if name.startswith("hf:"):
         action = f"memory-core config set memorySearch.local.modelPath {name}; it is downloaded when it is first used"
         raise InvalidArgument("NAME", "is a model to download, and nothing is downloaded here", action=action)
+    if name in get_args(ProviderId) and name not in MODELS:
+        raise InvalidArgument("NAME", "is a provider", action=f"memory-core config set memorySearch.provider {name}")
     place, advice = MODELS.get(name, (name, ""))
     chosen = {"provider": "static"} if place is None else {"local.modelPath": place, "provider": "local"}
     path, state_dir = find_config_file(options), find_state_dir(options)
@@ -214,7 +218,7 @@ def use_model(options: Options, *, name: str) -> None:
             action=advice or f"{found.action or ''} By name: {', '.join(MODELS)}.",
         )
     for key, value in chosen.items():
-        changes.make_changes(changes.plan_value(path, ("memorySearch", *key.split(".")), value), (), state_dir)
+        changes.make_changes(changes.plan_value(path, ("memorySearch", *key.split(".")), value), state_dir)
     with open_notes(replace(options, config=str(path))) as memory, output.show_progress() as progress:
         if memory.config().search.provider != chosen["provider"]:
             output.complain("MEMORY_CORE_PROVIDER names another provider, and wins while it is set")
@@ -269,7 +273,7 @@ def _find_doubts(agent: AgentConfig) -> Iterator[str]:
     if off := explain_off(agent):
         yield f"{off}; {off.action}"
     if problem := explain_no_workspace(agent):
-        yield f"{problem}; {MAKE_IT}"
+        yield f"{problem}; {advise_workspace(agent.workspace)}"
     for extra in agent.search.extra_paths:
         path = agent.workspace / expand_home(extra.path)
         if not os.path.lexists(path):

@@ -99,7 +99,7 @@ def install_into(host: str, options: Options, *, capture: bool = False, dry_run:
             return
     notes = ""
     if not dry_run:
-        changes.make_changes(planned, parts, state_dir)
+        changes.make_changes(planned, state_dir)
         notes = _settle_workspace(host, bound)
     done = f"memory-core is in place in {program.title}.\n{notes}"
     _report(planned, done, program.note, dry_run=dry_run)
@@ -120,10 +120,11 @@ def _settle_workspace(host: str, bound: Mapping[str, str]) -> str:
     if not os.path.lexists(usual):
         (usual / NOTES_FOLDER).mkdir(parents=True)
         made = ", which was made now"
-    return (
-        f"{given}Sessions in a folder with MEMORY.md or memory/ use the notes there, all others {shorten_home(usual)}{made}.\n"
-        f"The same notes for all sessions: memory-core install {host} --workspace FOLDER"
-    )
+    served, other = "Its notes are in", "Other notes"
+    if programs.PROGRAMS[host].in_folder:
+        served = "Sessions in a folder with MEMORY.md or memory/ use the notes there, all others"
+        other = "The same notes for all sessions"
+    return f"{given}{served} {shorten_home(usual)}{made}.\n{other}: memory-core install {host} --workspace FOLDER"
 
 
 def _load_bound(bound: Mapping[str, str]) -> tuple[Config, str]:
@@ -159,7 +160,7 @@ def uninstall(options: Options, *, host: str, dry_run: bool) -> None:
     released = changes.plan_release(host, state_dir)
     planned = [*changes.plan_uninstall(parts, state_dir), *released]
     if not dry_run:
-        changes.make_changes(planned, parts, state_dir)
+        changes.make_changes(planned, state_dir)
     done = f"{program.title} is without memory-core."
     if planned and not dry_run and len(changes.find_missing(parts)) < len(parts):
         done = f"{program.title} has the entry for memory-core that it had before; to remove it, uninstall again."
@@ -178,7 +179,12 @@ def _find_program(name: str) -> programs.Program:
             f"expected one of {', '.join(programs.PROGRAMS)}, not {name!r}{output.suggest(name, programs.PROGRAMS)}",
             action="see what is there: memory-core install; any other MCP client starts: memory-core mcp",
         )
-    return programs.PROGRAMS[name]
+    program = programs.PROGRAMS[name]
+    if program.is_local and Path("plugin.json").exists():
+        raise MemoryCoreError(
+            "mcp.json in this folder is part of the plugin that plugin.json describes", action="go to another folder"
+        )
+    return program
 
 
 def _list_programs() -> None:
@@ -186,13 +192,18 @@ def _list_programs() -> None:
     for name, program in programs.PROGRAMS.items():
         home = program.find_home()
         parts = program.plan(home, programs.find_start())
-        in_place, found = changes.are_in_place(parts), home.is_dir()
+        in_place = changes.are_in_place(parts)
+        found = parts[0].path.exists() if program.is_local else home.is_dir()
         rows.append({"host": name, "found": found, "inPlace": in_place, "home": str(home)})
     if output.prints_json({"hosts": rows}):
         return
     rows.sort(key=lambda row: not row["found"])  # what this computer has comes first
     table = [
-        (str(row["host"]), "in place" if row["inPlace"] else "no" if row["found"] else "-", str(row["home"]))
+        (
+            str(row["host"]),
+            "in place" if row["inPlace"] else "no" if row["found"] else "-",
+            shorten_home(Path(str(row["home"]))),
+        )
         for row in rows
     ]
     output.print_table([("host", "memory-core", "its configuration"), *table])
@@ -221,7 +232,7 @@ def diagnose_hosts(config: AgentConfig) -> list[Finding]:
     """Return a finding about each host of this user: if memory-core is in place there, works, and has the notes of this shell."""
     findings = []
     for name, program in programs.PROGRAMS.items():
-        if program.find_home == Path.cwd:
+        if program.is_local:
             continue  # its entry holds in the current folder alone, where any `mcp.json` may lie
         home = program.find_home()
         parts = program.plan(home, programs.find_start())
@@ -253,6 +264,8 @@ def _compare_workspace(name: str, home: Path, config: AgentConfig) -> tuple[str,
     if theirs == config.workspace:
         return message, ""
     message += f", and searches {shorten_home(theirs)}, not {shorten_home(config.workspace)} as this command does"
+    if theirs.is_dir() and not config.workspace.is_dir():
+        return message, f"memory-core init {quote_words(str(theirs))} --default"
     return message, f"memory-core install {name} --workspace {quote_words(str(config.workspace))}"
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from memory_core.cli import output
-from memory_core.cli.app import Group, Options, argument, command, open_notes, read_text
+from memory_core.cli.app import Group, Options, argument, command, join_words, open_notes, read_text
 from memory_core.config.agent import AgentConfig
 from memory_core.config.environment import quote_words
 from memory_core.errors import InvalidArgument, MemoryCoreError, StoreError
@@ -107,7 +107,7 @@ def show(options: Options, *, item_id: str) -> None:
 def add(options: Options, *, text: tuple[str, ...], corrects: bool, **facts: Any) -> None:
     """Keep a short fact; the same fact is kept once."""
     with _open(options) as held:
-        done = held.write(" ".join(text), corrects=corrects, origin=Origin(by="user"), **facts)
+        done = held.write(join_words("TEXT", text), corrects=corrects, origin=Origin(by="user"), **facts)
     if output.prints_json(done):
         return
     verb = "Known already, said once more" if done.outcome == "reinforced" else "Kept"

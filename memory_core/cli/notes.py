@@ -14,6 +14,8 @@ import click
 from memory_core.atomic import locked
 from memory_core.cli import app, output
 from memory_core.cli.app import Options, argument, command, open_notes, with_sources
+from memory_core.config.agent import make_workspace_key
+from memory_core.config.resolution import OWN_FOLDER
 from memory_core.errors import InvalidArgument, MemoryCoreError, MemoryOff
 from memory_core.plugin.explaining import find_instead
 from memory_core.records import Finding, ProgressCallback, SyncReport, to_json
@@ -85,7 +87,7 @@ def _get(memory: Memory, asked: Mapping[str, Any]) -> dict[str, Any]:
 @click.option("--person", "target", flag_value="person", help="into your own MEMORY.md, for all projects")
 def add(options: Options, *, text: tuple[str, ...], target: str | None) -> int:
     """Write a text into the note of the day."""
-    said = app.read_text("TEXT", "-") if text == ("-",) else " ".join(text)
+    said = app.read_text("TEXT", "-") if text == ("-",) else app.join_words("TEXT", text)
     with open_notes(options, writes=True) as memory:
         result = memory.call_tool("memory_append", {"text": said, "target": target or "daily"})
     done = {"appended": "Added to", "nothing new": "Already in", "proposed": "To be reviewed, since this is private:"}
@@ -242,14 +244,15 @@ def sync_notes(memory: Memory, *, force: bool, progress: ProgressCallback | None
 
 
 def diagnose_index(config: AgentConfig) -> list[Finding]:
-    """Return a finding about what the last run for an agent complained of; no finding if it did not."""
+    """Return a finding about what the last run for these notes complained of; no finding if it did not."""
     problem = find_problem(_find_file(config))
     message = f"the last `memory-core index` complained at {problem}"
     return [Finding(subject="last index", level="warn", message=message, action=AGAIN)] if problem else []
 
 
 def _find_file(config: AgentConfig) -> Path:
-    return config.state_dir / "memory-core" / f"{config.agent}.index-complaint"
+    name = f"{config.agent}-{make_workspace_key(config.workspace)}.index-complaint"
+    return config.state_dir / OWN_FOLDER / name
 
 
 def _keep(config: AgentConfig, message: str) -> None:

@@ -323,7 +323,7 @@ def print_table(rows: Sequence[Sequence[str]]) -> None:
 
         table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
         for name in rows[0]:
-            table.add_column(name, overflow="fold")
+            table.add_column(name, overflow="fold", no_wrap=not table.columns)  # what is typed stays in one piece
         for row in rows[1:]:
             table.add_row(*(Text(_clean(text)) for text in row))
         Console(highlight=False).print(table)

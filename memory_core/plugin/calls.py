@@ -21,12 +21,12 @@ from memory_core.errors import InvalidArgument, StoreError
 from memory_core.history.history import History
 from memory_core.history.notes import get_document
 from memory_core.plugin import explaining
-from memory_core.records import CallContext, Origin, Query, SearchResult
+from memory_core.records import NOTHING_INDEXED, CallContext, Origin, Query, SearchResult
 from memory_core.sharing import is_due
 from memory_core.sources.activity import Action, Activity, append_entry, load_entries
 from memory_core.sources.origins import find_origins
 from memory_core.sources.redaction import redact
-from memory_core.sources.roots import MAKE_IT, explain_no_workspace
+from memory_core.sources.roots import advise_workspace, explain_no_workspace
 from memory_core.sources.session_logs import SOURCE
 from memory_core.text.dates import parse_instant
 from memory_core.tools import items, results, schemas, scope
@@ -77,11 +77,14 @@ def _search(call: ToolCall) -> dict[str, Any]:
 
         result = replace(result, hits=mark_proposed(result.hits, query.text, call.config))
     if problem := explain_no_workspace(call.config):
-        others = [each for each in (result.warning or "").split("; ") if each not in ("", problem)]
+        known = ("", problem, NOTHING_INDEXED)
+        others = [each for each in (result.warning or "").split("; ") if each not in known]
         if search.extra_paths:  # which are searched without one
             result = replace(result, warning="; ".join(others) or None)
         else:
-            result = replace(result, warning="; ".join([problem, *others]), action=MAKE_IT)
+            result = replace(
+                result, warning="; ".join([problem, *others]), action=advise_workspace(call.config.workspace)
+            )
     call.shown.add(call.context.session_key, [hit.snippet for hit in result.hits])
     citations = call.config.memory.citations
     return results.shape_search(result, cite_hits=scope.cites(citations, call.context), citations=citations)

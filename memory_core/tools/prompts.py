@@ -60,7 +60,12 @@ def explain_memory(config: AgentConfig, context: CallContext) -> str:
 
 def quote(path: str, text: str) -> str:
     """Quote a note: its path, then every line behind `> `, so that nothing in it can pass for the prompt's own words."""
-    return "\n".join([f"{path}:", *(f"> {line}".rstrip() for line in text.splitlines())])
+    return "\n".join([f"{path}:", *quote_lines(text)])
+
+
+def quote_lines(text: str) -> list[str]:
+    """Return the lines of a note, each behind `> `."""
+    return [f"> {line}".rstrip() for line in text.splitlines()]
 
 
 def quote_passages(results: Iterable[Mapping[str, Any]]) -> str:
