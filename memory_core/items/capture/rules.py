@@ -165,26 +165,30 @@ def find_facts(turns: Sequence[exchange.Turn], *, now: float, time_zone: str | N
         language = (_find_language(turn.text) if tells_language else None) or spoken
         if turn.new:
             said_at = now if turn.said_at is None else turn.said_at
-            solved = _find_solution(turn.text, language, problem)
+            solved, problem = _find_solution(turn.text, language, problem)
             stated = [fact for fact in _join_pronouns(turn.text, language) if fact.content.rstrip(".!") not in solved]
             for fact in [*stated, *([FoundFact(content=solved)] if solved else [])]:
                 content = fact.content if fact.short else resolve_days(fact.content, get_day(time_zone, said_at))
                 yield replace(fact, content=content, said_at=turn.said_at, turn=number)
-        problem = _find_problem(turn.text, language) or problem
+        else:
+            _, problem = _find_solution(turn.text, language, problem)
 
 
-def _find_problem(message: str, language: str | None) -> str:
-    """Return the last sentence of a message that may tell a problem; "" if none does."""
-    pattern = compile_pattern(language or "en", "problem")
-    sentences = [sentence.text for sentence in exchange.split_sentences(message)]
-    return next(filter(pattern.search, reversed(sentences)), "")
+def _find_solution(message: str, language: str | None, problem: str) -> tuple[str, str]:
+    """Return a problem and what a message says of how it was solved, and the last problem that was told.
 
-
-def _find_solution(message: str, language: str | None, problem: str) -> str:
-    """Return a problem and what a message says of how it was solved; "" if it says nothing of that."""
-    said = [sentence.text for sentence in exchange.split_sentences(message) if problem]
-    solved = [each for each in said if _tells_solution(each, language or "en") and not _find("doubt", each)]
-    return " ".join(_end(exchange.capitalize(each)) for each in (problem, *solved)) if solved else ""
+    Args:
+        message: Its sentences may tell a problem, too.
+        language: Of the message; None if it is unknown.
+        problem: The last one of the messages before; "" if they told none.
+    """
+    tells_problem, solved = compile_pattern(language or "en", "problem"), list[str]()
+    for text in (sentence.text for sentence in exchange.split_sentences(message)):
+        if problem and _tells_solution(text, language or "en") and not _find("doubt", text):
+            solved = [*(solved or [problem]), text]
+        elif tells_problem.search(text):
+            problem = text
+    return " ".join(_end(exchange.capitalize(each)) for each in solved), problem
 
 
 def _find_language(text: str) -> str | None:
