@@ -258,7 +258,7 @@ def _list_facts(sentence: exchange.Sentence, language: str | None, *, continues:
     if continues and (found := _read_statement(text, own=True)) is not None:
         yield found
     readings = [_name_subject(text, sentence.before)]
-    if not _finds_any(text, "question", "doubt"):
+    if not _finds_any(text, "question", "doubt", "condition"):
         clauses = exchange.split_clauses(text)
         if len(clauses) > 1:
             readings.append(clauses[0])
@@ -457,6 +457,7 @@ def _read_foreign(sentence: str, language: str) -> tuple[str, str] | None:
     if opening and not unsaid.search(opening):
         clauses[:2] = [f"{opening}, {clauses[1]}"]
     said = [unsaid.search(clause) is None for clause in clauses]
+    follows = compile_pattern("messages", "consequence")
     for number, clause in enumerate(clauses):
         kind = next(_list_kinds(clause, language, said=said[number]), None)
         if kind is None:
@@ -464,7 +465,7 @@ def _read_foreign(sentence: str, language: str) -> tuple[str, str] | None:
         first, last = number, number
         while first and said[first - 1]:
             first -= 1
-        while last + 1 < len(clauses) and said[last + 1]:
+        while last + 1 < len(clauses) and (said[last + 1] or follows.search(clauses[last + 1])):
             last += 1
         if last - first + 1 < len(clauses) and not compile_pattern(language, "back").search(clause):
             sentence = ", ".join(clauses[first : last + 1])
