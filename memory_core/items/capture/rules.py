@@ -184,8 +184,9 @@ def _find_solution(message: str, language: str | None, problem: str) -> tuple[st
     """
     tells_problem, solved = compile_pattern(language or "en", "problem"), list[str]()
     for text in (sentence.text for sentence in exchange.split_sentences(message)):
-        if problem and _tells_solution(text, language or "en") and not _find("doubt", text):
-            solved = [*(solved or [problem]), text]
+        names_cause = compile_pattern(language or "en", "cause").search(text)
+        if (problem or names_cause) and _tells_solution(text, language or "en") and not _find("doubt", text):
+            solved = [*(solved or filter(None, [problem])), text]
         elif tells_problem.search(text):
             problem = text
     return " ".join(_end(exchange.capitalize(each)) for each in solved), problem
@@ -249,7 +250,9 @@ def _list_facts(sentence: exchange.Sentence, language: str | None, *, continues:
     unknown = LANGUAGES if language is None and not _ENGLISH.search(text) else ()
     for each in (language,) if language in LANGUAGES else unknown:
         if (stated := _read_foreign(text, each)) is not None:
-            yield FoundFact(content=exchange.capitalize(stated[1]), kind=stated[0])
+            about_them = not continues and compile_pattern("messages", "about_them").search(stated[1])
+            told = f"{sentence.before} {stated[1]}" if about_them and sentence.before else stated[1]
+            yield FoundFact(content=exchange.capitalize(told), kind=stated[0])
     if language in LANGUAGES:
         return
     text = compile_pattern("messages", "bare_contraction").sub(
@@ -263,7 +266,8 @@ def _list_facts(sentence: exchange.Sentence, language: str | None, *, continues:
         if len(clauses) > 1:
             readings.append(clauses[0])
         readings += [_name_subject(clause, before) for before, clause in pairwise(clauses)]
-    yield from filter(None, map(_read_statement, filter(None, readings)))
+    stated = filter(None, map(_read_statement, filter(None, readings)))
+    yield from sorted(stated, key=lambda fact: fact.tier == "pending")
 
 
 def _read_explicit(text: str) -> FoundFact | None:
@@ -431,7 +435,7 @@ MIN_CLAUSE_WORDS = 2  # of a clause: "Soy carpintera"
 MIN_SOLUTION_WORDS = 5  # "Jetzt geht es" names no cause
 _OPENING_WORDS = 2  # "Chez nous": so few words are no clause of their own
 _LASTING = frozenset({"standing", "decision", "correction", "habit"})  # kinds that words of the moment do not take away
-_KEPT_AS = {"standing": "preference", "habit": "preference", "life": "fact", "plan": "fact"}
+_KEPT_AS = {"standing": "preference", "habit": "preference", "life": "fact", "plan": "fact", "value": "fact"}
 
 
 def _read_foreign(sentence: str, language: str) -> tuple[str, str] | None:
@@ -454,7 +458,7 @@ def _read_foreign(sentence: str, language: str) -> tuple[str, str] | None:
         return "correction", sentence
     clauses = [clause.strip() for clause in compile_pattern(language, "joints").split(sentence) if clause.strip()]
     opening = clauses[0] if len(clauses) > 1 and _count_words(clauses[0]) <= _OPENING_WORDS else None
-    if opening and not unsaid.search(opening):
+    if opening and not corrects and not unsaid.search(opening):
         clauses[:2] = [f"{opening}, {clauses[1]}"]
     said = [unsaid.search(clause) is None for clause in clauses]
     follows = compile_pattern("messages", "consequence")
@@ -498,7 +502,7 @@ def _tells_solution(sentence: str, language: str) -> bool:
     if _count_words(sentence) < MIN_SOLUTION_WORDS or "?" in sentence:
         return False
     doubted = language in LANGUAGES and compile_pattern(language, "doubt").search(sentence)
-    return not doubted and compile_pattern(language, "solved").search(sentence) is not None
+    return not doubted and any(compile_pattern(language, name).search(sentence) for name in ("solved", "cause"))
 
 
 def _count_words(text: str) -> int:
