@@ -39,9 +39,12 @@ from memory_core.records import (
     SearchResult,
     Space,
 )
+from memory_core.sources.notes import find_note_date
+from memory_core.sources.pages import find_text
 from memory_core.stores.interface import Store
+from memory_core.stores.values import DateRange
 from memory_core.sync.background import BackgroundSync
-from memory_core.text.dates import get_today
+from memory_core.text.dates import get_today, leave_out_time
 from memory_core.text.folding import clean
 from memory_core.text.terms import split_question
 
@@ -150,14 +153,7 @@ class Answerer:
         damaged = False
         while True:
             degradation = _Degradation(begun=begun)
-            look = None
-            if self._syncs_first and not damaged and self.syncs.may_be_fresh:
-                # A sync meets an error, too, and tells. This is written out, so that a search is not too deep in calls.
-                with suppress(MemoryCoreError), self.store.read() as reader:
-                    look = look_at(reader)
-            if damaged or (self._syncs_first and (look is None or not self.syncs.is_fresh(look))):
-                look = None
-                self._sync(until, degradation)
+            look = self.refresh(until, degradation, anew=damaged)
             if self.others:
                 look = None  # of all indexes together
                 self._refresh_others(until, degradation)
@@ -205,19 +201,25 @@ class Answerer:
         warning, action = "; ".join(degradation.warnings) or None, degradation.action or None
         return replace(found, stale=degradation.stale, warning=warning, action=action)
 
-    def refresh(self, until: float, degradation: _Degradation) -> None:
+    def refresh(self, until: float, degradation: _Degradation, *, anew: bool = False) -> IndexLook | None:
         """Sync this index before a search, unless nothing has changed.
 
         Args:
             until: The `time.monotonic()` until which that is waited for.
             degradation: Learns what the answer lacks.
+            anew: Sync in any case.
+
+        Returns:
+            How the index looks, if nothing has changed; None after a sync, or where none is to come before a search.
         """
         look = None
         if self._syncs_first and self.syncs.may_be_fresh:
-            with suppress(MemoryCoreError), self.store.read() as reader:
+            with suppress(MemoryCoreError), self.store.read() as reader:  # a sync meets an error, too, and tells
                 look = look_at(reader)
-        if self._syncs_first and (look is None or not self.syncs.is_fresh(look)):
+        if anew or (self._syncs_first and (look is None or not self.syncs.is_fresh(look))):
             self._sync(until, degradation)
+            return None
+        return look
 
     def _refresh_others(self, until: float, degradation: _Degradation) -> None:
         """Sync the other layers; one that cannot be synced is searched as it is, unless `_read_all` leaves it out."""
@@ -312,8 +314,6 @@ class Answerer:
         def choose() -> EmbeddingProvider | None:
             return self.providers.choose_for_sync(self.providers.outages.current(), at_once=False).provider
 
-        from memory_core.text.dates import leave_out_time
-
         asked = replace(query, text=leave_out_time(query.text))
         with ExitStack() as stack:
             past = stack.enter_context(self.past.read(query.as_of, choose))
@@ -337,9 +337,6 @@ class Answerer:
 
     def _load_note(self, path: str) -> tuple[str | None, list[str]] | None:
         """Return the date and the lines of a note as it stands; None if it cannot be read."""
-        from memory_core.sources.notes import find_note_date
-        from memory_core.sources.pages import find_text
-
         text = find_text(self.config, path)
         return None if text is None else (find_note_date(path, text), text.split("\n"))
 
@@ -411,7 +408,6 @@ class Answerer:
     def _restrict(self, reader: Reader, name: str, query: Query, degradation: _Degradation) -> About:
         """Return what restricts a search to a name; warn if no note mentions it."""
         from memory_core.search.names import find_about, load_names
-        from memory_core.stores.values import DateRange
 
         book = load_names(reader)
         dates = DateRange(query.after, query.before)

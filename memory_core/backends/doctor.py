@@ -55,7 +55,7 @@ def report_status(name: str, config: AgentConfig, store: Store, file: Path | Non
             elif held.workspace is None:
                 return blank
             spaces = {number: space for space, number in reader.list_spaces().items()}
-            status, record = _fill(blank, reader, held, rows, spaces), reader.load_outage()
+            status = _fill(blank, reader, held, rows, spaces)
     except OtherWorkspace as error:
         return replace(blank, warnings=(*blank.warnings, f"{error}; {error.action}"))
     except NotIndexed:
@@ -71,7 +71,7 @@ def report_status(name: str, config: AgentConfig, store: Store, file: Path | Non
         status, store_bytes=size, dirty=dirty, extra=found.count_extra(), failures=tuple(failures.values())
     )
     serving = spaces[held.serving] if held.serving is not None else None
-    return _add_outage(status, config, serving, Outage.from_json(record))
+    return _add_outage(status, config, serving, Outage.from_json(held.outage))
 
 
 def _fill(

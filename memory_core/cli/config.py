@@ -44,6 +44,7 @@ from memory_core.errors import (
     ProviderUnavailable,
 )
 from memory_core.hosts.install import changes
+from memory_core.plugin.memory import Memory
 from memory_core.sources.roots import MAKE_IT, explain_no_workspace
 from memory_core.tools import schemas
 
@@ -64,11 +65,11 @@ def check(options: Options, *, file: str | None) -> int:
             file or options.config, workspace=options.workspace, state_dir=options.state_dir, refuses=False
         )
     except ConfigError as error:
-        return _print_problems(error, options)
+        return _print_problems(error)
     try:
         warnings = _check(settings, options.agent)
     except ConfigError as error:
-        return _print_problems(error, options, [*_find_backend_doubts(_read_backend(settings))])
+        return _print_problems(error, [*_find_backend_doubts(_read_backend(settings))])
     unused = {warning.partition(":")[0] for warning in warnings}
     below = tuple(f"{key}." for key in unused)
     rows = [row for row in describe(settings, options.agent) if row.key not in unused and not row.key.startswith(below)]
@@ -78,9 +79,7 @@ def check(options: Options, *, file: str | None) -> int:
         rows.insert(1, Row("included by $include", [str(path) for path in settings.included], "file"))
     if unread := list_unread(settings.document, settings.dialect):
         rows.insert(1, Row("not read", unread, "file"))
-    if options.json:
-        output.print_json({"settings": [row._asdict() for row in rows], "warnings": warnings})
-    else:
+    if not output.prints_json({"settings": [row._asdict() for row in rows], "warnings": warnings}):
         _print_settings(rows)
         for warning in warnings:
             output.complain(warning)
@@ -166,7 +165,7 @@ def _shorten(key: str) -> str:
 def _report_change(options: Options, path: Path) -> None:
     own = path == find_adopted_config(find_state_dir(options))
     where = "; it holds where neither --config nor --workspace is given" if own else ""
-    output.tell({"path": path}, f"Written: {path}{where}", as_json=options.json)
+    output.tell({"path": path}, f"Written: {path}{where}")
 
 
 @config.command("get")
@@ -176,9 +175,9 @@ def get_value(options: Options, *, key: str | None) -> None:
     settings = open_source(options).current()
     rows = describe(settings, options.agent)
     rows = rows if key is None else _find_rows(rows, key)
-    if options.json:
-        output.print_json({"settings": [row._asdict() for row in rows]})
-    elif key is not None and len(rows) == 1 and rows[0].key == _shorten(key):
+    if output.prints_json({"settings": [row._asdict() for row in rows]}):
+        return
+    if key is not None and len(rows) == 1 and rows[0].key == _shorten(key):
         print(_format_value(rows[0]))
     else:
         output.print_pairs({row.key: _format_setting(row) for row in rows})
@@ -197,7 +196,6 @@ MODELS = {
 def use_model(options: Options, *, name: str) -> None:
     """Try a model, name it in the configuration, and embed all notes by it; `static` goes back."""
     from memory_core.cli.notes import sync_notes
-    from memory_core.plugin.memory import Memory
 
     if name.startswith("hf:"):
         action = f"memory-core config set memorySearch.local.modelPath {name}; it is downloaded when it is first used"
@@ -221,7 +219,7 @@ def use_model(options: Options, *, name: str) -> None:
         if memory.config().search.provider != chosen["provider"]:
             output.complain("MEMORY_CORE_PROVIDER names another provider, and wins while it is set")
         report = sync_notes(memory, force=False, progress=progress)
-    output.print_record(report, output.print_report, as_json=options.json)
+    output.print_record(report, output.print_report)
 
 
 def _print_settings(rows: Sequence[Row]) -> None:
@@ -240,11 +238,10 @@ def _format_value(row: Row) -> str:
     return "unset" if row.value is None else output.format_value(row.value)
 
 
-def _print_problems(error: ConfigError, options: Options, warnings: Sequence[str] = ()) -> int:
-    if options.json:
-        problems = [str(problem) for problem in error.problems]
-        told = {"error": str(error), "action": error.action}
-        output.print_json({**told, "origin": error.origin, "problems": problems, "warnings": warnings})
+def _print_problems(error: ConfigError, warnings: Sequence[str] = ()) -> int:
+    problems = [str(problem) for problem in error.problems]
+    told = {"error": str(error), "action": error.action, "origin": error.origin}
+    output.prints_json({**told, "problems": problems, "warnings": warnings})
     for problem in error.problems:
         output.complain(f"{error.origin}: {problem}")
     for warning in warnings:

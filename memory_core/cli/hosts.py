@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -69,7 +70,7 @@ def mcp(options: Options, *, http: str | None) -> None:
 def install(options: Options, *, host: str | None, capture: bool, dry_run: bool) -> None:
     """Put memory-core into the configuration of another host, such as codex."""
     if host is None:
-        _list_programs(options)
+        _list_programs()
     else:
         install_into(host, options, capture=capture, dry_run=dry_run)
 
@@ -101,7 +102,7 @@ def install_into(host: str, options: Options, *, capture: bool = False, dry_run:
         changes.make_changes(planned, parts, state_dir)
         notes = _settle_workspace(host, bound)
     done = f"memory-core is in place in {program.title}.\n{notes}"
-    _report(options, planned, done, program.note, dry_run=dry_run)
+    _report(planned, done, program.note, dry_run=dry_run)
 
 
 def _settle_workspace(host: str, bound: Mapping[str, str]) -> str:
@@ -167,7 +168,7 @@ def uninstall(options: Options, *, host: str, dry_run: bool) -> None:
         note += (
             " So does what was kept of sessions, until its days are over: memory-core forget --session ID removes it."
         )
-    _report(options, planned, done, note, dry_run=dry_run)
+    _report(planned, done, note, dry_run=dry_run)
 
 
 def _find_program(name: str) -> programs.Program:
@@ -180,15 +181,14 @@ def _find_program(name: str) -> programs.Program:
     return programs.PROGRAMS[name]
 
 
-def _list_programs(options: Options) -> None:
+def _list_programs() -> None:
     rows = []
     for name, program in programs.PROGRAMS.items():
         home = program.find_home()
         parts = program.plan(home, programs.find_start())
         in_place, found = changes.are_in_place(parts), home.is_dir()
         rows.append({"host": name, "found": found, "inPlace": in_place, "home": str(home)})
-    if options.json:
-        output.print_json({"hosts": rows})
+    if output.prints_json({"hosts": rows}):
         return
     rows.sort(key=lambda row: not row["found"])  # what this computer has comes first
     table = [
@@ -200,10 +200,9 @@ def _list_programs(options: Options) -> None:
     print("\nTo put memory-core into one of them:  memory-core install HOST")
 
 
-def _report(options: Options, planned: Sequence[changes.FileChange], done: str, note: str, *, dry_run: bool) -> None:
-    if options.json:
-        files = [{"path": change.path, "change": change.verb} for change in planned]  # their text may hold keys
-        output.print_json({"changed": bool(planned) and not dry_run, "files": files})
+def _report(planned: Sequence[changes.FileChange], done: str, note: str, *, dry_run: bool) -> None:
+    files = [{"path": change.path, "change": change.verb} for change in planned]  # their text may hold keys
+    if output.prints_json({"changed": bool(planned) and not dry_run, "files": files}):
         return
     if dry_run:
         for change in planned:
@@ -295,28 +294,14 @@ def flush(options: Options, *, session: str, dry_run: bool) -> None:  # noqa: AR
     """Show if a session would be asked to save notes before its compaction, and why."""
     with open_memory(options) as memory:
         shown = preview(memory.config(), session)
-    output.print_record(shown, _print_preview, as_json=options.json)
+    output.print_record(shown, _print_preview)
 
 
 def _print_preview(facts: Mapping[str, Any]) -> None:
     """Print if a flush turn is due and why, then its prompts."""
-    threshold = facts["thresholdTokens"]
-    output.print_pairs(
-        {
-            "session": facts["session"],
-            "transcript": facts["transcript"],
-            "transcript bytes": facts["transcriptBytes"],
-            "total tokens": facts["totalTokens"],
-            "context tokens": facts["contextTokens"],
-            "due from": None if threshold is None else f"{threshold} tokens",
-            "compactions": facts["compactionCount"],
-            "compactions at last flush": facts["flushedCompactionCount"],
-            "flush due": facts["due"],
-            "because": facts["reason"],
-            "target": facts["target"],
-            "tools": facts["tools"],
-        }
-    )
-    for title, text in (("system prompt", facts["systemPrompt"]), ("prompt", facts["prompt"])):
+    spelt = {re.sub("[A-Z]", lambda found: f" {found[0].lower()}", name): value for name, value in facts.items()}
+    texts = {title: spelt.pop(title) for title in ("system prompt", "prompt")}
+    output.print_pairs(spelt)
+    for title, text in texts.items():
         if text:
             output.write(f"\n{title}:\n" + "\n".join(f"    {line}".rstrip() for line in text.splitlines()))

@@ -19,6 +19,7 @@ from memory_core.backends.selector import Selector
 from memory_core.config.agent import PERSON, AgentConfig
 from memory_core.errors import InvalidArgument, StoreError
 from memory_core.history.history import History
+from memory_core.history.notes import get_document
 from memory_core.plugin import explaining
 from memory_core.records import CallContext, Origin, Query, SearchResult
 from memory_core.sharing import is_due
@@ -151,8 +152,6 @@ def _get(call: ToolCall) -> dict[str, Any]:
     as_of = call.arguments.get("asOf", cited.as_of)
     if not as_of:
         return results.shape_document(call.selector.get(cited.path, first, lines))
-    from memory_core.history.notes import get_document
-
     layer, path = call.config.find_layer(cited.path)
     with closing(History(layer, writable=False)) as history:
         instant = parse_instant(as_of, timezone=layer.search.time_zone, today=call.today())

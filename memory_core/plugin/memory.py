@@ -41,6 +41,7 @@ from memory_core.sources.activity import Activity
 from memory_core.sources.journal import Journal
 from memory_core.sources.roots import MAKE_IT, explain_no_workspace
 from memory_core.text.dates import get_today
+from memory_core.threads import start_call
 from memory_core.tools import prompts, results, schemas, scope
 from memory_core.tools.arguments import TOOLS, check_arguments, check_context
 from memory_core.tools.shown import Shown
@@ -708,7 +709,6 @@ def _tidy_soon(config: AgentConfig) -> None:
     """Run tidy in the background, where `memorySearch.tidy.interval` says so and it is due."""
     if config.enabled and config.search.tidy.interval:
         from memory_core.plugin.reviewing import run_if_due
-        from memory_core.threads import start_call
 
         start_call(lambda: run_if_due(config), name="memory-core-tidy")
 

@@ -18,6 +18,7 @@ was rewritten, and is read from its beginning; messages that are known, as after
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 import stat
@@ -313,12 +314,9 @@ class Journal:
             OSError: The journal cannot be written, or another process holds its lock.
         """
         with self._locked():
-            kept = {path.name for path in self._list_files()}
             found = _ID.findall(_read_whole_lines(self.folder / session.file_name))
             if last or found:
-                learned = {name: each for name, each in self._read_learned().items() if name in kept}
-                learned[session.file_name] = last or found[-1].decode("ascii")
-                replace_file(self.folder / LEARNED, json.dumps(learned).encode())
+                self._set_mark(LEARNED, session, last or found[-1].decode("ascii"))
 
     def _read_learned(self) -> dict[str, str]:
         """Return by the name of a file the id of the last message that was learned from."""
@@ -331,19 +329,22 @@ class Journal:
             OSError: The journal cannot be written, or another process holds its lock.
         """
         with self._locked():
-            kept = {path.name for path in self._list_files()}
-            asked = {name: each for name, each in self._read_marks(ASKED).items() if name in kept}
-            calls = asked.get(session.file_name, 0)
-            if calls >= most:
-                return False
-            replace_file(self.folder / ASKED, json.dumps({**asked, session.file_name: calls + 1}).encode())
-        return True
+            calls = self._read_marks(ASKED).get(session.file_name, 0)
+            if calls < most:
+                self._set_mark(ASKED, session, calls + 1)
+        return bool(calls < most)
 
     def _read_marks(self, name: str) -> Line:
         try:
             return parse_entry((self.folder / name).read_bytes())
         except OSError:
             return {}
+
+    def _set_mark(self, name: str, session: JournalSession, mark: str | int) -> None:
+        """Remember something of a session, and forget that of those that are gone; the lock is held."""
+        kept = {path.name for path in self._list_files()}
+        marks = {each: value for each, value in self._read_marks(name).items() if each in kept}
+        replace_file(self.folder / name, json.dumps({**marks, session.file_name: mark}).encode())
 
     # What is left out.
 
@@ -471,16 +472,11 @@ class Journal:
     def record_problem(self, problem: str) -> None:
         """Keep a sentence for `doctor`. Where the folder cannot be written, that is what `doctor` tells."""
         with suppress(OSError), self._locked():
-            at = datetime.now(UTC).isoformat(timespec="seconds")
-            replace_file(self.folder / PROBLEM, f"{at}: {problem}".encode("utf-8", "replace"))
+            record_problem(self.folder / PROBLEM, problem)
 
     def find_problem(self) -> str:
         """Return what went wrong last; "" if nothing did in the last days."""
-        path = self.folder / PROBLEM
-        with suppress(OSError):
-            if time.time() - path.stat().st_mtime < PROBLEM_DAYS * DAY_SECONDS:
-                return path.read_text(encoding="utf-8", errors="replace")
-        return ""
+        return find_problem(self.folder / PROBLEM, days=PROBLEM_DAYS)
 
     def find_write_problem(self) -> str:
         """Return why the folder cannot be written; "" if it can, or can be made."""
@@ -566,6 +562,23 @@ class Journal:
             write_all(descriptor, _encode(lines))
         finally:
             os.close(descriptor)
+
+
+def record_problem(path: Path, problem: str) -> None:
+    """Keep what went wrong in a file, with the time; "" forgets what was kept."""
+    if not problem:
+        path.unlink(missing_ok=True)
+        return
+    at = datetime.now(UTC).isoformat(timespec="seconds")
+    replace_file(path, f"{at}: {problem}".encode("utf-8", "replace"))
+
+
+def find_problem(path: Path, *, days: float = math.inf) -> str:
+    """Return what `record_problem` has kept in a file, and when; "" if nothing went wrong in so many days."""
+    with suppress(OSError):
+        if time.time() - path.stat().st_mtime < days * DAY_SECONDS:
+            return path.read_text(encoding="utf-8", errors="replace")
+    return ""
 
 
 class _Keeper:

@@ -359,7 +359,8 @@ class Syncer:
     def _look(self, reader: SyncReader) -> None:
         """Read the figures of the report, and what the index remembers for others."""
         self._files, self._chunks = reader.count_indexed()
-        self._context.generation, self._context.outage = reader.load_generation(), reader.load_outage()
+        held = reader.load_state()
+        self._context.generation, self._context.outage = held.generation, held.outage
 
     def _report(self, reindexed: bool, seconds: float) -> SyncReport:
         counts = self._counts

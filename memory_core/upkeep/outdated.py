@@ -7,7 +7,7 @@ score stays below `SHOWN`: two people of one name, a plan, an event or an except
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import date
@@ -30,6 +30,7 @@ BESIDE = 32  # characters between a value and the word to which it belongs
 NEARLY = 2.2  # scores below the best of the older statements that one replaces
 CLOSE = 1.0  # scores below the best of its successors
 FIRM = 1.5  # for values that are clearly of one thing
+MOST_REPLACED = 5  # by one newer statement; more are the readings of a log
 MOST_DAYS = 200  # that a planned day lies ahead
 NEXT = 4  # words between a relative and what belongs to them
 MOST_WORDS = 22  # of a sentence that says who or what something is
@@ -41,11 +42,13 @@ _OWNER = re.compile(
     r"\b([A-ZÀ-Þ][^\W\d_]+)['’]s\b|\b(?:of(?: the)?|von|de(?: la| el| los)?|di|van|du|do|da) ([A-ZÀ-Þ][^\W\d_]+)"
 )
 _WORD = re.compile(r"[^\W\d_]+")
-_PLACE = re.compile(r"(?<!\w)(?:in|at|near|to|nach|aus|bei|à|en|a|em|para|chez|ad|te|naar|в|на) ([A-ZÀ-ÞА-Я][^\W\d_]+)")
+_PLACE = re.compile(
+    r"(?<!\w)(?:in|im|at|near|to|nach|aus|bei|beim|à|aux?|en|a|al|em|no|na|para|chez|ad|nel|te|naar|в|на)"
+    r"(?: (?:the|der|dem|den|die|el|las?|los|les?|il|lo|het|de))? (?:l['’])?([A-ZÀ-ÞА-Я][^\W\d_]+)"
+)
 _AND = re.compile(r"(?<!\w)(?:and|or|und|oder|et|ou|y|e|o|en|и|или)(?!\w)|[&+]", re.IGNORECASE)
 _VAGUE = (
     "month",
-    "number:n",
     "number:st",
     "number:nd",
     "number:rd",
@@ -92,11 +95,12 @@ def judge(old: Statement, new: Statement, bits: Bits) -> Comparison | None:
     values = (*old.values, *new.values)
     units = {*(each.rate for each in values), *(each.kind[7:] for each in values if each.kind.startswith("number:"))}
     own = [word for word in new.own if word in old.own]
-    wide = [*own, *(word for word in new.own if word in old.near), *(word for word in new.near if word in old.own)]
+    around = [{*each.near, *each.context} for each in (old, new)]
+    wide = [*own, *(word for word in new.own if word in around[0]), *(word for word in old.own if word in around[1])]
     anchors = [word for word in dict.fromkeys(wide) if bits(word) >= LEAST_BITS and len(word) > 2 and word not in units]
     if not anchors:
         return None
-    first, last = ({*each.own, *each.near} for each in (old, new))
+    first, last = ({*each.own, *each.near, *each.context} for each in (old, new))
     led, follows = (not set(anchors).isdisjoint(each.head) for each in (old, new))
     fits = (led and set(old.head) <= last, follows and set(new.head) <= first)
     is_listed = (
@@ -115,9 +119,7 @@ def judge(old: Statement, new: Statement, bits: Bits) -> Comparison | None:
     lasting = old.date == UNDATED and (all(fits) or "state" in new.flags)
     both = all("state" in each.flags for each in (old, new)) and all(fits)  # "the pool is 80", "the pool is 120"
     stands = pair.about and calm and (lasting or both)
-    if not (
-        best.firm or (tells and (pair.about or best.kind == "role" or (best.beside and len(anchors) > 1))) or stands
-    ):
+    if not (best.firm or tells or stands):
         return None
     shared = sum(bits(word) for word in own) + NEAR * sum(bits(word) for word in wide[len(own) :] if word not in own)
     score = best.score + min(3.2, shared / 5) + 0.8 * best.beside + 0.8 * pair.about + 0.7 * all(fits) + 0.9 * tells
@@ -214,7 +216,8 @@ def select(pairs: Iterable[Pair], least: float = SHOWN) -> dict[int, Pair]:
         while last.new in chosen and chosen[last.new].date > last.date:
             last = chosen[last.new]
         chosen[old] = Pair(old, last.new, last.date, pair.score)
-    return chosen
+    replaced = Counter(pair.new for pair in chosen.values())
+    return {old: pair for old, pair in chosen.items() if replaced[pair.new] <= MOST_REPLACED}
 
 
 def _names_another(old: Statement, new: Statement) -> bool:
@@ -225,6 +228,7 @@ def _names_another(old: Statement, new: Statement) -> bool:
             alike = [each.text for each in other.values if each.kind == value.kind]
             if (
                 kind in ("label", "code")
+                and "." not in "".join((value.text, *alike))
                 and alike
                 and value.text not in alike
                 and {*_stem_before(value, one)} <= {label}
@@ -252,7 +256,7 @@ def _compare_value(pair: _Likeness, value: Value) -> Comparison | None:
         for each in old.values
         if each.kind == value.kind or _are_codes(each, value) or (listed and _is_bare(each, value))
     ]
-    if (value.kind in _VAGUE and not listed) or not alike or value.text in {each.text for each in alike}:
+    if value.kind in _VAGUE or not alike or value.text in {each.text for each in alike}:
         return None
     former, kind = alike[0], value.kind.partition(":")[0]
     is_dated = kind == "date" or (kind == "month" and not former.text.startswith("-"))
@@ -260,10 +264,11 @@ def _compare_value(pair: _Likeness, value: Value) -> Comparison | None:
     beside = any(_stands_beside(word, former, old) and _stands_beside(word, value, new) for word in anchors)
     thing = anchors
     if kind in ("label", "code"):  # a room or a code of something
-        labels = {*_stem_before(former, old)[-1:], *_stem_before(value, new)[-1:]}
+        is_measure = "." in former.text + value.text
+        labels = () if is_measure else {*_stem_before(former, old)[-1:], *_stem_before(value, new)[-1:]}
         thing = [word for word in anchors if word not in labels]
     elif kind != "phone" and not tells:  # a name alone has many prices and days
-        thing = [word for word in anchors if not any(name.startswith(word) for name in (*old.names, *new.names))]
+        thing = [word for word in anchors if not any(name.startswith(word) for name in {*old.names} & {*new.names})]
     if (
         not (thing or named or listed)
         or (former.rate and value.rate and former.rate != value.rate)
@@ -275,7 +280,10 @@ def _compare_value(pair: _Likeness, value: Value) -> Comparison | None:
     listed = listed and near and (beside or _is_told(former, value, new))
     if not listed and former.kind != value.kind and not _are_codes(former, value):
         return None
-    firm = _is_firm(former, value, old, new, close=beside or about or len(thing) > 1)
+    close = beside or about or len(thing) > 1
+    if kind == "money":
+        close = close and not {*thing}.isdisjoint({*old.own} & {*new.own})
+    firm = _is_firm(former, value, old, new, close=close)
     if named and (not about or not (tells or firm) or _AND.search(new.text, *sorted((named.end, value.start)))):
         return None
     weight = 0.5 if value.kind == "number:" else 1.0
@@ -329,12 +337,12 @@ def _is_ahead(day: str, written: str, today: str) -> bool:
     year, rest = day[:-6], day[-5:]
     if not year:
         if written == UNDATED:
-            return rest >= today[5:]
+            return rest > today[5:]
         year = written[:4] if rest >= written[5:] else str(int(written[:4]) + 1)
     with suppress(ValueError):  # 30 February
         ahead = date.fromisoformat(f"{year}-{rest}")
         soon = written == UNDATED or (ahead - date.fromisoformat(written)).days < MOST_DAYS
-        return soon and ahead.isoformat() >= today
+        return soon and ahead.isoformat() > today
     return False
 
 
@@ -343,13 +351,14 @@ def _is_firm(former: Value, value: Value, old: Statement, new: Statement, *, clo
     kind = value.kind.partition(":")[0]
     lasting = old.date == UNDATED or "state" in old.flags
     rates = bool(former.rate and value.rate)
+    measure = "." in former.text + value.text and value.kind[6:] in {*old.head} & {*new.head}  # "Weight 95.5"
     if kind in ("money", "number"):
         ratio = float(value.text) / max(float(former.text), 1e-9)
         price = kind == "money" and ("event" not in new.flags or "state" in new.flags)  # no payment
         return (rates and 0.4 < ratio < 2.5) or (price and close and lasting and 0.6 < ratio < 1.7)
     return (
         kind == "phone"
-        or (kind in ("label", "code") and (lasting or "change" in old.flags))
+        or (kind in ("label", "code") and (lasting or "change" in old.flags or measure))
         or (kind == "date" and close)
         or (kind == "weekday" and close and rates)
     )
@@ -370,14 +379,14 @@ def _compare_names(pair: _Likeness) -> Comparison | None:
         and places[1] - before
         and any(each.startswith(word) for word in whose for each in before & after)
     ):
-        return Comparison(2.2, "role", None, None)
+        return Comparison(1.5 + FIRM, "role", None, None, firm=True)
     heads = set(old.head) & {*new.head, *new.near} - _list_stems(new.language, "people")
     roles = [word for word in anchors if word in heads and not old.filler.startswith(word)]
     known = old.filler and any(old.filler.startswith(word) for word in (*new.own, *new.near) if len(word) > 2)
     leaves = "leave" in new.flags and "leave" not in old.flags
     other = new.filler not in ("", old.filler)
     if known and after - before and (leaves or (roles and other)):
-        return Comparison(1.3 + bool(roles) + leaves, "role", None, None, firm=leaves)
+        return Comparison(1.3 + bool(roles) + FIRM * leaves, "role", None, None, firm=leaves)
     stands = bool({"state", "change"} & set(new.flags)) and old.filler not in new.names
     return Comparison(1.3, "name", None, None) if pair.about and roles and old.filler and other and stands else None
 

@@ -29,7 +29,7 @@ LEAST_WORDS = 12  # of a note that tells its language
 PREFIX = 6  # letters of a stem by which words are compared, so that "insured" and "insurance" are one
 COMPOUND_PREFIX = 9  # where words are put together
 
-_MARK = re.compile(r"^[ \t>]*+(?:[-*+]|\d{1,3}[.)])?[ \t]*+(\[.\][ \t])?")
+_MARK = re.compile(r"^[ \t>]*+(?:[-*+]|\d{1,3}[.)](?!\d))?[ \t]*+(\[.\][ \t])?")
 _SEEN = re.compile(r"\(until \d{4}-\d\d-\d\d, see [^)]+\)\s*$")  # as `proposals` marks a line
 _QUOTED = re.compile(r"\"[^\"\n]{12,}\"|“[^”\n]{12,}”|«[^»\n]{12,}»|„[^“”\n]{12,}[“”]")
 _TIMED = re.compile(r"\d{1,2}[:.h]\d\d\b")
@@ -52,7 +52,7 @@ _PENCE = re.compile(r"\d\s?(?:p|pence|ct|cents?)\Z")
 _TITLES, _WITH, _EVERY, _PER, _DETERMINERS = (
     frozenset(list_words("all", name)) for name in ("titles", "with", "every", "per", "determiners")
 )
-_ORDINAL = re.compile(r"(?<!\d)\d{1,2}\.\s*\Z")  # "9. September"
+_ORDINAL = re.compile(r"(?:([^\W\d_]+) )?(?<!\d)\d{1,2}\.\s*\Z")  # "9. September", "Zimmer 9."
 _CONFLICT = re.compile(r"^(?:<{7}|>{7}) ", re.MULTILINE)  # of a merge that nobody has finished
 # To be and to be called, and the colon of a key: what stands behind may name who or what something is.
 _NAMES = re.compile(
@@ -72,6 +72,13 @@ _REASON = re.compile(
     re.IGNORECASE,
 )
 _BREAK = re.compile(r"[.:;!?(\n|–—]|(?<!\d),(?!\d)")
+
+
+_SINCE = re.compile(
+    r"(?<!\w)(?:from|as of|ab|seit|zum|desde|a partir del?|dès|à partir d[eu']|dal?|vanaf|с)(?: the| dem| el| le| il)? ?\Z",
+    re.IGNORECASE,
+)
+_UNTIL = re.compile(r"\s*(?:to|till|until|bis|a|al|hasta|à|au|jusqu\S*|fino|até|tot|до|по|[-–—])(?!\w)", re.IGNORECASE)
 
 
 class Value(NamedTuple):
@@ -106,6 +113,7 @@ class Statement(NamedTuple):
         head: Those before the first "is", colon or value: what the sentence is about; without "with Ann".
         filler: The first word with a capital letter behind "is" or the colon; "" without one.
         near: The stems of the sentence before and of the heading.
+        context: Those of all that stands before it in its line.
         values: In order.
         names: The words that may be names, folded.
         flags: Of "opens" for the first sentence of a line, "change", "new", "event", "leave", "state", "unsure", "1" and "3" for
@@ -121,6 +129,7 @@ class Statement(NamedTuple):
     head: tuple[str, ...]
     filler: str
     near: tuple[str, ...]
+    context: tuple[str, ...]
     values: tuple[Value, ...]
     names: tuple[str, ...]
     flags: tuple[str, ...]
@@ -178,7 +187,8 @@ def read_statements(path: str, date: str | None, text: str, usual: Language = "e
             said = body[begin:end].strip()
             if said:
                 line = bisect_right(starts, begin)
-                yield from _read_sentence(path, date, line, said, first, language, heading, before)
+                context = body[starts[line - 1] : begin]
+                yield from _read_sentence(path, date, line, said, first, language, heading, before, context)
                 before = said
 
 
@@ -190,12 +200,24 @@ def _is_wrapped(line: str, following: str, width: int) -> bool:
 
 def _is_within_date(text: str, at: int, language: Language) -> bool:
     """Return True behind the dot of "9. September", and in German of every ordinal number."""
-    word = _WORD.match(text, at) if _ORDINAL.search(text[max(at - 6, 0) : at]) else None
-    return word is not None and (language == "de" or (_read_time(word[0], language) or "?")[0] == "m")
+    word, ordinal = _WORD.match(text, at), _ORDINAL.search(text, max(at - 40, 0), at)
+    if not word or not ordinal:
+        return False
+    named = ordinal[1] or ""  # "Zimmer"
+    numbered = named[:1].isupper() and named.lower() not in STOP_WORDS[language]
+    return (language == "de" and not numbered) or (_read_time(word[0], language) or "?")[0] == "m"
 
 
 def _read_sentence(  # noqa: PLR0917
-    path: str, date: str | None, line: int, said: str, first: str, language: Language, heading: str, before: str
+    path: str,
+    date: str | None,
+    line: int,
+    said: str,
+    first: str,
+    language: Language,
+    heading: str,
+    before: str,
+    context: str,
 ) -> Iterator[Statement]:
     """Yield the statement of a sentence, unless it states nothing that could be outdated or replace something."""
     if len(said) > MOST_CHARS or said.endswith(("?", "？")) or _SEEN.search(first):
@@ -217,7 +239,7 @@ def _read_sentence(  # noqa: PLR0917
     leaves = "leave" if tells_leave(f"{before} {plain}", language) else ""
     if not (values or names or change or stance or leaves or find_key(said)):
         return
-    tells = _OPENS_NEW.match(plain) or tells_change(_NEW.sub(" ", f"{before} {plain}"))
+    tells = _OPENS_NEW.match(plain) or tells_change(_NEW.sub(" ", f"{before} {plain}")) or _tells_begin(plain, values)
     timed = _TIMED.match(bare)  # a log
     told = "change" if tells and not timed else "new" if change else ""
     rest = _BREAK.search(plain, values[0].end) if values else None
@@ -240,8 +262,17 @@ def _read_sentence(  # noqa: PLR0917
     yield Statement(
         path=path, line=line, date=date or UNDATED, text=bare, language=language,
         own=tuple(dict.fromkeys(stem([word[0] for word in own], language))), head=tuple(dict.fromkeys(head)), filler=filler,
-        near=tuple(dict.fromkeys(stem(near, language))), values=values, names=names, flags=flags,
+        near=tuple(dict.fromkeys(stem(near, language))),
+        context=tuple(dict.fromkeys(stem(_WORD.findall(context), language))), values=values, names=names, flags=flags,
     )  # fmt: skip
+
+
+def _tells_begin(text: str, values: Sequence[Value]) -> bool:
+    """Return True if a sentence says from which day or month something holds, but not for how long: "from May"."""
+    for value in values:
+        if value.kind in ("date", "month") and _SINCE.search(text, 0, value.start):
+            return not _UNTIL.match(text, value.end)
+    return False
 
 
 def detect_language(text: str) -> Language | None:
@@ -304,8 +335,10 @@ def _find_names(text: str, words: Sequence[re.Match[str]], language: Language) -
 
 
 def _is_filler(word: re.Match[str], text: str, language: Language) -> bool:
-    """Return True for a name behind "with" and its like: another one may take its place."""
+    """Return True for a name behind "with" and its like, of several words perhaps: another one may take its place."""
     before = text[: word.start()].split()
+    while before and (before[-1][0].isupper() or before[-1] == "&"):
+        before.pop()
     return (
         bool(before) and before[-1].lower() in _WITH and word[0][0].isupper() and _read_time(word[0], language) is None
     )
@@ -425,6 +458,10 @@ def _make_value(  # noqa: PLR0917
                 rate = "every" if labels and labels[-1][0].lower() in _EVERY else ""
         elif len(said) >= 4 and said.isdigit() and not 1900 <= int(said) < 2100:
             name = f"code:{'0' * len(said)}"
+        elif (
+            rate in {*"dvMY"} and following[0][0].lower() in STOP_WORDS[language]
+        ):  # "112 a month", not "3 mal im Monat"
+            name = "money"
         elif labels and len(label := _find_counted(labels[-1], language)) > 1:
             name = f"label:{label}"
     shown = _read_amount(said) if name.startswith(("number:", "label:")) else shown
@@ -435,7 +472,7 @@ def _find_counted(word: re.Match[str], language: Language) -> str:
     """Return the unit of time, or the stem of the word, that a number counts or that names it; "" if it is no noun."""
     time = _read_time(word[0], language)
     if time or (language == "de" and word[0][0].islower() and len(word[0]) > 3):
-        return time[0] if time else ""
+        return time[0] if time and time[0] != "n" else ""
     if len(word[0]) == 1 and word[0] not in STOP_WORDS[language]:  # "60 g"
         return word[0]
     return next(iter(stem([word[0]], language)), "")

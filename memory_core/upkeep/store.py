@@ -73,7 +73,8 @@ ALTER TABLE pairs ADD COLUMN date TEXT NOT NULL DEFAULT '';  -- of the newer sta
 ALTER TABLE pairs ADD COLUMN line TEXT;  -- a model's for the older one; '' where it words none, NULL where none was asked
 CREATE TABLE verdicts (id INTEGER PRIMARY KEY, score REAL NOT NULL, line TEXT NOT NULL) STRICT;  -- of a model, by two texts
 """
-VERSION = "5"  # of the rules: raised when statements are read in another way, so that all notes are read anew
+AROUND = "~"  # before a stem that stands around a statement, not in it
+VERSION = "6"  # of the rules: raised when statements are read in another way, so that all notes are read anew
 
 
 class Edit(NamedTuple):
@@ -239,7 +240,7 @@ class Corpus:
         for number, body in self._run("SELECT id, body FROM statements WHERE path = ?", (path,)).fetchall():
             self._connection.executemany(
                 "DELETE FROM terms WHERE term = ? AND statement = ?",
-                [(_hash(word), number) for word in _to_statement(str(body)).own],
+                [(term, number) for term in _list_terms(_to_statement(str(body)))],
             )
             self._run("DELETE FROM pairs WHERE old = ? OR new = ?", (number, number))
         self._run("DELETE FROM statements WHERE path = ?", (path,))
@@ -253,7 +254,7 @@ class Corpus:
             body = json.dumps(statement, ensure_ascii=False)
             self._run("INSERT INTO statements (path, digest, body) VALUES (?, ?, ?)", (path, digest(statement), body))
             number = self._connection.last_insert_rowid()
-            rows = [(_hash(word), number) for word in statement.own]
+            rows = [(term, number) for term in _list_terms(statement)]
             self._connection.executemany("INSERT OR IGNORE INTO terms VALUES (?, ?)", rows)
             added.append(number)
         return added
@@ -268,9 +269,10 @@ class Corpus:
             self._run("SELECT count(*) FROM (SELECT 1 FROM terms WHERE term = ? LIMIT ?)", (_hash(word), most)).get or 0
         )
 
-    def list_holders(self, word: str) -> list[int]:
-        """Return the statements that hold a stem."""
-        return [number for (number,) in self._run("SELECT statement FROM terms WHERE term = ?", (_hash(word),))]
+    def list_holders(self, word: str, around: str = "") -> list[int]:
+        """Return the statements that hold a stem; those around which it stands, with `AROUND`."""
+        found = self._run("SELECT statement FROM terms WHERE term = ?", (_hash(around + word),))
+        return [number for (number,) in found]
 
     def _load(self, number: int) -> Statement:
         return _to_statement(str(self._run("SELECT body FROM statements WHERE id = ?", (number,)).get))
@@ -336,6 +338,11 @@ def digest(statement: Statement) -> int:
     if len(words) + len(values) < 4 or "event" in statement.flags:
         return 0
     return int.from_bytes(blake2b(repr((words, values)).encode(), digest_size=7).digest())
+
+
+def _list_terms(statement: Statement) -> list[int]:
+    around = {*statement.near, *statement.context} - {*statement.own}
+    return [*map(_hash, statement.own), *(_hash(AROUND + word) for word in around)]
 
 
 def _hash(word: str) -> int:

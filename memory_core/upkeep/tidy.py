@@ -28,7 +28,7 @@ from memory_core.upkeep import findings, outdated
 from memory_core.upkeep.asking import MOST_PAIRS, MOST_QUESTIONS, Suspect, ask
 from memory_core.upkeep.proposals import CitedLine, Proposal, sign
 from memory_core.upkeep.statements import UNDATED, Statement, Value, detect_language, read_statements
-from memory_core.upkeep.store import Corpus, Edit, TidyStore
+from memory_core.upkeep.store import AROUND, Corpus, Edit, TidyStore
 
 MOST_HOLDERS = 30  # of a stem by which a statement is compared with others
 LEAST_STATEMENTS = 200  # that are counted: words of a small notebook are no commoner than those of a larger one
@@ -376,9 +376,10 @@ def _add_pairs(corpus: Corpus, added: Sequence[int]) -> None:
     for number in added:
         statement = corpus.load(number)
         near: set[int] = set()
-        for word in statement.own:
+        for word in {*statement.own, *statement.near, *statement.context}:
             if corpus.count_holders(word) <= MOST_HOLDERS:
                 near.update(corpus.list_holders(word))
+                near.update(corpus.list_holders(word, AROUND) if word in statement.own else ())
         near.discard(number)
         for other in near:
             if other in fresh and other > number:

@@ -628,6 +628,26 @@ def test_days_of_an_export_are_those_of_the_configured_time_zone(home: Path, ado
     assert "- 2025-02-04: Owns" in (home / "clawd" / "memory" / "imports" / "mem0" / "mem0.md").read_text()
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "note"),
+    [
+        ("mem0.jsonl", '{"memory": "Owns a dinghy.", "user_id": "lea"}\n\n{"memory": "Sails.", "user_id": "lea"}\n',
+         "# Memories from mem0\n\n## lea\n\n- Owns a dinghy.\n- Sails.\n"),
+        ("one.ndjson", '{"memory": "Owns a dinghy."}\n', "# Memories from mem0\n\n- Owns a dinghy.\n"),
+        ("facts.json", '["Owns a dinghy.", "", 4, "Sails."]', "# Memories from mem0\n\n- Owns a dinghy.\n- Sails.\n"),
+        ("memory.json",
+         '{"type": "entity", "name": "Lea", "observations": ["Sails.", 7]}\n'
+         '{"type": "relation", "from": "Lea", "relationType": "owns", "to": "the dinghy"}\n',
+         "# Memories from an MCP server\n\n## Lea\n\n- Sails.\n\n- Lea owns the dinghy\n"),
+    ],
+)  # fmt: skip
+def test_memories_one_a_line_as_plain_texts_or_as_a_graph(home: Path, name: str, text: str, note: str) -> None:
+    write(home / name, text)
+    export = read_export(home / name)
+    assert export is not None
+    assert export.notes == {Path(name).stem: note}
+
+
 @pytest.fixture
 def far_east(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A machine whose clock is 14 hours before UTC."""

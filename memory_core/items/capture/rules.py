@@ -163,15 +163,14 @@ def find_facts(turns: Sequence[exchange.Turn], *, now: float, time_zone: str | N
             continue
         tells_language = len(_WORD.findall(turn.text)) >= LANGUAGE_WORDS
         language = (_find_language(turn.text) if tells_language else None) or spoken
-        if turn.new:
-            said_at = now if turn.said_at is None else turn.said_at
-            solved, problem = _find_solution(turn.text, language, problem)
-            stated = [fact for fact in _join_pronouns(turn.text, language) if fact.content.rstrip(".!") not in solved]
-            for fact in [*stated, *([FoundFact(content=solved)] if solved else [])]:
-                content = fact.content if fact.short else resolve_days(fact.content, get_day(time_zone, said_at))
-                yield replace(fact, content=content, said_at=turn.said_at, turn=number)
-        else:
-            _, problem = _find_solution(turn.text, language, problem)
+        solved, problem = _find_solution(turn.text, language, problem)
+        if not turn.new:
+            continue
+        said_at = now if turn.said_at is None else turn.said_at
+        stated = [fact for fact in _join_pronouns(turn.text, language) if fact.content.rstrip(".!") not in solved]
+        for fact in [*stated, *([FoundFact(content=solved)] if solved else [])]:
+            content = fact.content if fact.short else resolve_days(fact.content, get_day(time_zone, said_at))
+            yield replace(fact, content=content, said_at=turn.said_at, turn=number)
 
 
 def _find_solution(message: str, language: str | None, problem: str) -> tuple[str, str]:
@@ -266,8 +265,8 @@ def _list_facts(sentence: exchange.Sentence, language: str | None, *, continues:
         if len(clauses) > 1:
             readings.append(clauses[0])
         readings += [_name_subject(clause, before) for before, clause in pairwise(clauses)]
-    stated = filter(None, map(_read_statement, filter(None, readings)))
-    yield from sorted(stated, key=lambda fact: fact.tier == "pending")
+    statements = filter(None, map(_read_statement, filter(None, readings)))
+    yield from sorted(statements, key=lambda fact: fact.tier == "pending")
 
 
 def _read_explicit(text: str) -> FoundFact | None:
