@@ -306,7 +306,8 @@ def _read_statement(text: str, *, own: bool = False) -> FoundFact | None:
 def _list_readings(text: str, *, correcting: bool, deciding: bool, own: bool) -> Iterator[tuple[str, Tier]]:
     """Yield kind and tier of the fact that a sentence may state, the surest first."""
     anchored, decided = _is_anchored(text, own=own), _finds_any(text, "decisions")
-    if _find("passing", text) and not _find("recurring", text):
+    planned = _find("plan", text) and _find("far", text)
+    if _find("passing", text) and not (planned or _find("recurring", text)):
         if anchored and _find("date", text):
             yield "fact", "pending"
         return
