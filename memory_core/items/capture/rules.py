@@ -371,7 +371,8 @@ def _is_no_statement(text: str) -> bool:
     """Return True if a sentence asks, doubts, points at something unseen, or is about the work of the moment."""
     if len(_WORD.findall(text)) < MIN_WORDS and not _CJK.search(text):
         return True
-    return _finds_any(text, "question", "doubt", "deixis", "work")
+    noises = ["question", "doubt", "deixis", *(() if _find("order", text) else ("work",))]
+    return _finds_any(text, *noises)
 
 
 def _is_lasting(text: str) -> bool:
