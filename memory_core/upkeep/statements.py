@@ -147,6 +147,7 @@ def read_statements(path: str, date: str | None, text: str, usual: Language = "e
     heading, before = "", ""
     width = max(map(len, lines), default=0)
     kinds = scan(lines)
+    seen = {number for number, line in enumerate(lines) if _SEEN.search(line)}
     units: list[Unit] = []
     for each in split_units(body, skip_lines=find_front_matter(lines)):
         joined = units and _is_within_date(body, each.start, language)
@@ -158,13 +159,14 @@ def read_statements(path: str, date: str | None, text: str, usual: Language = "e
                 heading = (parse_heading(lines[number]) or (0, ""))[1]
                 start = max(start, starts[number + 1]) if start < unit.end else start
                 before = ""
-        first = lines[bisect_right(starts, start) - 1] if start < unit.end else ""
+        opened = bisect_right(starts, start) - 1
+        first = lines[opened] if start < unit.end else ""
         mark = _MARK.match(first)
         if kinds[unit.last_line] in (Line.CODE, Line.OPEN, Line.CLOSE, Line.HEADING):
             continue
         if date and first.lstrip().startswith("|"):  # a log
             continue
-        if mark and mark[1]:  # a task: it may never have been done
+        if opened in seen or (mark and mark[1]):  # a task may never have been done
             continue
         breaks = [
             starts[number + 1]
@@ -198,7 +200,7 @@ def _read_sentence(  # noqa: PLR0917
     path: str, date: str | None, line: int, said: str, first: str, language: Language, heading: str, before: str
 ) -> Iterator[Statement]:
     """Yield the statement of a sentence, unless it states nothing that could be outdated or replace something."""
-    if len(said) > MOST_CHARS or said.endswith(("?", "？")) or _SEEN.search(first):
+    if len(said) > MOST_CHARS or said.endswith(("?", "？")):
         return
     bare = _MARK.sub("", said, count=1)
     plain = _QUOTED.sub(lambda quoted: " " * len(quoted[0]), _PLAIN.sub(lambda each: " " * len(each[0]), bare))
