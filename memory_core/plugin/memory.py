@@ -319,17 +319,13 @@ class Memory:
 
         return self._recall.recall(config, message, context, search, shown)
 
-    def _quote_recalled(
-        self, config: AgentConfig, context: CallContext, message: str, max_results: int, beside: str
-    ) -> str:
+    def _quote_recalled(self, config: AgentConfig, context: CallContext, message: str, most: int, beside: str) -> str:
         if config.search.recall.enabled:
             return self._recall_for(config, message, context).text
         if not (question := message.strip()[:RECALL_CHARS]):
             return ""
-        answer = self._run_tool(config, "memory_search", {"query": question, "maxResults": max_results}, context)
-        lines = {*beside.splitlines()}
-        found = [hit for hit in answer.get("results", ()) if not {*prompts.quote_lines(hit["snippet"])} <= lines]
-        return prompts.quote_passages(found)
+        answer = self._run_tool(config, "memory_search", {"query": question, "maxResults": most}, context)
+        return prompts.quote_passages(answer.get("results", ()), beside)
 
     # What happens in sessions.
 

@@ -113,7 +113,7 @@ class Statement(NamedTuple):
         head: Those before the first "is", colon or value: what the sentence is about; without "with Ann".
         filler: The first word with a capital letter behind "is" or the colon; "" without one.
         near: The stems of the sentence before and of the heading.
-        context: Those of all that stands before it in its line.
+        context: Those of what stands before it in its line, as far as a sentence may be long.
         values: In order.
         names: The words that may be names, folded.
         flags: Of "opens" for the first sentence of a line, "change", "new", "event", "leave", "state", "unsure", "1" and "3" for
@@ -189,7 +189,7 @@ def read_statements(path: str, date: str | None, text: str, usual: Language = "e
             said = body[begin:end].strip()
             if said:
                 line = bisect_right(starts, begin)
-                context = body[starts[line - 1] : begin]
+                context = body[max(starts[line - 1], begin - MOST_CHARS) : begin]
                 yield from _read_sentence(path, date, line, said, first, language, heading, before, context)
                 before = said
 
