@@ -25,7 +25,7 @@ class Wording:
     """
 
     def __init__(self, text: str) -> None:
-        words = fold(text).split()
+        words = fold(_show_bytes(text)).split()
         self.folded = " ".join(words)
         self._pattern = re.compile(r"\s++".join(map(re.escape, words)) or r"(?!)")
 
