@@ -52,7 +52,7 @@ _PENCE = re.compile(r"\d\s?(?:p|pence|ct|cents?)\Z")
 _TITLES, _WITH, _EVERY, _PER, _DETERMINERS = (
     frozenset(list_words("all", name)) for name in ("titles", "with", "every", "per", "determiners")
 )
-_ORDINAL = re.compile(r"(?:([^\W\d_]+) )?(?<!\d)\d{1,2}\.\s*\Z")  # "9. September", "Zimmer 9."
+_ORDINAL = re.compile(r"(?:(?<![^\W\d_])([^\W\d_]++) )?(?<!\d)\d{1,2}\.\s*\Z")  # "9. September", "Zimmer 9."
 _CONFLICT = re.compile(r"^(?:<{7}|>{7}) ", re.MULTILINE)  # of a merge that nobody has finished
 # To be and to be called, and the colon of a key: what stands behind may name who or what something is.
 _NAMES = re.compile(
@@ -78,7 +78,9 @@ _SINCE = re.compile(
     r"(?<!\w)(?:from|as of|ab|seit|zum|desde|a partir del?|dès|à partir d[eu']|dal?|vanaf|с)(?: the| dem| el| le| il)? ?\Z",
     re.IGNORECASE,
 )
-_UNTIL = re.compile(r"\s*(?:to|till|until|bis|a|al|hasta|à|au|jusqu\S*|fino|até|tot|до|по|[-–—])(?!\w)", re.IGNORECASE)
+_UNTIL = re.compile(
+    r"\s{0,9}+(?:to|till|until|bis|a|al|hasta|à|au|jusqu\S{0,9}+|fino|até|tot|до|по|[-–—])(?!\w)", re.IGNORECASE
+)
 
 
 class Value(NamedTuple):
