@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
+from memory_core.text.messages import TEXT_PARTS
 from memory_core.text.tokens import estimate_tokens
 from memory_core.threads import NoAnswer, start_call, wait_for
 
@@ -133,10 +134,11 @@ def read_arguments(response: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def join_text(message: Mapping[str, Any]) -> str:
-    """Return the text of a message, whose content is a string or a list of parts."""
+    """Return the text of a message, whose content is a string or a list of parts; documents and files are not its words."""
     content = message.get("content")
     if isinstance(content, list):
-        return "".join(str(part.get("text", "")) for part in content if isinstance(part, Mapping))
+        said = (part for part in content if isinstance(part, Mapping) and part.get("type", "text") in TEXT_PARTS)
+        return "".join(str(part.get("text", "")) for part in said)
     return content if isinstance(content, str) else ""
 
 

@@ -2,12 +2,12 @@
 
 A backend is any object whose methods, marked `@hookimpl`, match `MemoryBackend`; that class is pluggy's specification and the
 static type at once. One object serves one agent: its plugin's `open` is called with a `BackendContext`, and the object is
-registered in that agent's own plugin manager. A package offers a backend by an entry point:
+registered in a plugin manager of its own. A package offers a backend by an entry point:
 
     [project.entry-points."memory_core.backends"]
     mine = "my_package.plugin:PLUGIN"        # a BackendPlugin; the module should import nothing heavy
 
-Everything in `__all__` is public; the modules in which these names are defined are not.
+What is defined here is public, and what is imported under its own name (`import A as A`); the modules that define these are not.
 """
 
 from __future__ import annotations
@@ -18,204 +18,102 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import pluggy
 
-from memory_core.config.agent import AgentConfig, NamedFolder
-from memory_core.config.fields import STRICT, InvalidField, Secret, Section, about
-from memory_core.config.settings import BACKENDS_GROUP, Scope, ScopeMatch, ScopeRule
-from memory_core.embeddings.protocols import (
-    Calibrated,
-    EmbeddingProvider,
-    Remarking,
-    TokenEmbedder,
-    TokenEmbedding,
-    TokenModel,
-)
-from memory_core.errors import (
-    AuthenticationFailed,
-    BackendError,
-    BackendIndexEmpty,
-    BackendUnavailable,
-    ConfigError,
-    ConfigProblem,
-    FileUnreadable,
-    InputTooLarge,
-    InvalidArgument,
-    InvalidEmbedding,
-    MemoryCoreError,
-    NotIndexed,
-    PathRefused,
-    ProviderError,
-    ProviderUnavailable,
-    ProviderUnreachable,
-    QuotaExhausted,
-    RateLimited,
-    RequestTimeout,
-    StoreCorrupt,
-    StoreError,
-    StoreFull,
-    StoreReadOnly,
-    StoreTooNew,
-    SyncBusy,
-    SyncStopped,
-    TextRefused,
-)
-from memory_core.explanations import (
-    AskedQuestion,
-    AskedTerm,
-    Cause,
-    Examined,
-    Explanation,
-    NotePlace,
-    PlaceReport,
-    Shares,
-    Stage,
-    Verdict,
-)
-from memory_core.records import (
-    NOTHING_INDEXED,
-    Access,
-    AsOf,
-    Calibration,
-    Document,
-    Fallback,
-    FileFailure,
-    FileStamp,
-    Finding,
-    Hit,
-    KeySources,
-    KnownName,
-    MemoryFile,
-    Mention,
-    Mode,
-    NameKind,
-    Neighbour,
-    Now,
-    Origin,
-    Probe,
-    Progress,
-    ProgressCallback,
-    Query,
-    Related,
-    RelatedQuery,
-    ResolveApiKey,
-    SearchResult,
-    Space,
-    Status,
-    Successor,
-    SyncReport,
-)
-from memory_core.sources.files import Listing, list_files
-from memory_core.sources.notes import NoteText, find_note_day, read_note
-from memory_core.sources.pages import get_document
+from memory_core.config.agent import AgentConfig as AgentConfig
+from memory_core.config.agent import NamedFolder as NamedFolder
+from memory_core.config.fields import STRICT as STRICT
+from memory_core.config.fields import InvalidField as InvalidField
+from memory_core.config.fields import Secret as Secret
+from memory_core.config.fields import Section as Section
+from memory_core.config.fields import about as about
+from memory_core.config.settings import BACKENDS_GROUP as BACKENDS_GROUP
+from memory_core.config.settings import Scope as Scope
+from memory_core.config.settings import ScopeMatch as ScopeMatch
+from memory_core.config.settings import ScopeRule as ScopeRule
+from memory_core.embeddings.protocols import Calibrated as Calibrated
+from memory_core.embeddings.protocols import EmbeddingProvider as EmbeddingProvider
+from memory_core.embeddings.protocols import Remarking as Remarking
+from memory_core.embeddings.protocols import TokenEmbedder as TokenEmbedder
+from memory_core.embeddings.protocols import TokenEmbedding as TokenEmbedding
+from memory_core.embeddings.protocols import TokenModel as TokenModel
+from memory_core.errors import AuthenticationFailed as AuthenticationFailed
+from memory_core.errors import BackendError as BackendError
+from memory_core.errors import BackendIndexEmpty as BackendIndexEmpty
+from memory_core.errors import BackendUnavailable as BackendUnavailable
+from memory_core.errors import ConfigError as ConfigError
+from memory_core.errors import ConfigProblem as ConfigProblem
+from memory_core.errors import FileUnreadable as FileUnreadable
+from memory_core.errors import InputTooLarge as InputTooLarge
+from memory_core.errors import InvalidArgument as InvalidArgument
+from memory_core.errors import InvalidEmbedding as InvalidEmbedding
+from memory_core.errors import MemoryCoreError as MemoryCoreError
+from memory_core.errors import NotIndexed as NotIndexed
+from memory_core.errors import PathRefused as PathRefused
+from memory_core.errors import ProviderError as ProviderError
+from memory_core.errors import ProviderUnavailable as ProviderUnavailable
+from memory_core.errors import ProviderUnreachable as ProviderUnreachable
+from memory_core.errors import QuotaExhausted as QuotaExhausted
+from memory_core.errors import RateLimited as RateLimited
+from memory_core.errors import RequestTimeout as RequestTimeout
+from memory_core.errors import StoreCorrupt as StoreCorrupt
+from memory_core.errors import StoreError as StoreError
+from memory_core.errors import StoreFull as StoreFull
+from memory_core.errors import StoreReadOnly as StoreReadOnly
+from memory_core.errors import StoreTooNew as StoreTooNew
+from memory_core.errors import SyncBusy as SyncBusy
+from memory_core.errors import SyncStopped as SyncStopped
+from memory_core.errors import TextRefused as TextRefused
+from memory_core.explanations import AskedQuestion as AskedQuestion
+from memory_core.explanations import AskedTerm as AskedTerm
+from memory_core.explanations import Cause as Cause
+from memory_core.explanations import Examined as Examined
+from memory_core.explanations import Explanation as Explanation
+from memory_core.explanations import NotePlace as NotePlace
+from memory_core.explanations import PlaceReport as PlaceReport
+from memory_core.explanations import Shares as Shares
+from memory_core.explanations import Stage as Stage
+from memory_core.explanations import Verdict as Verdict
+from memory_core.records import NOTHING_INDEXED as NOTHING_INDEXED
+from memory_core.records import Access as Access
+from memory_core.records import AsOf as AsOf
+from memory_core.records import Calibration as Calibration
+from memory_core.records import Document as Document
+from memory_core.records import Fallback as Fallback
+from memory_core.records import FileFailure as FileFailure
+from memory_core.records import FileStamp as FileStamp
+from memory_core.records import Finding as Finding
+from memory_core.records import Hit as Hit
+from memory_core.records import KeySources as KeySources
+from memory_core.records import KnownName as KnownName
+from memory_core.records import MemoryFile as MemoryFile
+from memory_core.records import Mention as Mention
+from memory_core.records import Mode as Mode
+from memory_core.records import NameKind as NameKind
+from memory_core.records import Neighbour as Neighbour
+from memory_core.records import Now as Now
+from memory_core.records import Origin as Origin
+from memory_core.records import Probe as Probe
+from memory_core.records import Progress as Progress
+from memory_core.records import ProgressCallback as ProgressCallback
+from memory_core.records import Query as Query
+from memory_core.records import Related as Related
+from memory_core.records import RelatedQuery as RelatedQuery
+from memory_core.records import ResolveApiKey as ResolveApiKey
+from memory_core.records import SearchResult as SearchResult
+from memory_core.records import Space as Space
+from memory_core.records import Status as Status
+from memory_core.records import Successor as Successor
+from memory_core.records import SyncReport as SyncReport
+from memory_core.sources.files import Listing as Listing
+from memory_core.sources.files import list_files as list_files
+from memory_core.sources.notes import NoteText as NoteText
+from memory_core.sources.notes import find_note_day as find_note_day
+from memory_core.sources.notes import read_note as read_note
+from memory_core.sources.pages import get_document as get_document
 
 if TYPE_CHECKING:
     from memory_core.completions import AsyncComplete, Complete, Message
     from memory_core.plugin.flush.policy import FlushTurn, Session
     from memory_core.records import CallContext
-
-__all__ = [
-    "BACKENDS_GROUP",
-    "NOTHING_INDEXED",
-    "PROJECT",
-    "STRICT",
-    "Access",
-    "AgentConfig",
-    "AsOf",
-    "AskedQuestion",
-    "AskedTerm",
-    "AuthenticationFailed",
-    "BackendContext",
-    "BackendError",
-    "BackendIndexEmpty",
-    "BackendPlugin",
-    "BackendUnavailable",
-    "Calibrated",
-    "Calibration",
-    "Cause",
-    "ConfigError",
-    "ConfigProblem",
-    "Document",
-    "EmbeddingProvider",
-    "Examined",
-    "Explanation",
-    "Fallback",
-    "FileFailure",
-    "FileStamp",
-    "FileUnreadable",
-    "Finding",
-    "Hit",
-    "HostHooks",
-    "InputTooLarge",
-    "InvalidArgument",
-    "InvalidEmbedding",
-    "InvalidField",
-    "KeySources",
-    "KnownName",
-    "Listing",
-    "MemoryBackend",
-    "MemoryCoreError",
-    "MemoryFile",
-    "MemorySaver",
-    "Mention",
-    "Mode",
-    "NameKind",
-    "NamedFolder",
-    "Neighbour",
-    "NotIndexed",
-    "NotePlace",
-    "NoteText",
-    "Now",
-    "Origin",
-    "PathRefused",
-    "PlaceReport",
-    "Probe",
-    "Progress",
-    "ProgressCallback",
-    "ProviderError",
-    "ProviderUnavailable",
-    "ProviderUnreachable",
-    "Query",
-    "QuotaExhausted",
-    "RateLimited",
-    "Related",
-    "RelatedQuery",
-    "RelationTeller",
-    "Remarking",
-    "RequestTimeout",
-    "ResolveApiKey",
-    "Scope",
-    "ScopeMatch",
-    "ScopeRule",
-    "SearchExplainer",
-    "SearchResult",
-    "Secret",
-    "Section",
-    "SessionFollower",
-    "Shares",
-    "Space",
-    "Stage",
-    "Status",
-    "StoreCorrupt",
-    "StoreError",
-    "StoreFull",
-    "StoreReadOnly",
-    "StoreTooNew",
-    "Successor",
-    "SyncBusy",
-    "SyncReport",
-    "SyncStopped",
-    "TextRefused",
-    "TokenEmbedder",
-    "TokenEmbedding",
-    "TokenModel",
-    "Verdict",
-    "about",
-    "find_note_day",
-    "get_document",
-    "hookimpl",
-    "hookspec",
-    "list_files",
-    "read_note",
-]
 
 PROJECT = "memory_core"
 

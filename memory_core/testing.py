@@ -20,7 +20,7 @@ from typing import Any
 
 import pytest
 
-from memory_core.backends.loader import OPERATIONS, RegisteredBackend, add_backend, build_manager
+from memory_core.backends.loader import OPERATIONS, RegisteredBackend, register_backend
 from memory_core.config.agent import AgentConfig
 from memory_core.errors import MemoryCoreError, PathRefused
 from memory_core.hookspecs import BackendContext, BackendPlugin
@@ -65,7 +65,7 @@ class Subject:
             context = make(self.config)
         else:
             context = BackendContext(config=self.config, settings=plugin.settings()() if plugin.settings else None)
-        backend = add_backend(build_manager(), self.candidate.name, plugin, replace(context, access=access))
+        backend = register_backend(self.candidate.name, plugin, replace(context, access=access))
         self.opened.append(backend)
         return backend
 

@@ -17,7 +17,7 @@ from sybil.parsers.markdown import PythonCodeBlockParser
 
 import memory_core
 from memory_core import errors
-from memory_core.backends.loader import add_backend, build_manager
+from memory_core.backends.loader import register_backend
 from memory_core.cli import app
 from memory_core.config.environment import ENVIRONMENT
 from memory_core.config.load import load_config
@@ -145,7 +145,7 @@ def test_examples_of_configurations_are_found() -> None:
 def test_the_backend_of_the_documentation_works(tmp_path: Path) -> None:
     plugin: BackendPlugin = run("docs/backends.md")["PLUGIN"]
     config = load_config({}, workspace=SAMPLE, state_dir=tmp_path).agent("main")
-    backend = add_backend(build_manager(), "grep", plugin, BackendContext(config=config))
+    backend = register_backend("grep", plugin, BackendContext(config=config))
     hits = backend.memory_search(Query(text="retired teacher")).hits
     assert hits[0].path == "memory/2026-01-10.md"
     assert "retired teacher" in backend.memory_get(hits[0].path, hits[0].start_line, 1).text

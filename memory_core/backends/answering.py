@@ -39,9 +39,12 @@ from memory_core.records import (
     SearchResult,
     Space,
 )
+from memory_core.sources.notes import find_note_date
+from memory_core.sources.pages import find_text
 from memory_core.stores.interface import Store
+from memory_core.stores.values import DateRange
 from memory_core.sync.background import BackgroundSync
-from memory_core.text.dates import get_today
+from memory_core.text.dates import get_today, leave_out_time
 from memory_core.text.folding import clean
 from memory_core.text.terms import split_question
 
@@ -101,10 +104,11 @@ class _Degradation:
         if sentence not in self.warnings:
             self.warn(sentence, action)
 
-    def warn_keywords_only(self, error: ProviderError, reason: str = "") -> None:
-        """Warn that keywords answer, and of the error, unless the sync has warned of it or its reason already."""
-        known = any((reason or str(error)) in warning for warning in self.warnings)
-        self.warn("keyword search only" if known else f"keyword search only: {error}", error.action)
+    def warn_because(self, sentence: str, error: ProviderError, outage: Outage | None = None) -> None:
+        """Warn of what a search makes do with, and of the error, unless the sync has warned of it or its reason already."""
+        reason = outage.reason if outage else str(error)
+        known = any(reason in warning for warning in self.warnings)
+        self.warn(sentence if known else f"{sentence}: {error}", error.action)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -312,8 +316,6 @@ class Answerer:
         def choose() -> EmbeddingProvider | None:
             return self.providers.choose_for_sync(self.providers.outages.current(), at_once=False).provider
 
-        from memory_core.text.dates import leave_out_time
-
         asked = replace(query, text=leave_out_time(query.text))
         with ExitStack() as stack:
             past = stack.enter_context(self.past.read(query.as_of, choose))
@@ -337,9 +339,6 @@ class Answerer:
 
     def _load_note(self, path: str) -> tuple[str | None, list[str]] | None:
         """Return the date and the lines of a note as it stands; None if it cannot be read."""
-        from memory_core.sources.notes import find_note_date
-        from memory_core.sources.pages import find_text
-
         text = find_text(self.config, path)
         return None if text is None else (find_note_date(path, text), text.split("\n"))
 
@@ -411,7 +410,6 @@ class Answerer:
     def _restrict(self, reader: Reader, name: str, query: Query, degradation: _Degradation) -> About:
         """Return what restricts a search to a name; warn if no note mentions it."""
         from memory_core.search.names import find_about, load_names
-        from memory_core.stores.values import DateRange
 
         book = load_names(reader)
         dates = DateRange(query.after, query.before)
@@ -435,7 +433,7 @@ class Answerer:
             asked = self.providers.embed_question(space, parts, outage=outage, timeout_seconds=seconds)
         except ProviderError as error:
             log.warning("keyword search answers: %s", error)
-            degradation.warn_keywords_only(error)
+            degradation.warn_because("keyword search only", error)
             return None
         if asked is None:
             if not self._explain_missing(query, degradation):
@@ -450,9 +448,9 @@ class Answerer:
             degradation.warn(f"keyword search only: {space.provider} made no vector of this question")
             return None
         degradation.fallback = asked.fallback
-        problem = asked.problem
-        if problem is not None and not any(str(problem) in warning for warning in degradation.warnings):
-            degradation.warn(f"the embeddings of {space.provider} answer meanwhile: {problem}", problem.action)
+        if asked.problem is not None:
+            meanwhile = f"the embeddings of {space.provider} answer meanwhile"
+            degradation.warn_because(meanwhile, asked.problem, self.providers.outages.current())
         if isinstance(asked.provider, Remarking) and asked.provider.remark:
             degradation.warn(asked.provider.remark)
         table = asked.provider if isinstance(asked.provider, TokenModel) else None
@@ -467,8 +465,7 @@ class Answerer:
         seconds = self._embed_seconds(query, degradation) if asks else None
         problem = self.providers.explain_missing(query.text, timeout_seconds=seconds)
         if problem is not None:
-            outage = self.providers.outages.current()
-            degradation.warn_keywords_only(problem, outage.reason if outage else "")
+            degradation.warn_because("keyword search only", problem, self.providers.outages.current())
         return problem is not None
 
     def _warn_without_embeddings(self, degradation: _Degradation) -> None:

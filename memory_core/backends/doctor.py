@@ -18,7 +18,7 @@ from memory_core.errors import NotIndexed, OtherWorkspace, StoreError
 from memory_core.history.history import History
 from memory_core.records import FileFailure, Finding, KeySources, Probe, Space, Status
 from memory_core.sources import files, session_logs
-from memory_core.sources.roots import MAKE_IT, explain_no_workspace
+from memory_core.sources.roots import advise_workspace, explain_no_workspace
 from memory_core.stores.interface import Store, SyncReader
 from memory_core.stores.sqlite.encoding import find_problem
 from memory_core.stores.sqlite.store import SqliteStore
@@ -55,7 +55,7 @@ def report_status(name: str, config: AgentConfig, store: Store, file: Path | Non
             elif held.workspace is None:
                 return blank
             spaces = {number: space for space, number in reader.list_spaces().items()}
-            status, record = _fill(blank, reader, held, rows, spaces), reader.load_outage()
+            status = _fill(blank, reader, held, rows, spaces)
     except OtherWorkspace as error:
         return replace(blank, warnings=(*blank.warnings, f"{error}; {error.action}"))
     except NotIndexed:
@@ -71,7 +71,7 @@ def report_status(name: str, config: AgentConfig, store: Store, file: Path | Non
         status, store_bytes=size, dirty=dirty, extra=found.count_extra(), failures=tuple(failures.values())
     )
     serving = spaces[held.serving] if held.serving is not None else None
-    return _add_outage(status, config, serving, Outage.from_json(record))
+    return _add_outage(status, config, serving, Outage.from_json(held.outage))
 
 
 def _fill(
@@ -182,9 +182,8 @@ def examine(config: AgentConfig, probe: Probe) -> Iterator[Finding]:
 
 def _check_workspace(config: AgentConfig) -> Finding:
     if problem := explain_no_workspace(config):
-        return Finding(
-            subject="workspace", level="warn" if config.search.extra_paths else "fail", message=problem, action=MAKE_IT
-        )
+        action, others = advise_workspace(config.workspace), config.search.extra_paths
+        return Finding(subject="workspace", level="warn" if others else "fail", message=problem, action=action)
     found = files.survey(config)
     listing, extra = found.list(), found.count_extra()
     own = len(found) - sum(extra.values())
@@ -225,7 +224,8 @@ def _check_index(config: AgentConfig) -> Finding:
 
 def _judge_content(path: Path, rows: Sequence[IndexedFile]) -> Finding:
     """Return the finding on an index that is sound."""
-    message = f"{sum(bool(row.hash) for row in rows)} files in {path}, {path.stat().st_size / 1e6:.1f} MB"
+    count = sum(bool(row.hash) for row in rows)
+    message = f"{count} {'file' if count == 1 else 'files'} in {path}, {path.stat().st_size / 1e6:.1f} MB"
     if not os.access(path, os.W_OK) or not os.access(path.parent, os.W_OK):
         message += "; it cannot be written, so changed notes are not indexed"
         return Finding(subject="index", level="warn", message=message, action="make the file and its folder writable")

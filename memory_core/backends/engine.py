@@ -27,6 +27,7 @@ from memory_core.records import (
     Status,
     SyncReport,
 )
+from memory_core.sources import pages
 from memory_core.stores.interface import Store
 from memory_core.sync.background import BackgroundSync
 from memory_core.sync.changes import wants_sync
@@ -108,8 +109,6 @@ class IndexBackend:
     @hookimpl
     def memory_get(self, path: str, from_line: int, lines: int) -> Document:
         """Return lines of a note as they stand in the file now."""
-        from memory_core.sources import pages
-
         return pages.get_document(self._config, path, from_line=from_line, lines=lines)
 
     @hookimpl
@@ -210,7 +209,7 @@ class IndexBackend:
 
     def _load_outage(self) -> str | None:
         with self._store.read() as reader:
-            return reader.load_outage()
+            return reader.load_state().outage
 
     def _save_outage(self, record: str | None) -> None:
         with self._store.write() as writer:

@@ -1,8 +1,8 @@
-"""Loading of backends by name: entry points, the plugin manager of one agent, and typed calls through it."""
+"""Loading of backends by name: entry points, a plugin manager for each, and typed calls through it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from importlib import import_module
 from typing import Any, TypeVar
@@ -110,45 +110,37 @@ def _scan(name: str) -> object:
     return next(iter(found.values())).load()
 
 
-def build_manager() -> pluggy.PluginManager:
-    """Make an empty plugin manager for one agent; never a global one."""
+def register_backend(name: str, plugin: BackendPlugin, context: BackendContext) -> RegisteredBackend:
+    """Open a backend and register it under its name, in a plugin manager of its own: nobody else answers there.
+
+    Raises:
+        BackendError: It raises when opened, or misspells or leaves out an operation.
+    """
     manager = pluggy.PluginManager(hookspecs.PROJECT)
     optional = (hookspecs.SessionFollower, hookspecs.MemorySaver, hookspecs.SearchExplainer, hookspecs.RelationTeller)
     for specs in (hookspecs.MemoryBackend, *optional):
         manager.add_hookspecs(specs)
-    return manager
-
-
-def add_backend(
-    manager: pluggy.PluginManager, name: str, plugin: BackendPlugin, context: BackendContext
-) -> RegisteredBackend:
-    """Open a backend and register it under its name.
-
-    Raises:
-        BackendError: It raises when opened, or misspells or leaves out an operation; nothing of it stays registered.
-    """
     try:
         backend = plugin.open(context)
         manager.register(backend, name)
         manager.check_pending()
-        implemented = {caller.name for caller in manager.get_hookcallers(backend) or []}
-        if missing := [operation for operation in OPERATIONS if operation not in implemented]:
-            raise BackendError(name, f"it does not implement {', '.join(missing)}")
+    except BackendError:
+        raise
     except Exception as error:  # a plugin's code may raise anything
-        if manager.has_plugin(name):
-            manager.unregister(name=name)
-        if isinstance(error, BackendError):
-            raise
         raise BackendError(name, f"it cannot be opened: {explain_error(error)}") from error
-    return RegisteredBackend(manager, name)
+    implemented = {caller.name for caller in manager.get_hookcallers(backend) or []}
+    if missing := [operation for operation in OPERATIONS if operation not in implemented]:
+        raise BackendError(name, f"it does not implement {', '.join(missing)}")
+    return RegisteredBackend(name, manager, implemented)
 
 
 class RegisteredBackend:
-    """A registered backend, typed like `MemoryBackend`. Every call goes through the manager, so that observers see it."""
+    """A registered backend, typed like `MemoryBackend`; its answers are checked."""
 
-    def __init__(self, manager: pluggy.PluginManager, name: str) -> None:
+    def __init__(self, name: str, manager: pluggy.PluginManager, implemented: Collection[str]) -> None:
         self.name = name
         self._manager = manager
+        self._implemented = implemented
 
     def memory_search(self, query: Query) -> SearchResult:
         """See `MemoryBackend`.
@@ -156,7 +148,7 @@ class RegisteredBackend:
         Raises:
             InvalidArgument: The query is about a name, and the backend is no `RelationTeller`.
         """
-        if query.about is not None and not self._implements("memory_related"):
+        if query.about is not None and "memory_related" not in self._implemented:
             raise refuse_relations("about", self.name)
         return _keep_limits(self._call("memory_search", SearchResult, query=query), query)
 
@@ -190,17 +182,17 @@ class RegisteredBackend:
 
     def memory_rest(self) -> bool:
         """See `MemorySaver`; False when the backend keeps nothing that it could let go of."""
-        return self._implements("memory_rest") and self._call("memory_rest", bool)
+        return "memory_rest" in self._implemented and self._call("memory_rest", bool)
 
     def memory_session_updated(self, session_key: str) -> bool:
         """See `SessionFollower`; False when the backend does not follow sessions."""
-        if not self._implements("memory_session_updated"):
+        if "memory_session_updated" not in self._implemented:
             return False
         return self._call("memory_session_updated", bool, session_key=session_key)
 
     def memory_explain(self, query: Query, place: NotePlace | None) -> Explanation:
         """See `SearchExplainer`; of a backend that does not implement it, the hits are explained."""
-        if self._implements("memory_explain"):
+        if "memory_explain" in self._implemented:
             return self._call("memory_explain", Explanation, query=query, place=place)
         return _explain_hits(self.memory_search, query, place)
 
@@ -210,25 +202,12 @@ class RegisteredBackend:
         Raises:
             InvalidArgument: The backend does not implement it.
         """
-        if not self._implements("memory_related"):
+        if "memory_related" not in self._implemented:
             raise refuse_relations("name", self.name)
         return self._call("memory_related", Related, query=query)
 
-    def _implements(self, operation: str) -> bool:
-        mine = self._manager.get_plugin(self.name)
-        caller: pluggy.HookCaller = getattr(self._manager.hook, operation)
-        return any(impl.plugin is mine for impl in caller.get_hookimpls())
-
     def _call(self, operation: str, expected: type[Answer], **arguments: Any) -> Answer:
-        """Call this backend and no other: any registered plugin with a `tryfirst` implementation would answer instead."""
-        caller: pluggy.HookCaller = getattr(self._manager.hook, operation)
-        mine = self._manager.get_plugin(self.name)
-        others = [
-            impl.plugin
-            for impl in caller.get_hookimpls()
-            if impl.plugin is not mine and not (impl.wrapper or impl.hookwrapper)
-        ]
-        answer = self._manager.subset_hook_caller(operation, others)(**arguments)
+        answer = getattr(self._manager.hook, operation)(**arguments)
         if not isinstance(answer, expected):
             raise BackendError(self.name, f"{operation} returned {type(answer).__name__}, not {expected.__name__}")
         if isinstance(answer, SearchResult) and (fault := _find_fault(answer)):

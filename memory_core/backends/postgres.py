@@ -14,6 +14,7 @@ from memory_core.backends.engine import IndexBackend
 from memory_core.errors import BackendUnavailable, MemoryCoreError
 from memory_core.hookspecs import BackendContext, BackendPlugin, MemoryBackend, hookimpl
 from memory_core.records import Document, Finding, Query, SearchResult, Status
+from memory_core.sources.pages import cut_page
 from memory_core.stores.postgres import NAME, PostgresConfig
 from memory_core.threads import Clock
 
@@ -56,8 +57,6 @@ class PostgresBackend(IndexBackend):
         """Return lines of this agent's note as they stand in the file now, of another tenant's as it was indexed."""
         if not path.startswith(_PREFIX):
             return super().memory_get(path, from_line, lines)
-        from memory_core.sources.pages import cut_page
-
         with self._server.read() as reader:
             text = reader.load_text(path)
         if text is None:

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from memory_core.backends import breaker
 from memory_core.backends.breaker import GuardedBackend
-from memory_core.backends.loader import RegisteredBackend, add_backend, build_manager, find_plugin, read_section
+from memory_core.backends.loader import RegisteredBackend, find_plugin, read_section, register_backend
 from memory_core.config.agent import AgentConfig, NamedFolder
 from memory_core.config.settings import BUILTIN, Scope
 from memory_core.errors import BackendError, ConfigError, MemoryCoreError
@@ -71,7 +71,6 @@ class Selector:
         self._config = config
         self._access = access
         self._keys = keys or KeySources()
-        self._manager = build_manager()
         self.scope = config.memory.scope
         self.scope_setting: str | None = MEMORY_SCOPE
         self._folders: tuple[NamedFolder, ...] = ()
@@ -84,7 +83,7 @@ class Selector:
         plugin = find_plugin(BUILTIN)
         known = replace(config, folders=self._folders)
         context = replace(self._make_context(None), config=known, standby=self._primary is not None)
-        self._builtin = add_backend(self._manager, BUILTIN, plugin, context)
+        self._builtin = register_backend(BUILTIN, plugin, context)
         self._opened_with.insert(0, (BUILTIN, plugin, context))
 
     def search(self, query: Query) -> SearchResult:
@@ -245,7 +244,7 @@ class Selector:
             self._opened_with.append((name, plugin, context))
             known = plugin.search_seconds
             self._search_seconds = plugin.timeout_seconds if known is None else known(context.settings)
-            open_it, seconds = partial(add_backend, self._manager, name, plugin, context), plugin.timeout_seconds
+            open_it, seconds = partial(register_backend, name, plugin, context), plugin.timeout_seconds
             opened = (
                 open_it() if seconds is None else wait_for(start_call(open_it, name=f"memory-{name}-open"), seconds)
             )

@@ -51,9 +51,10 @@ class IndexLook(NamedTuple):
 
 def look_at(reader: Reader) -> IndexLook:
     """Return the state of an index."""
+    held = reader.load_state()
     return IndexLook(
-        generation=reader.load_generation(),
-        outage=Outage.from_json(reader.load_outage()),
+        generation=held.generation,
+        outage=Outage.from_json(held.outage),
         is_empty=reader.is_empty(),
         workspace=reader.load_workspace(),
         serving=reader.load_serving_space(),

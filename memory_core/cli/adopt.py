@@ -46,12 +46,12 @@ def adopt(options: Options, *, path: str | None, copy: bool, yes: bool, dry_run:
     if not homes:
         sentence = "Nothing was found in the usual places."
         advice = "Name a folder of Markdown, a vault or an export: memory-core adopt PATH"
-        output.tell({"homes": []}, f"{sentence}\n{advice}", as_json=options.json)
+        output.tell({"homes": []}, f"{sentence}\n{advice}")
         return
     if not options.json:
         _print_homes(homes)
     if copy:
-        _copy(options, path, homes, config, yes=yes)
+        _copy(path, homes, config, yes=yes)
         return
     _serve(options, path, homes, config, yes=yes)
 
@@ -76,8 +76,7 @@ def _serve(options: Options, asked: str | None, homes: Sequence[Home], config: A
     unserved = [home.title for home in homes if not home.served]
     path = find_adopted_config(config.state_dir)
     if not yes:
-        if options.json:
-            output.print_json({"homes": [_to_plain(home) for home in homes], "config": path, "changed": False})
+        if output.prints_json({"homes": [_to_plain(home) for home in homes], "config": path, "changed": False}):
             return
         print("\nNothing has been changed.")
         if len(unserved) < len(homes):
@@ -89,8 +88,7 @@ def _serve(options: Options, asked: str | None, homes: Sequence[Home], config: A
     with record.change_record(config.state_dir) as adoption:
         record.add_served(adoption, homes)
         changed = record.write_config(adoption, config.state_dir)
-    if options.json:
-        output.print_json({"homes": [_to_plain(home) for home in homes], "config": path, "changed": changed})
+    if output.prints_json({"homes": [_to_plain(home) for home in homes], "config": path, "changed": changed}):
         return
     print(f"\n{'Written' if changed else 'Nothing to change in'}: {path}")
     served = load_config(path, state_dir=config.state_dir).agent(options.agent)
@@ -102,10 +100,11 @@ def _serve(options: Options, asked: str | None, homes: Sequence[Home], config: A
         output.complain(f"the {title} is no Markdown, and is left out", "add --copy to write it as Markdown")
     if options.config:
         output.complain(f"--config names {options.config}, which does not list these notes", "leave --config out")
-    print("Next: memory-core index" if changed else "")
+    if changed:
+        print("Next: memory-core index")
 
 
-def _copy(options: Options, asked: str | None, homes: Sequence[Home], config: AgentConfig, *, yes: bool) -> None:
+def _copy(asked: str | None, homes: Sequence[Home], config: AgentConfig, *, yes: bool) -> None:
     workspace = Path(config.workspace)
     if not workspace.is_dir():
         action = "make that folder, or name another with --workspace"
@@ -116,10 +115,8 @@ def _copy(options: Options, asked: str | None, homes: Sequence[Home], config: Ag
             record.copy_notes(adoption, steps, workspace)
     else:
         steps = record.plan_copies(record.load_record(config.state_dir), homes, workspace)
-    if options.json:
-        names = ("action", "origin", "target", "reason")
-        shown = [{name: getattr(step, name) for name in names} for step in steps]
-        output.print_json({"steps": shown, "changed": yes})
+    shown = [{name: getattr(step, name) for name in ("action", "origin", "target", "reason")} for step in steps]
+    if output.prints_json({"steps": shown, "changed": yes}):
         return
     _print_steps(steps, workspace)
     counts = Counter(step.action for step in steps)
@@ -158,8 +155,7 @@ def _undo(options: Options, state_dir: Path) -> None:
     with record.change_record(state_dir) as adoption:
         workspace = open_source(options).current().agent(options.agent).workspace if options.workspace else None
         removed, kept, indexed = record.undo(adoption, state_dir, workspace)
-    if options.json:
-        output.print_json({"removed": removed, "kept": kept, "indexed": indexed})
+    if output.prints_json({"removed": removed, "kept": kept, "indexed": indexed}):
         return
     if not removed and not kept:
         print(f"Nothing was copied into {shorten_home(workspace)}." if workspace else "Nothing was adopted.")

@@ -101,6 +101,7 @@ _MEANT = {
 }  # fmt: skip
 # A word that begins like an option and is text: a negative number, or a line such as "- buy milk".
 _TEXT = re.compile(r"\A-(?:\d+(?:\.\d+)?\Z|[^=\s]*\s)")
+_LONE = re.compile("[\ud800-\udfff]")  # what Python makes of bytes that the locale's encoding does not know
 _MARK = "\0"  # before such a word while click reads the others; no argument of a process can hold it
 
 
@@ -455,7 +456,8 @@ def explain_empty(memory: Memory) -> bool:
     from memory_core.sources.files import list_files
 
     config = memory.config()
-    if list_files(config).files:
+    listing = list_files(config)
+    if listing.files or listing.failures:
         return False
     found = 0 if "workspace" in config.search.sources else count_markdown(config.workspace)
     if found:
@@ -497,6 +499,19 @@ def read_text(argument: str, file: str) -> str:
         raise InvalidArgument(argument, f"{shown} is not UTF-8 text") from error
     except OSError as error:
         raise InvalidArgument(argument, f"{shown} cannot be read: {describe_os_error(error)}") from error
+
+
+def join_words(argument: str, words: Sequence[str]) -> str:
+    """Return the words of a text, whatever the encoding of the locale says of their bytes.
+
+    Raises:
+        InvalidArgument: They are not UTF-8.
+    """
+    text = " ".join(words)
+    try:
+        return os.fsencode(text).decode() if _LONE.search(text) else text
+    except UnicodeError as error:
+        raise InvalidArgument(argument, "is not UTF-8 text") from error
 
 
 def _is_named(options: Options) -> bool:

@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import get_args
 
 import click
 from click.shell_completion import get_completion_class
@@ -33,6 +34,7 @@ from memory_core.config.documents import parse_json5
 from memory_core.config.editing import read_document
 from memory_core.config.environment import expand_home
 from memory_core.config.load import Config, ConfigSource, find_adopted_config, find_slot_problem, load_config
+from memory_core.config.settings import ProviderId
 from memory_core.embeddings.credentials import resolve_endpoint
 from memory_core.embeddings.local.model import find_model_file
 from memory_core.errors import (
@@ -44,7 +46,8 @@ from memory_core.errors import (
     ProviderUnavailable,
 )
 from memory_core.hosts.install import changes
-from memory_core.sources.roots import MAKE_IT, explain_no_workspace
+from memory_core.plugin.memory import Memory
+from memory_core.sources.roots import advise_workspace, explain_no_workspace
 from memory_core.tools import schemas
 
 log = logging.getLogger(__name__)
@@ -64,11 +67,11 @@ def check(options: Options, *, file: str | None) -> int:
             file or options.config, workspace=options.workspace, state_dir=options.state_dir, refuses=False
         )
     except ConfigError as error:
-        return _print_problems(error, options)
+        return _print_problems(error)
     try:
         warnings = _check(settings, options.agent)
     except ConfigError as error:
-        return _print_problems(error, options, [*_find_backend_doubts(_read_backend(settings))])
+        return _print_problems(error, [*_find_backend_doubts(_read_backend(settings))])
     unused = {warning.partition(":")[0] for warning in warnings}
     below = tuple(f"{key}." for key in unused)
     rows = [row for row in describe(settings, options.agent) if row.key not in unused and not row.key.startswith(below)]
@@ -78,9 +81,7 @@ def check(options: Options, *, file: str | None) -> int:
         rows.insert(1, Row("included by $include", [str(path) for path in settings.included], "file"))
     if unread := list_unread(settings.document, settings.dialect):
         rows.insert(1, Row("not read", unread, "file"))
-    if options.json:
-        output.print_json({"settings": [row._asdict() for row in rows], "warnings": warnings})
-    else:
+    if not output.prints_json({"settings": [row._asdict() for row in rows], "warnings": warnings}):
         _print_settings(rows)
         for warning in warnings:
             output.complain(warning)
@@ -98,7 +99,7 @@ def make(options: Options) -> None:
     if path.suffix == ".toml":
         raise InvalidArgument("--config", "a new file is written as JSON5", action="name it, such as memory.json5")
     planned = [changes.FileChange(path, None, render_new_config().encode())]
-    changes.make_changes(planned, (), find_state_dir(options))
+    changes.make_changes(planned, find_state_dir(options))
     _report_change(options, path)
 
 
@@ -117,7 +118,7 @@ def set_value(options: Options, *, key: str, value: str) -> None:
         problems = _find_new_problems(planned, key, options)
         refused = refused or problems
         if not problems:
-            changes.make_changes(planned, (), find_state_dir(options))
+            changes.make_changes(planned, find_state_dir(options))
             _report_change(options, path)
             for doubt in _find_backend_doubts(candidate) if keys == ("memory", "backend") and candidate else ():
                 output.complain(doubt)
@@ -166,7 +167,7 @@ def _shorten(key: str) -> str:
 def _report_change(options: Options, path: Path) -> None:
     own = path == find_adopted_config(find_state_dir(options))
     where = "; it holds where neither --config nor --workspace is given" if own else ""
-    output.tell({"path": path}, f"Written: {path}{where}", as_json=options.json)
+    output.tell({"path": path}, f"Written: {path}{where}")
 
 
 @config.command("get")
@@ -176,9 +177,9 @@ def get_value(options: Options, *, key: str | None) -> None:
     settings = open_source(options).current()
     rows = describe(settings, options.agent)
     rows = rows if key is None else _find_rows(rows, key)
-    if options.json:
-        output.print_json({"settings": [row._asdict() for row in rows]})
-    elif key is not None and len(rows) == 1 and rows[0].key == _shorten(key):
+    if output.prints_json({"settings": [row._asdict() for row in rows]}):
+        return
+    if key is not None and len(rows) == 1 and rows[0].key == _shorten(key):
         print(_format_value(rows[0]))
     else:
         output.print_pairs({row.key: _format_setting(row) for row in rows})
@@ -197,11 +198,12 @@ MODELS = {
 def use_model(options: Options, *, name: str) -> None:
     """Try a model, name it in the configuration, and embed all notes by it; `static` goes back."""
     from memory_core.cli.notes import sync_notes
-    from memory_core.plugin.memory import Memory
 
     if name.startswith("hf:"):
         action = f"memory-core config set memorySearch.local.modelPath {name}; it is downloaded when it is first used"
         raise InvalidArgument("NAME", "is a model to download, and nothing is downloaded here", action=action)
+    if name in get_args(ProviderId) and name not in MODELS:
+        raise InvalidArgument("NAME", "is a provider", action=f"memory-core config set memorySearch.provider {name}")
     place, advice = MODELS.get(name, (name, ""))
     chosen = {"provider": "static"} if place is None else {"local.modelPath": place, "provider": "local"}
     path, state_dir = find_config_file(options), find_state_dir(options)
@@ -216,12 +218,12 @@ def use_model(options: Options, *, name: str) -> None:
             action=advice or f"{found.action or ''} By name: {', '.join(MODELS)}.",
         )
     for key, value in chosen.items():
-        changes.make_changes(changes.plan_value(path, ("memorySearch", *key.split(".")), value), (), state_dir)
+        changes.make_changes(changes.plan_value(path, ("memorySearch", *key.split(".")), value), state_dir)
     with open_notes(replace(options, config=str(path))) as memory, output.show_progress() as progress:
         if memory.config().search.provider != chosen["provider"]:
             output.complain("MEMORY_CORE_PROVIDER names another provider, and wins while it is set")
         report = sync_notes(memory, force=False, progress=progress)
-    output.print_record(report, output.print_report, as_json=options.json)
+    output.print_record(report, output.print_report)
 
 
 def _print_settings(rows: Sequence[Row]) -> None:
@@ -240,11 +242,10 @@ def _format_value(row: Row) -> str:
     return "unset" if row.value is None else output.format_value(row.value)
 
 
-def _print_problems(error: ConfigError, options: Options, warnings: Sequence[str] = ()) -> int:
-    if options.json:
-        problems = [str(problem) for problem in error.problems]
-        told = {"error": str(error), "action": error.action}
-        output.print_json({**told, "origin": error.origin, "problems": problems, "warnings": warnings})
+def _print_problems(error: ConfigError, warnings: Sequence[str] = ()) -> int:
+    problems = [str(problem) for problem in error.problems]
+    told = {"error": str(error), "action": error.action, "origin": error.origin}
+    output.prints_json({**told, "problems": problems, "warnings": warnings})
     for problem in error.problems:
         output.complain(f"{error.origin}: {problem}")
     for warning in warnings:
@@ -272,7 +273,7 @@ def _find_doubts(agent: AgentConfig) -> Iterator[str]:
     if off := explain_off(agent):
         yield f"{off}; {off.action}"
     if problem := explain_no_workspace(agent):
-        yield f"{problem}; {MAKE_IT}"
+        yield f"{problem}; {advise_workspace(agent.workspace)}"
     for extra in agent.search.extra_paths:
         path = agent.workspace / expand_home(extra.path)
         if not os.path.lexists(path):

@@ -85,7 +85,7 @@ def list_versions(options: Options, *, path: str | None) -> None:
     """List the versions of a note, or what changed last."""
     with _open_history(options) as (config, history):
         if path is None:
-            _list_moments(options, history)
+            _list_moments(history)
             return
         path = name_note(config, _read_path(path))
         rows = [_shape_event(event) for event in list_events(history, history.list_versions(path))]
@@ -93,8 +93,7 @@ def list_versions(options: Options, *, path: str | None) -> None:
         raise HistoryUnavailable(
             f"{path}: no version of such a note is known", action="see what changed: memory-core history"
         )
-    if options.json:
-        output.print_json({"path": path, "versions": rows})
+    if output.prints_json({"path": path, "versions": rows}):
         return
     for row in rows:
         changes = "" if row["event"] == "gone" else f"  +{row['added']} -{row['removed']} lines"
@@ -125,8 +124,7 @@ def diff(options: Options, *, path: str, begin: str, until: str | None) -> None:
         old, new = ([] if each is None else history.load_text(each).text.splitlines() for each in versions)
     times = show(first.at), show(last.at)
     lines = list(unified_diff(old, new, f"{path} {times[0]}", f"{path} {times[1]}", around=1))
-    if options.json:
-        output.print_json({"path": path, "from": times[0], "to": times[1], "diff": "\n".join(lines)})
+    if output.prints_json({"path": path, "from": times[0], "to": times[1], "diff": "\n".join(lines)}):
         return
     for line in lines or [f"{path} stood at {times[1]} as at {times[0]}."]:
         output.write(line, output.CHANGES.get(line[:1], ""))
@@ -140,15 +138,13 @@ def restore(options: Options, *, path: str, as_of: str) -> None:
     with _open_history(options) as (config, history):
         instant = parse_instant(as_of, "--as-of", timezone=config.search.time_zone)
         file = notes.restore(config, history, _read_path(path), instant)
-    if options.json:
-        output.print_json({"path": str(file)})
-    else:
+    if not output.prints_json({"path": str(file)}):
         print(f"Written to {file}")
         if ".as-of-" in file.name and any(each.real_path == file.resolve() for each in list_files(config).files):
             output.print_aside("It is a note, too: searches find it until you move or delete it.")
 
 
-def _list_moments(options: Options, history: History) -> None:
+def _list_moments(history: History) -> None:
     """List the last moments with the notes that changed in them."""
     extent = history.measure()
     changed = history.list_changes() if extent.moments else {}
@@ -158,10 +154,8 @@ def _list_moments(options: Options, history: History) -> None:
         {"at": show(moment.at), "origin": moment.origin, "notes": changed[moment.id]}
         for moment in moments[-MOST_MOMENTS:]
     ]
-    if options.json:
-        output.print_json(
-            {"moments": len(moments), "versions": extent.versions, "bytes": extent.size_bytes, "last": rows}
-        )
+    facts = {"moments": len(moments), "versions": extent.versions, "bytes": extent.size_bytes, "last": rows}
+    if output.prints_json(facts):
         return
     if not moments:
         output.complain(NONE_YET, BEGIN_IT)
@@ -195,8 +189,7 @@ def import_git(options: Options) -> None:
             history.refuse_disabled()
         memory.sync()
         done = importing.import_git(config)
-    if options.json:
-        output.print_json(done)
+    if output.prints_json(done):
         return
     if not done.commits:
         output.write("No commit before the first sync has changed a note.")
@@ -248,7 +241,7 @@ def purge(options: Options, *, text: str, dry_run: bool, yes: bool) -> int:
             if dry_run:
                 if (turns := _drop_turns(config, wording, dry_run=True)) and not options.json:
                     output.write(f"{output.count(len(turns), 'message')} would be taken out of the journal of turns.")
-                code = _report(options, found, asides, done=None)
+                code = _report(found, asides, done=None)
                 _warn_of_places(options, config, wording, text)
                 return code
             if not (yes or _confirm()):
@@ -265,7 +258,7 @@ def purge(options: Options, *, text: str, dry_run: bool, yes: bool) -> int:
             history.deletions.purge_text(text)
             memory.sync()  # overwrites
             done = history.deletions.load_mark() is None and wiped
-    code = _report(options, found, asides, done=done)
+    code = _report(found, asides, done=done)
     if turns and not options.json:
         output.write(f"{output.count(len(turns), 'message')} taken out of the journal of turns.")
     if learned and not options.json:
@@ -432,21 +425,16 @@ def _wipe_items(config: AgentConfig) -> bool:
         file.release()
 
 
-def _report(options: Options, found: list[Version], asides: list[Path], *, done: bool | None) -> int:
+def _report(found: list[Version], asides: list[Path], *, done: bool | None) -> int:
     """Tell what was done; `done` is None after a dry run, False if bytes are still to be overwritten."""
     paths = sorted({version.key.path for version in found})
-    if options.json:
-        files = [str(each) for each in asides]
-        answer = {"notes": paths, "versions": len(found), "files": files, "dryRun": done is None}
-        output.print_json({**answer, "overwritten": bool(done)})
-    elif done is None:
-        output.write(f"{output.count(len(found), 'version')} would be purged. Nothing was changed.")
-    elif done and not found:
-        output.write("No version held the text; nothing was purged.")
-    elif done:
-        output.write(
-            f"{output.count(len(found), 'version')} purged; nothing of the text is left in the files of this agent."
-        )
+    answer = {"notes": paths, "versions": len(found), "files": asides, "dryRun": done is None}
+    count = output.count(len(found), "version")
+    told = f"{count} purged; nothing of the text is left in the files of this agent." if found else ""
+    if done is None:
+        told = f"{count} would be purged. Nothing was changed."
+    if not output.prints_json({**answer, "overwritten": bool(done)}) and done is not False:
+        output.write(told or "No version held the text; nothing was purged.")
     if done is False:
         output.complain(
             "the text is gone from all answers, but its bytes are still in the files, because another program reads them",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -69,7 +70,7 @@ def mcp(options: Options, *, http: str | None) -> None:
 def install(options: Options, *, host: str | None, capture: bool, dry_run: bool) -> None:
     """Put memory-core into the configuration of another host, such as codex."""
     if host is None:
-        _list_programs(options)
+        _list_programs()
     else:
         install_into(host, options, capture=capture, dry_run=dry_run)
 
@@ -98,10 +99,10 @@ def install_into(host: str, options: Options, *, capture: bool = False, dry_run:
             return
     notes = ""
     if not dry_run:
-        changes.make_changes(planned, parts, state_dir)
+        changes.make_changes(planned, state_dir)
         notes = _settle_workspace(host, bound)
     done = f"memory-core is in place in {program.title}.\n{notes}"
-    _report(options, planned, done, program.note, dry_run=dry_run)
+    _report(planned, done, program.note, dry_run=dry_run)
 
 
 def _settle_workspace(host: str, bound: Mapping[str, str]) -> str:
@@ -119,10 +120,11 @@ def _settle_workspace(host: str, bound: Mapping[str, str]) -> str:
     if not os.path.lexists(usual):
         (usual / NOTES_FOLDER).mkdir(parents=True)
         made = ", which was made now"
-    return (
-        f"{given}Sessions in a folder with MEMORY.md or memory/ use the notes there, all others {shorten_home(usual)}{made}.\n"
-        f"The same notes for all sessions: memory-core install {host} --workspace FOLDER"
-    )
+    served, other = "Its notes are in", "Other notes"
+    if programs.PROGRAMS[host].in_folder:
+        served = "Sessions in a folder with MEMORY.md or memory/ use the notes there, all others"
+        other = "The same notes for all sessions"
+    return f"{given}{served} {shorten_home(usual)}{made}.\n{other}: memory-core install {host} --workspace FOLDER"
 
 
 def _load_bound(bound: Mapping[str, str]) -> tuple[Config, str]:
@@ -158,7 +160,7 @@ def uninstall(options: Options, *, host: str, dry_run: bool) -> None:
     released = changes.plan_release(host, state_dir)
     planned = [*changes.plan_uninstall(parts, state_dir), *released]
     if not dry_run:
-        changes.make_changes(planned, parts, state_dir)
+        changes.make_changes(planned, state_dir)
     done = f"{program.title} is without memory-core."
     if planned and not dry_run and len(changes.find_missing(parts)) < len(parts):
         done = f"{program.title} has the entry for memory-core that it had before; to remove it, uninstall again."
@@ -167,7 +169,7 @@ def uninstall(options: Options, *, host: str, dry_run: bool) -> None:
         note += (
             " So does what was kept of sessions, until its days are over: memory-core forget --session ID removes it."
         )
-    _report(options, planned, done, note, dry_run=dry_run)
+    _report(planned, done, note, dry_run=dry_run)
 
 
 def _find_program(name: str) -> programs.Program:
@@ -177,22 +179,31 @@ def _find_program(name: str) -> programs.Program:
             f"expected one of {', '.join(programs.PROGRAMS)}, not {name!r}{output.suggest(name, programs.PROGRAMS)}",
             action="see what is there: memory-core install; any other MCP client starts: memory-core mcp",
         )
-    return programs.PROGRAMS[name]
+    program = programs.PROGRAMS[name]
+    if program.is_local and Path("plugin.json").exists():
+        raise MemoryCoreError(
+            "mcp.json in this folder is part of the plugin that plugin.json describes", action="go to another folder"
+        )
+    return program
 
 
-def _list_programs(options: Options) -> None:
+def _list_programs() -> None:
     rows = []
     for name, program in programs.PROGRAMS.items():
         home = program.find_home()
         parts = program.plan(home, programs.find_start())
-        in_place, found = changes.are_in_place(parts), home.is_dir()
+        in_place = changes.are_in_place(parts)
+        found = parts[0].path.exists() if program.is_local else home.is_dir()
         rows.append({"host": name, "found": found, "inPlace": in_place, "home": str(home)})
-    if options.json:
-        output.print_json({"hosts": rows})
+    if output.prints_json({"hosts": rows}):
         return
     rows.sort(key=lambda row: not row["found"])  # what this computer has comes first
     table = [
-        (str(row["host"]), "in place" if row["inPlace"] else "no" if row["found"] else "-", str(row["home"]))
+        (
+            str(row["host"]),
+            "in place" if row["inPlace"] else "no" if row["found"] else "-",
+            shorten_home(Path(str(row["home"]))),
+        )
         for row in rows
     ]
     output.print_table([("host", "memory-core", "its configuration"), *table])
@@ -200,10 +211,9 @@ def _list_programs(options: Options) -> None:
     print("\nTo put memory-core into one of them:  memory-core install HOST")
 
 
-def _report(options: Options, planned: Sequence[changes.FileChange], done: str, note: str, *, dry_run: bool) -> None:
-    if options.json:
-        files = [{"path": change.path, "change": change.verb} for change in planned]  # their text may hold keys
-        output.print_json({"changed": bool(planned) and not dry_run, "files": files})
+def _report(planned: Sequence[changes.FileChange], done: str, note: str, *, dry_run: bool) -> None:
+    files = [{"path": change.path, "change": change.verb} for change in planned]  # their text may hold keys
+    if output.prints_json({"changed": bool(planned) and not dry_run, "files": files}):
         return
     if dry_run:
         for change in planned:
@@ -222,7 +232,7 @@ def diagnose_hosts(config: AgentConfig) -> list[Finding]:
     """Return a finding about each host of this user: if memory-core is in place there, works, and has the notes of this shell."""
     findings = []
     for name, program in programs.PROGRAMS.items():
-        if program.find_home == Path.cwd:
+        if program.is_local:
             continue  # its entry holds in the current folder alone, where any `mcp.json` may lie
         home = program.find_home()
         parts = program.plan(home, programs.find_start())
@@ -254,6 +264,8 @@ def _compare_workspace(name: str, home: Path, config: AgentConfig) -> tuple[str,
     if theirs == config.workspace:
         return message, ""
     message += f", and searches {shorten_home(theirs)}, not {shorten_home(config.workspace)} as this command does"
+    if theirs.is_dir() and not config.workspace.is_dir():
+        return message, f"memory-core init {quote_words(str(theirs))} --default"
     return message, f"memory-core install {name} --workspace {quote_words(str(config.workspace))}"
 
 
@@ -295,28 +307,14 @@ def flush(options: Options, *, session: str, dry_run: bool) -> None:  # noqa: AR
     """Show if a session would be asked to save notes before its compaction, and why."""
     with open_memory(options) as memory:
         shown = preview(memory.config(), session)
-    output.print_record(shown, _print_preview, as_json=options.json)
+    output.print_record(shown, _print_preview)
 
 
 def _print_preview(facts: Mapping[str, Any]) -> None:
     """Print if a flush turn is due and why, then its prompts."""
-    threshold = facts["thresholdTokens"]
-    output.print_pairs(
-        {
-            "session": facts["session"],
-            "transcript": facts["transcript"],
-            "transcript bytes": facts["transcriptBytes"],
-            "total tokens": facts["totalTokens"],
-            "context tokens": facts["contextTokens"],
-            "due from": None if threshold is None else f"{threshold} tokens",
-            "compactions": facts["compactionCount"],
-            "compactions at last flush": facts["flushedCompactionCount"],
-            "flush due": facts["due"],
-            "because": facts["reason"],
-            "target": facts["target"],
-            "tools": facts["tools"],
-        }
-    )
-    for title, text in (("system prompt", facts["systemPrompt"]), ("prompt", facts["prompt"])):
+    spelt = {re.sub("[A-Z]", lambda found: f" {found[0].lower()}", name): value for name, value in facts.items()}
+    texts = {title: spelt.pop(title) for title in ("system prompt", "prompt")}
+    output.print_pairs(spelt)
+    for title, text in texts.items():
         if text:
             output.write(f"\n{title}:\n" + "\n".join(f"    {line}".rstrip() for line in text.splitlines()))

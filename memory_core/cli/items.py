@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from memory_core.cli import output
-from memory_core.cli.app import Group, Options, argument, command, open_notes, read_text
+from memory_core.cli.app import Group, Options, argument, command, join_words, open_notes, read_text
 from memory_core.config.agent import AgentConfig
 from memory_core.config.environment import quote_words
 from memory_core.errors import InvalidArgument, MemoryCoreError, StoreError
@@ -58,9 +58,7 @@ def list_items(
         if not query:
             found = list(held.list(scope=scope, tags=tags, limit=limit))
             total = held.count(scope=scope)
-            if options.json:
-                output.print_json({"items": found, "total": total})
-            else:
+            if not output.prints_json({"items": found, "total": total}):
                 _print_items(found)
                 if not found:
                     print("No items yet.")
@@ -68,8 +66,7 @@ def list_items(
                     output.print_aside(f"{len(found)} of {total} items; --limit shows more.")
             return
         answer = held.query(" ".join(query), scope=scope, tags=tags, limit=limit)
-    if options.json:
-        output.print_json(answer)
+    if output.prints_json(answer):
         return
     if answer.warning:
         output.complain(f"keywords answer alone: {answer.warning}")
@@ -87,8 +84,7 @@ def show(options: Options, *, item_id: str) -> None:
         item, config = memory.items.get(item_id), memory.config()
     if item is None:
         raise MemoryCoreError(f"there is no item {item_id!r}", action="`memory-core items list` shows the ids.")
-    if options.json:
-        output.print_json(item)
+    if output.prints_json(item):
         return
     output.write(quote_safely(item.content))
     times = {name: output.format_time(getattr(item, name)) for name in ("created", "updated", "said", "recalled")}
@@ -111,9 +107,8 @@ def show(options: Options, *, item_id: str) -> None:
 def add(options: Options, *, text: tuple[str, ...], corrects: bool, **facts: Any) -> None:
     """Keep a short fact; the same fact is kept once."""
     with _open(options) as held:
-        done = held.write(" ".join(text), corrects=corrects, origin=Origin(by="user"), **facts)
-    if options.json:
-        output.print_json(done)
+        done = held.write(join_words("TEXT", text), corrects=corrects, origin=Origin(by="user"), **facts)
+    if output.prints_json(done):
         return
     verb = "Known already, said once more" if done.outcome == "reinforced" else "Kept"
     output.write(f"{verb}: {done.item.id}  {_describe(done.item)}")
@@ -133,9 +128,7 @@ def promote(options: Options, *, ids: tuple[str, ...]) -> int:
     with _open(options) as held:
         promoted = held.promote(ids)
         found = held.get_many(ids)
-    if options.json:
-        output.print_json({"promoted": promoted, "items": found})
-    else:
+    if not output.prints_json({"promoted": promoted, "items": found}):
         _print_items(found)
         print(f"{output.count(promoted, 'item')} promoted.")
     return _name_missing(ids, found)
@@ -158,9 +151,7 @@ def forget(options: Options, *, ids: tuple[str, ...], dry_run: bool, **condition
         if done.items and not dry_run:
             record_forget(memory.config(), [item.id for item in done.items], "items forget")
         told = [*_find_in_past(memory.config(), done.items), *list_remains(memory.config(), done.items)]
-    if options.json:
-        output.print_json({**to_json(done), "remains": [*done.remains, *told]})
-    else:
+    if not output.prints_json({**to_json(done), "remains": [*done.remains, *told]}):
         _print_items(done.items)
         verb = "would be deleted" if done.dry_run else "deleted"
         print(f"{output.count(len(done.items), 'item')} {verb}.")
@@ -195,7 +186,7 @@ def restore(options: Options, *, file: str) -> None:
         raise InvalidArgument("FILE", str(error)) from error
     with _open(options) as held:
         new = held.restore(read)
-    output.tell({"read": len(read), "new": new}, f"{new} of {len(read)} items were new.", as_json=options.json)
+    output.tell({"read": len(read), "new": new}, f"{new} of {len(read)} items were new.")
 
 
 def _print_items(items: Sequence[Item]) -> None:
@@ -258,7 +249,7 @@ def pause(options: Options) -> None:
     with open_notes(options) as memory, _changing(memory.config()) as journal:
         journal.catch_up(seconds=READ_SECONDS)  # what was said before
         journal.pause(on=True)
-    output.tell({"paused": True}, "The journal keeps nothing until you run: memory-core resume", as_json=options.json)
+    output.tell({"paused": True}, "The journal keeps nothing until you run: memory-core resume")
 
 
 @command("resume")
@@ -269,7 +260,7 @@ def resume(options: Options) -> None:
         journal.pause(on=False)
         on = memory.config().search.items.capture.journal
     rest = "" if on else " once memorySearch.items.capture.journal is true"
-    output.tell({"paused": False}, f"The journal keeps what is said{rest}.", as_json=options.json)
+    output.tell({"paused": False}, f"The journal keeps what is said{rest}.")
 
 
 @command("forget")
@@ -296,10 +287,8 @@ def forget_session(options: Options, *, key: str, dry_run: bool) -> int:
             remains += tuple(wipe_index(config.store_path))
     if turns and (logs or not items):
         remains += (f"the host's log of this session holds what was said: {', '.join(sorted(logs)) or key}",)
-    if options.json:
-        forgotten = {"messages": turns, "items": [item.id for item in items]}
-        output.print_json({**forgotten, "dryRun": dry_run, "remains": remains})
-    else:
+    forgotten = {"messages": turns, "items": [item.id for item in items], "dryRun": dry_run, "remains": remains}
+    if not output.prints_json(forgotten):
         counted = f"{output.count(turns, 'message')} and {output.count(len(items), 'item')}"
         output.write(f"{counted} {'would be' if dry_run else 'are'} forgotten.")
         for sentence in [*remains, *list_remains(config, items)]:

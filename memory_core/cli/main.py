@@ -98,7 +98,7 @@ def _run(arguments: list[str]) -> int:
         import click
 
         if isinstance(error, (KeyboardInterrupt, click.Abort)):  # which click makes of it where it asks something
-            output.complain("interrupted", "What is done is kept; the same command goes on from there.")
+            output.complain("interrupted", "What it had finished is kept.")
             return 130
         if isinstance(error, OSError) and not _takes_output():
             return 1  # `main` says so

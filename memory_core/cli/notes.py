@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import sys
 import threading
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from memory_core.atomic import locked, replace_file
+from memory_core.atomic import locked
 from memory_core.cli import app, output
 from memory_core.cli.app import Options, argument, command, open_notes, with_sources
+from memory_core.config.agent import make_workspace_key
+from memory_core.config.resolution import OWN_FOLDER
 from memory_core.errors import InvalidArgument, MemoryCoreError, MemoryOff
 from memory_core.plugin.explaining import find_instead
 from memory_core.records import Finding, ProgressCallback, SyncReport, to_json
+from memory_core.sources import pages
+from memory_core.sources.activity import find_problem, record_problem
 from memory_core.sources.journal import Journal
 from memory_core.tools.arguments import read_citation
 
@@ -28,7 +30,6 @@ if TYPE_CHECKING:
 
 WATCH_SECONDS = 1.0  # between two looks at what the background has done
 AGAIN = "run `memory-core index`"
-LOCK_SECONDS = 5.0
 MESSAGE_CHARS = 500
 
 log = logging.getLogger(__name__)
@@ -48,7 +49,7 @@ def get(options: Options, *, path: str, start: int | None, lines: int | None, as
     with open_notes(options) as memory:
         result = _get(memory, {"path": path, "from": start, "lines": lines, "asOf": as_of})
     whole = lines is None and read_citation(path).lines is None
-    return output.print_result(result, lambda found: output.print_document(found, whole=whole), as_json=options.json)
+    return output.print_result(result, lambda found: output.print_document(found, whole=whole))
 
 
 @command("open")
@@ -56,16 +57,14 @@ def get(options: Options, *, path: str, start: int | None, lines: int | None, as
 @with_sources
 def open_place(options: Options, *, place: str) -> int:
     """Print the file and line of a place, as editors take them."""
-    from memory_core.sources import pages
-
     with open_notes(options) as memory:
         result = _get(memory, {"path": place, "lines": 1, "asOf": None})
         config = memory.config()
     if output.find_code(result):
-        return output.print_result(result, lambda _: None, as_json=options.json)
+        return output.print_result(result, lambda _: None)
     file = pages.resolve(config, result["path"])
     path = str(file.real_path) if file else result["path"]
-    output.tell({"path": path, "line": result["from"]}, f"{path}:{result['from']}", as_json=options.json)
+    output.tell({"path": path, "line": result["from"]}, f"{path}:{result['from']}")
     return 0
 
 
@@ -88,13 +87,11 @@ def _get(memory: Memory, asked: Mapping[str, Any]) -> dict[str, Any]:
 @click.option("--person", "target", flag_value="person", help="into your own MEMORY.md, for all projects")
 def add(options: Options, *, text: tuple[str, ...], target: str | None) -> int:
     """Write a text into the note of the day."""
-    said = app.read_text("TEXT", "-") if text == ("-",) else " ".join(text)
+    said = app.read_text("TEXT", "-") if text == ("-",) else app.join_words("TEXT", text)
     with open_notes(options, writes=True) as memory:
         result = memory.call_tool("memory_append", {"text": said, "target": target or "daily"})
     done = {"appended": "Added to", "nothing new": "Already in", "proposed": "To be reviewed, since this is private:"}
-    return output.print_result(
-        result, lambda found: print(f"{done[found['status']]} {found['path']}"), as_json=options.json
-    )
+    return output.print_result(result, lambda found: print(f"{done[found['status']]} {found['path']}"))
 
 
 @command("index")
@@ -112,7 +109,7 @@ def index(options: Options, *, force: bool, behind: bool) -> None:
             _index_behind(memory)
             return
         report = sync_notes(memory, force=force, progress=progress)
-        output.print_record(report, output.print_report, as_json=options.json)
+        output.print_record(report, output.print_report)
         if not report.files:
             app.explain_empty(memory)
 
@@ -165,9 +162,7 @@ def show_status(options: Options, *, deep: bool) -> int:
     with open_notes(options) as memory:
         status = memory.status()
         probed = memory.probe() if deep else None
-    if options.json:
-        output.print_json(status if probed is None else {**to_json(status), "probe": probed})
-    else:
+    if not output.prints_json(status if probed is None else {**to_json(status), "probe": probed}):
         output.print_status(status)
         if probed is not None:
             output.print_probe(probed)
@@ -179,7 +174,7 @@ def probe(options: Options) -> int:
     """Try to embed a text with the configured provider."""
     with app.open_memory(options) as memory:
         found = memory.probe()
-    output.print_record(found, output.print_probe, as_json=options.json)
+    output.print_record(found, output.print_probe)
     return 0 if found.ok else 1
 
 
@@ -203,9 +198,7 @@ def doctor(options: Options) -> int:
             except (MemoryCoreError, OSError) as error:
                 findings.append(Finding(subject=subject, level="fail", message=str(error), action="mend that first"))
     healthy = all(finding.level != "fail" for finding in findings)
-    output.print_record(
-        {"ok": healthy, "findings": findings}, lambda _: output.print_findings(findings), as_json=options.json
-    )
+    output.print_record({"ok": healthy, "findings": findings}, lambda _: output.print_findings(findings))
     return 0 if healthy else 1
 
 
@@ -219,8 +212,7 @@ def list_activity(options: Options, *, session: str | None, limit: int) -> None:
     with open_notes(options) as memory:
         found = memory.list_activity(limit=limit, session=session)
         enabled = memory.config().search.activity.enabled
-    if options.json:
-        output.print_json({"enabled": enabled, "activity": found})
+    if output.prints_json({"enabled": enabled, "activity": found}):
         return
     for entry in found:
         facts = [entry.by, *([entry.outcome] if entry.outcome else []), *([entry.session] if entry.session else [])]
@@ -252,31 +244,20 @@ def sync_notes(memory: Memory, *, force: bool, progress: ProgressCallback | None
 
 
 def diagnose_index(config: AgentConfig) -> list[Finding]:
-    """Return a finding about what the last run for an agent complained of; no finding if it did not."""
-    path = _find_file(config)
-    try:
-        kept = json.loads(path.read_bytes())
-        message = f"the last `memory-core index` complained at {kept['at']}: {kept['message']}"
-    except FileNotFoundError:
-        return []
-    except (OSError, ValueError, LookupError, TypeError) as error:
-        message = f"{path}, which tells of the last `memory-core index`, cannot be read: {error}"
-    return [Finding(subject="last index", level="warn", message=message, action=AGAIN)]
+    """Return a finding about what the last run for these notes complained of; no finding if it did not."""
+    problem = find_problem(_find_file(config))
+    message = f"the last `memory-core index` complained at {problem}"
+    return [Finding(subject="last index", level="warn", message=message, action=AGAIN)] if problem else []
 
 
 def _find_file(config: AgentConfig) -> Path:
-    return config.state_dir / "memory-core" / f"{config.agent}.index-complaint.json"
+    name = f"{config.agent}-{make_workspace_key(config.workspace)}.index-complaint"
+    return config.state_dir / OWN_FOLDER / name
 
 
 def _keep(config: AgentConfig, message: str) -> None:
-    """Keep a complaint with the time, or forget the one that is kept if there is none."""
-    path = _find_file(config)
+    """Keep a complaint, or forget the one that is kept if there is none."""
     try:
-        if not message:
-            path.unlink(missing_ok=True)
-            return
-        kept = {"at": datetime.now(UTC).isoformat(timespec="seconds"), "message": message[:MESSAGE_CHARS]}
-        with locked(path.with_name(f".{path.name}.lock"), timeout_seconds=LOCK_SECONDS):
-            replace_file(path, json.dumps(kept).encode("ascii"))
-    except (OSError, TimeoutError) as error:  # the checks of doctor tell what is wrong with the folder
+        record_problem(_find_file(config), message[:MESSAGE_CHARS])
+    except OSError as error:  # the checks of doctor tell what is wrong with the folder
         log.info("doctor cannot tell how this index went: %s", error)

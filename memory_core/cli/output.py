@@ -211,24 +211,30 @@ def print_document(result: Mapping[str, Any], *, whole: bool) -> None:
         print_aside(f"Line {last} is cut: it is longer than a page. `memory-core open` names the file.")
 
 
-def print_record(record: Record, show: Callable[[Record], None], *, as_json: bool) -> None:
+def prints_json(value: Any) -> bool:
+    """Print a value as JSON where `--json` asks for it; return whether it did, so that nothing else is printed."""
+    import click
+
+    is_asked: bool = click.get_current_context().obj.json
+    if is_asked:
+        print_json(value)
+    return is_asked
+
+
+def print_record(record: Record, show: Callable[[Record], None]) -> None:
     """Print a record as JSON, or for a person with `show`."""
-    if as_json:
-        print_json(record)
-    else:
+    if not prints_json(record):
         show(record)
 
 
-def tell(value: Any, sentence: str, *, as_json: bool) -> None:
+def tell(value: Any, sentence: str) -> None:
     """Print a record or a mapping as JSON, or a sentence for a person."""
-    print_record(value, lambda _: write(sentence), as_json=as_json)
+    print_record(value, lambda _: write(sentence))
 
 
-def print_result(result: Mapping[str, Any], show: Callable[[Mapping[str, Any]], None], *, as_json: bool) -> int:
+def print_result(result: Mapping[str, Any], show: Callable[[Mapping[str, Any]], None]) -> int:
     """Print the result of a tool as JSON, or for a person with `show`; return the exit code."""
-    if as_json:
-        print_json(result)
-    elif "error" not in result:
+    if not prints_json(result) and "error" not in result:
         show(result)
     if "error" in result:
         complain_of(result)
@@ -317,7 +323,7 @@ def print_table(rows: Sequence[Sequence[str]]) -> None:
 
         table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
         for name in rows[0]:
-            table.add_column(name, overflow="fold")
+            table.add_column(name, overflow="fold", no_wrap=not table.columns)  # what is typed stays in one piece
         for row in rows[1:]:
             table.add_row(*(Text(_clean(text)) for text in row))
         Console(highlight=False).print(table)

@@ -42,7 +42,7 @@ def init(options: Options, *, dsn: str | None, schema: str | None) -> None:
     with closing(_open(options, dsn, schema)) as operator:
         applied = operator.init()
     sentence = f"The schema is in place: {output.count(applied, 'migration')} applied."
-    output.tell({"migrations": applied}, sentence, as_json=options.json)
+    output.tell({"migrations": applied}, sentence)
 
 
 @postgres.command("grant")
@@ -56,7 +56,7 @@ def grant(options: Options, *, role: str, tenant: str, write: bool, dsn: str | N
     with closing(_open(options, dsn, schema)) as operator:
         operator.grant(role, tenant, write=write)
     sentence = f"{role} may {'read and write' if write else 'read'} {tenant}"
-    output.tell({"role": role, "tenant": tenant, "write": write}, sentence, as_json=options.json)
+    output.tell({"role": role, "tenant": tenant, "write": write}, sentence)
 
 
 @postgres.command("revoke")
@@ -69,7 +69,7 @@ def revoke(options: Options, *, role: str, tenant: str, dsn: str | None, schema:
     with closing(_open(options, dsn, schema)) as operator:
         ended = operator.revoke(role, tenant)
     sentence = f"{role} {'may no longer see' if ended else 'was no member of'} {tenant}"
-    output.tell({"role": role, "tenant": tenant, "revoked": ended}, sentence, as_json=options.json)
+    output.tell({"role": role, "tenant": tenant, "revoked": ended}, sentence)
 
 
 @postgres.command("status")
@@ -79,7 +79,7 @@ def show_status(options: Options, *, dsn: str | None, schema: str | None) -> Non
     """Show the tenants on the server, their sizes and members."""
     with closing(_open(options, dsn, schema)) as operator:
         summary = operator.summarise()
-    output.print_record(summary, _print_summary, as_json=options.json)
+    output.print_record(summary, _print_summary)
 
 
 def _print_summary(summary: ServerSummary) -> None:

@@ -39,7 +39,7 @@ def tidy(options: Options, *, model: str | None, base_url: str | None) -> None:
         raise InvalidArgument("--base-url", "it is the endpoint of a model", action="name one: --model")
     with open_notes(options) as memory:
         found = _open_review(memory).find(_open_model(memory, model, base_url) if model else None)
-    _print(found, options)
+    _print(found)
 
 
 def _open_model(memory: Memory, model: str, base_url: str | None) -> Complete:
@@ -53,9 +53,8 @@ def _open_model(memory: Memory, model: str, base_url: str | None) -> Complete:
     return lambda messages, tools, **_: endpoint.complete(messages, tools, show=lambda _: None)
 
 
-def _print(found: Sequence[Proposal], options: Options) -> None:
-    if options.json:
-        output.print_json({"proposals": found})
+def _print(found: Sequence[Proposal]) -> None:
+    if output.prints_json({"proposals": found}):
         return
     for each in found:
         output.write(f"{describe(each)}\n")
@@ -67,8 +66,9 @@ def describe(proposal: Proposal) -> str:
     """Return a proposal as it is printed: its place, the line as it is and as it is to be, and what speaks for it."""
     lines = [f"{proposal.id}  {proposal.kind}, {proposal.path}:{proposal.line}"]
     old, new = proposal.text.strip(), proposal.new or "" if proposal.path != "items" else ""
-    lines += [f"  - {old}"] if old else []
-    lines += [f"  + {line.strip()}" for line in new.split("\n") if line.strip() not in ("", old)]
+    after = [line.strip() for line in new.split("\n")]
+    lines += [f"  - {old}"] if old and old not in after else []
+    lines += [f"  + {line}" for line in after if line not in ("", old)]
     lines += [f"  {proposal.why}"]
     lines += [f"  {each.path}:{each.line}: {each.text}" for each in proposal.evidence[:3]]
     return "\n".join(lines)
@@ -87,7 +87,7 @@ def review(context: click.Context) -> None:
 def _go_through(held: Review, options: Options) -> None:
     found = held.find()
     if options.json or not (sys.stdin.isatty() and sys.stdout.isatty()):
-        _print(found, options)
+        _print(found)
         return
     seen, accepted = set[str](), 0
     while waiting := [each for each in found if each.id not in seen]:
@@ -128,10 +128,9 @@ def _go_through(held: Review, options: Options) -> None:
     output.write(f"{output.count(accepted, 'change')} made; memory-core review undo takes back what was done last.")
 
 
-def _report(options: Options, verb: str, found: Sequence[Proposal]) -> None:
-    if options.json:
-        output.print_json({verb.lower(): [each.id for each in found]})
-    for each in () if options.json else found:
+def _report(verb: str, found: Sequence[Proposal]) -> None:
+    is_json = output.prints_json({verb.lower(): [each.id for each in found]})
+    for each in () if is_json else found:
         output.write(f"{verb} {each.id}: {each.path}:{each.line}")
 
 
@@ -143,7 +142,7 @@ def accept(options: Options, *, ids: tuple[str, ...], text: str | None) -> None:
     if text is not None and len(ids) > 1:
         raise InvalidArgument("--text", "one line is for one proposal")
     with open_notes(options) as memory:
-        _report(options, "Accepted", _open_review(memory).accept(ids, text))
+        _report("Accepted", _open_review(memory).accept(ids, text))
 
 
 @review.command("reject")
@@ -151,7 +150,7 @@ def accept(options: Options, *, ids: tuple[str, ...], text: str | None) -> None:
 def reject(options: Options, *, ids: tuple[str, ...]) -> None:
     """Never propose these again; `never` is another name for it."""
     with open_notes(options) as memory:
-        _report(options, "Rejected", _open_review(memory).reject(ids))
+        _report("Rejected", _open_review(memory).reject(ids))
 
 
 @review.command("undo")
@@ -166,7 +165,7 @@ def undo(options: Options) -> None:
         "text": undone.text,
         "rejected": undone.rejected,
     }
-    output.tell(told, _describe_undone(undone), as_json=options.json)
+    output.tell(told, _describe_undone(undone))
 
 
 def _describe_undone(undone: Undone) -> str:

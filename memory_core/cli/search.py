@@ -17,6 +17,7 @@ import click
 from memory_core import explanations, records
 from memory_core.cli import app, output
 from memory_core.cli.app import Options, argument, command, open_notes, with_sources
+from memory_core.config.agent import explain_off
 from memory_core.config.environment import quote_words
 from memory_core.errors import InvalidArgument, MemoryCoreError
 from memory_core.records import NOTHING_INDEXED, to_camel
@@ -83,7 +84,7 @@ def search(
                 found = {name: value for name, value in found.items() if name != "warning"}
             output.print_hits(found, words, lambda: "" if explained else _explain_none(memory, words, asked))
 
-        code = output.print_result(result, show, as_json=options.json)
+        code = output.print_result(result, show)
         if opened is not None and code == 0:
             _open_hit(memory, result["results"], opened)
     return code
@@ -166,8 +167,7 @@ def explain(options: Options, *, query: tuple[str, ...], today: str | None, **li
         found = memory.explain(question, place, **limits)
         if not found.asked.chunks:
             app.explain_empty(memory)
-    if options.json:
-        output.print_json(found)
+    if output.prints_json(found):
         return
     output.complain_of_answer(found.warning, found.action)
     output.write(describe_search(found))
@@ -193,7 +193,6 @@ def _split_words(words: Sequence[str]) -> tuple[str, str | None]:
 @with_sources
 def inspect(options: Options, *, port: int, review: bool) -> None:
     """Serve a page on this machine that shows searches, their reasons, notes and the index."""
-    from memory_core.config.agent import explain_off
     from memory_core.hosts.inspect.application import serve
     from memory_core.plugin.memory import Memory
 
@@ -201,9 +200,7 @@ def inspect(options: Options, *, port: int, review: bool) -> None:
         off = explain_off(memory.config())
 
     def announce(link: str) -> None:
-        if options.json:
-            output.print_json({"url": link})
-        else:
+        if not output.prints_json({"url": link}):
             print(f"{link}\n(for your eyes: whoever has it reads the notes; Ctrl-C ends it)")
         sys.stdout.flush()
         if off is not None:
@@ -333,8 +330,7 @@ def related(options: Options, *, name: tuple[str, ...], max_results: int | None)
         found = memory.related(asked, max_results=most)
         if NOTHING_INDEXED in (found.warning or ""):
             app.explain_empty(memory)
-    if options.json:
-        output.print_json(found)
+    if output.prints_json(found):
         return
     output.complain_of_answer(found.warning, found.action, stale=found.stale)
     output.write(describe_related(found))

@@ -49,8 +49,7 @@ def welcome(options: Options) -> None:
         steps[f"memory-core install {host}"] = f"give them to {programs.PROGRAMS[host].title}"
     else:
         steps["memory-core doctor"] = "check that all is well"
-    if options.json:
-        output.print_json({"workspace": folder, "exists": exists, "why": why, "next": list(steps)})
+    if output.prints_json({"workspace": folder, "exists": exists, "why": why, "next": list(steps)}):
         return
     missing = "" if exists else "; it is not there yet"
     print(f"memory-core keeps memory in plain Markdown.\n\nWorkspace: {shorten_home(folder)} ({why}){missing}")
@@ -88,10 +87,9 @@ def init(options: Options, *, folder: str | None, default: bool) -> None:
         replace_file(path, f"{workspace}\n".encode())
     free = [name for name in _find_free_hosts() if not (asks and _put_into(name, workspace, options))]
     homes = [home for home in find_homes(None) if workspace not in home.workspaces.values()]
-    if options.json:
-        found = [{"title": home.title, "path": home.path, "notes": len(home.notes)} for home in homes]
-        facts = {"workspace": workspace, "made": made, "default": is_default, "hosts": free, "adoptable": found}
-        output.print_json(facts)
+    found = [{"title": home.title, "path": home.path, "notes": len(home.notes)} for home in homes]
+    facts = {"workspace": workspace, "made": made, "default": is_default, "hosts": free, "adoptable": found}
+    if output.prints_json(facts):
         return
     done = f"Made {' and '.join(made)} in" if made else "There is a workspace already:"
     print(f"{done} {shorten_home(workspace)}{', the default workspace' if is_default else ''}")

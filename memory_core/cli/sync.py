@@ -48,7 +48,7 @@ def sync(context: click.Context, *, behind: bool) -> None:
             sync_behind(memory.config())
         return
     with _open(options) as (sharing, config):
-        _report(options, config, sharing.sync())
+        _report(config, sharing.sync())
 
 
 @sync.command("init")
@@ -60,7 +60,7 @@ def init(options: Options, *, url: str, encrypt: bool, key: str | None, public: 
     """Set up the sync with a remote, and sync; the notes of both sides are merged."""
     with _open(options) as (sharing, config):
         done = sharing.init(url, encrypt=encrypt, key=None if key is None else Path(key), public=public)
-        _report(options, config, done)
+        _report(config, done)
         output.complain("synced are MEMORY.md, USER.md, memory/ and the items, no other file")
         if encrypt:
             output.complain(f"the key is in {shorten_home(sharing.key)}", f"{KEEP_KEY}.")
@@ -71,9 +71,8 @@ def show_status(options: Options) -> int:
     """Show the remote, when it was last synced, and what is not sent."""
     with _open(options) as (sharing, _):
         state = sharing.load()
-    if options.json:
-        told = {} if state is None else to_json(state) | {"url": state.shown_url}
-        output.print_json({"on": False} | told)
+    told = {} if state is None else to_json(state) | {"url": state.shown_url}
+    if output.prints_json({"on": False} | told):
         return 0
     if state is None:
         output.complain("these notes are not synced", INIT)
@@ -95,14 +94,14 @@ def switch_off(options: Options) -> None:
     """Sync no more; notes and remote stay as they are, and `sync init` goes on from there."""
     with _open(options) as (sharing, _):
         sharing.switch_off()
-    output.tell({"on": False}, "The notes are not synced any more.", as_json=options.json)
+    output.tell({"on": False}, "The notes are not synced any more.")
 
 
 @sync.command("purge")
 def purge(options: Options) -> None:
     """Sync, and take the past of all notes and items from the remote; the other machines follow at their next sync."""
     with _open(options) as (sharing, config):
-        _report(options, config, sharing.purge())
+        _report(config, sharing.purge())
     if not options.json:
         action = (
             "A host of repositories may keep it for some weeks: ask it to collect garbage, or make the repository anew."
@@ -110,12 +109,11 @@ def purge(options: Options) -> None:
         output.complain("the remote has no past any more", action)
 
 
-def _report(options: Options, config: AgentConfig, done: Shared) -> None:
+def _report(config: AgentConfig, done: Shared) -> None:
     """Print what a sync did, and propose what is to be decided."""
     propose(config, done)
-    if options.json:
-        conflicts = [{"path": path, "first": each.first, "second": each.second} for path, each in done.conflicts]
-        output.print_json(to_json(done) | {"conflicts": conflicts})
+    conflicts = [{"path": path, "first": each.first, "second": each.second} for path, each in done.conflicts]
+    if output.prints_json(to_json(done) | {"conflicts": conflicts}):
         return
     output.write(f"Sent {output.count(len(done.sent), 'file')}, took {len(done.taken)}.")
     if done.conflicts:
@@ -157,7 +155,7 @@ def export(options: Options, *, target: Path, layer: str | None) -> None:
         memory.sync()  # so that the history has the notes as they are
         target = Path(expand_home(str(target)))  # cmd.exe leaves that to programs
         done = export_memory(_find_layer(memory, layer), target)
-    _report_moved(options, done, f"Written to {target}")
+    _report_moved(done, f"Written to {target}")
 
 
 @command("import")
@@ -170,12 +168,11 @@ def import_from(options: Options, *, source: Path, layer: str | None) -> None:
     with open_notes(options, writes=True) as memory:
         done = import_memory(_find_layer(memory, layer), Path(expand_home(str(source))))
         memory.sync()
-    _report_moved(options, done, "Imported")
+    _report_moved(done, "Imported")
 
 
-def _report_moved(options: Options, done: Moved, verb: str) -> None:
-    if options.json:
-        output.print_json(done)
+def _report_moved(done: Moved, verb: str) -> None:
+    if output.prints_json(done):
         return
     parts = (
         output.count(done.notes, "note"), output.count(done.items, "item"),

@@ -13,6 +13,7 @@ import stat
 import sys
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn
@@ -23,6 +24,10 @@ from memory_core.errors import ConfigError, ConfigProblem
 # As in OpenClaw: `${NAME}`, `${NAME:-default}`, and `$${NAME}` for the text `${NAME}`; `$NAME` if nothing else is written.
 _PLACEHOLDER = re.compile(r"(\$?)\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^${}]*))?\}")
 _SHORT = re.compile(r"\A\$([A-Z][A-Z0-9_]*)\Z")
+_ASSIGNMENT = re.compile(  # a line of `.env`
+    r"""^[ \t]*(?:export[ \t]+)?(?P<name>[A-Za-z_]\w*)[ \t]*=[ \t]*(?:(['"])(?P<quoted>.*?)\2|(?P<plain>[^#\n]*))""",
+    re.MULTILINE,
+)
 REF_SOURCES = ("env", "file", "exec", "store")  # of OpenClaw's secret references
 
 Raw = Mapping[str, Any]
@@ -105,14 +110,22 @@ def fill(text: str, environ: Mapping[str, str]) -> tuple[str, list[str]]:
     return _PLACEHOLDER.sub(read, _SHORT.sub(r"${\1}", text)), missing
 
 
-def read_variables(document: Raw) -> dict[str, str]:
-    """Return the variables that a host's document sets, for `${NAME}` in it: `env.vars`, and texts in `env` itself.
+def read_variables(document: Raw, folder: Path | None) -> dict[str, str]:
+    """Return the variables that a host sets, for `${NAME}` in its document: texts in `env`, `env.vars`, and the file `.env`.
 
-    As in OpenClaw, the process's own environment wins over them. Nothing else reads them, so that a key among them alone
-    chooses no provider.
+    As in OpenClaw, a later one of these wins, and the process's own environment over all. Nothing else reads them, so that a
+    key among them alone chooses no provider.
+
+    Args:
+        document: Of the host.
+        folder: Of the document, in which `.env` may lie; None if it is no file.
     """
     env = get_mapping(document, "env")
     named = {**env, **get_mapping(env, "vars")}
+    with suppress(OSError):
+        if folder is not None and (file := folder / ".env").is_file():
+            for found in _ASSIGNMENT.finditer(file.read_text(encoding="utf-8", errors="replace")):
+                named[found["name"]] = found["quoted"] or (found["plain"] or "").strip()
     return {name: value for name, value in named.items() if name != "HOME" and isinstance(value, str) and value.strip()}
 
 

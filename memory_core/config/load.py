@@ -132,7 +132,7 @@ def load_config(
     layers = [read, read_environment(environ), flag_reader.read_flags(flags)]
     resolver = Resolver(
         layers,
-        {**read_variables(document), **environ},
+        {**read_variables(document, None if source is None or isinstance(source, Mapping) else base), **environ},
         get_mapping(document, "secrets"),
         state_dir=make_absolute(str(state_dir or environ.get(STATE_DIR) or DEFAULT_STATE_DIR), here, environ),
         state_dir_origin="flag" if state_dir else "environment" if environ.get(STATE_DIR) else "default",

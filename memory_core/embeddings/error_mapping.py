@@ -42,8 +42,9 @@ _QUOTA = re.compile(
     r"insufficient_quota|billing|credit balance|out of credits|insufficient (?:credits|funds|balance)|PerDay",
     re.IGNORECASE,
 )
-# What an endpoint, or a firewall before it, never says of one text alone. Ollama says 500 to a text whose vector is not finite.
-_OF_NO_TEXT = frozenset({401, 402, 404, 405, 408, 409, 425, 429, *range(501, 600)})
+# What an endpoint, or a firewall before it, never says of one text alone. Ollama says 500 to a text whose vector is not finite;
+# a gateway says 502 to 504 where a text ends the server behind it, or takes that too long.
+_OF_NO_TEXT = frozenset({401, 402, 404, 405, 408, 409, 425, 429, 501})
 _BAD_KEY = re.compile(r"API key not valid|API_KEY_INVALID")  # Gemini's, with status 400
 # Gemini says "exceeded your current quota ... billing" for its limits a minute too, and then names a delay.
 _DELAY = re.compile(r'retry(?:Delay"?: ?"| in )([0-9]{1,9}(?:\.[0-9]{1,9})?) ?s', re.IGNORECASE)

@@ -164,7 +164,7 @@ def _holds(file: Path, text: str, wording: Wording) -> bool:
             if b"\0" in block:
                 if wording.folded.encode() in block.lower():
                     return True
-            elif wording.stands_in(block.decode(errors="replace")):
+            elif wording.stands_in(block.decode(errors="surrogateescape")):
                 return True
             before = block[-_OVERLAP_BYTES:]
     return False

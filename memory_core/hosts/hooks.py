@@ -26,7 +26,7 @@ from memory_core.config.settings import SLOT_ID
 from memory_core.hosts.events import HOSTS, SAVING, Event
 from memory_core.plugin import MemorySlot
 from memory_core.records import CallContext
-from memory_core.sources.roots import MAKE_IT
+from memory_core.sources.roots import advise_workspace
 from memory_core.tools.shown import Shown
 
 if TYPE_CHECKING:
@@ -77,8 +77,9 @@ def answer_hook(
 
 def _show_notes(_: Event, slot: MemorySlot, context: CallContext, shown: Shown) -> str:
     text = slot.session_context(context, budget_chars=MAX_CHARS)
-    if not text and slot.find_workspace(context) is not None and (problem := slot.explain_no_workspace(context)):
-        text = f"memory-core has no notes for this session: {problem}. To change that, {MAKE_IT}."
+    workspace = slot.find_workspace(context)
+    if not text and workspace is not None and (problem := slot.explain_no_workspace(context)):
+        text = f"memory-core has no notes for this session: {problem}. To change that, {advise_workspace(workspace)}."
     shown.forget(context.session_key)
     shown.add(context.session_key, [text])
     return text

@@ -19,13 +19,14 @@ from memory_core.backends.selector import Selector
 from memory_core.config.agent import PERSON, AgentConfig
 from memory_core.errors import InvalidArgument, StoreError
 from memory_core.history.history import History
+from memory_core.history.notes import get_document
 from memory_core.plugin import explaining
-from memory_core.records import CallContext, Origin, Query, SearchResult
+from memory_core.records import NOTHING_INDEXED, CallContext, Origin, Query, SearchResult
 from memory_core.sharing import is_due
 from memory_core.sources.activity import Action, Activity, append_entry, load_entries
 from memory_core.sources.origins import find_origins
 from memory_core.sources.redaction import redact
-from memory_core.sources.roots import MAKE_IT, explain_no_workspace
+from memory_core.sources.roots import advise_workspace, explain_no_workspace
 from memory_core.sources.session_logs import SOURCE
 from memory_core.text.dates import parse_instant
 from memory_core.tools import items, results, schemas, scope
@@ -76,11 +77,14 @@ def _search(call: ToolCall) -> dict[str, Any]:
 
         result = replace(result, hits=mark_proposed(result.hits, query.text, call.config))
     if problem := explain_no_workspace(call.config):
-        others = [each for each in (result.warning or "").split("; ") if each not in ("", problem)]
+        known = ("", problem, NOTHING_INDEXED)
+        others = [each for each in (result.warning or "").split("; ") if each not in known]
         if search.extra_paths:  # which are searched without one
             result = replace(result, warning="; ".join(others) or None)
         else:
-            result = replace(result, warning="; ".join([problem, *others]), action=MAKE_IT)
+            result = replace(
+                result, warning="; ".join([problem, *others]), action=advise_workspace(call.config.workspace)
+            )
     call.shown.add(call.context.session_key, [hit.snippet for hit in result.hits])
     citations = call.config.memory.citations
     return results.shape_search(result, cite_hits=scope.cites(citations, call.context), citations=citations)
@@ -151,8 +155,6 @@ def _get(call: ToolCall) -> dict[str, Any]:
     as_of = call.arguments.get("asOf", cited.as_of)
     if not as_of:
         return results.shape_document(call.selector.get(cited.path, first, lines))
-    from memory_core.history.notes import get_document
-
     layer, path = call.config.find_layer(cited.path)
     with closing(History(layer, writable=False)) as history:
         instant = parse_instant(as_of, timezone=layer.search.time_zone, today=call.today())

@@ -163,6 +163,8 @@ def find_instead(config: AgentConfig, path: str) -> str:
     """Return what may be meant by a path under which no note is, or how to see what was there once; "" if neither is known."""
     wanted = clean(path if is_markdown(path) else f"{path}{SUFFIX}").lower()
     near = [file.path for file in list_files(config).files if f"/{clean(file.path).lower()}".endswith(f"/{wanted}")]
+    if path in near:  # it is there, and cannot be read
+        return ""
     if near:
         return f"did you mean {' or '.join(map(quote_name, near[:MOST_NEAR]))}?"
     name = name_note(config, path)

@@ -39,8 +39,9 @@ from memory_core.records import (
 )
 from memory_core.sources.activity import Activity
 from memory_core.sources.journal import Journal
-from memory_core.sources.roots import MAKE_IT, explain_no_workspace
+from memory_core.sources.roots import advise_workspace, explain_no_workspace
 from memory_core.text.dates import get_today
+from memory_core.threads import start_call
 from memory_core.tools import prompts, results, schemas, scope
 from memory_core.tools.arguments import TOOLS, check_arguments, check_context
 from memory_core.tools.shown import Shown
@@ -253,7 +254,7 @@ class Memory:
         if not config.enabled or context.access == "none":
             return ""
         quoted = self._quote_start(config, context, prompts.CONTEXT_CHARS)
-        recalled = self._quote_recalled(config, context, message, PASSAGES) if message else ""
+        recalled = self._quote_recalled(config, context, message, PASSAGES, quoted) if message else ""
         return "\n\n".join(filter(None, [prompts.explain_memory(config, context), quoted, recalled]))
 
     def _quote_start(self, config: AgentConfig, context: CallContext, budget_chars: int) -> str:
@@ -289,18 +290,19 @@ class Memory:
         """
         return self._recall_for(self._open_config(), message, check_context(context), shown)
 
-    def recall(self, context: CallContext | None, text: str, *, max_results: int = PASSAGES) -> str:
+    def recall(self, context: CallContext | None, text: str, *, max_results: int = PASSAGES, beside: str = "") -> str:
         """Return the passages of notes that a message calls to mind, or the text of `recall_for_message` where that is on.
 
         Args:
             context: The session in which the message came; the scope of memory decides what may be shown there.
             text: The message.
             max_results: The most passages.
+            beside: What the session is shown besides; a passage of which it has every line is left out.
 
         Raises:
             MemoryCoreError: Memory cannot be read.
         """
-        return self._quote_recalled(self._open_config(), check_context(context), text, max_results)
+        return self._quote_recalled(self._open_config(), check_context(context), text, max_results, beside)
 
     def _recall_for(
         self, config: AgentConfig, message: str, context: CallContext, shown: frozenset[str] = frozenset()
@@ -317,13 +319,13 @@ class Memory:
 
         return self._recall.recall(config, message, context, search, shown)
 
-    def _quote_recalled(self, config: AgentConfig, context: CallContext, message: str, max_results: int) -> str:
+    def _quote_recalled(self, config: AgentConfig, context: CallContext, message: str, most: int, beside: str) -> str:
         if config.search.recall.enabled:
             return self._recall_for(config, message, context).text
         if not (question := message.strip()[:RECALL_CHARS]):
             return ""
-        answer = self._run_tool(config, "memory_search", {"query": question, "maxResults": max_results}, context)
-        return prompts.quote_passages(answer.get("results", ()))
+        answer = self._run_tool(config, "memory_search", {"query": question, "maxResults": most}, context)
+        return prompts.quote_passages(answer.get("results", ()), beside)
 
     # What happens in sessions.
 
@@ -708,11 +710,10 @@ def _tidy_soon(config: AgentConfig) -> None:
     """Run tidy in the background, where `memorySearch.tidy.interval` says so and it is due."""
     if config.enabled and config.search.tidy.interval:
         from memory_core.plugin.reviewing import run_if_due
-        from memory_core.threads import start_call
 
         start_call(lambda: run_if_due(config), name="memory-core-tidy")
 
 
 def _warn_of_workspace(config: AgentConfig) -> tuple[str, ...]:
     problem = explain_no_workspace(config)
-    return () if problem is None else (f"{problem}; {MAKE_IT}",)
+    return () if problem is None else (f"{problem}; {advise_workspace(config.workspace)}",)

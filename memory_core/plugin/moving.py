@@ -64,8 +64,8 @@ def export_memory(config: AgentConfig, target: Path) -> Moved:
     """Write the notes of a workspace, its items and its history into a new folder, or a ZIP file if that is its suffix.
 
     Raises:
-        InvalidArgument: The target is there already, or cannot be written.
-        MemoryCoreError: Something cannot be read.
+        InvalidArgument: The target is there already.
+        MemoryCoreError: Something cannot be read, or the target cannot be written.
     """
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise InvalidArgument("TARGET", f"{target} is there already", action="name a new folder or ZIP file")
@@ -81,7 +81,9 @@ def export_memory(config: AgentConfig, target: Path) -> Moved:
                     target.rmdir()
                 folder.rename(target)
     except OSError as error:
-        raise InvalidArgument("TARGET", f"{target} cannot be written: {describe_os_error(error)}") from error
+        raise MemoryCoreError(
+            f"{target} cannot be written: {describe_os_error(error)}", action=writer.CHECK_DISK
+        ) from error
     return moved
 
 
@@ -156,7 +158,9 @@ def import_memory(config: AgentConfig, source: Path) -> Moved:
         told = [json.loads(line) for line in read(HISTORY).decode("utf-8").split("\n") if line.strip()]
         moments, versions, later = _import_history(config, read, told)
     if later:
-        left_out.append(f"{later} moments that are not before the first one of the history that is there")
+        left_out.append(
+            f"what the history tells of {later} {'moment' if later == 1 else 'moments'}: the history here begins before that"
+        )
     return Moved(
         notes=notes, items=new, moments=moments, versions=versions, aside=tuple(aside), left_out=tuple(left_out)
     )
@@ -205,11 +209,11 @@ def _import_notes(config: AgentConfig, read: ReadFile, paths: Any) -> tuple[int,
                 held: bytes | None = (config.workspace / place).read_bytes()
             except FileNotFoundError:
                 held = None
+            if held == data:
+                break
             if held in FREE:
                 changes[place] = data
                 aside += [place] if place != path else []
-                break
-            if held == data:
                 break
         else:
             left_out.append(f"{path}: other notes stand there and at {IMPORTS}{path}")

@@ -195,7 +195,7 @@ class MemorySlot:
         """
         check_kind("message", message, str)
         text = self._find(context).system_text(context)
-        recalled = self.recall(context, message) if text and message else ""  # which may fail alone
+        recalled = self.recall(context, message, beside=text) if text and message else ""  # which may fail alone
         return "\n\n".join(filter(None, (text, recalled)))
 
     @never_raises(lambda _: recall_nothing())
@@ -215,16 +215,17 @@ class MemorySlot:
         return self._find(context).recall_for_message(message, context, shown=shown)
 
     @never_raises(lambda _: "")
-    def recall(self, context: CallContext | None, text: str, *, max_results: int = PASSAGES) -> str:
+    def recall(self, context: CallContext | None, text: str, *, max_results: int = PASSAGES, beside: str = "") -> str:
         """Return the passages of notes that a message calls to mind, or the text of `recall_for_message` where that is on.
 
         Args:
             context: The session in which the message came; the scope of memory decides what may be shown there.
             text: The message.
             max_results: The most passages.
+            beside: What the session is shown besides; a passage of which it has every line is left out.
         """
         check_kind("text", text, str)
-        return self._find(context).recall(context, text, max_results=max_results)
+        return self._find(context).recall(context, text, max_results=max_results, beside=beside)
 
     # Whole notes, for hosts that offer them to their user or model as files.
 

@@ -28,8 +28,14 @@ STANDS_ALONE, WHOLE = 6, 10  # words of a line that says of whom it speaks: most
 _TIMES = frozenset(form for name in (*MONTHS, *WEEKDAYS) for form in (name, name[:3]))
 _REPORT = re.compile(r"(?:\A|/)(?:\.?dream(?:ing|s)/|dreams\.md\Z)", re.IGNORECASE)
 _DAILY = re.compile(r"(?:\A|/)[\d\s._-]+\.\w+\Z")
-_HEADING = re.compile(r"^ {0,3}#{1,6}[ \t].*$", re.MULTILINE)
-_NUMBERED = re.compile(r"^[ \t>]*\d{1,3}[.)][ \t]", re.MULTILINE)  # of a list; other marks are no words
+_HEADING = re.compile(
+    r"^ {0,3}#{1,6}[ \t].*$|^[ \t>]*(?:\[!\w+\]|!!! |::: ?\w).*$", re.MULTILINE
+)  # also that of a callout
+_BOX = re.compile(r"^[ \t>]*(?:[-*+]|\d{1,3}[.)])[ \t]+\[([ xX])\][ \t]", re.MULTILINE)
+# Of a list, or a block's name; other marks are no words.
+_MARK = re.compile(
+    r"^[ \t>]*(?:(?:[-*+][ \t]+|\d{1,3}[.)][ \t]+)?\[[ xX]\]|\d{1,3}[.)])[ \t]|[ \t]\^[\w-]+[ \t]*$", re.MULTILINE
+)
 _WORD = re.compile(r"[^\W_]+")
 _DATE = re.compile(rf"(?:\d{{4}} \d\d \d\d |(?:{'|'.join(WEEKDAYS)}) )+")  # before what a digest quotes of a day
 _SPEAKER = re.compile(r"(?:user|assistant) ")
@@ -67,8 +73,8 @@ def words_of(text: str) -> set[str]:
 
 
 def _join_words(text: str) -> str:
-    text = _HEADING.sub("", text) if "#" in text else text
-    return " ".join(_WORD.findall(fold(_NUMBERED.sub("", text))))
+    text = _HEADING.sub("", text) if re.search("[#!:]", text) else text
+    return " ".join(_WORD.findall(fold(_MARK.sub("", text))))
 
 
 def _read_unit(chunk: IndexedChunk, index: int) -> str:
@@ -86,7 +92,13 @@ def _is_quotation(chunk: IndexedChunk, index: int) -> bool:
 def _read_end(chunk: IndexedChunk, index: int) -> tuple[str, ...]:
     """Return the last two words of a unit."""
     unit = chunk.units[index]
-    return tuple(_WORD.findall(fold(chunk.text[max(unit.start, unit.end - 24) : unit.end]))[-2:])
+    return tuple(_WORD.findall(fold(_MARK.sub("", chunk.text[max(unit.start, unit.end - 32) : unit.end])))[-2:])
+
+
+def _is_done(chunk: IndexedChunk, index: int) -> bool | None:
+    """Return True if the box of a unit is ticked, False if it is open; None without one."""
+    box = _BOX.search(chunk.quote_unit(index))
+    return box and box[1] != " "
 
 
 def _repeats(one: IndexedChunk, other: IndexedChunk, words: str, *, shares: bool = False) -> bool:
@@ -171,10 +183,14 @@ def find_copies(chunks: Sequence[IndexedChunk], units: Mapping[int, tuple[int, i
             at: (_is_quotation(chunk, units[at][1]), *rank_place(chunk.path, chunk.source))
             for at, chunk in places.items()
         }
+        done = {at: _is_done(chunk, units[at][1]) for at, chunk in places.items()}
         for at in sorted(ranks, key=ranks.__getitem__):
             pairs = {each: (units[each][0], units[at][0]) for each in kept}
             repeated = (
-                each for each in kept if _repeats(places[each], places[at], words, shares=pairs[each] in sharing)
+                each
+                for each in kept
+                if {done[each], done[at]} != {True, False}
+                and _repeats(places[each], places[at], words, shares=pairs[each] in sharing)
             )
             shown = next(repeated, None)
             if shown is None:

@@ -1,7 +1,8 @@
 """Newer statements before older ones, where a question asks how things are; older ones first, where it asks how they were.
 
 A newer statement may repeat words of the older one rather than of the question: "Plusway costs more from May" after "Broadband:
-Plusway". `find_later` looks for it. One that gives another value of the same kind, "room 22" after "room 14", comes first.
+Plusway". `find_later` looks for it. One that gives another value of the same kind, "room 22" after "room 14", comes first. What
+came before something that the question names, as in "before Nadia", need not name it.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ REPEATS, CHANGES, SAID, WORDS, HELD, CHUNKS, ABOVE = 0.5, 0.3, 3.0, 8, 50, 6, 1.
 # one, where this has LINE_WORDS at most: people say in one sentence what changes, and in another how.
 SHARED, LINE_WORDS = 7.0, 40
 _NUMBER = re.compile(r"(?:(?<![^\W\d_])([^\W\d_]++)[ :]{0,2})?(?<![\w.,])(\d+(?:[.,:/-]\d+)*)(?:\s?([^\W\d_]+|%))?")
+_BEFORE = re.compile(r"(?<!\w)(?:before|vor|avant|antes|prima|voor|до|перед)(?!\w)")
 _LABEL = re.compile(r"^[ \t>*+_-]{0,8}([^\W\d_][\w.' -]{0,40})\*{0,2}:", re.MULTILINE)
 
 
@@ -65,6 +67,8 @@ def compare_ages(confidence: Confidence, ranks: Sequence[float]) -> Recency:
     best = max(ranks, default=0.0)
     if asked is None or best <= 0:
         return Recency()
+    if asked == "then" and (bonuses := _prefer_before(confidence, ranks)):
+        return Recency(bonuses)
     alike, changes = _find_alike(confidence, [rank / best for rank in ranks])
     if not alike:
         return Recency()
@@ -152,6 +156,38 @@ def find_later(
             found += [(much, later.date, -at, later) for at in range(len(later.units)) if (much := replaces(later, at))]
     best_found = max(found, key=lambda each: each[:3], default=None)
     return best_found and (best_found[3], -best_found[2])
+
+
+def _prefer_before(confidence: Confidence, ranks: Sequence[float]) -> dict[int, float]:
+    """Return what is added to the ranks of lines older than what the question names behind "before"; {} if it names nothing.
+
+    "Who did the books before Nadia?": the newest state is that of the best line about Nadia. The best of what is older, and
+    holds most of the other words, comes first.
+    """
+    question, counts = confidence.question, confidence.counts
+    said, *behind = _BEFORE.split(question.text.lower(), maxsplit=1)
+    named = {*extract_words(" ".join(behind))} - {*extract_words(said)}
+    after = {at for at, word in enumerate(question.words) if word.text in named}
+    weights = {at: weight for at, weight in enumerate(question.weights) if at not in after}
+    days = [confidence.candidates[number].chunk.date or "" for number, _ in counts.units]
+    best = max(range(len(ranks)), key=ranks.__getitem__)
+    naming = [
+        unit
+        for unit, held in enumerate(counts.counts)
+        if days[unit] and not after.isdisjoint(held) and (unit == best or not weights.keys().isdisjoint(held))
+    ]
+    if not naming or not weights:
+        return {}
+    since = days[max(naming, key=ranks.__getitem__)]
+    share = {
+        unit: sum(weight for at, weight in weights.items() if at in held or at in counts.above[unit])
+        for unit, held in enumerate(counts.counts)
+        if days[unit] < since and after.isdisjoint(held) and not weights.keys().isdisjoint(held)
+    }
+    most = max(share.values(), default=0.0)
+    earlier = [unit for unit, much in share.items() if much >= (1 - ALIKE) * most]
+    added = ABOVE * max(ranks) - max((ranks[unit] for unit in earlier), default=0.0)
+    return dict.fromkeys(earlier, added)
 
 
 def _quote(confidence: Confidence, unit: int) -> str:

@@ -91,7 +91,7 @@ class Workspace:
     def _list_files(self, known: Iterable[str]) -> Iterator[str]:
         """Yield the paths of what may be notes, in order."""
         if problem := roots.find_workspace_problem(self._root):
-            raise SharingFailed(problem, action=roots.MAKE_IT)
+            raise SharingFailed(problem, action=roots.advise_workspace(self._root))
         yield from (each.name for each in self._root.iterdir() if fold(each.name) in _TOP)
         top = self._root / roots.NOTES_FOLDER
         if top.is_symlink():

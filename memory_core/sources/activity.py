@@ -2,14 +2,18 @@
 
 An entry names places and counts, and holds no text: what is deleted from notes and items does not live on in here. The log is two
 files of JSON lines beside the index: entries are appended to the first, and once it is full it takes the place of the second.
+What goes wrong out of sight has a file of its own.
 """
 
 from __future__ import annotations
 
 import json
+import math
+import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
@@ -155,3 +159,20 @@ def _parse(line: bytes) -> Iterator[Activity]:
             at=float(raw["at"]), action=raw["action"], by=str(raw["by"]), session=None if session is None else str(session),
             places=tuple(map(str, raw["places"])), count=int(raw["count"]), outcome=str(raw["outcome"]),
         )  # fmt: skip
+
+
+def record_problem(path: Path, problem: str) -> None:
+    """Keep what went wrong in a file, with the time; "" forgets what was kept."""
+    if not problem:
+        path.unlink(missing_ok=True)
+        return
+    at = datetime.now(UTC).isoformat(timespec="seconds")
+    replace_file(path, f"{at}: {problem}".encode("utf-8", "replace"))
+
+
+def find_problem(path: Path, *, seconds: float = math.inf) -> str:
+    """Return what `record_problem` has kept in a file, and when; "" if nothing went wrong in so many seconds."""
+    with suppress(OSError):
+        if time.time() - path.stat().st_mtime < seconds:
+            return path.read_text(encoding="utf-8", errors="replace")
+    return ""

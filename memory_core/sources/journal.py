@@ -34,6 +34,7 @@ from memory_core.atomic import BINARY, CLOEXEC, NOFOLLOW, NONBLOCK, locked, repl
 from memory_core.config.agent import JOURNAL_SUFFIX
 from memory_core.errors import FileUnreadable
 from memory_core.records import Origin
+from memory_core.sources.activity import find_problem, record_problem
 from memory_core.sources.redaction import redact
 from memory_core.sources.roots import describe_os_error, refuse_type
 from memory_core.sources.session_logs import SHOWN, SUFFIX, Said, parse_entry, parse_said
@@ -313,12 +314,9 @@ class Journal:
             OSError: The journal cannot be written, or another process holds its lock.
         """
         with self._locked():
-            kept = {path.name for path in self._list_files()}
             found = _ID.findall(_read_whole_lines(self.folder / session.file_name))
             if last or found:
-                learned = {name: each for name, each in self._read_learned().items() if name in kept}
-                learned[session.file_name] = last or found[-1].decode("ascii")
-                replace_file(self.folder / LEARNED, json.dumps(learned).encode())
+                self._set_mark(LEARNED, session, last or found[-1].decode("ascii"))
 
     def _read_learned(self) -> dict[str, str]:
         """Return by the name of a file the id of the last message that was learned from."""
@@ -331,19 +329,22 @@ class Journal:
             OSError: The journal cannot be written, or another process holds its lock.
         """
         with self._locked():
-            kept = {path.name for path in self._list_files()}
-            asked = {name: each for name, each in self._read_marks(ASKED).items() if name in kept}
-            calls = asked.get(session.file_name, 0)
-            if calls >= most:
-                return False
-            replace_file(self.folder / ASKED, json.dumps({**asked, session.file_name: calls + 1}).encode())
-        return True
+            calls = self._read_marks(ASKED).get(session.file_name, 0)
+            if calls < most:
+                self._set_mark(ASKED, session, calls + 1)
+        return bool(calls < most)
 
     def _read_marks(self, name: str) -> Line:
         try:
             return parse_entry((self.folder / name).read_bytes())
         except OSError:
             return {}
+
+    def _set_mark(self, name: str, session: JournalSession, mark: str | int) -> None:
+        """Remember something of a session, and forget that of those that are gone; the lock is held."""
+        kept = {path.name for path in self._list_files()}
+        marks = {each: value for each, value in self._read_marks(name).items() if each in kept}
+        replace_file(self.folder / name, json.dumps({**marks, session.file_name: mark}).encode())
 
     # What is left out.
 
@@ -471,16 +472,11 @@ class Journal:
     def record_problem(self, problem: str) -> None:
         """Keep a sentence for `doctor`. Where the folder cannot be written, that is what `doctor` tells."""
         with suppress(OSError), self._locked():
-            at = datetime.now(UTC).isoformat(timespec="seconds")
-            replace_file(self.folder / PROBLEM, f"{at}: {problem}".encode("utf-8", "replace"))
+            record_problem(self.folder / PROBLEM, problem)
 
     def find_problem(self) -> str:
         """Return what went wrong last; "" if nothing did in the last days."""
-        path = self.folder / PROBLEM
-        with suppress(OSError):
-            if time.time() - path.stat().st_mtime < PROBLEM_DAYS * DAY_SECONDS:
-                return path.read_text(encoding="utf-8", errors="replace")
-        return ""
+        return find_problem(self.folder / PROBLEM, seconds=PROBLEM_DAYS * DAY_SECONDS)
 
     def find_write_problem(self) -> str:
         """Return why the folder cannot be written; "" if it can, or can be made."""

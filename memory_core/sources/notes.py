@@ -117,19 +117,19 @@ def find_note_date(path: str, text: str) -> str | None:
     """Find the date that a note is about.
 
     Its name comes first, also where a year and a month are folders, then its front matter, a field at its head, its first
-    heading with a date, and the folders above it, the nearest first. Where none names a day, name and folders may name a month
-    or a quarter, of which it is the first day.
+    heading with a date, and the folders above it, the nearest first. Where none names a day, name and folders may name a month,
+    a quarter or a half of a year, of which it is the first day.
 
     Returns:
         The date as YYYY-MM-DD; None if there is none.
     """
-    from memory_core.text.periods import QUARTER, find_written_day
+    from memory_core.text.periods import HALF_YEAR, find_written_day
 
     *folders, name = strip_suffix(path).split("/")
     named = find_path_day(path) or read_front_matter(text).date or find_field_date(text) or _heading_date(text)
     named = named or next(filter(None, map(find_written_day, reversed(folders))), None)
     places = (name, "/".join(folders), " ".join((*folders, name)))
-    return named or next(filter(None, (find_written_day(place, QUARTER) for place in places)), None)
+    return named or next(filter(None, (find_written_day(place, HALF_YEAR) for place in places)), None)
 
 
 def find_path_day(path: str) -> str | None:

@@ -17,7 +17,7 @@ from typing import TypeAlias
 from unicodedata import normalize
 
 from memory_core.config.agent import AgentConfig, NamedFolder
-from memory_core.config.environment import expand_home
+from memory_core.config.environment import expand_home, quote_words
 from memory_core.config.settings import ExtraPath
 from memory_core.errors import FileUnreadable
 from memory_core.records import FileStamp, MemoryFile
@@ -120,13 +120,17 @@ def read_stamp(info: os.stat_result) -> FileStamp:
     return FileStamp(*read_numbers(info))
 
 
-MAKE_IT = "make it: memory-core init with that path; or use another: memory-core init FOLDER --default, or --workspace"
+def advise_workspace(workspace: Path) -> str:
+    """Return what to do about the problem that `find_workspace_problem` finds."""
+    path = quote_words(str(workspace))
+    first = f"see to it that you may read {path}" if os.path.isdir(workspace) else f"make it: memory-core init {path}"  # noqa: PTH112
+    return f"{first}; or use another: memory-core init FOLDER --default, or --workspace"
 
 
 def find_workspace_problem(workspace: Path) -> str | None:
     """Return the reason why there is no workspace, in a sentence without a full stop; None if there is one."""
     if os.path.isdir(workspace):  # noqa: PTH112  # Path.is_dir raises where a folder above may not be entered
-        return None
+        return None if os.access(workspace, os.R_OK | os.X_OK) else f"the workspace {workspace} may not be read"
     problem = "is no folder" if os.path.lexists(workspace) else "does not exist"
     return f"the workspace {workspace} {problem}"
 
@@ -373,13 +377,16 @@ VAULT_SETTINGS = {
     ".obsidian/app.json": "userIgnoreFilters",
     ".obsidian/templates.json": "folder",
     ".obsidian/plugins/templater-obsidian/data.json": "templates_folder",
+    ".obsidian/plugins/quickadd/data.json": "templateFolderPath",
+    ".obsidian/daily-notes.json": "template",  # a note
 }
 
 
 def list_hidden(folder: str) -> dict[str, re.Pattern[str]]:
     """Return what the settings of an Obsidian vault leave out now, with patterns of relative paths; nothing for any other folder.
 
-    That are its excluded files, by the beginnings of their paths or by regular expressions, and the folders of templates.
+    That are its excluded files, by the beginnings of their paths or by regular expressions, the folders of templates, and the
+    template of daily notes.
 
     Raises:
         FileUnreadable: The settings cannot be read, so nobody knows what is to be left out.
@@ -390,7 +397,8 @@ def list_hidden(folder: str) -> dict[str, re.Pattern[str]]:
     for file, key in VAULT_SETTINGS.items():
         named = _read_setting(f"{folder}/{file}", key)
         places += [each for each in named if isinstance(each, str) and each] if isinstance(named, list) else []
-        places += [f"{named.strip('/')}/"] if isinstance(named, str) and named.strip("/") else []
+        if isinstance(named, str) and (place := named.strip("/")):
+            places.append(f"{place.removesuffix('.md')}.md" if key == "template" else f"{place}/")
     hidden: dict[str, re.Pattern[str]] = {}
     for place in places:
         wanted = normalize("NFC", place)

@@ -34,6 +34,7 @@ from memory_core.text.dates import get_day, read_time
 from memory_core.text.markdown import Line, close_fence, parse_heading, scan
 from memory_core.text.messages import (
     SILENT_REPLY,
+    TEXT_PARTS,
     is_by_host,
     is_silent_reply,
     replace_surrogates,
@@ -43,7 +44,6 @@ from memory_core.text.messages import (
 
 SPEAKERS = {"user": "User", "assistant": "Assistant"}
 
-_TEXT_PARTS = frozenset({"text", "input_text", "output_text"})
 # Types of entries in which hosts speak in the user's name, too, and where the message is in each.
 _BY_HOST = {
     "user": "message",
@@ -188,7 +188,7 @@ def _join_text(content: object) -> str:
         return content
     if not isinstance(content, list):
         return ""
-    parts = (part.get("text") for part in content if isinstance(part, dict) and part.get("type") in _TEXT_PARTS)
+    parts = (part.get("text") for part in content if isinstance(part, dict) and part.get("type") in TEXT_PARTS)
     return "\n".join(part for part in parts if isinstance(part, str))
 
 

@@ -1,16 +1,14 @@
 """The host's `sessions.json`: the sessions of an agent, and when each was last flushed.
 
 The file is the host's; `flush.cycles` keeps one of the same form for hosts that have none. It maps a session key to an
-object. Whatever else it holds is preserved, in its order and in the file's own indentation.
+object. Whatever else it holds is preserved, in its order.
 """
 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -32,7 +30,20 @@ def read(path: Path) -> Sessions:
     Raises:
         SessionsUnusable: It cannot be read, or is no JSON object.
     """
-    return _parse(path, _read_text(path))
+    mend = "Repair it or move it away."
+    try:
+        sessions = json.loads(path.read_bytes().decode("utf-8-sig"), parse_constant=_refuse_constant)
+    except FileNotFoundError:
+        return {}
+    except OSError as error:
+        raise SessionsUnusable(path, str(error.strerror or error), action="Check its permissions.") from error
+    except UnicodeDecodeError as error:
+        raise SessionsUnusable(path, "is no UTF-8 text", action=mend) from error
+    except (ValueError, RecursionError) as error:
+        raise SessionsUnusable(path, f"is no JSON: {error}", action=mend) from error
+    if not isinstance(sessions, dict):
+        raise SessionsUnusable(path, "holds no JSON object", action=mend)
+    return sessions
 
 
 def read_entry(path: Path, key: str) -> Entry:
@@ -178,16 +189,16 @@ def count_failures(entry: Mapping[str, Any], compaction_count: int) -> int:
 def _update(path: Path, key: str, change: Callable[[Entry], None], keep: int | None) -> Entry:
     for _ in range(ATTEMPTS):
         seen = _sign(path)
-        text = _read_text(path)
-        sessions = _parse(path, text)
+        sessions = read(path)
         entry = _entry(path, sessions, key)
         change(entry)
         sessions[key] = entry
         if keep is not None:
             sessions = _drop_oldest(sessions, keep)
-        data = _detect_style(text or "").dump(sessions)
+        text = json.dumps(sessions, ensure_ascii=False, indent=2)
         if _sign(path) == seen:
-            replace_file(path, data, mode=seen[0] if seen else 0o600)
+            # A lone surrogate can stand in JSON, as an escape, but not in UTF-8.
+            replace_file(path, f"{text}\n".encode("utf-8", "backslashreplace"), mode=seen[0] if seen else 0o600)
             return entry
     reason = f"was changed by another program during each of {ATTEMPTS} attempts"
     raise SessionsUnusable(path, reason, action="Try again.")
@@ -208,64 +219,6 @@ def _sign(path: Path) -> tuple[int, int, int, int] | None:
         info = path.stat()
         return info.st_mode & 0o777, info.st_ino, info.st_size, info.st_mtime_ns
     return None
-
-
-@dataclass(frozen=True, slots=True)
-class _Style:
-    """The layout of a JSON file."""
-
-    indent: str | None = "  "
-    item: str = ","
-    colon: str = ": "
-    line_end: str = "\n"
-    tail: str = "\n"
-    mark: str = ""
-
-    def dump(self, value: Sessions) -> bytes:
-        text = json.dumps(value, ensure_ascii=False, indent=self.indent, separators=(self.item, self.colon))
-        # A lone surrogate can stand in JSON, as an escape, but not in UTF-8.
-        return (self.mark + text.replace("\n", self.line_end) + self.tail).encode("utf-8", "backslashreplace")
-
-
-_FIRST_KEY = re.compile(r'\A\s*+\{(\s*)"(?:[^"\\]|\\.)*"(\s*:\s*)')
-
-
-def _detect_style(text: str) -> _Style:
-    """Detect the layout of a file by its first key; that of `JSON.stringify(value, null, 2)` for a new or empty file."""
-    found = _FIRST_KEY.match(text.removeprefix("\ufeff"))
-    if found is None:
-        return _Style()
-    space, colon = found.groups()
-    tail = text[len(text.rstrip()) :]
-    mark = "\ufeff" if text.startswith("\ufeff") else ""
-    if "\n" not in space:
-        return _Style(None, ", " if colon.endswith(" ") else ",", colon, tail=tail, mark=mark)
-    line_end = "\r\n" if "\r\n" in space else "\n"
-    return _Style(space.rpartition("\n")[2], ",", colon, line_end, tail, mark)
-
-
-def _read_text(path: Path) -> str | None:
-    """Read the text with its line ends and byte order mark; None if the file does not exist."""
-    try:
-        return path.read_bytes().decode()
-    except FileNotFoundError:
-        return None
-    except OSError as error:
-        raise SessionsUnusable(path, str(error.strerror or error), action="Check its permissions.") from error
-    except UnicodeDecodeError as error:
-        raise SessionsUnusable(path, "is no UTF-8 text", action="Repair it or move it away.") from error
-
-
-def _parse(path: Path, text: str | None) -> Sessions:
-    if text is None:
-        return {}
-    try:
-        sessions = json.loads(text.removeprefix("\ufeff"), parse_constant=_refuse_constant)
-    except (ValueError, RecursionError) as error:
-        raise SessionsUnusable(path, f"is no JSON: {error}", action="Repair it or move it away.") from error
-    if not isinstance(sessions, dict):
-        raise SessionsUnusable(path, "holds no JSON object", action="Repair it or move it away.")
-    return sessions
 
 
 def _refuse_constant(constant: str) -> NoReturn:

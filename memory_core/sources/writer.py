@@ -673,7 +673,7 @@ def _lock_notes(
     """Hold the lock of a workspace's notes; yields the journal, and raises `NoteNotWritten` where the system refuses."""
     journal = notes.find_journal(workspace, state_dir)
     if problem := roots.find_workspace_problem(workspace):
-        raise NoteNotWritten(path, problem, action=roots.MAKE_IT)
+        raise NoteNotWritten(path, problem, action=roots.advise_workspace(workspace))
     try:
         with locked(journal.with_suffix(".lock"), timeout_seconds=timeout_seconds):
             yield journal

@@ -55,11 +55,8 @@ class Reader(Protocol):
     def load_workspace(self) -> str | None:
         """Return the real path of the workspace whose notes are indexed; None if the index does not say."""
 
-    def load_generation(self) -> str:
-        """Return what changes whenever files, chunks or embeddings do, in whichever process."""
-
-    def load_outage(self) -> str | None:
-        """Return the record of the provider's outage, as `Outage.to_json` wrote it; None when there is none."""
+    def load_state(self) -> SyncState:
+        """Return what the index remembers from one sync to the next."""
 
     def load_serving_space(self) -> ServingSpace | None:
         """Return the space whose vectors answer; None when keywords answer alone."""
@@ -198,9 +195,6 @@ class SyncReader(Reader, Protocol):
         """Return the number of files whose text is indexed, and of their chunks."""
 
     # What is remembered, and what waits for an embedding.
-
-    def load_state(self) -> SyncState:
-        """Return what the index remembers from one sync to the next."""
 
     def list_spaces(self) -> Mapping[Space, int]:
         """Return all spaces that the index has seen with their ids, in the order in which they were made."""

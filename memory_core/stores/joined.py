@@ -14,6 +14,7 @@ from memory_core.stores.values import (
     DateRange,
     IndexedChunk,
     ServingSpace,
+    SyncState,
     Term,
     WindowCosine,
     WindowTokens,
@@ -58,13 +59,9 @@ class JoinedReader:
         """See `Reader`; that of the first index."""
         return self._readers[0].load_workspace()
 
-    def load_generation(self) -> str:
-        """See `Reader`."""
-        return " ".join(reader.load_generation() for reader in self._readers)
-
-    def load_outage(self) -> str | None:
-        """See `Reader`; that of the first index."""
-        return self._readers[0].load_outage()
+    def load_state(self) -> SyncState:
+        """See `Reader`; of the first index, whose provider's outage is that of all."""
+        return self._readers[0].load_state()
 
     def load_serving_space(self) -> ServingSpace | None:
         """See `Reader`."""

@@ -225,6 +225,7 @@ class SyncState:
             since, or some file could not be read.
         destinations: The places outside this machine to which notes went, and of which folder, "openai at https://…: /notes".
         refused: The Unix seconds at which a provider refused a text alone, by `name_refused`.
+        outage: The record of the provider's outage, as `Outage.to_json` wrote it; None when there is none.
     """
 
     generation: str = "0"
@@ -239,6 +240,7 @@ class SyncState:
     digest: str | None = None
     destinations: Sequence[str] = ()
     refused: Mapping[str, float] = field(default_factory=dict)
+    outage: str | None = None
 
 
 def name_refused(space: Space, key: bytes) -> str:
@@ -252,7 +254,7 @@ def list_refused(state: SyncState) -> list[bytes]:
 
 
 class StateValues(TypedDict, total=False):
-    """Values that a writer remembers: those of `SyncState`, and the provider's outage.
+    """Values of `SyncState` that a writer remembers.
 
     Which space is complete, that the index is tidy, and the digest hold until content changes: for the generation in which they
     are saved.
@@ -280,16 +282,12 @@ def recall_state(held: Mapping[str, Any], *, generation: int, workspace: str | N
         generation: Of its content.
         workspace: The real path of the folder whose notes it holds.
     """
-    of_content = {}
+    values = {name: value for name, value in held.items() if name in StateValues.__annotations__}
     for name in _OF_CONTENT:
-        saved_at, value = held.get(name) or (None, None)
-        of_content[name] = value if saved_at == generation else None
-    return SyncState(
-        generation=str(generation), identity=held.get("identity"), workspace=workspace, last_sync=held.get("last_sync"),
-        tidy=bool(of_content["tidy"]), serving=held.get("serving"), target=held.get("target"),
-        complete=of_content["complete"], pending_reason=held.get("pending_reason"), digest=of_content["digest"],
-        destinations=held.get("destinations") or (), refused=held.get("refused") or {},
-    )  # fmt: skip
+        saved_at, value = values.pop(name, (None, None))
+        if saved_at == generation:
+            values[name] = value
+    return SyncState(**{**values, "generation": str(generation), "workspace": workspace})
 
 
 def remember(held: Mapping[str, Any], values: StateValues, *, generation: int) -> dict[str, Any]:

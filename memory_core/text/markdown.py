@@ -434,11 +434,11 @@ def find_field_date(text: str) -> str | None:
 
 
 def _read_day(value: str) -> str | None:
-    from memory_core.text.periods import QUARTER, find_written_day
+    from memory_core.text.periods import HALF_YEAR, find_written_day
 
     if _UNIX.fullmatch(value):
         return get_day(None, int(value[:10])).isoformat()
-    return find_written_day(value, QUARTER)
+    return find_written_day(value, HALF_YEAR)
 
 
 def _strings(values: Mapping[str, yaml.Node], key: str, separator: str | None) -> Iterator[str]:

@@ -10,6 +10,7 @@ import re
 
 from memory_core.text.tables import join_lines
 
+TEXT_PARTS = ("text", "input_text", "output_text")  # of a message, by their type; a document or a file is none
 # Line breaks of other systems, which split a line in some readers and not in others.
 _BREAKS = re.compile("\r\n?|[\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
 # Controls, also those that begin an escape sequence; what turns the direction of text around; tags, which no screen shows.

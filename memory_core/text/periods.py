@@ -84,16 +84,23 @@ class _Lexicon:
         return None
 
 
+_YEAR = r"(?:20)?\d\d(?!\w)"  # behind a quarter, also in two digits
+_PART = (  # of a year: "Q3", "3Q26", "H1", "2026H1"; the French and Spanish T3 and S1 only beside a year
+    r"(?:(?<!\w)|(?<=\b20\d\d))"
+    rf"(?:(?:[qQ][1-4]|H[12])(?!\w)|(?:[1-4][qQ]|[12]H)(?:(?!\w)|(?={_YEAR}))"
+    rf"|(?:[tT][1-4]|[sS][12])(?=[ -]?20\d\d(?!\w))|(?:[1-4][tT]|[12][sS])(?=['’]?{_YEAR}|[ -]20\d\d(?!\w))"
+    r"|(?:(?<=20\d\d[ -])|(?<=\b20\d\d))(?:[tT][1-4]|[sS][12]|[1-4][tT]|[12][sS])(?!\w))"
+)
 _TOKEN = re.compile(
     r"(?P<date>(?<![\d.-])(?:\d{4}([-/._])\d{1,2}\2\d{1,2}(?![\d-])|\d{1,2}\.\s?\d{1,2}\.(?:\s?(?:\d{4}|\d\d(?!\d)))?|\d{1,2}([./-])\d{1,2}\3\d{4})(?!\d))"
     r"|(?P<parts>(?<!\d)(?:19|20)\d\d(?:-\d\d(?![\d-])|/\d\d(?![\d/])|-?K?W\d\d(?!\d))|(?<![\d/])\d{1,2}/(?:19|20)\d\d(?![\d/]))"
     r"|(?P<slash>(?<![\w/.,])\d{1,2}/\d{1,2}(?![\w/]))"
-    r"|(?P<short>(?<!\w)['’]\d\d(?!\w))"
-    r"|(?P<quarter>(?<!\w)(?:[qQ][1-4]|[1-4][qQ]|[tT][1-4](?=[ -]20\d\d)|(?<=20\d\d[ -])[tT][1-4])(?!\w))"
+    rf"|(?P<short>(?<!\w)['’]\d\d(?!\w)|(?:(?<=\b[qQHtTsS][1-4])[-'’]|(?<=\b[1-4][qQHtTsS])[-'’]?){_YEAR})"
+    rf"|(?P<part>{_PART})"
     r"|(?P<cjk>(?P<nth>第)?(?P<count>\d{1,4}|[〇零一二两兩三四五六七八九十]{1,4})\s*(?P<of>[年년](?!間|以?前)|[月월](?!間|曜)|[日号號일](?!間|曜|前)|(?=個|个|か|ヶ|カ|ヵ|ケ|週|周|天|日|年|星|四半|季)))"
-    r"|(?P<number>(?<![\w.])\d{1,4}"
-    r"(?P<ordinal>st|nd|rd|th|ers?|[èe]?re|e|ème|º|ª|°|\.(?= [qQ]uartal)|-?го|-?е|-?й|-?ю|-?ой)?(?!\w))"
-    r"|(?P<to>(?<=[\d\s.])[-–—～〜](?=[\s\d]))"
+    r"|(?P<number>(?<![\w.])(?:20\d\d(?=[qQHtTsS][1-4](?!\w))|\d{1,4}"
+    r"(?P<ordinal>st|nd|rd|th|ers?|[èe]?re|e|ème|º|ª|°|\.(?= (?i:quartal|halbjahr))|-?го|-?е|-?й|-?ю|-?ой)?(?!\w)))"
+    r"|(?P<to>(?<=[\d\s.])[-–—～〜](?=[\s\d])|(?<=[qQH][1-4])[-–—](?=[qQH][1-4]))"
     r"|(?P<word>[\u3040-\u30ff\u3400-\u9fff々]|[^\W\d_\u3040-\u30ff\u3400-\u9fff々]+)"
 )
 
@@ -141,8 +148,9 @@ def _read_value(found: re.Match[str]) -> tuple[str, object]:
     if found["parts"] or found["slash"]:
         code = "f" if found["slash"] else "I" if "W" in found[0] else "i"
         return code, tuple(numbers if found["slash"] else sorted(numbers, reverse=True))
-    code = "Q" if found["quarter"] else "y" if found["short"] else "~" if found["to"] else ""
-    return code, numbers[0] + 2000 * (code == "y") if numbers else None
+    code = "Q" if found["part"] else "y" if found["short"] else "~" if found["to"] else ""
+    months = 6 if found["part"] and found["part"].strip("1234") in "HsS" else 3
+    return code, (months, numbers[0]) if code == "Q" else numbers[0] % 2000 + 2000 if numbers else None
 
 
 def _read_slash(token: _Token, language: str) -> _Token:
@@ -190,7 +198,7 @@ def _triggers() -> Mapping[str, Mapping[str, None]]:
     found: dict[str, dict[str, None]] = {}
     for language, lexicon in _lexicons().items():
         for key, parts in lexicon.symbols.items():
-            if any(code in "tmwsdvkMqY" for code, _ in parts):
+            if any(code in "tmwsdvkMqhY" for code, _ in parts):
                 for word in key.split():
                     found.setdefault(word, {})[language] = None
     return found
@@ -249,8 +257,7 @@ def _list_endings() -> tuple[str, ...]:
     return tuple(ending for lexicon in _lexicons().values() for ending in lexicon.endings)
 
 
-QUARTER = 92  # days, at most
-_GLUED = re.compile(r"_|(?<=20\d\d)(?=[QqTt][1-4](?![^\W_]))|(?<=[QqTt][1-4])-(?=20\d\d)")  # "okr_2026Q3", "Q3-2026"
+HALF_YEAR = 184  # days, at most
 _COMPACT = re.compile(r"(?<!\d)((?:19|20)\d\d)[-_./]?(\d\d)[-_./]?(\d\d)(?:T?\d{4}(?:\d\d)?)?(?!\d)", re.ASCII)
 
 
@@ -261,13 +268,13 @@ def find_written_day(text: str, most_days: int = 7) -> str | None:
 
     >>> find_written_day("202602091430 walrus"), find_written_day("February 10th, 2026"), find_written_day("3 May")
     ('2026-02-09', '2026-02-10', None)
-    >>> find_written_day("2026-W07"), find_written_day("luty 2026"), find_written_day("2026-Q3", QUARTER)
+    >>> find_written_day("2026-W07"), find_written_day("luty 2026"), find_written_day("2026-Q3", HALF_YEAR)
     ('2026-02-09', None, '2026-07-01')
     """
     for found in _COMPACT.finditer(text):
         with suppress(ValueError):  # 20269999 is no date
             return date(int(found[1]), int(found[2]), int(found[3])).isoformat()
-    text = _GLUED.sub(" ", text)
+    text = text.replace("_", " ")
     for each, later in zip(find_periods(text, date(2000, 1, 1)), find_periods(text, date(2004, 3, 1)), strict=False):
         days = (each.period.last - each.period.first).days + 1
         is_fixed = each.period == later.period  # one without a year is another later on
@@ -317,7 +324,8 @@ def _choose_languages(text: str, tokens: Sequence[_Token]) -> list[str]:
     detected = detect_language(text)
     words = {token.key for token in tokens}
     others = [each for each in counts if each not in ("en", "zh", "ja")]
-    others.sort(key=lambda each: (counts[each], len(words & _fold_stop_words(each))), reverse=True)
+    known = {each: words & (_fold_stop_words(each) | _lexicons()[each].symbols.keys()) for each in others}
+    others.sort(key=lambda each: (counts[each], len(known[each])), reverse=True)
     if detected in _ROMANCE:  # short questions in these are taken for each other
         return [detected, *(each for each in others if each in _ROMANCE)]
     if detected not in (None, "en"):
@@ -439,7 +447,14 @@ class _Reading:
 
     def _counts(self, codes: str, span: tuple[int, int], roles: Set[str]) -> bool:
         """Return False for what looks like a period and is none: "before June", every Monday, May who is asked something."""
-        if ("z" in roles and not _SINCE & roles) or self._is_english(span) or self._is_foreign_holiday(span):
+        within = {"g", "B"} & set(self.roles[span[1] - 1] or "")  # "early in the year", not "early years"
+        is_loose = not within and re.fullmatch("n?e[YMqh]", codes)
+        if (
+            is_loose
+            or ("z" in roles and not _SINCE & roles)
+            or self._is_english(span)
+            or self._is_foreign_holiday(span)
+        ):
             return False
         if codes in ("Q", "y", "vn"):  # else they may be a name or any number
             return (codes != "vn" and bool((_SINCE | {"p", "B"}) & roles)) or self._is_alone(span)

@@ -12,8 +12,8 @@ from typing import Any
 from memory_core.text.dates import Period
 
 _Y = "(?:y|rY|Yr)"
-# What holds weeks and days: a month, a season, a quarter or a year.
-_C = rf"(?:(?:m|s|oq|qn|Q){_Y}|{_Y}?(?:m|s|oq|qn|Q)|r[Mmsq]|[Mmsq]r|{_Y}|i)"
+# What holds weeks and days: a month, a season, a quarter, a half of a year or a year.
+_C = rf"(?:(?:m|s|o[qh]|[qh]n|Q){_Y}|{_Y}?(?:m|s|o[qh]|[qh]n|Q)|r[Mmsqh]|[Mmsqh]r|{_Y}|i)"
 _NTH = r"(?:[or]n?|n[or])[dvkw]"
 _DATE = rf"(?:w?(?:[no]m(?!D){_Y}?|{_Y}?m[no](?![dvkMY])y?|{_Y}?mD|x))"
 _Values = Sequence[Any]
@@ -43,8 +43,10 @@ def _season(year: int, season: int) -> Period:
     return Period(first, _month_from(first, 2).last)
 
 
-def _quarter(year: int, quarter: int) -> Period:
-    return Period(date(year, 3 * quarter - 2, 1), _month(year, 3 * quarter).last)
+def _part(year: int, part: tuple[int, int]) -> Period:
+    """Return a part of a year, such as a quarter, by the months in it and its number."""
+    size, number = part
+    return Period(date(year, size * (number - 1) + 1, 1), _month(year, size * number).last)
 
 
 def _choose_year(make: Callable[[int], Period], codes: str, values: _Values, today: date) -> Period:
@@ -76,10 +78,12 @@ def _read_container(codes: str, values: _Values, today: date) -> Period:
         return _month(*_get(codes, values, "i"))
     if "M" in codes:
         return _month_from(today, shift)
-    if "q" in codes and not {"o", "n"} & set(codes):
-        first = _month_from(today, 3 * shift - (today.month - 1) % 3).first
-        return Period(first, _month_from(first, 2).last)
-    kinds = {"m": _month, "s": _season, "Q": _quarter, "o": _quarter, "n": _quarter}
+    if size := 3 * ("q" in codes) + 6 * ("h" in codes):
+        if number := _get(codes, values, "on"):
+            return _choose_year(lambda year: _part(year, (size, number)), codes, values, today)
+        first = _month_from(today, size * shift - (today.month - 1) % size).first
+        return Period(first, _month_from(first, size - 1).last)
+    kinds: dict[str, Callable[[int, Any], Period]] = {"m": _month, "s": _season, "Q": _part}
     if kind := next((code for code in codes if code in kinds), ""):
         return _choose_year(lambda year: kinds[kind](year, _get(codes, values, kind)), codes, values, today)
     year = _get(codes, values, "y", today.year + shift)
@@ -216,7 +220,7 @@ _READERS: Sequence[tuple[re.Pattern[str], _Read]] = [
         (r"w?[oD]", _read_day_of_month),
         (_DATE, _read_date),
         (rf"{_NTH}{_C}|{_C}{_NTH}", _read_nth),
-        (rf"n?e(?:{_C}|rv|vr)|(?:{_C}|rv|vr)n?e", _read_edge),
+        (rf"n?e(?:{_C}|rv|vr|[YMqh])|(?:{_C}|rv|vr)n?e", _read_edge),
         ("k", _read_weekend),
         # The first r may be a verb: "s'est passé mardi de la semaine dernière".
         (r"r?w(?:rv|vr)|(?:rv|vr)w|rw|wr|w", _read_weekday),
@@ -252,10 +256,11 @@ def stretch(period: Period, other: Period) -> Period:
     """Return the days from one period to the end of another, which the first precedes."""
     if 0 < (period.first - other.last).days < 7 and period.first == period.last:  # "from Monday to Wednesday"
         return Period(period.first - timedelta(7), other.last)
-    if period.first > other.last:
+    first, last = period.first, other.last
+    if first > last:  # "March to May 2024", "November to January"
         with suppress(ValueError):
-            return Period(period.first.replace(year=period.first.year - 1), other.last)
-    return Period(min(period.first, other.first), other.last)
+            return Period(first.replace(year=last.year - ((first.month, first.day) > (last.month, last.day))), last)
+    return Period(min(first, other.first), last)
 
 
 def get_monday(day: date) -> date:

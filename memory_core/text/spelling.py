@@ -38,11 +38,12 @@ _INITIALS = re.compile(r"(?<![\w.])(?:[A-Z]\.){2,6}")
 _ISO_DATE = re.compile(r"\d{4}-\d\d-\d\d")
 _NO_WORD = re.compile(r"[^A-Za-z\d]+")
 # Numbers of telephones and cards, of accounts (https://www.swift.com/standards/data-standards/iban), of network adapters, and of
-# cars and papers: capitals and digits.
+# cars and papers: capitals and digits, unless the capitals name what follows, as IBAN and TEL do.
 _GROUPED = re.compile(
     r"""(?<![\w+.-])\+?\(?\d{1,6}\)?(?:(?:[ /.-]{1,3}|(?<=\)))\(?\d{1,9}\)?){1,8}(?![\w-])
     | (?<!\w)[A-Z]{2}\d{2}(?:\ [A-Z\d]{2,4}){2,8}(?!\w) | (?<!\w)[\da-fA-F]{2}(?:[:-][\da-fA-F]{2}){5}(?!\w)
-    | (?<![\w-])(?=[A-Z -]{0,12}\d)(?=[\d -]{0,12}[A-Z])[A-Z\d]{1,5}(?:[ -][A-Z\d]{1,5}){1,3}(?![\w-])""",
+    | (?<![\w-])(?![A-Z]+\ (?:[A-Z]{2}\d\d\ |\d{2,6}[ /.-]\d{3}))
+      (?=[A-Z -]{0,12}\d)(?=[\d -]{0,12}[A-Z])[A-Z\d]{1,5}(?:[ -][A-Z\d]{1,5}){1,3}(?![\w-])""",
     re.VERBOSE,
 )
 # Amounts, as most countries write them and as India does, the decimals left out.

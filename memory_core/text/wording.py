@@ -10,6 +10,7 @@ from unicodedata import category, combining, normalize
 
 from memory_core.text.folding import fold, is_invisible
 
+_ESCAPED = re.compile("[\udc80-\udcff]")  # a byte that is no UTF-8, as "surrogateescape" keeps it
 _NOT_ASCII = re.compile(r"[\0-\x7f]?[^\0-\x7f]+")  # with the letter before, which an accent may belong to
 
 
@@ -24,7 +25,7 @@ class Wording:
     """
 
     def __init__(self, text: str) -> None:
-        words = fold(text).split()
+        words = fold(_show_bytes(text)).split()
         self.folded = " ".join(words)
         self._pattern = re.compile(r"\s++".join(map(re.escape, words)) or r"(?!)")
 
@@ -34,13 +35,14 @@ class Wording:
 
     def stands_in(self, text: str) -> bool:
         """Return True if a text holds it."""
-        return self._pattern.search(fold(text)) is not None
+        return self._pattern.search(fold(_show_bytes(text))) is not None
 
     def find_spans(self, text: str) -> Iterator[tuple[int, int]]:
         """Yield (start, end) of the characters of a text in which it stands, without overlaps.
 
         A character of which it needs only a part, such as a ligature, belongs to it.
         """
+        text = _show_bytes(text)
         folded = fold(text)
         matches = self._pattern.finditer(folded)
         first = next(matches, None)
@@ -63,6 +65,11 @@ class Wording:
             kept += (text[at:start], mark)
             at = end
         return "".join((*kept, text[at:])) if kept else text
+
+
+def _show_bytes(text: str) -> str:
+    """Return a text with bytes that are no UTF-8 as one character each of Windows-1252, as which notes are read."""
+    return _ESCAPED.sub(lambda found: found[0].encode(errors="surrogateescape").decode("cp1252", "replace"), text)
 
 
 class _OffsetMap:

@@ -60,17 +60,29 @@ def explain_memory(config: AgentConfig, context: CallContext) -> str:
 
 def quote(path: str, text: str) -> str:
     """Quote a note: its path, then every line behind `> `, so that nothing in it can pass for the prompt's own words."""
-    return "\n".join([f"{path}:", *(f"> {line}".rstrip() for line in text.splitlines())])
+    return "\n".join([f"{path}:", *quote_lines(text)])
 
 
-def quote_passages(results: Iterable[Mapping[str, Any]]) -> str:
-    """Quote the passages of a search result, each behind its path and lines; "" if there are none."""
+def quote_lines(text: str) -> list[str]:
+    """Return the lines of a note, each behind `> `."""
+    return [f"> {line}".rstrip() for line in text.splitlines()]
+
+
+def quote_passages(results: Iterable[Mapping[str, Any]], beside: str) -> str:
+    """Quote the passages of a search result, each behind its path and lines; "" if there are none.
+
+    Args:
+        results: The hits, as `memory_search` tells them.
+        beside: What is shown besides; a passage of which it has every line is left out.
+    """
+    lines = {*beside.splitlines()}
     parts = [
         quote(
             f"{hit['path']}#L{hit['startLine']}-L{hit['endLine']}" + _SAID_BY.get(hit["origin"]["by"], ""),
             hit["snippet"],
         )
         for hit in results
+        if not {*quote_lines(hit["snippet"])} <= lines
     ]
     return "\n\n".join([_DATA, *parts]) if parts else ""
 

@@ -121,7 +121,7 @@ class Statement(NamedTuple):
         head: Those before the first "is", colon or value: what the sentence is about; without "with Ann".
         filler: The first word with a capital letter behind "is" or the colon; "" without one.
         near: The stems of the sentence before and of the heading.
-        context: Those of all that stands before it in its line.
+        context: Those of what stands before it in its line, as far as a sentence may be long.
         values: In order.
         names: The words that may be names, folded.
         flags: Of "opens" for the first sentence of a line, "change", "new", "event", "leave", "state", "unsure", "1" and "3" for
@@ -164,6 +164,7 @@ def read_statements(path: str, date: str | None, text: str, usual: Language = "e
     heading, before = "", ""
     width = max(map(len, lines), default=0)
     kinds = scan(lines)
+    seen = {number for number, line in enumerate(lines) if _SEEN.search(line)}
     units: list[Unit] = []
     for each in split_units(body, skip_lines=find_front_matter(lines)):
         joined = units and _is_within_date(body, each.start, language)
@@ -175,13 +176,14 @@ def read_statements(path: str, date: str | None, text: str, usual: Language = "e
                 heading = (parse_heading(lines[number]) or (0, ""))[1]
                 start = max(start, starts[number + 1]) if start < unit.end else start
                 before = ""
-        first = lines[bisect_right(starts, start) - 1] if start < unit.end else ""
+        opened = bisect_right(starts, start) - 1
+        first = lines[opened] if start < unit.end else ""
         mark = _MARK.match(first)
         if kinds[unit.last_line] in (Line.CODE, Line.OPEN, Line.CLOSE, Line.HEADING):
             continue
         if date and first.lstrip().startswith("|"):  # a log
             continue
-        if mark and mark[1]:  # a task: it may never have been done
+        if opened in seen or (mark and mark[1]):  # a task may never have been done
             continue
         breaks = [
             starts[number + 1]
@@ -195,7 +197,7 @@ def read_statements(path: str, date: str | None, text: str, usual: Language = "e
             said = body[begin:end].strip()
             if said:
                 line = bisect_right(starts, begin)
-                context = body[starts[line - 1] : begin]
+                context = body[max(starts[line - 1], begin - MOST_CHARS) : begin]
                 yield from _read_sentence(path, date, line, said, first, language, heading, before, context)
                 before = said
 
@@ -228,7 +230,7 @@ def _read_sentence(  # noqa: PLR0917
     context: str,
 ) -> Iterator[Statement]:
     """Yield the statement of a sentence, unless it states nothing that could be outdated or replace something."""
-    if len(said) > MOST_CHARS or said.endswith(("?", "？")) or _SEEN.search(first):
+    if len(said) > MOST_CHARS or said.endswith(("?", "？")):
         return
     bare = _MARK.sub("", said, count=1)
     plain = _QUOTED.sub(lambda quoted: " " * len(quoted[0]), _PLAIN.sub(lambda each: " " * len(each[0]), bare))
@@ -470,24 +472,29 @@ def _make_value(  # noqa: PLR0917
     elif kind == "phone":
         name, shown = "phone" if len(digits) > 8 else "number:", digits
     elif name == "number:":
-        counted = ""
-        if following and not text[end : following[0].start()].strip():
-            counted = _find_counted(following[0], language)
+        beside = following[0] if following and not text[end : following[0].start()].strip() else None
         labels = [word for word in words if word.end() <= start and not text[word.end() : start].strip(" #:-")]
+        counted = _find_counted(beside, language) if beside else ""
         if counted:
             name = f"number:{counted}"
             if counted in "dvMY":  # how long something takes, or how often it comes
                 rate = "every" if labels and labels[-1][0].lower() in _EVERY else ""
-        elif len(said) >= 4 and said.isdigit() and not 1900 <= int(said) < 2100:
-            name = f"code:{'0' * len(said)}"
-        elif (
-            rate in {*"dvMY"} and following[0][0].lower() in STOP_WORDS[language]
-        ):  # "112 a month", not "3 mal im Monat"
-            name = "money"
-        elif labels and len(label := _find_counted(labels[-1], language)) > 1:
-            name = f"label:{label}"
+        else:
+            name = _name_bare(said, rate, labels[-1:], following, language) or name
     shown = _read_amount(said) if name.startswith(("number:", "label:")) else shown
     return Value(name, shown, start, end, rate)
+
+
+def _name_bare(
+    said: str, rate: str, labels: Sequence[re.Match[str]], following: Sequence[re.Match[str]], language: Language
+) -> str:
+    """Return the kind of a number that counts nothing: a code, money or what its label names; "" if none of these."""
+    if len(said) >= 4 and said.isdigit() and not 1900 <= int(said) < 2100:
+        return f"code:{'0' * len(said)}"
+    if rate in {*"dvMY"} and following[0][0].lower() in STOP_WORDS[language]:  # "112 a month", not "3 mal im Monat"
+        return "money"
+    label = _find_counted(labels[0], language) if labels else ""
+    return f"label:{label}" if len(label) > 1 else ""
 
 
 def _find_counted(word: re.Match[str], language: Language) -> str:

@@ -24,6 +24,7 @@ from memory_core.stores.values import (
     DateRange,
     IndexedChunk,
     ServingSpace,
+    SyncState,
     Term,
     WindowCosine,
     WindowTokens,
@@ -139,11 +140,8 @@ class ListReader:
     def load_workspace(self) -> str | None:
         return self._workspace
 
-    def load_generation(self) -> str:
-        return "0"
-
-    def load_outage(self) -> str | None:
-        return None
+    def load_state(self) -> SyncState:
+        return SyncState(workspace=self._workspace)
 
     def load_serving_space(self) -> ServingSpace | None:
         if self._space is None:

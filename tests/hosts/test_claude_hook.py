@@ -225,6 +225,8 @@ def test_the_doctor_tells_of_an_index_that_failed(command: Command, tmp_path: Pa
     assert found["level"] == "warn"
     assert re.match(r"the last `memory-core index` complained at 20\d\d-\d\d-\d\dT\S+: ", found["message"])
     assert message in found["message"]
+    other = [each["subject"] for each in command("--workspace", str(tmp_path), "doctor", "--json").json["findings"]]
+    assert "last index" not in other, "these are notes that it has not indexed"
     assert command("index").code == 0
     assert find() == []
 

@@ -76,7 +76,31 @@ def test_a_host_without_a_configuration_gets_one_and_loses_it_again(command: Com
     assert command("install", host).code == 0
     assert list_files(home)
     assert command("uninstall", host).code == 0
-    assert list_files(home) == {}
+    assert not any(home.iterdir()), "the folders that were made for it are gone, too"
+
+
+def test_only_folders_that_were_made_and_are_empty_are_removed(command: Command, home: Path) -> None:
+    (home / ".cursor").mkdir()
+    for host in ("cursor", "zed", "vscode", "windsurf"):
+        assert command("install", host).code == 0
+    (home / ".codeium" / "windsurf" / "memories").mkdir()
+    for host in ("zed", "cursor", "windsurf"):
+        assert command("uninstall", host).code == 0
+    left = {str(path.relative_to(home)) for path in home.rglob("*") if path.is_dir()}
+    assert left == {".cursor", ".config", ".config/Code", ".config/Code/User", ".codeium/windsurf/memories"} | {
+        ".codeium", ".codeium/windsurf"
+    }  # fmt: skip
+    assert command("uninstall", "vscode").code == 0
+    assert not (home / ".config").exists(), "it was made for Zed, and VS Code had its folder in it"
+    assert not (command.state_dir / "memory-core" / "before-install").exists()
+
+
+def test_the_file_of_a_plugin_is_left_alone(command: Command) -> None:
+    before = (REPOSITORY / "mcp.json").read_bytes()
+    for verb in ("install", "uninstall"):  # in the repository, whose mcp.json is of the plugin memory-core
+        done = command(verb, "fastmcp")
+        assert (done.code, "part of the plugin" in done.error) == (1, True)
+    assert (REPOSITORY / "mcp.json").read_bytes() == before
 
 
 def test_what_the_user_changed_meanwhile_stays(command: Command, home: Path) -> None:
@@ -493,14 +517,14 @@ def test_empty_lists_are_given_back(tmp_path: Path, text: str) -> None:
     ours = {name: {"run": "memory-core"} for name in ("Start", "Stop")}
     parts = [changes.Elements(path, ("hooks",), ours, "memory-core")]
     path.write_text(text, encoding="utf-8")
-    changes.make_changes(changes.plan_install(parts, state), parts, state)
+    changes.make_changes(changes.plan_install(parts, state), state)
     installed = path.read_text(encoding="utf-8")
     assert changes.are_in_place(parts)
-    changes.make_changes(changes.plan_uninstall(parts, state), parts, state)
+    changes.make_changes(changes.plan_uninstall(parts, state), state)
     assert path.read_text(encoding="utf-8") == text
-    changes.make_changes(changes.plan_install(parts, state), parts, state)
+    changes.make_changes(changes.plan_install(parts, state), state)
     path.write_text(installed.replace("{", '{"later": 2, ', 1), encoding="utf-8")  # by somebody, meanwhile
-    changes.make_changes(changes.plan_uninstall(parts, state), parts, state)
+    changes.make_changes(changes.plan_uninstall(parts, state), state)
     assert json.loads(path.read_text(encoding="utf-8")) == {"later": 2, **json.loads(text)}
 
 
@@ -583,7 +607,7 @@ def test_a_file_that_was_changed_meanwhile_is_left_as_it_is(tmp_path: Path) -> N
     planned = changes.plan_install(parts, tmp_path / "state")
     path.write_text('{"new": 1}', encoding="utf-8")
     with pytest.raises(MemoryCoreError, match="has been changed meanwhile"):
-        changes.make_changes(planned, parts, tmp_path / "state")
+        changes.make_changes(planned, tmp_path / "state")
     assert list_files(tmp_path) == {"config.json": b'{"new": 1}', "state/memory-core/install.lock": b""}
 
 

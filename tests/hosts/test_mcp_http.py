@@ -133,8 +133,9 @@ def test_elsewhere_it_serves_with_a_secret_only(command: Command) -> None:
     assert refused.code == 1
     assert "can be reached from other machines" in refused.error
     assert "Set MEMORY_CORE_MCP_TOKEN to a secret" in refused.error
-    short = command("mcp", "--http", "0.0.0.0:0", environment={"MEMORY_CORE_MCP_TOKEN": "hunter2"})
-    assert (short.code, "MEMORY_CORE_MCP_TOKEN is no safe secret" in short.error) == (1, True)
+    for unsafe in ("hunter2", " " * 20):
+        told = command("mcp", "--http", "0.0.0.0:0", environment={"MEMORY_CORE_MCP_TOKEN": unsafe})
+        assert (told.code, "MEMORY_CORE_MCP_TOKEN is no safe secret" in told.error) == (1, True)
 
 
 def test_an_address_that_cannot_be_used_is_named(command: Command) -> None:

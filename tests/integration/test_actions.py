@@ -33,7 +33,9 @@ APPEND = ("memory_append", {"text": "The gate is of iron."})
 DIRECT_ONLY = {"default": "deny", "rules": [{"action": "allow", "match": {"chatType": "direct"}}]}
 TODAY = date(2026, 3, 1)
 ASK_FOR_A_HIT = "ask for a path that memory_search returned"
-MAKE_IT = "make it: memory-core init with that path; or use another: memory-core init FOLDER --default, or --workspace"
+MAKE_IT = (
+    "make it: memory-core init {folder}/workspace; or use another: memory-core init FOLDER --default, or --workspace"
+)
 INSTALL_LLAMA = f"{explain_install('local')} It compiles for some minutes."
 SET_A_KEY = "Set OPENAI_API_KEY, or memorySearch.remote.apiKey."
 
@@ -185,7 +187,7 @@ def test_the_action_of_a_tool(call: Call, place: Place) -> None:
     with place.open(call.config) as memory:
         for _ in range(call.times):
             result = memory.call_tool(*call.tool, call.context)
-    assert result.get("action") == call.action, result
+    assert result.get("action") == (call.action and call.action.replace("{folder}", str(place.folder))), result
 
 
 def fill_in(config: Any, place: Place) -> Any:
@@ -277,7 +279,7 @@ def test_the_action_of_a_finding(
     prepare(place)
     with place.open(config) as memory:
         findings = {finding.subject: finding for finding in memory.diagnose()}
-    assert findings[subject].action == action
+    assert findings[subject].action == action.replace("{folder}", str(place.folder))
     for finding in findings.values():
         assert bool(finding.action) == (finding.level != "ok"), finding
         assert "memory-core doctor" not in finding.message + finding.action

@@ -411,6 +411,11 @@ def make_vault(home: Path, names: str) -> Path:
             {".obsidian/plugins/templater-obsidian/data.json": '{"templates_folder": "/Tpl"}', ".obsidian/app.json": "[]"},
             "a.md old.md log.md attic.md x.draft.md",
         ),
+        ({".obsidian/daily-notes.json": '{"folder": "Notes", "template": "Tpl/t"}'}, "a.md old.md log.md attic.md x.draft.md"),
+        (
+            {".obsidian/plugins/quickadd/data.json": '{"templateFolderPath": "Tpl"}'},
+            "a.md old.md log.md attic.md x.draft.md",
+        ),
         ({"logseq/config.edn": '{;; :hidden ["/Tpl"]\n :hidden ["/Attic" "/Notes/old.md"]}'}, "a.md t.md x.draft.md"),
         ({"Trash/b.md": "The mill has no millstone.\n"}, "a.md old.md t.md log.md attic.md x.draft.md"),
     ],
@@ -626,6 +631,26 @@ def test_days_of_an_export_are_those_of_the_configured_time_zone(home: Path, ado
     (home / "clawd").mkdir()
     adopt(home / "mem0.json", "--copy", "--yes", "--workspace", home / "clawd", "--config", home / "far.json5")
     assert "- 2025-02-04: Owns" in (home / "clawd" / "memory" / "imports" / "mem0" / "mem0.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "note"),
+    [
+        ("mem0.jsonl", '{"memory": "Owns a dinghy.", "user_id": "lea"}\n\n{"memory": "Sails.", "user_id": "lea"}\n',
+         "# Memories from mem0\n\n## lea\n\n- Owns a dinghy.\n- Sails.\n"),
+        ("one.ndjson", '{"memory": "Owns a dinghy."}\n', "# Memories from mem0\n\n- Owns a dinghy.\n"),
+        ("facts.json", '["Owns a dinghy.", "", 4, "Sails."]', "# Memories from mem0\n\n- Owns a dinghy.\n- Sails.\n"),
+        ("memory.json",
+         '{"type": "entity", "name": "Lea", "observations": ["Sails.", 7]}\n'
+         '{"type": "relation", "from": "Lea", "relationType": "owns", "to": "the dinghy"}\n',
+         "# Memories from an MCP server\n\n## Lea\n\n- Sails.\n\n- Lea owns the dinghy\n"),
+    ],
+)  # fmt: skip
+def test_memories_one_a_line_as_plain_texts_or_as_a_graph(home: Path, name: str, text: str, note: str) -> None:
+    write(home / name, text)
+    export = read_export(home / name)
+    assert export is not None
+    assert export.notes == {Path(name).stem: note}
 
 
 @pytest.fixture

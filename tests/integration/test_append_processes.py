@@ -243,11 +243,11 @@ def _titles(path: Path) -> list[str]:
 def test_two_processes_record_in_one_file(tmp_path: Path) -> None:
     path = tmp_path / "sessions.json"
     host = {"host": {"sessionId": "h", "queue": [1, 2], "text": "ü"}}
-    path.write_text(json.dumps(host, indent=4))
+    path.write_text(json.dumps(host))
     run_together(RECORDER, [(path, name, 50) for name in ("a", "b")])
 
     sessions = read(path)
     assert sessions["shared"]["count"] == 100
     assert sessions["host"] == host["host"]
     assert [sessions[name]["memoryFlushCompactionCount"] for name in ("a", "b")] == [49, 49]
-    assert path.read_text().startswith('{\n    "host": {\n        "sessionId": "h"')
+    assert next(iter(sessions)) == "host"

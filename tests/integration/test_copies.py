@@ -111,6 +111,33 @@ def test_a_numbered_line_is_that_which_it_repeats(memory: Memory) -> None:
     assert len(held) == 1
 
 
+@pytest.mark.parametrize(
+    "quoted",
+    [
+        "- [x] {}",
+        "2. [ ] {}",
+        "> [!note] From the harbour\n> {}",
+        "> [!todo]-\n> - [x] {}",
+        "!!! tip\n    {}",
+        "- {} ^b7f2",
+    ],
+)
+def test_a_line_with_a_box_in_a_callout_or_with_a_name_is_that_which_it_repeats(memory: Memory, quoted: str) -> None:
+    notes = {
+        "memory/harbour.md": f"# Harbour\n\n- {FACTS[0][1]}\n",
+        "memory/weekly digest.md": f"# Sum\n\n{quoted.format(FACTS[0][1])}\n",
+    }
+    write(memory, notes)
+    (hit,) = ask(memory, "which berth is ours")
+    assert (hit["path"], hit["alsoIn"]) == ("memory/harbour.md", ["memory/weekly digest.md"])
+
+
+def test_a_task_that_is_open_and_one_that_is_done_stay_apart(memory: Memory) -> None:
+    task = "Send the signed contract of the north harbour to Mrs Weber by registered mail"
+    write(memory, {"memory/tasks.md": f"# Tasks\n\n- [ ] {task}\n", "memory/done.md": f"# Done\n\n- [x] {task}\n"})
+    assert len(ask(memory, "the contract for Mrs Weber")) == 2
+
+
 def test_lines_of_two_people_who_share_a_long_one_stay_apart(memory: Memory) -> None:
     shared = "- All forms for travel and for sick leave are in the shared folder of the office on the drive.\n"
     people = {f"memory/people/{name}.md": f"# {name}\n\n{shared}- Allergic to nuts.\n" for name in ("Ann", "Ben")}

@@ -40,7 +40,7 @@ def test_all_is_well(index: Index) -> None:
         ("workspace", "index", "vectors", "provider", "events"), "ok"
     )
     assert findings["workspace"].message == f"1 note in {index.workspace}"
-    assert findings["index"].message.startswith("1 files in ")
+    assert findings["index"].message.startswith("1 file in ")
 
 
 def test_nothing_is_written(index: Index) -> None:

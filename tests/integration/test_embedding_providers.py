@@ -255,7 +255,7 @@ class TestRetries:
 
         with pytest.raises(ProviderUnavailable):
             list(rows)
-        assert len(server.requests) == 1 + 4
+        assert len(server.requests) == 1 + 4 + 1  # at last one that asks whether a text was at fault
 
 
 class TestSizes:

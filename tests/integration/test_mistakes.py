@@ -57,6 +57,10 @@ MISTAKES: dict[str, tuple[str, str, str]] = {  # what is typed, the thing that i
     "a source that is none": ("search x --workspace ws --sources notes", "--sources: expected memory", "search --help"),
     "an agent with a slash": ("search x --workspace ws --agent ../x", "agent: expected", "such as main"),
     "a note that is not there": ("get memory/2020-01-01.md --workspace ws", "no such note", "memory-core status"),
+    "a note that is no text": ("get memory/bin.md --workspace ws", "memory/bin.md: is binary", "is binary"),
+    "a text that is not UTF-8": ("add K\udcf6ln --workspace ws", "TEXT: is not UTF-8 text", "memory-core add --help"),
+    "a fact that is not UTF-8": ("items add K\udcf6ln --workspace ws", "TEXT: is not UTF-8", "items add --help"),
+    "a provider for a model": ("model use openai", "NAME: is a provider", "config set memorySearch.provider openai"),
     "a path out of the notes": ("get ../secret --workspace ws", "../secret", "ask for a path"),
     "line 0": ("get MEMORY.md --from 0 --workspace ws", "--from: expected", "memory-core get --help"),
     "a host by half its name": ("install claude", "not 'claude'", "did you mean 'claude-code'?"),
@@ -86,6 +90,7 @@ FILES = {
     "backend.json5": "{memory: {backend: 'qdm'}}",
     "server.json5": "{memory: {backend: 'postgres'}}",
     "ws/MEMORY.md": "The kettle is blue.\n",
+    "ws/memory/bin.md": "\0",
 }
 
 
@@ -106,6 +111,7 @@ def check(told: str, thing: str, way_out: str) -> None:
     assert thing in told
     assert way_out.lower() in told.lower()
     assert "Traceback" not in told
+    assert "did you mean memory/bin.md" not in told
     assert "unexpected" not in told
 
 
@@ -181,7 +187,17 @@ def test_no_permission_is_named(command: Command, tmp_path: Path) -> None:
     check(done.err, str(state), "make it writable")
     with Locked(command.workspace):
         done = command("search", "kettle", before=as_ordinary_owner)
-    check(done.err, str(command.workspace), "")
+    check(
+        done.err,
+        f"the workspace {command.workspace} may not be read",
+        f"see to it that you may read {command.workspace}".lower(),
+    )
+
+
+def test_a_note_is_written_as_typed_whatever_the_locale(command: Command) -> None:
+    plain = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    assert command("add", "Köln liegt am Rhein.", "--longterm", environment=plain).code == 0
+    assert "Köln liegt am Rhein." in (command.workspace / "MEMORY.md").read_text(encoding="utf-8")
 
 
 def test_what_could_not_be_read_is_told_where_nothing_is_found(command: Command) -> None:

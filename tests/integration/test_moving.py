@@ -101,6 +101,8 @@ def test_what_init_has_made_gives_way(home_memory: Memory, tmp_path: Path) -> No
     home_memory.close()
     make_workspace(tmp_path / "b" / "notes")
     with open_memory(tmp_path / "b") as other:
+        export_memory(other.config(), tmp_path / "own")
+        assert import_memory(other.config(), tmp_path / "own").notes == 0, "its own notes are there already"
         assert import_memory(other.config(), tmp_path / "export").aside == ()
     assert (tmp_path / "b" / "notes" / "MEMORY.md").read_bytes() == b"- The boiler is a Wolf.\n"
 

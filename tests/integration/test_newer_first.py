@@ -122,6 +122,18 @@ def test_a_change_of_another_matter_that_shares_a_verb_with_the_question_is_not_
     assert search(memory, "Was kommt in die Graupensuppe?")[0]["path"] == "memory/rezepte.md"
 
 
+BOOKS = {
+    "2026-01-05": "The books are with Mr Quill, above the bakery.\n",
+    "2026-05-20": "Nadia at Hobb & Co does the books.\n",
+}
+
+
+@pytest.mark.parametrize("provider", ["static", "none"])
+def test_what_stands_behind_before_names_what_came_after(tmp_path: Path, provider: str) -> None:
+    first, *_ = ask(tmp_path, provider, BOOKS, "Who did the books before Nadia?")
+    assert "Mr Quill" in first["snippet"]
+
+
 FILLED = {
     f"memory/2026-05-{day:02}.md": f"- swam {day} lengths in the old bath\n- read a chapter\n" for day in range(1, 29)
 }

@@ -210,6 +210,19 @@ def test_a_text_is_found_in_every_form_of_its_letters(tmp_path: Path, written: s
         assert (code, "nothing was purged" in told) == (0, True)
 
 
+@pytest.mark.parametrize("text", ["Türcode 44", "für Groß", "Großmutter’s tea"])
+def test_a_text_in_windows_1252_is_found(tmp_path: Path, text: str) -> None:
+    with _open(tmp_path, provider="none") as memory:
+        note = memory.config().workspace / "MEMORY.md"
+        note.write_bytes(b"# Na\xefve\n\n- <" + text.encode("cp1252") + b">\n")
+        memory.sync()
+        note.unlink()
+        assert _purge(memory, "--yes", text=text.upper())[0] == 0
+        with closing(History(memory.config())) as history:
+            version = history.list_alive(history.list_moments()[0])
+            assert [history.load_bytes(each) for each in version.values()] == [b"# Na\xefve\n\n- <[purged]>\n"]
+
+
 def test_what_the_log_of_activity_names_is_gone(tmp_path: Path) -> None:
     with _open(tmp_path, provider="none") as memory:
         notes = {f"memory/{SECRET}.md": "- the safe is green\n", "MEMORY.md": "- the door is red\n"}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +60,10 @@ REFUSALS: Mapping[str, Refuse] = {
     "200 with an error": lambda _texts, _reply: Reply(200, {"error": {"message": "The input was rejected"}}),
     "451": say(451, "unavailable for legal reasons"),
     "500": say(500, "failed to encode response: json: unsupported value: NaN"),
+    "502 of a gateway": lambda _texts, _reply: Reply(502, b"<html><h1>Bad Gateway</h1></html>"),
+    "503": say(503, "the model has crashed"),
+    "504": say(504, "upstream request timeout"),
+    "cut": lambda _texts, reply: replace(reply, truncated=True),
     "null": spoil(None),
     "nulls": spoil([None] * 8),
     "not finite": spoil([math.inf] * 8),

@@ -10,6 +10,8 @@ import termios
 import time
 from pathlib import Path
 
+from memory_core.cli.review import describe
+from memory_core.upkeep.proposals import Proposal
 from tests.command import Command
 from tests.servers.chat import ChatServer
 
@@ -61,6 +63,14 @@ def test_a_line_that_is_to_go_is_shown_with_no_new_one(command: Command) -> None
     assert any("repeated" in each for each in told)
     assert f"  - {line}" in told
     assert [each for each in told if each.strip() in ("+", "-")] == []
+
+
+def test_a_line_that_is_added_stands_alone() -> None:
+    last = "- What is there already -->"
+    added = Proposal(
+        id="a1", kind="missing", path="MEMORY.md", line=4, text=last, new=f"{last}\n- The cat is Mia.", why="Often."
+    )
+    assert describe(added) == "a1  missing, MEMORY.md:4\n  + - The cat is Mia.\n  Often."
 
 
 def test_no_change_is_made_where_one_id_is_unknown_or_two_change_one_line(command: Command) -> None:

@@ -181,6 +181,8 @@ def test_the_doctor_finds_a_host_with_other_notes(cli: Cli, home: Path, host: st
     assert "Its notes are in ~/one." in out
     assert "and searches ~/one, not ~/two as this command does" in cli("doctor", "--workspace", home / "two")[1]
     assert "searches ~/one" not in cli("doctor", "--workspace", home / "one")[1]
+    told = cli("doctor")[1]
+    assert f"memory-core init {home / 'one'} --default" in told, "the default workspace is not there, and that one is"
 
 
 def test_install_says_that_the_workspace_is_not_there(cli: Cli, home: Path) -> None:
@@ -208,6 +210,9 @@ def test_the_folder_of_a_session_decides_where_none_is_named(cli: Cli) -> None:
     code, _, err = cli("add", "The kettle is blue.")
     assert (code, err.partition(" (")[0]) == (0, "memory-core: using the notes in ~/clawd")
     assert "others ~/clawd." in cli("install", "zed")[1], "it was there"
+    out = cli("install", "claude-desktop")[1]
+    assert "Its notes are in ~/clawd.\nOther notes: memory-core install claude-desktop --workspace FOLDER\n" in out
+    assert "Sessions in a folder" not in out, "it starts servers in no folder of a session"
 
 
 def test_init_names_the_other_markdown_of_its_folder(cli: Cli, home: Path) -> None:

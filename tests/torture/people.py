@@ -234,12 +234,12 @@ def files(dice: random.Random, folder: Path, outcome: Outcome) -> None:
             (planted.hardlink_to if kind == "hard link" else planted.symlink_to)(victim)
     before, mode = _list_tree(home), path.stat().st_mode
     parts = [changes.Entry(path, ("mcp", "memory-core"), {"command": "x"})]
-    changes.make_changes(changes.plan_install(parts, state), parts, state)
+    changes.make_changes(changes.plan_install(parts, state), state)
     if {**_list_tree(home), "config.json": b""} != {**before, "config.json": b""} or path.stat().st_mode != mode:
         outcome.add("lost", "install changes what is not its own", _list_tree(home))
     if any(file.stat().st_mode & 0o077 for file in state.rglob("*")):
         outcome.add("leaked", "others may read what install keeps")
-    changes.make_changes(changes.plan_uninstall(parts, state), parts, state)
+    changes.make_changes(changes.plan_uninstall(parts, state), state)
     if _list_tree(home) != before or victim.read_text(encoding="utf-8") != "mine":
         outcome.add("lost", "uninstall does not give every byte back", _list_tree(home))
 

@@ -217,7 +217,9 @@ class Http:
             kind = ProviderUnreachable if isinstance(error, httpx.ConnectError) else ProviderUnavailable
             reason = shown or type(error).__name__
             action = _URL_ACTION if is_on_this_machine(url) else _NETWORK_ACTION
-            return kind(provider, f"{place} cannot be reached: {reason}", action=action)
+            unreached = kind(provider, f"{place} cannot be reached: {reason}", action=action)
+            unreached.about_text = kind is ProviderUnavailable  # a text may end the server
+            return unreached
         if isinstance(error, httpx.InvalidURL | UnicodeError):
             return make_unusable(provider, "its URL cannot be used", action=_URL_ACTION)
         return InvalidEmbedding(provider, f"the exchange with {place} failed: {type(error).__name__}: {shown}")

@@ -265,16 +265,21 @@ class RequestProvider:
     async def _embed_request(self, indices: list[int], texts: Sequence[str]) -> Outcomes:
         asked = [texts[index] for index in indices]
         outcomes, _ = await self._embed(asked, "document", Deadline())
-        if refusal := _find_refusal(outcomes):
-            (shown,), _ = await self._embed([HARMLESS], "query", Deadline(patient=False))
-            if not isinstance(shown, ProviderError):
-                outcomes = await self._isolate(asked, refusal)
+        refusal = _find_refusal(outcomes)
+        if refusal and await self._serves():
+            outcomes = await self._isolate(asked, refusal)
         return dict(zip(indices, outcomes, strict=True))
+
+    async def _serves(self) -> bool:
+        """Return True if the provider embeds a harmless text now."""
+        (shown,), _ = await self._embed([HARMLESS], "query", Deadline(patient=False))
+        return not isinstance(shown, ProviderError)
 
     async def _isolate(self, texts: Sequence[str], refusal: ProviderError) -> list[Outcome]:
         """Embed the texts of a refused request by halves, until only those are left that the provider refuses alone."""
         if len(texts) == 1:
-            return [TextRefused(refusal.provider, refusal.reason)]
+            is_outage_of_all = is_outage(refusal) and not await self._serves()
+            return [refusal if is_outage_of_all else TextRefused(refusal.provider, refusal.reason)]
         outcomes: list[Outcome] = []
         middle = (len(texts) + 1) // 2
         refused = False

@@ -1,6 +1,7 @@
 """Exports of other programs, a JSON file, a zip or a folder with some: memories, and conversations, each as a Markdown note.
 
-mem0: https://docs.mem0.ai/cookbooks/essentials/exporting-memories. OpenMemory: openmemory/api/app/routers/backup.py of mem0.
+A file may hold one JSON value a line. mem0: https://docs.mem0.ai/cookbooks/essentials/exporting-memories. OpenMemory:
+openmemory/api/app/routers/backup.py of mem0. The MCP server memory: https://github.com/modelcontextprotocol/servers, src/memory.
 ChatGPT, whose conversations are trees of messages, and Claude: the data that their settings export.
 """
 
@@ -10,6 +11,7 @@ import json
 import zlib
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,11 +21,13 @@ from memory_core.config.documents import get_mapping, get_rows
 from memory_core.sources.session_logs import read_transcript
 from memory_core.text.dates import get_day, read_time
 
+SUFFIXES = (".json", ".jsonl", ".ndjson")
 MOST_BYTES = 256 * 1024 * 1024  # of one JSON file
 _ROLES = {"user": "user", "human": "user", "assistant": "assistant"}
 _TEXTS = ("memory", "content", "text")  # of a memory
 _CLAUDE = frozenset(("chat_messages", "conversations_memory", "project_memories"))  # of a row
-_ROWS = ("results", "memories", "items", "data")  # of memories, in an object
+_ROWS = ("results", "memories", "items", "data", "entities", "relations")  # of memories, in an object
+_OWNERS = ("user_id", "agent_id", "run_id", "name")
 
 Row = Mapping[str, Any]
 
@@ -68,12 +72,12 @@ def _load(place: Path) -> Iterator[tuple[str, Any]]:
     try:
         if place.suffix.lower() == ".zip" and place.is_file():
             with ZipFile(place) as archive:
-                found = [each for each in archive.infolist() if each.filename.lower().endswith(".json")]
+                found = [each for each in archive.infolist() if each.filename.lower().endswith(SUFFIXES)]
                 for each in sorted(found, key=lambda one: one.filename):
                     if each.file_size <= MOST_BYTES:
                         yield each.filename, _parse(archive.read(each))
             return
-        files = [place] if place.suffix.lower() == ".json" and place.is_file() else []
+        files = [place] if place.suffix.lower() in SUFFIXES and place.is_file() else []
         if place.is_dir() and any(place.glob("conversations*.json")):
             files = sorted(place.glob("*.json"))
         for file in files:
@@ -84,10 +88,12 @@ def _load(place: Path) -> Iterator[tuple[str, Any]]:
 
 
 def _parse(data: bytes) -> Any:
-    try:
+    """Return the value in JSON, or a list of those that are one a line; None if it is no JSON."""
+    with suppress(ValueError, RecursionError):
         return json.loads(data)
-    except (ValueError, RecursionError):
-        return None
+    with suppress(ValueError, RecursionError):
+        return [json.loads(line) for line in data.splitlines() if line.strip()]
+    return None
 
 
 def _list_rows(document: Any) -> list[Row]:
@@ -164,31 +170,41 @@ def _list_messages(row: Row) -> Iterator[tuple[str, str]]:
 
 
 def _read_memories(document: Any, stem: str, time_zone: str | None) -> Export | None:
-    """Return memories of mem0 or OpenMemory as one note: an item each, with its date, under the name of whom it is about."""
-    rows = document
+    """Return memories as one note: an item each, with its date, under the name of whom it is about."""
+    rows = document if isinstance(document, list) else []
     if isinstance(document, Mapping):
-        rows = next((document[name] for name in _ROWS if isinstance(document.get(name), list)), None)
+        lists = [document[name] for name in _ROWS if isinstance(document.get(name), list)]
+        rows = [*chain.from_iterable(lists)] if lists else [document]
     name = get_mapping(document, "user").get("user_id") if isinstance(document, Mapping) else None
     sections: defaultdict[str, list[str]] = defaultdict(list)
-    is_mem0 = False
-    for row in _list_rows(rows):
-        text = next((row[each] for each in _TEXTS if isinstance(row.get(each), str)), "")
-        if not text.strip() or row.get("state") == "deleted":
+    source, title = "openmemory", "OpenMemory"
+    for row in _list_rows([{"memory": row} if isinstance(row, str) else row for row in rows]):
+        if row.get("state") == "deleted":
             continue
-        is_mem0 |= "memory" in row
-        owner = name or next((str(row[each]) for each in ("user_id", "agent_id", "run_id") if row.get(each)), "")
+        if "memory" in row or "relationType" in row or "observations" in row:
+            source, title = ("mem0", "mem0") if "memory" in row else ("mcp-memory", "an MCP server")
+        owner = name or next((str(row[each]) for each in _OWNERS if row.get(each)), "")
         day = _read_day(row.get("created_at"), time_zone) or _read_day(row.get("updated_at"), time_zone)
-        words = " ".join(text.split())
-        sections[owner].append(f"- {day}: {words}" if day else f"- {words}")
+        said = (" ".join(text.split()) for text in _list_texts(row))
+        if found := [f"- {day}: {words}" if day else f"- {words}" for words in said if words]:
+            sections[owner] += found
     if not sections:
         return None
-    source, title = ("mem0", "mem0") if is_mem0 else ("openmemory", "OpenMemory")
     lines = [f"# Memories from {title}"]
     for owner, items in sections.items():
         lines += ["", *([f"## {owner}", ""] if owner else []), *items]
     count = sum(map(len, sections.values()))
     remark = f"{count} memor{'y' if count == 1 else 'ies'}, as JSON"
-    return Export(source, f"{title} export", {stem: "\n".join([*lines, ""])}, remark)
+    return Export(source, f"{title.removeprefix('an ')} export", {stem: "\n".join([*lines, ""])}, remark)
+
+
+def _list_texts(row: Row) -> list[str]:
+    """Return the texts of a row: a memory's, those of an entity, or of a relation."""
+    if "relationType" in row:
+        return [" ".join(str(row.get(each, "")) for each in ("from", "relationType", "to"))]
+    observed = row.get("observations")
+    texts = observed if isinstance(observed, list) else [row[each] for each in _TEXTS if each in row][:1]
+    return [text for text in texts if isinstance(text, str)]
 
 
 def _read_day(value: object, time_zone: str | None) -> str | None:

@@ -426,7 +426,7 @@ def _list_workspaces(document: Mapping[str, Any], state_dir: Path) -> Iterator[t
     entries = dict(_list_entries(agents)) or {DEFAULT_AGENT: {}}
     marked = next((name for name, entry in entries.items() if entry.get("default") is True), None)
     main = marked or (DEFAULT_AGENT if DEFAULT_AGENT in entries else next(iter(entries)))
-    environ = {**read_variables(document), **os.environ}
+    environ = {**read_variables(document, state_dir), **os.environ}
     for agent, entry in entries.items():
         own = entry.get("workspace") or (defaults if agent == main else None)
         named, missing = fill(own, environ) if isinstance(own, str) else ("", [])

@@ -20,6 +20,7 @@ from memory_core.text.matching import unified_diff
 
 KEPT = "before-install"  # the folder of the copies
 CAPTURES = "capture.json"  # beside them: the configurations in which capture was turned on, for which hosts, and what was there
+FOLDERS = "folders.json"  # and the folders that `install` has made
 LOCK_SECONDS = 30.0
 _MEND = "mend it, and run the command again"
 
@@ -85,11 +86,10 @@ class Elements:
 
 @dataclass(frozen=True, slots=True)
 class OwnFile:
-    """A file that is ours alone, in a folder of ours, which is below `root`."""
+    """A file that is ours alone."""
 
     path: Path
     text: str
-    root: Path
 
 
 Part = Entry | Elements | OwnFile
@@ -272,8 +272,8 @@ def _is_there(part: Part) -> bool:
         return False
 
 
-def make_changes(changes: Iterable[FileChange], parts: Iterable[Part], state_dir: Path) -> None:
-    """Write, and delete what is no longer needed, empty folders of ours too.
+def make_changes(changes: Iterable[FileChange], state_dir: Path) -> None:
+    """Write, and delete what is no longer needed, also folders that were made for it and are empty.
 
     Raises:
         MemoryCoreError: A file has been changed since the plan was made, or a link leads it out of its repository; nothing is
@@ -287,16 +287,24 @@ def make_changes(changes: Iterable[FileChange], parts: Iterable[Part], state_dir
         for path, change in planned:
             if _read(path) != change.before:
                 raise MemoryCoreError(f"{change.path} has been changed meanwhile", action="run the command again")
+        record = state_dir / OWN_FOLDER / KEPT / FOLDERS
+        made = {Path(name) for name in json.loads(_read(record) or b"[]")}
         for path, change in planned:
             if change.after is None:
                 path.unlink(missing_ok=True)
                 continue
+            if not change.is_copy:
+                made.update(folder for folder in path.parents if not folder.exists())
             path.parent.mkdir(mode=0o700 if change.is_copy else 0o777, parents=True, exist_ok=True)
             replace_file(path, change.after, mode=0o600 if change.is_copy else None)
-    _remove_empty(state_dir / OWN_FOLDER / KEPT, state_dir)
-    for part in parts:
-        if isinstance(part, OwnFile):
-            _remove_empty(part.path.parent, part.root)
+        _remove_made(made, [path for path, change in planned if change.after is None])
+        if made:
+            record.parent.mkdir(mode=0o700, exist_ok=True)
+            replace_file(record, json.dumps(sorted(map(str, made))).encode(), mode=0o600)
+        else:
+            record.unlink(missing_ok=True)
+            with suppress(OSError):  # copies are in it, or there is none
+                record.parent.rmdir()
 
 
 def show_change(change: FileChange) -> str:
@@ -426,13 +434,14 @@ def _has_crlf(data: bytes | None) -> bool:
     return data is not None and 0 < data.count(b"\n") == data.count(b"\r\n")
 
 
-def _remove_empty(folder: Path, root: Path) -> None:
-    while folder != root and root in folder.parents:
-        try:
-            folder.rmdir()
-        except OSError:  # something is in it
-            return
-        folder = folder.parent
+def _remove_made(made: set[Path], removed: Iterable[Path]) -> None:
+    """Remove folders that were made for files which are gone, and forget those that hold nothing else that was made."""
+    for folder in sorted(made, reverse=True):  # a folder comes before the one in which it is
+        if any(folder in path.parents for path in removed):
+            with suppress(OSError):  # something is in it
+                folder.rmdir()
+            if not any(folder in other.parents for other in made):
+                made.discard(folder)
 
 
 @contextmanager

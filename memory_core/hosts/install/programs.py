@@ -61,6 +61,7 @@ class Program:
         plan: Returns our parts in that folder.
         note: What a user has to know after installing.
         serves: It starts the MCP server.
+        in_folder: It does so in the folder of a session, whose notes are served.
         copying: How to copy its session, where it runs a hook of ours before it compacts one; else None.
     """
 
@@ -69,7 +70,13 @@ class Program:
     plan: Callable[[Path, Start], list[Part]]
     note: str = ""
     serves: bool = True
+    in_folder: bool = True
     copying: Copying | None = None
+
+    @property
+    def is_local(self) -> bool:
+        """It has no folder of its own: its configuration lies in the current one."""
+        return self.find_home == Path.cwd
 
 
 def find_start(options: Mapping[str, str] | None = None) -> Start:
@@ -189,7 +196,7 @@ def _plan_claude_code(home: Path, start: Start) -> list[Part]:
         elif path.name == "hooks.json":
             # Git Bash runs it on Windows.
             text = text.replace('"memory-core hook"', json.dumps(shlex.join(start.write("hook"))))
-        parts.append(OwnFile(folder / path.relative_to(PLUGIN), text, home))
+        parts.append(OwnFile(folder / path.relative_to(PLUGIN), text))
     return parts
 
 
@@ -223,7 +230,7 @@ def _plan_opencode(home: Path, start: Start) -> list[Part]:
     plugin = OPENCODE_PLUGIN.read_text(encoding="utf-8").replace('["memory-core", "hook", "opencode"]', command)
     return [
         Entry(home / (names or ["opencode.json"])[0], ("mcp", SLOT_ID), entry),
-        OwnFile(home / "plugin" / f"{SLOT_ID}.js", plugin, home),
+        OwnFile(home / "plugin" / f"{SLOT_ID}.js", plugin),
     ]
 
 
@@ -235,7 +242,7 @@ def _plan_gemini(home: Path, start: Start) -> list[Part]:
     hook = {"type": "command", "name": SLOT_ID, "command": command, "timeout": 20_000}
     hooks = {"hooks": {name: [{"hooks": [hook]}] for name in HOSTS["gemini"].kinds}}
     files = {GEMINI_MANIFEST: manifest, "hooks/hooks.json": hooks}
-    return [OwnFile(folder / name, json.dumps(text, indent=2) + "\n", home) for name, text in files.items()]
+    return [OwnFile(folder / name, json.dumps(text, indent=2) + "\n") for name, text in files.items()]
 
 
 def _plan_copilot(home: Path, start: Start) -> list[Part]:
@@ -246,7 +253,7 @@ def _plan_copilot(home: Path, start: Start) -> list[Part]:
     hooks = {"version": 1, "hooks": {name: [hook] for name in HOSTS["copilot"].kinds}}
     return [
         Entry(home / "mcp-config.json", ("mcpServers", SLOT_ID), entry),
-        OwnFile(home / "hooks" / f"{SLOT_ID}.json", json.dumps(hooks, indent=2) + "\n", home),
+        OwnFile(home / "hooks" / f"{SLOT_ID}.json", json.dumps(hooks, indent=2) + "\n"),
     ]
 
 
@@ -275,8 +282,8 @@ def _plan_hermes(home: Path, start: Start) -> list[Part]:
     about = "Markdown notes, searched by meaning and by keyword, offline."
     manifest = f"name: {SLOT_ID}\nversion: {__version__}\ndescription: {about}\n"
     return [
-        OwnFile(folder / "__init__.py", module, home),
-        OwnFile(folder / "plugin.yaml", manifest, home),
+        OwnFile(folder / "__init__.py", module),
+        OwnFile(folder / "plugin.yaml", manifest),
         Entry(home / "config.yaml", ("memory", "provider"), SLOT_ID),
     ]
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hmac
 import os
+import re
 import signal
 import sys
 from ipaddress import ip_address
@@ -158,6 +159,6 @@ def read_token(host: str) -> str:
             f"{host} can be reached from other machines, whose users could read and write the notes",
             action=f"{advice}, which clients send as bearer token; or serve at 127.0.0.1",
         )
-    if token and (len(token) < MIN_TOKEN_CHARS or not token.isascii() or not token.isprintable()):
+    if token and not re.fullmatch(rf"[!-~]{{{MIN_TOKEN_CHARS},}}", token):
         raise MemoryCoreError(f"{TOKEN_VARIABLE} is no safe secret", action=f"{advice}, letters and digits")
     return token

@@ -28,7 +28,7 @@ from memory_core.hosts.mcp import notes
 from memory_core.hosts.serving import resting_when_quiet
 from memory_core.plugin.slot import MemorySlot
 from memory_core.records import CallContext
-from memory_core.sources.roots import MAKE_IT
+from memory_core.sources.roots import advise_workspace
 from memory_core.tools.append import APPEND
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ def _instruct(slot: MemorySlot, context: CallContext) -> str:
     if not section or workspace is None:
         return section
     if problem := slot.explain_no_workspace(context):
-        return f"{section}\n\nBut {problem}; tell the user: {MAKE_IT}."
+        return f"{section}\n\nBut {problem}; tell the user: {advise_workspace(workspace)}."
     return f"{section}\n\nThe workspace of this memory is {workspace}."
 
 

@@ -163,28 +163,32 @@ def find_facts(turns: Sequence[exchange.Turn], *, now: float, time_zone: str | N
             continue
         tells_language = len(_WORD.findall(turn.text)) >= LANGUAGE_WORDS
         language = (_find_language(turn.text) if tells_language else None) or spoken
-        if turn.new:
-            said_at = now if turn.said_at is None else turn.said_at
-            solved = _find_solution(turn.text, language, problem)
-            stated = [fact for fact in _join_pronouns(turn.text, language) if fact.content.rstrip(".!") not in solved]
-            for fact in [*stated, *([FoundFact(content=solved)] if solved else [])]:
-                content = fact.content if fact.short else resolve_days(fact.content, get_day(time_zone, said_at))
-                yield replace(fact, content=content, said_at=turn.said_at, turn=number)
-        problem = _find_problem(turn.text, language) or problem
+        solved, problem = _find_solution(turn.text, language, problem)
+        if not turn.new:
+            continue
+        said_at = now if turn.said_at is None else turn.said_at
+        stated = [fact for fact in _join_pronouns(turn.text, language) if fact.content.rstrip(".!") not in solved]
+        for fact in [*stated, *([FoundFact(content=solved)] if solved else [])]:
+            content = fact.content if fact.short else resolve_days(fact.content, get_day(time_zone, said_at))
+            yield replace(fact, content=content, said_at=turn.said_at, turn=number)
 
 
-def _find_problem(message: str, language: str | None) -> str:
-    """Return the last sentence of a message that may tell a problem; "" if none does."""
-    pattern = compile_pattern(language or "en", "problem")
-    sentences = [sentence.text for sentence in exchange.split_sentences(message)]
-    return next(filter(pattern.search, reversed(sentences)), "")
+def _find_solution(message: str, language: str | None, problem: str) -> tuple[str, str]:
+    """Return a problem and what a message says of how it was solved, and the last problem that was told.
 
-
-def _find_solution(message: str, language: str | None, problem: str) -> str:
-    """Return a problem and what a message says of how it was solved; "" if it says nothing of that."""
-    said = [sentence.text for sentence in exchange.split_sentences(message) if problem]
-    solved = [each for each in said if _tells_solution(each, language or "en") and not _find("doubt", each)]
-    return " ".join(_end(exchange.capitalize(each)) for each in (problem, *solved)) if solved else ""
+    Args:
+        message: Its sentences may tell a problem, too.
+        language: Of the message; None if it is unknown.
+        problem: The last one of the messages before; "" if they told none.
+    """
+    tells_problem, solved = compile_pattern(language or "en", "problem"), list[str]()
+    for text in (sentence.text for sentence in exchange.split_sentences(message)):
+        names_cause = compile_pattern(language or "en", "cause").search(text)
+        if (problem or names_cause) and _tells_solution(text, language or "en") and not _find("doubt", text):
+            solved = [*(solved or filter(None, [problem])), text]
+        elif tells_problem.search(text):
+            problem = text
+    return " ".join(_end(exchange.capitalize(each)) for each in solved), problem
 
 
 def _find_language(text: str) -> str | None:
@@ -245,7 +249,9 @@ def _list_facts(sentence: exchange.Sentence, language: str | None, *, continues:
     unknown = LANGUAGES if language is None and not _ENGLISH.search(text) else ()
     for each in (language,) if language in LANGUAGES else unknown:
         if (stated := _read_foreign(text, each)) is not None:
-            yield FoundFact(content=exchange.capitalize(stated[1]), kind=stated[0])
+            about_them = not continues and compile_pattern("messages", "about_them").search(stated[1])
+            told = f"{sentence.before} {stated[1]}" if about_them and sentence.before else stated[1]
+            yield FoundFact(content=exchange.capitalize(told), kind=stated[0])
     if language in LANGUAGES:
         return
     text = compile_pattern("messages", "bare_contraction").sub(
@@ -254,12 +260,13 @@ def _list_facts(sentence: exchange.Sentence, language: str | None, *, continues:
     if continues and (found := _read_statement(text, own=True)) is not None:
         yield found
     readings = [_name_subject(text, sentence.before)]
-    if not _finds_any(text, "question", "doubt"):
+    if not _finds_any(text, "question", "doubt", "condition"):
         clauses = exchange.split_clauses(text)
         if len(clauses) > 1:
             readings.append(clauses[0])
         readings += [_name_subject(clause, before) for before, clause in pairwise(clauses)]
-    yield from filter(None, map(_read_statement, filter(None, readings)))
+    statements = filter(None, map(_read_statement, filter(None, readings)))
+    yield from sorted(statements, key=lambda fact: fact.tier == "pending")
 
 
 def _read_explicit(text: str) -> FoundFact | None:
@@ -299,7 +306,8 @@ def _read_statement(text: str, *, own: bool = False) -> FoundFact | None:
 def _list_readings(text: str, *, correcting: bool, deciding: bool, own: bool) -> Iterator[tuple[str, Tier]]:
     """Yield kind and tier of the fact that a sentence may state, the surest first."""
     anchored, decided = _is_anchored(text, own=own), _finds_any(text, "decisions")
-    if _find("passing", text) and not _find("recurring", text):
+    planned = _find("plan", text) and _find("far", text)
+    if _find("passing", text) and not (planned or _find("recurring", text)):
         if anchored and _find("date", text):
             yield "fact", "pending"
         return
@@ -363,7 +371,8 @@ def _is_no_statement(text: str) -> bool:
     """Return True if a sentence asks, doubts, points at something unseen, or is about the work of the moment."""
     if len(_WORD.findall(text)) < MIN_WORDS and not _CJK.search(text):
         return True
-    return _finds_any(text, "question", "doubt", "deixis", "work")
+    noises = ["question", "doubt", "deixis", *(() if _find("order", text) else ("work",))]
+    return _finds_any(text, *noises)
 
 
 def _is_lasting(text: str) -> bool:
@@ -427,7 +436,7 @@ MIN_CLAUSE_WORDS = 2  # of a clause: "Soy carpintera"
 MIN_SOLUTION_WORDS = 5  # "Jetzt geht es" names no cause
 _OPENING_WORDS = 2  # "Chez nous": so few words are no clause of their own
 _LASTING = frozenset({"standing", "decision", "correction", "habit"})  # kinds that words of the moment do not take away
-_KEPT_AS = {"standing": "preference", "habit": "preference", "life": "fact", "plan": "fact"}
+_KEPT_AS = {"standing": "preference", "habit": "preference", "life": "fact", "plan": "fact", "value": "fact"}
 
 
 def _read_foreign(sentence: str, language: str) -> tuple[str, str] | None:
@@ -450,9 +459,10 @@ def _read_foreign(sentence: str, language: str) -> tuple[str, str] | None:
         return "correction", sentence
     clauses = [clause.strip() for clause in compile_pattern(language, "joints").split(sentence) if clause.strip()]
     opening = clauses[0] if len(clauses) > 1 and _count_words(clauses[0]) <= _OPENING_WORDS else None
-    if opening and not unsaid.search(opening):
+    if opening and not corrects and not unsaid.search(opening):
         clauses[:2] = [f"{opening}, {clauses[1]}"]
     said = [unsaid.search(clause) is None for clause in clauses]
+    follows = compile_pattern("messages", "consequence")
     for number, clause in enumerate(clauses):
         kind = next(_list_kinds(clause, language, said=said[number]), None)
         if kind is None:
@@ -460,7 +470,7 @@ def _read_foreign(sentence: str, language: str) -> tuple[str, str] | None:
         first, last = number, number
         while first and said[first - 1]:
             first -= 1
-        while last + 1 < len(clauses) and said[last + 1]:
+        while last + 1 < len(clauses) and (said[last + 1] or follows.search(clauses[last + 1])):
             last += 1
         if last - first + 1 < len(clauses) and not compile_pattern(language, "back").search(clause):
             sentence = ", ".join(clauses[first : last + 1])
@@ -493,7 +503,7 @@ def _tells_solution(sentence: str, language: str) -> bool:
     if _count_words(sentence) < MIN_SOLUTION_WORDS or "?" in sentence:
         return False
     doubted = language in LANGUAGES and compile_pattern(language, "doubt").search(sentence)
-    return not doubted and compile_pattern(language, "solved").search(sentence) is not None
+    return not doubted and any(compile_pattern(language, name).search(sentence) for name in ("solved", "cause"))
 
 
 def _count_words(text: str) -> int:

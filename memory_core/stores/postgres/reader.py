@@ -84,14 +84,6 @@ class PostgresReader:
         """See `Reader`. Who may read which tenant is the operator's decision, so nothing is refused here."""
         return self._workspace
 
-    def load_generation(self) -> str:
-        """See `Reader`. Syncs write the agent's own tenant only."""
-        return str(self.own.generation)
-
-    def load_outage(self) -> str | None:
-        """See `Reader`."""
-        return self.own.outage
-
     def load_serving_space(self) -> ServingSpace | None:
         """See `Reader`. Of the other tenants, those are searched by meaning that have embeddings in the same space."""
         for tenant in self._tenants:

@@ -71,11 +71,6 @@ class Tenant:
         """The id of the space whose vectors answer."""
         return self.meta.get("serving")
 
-    @property
-    def outage(self) -> str | None:
-        """The record of the provider's outage."""
-        return self.meta.get("outage")
-
     def load_state(self) -> SyncState:
         """Return what the tenant remembers from one sync to the next."""
         return recall_state(self.meta, generation=self.generation, workspace=self.workspace)

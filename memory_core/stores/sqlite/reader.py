@@ -6,7 +6,7 @@ import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import date, timedelta
 from itertools import islice, starmap
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from memory_core.records import Calibration, Space
 from memory_core.stores.interface import Place, best_of
@@ -20,7 +20,6 @@ from memory_core.stores.sqlite.encoding import (
     unpack_lines,
     unpack_units,
 )
-from memory_core.stores.sqlite.state import get_value
 from memory_core.stores.sqlite.vectors import VectorIndex, load_tokens
 from memory_core.stores.values import (
     ChunkText,
@@ -89,15 +88,7 @@ class SqliteReader:
 
     def load_workspace(self) -> str | None:
         """See `Reader`."""
-        return cast("str | None", get_value(self.db, "workspace"))
-
-    def load_generation(self) -> str:
-        """See `Reader`."""
-        return str(get_value(self.db, "generation") or 0)
-
-    def load_outage(self) -> str | None:
-        """See `Reader`."""
-        return cast("str | None", get_value(self.db, "outage"))
+        return self.load_state().workspace
 
     def load_serving_space(self) -> ServingSpace | None:
         """See `Reader`."""

@@ -20,16 +20,6 @@ _BUMP_GENERATION = (
 )
 
 
-def get_value(connection: Connection, name: str) -> Any:
-    """Return a value by its name; None when it is not set.
-
-    Raises:
-        DamagedRow: It is none that was ever written.
-    """
-    value = connection.execute("SELECT value FROM meta WHERE key = ?", (name,)).get
-    return None if value is None else _read_value(value)
-
-
 def bump_generation(connection: Connection) -> None:
     """Inside a write transaction that changes files, chunks or embeddings: have readers load them again."""
     connection.execute(_BUMP_GENERATION)

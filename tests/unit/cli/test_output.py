@@ -115,6 +115,14 @@ def test_a_terminal_gets_tables_that_fit_and_colours(monkeypatch: pytest.MonkeyP
     assert ("\x1b[33mwarn" in shown) == (not no_color)
 
 
+def test_the_first_column_of_a_table_stays_in_one_piece(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = Terminal()
+    monkeypatch.setattr("sys.stdout", terminal)
+    monkeypatch.setenv("COLUMNS", "30")
+    output.print_table([("host", "state", "its folder"), ("claude-desktop", "in place", "/home/ada/.config/Claude")])
+    assert "claude-desktop  " in terminal.getvalue()
+
+
 def test_a_pipe_gets_tables_in_columns(capsys: pytest.CaptureFixture[str]) -> None:
     output.print_table(ROWS)
     assert capsys.readouterr().out.splitlines()[1:] == [

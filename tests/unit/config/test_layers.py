@@ -474,6 +474,27 @@ def test_placeholders_are_filled_from_the_environment() -> None:
     assert config.search.model == "k1"
 
 
+def test_a_file_env_beside_the_document_gives_variables(tmp_path: Path) -> None:
+    lines = (
+        "# keys",
+        "export A='a # 1'",
+        "B = plain  # why",
+        'C="c"',
+        "D=file",
+        "E=file",
+        "HOME=/elsewhere",
+        "F=",
+        "no line",
+    )
+    (tmp_path / ".env").write_text("\n".join(lines), encoding="utf-8")
+    document = tmp_path / "openclaw.json"
+    document.write_text(
+        "{ env: { D: 'block', G: 'block' }, memorySearch: { provider: 'openai', model: '${A}/${B}/${C}/${D}/${E}/${G}' } }"
+    )
+    config = load_config(document, environ={"E": "process"}).agent()
+    assert config.search.model == "a # 1/plain/c/file/process/block"
+
+
 def test_an_unset_variable_is_an_error_for_our_remote_and_a_warning_for_an_account_of_the_host() -> None:
     with pytest.raises(ConfigError, match=r"memorySearch.remote.headers.X: the environment variable NOPE is not set"):
         load_config(search(remote={"headers": {"X": "${NOPE}"}}), environ={"NOPE": ""})

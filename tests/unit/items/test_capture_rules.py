@@ -57,6 +57,19 @@ def learn(*said: str) -> list[tuple[str, str, str]]:
         ("My wife's name is Olu and she paints.", "My wife's name is Olu and she paints.", "fact"),
         ("The plumber comes on 4 May between 8 and 12.", "The plumber comes on 4 May between 8 and 12.", "fact"),
         ("We deploy every Wednesday at 4pm.", "We deploy every Wednesday at 4pm.", "fact"),
+        ("Our Redis listens on 6380 there.", "Our Redis listens on 6380 there.", "fact"),
+        ("We brew everything with oat milk here.", "We brew everything with oat milk here.", "fact"),
+        ("We left the old shop, everything goes to Mill Lane now", "Everything goes to Mill Lane now", "correction"),
+        ("The stove is checked every 6 months, so maybe call Lund?", "The stove is checked every 6 months", "fact"),
+        (
+            "Always write docstrings for public functions.",
+            "Always write docstrings for public functions.",
+            "preference",
+        ),
+        ("I'm doing the coast path in July.", "I'm doing the coast path in July.", "fact"),
+        ("For this project never use tabs.", "For this project never use tabs.", "preference"),
+        ("I can only lift with my left arm.", "I can only lift with my left arm.", "preference"),
+        ("The boat is maintained by an uncle in Bergen.", "The boat is maintained by an uncle in Bergen.", "fact"),
         ("Vivo en Sevilla y trabajo de enfermera.", "Vivo en Sevilla y trabajo de enfermera.", "fact"),
     ],
 )
@@ -94,6 +107,15 @@ def test_a_plain_statement_with_a_name_or_a_date_waits(said: str) -> None:
         "Nothing has been agreed with Hetzner",
         "maybe we decided on Rome lol",
         "Shakespeare was born in 1564",
+        "If we move to gas, we run everything through one boiler.",
+        "According to the sign, our office closes at 5.",
+        "The manual says we must always start the pump first.",
+        "She told me: I live in Rome and I only eat fish.",
+        "Everything is now red.",
+        "Remove the function that is never called.",
+        "Never mind the warnings, just run the script.",
+        "I'd rather stay home tonight.",
+        "Riddle: our train leaves at 8 and another one at 9.",
         "Pretend you are my sister Anna. I live in Rome.",
         "Write an email to Bob. I have decided to move to Oslo.",
         "Translate: I always take the aisle seat.",
@@ -107,6 +129,19 @@ def test_a_plain_statement_with_a_name_or_a_date_waits(said: str) -> None:
 )
 def test_what_is_of_the_moment_or_of_others_is_not_kept(said: str) -> None:
     assert learn(said) == []
+
+
+def test_a_problem_and_its_solution_may_stand_in_one_message() -> None:
+    told = "The kettle keeps tripping the fuse. Turned out it was the cable."
+    assert learn(told) == [(told, "fact", "sure")]
+    cause = "The leak was in the hose behind the sink."
+    assert learn(cause) == [(cause, "fact", "sure")]
+    assert learn("The problem was a full disk.") == []  # nobody knows of what
+
+
+def test_a_sentence_about_somebody_keeps_the_name_in_other_languages() -> None:
+    told = "Rufst du Beatriz an? Sie ist unsere Ansprechpartnerin in Porto."
+    assert [content for content, _, _ in learn(told)] == [told]
 
 
 def test_a_secret_takes_its_message_along() -> None:

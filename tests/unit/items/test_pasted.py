@@ -73,6 +73,23 @@ PASTED = {
     "prompt": "Write a system prompt: You are Jane. Always answer in French. I live in Berlin.",
     "bio": "Rate my friend's bio:\n\nI'm Jane. I live in Berlin.",
     "poem, de": "Schreib mir ein Gedicht. Ich wohne im Meer. Mein Hund heißt Rex.",
+    "mail, it": "Oggetto: Trasloco\n\nI live in Berlin. My dog is called Rex.",
+    "mail, zh": "总结这封邮件：\nI live in Berlin. My dog is called Rex.",
+    "schreef": "Op di 3 mrt. 2026 om 10:02 schreef Joris <j@x.org>:\nI live in Berlin. My dog is called Rex.",
+    "best": "Hi all,\nmy dog is called Rex. I prefer tea.\nBest,\nJane",
+    "issue": "jane commented 2 hours ago\nI live in Berlin. My dog is called Rex.",
+    "ticket": "AB-12 Comment by Jane Doe added a comment - 03/Mar/26\nI live in Berlin.",
+    "forum": "u/jane · 3h ago\nI live in Berlin. My dog is called Rex.",
+    "post": "@jane · Mar 3\nI live in Berlin. My dog is called Rex.",
+    "letters for speakers": "Q: Where?\nA: I live in Berlin.\nI prefer tea.",
+    "numbered speakers": "Speaker 1: I live in Berlin.\nSpeaker 2: My dog is called Rex.",
+    "file": "Contents of /home/jane/notes.txt:\nI live in Berlin.\nMy dog is called Rex.",
+    "file by its name": "@notes.txt\nI live in Berlin.\nMy dog is called Rex.",
+    "no colon": "here is the article text\n\nTen tips for sleep. I prefer hard pillows.",
+    "this, de": "Schreib das freundlicher:\n\nIch wohne in Berlin. Mein Hund heißt Rex.",
+    "is this": "I was born in Berlin in 1970.\n\nis this a good opening?",
+    "what is this": "what song is this\n\nI live in Berlin\nMy dog is called Rex",
+    "event": "BEGIN:VEVENT\nDESCRIPTION:My dog is called Rex. I live in Berlin.\nEND:VEVENT",
     "shell": "$ echo I live in Berlin\nI live in Berlin\n$ whoami\nMy dog is called Rex",
 }
 
@@ -94,6 +111,12 @@ def test_what_is_said_before_it_is_kept(name: str) -> None:
     assert find(f"I work at Siemens.\n\n{PASTED[name]}") == ["I work at Siemens."]
 
 
+def test_documents_and_files_of_a_message_are_not_its_words() -> None:
+    parts = [{"type": "text", "text": "My dog is called Rex."}, {"type": "text-plain", "text": "I live in Berlin."}]
+    turns = exchange.read_exchange([{"role": "user", "content": parts}], max_tokens=100).turns
+    assert [turn.text for turn in turns] == ["My dog is called Rex."]
+
+
 @pytest.mark.parametrize(
     ("said", "kept"),
     [
@@ -107,6 +130,9 @@ def test_what_is_said_before_it_is_kept(name: str) -> None:
         ("Hello,\nmy dog is called Rex.", ["My dog is called Rex."]),
         ("At 10:30 I have breakfast. My dog is called Rex.", ["My dog is called Rex."]),
         ("My dog is called Rex.\n\nCan you explain this error?", ["My dog is called Rex."]),
+        ("My dog is called Rex.\n\nIs this normal for him: he sleeps all day?", ["My dog is called Rex."]),
+        ("My site is kestrel.example\nI live in Berlin.", ["I live in Berlin."]),
+        ("Remember this:\nI live in Berlin.", ["I live in Berlin."]),
         ("My dog is called Rex.\n\nTranslate this into French:\n\nI live in Berlin.", ["My dog is called Rex."]),
         ("My dog is called Rex.\n\nCan you write the vet a mail?", ["My dog is called Rex."]),
         ("Some facts:\n- My dog is called Rex.\n- I live in Berlin.", ["My dog is called Rex.", "I live in Berlin."]),

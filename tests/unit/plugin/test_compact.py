@@ -127,6 +127,13 @@ def test_the_system_text_for_a_message_adds_what_it_calls_to_mind(slot: MemorySl
     assert slot.system_text(CallContext(access="none"), "Where does the anchor lie?") == ""
 
 
+def test_the_system_text_quotes_no_passage_that_stands_in_it(slot: MemorySlot, tmp_path: Path) -> None:
+    (tmp_path / "notes" / "MEMORY.md").write_text("The anchor lies in the barn.\n", encoding="utf-8")
+    text = slot.system_text(SESSION, "Where does the anchor lie?")
+    assert text.count("The anchor lies in the barn.") == 1
+    assert "The anchor" in slot.recall(SESSION, "Where does the anchor lie?"), "which knows of nothing beside it"
+
+
 def test_the_system_text_stands_while_nothing_can_be_searched(tmp_path: Path) -> None:
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "MEMORY.md").write_text("The fence is green.\n", encoding="utf-8")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 
 import pytest
 
@@ -191,3 +192,9 @@ def test_the_newest_good_successor_is_shown_and_chains_are_followed() -> None:
 )  # fmt: skip
 def test_a_statement_names_its_line(text: str, lines: list[int]) -> None:
     assert [each.line for each in read_statements("note.md", None, text)] == lines
+
+
+def test_a_long_line_of_many_sentences_is_read_in_linear_time() -> None:
+    started = time.thread_time()
+    assert not [*read_statements("note.md", None, "(until " * 100_000 + ". And so we wait and see." * 5_000)]
+    assert time.thread_time() - started < 5  # what takes quadratic time takes longer with each sentence

@@ -27,36 +27,17 @@ HOST: dict[str, Any] = {
 }
 
 
-def node(value: Any, indent: int | str | None) -> str:
-    """As JSON.stringify(value, null, indent) writes it."""
-    return json.dumps(value, indent=indent, ensure_ascii=False, separators=(",", ":" if indent is None else ": "))
-
-
 @pytest.mark.parametrize(
     "text",
-    [
-        node(HOST, 2),
-        node(HOST, 2) + "\n",
-        node(HOST, 4) + "\n",
-        node(HOST, "\t"),
-        node(HOST, None),
-        json.dumps(HOST, ensure_ascii=False),
-        node(HOST, 2).replace("\n", "\r\n") + "\r\n",
-        "\ufeff" + node(HOST, 2),
-    ],
-    ids=["2", "2 and a line end", "4", "tabs", "compact", "one line", "CRLF", "byte order mark"],
+    [json.dumps(HOST, indent=4), json.dumps(HOST, indent=2).replace("\n", "\r\n"), "\ufeff" + json.dumps(HOST)],
+    ids=["4", "CRLF", "byte order mark"],
 )
-def test_formatting_order_and_foreign_keys_stay(text: str, tmp_path: Path) -> None:
+def test_order_and_foreign_keys_stay(text: str, tmp_path: Path) -> None:
     path = tmp_path / "sessions.json"
     path.write_bytes(text.encode())
     record_flush(path, KEY, compaction_count=7, at_ms=1763000000001)
-    written = path.read_bytes().decode()
-    added = r'"memoryFlushAt"'
-    assert added in written
-    start = written.index(added)
-    end = written.index("7", written.index("memoryFlushCompactionCount")) + 1
-    before = written[:start].rstrip().removesuffix(",")
-    assert before + written[end:] == text
+    flushed = HOST[KEY] | {"memoryFlushAt": 1763000000001, "memoryFlushCompactionCount": 7}
+    assert path.read_text() == json.dumps(HOST | {KEY: flushed}, ensure_ascii=False, indent=2) + "\n"
 
 
 def test_makes_the_file_and_the_entry(tmp_path: Path) -> None:
