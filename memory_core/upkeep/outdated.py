@@ -111,7 +111,8 @@ def judge(old: Statement, new: Statement, bits: Bits) -> Comparison | None:
     subjects = {word for word in anchors if bits(word) >= LISTED_BITS and _is_subject(word, old)}
     listed = is_listed and tells and (not subjects.isdisjoint((*own, *new.near)) or len(subjects) > 1)
     pair = _Likeness(old, new, anchors, tells, any(fits), listed)
-    best = _compare_values(pair) or _compare_names(pair)
+    found = filter(None, (_compare_values(pair), _compare_names(pair)))
+    best = max(found, key=lambda each: (each.firm, each.score), default=None)
     other = not any(fits) and set(anchors) <= {*old.head} & {*new.head}  # "rent of the otter", "rent of the newt"
     if best is None or other or _names_another(old, new) or _has_other_owner(old, new):
         return None
@@ -256,7 +257,7 @@ def _compare_value(pair: _Likeness, value: Value) -> Comparison | None:
         for each in old.values
         if each.kind == value.kind or _are_codes(each, value) or (listed and _is_bare(each, value))
     ]
-    if value.kind in _VAGUE or not alike or value.text in {each.text for each in alike}:
+    if value.kind in _VAGUE or not alike or any(_is_same(each, value) for each in alike):
         return None
     former, kind = alike[0], value.kind.partition(":")[0]
     is_dated = kind == "date" or (kind == "month" and not former.text.startswith("-"))
@@ -289,6 +290,13 @@ def _compare_value(pair: _Likeness, value: Value) -> Comparison | None:
     weight = 0.5 if value.kind == "number:" else 1.0
     weight += 0.7 * bool(former.rate and value.rate) + 0.8 * bool(named) + FIRM * firm
     return Comparison(weight + LISTED * listed, "value", former, value, beside, firm or listed)
+
+
+def _is_same(one: Value, other: Value) -> bool:
+    """Return True for equal values: "at 7" may be 19:00."""
+    if one.kind == other.kind == "clock":
+        return int(one.text[:2]) % 12 == int(other.text[:2]) % 12 and one.text[2:] == other.text[2:]
+    return one.text == other.text
 
 
 def _are_codes(one: Value, other: Value) -> bool:

@@ -83,6 +83,14 @@ _UNTIL = re.compile(
 )
 
 
+# "at seven", "um halb neun", "a las siete y media", and "half five" alone.
+_HOUR = re.compile(
+    r"(?<!\w)(?:(?:at|um|a las?|às|alle|om|в)\s(half(?: past)?\s|halb\s)?|(half(?: past)?\s|halb\s))(\d{1,2}|[^\W\d_]+)"
+    r"(\s(?:y media|e mezza|e meia))?(?=\s?[.,;()!](?!\d)|\s(?:and|und|y|et|bis|till|to|mit|with|con)\s|\Z)",
+    re.IGNORECASE,
+)
+
+
 class Value(NamedTuple):
     """A value in a sentence.
 
@@ -420,7 +428,21 @@ def _find_values(text: str, language: Language) -> Iterator[Value]:
         if symbol == "n" and number > 1
     ]
     values = [value for value in values if value.kind != "number:" or text[value.start].isdigit()]
+    hours = {each.start: each for each in _find_hours(text, language)}
+    clocks = {each.start for each in values if each.kind == "clock"}
+    values = [each for each in values if each.start not in hours or each.kind == "clock"]
+    values += [each for start, each in hours.items() if start not in clocks]
     yield from sorted(values, key=lambda each: each.start)
+
+
+def _find_hours(text: str, language: Language) -> Iterator[Value]:
+    """Yield the times of day that have neither a colon nor a unit."""
+    for found in _HOUR.finditer(text):
+        symbol, hour = ("n", int(found[3])) if found[3].isdigit() else _read_time(found[3], language) or ("", 0)
+        if symbol == "n" and 0 < hour < 25:
+            halved = bool(found[1] or found[2] or found[4])
+            before = halved and not found[4] and language in ("de", "nl")  # "halb neun" is 8:30
+            yield Value("clock", f"{hour - before:02d}:{30 * halved:02d}", found.start(3), found.end())
 
 
 def _is_habit(day: re.Match[str], text: str, language: Language) -> bool:

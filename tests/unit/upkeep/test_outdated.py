@@ -165,6 +165,50 @@ def test_events_readings_and_payments_replace_none_before_them(old: str, new: st
     assert score(old, new, then="2026-03-01") < SHOWN
 
 
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (
+            "Rowing is at the lower weir, Tuesdays.",
+            "Rowing: the weir is shut. From next week we go out on Fridays.",
+        ),  # in its line
+        ("- Bike store costs £41 a month", "The bike store goes up, 46 a month from May."),
+        ("- Ferry office is open on Mondays", "The ferry office is open on Tuesdays from October."),
+        ("- Fencing with Tamsin, Mondays at 18:15", "- fencing is on Thursdays at 17:00"),
+        ("- Cover with Alder & Finch, £168 a year", "Covered with Ferncross now, £191 a year."),
+        (
+            "- Meine Tante Elke wohnt in Trier",
+            "Seit heute wohnt Elke in der Gartenresidenz, Wohnung 9. Karl fuhr sie hin.",
+        ),
+        ("- Ole, 20, lernt Tischler bei Wendland", "Ole hat eine Stelle bei Sandberg, im Herbst geht es los."),
+        ("- Der Postbote kommt um 8, meistens zu Fuß", "Der Postbote kommt jetzt um halb zehn."),
+        ("Ferritin 5.1, low again", "Ferritin 8.4, better"),
+    ],
+)
+def test_a_change_in_other_words_is_found(old: str, new: str) -> None:
+    assert score(old, new, then=None if old.startswith("- ") else "2026-02-02") >= SHOWN
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("Eye clinic on 11 May", "Eye clinic today, next visit on 20 July."),  # that day was the day
+        ("- Rehearsal at 7, bring a mat", "Rehearsal is now at 19:00."),
+        ("- Ticket 4, row 3", "Ticket 9 was in row 7."),
+    ],
+)
+def test_an_appointment_that_is_over_and_an_hour_said_otherwise_replace_nothing(old: str, new: str) -> None:
+    assert score(old, new, then=None if old.startswith("- ") else "2026-02-02") < SHOWN
+
+
+def test_the_last_reading_of_a_log_replaces_none() -> None:
+    def read(count: int) -> list[Pair]:
+        return [Pair(old, 100, "2026-05-11", 6.0) for old in range(count)]
+
+    assert len(select(read(5))) == 5
+    assert select(read(6)) == {}
+
+
 def test_an_older_note_never_replaces_a_newer_one() -> None:
     assert score("Rent: £410 a month", "The rent goes up to £445 a month.", then="2026-06-01") == 0
 
