@@ -35,7 +35,13 @@ SMALL_TALK = (
 
 def open_slot(workspace: Path, folder: Path, provider: str = "static", **search: Any) -> MemorySlot:
     recall = {"enabled": True, "timeoutMs": 60_000}
-    found = {"provider": provider, "recall": recall, "items": {"enabled": True}, "sync": {"watch": False}, **search}
+    found = {
+        "provider": provider,
+        "recall": recall,
+        "items": {"enabled": True},
+        "sync": {"watch": False, "onSearchBudgetMs": 60_000},
+        **search,
+    }
     return MemorySlot({"memorySearch": found}, workspace=workspace, state_dir=folder / "state")
 
 
