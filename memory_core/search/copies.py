@@ -73,8 +73,7 @@ def words_of(text: str) -> set[str]:
 
 
 def _join_words(text: str) -> str:
-    text = _HEADING.sub("", text) if re.search("[#!:]", text) else text
-    return " ".join(_WORD.findall(fold(_MARK.sub("", text))))
+    return " ".join(_WORD.findall(fold(_MARK.sub("", _HEADING.sub("", text)))))
 
 
 def _read_unit(chunk: IndexedChunk, index: int) -> str:

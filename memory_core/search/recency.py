@@ -20,6 +20,7 @@ from memory_core.stores.interface import Reader
 from memory_core.stores.values import DateRange, IndexedChunk, Term
 from memory_core.text.languages import STOP_WORDS
 from memory_core.text.periods import read_time_word
+from memory_core.text.tables import PHRASES
 from memory_core.text.tense import tells_change
 from memory_core.text.terms import detect_language, extract_words
 
@@ -36,7 +37,7 @@ REPEATS, CHANGES, SAID, WORDS, HELD, CHUNKS, ABOVE = 0.5, 0.3, 3.0, 8, 50, 6, 1.
 # one, where this has LINE_WORDS at most: people say in one sentence what changes, and in another how.
 SHARED, LINE_WORDS = 7.0, 40
 _NUMBER = re.compile(r"(?:(?<![^\W\d_])([^\W\d_]++)[ :]{0,2})?(?<![\w.,])(\d+(?:[.,:/-]\d+)*)(?:\s?([^\W\d_]+|%))?")
-_BEFORE = re.compile(r"(?<!\w)(?:before|vor|avant|antes|prima|voor|до|перед)(?!\w)")
+_BEFORE = re.compile(rf"(?<!\w)(?:{'|'.join(PHRASES['all']['earlier than'].split())})(?!\w)")
 _LABEL = re.compile(r"^[ \t>*+_-]{0,8}([^\W\d_][\w.' -]{0,40})\*{0,2}:", re.MULTILINE)
 
 
