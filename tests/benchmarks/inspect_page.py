@@ -74,7 +74,7 @@ def main() -> int:
         folder = Path(temporary)
         write_notes(folder)
         Command(folder / "ws", folder / "state")("index", timeout_seconds=600)
-        with serve(folder) as server, httpx.Client(follow_redirects=True, timeout=120) as owner:
+        with serve(folder) as server, httpx.Client(headers=server.headers, timeout=120) as owner:
             begun = measure_seconds(server)
             owner.get(server.link)
             paint(owner, server.origin)
