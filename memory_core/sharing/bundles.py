@@ -36,13 +36,7 @@ def take_key(given: Path, path: Path) -> None:
     Raises:
         InvalidArgument: The file holds none.
     """
-    try:
-        text = given.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InvalidArgument(
-            "--key", f"{given} cannot be read", action="Name the key file of the other machine."
-        ) from error
-    _read_key(text, given)
+    _, text = _read_key(given)
     replace_file(path, text.encode())
 
 
@@ -55,11 +49,17 @@ def _import_age() -> Any:
     return pyrage
 
 
-def _read_key(text: str, path: Path) -> Any:
+def _read_key(path: Path) -> tuple[Any, str]:
+    """Return a key, and the text of its file."""
     age = _import_age()
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        action = "Name the key file of the other machine."
+        raise InvalidArgument("--key", f"{path} cannot be read", action=action) from error
     line = next((line.strip() for line in text.splitlines() if line.strip().startswith(_MARK)), "")
     try:
-        return age.x25519.Identity.from_str(line)
+        return age.x25519.Identity.from_str(line), text
     except age.IdentityError as error:
         raise InvalidArgument("--key", f"{path} holds no key of age", action=f"Its line begins with {_MARK}") from error
 
@@ -74,7 +74,7 @@ class EncryptedRemote:
 
     def __init__(self, repository: Repository, key: Path) -> None:
         self._git = repository
-        self._key = _read_key(key.read_text(encoding="utf-8"), key)
+        self._key, _ = _read_key(key)
 
     def fetch(self) -> str | None:
         """Fetch, and take the commits out of new bundles; return the last commit, None while there is none.
@@ -103,6 +103,8 @@ class EncryptedRemote:
         refs = self._git.list_refs()
         outer = refs.get(OUTER)
         names = self._list(outer) if outer else {}
+        if names:  # the other machines could not read what is sent to another key
+            self._decrypt(*self._git.load([names[max(names)]]).values())
         whole = outer is None or replaces is not None or len(names) >= MOST_BUNDLES
         self._git.set_refs({MADE: commit})
         bundle = self._git.run("bundle", "create", "-", MADE, *([] if whole else [f"^{refs[FETCHED]}"]))
@@ -123,14 +125,18 @@ class EncryptedRemote:
         sealed: bytes = _import_age().encrypt(padded + bytes(-len(padded) % step), [self._key.to_public()])
         return sealed
 
-    def _unbundle(self, sealed: bytes) -> str:
-        """Take the commits out of a bundle; return the last of them."""
+    def _decrypt(self, sealed: bytes) -> bytes:
         age = _import_age()
         try:
-            padded: bytes = age.decrypt(sealed, [self._key])
+            opened: bytes = age.decrypt(sealed, [self._key])
         except age.DecryptError as error:
             action = "Take the key file of the machine that set it up: memory-core sync init URL --key FILE"
-            raise SharingFailed("the remote is encrypted to another key", action=action) from error
+            raise SharingFailed("the remote is encrypted to another key, or damaged", action=action) from error
+        return opened
+
+    def _unbundle(self, sealed: bytes) -> str:
+        """Take the commits out of a bundle; return the last of them."""
+        padded = self._decrypt(sealed)
         path = self._git.folder / "taken.bundle"
         path.write_bytes(padded[8 : 8 + int.from_bytes(padded[:8], "big")])
         try:

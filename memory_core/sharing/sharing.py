@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import random
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -23,8 +23,9 @@ from memory_core.errors import InvalidArgument, MemoryCoreError, RemoteUnreachab
 from memory_core.sharing import STATE, bundles
 from memory_core.sharing.merge import Conflict, find_renamed, merge_folders
 from memory_core.sharing.repository import FETCHED, MADE, OWN, SENT, WRITING, NewCommit, Repository, hold, name_blob
-from memory_core.sharing.workspace import MAX_BYTES, Workspace, decode, encode, fold, is_note
+from memory_core.sharing.workspace import SAME_NAME, Workspace, decode, encode, fold, is_candidate, is_note, refuse
 from memory_core.sources.redaction import redact
+from memory_core.sources.roots import refuse_encoding
 
 TRIES = 10  # while other machines are faster
 PAUSE_SECONDS = 0.05  # before the second try, on average half of it; doubled for each further one
@@ -128,17 +129,14 @@ class Sync:
         """Sync once; return False if another machine was faster, and the outcome with that of earlier tries."""
         self._refs = self._git.list_refs()
         remote = self._remote.fetch()
-        base = self._find_base(remote)
-        trees = {each: self._list(each) for each in {base, remote} if each}
-        base_tree, theirs = trees.get(base or "", {}), trees.get(remote or "", {})
-        space, mine = self._read({**base_tree, **theirs}, base_tree)
-        left_out = space.left_out
+        base, _ = self._list(self._find_base(remote))
+        theirs, left_out = self._list(remote, base)
+        space, mine, read = self._read(base, theirs, left_out)
         if mine == theirs:
             if remote and self._refs.get(OWN) != remote:
                 self._git.set_refs({OWN: remote, SENT: remote})
             return True, _add(before, left_out=left_out)
-        read = self._make_reader(space, mine, (base_tree, theirs))
-        changes, conflicts = self._merge(base_tree, theirs, mine, read)
+        changes, conflicts = self._merge(base, theirs, mine, read)
         up, down = (
             {path: text for path, text in changes.items() if _hash(text) != side.get(path)} for side in (theirs, mine)
         )
@@ -174,54 +172,74 @@ class Sync:
             return sent
         return found
 
-    def _list(self, commit: str) -> dict[str, str]:
-        """Return the hashes of what is synced in a commit; files of others are ignored."""
+    def _list(self, commit: str | None, known: Collection[str] = ()) -> tuple[dict[str, str], dict[str, str]]:
+        """Return the hashes of what is synced in a commit, and why some notes are not; files of others are ignored.
+
+        Args:
+            commit: None for nothing.
+            known: Of paths that are one for some file systems, those that count.
+        """
         found: dict[str, str] = {}
-        names: set[str] = set()
-        for path, blob, size in self._git.list_files(commit):
-            if path not in self._others and (not is_note(path) or fold(path) in names):
+        left_out: dict[str, str] = {}
+        names: dict[str, str] = {}
+        files = self._git.list_files(commit) if commit else ()
+        for path, blob, size in sorted(files, key=lambda each: each[0] not in known):
+            if path not in self._others and not is_candidate(path):
                 continue
-            if not 0 <= size <= MAX_BYTES and path not in self._others:
-                problem = "a link" if size < 0 else f"larger than {MAX_BYTES >> 20} MB"
-                raise SharingFailed(f"{path} in the remote is {problem}", action="Remove it there.")
-            names.add(fold(path))
-            found[path] = blob
-        return found
+            first = names.setdefault(fold(path), path)
+            problem = SAME_NAME.format(first) if first != path else None if path in self._others else refuse(path, size)
+            if problem:
+                left_out[path] = problem
+            else:
+                found[path] = blob
+        return found, left_out
 
-    def _read(self, known: Mapping[str, str], base: Mapping[str, str]) -> tuple[Workspace, dict[str, str]]:
-        """Read what is synced; return the notes, and the hashes of all."""
-        space = Workspace(self._config.workspace, self._config.state_dir, known)
-        for path, problem in space.left_out.items():
-            if path in known:  # it would seem to be deleted
-                raise SharingFailed(f"{path} cannot be synced: it {problem}", action="Put the note back in its place.")
-        if not space.hashes and sum(map(is_note, base)) > 1:
-            raise SharingFailed(
-                f"{self._config.workspace} holds none of its {len(base)} notes, which would be deleted everywhere",
-                action="Bring them back, or run: memory-core sync off",
-            )
-        texts = {path: other.read() for path, other in self._others.items()}
-        return space, {**space.hashes, **{path: _hash(text) or "" for path, text in texts.items() if text}}
+    def _read(
+        self, base: dict[str, str], theirs: dict[str, str], left_out: dict[str, str]
+    ) -> tuple[Workspace, dict[str, str], Callable[[str], str]]:
+        """Read what is synced; return the notes, the hashes of all, and a function that returns the text of a hash.
 
-    def _make_reader(
-        self, space: Workspace, mine: Mapping[str, str], trees: Sequence[Mapping[str, str]]
-    ) -> Callable[[str], str]:
-        """Return a function that returns the text of a hash: from the repository, or from this machine."""
-        wanted = {
-            tree[path]
-            for path in {path for tree in trees for path in tree}
-            for tree in trees
-            if path in tree and not all(each.get(path) == mine.get(path) for each in trees)
+        What is no text is taken from the trees and left out; in the place of a note it changes nothing.
+        """
+        space = Workspace(self._config.workspace, self._config.state_dir, {**base, **theirs})
+        others = {path: other.read() for path, other in self._others.items()}
+        mine = space.hashes | {path: _hash(text) or "" for path, text in others.items() if text}
+        paths = {path for path in {*base, *theirs} if not base.get(path) == theirs.get(path) == mine.get(path)}
+        data = self._git.load(tree[path] for tree in (base, theirs) for path in paths & tree.keys())
+        left_out |= {
+            path: problem for path in paths & theirs.keys() if (problem := refuse_encoding(data[theirs[path]]))
         }
-        texts = {blob: decode(data) or "" for blob, data in self._git.load(wanted).items()}
+        for tree in (base, theirs):
+            for path in [path for path in paths & tree.keys() if refuse_encoding(data[tree[path]])]:
+                del tree[path]
+        theirs |= {path: base[path] for path in left_out.keys() & base.keys()}
+        self._refuse_losses(space, base, theirs)
+        left_out |= space.left_out
+        texts = {blob: decode(each) or "" for blob, each in data.items()}
         places = {blob: path for path, blob in mine.items()}
 
         def read(blob: str) -> str:
             if blob not in texts:
-                path = places[blob]
-                texts[blob] = self._others[path].read() if path in self._others else space.read(path) or ""
+                texts[blob] = others.get(places[blob]) or space.read(places[blob]) or ""
             return texts[blob]
 
-        return read
+        return space, mine, read
+
+    def _refuse_losses(self, space: Workspace, base: Mapping[str, str], theirs: Mapping[str, str]) -> None:
+        """Raise where notes would seem to be deleted."""
+        for path, problem in space.left_out.items():
+            if path in base or path in theirs:
+                raise SharingFailed(f"{path} cannot be synced: it {problem}", action="Put the note back in its place.")
+        count = sum(map(is_note, base))
+        has_notes = bool(space.hashes), any(map(is_note, theirs))
+        if count > 1 and has_notes == (False, True):
+            problem = f"{self._config.workspace} holds none of its {count} notes, which would be deleted everywhere"
+            raise SharingFailed(problem, action="Bring them back, or run: memory-core sync off")
+        if count > 1 and has_notes == (True, False):
+            problem = f"the remote holds none of its {count} notes any more, which would be deleted here"
+            raise SharingFailed(
+                problem, action="Delete them here, too, or name another repository: memory-core sync init URL"
+            )
 
     def _merge(
         self, base: Mapping[str, str], theirs: Mapping[str, str], mine: Mapping[str, str], read: Callable[[str], str]
@@ -285,12 +303,11 @@ class Sync:
             recorded = set(json.loads(message))
             paths = recorded.difference(lines if lines[:1] == [refs[WRITING]] else ())
             held = {path: blob for path, blob, _ in self._git.list_files(refs[WRITING])}
-            after = {path: blob for path, blob in self._list(commit).items() if path not in recorded}
+            after = {path: blob for path, blob in self._list(commit)[0].items() if path not in recorded}
             after |= {path: held[f"{NEXT}{path}"] for path in recorded if f"{NEXT}{path}" in held}
             old = {path: blob for path, blob in after.items() if path not in recorded}
             old |= {path: held[path] for path in recorded if path in held}
-            space, mine = self._read({**old, **after}, after)
-            read = self._make_reader(space, mine, (old, after))
+            space, mine, read = self._read(old, after, {})
             # A new name is not written as long as the old one stands: what was added to that belongs there.
             paths |= {name for path, name in find_renamed(old, after, read).items() if path in paths}
             before = {path: blob for path, blob in after.items() if path not in paths}
@@ -481,7 +498,7 @@ class Sharing:
         return bundles.EncryptedRemote(git, self.key) if state.encrypted else git
 
     def _save(self, state: SharingState) -> None:
-        replace_file(self._folder / STATE, json.dumps(asdict(state), ensure_ascii=False).encode())
+        replace_file(self._folder / STATE, json.dumps(asdict(state)).encode())
 
     def _run(self, work: Callable[[Repository, SharedRemote], Shared]) -> Shared:
         """Work on the repository under its lock, and keep what came of it."""

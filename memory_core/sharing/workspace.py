@@ -14,8 +14,9 @@ from memory_core.sharing.repository import name_blob
 from memory_core.sources import roots, writer
 
 MAX_BYTES = 4 << 20  # of a note; what is larger is no note, and is named
-_PART = re.compile(r"(?!\.)[^\x00-\x1f\x7f<>:\"|?*\\/]{1,200}(?<![ .])")
-_RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\.|$)", re.IGNORECASE)
+MAX_NAME_BYTES = 200  # of a folder or file; a temporary file beside it has a longer one
+_PART = re.compile(r"(?!\.)[^\x00-\x1f\x7f<>:\"|?*\\/\ud800-\udfff\ufffd]+(?<![ .])")
+_RESERVED = re.compile(r"(con|conin\$|conout\$|prn|aux|nul|(com|lpt)[\d¹²³]) *(\.|$)", re.IGNORECASE)
 ODD_NAME = "has a name that some systems do not allow; rename it"
 SAME_NAME = "differs from {} by capitals alone; rename it"
 
@@ -28,13 +29,30 @@ def fold(path: str) -> str:
 _TOP = {fold(name): name for name in (roots.LONGTERM_NAMES[0], roots.USER_NAME)}
 
 
+def is_candidate(path: str) -> bool:
+    """Return True if a file under this path is a note, at least on some system."""
+    folder, *parts = path.split("/")
+    is_hidden = any(part.startswith(".") for part in parts)
+    return path in _TOP.values() or (folder == roots.NOTES_FOLDER and path.endswith(roots.SUFFIX) and not is_hidden)
+
+
 def is_note(path: str) -> bool:
     """Return True if a file under this path is a note on any system."""
-    *folders, name = path.split("/")
-    if not folders:
-        return path in _TOP.values()
-    is_portable = all(_PART.fullmatch(part) and not _RESERVED.match(part) for part in (*folders, name))
-    return folders[0] == roots.NOTES_FOLDER and name.endswith(roots.SUFFIX) and len(folders) < 20 and is_portable
+    parts = path.split("/")
+    is_portable = all(
+        _PART.fullmatch(part) and not _RESERVED.match(part) and len(part.encode()) <= MAX_NAME_BYTES for part in parts
+    )
+    is_below_note = any(
+        part.endswith(roots.SUFFIX) for part in parts[:-1]
+    )  # a file on one machine, a folder on another
+    return is_candidate(path) and is_portable and not is_below_note and len(parts) <= 20
+
+
+def refuse(path: str, size: int) -> str | None:
+    """Return the reason why a file of a commit is no note; None if it may be one."""
+    if not is_note(path):
+        return ODD_NAME
+    return roots.SYMLINK if size < 0 else f"is larger than {MAX_BYTES >> 20} MB" if size > MAX_BYTES else None
 
 
 def decode(data: bytes | None) -> str | None:
@@ -105,15 +123,14 @@ class Workspace:
 
     def _load(self, path: str, place: str) -> str | None:
         """Read a note; return the reason if it is left out."""
-        if path in self._places or not is_note(path):
-            return SAME_NAME.format(self._places[path]) if path in self._places else ODD_NAME
+        if path in self._places:
+            return SAME_NAME.format(self._places[path])
         try:
-            problem = roots.refuse_type((self._root / place).lstat())
+            info = (self._root / place).lstat()
+            problem = roots.refuse_type(info) or refuse(path, info.st_size)
             data = b"" if problem else (self._root / place).read_bytes()
         except OSError as error:
             return roots.describe_os_error(error)
-        if len(data) > MAX_BYTES:
-            problem = f"is larger than {MAX_BYTES >> 20} MB"
         if problem := problem or roots.refuse_encoding(data):
             return problem
         self._places[path], self._data[path] = place, data

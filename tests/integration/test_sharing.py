@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from memory_core.errors import InvalidArgument, RemoteUnreachable, SharingFailed
+from memory_core.sharing.workspace import ODD_NAME, SAME_NAME
 from tests.machines import MARKS, Machine, list_objects, make_machines, make_remote, run_git
 
 DAY = "memory/2026-03-02.md"
@@ -328,10 +329,16 @@ def test_one_note_under_two_spellings_of_its_name_is_one(machines: tuple[Machine
 
 def test_names_that_some_systems_do_not_allow_are_named_and_left_out(machines: tuple[Machine, Machine]) -> None:
     laptop, _ = machines
-    for name in ("memory/a:b.md", "memory/con.md", "memory/day.md", "memory/Day.md"):
-        laptop.write(name, f"# {name}\n")
+    odd = {
+        f"memory/{name}.md"
+        for name in ("a:b", "con", "NUL ", "Com².old", "x./y", "x /y", "語" * 80, "z.md/y", "day", "link", "\udcff")
+    }
+    for name in odd - {"memory/link.md"} | {"memory/Day.md", "memory/console.md"}:
+        laptop.write(name, "# One\n")
     laptop.path("memory/link.md").symlink_to(laptop.path("MEMORY.md"))
-    assert set(laptop.sync().left_out) == {"memory/a:b.md", "memory/con.md", "memory/day.md", "memory/link.md"}
+    done = laptop.sync()
+    assert set(done.left_out) == odd
+    assert set(done.sent) == {"memory/Day.md", "memory/console.md"}
 
 
 def test_a_note_that_cannot_be_read_is_not_taken_for_deleted(machines: tuple[Machine, Machine]) -> None:
@@ -354,13 +361,56 @@ def test_a_workspace_that_has_lost_all_notes_deletes_none_elsewhere(machines: tu
     assert len(desktop.notes()) == 2
 
 
-def test_a_link_in_the_remote_is_refused(machines: tuple[Machine, Machine]) -> None:
-    laptop, _ = machines
+def test_a_remote_that_has_lost_all_notes_deletes_none_here(machines: tuple[Machine, Machine]) -> None:
+    laptop, desktop = machines
     before = laptop.notes()
-    add_commit(laptop.remote, "refs/heads/main", "M 120000 inline memory/link.md\ndata 11\n/etc/passwd\n")
-    with pytest.raises(SharingFailed, match=r"memory/link\.md in the remote is a link"):
+    add_commit(laptop.remote, "refs/heads/main", f"D MEMORY.md\nD {DAY}\n")
+    with pytest.raises(SharingFailed, match="the remote holds none of its 2 notes any more"):
         laptop.sync()
     assert laptop.notes() == before
+    for name in desktop.notes():  # whoever means it deletes them here, too
+        desktop.path(name).unlink()
+    assert desktop.sync().sent == ()
+    laptop.sharing.init(str(make_remote(laptop.remote.with_name("new.git"))))
+    assert laptop.notes() == before
+
+
+ODD_FILES = {
+    "M 120000 inline memory/a.md\ndata 11\n/etc/passwd\n": "is a symbolic link, which memory ignores",
+    "M 100644 inline memory/a.md\ndata 3\na\0b\n": "is binary: it holds NUL bytes",
+    f"M 100644 inline memory/a.md\ndata 4500000\n{'x' * 4500000}\n": "is larger than 4 MB",
+}
+
+
+@pytest.mark.parametrize("change", ODD_FILES, ids=["link", "binary", "large"])
+def test_what_is_no_note_in_the_remote_is_left_out_and_a_note_in_its_place_stays(
+    machines: tuple[Machine, Machine], change: str
+) -> None:
+    laptop, desktop = machines
+    laptop.write("memory/a.md", "# A\n\n- Kept.\n")
+    sync_all(laptop, desktop)
+    odd = change + change.replace("/a.md", "/b.md") + change.replace("/a.md", "/con.md")
+    add_commit(laptop.remote, "refs/heads/main", odd)
+    named = {"memory/a.md": ODD_FILES[change], "memory/b.md": ODD_FILES[change], "memory/con.md": ODD_NAME}
+    assert laptop.sync().left_out == named
+    desktop.append(DAY, "- 18:00 Written\n")
+    desktop.append("memory/a.md", "- Also of the desktop\n")
+    desktop.sync()
+    sync_all(laptop, desktop)
+    assert laptop.read("memory/a.md") == "# A\n\n- Kept.\n- Also of the desktop\n"
+    assert set(laptop.notes()) == {"MEMORY.md", DAY, "memory/a.md"}
+    assert "- 18:00 Written" in laptop.count_lines()
+    assert "memory/b.md" in run_git(laptop.remote, "ls-tree", "-r", "--name-only", "main")
+
+
+def test_a_second_spelling_of_a_name_in_the_remote_replaces_nothing(machines: tuple[Machine, Machine]) -> None:
+    laptop, desktop = machines
+    laptop.write("memory/day.md", "# Day\n\n- Kept.\n")
+    sync_all(laptop, desktop)
+    add_commit(laptop.remote, "refs/heads/main", "M 100644 inline memory/Day.md\ndata 8\n- Other\n\n")
+    assert laptop.sync().left_out == {"memory/Day.md": SAME_NAME.format("memory/day.md")}
+    sync_all(laptop, desktop)
+    assert laptop.read("memory/day.md") == "# Day\n\n- Kept.\n"
 
 
 def test_the_user_s_own_repository_and_settings_of_git_change_nothing(

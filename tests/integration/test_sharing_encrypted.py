@@ -59,6 +59,18 @@ def test_the_key_is_needed_and_must_be_the_right_one(machines: tuple[Machine, Ma
     assert third.notes() == {}
     third.init(key=machines[0].sharing.key)
     assert third.notes() == machines[0].notes()
+    right = third.sharing.key.read_text(encoding="utf-8")
+    third.append(DAY, "- 09:00 Of the third\n")
+    bundles.make_key(tmp_path / "other")
+    for wrong in ((tmp_path / "other").read_text(encoding="utf-8"), "nothing\n", None):
+        third.sharing.key.unlink()
+        if wrong:
+            third.sharing.key.write_text(wrong, encoding="utf-8")
+        with pytest.raises((SharingFailed, InvalidArgument), match=r"another key|no key of age|cannot be read"):
+            third.sync()
+    machines[0].sync()  # nothing was sent that only the other key opens
+    third.sharing.key.write_text(right, encoding="utf-8")
+    sync_all(third, *machines)
     assert machines[0].sharing.key.stat().st_mode & 0o777 == 0o600
 
 
