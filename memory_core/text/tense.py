@@ -97,9 +97,10 @@ def tells_absence(text: str, language: Language) -> bool:
 
 
 def find_turns(text: str, language: Language) -> Iterator[int]:
-    """Yield where a sentence says how something is, or that it changes: what stands before is its subject."""
-    for found in (*_compile_words(language, "states").finditer(text), *_compile(_ALL["change"]).finditer(text.lower())):
-        yield found.start()
+    """Yield where a sentence says how something is or always is, or that it changes: what stands before is its subject."""
+    for name in ("states", "habits"):
+        yield from (found.start() for found in _compile_words(language, name).finditer(text))
+    yield from (found.start() for found in _compile(_ALL["change"]).finditer(text.lower()))
 
 
 @cache

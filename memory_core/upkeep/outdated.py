@@ -27,6 +27,7 @@ LEAST_BITS = 2.5  # of a word that two statements must share
 MOST_BITS = 7.0
 NEAR = 0.6  # the weight of a word of the sentence before or of the heading
 BESIDE = 32  # characters between a value and the word to which it belongs
+APPOINTMENT = 0.8  # for two lines that name a day and an hour
 NEARLY = 2.2  # scores below the best of the older statements that one replaces
 CLOSE = 1.0  # scores below the best of its successors
 FIRM = 1.5  # for values that are clearly of one thing
@@ -54,6 +55,7 @@ _VAGUE = (
     "number:rd",
     "number:th",
 )  # kinds of values that are compared with none
+_OF_APPOINTMENTS = frozenset(("weekday", "date", "clock"))
 _CLAUSE = re.compile(r"[.;:!?(\n|–—]|,(?!\d)")
 # A name of one word or more, but for "Ann's".
 _RUN = re.compile(r"(?<![\w'’])[A-ZÀ-ÞА-Я][^\W\d_]+(?:[ -][A-ZÀ-ÞА-Я][^\W\d_]+)*(?![\w'’])")
@@ -113,7 +115,11 @@ def judge(old: Statement, new: Statement, bits: Bits) -> Comparison | None:
     pair = _Likeness(old, new, anchors, tells, any(fits), listed)
     found = filter(None, (_compare_values(pair), _compare_names(pair)))
     best = max(found, key=lambda each: (each.firm, each.score), default=None)
-    other = not any(fits) and set(anchors) <= {*old.head} & {*new.head}  # "rent of the otter", "rent of the newt"
+    days = [{each[:2] for each in one.values if each.kind in _OF_APPOINTMENTS} for one in (old, new)]
+    again = tells and not days[0].isdisjoint(days[1])
+    other = not (again or any(fits)) and set(anchors) <= {*old.head} & {
+        *new.head
+    }  # "rent of the otter", "rent of the newt"
     if best is None or other or _names_another(old, new) or _has_other_owner(old, new):
         return None
     calm = "event" not in {*old.flags, *new.flags}
@@ -125,7 +131,9 @@ def judge(old: Statement, new: Statement, bits: Bits) -> Comparison | None:
     shared = sum(bits(word) for word in own) + NEAR * sum(bits(word) for word in wide[len(own) :] if word not in own)
     score = best.score + min(3.2, shared / 5) + 0.8 * best.beside + 0.8 * pair.about + 0.7 * all(fits) + 0.9 * tells
     score += 0.4 * ("new" in new.flags) + 0.5 * ("state" in new.flags) + 0.4 * ("state" in old.flags)
-    score -= 0.9 * ("event" in old.flags)
+    kinds = {kind for kind, _ in days[0]} & {kind for kind, _ in days[1]}
+    moved = tells and best.new and {best.new.kind, "clock"} <= kinds and len(kinds) > 1
+    score += APPOINTMENT * bool(moved) - 0.9 * ("event" in old.flags)
     return best._replace(score=score)
 
 
@@ -259,7 +267,10 @@ def _compare_value(pair: _Likeness, value: Value) -> Comparison | None:
     ]
     if value.kind in _VAGUE or not alike or any(_is_same(each, value) for each in alike):
         return None
-    former, kind = alike[0], value.kind.partition(":")[0]
+    former = alike[0]
+    if not former.rate:  # "from £34 to £41 a month"
+        former = next((each for each in alike if each.rate == value.rate), former)
+    kind = value.kind.partition(":")[0]
     is_dated = kind == "date" or (kind == "month" and not former.text.startswith("-"))
     named = next((each for each in new.values if each.kind == value.kind and each.text == former.text), None)
     beside = any(_stands_beside(word, former, old) and _stands_beside(word, value, new) for word in anchors)

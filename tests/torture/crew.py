@@ -29,6 +29,7 @@ _FOREIGN = re.compile(
     r"|.*_API_KEY$",
     re.IGNORECASE,
 )
+PROGRESS_SECONDS = 30.0  # between two lines that say how far an attack is
 STARTING_SECONDS = 60.0  # granted to the first case of a worker: it imports everything and makes its templates
 
 
@@ -186,9 +187,17 @@ def run_attack(name: str, numbers: Sequence[int], *, seed: int, seconds: float, 
         for thread in threads:
             thread.start()
         for thread in threads:
-            thread.join()
+            _await(thread, report)
     report.seconds = time.monotonic() - begun
     return report
+
+
+def _await(thread: threading.Thread, report: Report) -> None:
+    """Wait for the end of a thread, and print now and then how far all are."""
+    while thread.is_alive():
+        thread.join(PROGRESS_SECONDS)
+        if thread.is_alive():
+            print(f"{report.name}: {report.ran} of {report.planned} cases, {len(report.findings)} findings", flush=True)
 
 
 def _in_memory() -> Path | None:

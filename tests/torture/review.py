@@ -23,7 +23,8 @@ from memory_core.upkeep.tidy import Tidy
 from tests.torture.attack import Attack, Outcome
 
 THINGS = ("otter", "heron", "badger", "walrus", "puffin", "marmot", "lynx", "gecko", "ibis", "newt")
-LONGEST_SECONDS = 1.0  # of the life of a review
+LONGEST_SECONDS = 0.6  # of the life of a review
+MOST_PAUSE = 0.5  # seconds between two lines of the others, so that a review finds the note as it has read it
 
 
 @dataclass(slots=True)
@@ -64,7 +65,7 @@ class ReviewAttack(Attack):
         until = time.monotonic() + dice.uniform(0.05, LONGEST_SECONDS)
         while time.monotonic() < until:
             _write(world, dice, f"{number}.{len(world.written)}")
-            time.sleep(dice.uniform(0.01, 0.2))
+            time.sleep(dice.uniform(0.01, MOST_PAUSE))
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
         with os.fdopen(reading, encoding="ascii") as pipe:

@@ -33,6 +33,7 @@ def score(old: str, new: str, *, then: str | None = None, now: str = "2026-05-11
         ("- My cousin Bela lives in Graz", "Bela has moved, he lives in Linz now."),
         ("- Die Miete beträgt 420 €", "Die Miete steigt im Juni auf 455 €."),
         ("- Chorprobe immer dienstags um 19:00", "Die Chorprobe ist ab Mai donnerstags um 20:00."),
+        ("- Egg box every Friday, £4.50", "Card in the box: they put it up to £5 from this Friday"),
         ("- El alquiler cuesta 620 € al mes", "El alquiler sube a 655 € al mes."),
         ("- Le cours de danse est le lundi à 18h30", "Le cours de danse passe au jeudi désormais."),
         ("- Il corso di yoga è il lunedì", "Il corso di yoga è il giovedì da oggi."),
@@ -70,6 +71,24 @@ def test_a_line_that_tells_a_change_replaces_the_older_one(old: str, new: str) -
 )
 def test_values_and_people_of_one_thing_need_no_word_of_change(old: str, new: str) -> None:
     assert score(old, new) >= SHOWN
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (
+            "- Bouldern immer dienstags um 19 Uhr mit Svea",
+            "Bouldern geht nur noch donnerstags um 20 Uhr, die Halle hat umgestellt",
+        ),
+        (
+            "Volten wrote: power goes from £34 to £41.50 a month",
+            "The power contract with Volten is over, now £27 a month",
+        ),
+        ("- Flute lesson: Saturdays at 9:15 with Pavel", "Pavel works less, so it's on Wednesday, 16:30, as of May"),
+    ],
+)
+def test_a_day_says_that_what_another_day_said_is_moved(old: str, new: str) -> None:
+    assert score(old, new, then="2026-01-01") >= SHOWN
 
 
 @pytest.mark.parametrize(
