@@ -9,7 +9,8 @@ import json
 import os
 import re
 import unicodedata
-from collections.abc import Callable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import blake2b, sha256
@@ -30,6 +31,7 @@ from memory_qmd.home import QmdHome
 
 PREFIX = "qmd/"
 ALL_NOTES = "**/*.md"
+_DASHED = re.compile(r"(?:[^\w$]|_)+")  # in JavaScript [^\p{L}\p{N}$]+
 LONGTERM = "[Mm][Ee][Mm][Oo][Rr][Yy].md"  # a pattern in braces matches nothing in QMD before 1.0
 
 
@@ -64,9 +66,12 @@ class Collections:
     @cached_property
     def planned(self) -> tuple[Collection, ...]:
         """All collections, the agent's own memory first; no two have the same name."""
-        plan = [*self._plan_memory(), *self._plan_paths(), *self._plan_sessions()] if self._config.enabled else []
-        taken: set[str] = set()
-        return tuple(replace(item, name=_make_unique(item.name, taken)) for item in plan)
+        taken: dict[str, Collection] = {}
+        for item in self._plan() if self._config.enabled else ():
+            numbered = chain([item.name], (f"{item.name}-{number}" for number in count(2)))
+            name = next(each for each in numbered if each not in taken)
+            taken[name] = replace(item, name=name)
+        return tuple(taken.values())
 
     def list_present(self) -> tuple[Collection, ...]:
         """List the collections whose folder exists now.
@@ -97,55 +102,40 @@ class Collections:
         """List the files of the collections under the paths that hits show, each real file once."""
         if not self._config.enabled:
             return Listing((), ())
-        if self._settings.include_default_memory:
-            return files.list_files(self.served_config)
-        alone = replace(self._config.search, sources=(), extra_paths=())
-        return files.list_files(replace(self.served_config, search=alone))
-
-    def _plan_memory(self) -> list[Collection]:
+        config = self.served_config
         if not self._settings.include_default_memory:
-            return []
-        agent, workspace, search = self._config.agent, self._config.workspace, self._config.search
-        plan: list[Collection] = []
-        if "memory" in search.sources:
-            plan.append(Collection(name=f"memory-root-{agent}", root=workspace, pattern=LONGTERM))
-            plan.append(Collection(name=f"memory-dir-{agent}", root=workspace / NOTES_FOLDER))
-        if "workspace" in search.sources:
-            plan.append(Collection(name=f"workspace-{agent}", root=workspace, source="workspace"))
-        for extra in search.extra_paths:
+            config = replace(config, search=replace(config.search, sources=(), extra_paths=()))
+        return files.list_files(config)
+
+    def _plan(self) -> Iterator[Collection]:
+        """Yield the collections under the names that they are to have, unless one is taken."""
+        agent, workspace, settings, search = (
+            self._config.agent,
+            self._config.workspace,
+            self._settings,
+            self._config.search,
+        )
+        sources, extra_paths = (search.sources, search.extra_paths) if settings.include_default_memory else ((), ())
+        if "memory" in sources:
+            yield Collection(name=f"memory-root-{agent}", root=workspace, pattern=LONGTERM)
+            yield Collection(name=f"memory-dir-{agent}", root=workspace / NOTES_FOLDER)
+        if "workspace" in sources:
+            yield Collection(name=f"workspace-{agent}", root=workspace, source="workspace")
+        for extra in extra_paths:
             path = resolve_path(workspace, extra.path)
             single = path.suffix == SUFFIX and not path.is_dir()
-            plan.append(
-                Collection(
-                    name=_build_name(path.stem, "extra", agent),
-                    root=path.parent if single else path,
-                    pattern=path.name if single else extra.pattern,
-                )
-            )
-        return plan
-
-    def _plan_paths(self) -> list[Collection]:
-        plan = []
-        for item in self._settings.paths:
-            root = resolve_path(self._config.workspace, item.path)
-            name = _build_name(item.name or root.name, "", self._config.agent)
-            shown = self._prefix(root, name)
-            plan.append(Collection(name=name, root=root, pattern=item.pattern, shown=shown))
-        return plan
-
-    def _prefix(self, root: Path, name: str) -> str:
-        """Return what hits' paths begin with: relative to the workspace, or the collection's name for a folder outside it."""
-        inside = os.path.relpath(root, os.path.realpath(self._config.workspace))
-        if inside == ".":
-            return ""
-        return f"{PREFIX}{name}/" if inside.startswith("..") else f"{Path(inside).as_posix()}/"
-
-    def _plan_sessions(self) -> list[Collection]:
-        if not self._settings.sessions.enabled:
-            return []
-        root = choose_export_dir(self._config, self._settings, self._home)
-        name = f"sessions-{self._config.agent}"
-        return [Collection(name=name, root=root, source="sessions", shown=f"{PREFIX}{name}/")]
+            root, pattern = (path.parent, path.name) if single else (path, extra.pattern)
+            yield Collection(name=_build_name(path.stem, "extra", agent), root=root, pattern=pattern)
+        for item in settings.paths:
+            root = resolve_path(workspace, item.path)
+            name = _build_name(item.name or root.name, "", agent)
+            # What hits' paths begin with: relative to the workspace, or the collection's name for a folder outside it.
+            inside = os.path.relpath(root, os.path.realpath(workspace))
+            above = f"{PREFIX}{name}" if inside.startswith("..") else Path(inside).as_posix()
+            yield Collection(name=name, root=root, pattern=item.pattern, shown="" if inside == "." else f"{above}/")
+        if settings.sessions.enabled:
+            name, root = f"sessions-{agent}", choose_export_dir(self._config, settings, self._home)
+            yield Collection(name=name, root=root, source="sessions", shown=f"{PREFIX}{name}/")
 
 
 class FileLocator:
@@ -153,7 +143,7 @@ class FileLocator:
 
     def __init__(self, collections: Collections) -> None:
         self._collections = collections
-        self._slugs: dict[str, dict[str, tuple[str, ...]]] = {}
+        self._slugs: dict[str, defaultdict[str, list[str]]] = {}
 
     def locate(self, collection: str, path: str, read_hashes: Callable[[str], Mapping[str, str]]) -> MemoryFile | None:
         """Return the file that a row names; None if it is gone, or may not be shown.
@@ -180,13 +170,12 @@ class FileLocator:
         """Read the names of files anew at the next slug."""
         self._slugs.clear()
 
-    def _find_by_slug(self, item: Collection, slug: str) -> tuple[str, ...]:
+    def _find_by_slug(self, item: Collection, slug: str) -> Sequence[str]:
         if item.name not in self._slugs:
-            names: dict[str, tuple[str, ...]] = {}
+            names = self._slugs[item.name] = defaultdict(list)
             for path in _list_markdown(item.root):
                 for one in list_slugs(path):
-                    names[one] = (*names.get(one, ()), path)
-            self._slugs[item.name] = names
+                    names[one].append(path)
         return self._slugs[item.name].get(slug, ())
 
     def _resolve(self, item: Collection, path: str) -> MemoryFile | None:
@@ -217,13 +206,6 @@ def _build_name(wanted: str, prefix: str, agent: str) -> str:
     """Join a collection's name from ASCII letters, digits and dashes, with the agent's id at the end."""
     plain = re.sub(r"[^a-z0-9]+", "-", wanted.lower()).strip("-") or "notes"
     return "-".join(part for part in (prefix, plain, agent) if part)
-
-
-def _make_unique(name: str, taken: set[str]) -> str:
-    numbered = chain([name], (f"{name}-{number}" for number in count(2)))
-    chosen = next(each for each in numbered if each not in taken)
-    taken.add(chosen)
-    return chosen
 
 
 def _digest(value: object) -> str:
@@ -294,14 +276,8 @@ def _slug(path: str) -> str:
     stem, dot, extension = name.rpartition(".")
     if not stem:
         stem, dot, extension = name, "", ""
-    cleaned = [_dash(part) for part in (*folders, stem)]
-    return ("/".join(part for part in cleaned if part) + dot + extension).lower()
-
-
-def _dash(segment: str) -> str:
-    """Replace runs of anything but letters, digits and "$" by one dash, and strip dashes; JavaScript's \\p{L} and \\p{N}."""
-    kept = "".join(char if char == "$" or unicodedata.category(char)[0] in "LN" else "-" for char in segment)
-    return re.sub("-+", "-", kept).strip("-")
+    cleaned = [_DASHED.sub("-", part).strip("-") for part in (*folders, stem)]
+    return ("/".join(filter(None, cleaned)) + dot + extension).lower()
 
 
 def _spell_symbols(path: str) -> str:

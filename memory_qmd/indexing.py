@@ -7,7 +7,7 @@ import os
 import shutil
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -61,13 +61,7 @@ class Indexer:
         on_rebuild: Called before the database is deleted.
     """
 
-    def __init__(
-        self,
-        qmd: QmdContext,
-        *,
-        on_update: Callable[[], None],
-        on_rebuild: Callable[[], None],
-    ) -> None:
+    def __init__(self, qmd: QmdContext, *, on_update: Callable[[], None], on_rebuild: Callable[[], None]) -> None:
         self._qmd = qmd
         self.database = QmdFile(qmd.home.database)
         self._on_update = on_update
@@ -141,24 +135,44 @@ class Indexer:
             return self._embed(download=download)
 
     def _update(self, *, force: bool) -> SyncReport:
-        began = time.monotonic()
-        sessions = self._qmd.settings.sessions
+        began, qmd, home = time.monotonic(), self._qmd, self._qmd.home
+        sessions = qmd.settings.sessions
         if sessions.enabled:
-            folder = choose_export_dir(self._qmd.config, self._qmd.settings, self._qmd.home)
-            export_sessions(self._qmd.config, folder, retention_days=sessions.retention_days)
+            folder = choose_export_dir(qmd.config, qmd.settings, home)
+            export_sessions(qmd.config, folder, retention_days=sessions.retention_days)
         check = self.check()
         rebuild = force or check.rebuild or self.database.is_damaged()
         existed = self.database.path.exists()
         if rebuild:
             self._delete_database()
-        present = self._qmd.collections.list_present()
-        rewritten = write_config(self._qmd.home, present, self._qmd.models.uris)
+        present = qmd.collections.list_present()
+        rewritten = write_config(home, present, qmd.models.uris)
         counts = SyncReport(unchanged=len(check.listing.files))
         if rebuild or rewritten or check.due:
-            self._qmd.home.save_state(replace(check.state, files="", plan=self._qmd.collections.fingerprint()))
+            state = replace(check.state, files="", plan=qmd.collections.fingerprint())
+            home.save_state(state)
             counts = self._run_update() if present else SyncReport()
-            self._qmd.home.save_state(self._build_state(check, rebuild=rebuild))
-        return self._report(check, counts, rebuild=force or (rebuild and existed), seconds=time.monotonic() - began)
+            qmd.client.read_version()
+            # The files are those from before the update, so that a change during it shows.
+            models = "" if rebuild else state.models
+            state = replace(state, files=check.fingerprint, updated_at=time.time(), models=models)
+            home.save_state(qmd.client.add_version(state))
+        contents = self.read_contents() or NOTHING
+        warnings = (
+            f"{item.root} is missing; its {contents.documents[item.name]} files stay in QMD's index until it is back"
+            for item in qmd.collections.planned
+            if item not in present and contents.documents.get(item.name)
+        )
+        return replace(
+            counts,
+            files=contents.total,
+            chunks=contents.total,
+            pending=contents.without_embeddings if qmd.settings.by_meaning else 0,
+            failures=check.listing.failures,
+            warnings=tuple(warnings),
+            reindexed=force or (rebuild and existed),
+            seconds=time.monotonic() - began,
+        )
 
     def _embed_after(self, report: SyncReport) -> SyncReport:
         """Embed what lacks embeddings after an update, and add the outcome to its report."""
@@ -188,55 +202,33 @@ class Indexer:
             not_before = time.time() + RETRIES.pause(failures)
             self._qmd.home.save_state(replace(state, embed_failures=failures, embed_not_before=not_before))
             return f"{error.reason}; {error.action}" if error.action else error.reason
-        self._qmd.home.save_state(
-            replace(
-                state,
-                models=self._qmd.models.fingerprint(),
-                embed_failures=0,
-                embed_not_before=0.0,
-            )
-        )
+        made_by = self._qmd.models.fingerprint()
+        self._qmd.home.save_state(replace(state, models=made_by, embed_failures=0, embed_not_before=0.0))
         return None
 
     @contextmanager
     def _lock(self) -> Iterator[None]:
         """Hold the lock of the home, for which other processes are waited as long as for a command."""
-        until = time.monotonic() + self._qmd.command_seconds
+        client, until = self._qmd.client, time.monotonic() + self._qmd.command_seconds
         try:
             self._qmd.home.create()
             with ExitStack() as held:
-                while self._qmd.client.is_closed or not self._take_lock(held):
-                    if self._qmd.client.is_closed:
-                        raise stopped()
-                    if time.monotonic() >= until:
+                while not client.is_closed:
+                    with suppress(TimeoutError):
+                        held.enter_context(self._qmd.home.lock(timeout_seconds=LOCK_STEP_SECONDS))
+                        break
+                    if time.monotonic() >= until and not client.is_closed:
                         raise SyncBusy("another process is updating QMD's index", action="try again in a moment")
+                else:
+                    raise stopped()
                 yield
         except OSError as error:
             reason = f"{self._qmd.home.path} cannot be written ({error.strerror or error})"
             raise unavailable(reason, action="make the state directory writable") from error
 
-    def _take_lock(self, held: ExitStack) -> bool:
-        try:
-            held.enter_context(self._qmd.home.lock(timeout_seconds=LOCK_STEP_SECONDS))
-        except TimeoutError:
-            return False
-        return True
-
     def _delete_database(self) -> None:
         self._on_rebuild()
         self.database.delete()
-
-    def _build_state(self, check: IndexCheck, *, rebuild: bool) -> HomeState:
-        """Build the state after an update, with the files from before it, so that a change during the update shows."""
-        self._qmd.client.read_version()
-        state = replace(
-            check.state,
-            plan=self._qmd.collections.fingerprint(),
-            files=check.fingerprint,
-            updated_at=time.time(),
-            models="" if rebuild else check.state.models,
-        )
-        return self._qmd.client.add_version(state)
 
     def _run_update(self) -> SyncReport:
         """Run `qmd update`, once more if it fails, and then with a new database if the old one is damaged."""
@@ -251,27 +243,6 @@ class Indexer:
             raise failure
         self._on_update()
         return parse_counts(outcome.stdout)
-
-    def _report(self, check: IndexCheck, counts: SyncReport, *, rebuild: bool, seconds: float) -> SyncReport:
-        contents = self.read_contents() or NOTHING
-        return replace(
-            counts,
-            files=contents.total,
-            chunks=contents.total,
-            pending=contents.without_embeddings if self._qmd.settings.by_meaning else 0,
-            failures=check.listing.failures,
-            warnings=tuple(self._list_warnings(contents)),
-            reindexed=rebuild,
-            seconds=seconds,
-        )
-
-    def _list_warnings(self, contents: Contents) -> list[str]:
-        present = {item.name for item in self._qmd.collections.list_present()}
-        return [
-            f"{item.root} is missing; its {contents.documents[item.name]} files stay in QMD's index until it is back"
-            for item in self._qmd.collections.planned
-            if item.name not in present and contents.documents.get(item.name)
-        ]
 
     def _run_embed(self, state: HomeState, *, download: bool) -> None:
         problem = self._qmd.models.find_problem("embed")
@@ -343,11 +314,9 @@ def export_sessions(
 
 
 def _export(session: MemoryFile, target: Path, zone: str | None) -> None:
-    try:
+    with suppress(FileNotFoundError):
         if target.stat().st_mtime_ns == session.stamp.mtime_ns:
             return
-    except FileNotFoundError:
-        pass
     try:
         said = read_session(session, zone)
     except FileUnreadable as error:

@@ -12,7 +12,7 @@ from memory_qmd.client import INDEX, RETRIES, QmdContext
 from memory_qmd.database import Contents
 from memory_qmd.home import unavailable
 from memory_qmd.queries import PreparedQuestion, QmdRow, Scale, build_lines, join_lines
-from memory_qmd.warm_server import WarmServer
+from memory_qmd.warm_server import Route, WarmServer
 
 OLD_WORDS = 3  # an old QMD is asked once for each word and collection
 
@@ -94,58 +94,50 @@ class Searcher:
 
     def _search_words(self, question: PreparedQuestion, names: Sequence[str], limit: int, deadline: float) -> QmdAnswer:
         lines = build_lines(question, by_meaning=False)
-        if not lines:
-            return QmdAnswer(rows=(), scale="words", mode="keyword")
-        rows = self._warm.search_words(lines, names, limit, deadline)
-        if rows is None and self._client.takes_typed_lines(deadline=deadline):
-            command = ["query", "--no-rerank", *_build_options(names, limit)]
-            rows = self._client.search(command, join_lines(lines), deadline=deadline)
-        elif rows is None:
-            rows = self._search_one_by_one(question.known[:OLD_WORDS], names, limit, deadline)
+        rows = self._ask("/query", lines, names, limit, deadline) if lines else []
+        if rows is None:
+            rows = self._ask_old("search", question.known[:OLD_WORDS], names, limit, deadline)
         return QmdAnswer(rows=rows, scale="words", mode="keyword")
-
-    def _search_one_by_one(
-        self, words: Sequence[str], names: Sequence[str], limit: int, deadline: float
-    ) -> list[QmdRow]:
-        """Search for each word in each collection and keep each file's first row.
-
-        For a QMD that joins words with AND and takes one collection only.
-        """
-        found: dict[tuple[str, str], QmdRow] = {}
-        for word in words:
-            for name in names:
-                for row in self._client.search(["search", *_build_options([name], limit)], word, deadline=deadline):
-                    found.setdefault((row.collection, row.path), row)
-        return list(found.values())
 
     def _search_meaning(
         self, question: PreparedQuestion, names: Sequence[str], limit: int, deadline: float
     ) -> QmdAnswer:
-        if not self._client.takes_typed_lines(deadline=deadline):
-            return self._search_each_collection(question, names, limit, deadline)
-        options = ["--explain", *_build_options(names, limit)]
-        if self._mode == "vsearch":
-            lines = build_lines(question, by_meaning=True)
-            rows = self._warm.search_meaning(lines, names, limit, deadline)
-            if rows is None:
-                rows = self._client.search(["query", "--no-rerank", *options], join_lines(lines), deadline=deadline)
-            return QmdAnswer(rows=rows, scale="explained", mode="hybrid")
-        rows = self._warm.search_reranked(question.text, names, limit, deadline)
-        if rows is None:
-            rows = self._client.search(["query", *options], question.text, deadline=deadline)
-        return QmdAnswer(rows=rows, scale="blend", mode="hybrid")
+        reranks = self._mode == "query"
+        lines = question.text if reranks else build_lines(question, by_meaning=True)
+        rows = None
+        if self._client.takes_typed_lines(deadline=deadline):
+            rows = self._ask("/evidence", lines, names, limit, deadline)
+        if rows is not None:
+            return QmdAnswer(rows=rows, scale="blend" if reranks else "explained", mode="hybrid")
+        rows = self._ask_old(self._mode, [question.text], names, limit, deadline)
+        rows.sort(key=lambda row: -row.score)
+        return QmdAnswer(rows=rows, scale="blend" if reranks else "cosine", mode="hybrid" if reranks else "vector")
 
-    def _search_each_collection(
-        self, question: PreparedQuestion, names: Sequence[str], limit: int, deadline: float
-    ) -> QmdAnswer:
-        """Search one collection after the other, with a QMD that takes no typed lines."""
-        found: list[QmdRow] = []
-        for name in names:
-            found += self._client.search([self._mode, *_build_options([name], limit)], question.text, deadline=deadline)
-        rows = sorted(found, key=lambda row: -row.score)
-        if self._mode == "vsearch":
-            return QmdAnswer(rows=rows, scale="cosine", mode="vector")
-        return QmdAnswer(rows=rows, scale="blend", mode="hybrid")
+    def _ask(
+        self, route: Route, asked: str | Sequence[tuple[str, str]], names: Sequence[str], limit: int, deadline: float
+    ) -> list[QmdRow] | None:
+        """Ask the warm server, else run QMD; None if this QMD takes no typed lines. See `WarmServer.search`."""
+        rows = self._warm.search(route, asked, names, limit, deadline)
+        if rows is not None or not self._client.takes_typed_lines(deadline=deadline):
+            return rows
+        options = [*(["--explain"] if route == "/evidence" else []), *_build_options(names, limit)]
+        if isinstance(asked, str):
+            return self._client.search(["query", *options], asked, deadline=deadline)
+        return self._client.search(["query", "--no-rerank", *options], join_lines(asked), deadline=deadline)
+
+    def _ask_old(
+        self, command: str, texts: Sequence[str], names: Sequence[str], limit: int, deadline: float
+    ) -> list[QmdRow]:
+        """Search for each text in each collection and keep each file's first row.
+
+        For a QMD that joins words with AND and takes one collection only.
+        """
+        found: dict[tuple[str, str], QmdRow] = {}
+        for text in texts:
+            for name in names:
+                for row in self._client.search([command, *_build_options([name], limit)], text, deadline=deadline):
+                    found.setdefault((row.collection, row.path), row)
+        return list(found.values())
 
 
 def _build_options(names: Sequence[str], limit: int) -> list[str]:

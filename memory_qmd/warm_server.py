@@ -6,7 +6,6 @@ a module is loaded into the server that adds a route with the evidence (`evidenc
 
 from __future__ import annotations
 
-import contextlib
 import http.client
 import json
 import logging
@@ -16,17 +15,20 @@ import socket
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from memory_core.errors import BackendUnavailable, SyncStopped
-from memory_core.threads import Cooldown
+from memory_core.threads import Cooldown, start_call, wait_for
 from memory_qmd.client import RETRIES, QmdClient
 from memory_qmd.config import SearchMode
 from memory_qmd.process import MAX_OUTPUT_BYTES, ServerProcess
 from memory_qmd.queries import QmdRow, parse_server_rows
 
 log = logging.getLogger(__name__)
+
+Route = Literal["/query", "/evidence"]
 
 HOST = "localhost"  # the name that QMD binds to; it may be ::1 or 127.0.0.1
 START_SECONDS = 15.0  # for a server to get ready, before it is given up
@@ -70,38 +72,40 @@ class WarmServer:
             return (self._models or "ready") if self._ready else "starting"
         return self._cooldown.reason or "starts with the next question"
 
-    def search_words(
-        self, lines: Sequence[tuple[str, str]], names: Sequence[str], limit: int, deadline: float
+    def search(
+        self, route: Route, asked: str | Sequence[tuple[str, str]], names: Sequence[str], limit: int, deadline: float
     ) -> list[QmdRow] | None:
-        """Search for typed lines; None if the server cannot answer now, and QMD must be run instead."""
-        if not self._is_ready():
-            return None
-        body = {
-            "searches": [{"type": kind, "query": text} for kind, text in lines],
-            "collections": list(names),
-            "limit": limit,
-            "rerank": False,
-        }
-        return self._post("/query", body, _server_deadline(deadline))
+        """Search by one of its routes; None if the server cannot answer now, and QMD must be run instead.
 
-    def search_meaning(
-        self, lines: Sequence[tuple[str, str]], names: Sequence[str], limit: int, deadline: float
-    ) -> list[QmdRow] | None:
-        """Search for typed lines, with the cosines of `qmd query --no-rerank --explain`; None as above."""
-        if not self._has_models():
-            return None
-        queries = [{"type": kind, "query": text} for kind, text in lines]
-        body = {"queries": queries, "collections": list(names), "limit": limit, "rerank": False}
-        return self._post("/evidence", body, _server_deadline(deadline))
-
-    def search_reranked(self, text: str, names: Sequence[str], limit: int, deadline: float) -> list[QmdRow] | None:
-        """Search for a plain question, with the reranker's judgement of `qmd query --explain`; None as above.
-
-        The server has all of the time: if a warm reranker needs more than a share, a cold one cannot do with the remainder.
+        Args:
+            route: "/query" for words; "/evidence" with what `qmd query --explain` tells besides.
+            asked: Typed lines; or a plain question, which is reranked.
+            names: The collections to search.
+            limit: The greatest number of rows.
+            deadline: `time.monotonic()` at which the search must end. Typed lines get a share of the time, so that QMD can be
+                run instead. A question has all of it: if a warm reranker needs more than a share, a cold one cannot do with the
+                remainder.
         """
-        if not self._has_models():
+        if not (self._is_ready() if route == "/query" else self._has_models()):
             return None
-        return self._post("/evidence", {"query": text, "collections": list(names), "limit": limit}, deadline)
+        body: dict[str, Any] = {"collections": list(names), "limit": limit}
+        seconds = deadline - time.monotonic()
+        if isinstance(asked, str):
+            body["query"] = asked
+        else:
+            lines = [{"type": kind, "query": text} for kind, text in asked]
+            body |= {"searches" if route == "/query" else "queries": lines, "rerank": False}
+            seconds *= SHARE
+        try:
+            status, content = exchange(self._port, "POST", route, body, self._headers, timeout_seconds=seconds)
+            if status != http.client.OK:
+                raise http.client.HTTPException(f"status {status}: {content[:200]!r}")
+            rows = parse_server_rows(json.loads(content))
+        except (OSError, http.client.HTTPException, ValueError) as error:
+            self._give_up(f"the warm server failed: {str(error) or type(error).__name__}")
+            return None
+        self._cooldown.record_success()
+        return rows
 
     def stop(self) -> None:
         """End the server, which would go on serving a database that was deleted; the next question starts a new one."""
@@ -144,45 +148,27 @@ class WarmServer:
                 self._models = _MODELS.get(status, "ready for words only: its models cannot be loaded")
         return self._models == _MODELS[200]
 
-    def _post(self, path: str, body: Mapping[str, Any], deadline: float) -> list[QmdRow] | None:
-        try:
-            status, content = exchange(
-                self._port, "POST", path, body, self._headers, timeout_seconds=deadline - time.monotonic()
-            )
-            if status != http.client.OK:
-                raise http.client.HTTPException(f"status {status}: {content[:200]!r}")
-            rows = parse_server_rows(json.loads(content))
-        except (OSError, http.client.HTTPException, ValueError) as error:
-            self._give_up(f"the warm server failed: {str(error) or type(error).__name__}")
-            return None
-        self._cooldown.record_success()
-        return rows
-
     def _start(self) -> None:
         with self._lock:
             if self._server is not None or not self._enabled:
                 return
-            self._port = _find_free_port()
+            # If another program takes the free port first, the server ends and is started on another.
+            with socket.create_server(("127.0.0.1", 0)) as free:
+                self._port = free.getsockname()[1]
             self._started_at = time.monotonic()
+            environment = {}
+            if self._warm_up is not None:  # loads the module into QMD's Node
+                environment = {
+                    "NODE_OPTIONS": f"{os.environ.get('NODE_OPTIONS', '')} --import={_EVIDENCE.as_uri()}".strip(),
+                    "MEMORY_QMD_TOKEN": self._token,
+                    "MEMORY_QMD_WARM_UP": json.dumps(self._warm_up),
+                }
             try:
-                self._server = self._client.start_server(
-                    ["mcp", "--http", "--port", str(self._port)], self._build_environment()
-                )
+                self._server = self._client.start_server(["mcp", "--http", "--port", str(self._port)], environment)
             except BackendUnavailable as error:
                 self._cooldown.record_failure(error.reason)
             except SyncStopped:
                 self._enabled = False
-
-    def _build_environment(self) -> dict[str, str]:
-        """Build the variables that load the module into QMD's Node; none if the mode does not search by meaning."""
-        if self._warm_up is None:
-            return {}
-        options = f"{os.environ.get('NODE_OPTIONS', '')} --import={_EVIDENCE.as_uri()}"
-        return {
-            "NODE_OPTIONS": options.strip(),
-            "MEMORY_QMD_TOKEN": self._token,
-            "MEMORY_QMD_WARM_UP": json.dumps(self._warm_up),
-        }
 
     def _get_status(self, path: str) -> int:
         """Return the status of a short GET; 503 if there was no answer."""
@@ -215,45 +201,14 @@ def exchange(
         HTTPException: It is no HTTP.
     """
     seconds = max(timeout_seconds, 0.01)
-    late = f"no whole answer within {seconds:g} s"
-    connection = http.client.HTTPConnection(HOST, port, timeout=seconds)
-    try:
-        connection.connect()
-        ended = threading.Event()
-        watchdog = threading.Timer(seconds, _cut_off, (connection.sock, ended))
-        watchdog.daemon = True
-        watchdog.start()
-        try:
+    connection = http.client.HTTPConnection(
+        HOST, port, timeout=seconds
+    )  # for each piece; the thread ends at the latest then
+
+    def ask() -> tuple[int, bytes]:
+        with closing(connection):
             connection.request(method, path, None if body is None else json.dumps(body).encode(), dict(headers))
             response = connection.getresponse()
-            answer = response.status, response.read(MAX_OUTPUT_BYTES)
-        except (OSError, http.client.HTTPException) as error:
-            if ended.is_set():
-                raise TimeoutError(late) from error
-            raise
-        finally:
-            watchdog.cancel()
-        if ended.is_set():
-            raise TimeoutError(late)
-        return answer
-    finally:
-        connection.close()
+            return response.status, response.read(MAX_OUTPUT_BYTES)
 
-
-def _cut_off(connected: socket.socket, ended: threading.Event) -> None:
-    ended.set()
-    with contextlib.suppress(OSError):
-        connected.shutdown(socket.SHUT_RDWR)
-
-
-def _server_deadline(deadline: float) -> float:
-    """Return the server's own deadline, which leaves time to run QMD instead."""
-    now = time.monotonic()
-    return now + SHARE * (deadline - now)
-
-
-def _find_free_port() -> int:
-    """Find a port that is free now; if another program takes it first, the server ends and is started on another."""
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])
+    return wait_for(start_call(ask, name="memory-qmd-request"), seconds)

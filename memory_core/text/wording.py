@@ -6,12 +6,12 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator
 from functools import lru_cache
+from itertools import accumulate, pairwise
 from unicodedata import category, combining, normalize
 
 from memory_core.text.folding import fold, is_invisible
 
 _ESCAPED = re.compile("[\udc80-\udcff]")  # a byte that is no UTF-8, as "surrogateescape" keeps it
-_NOT_ASCII = re.compile(r"[\0-\x7f]?[^\0-\x7f]+")  # with the letter before, which an accent may belong to
 
 
 class Wording:
@@ -43,19 +43,20 @@ class Wording:
         A character of which it needs only a part, such as a ligature, belongs to it.
         """
         text = _show_bytes(text)
-        folded = fold(text)
-        matches = self._pattern.finditer(folded)
-        first = next(matches, None)
-        if first is None:
+        found = [match.span() for match in self._pattern.finditer(fold(text))]
+        if not found or text.isascii():
+            yield from found
             return
-        offsets = _OffsetMap(text)
-        start, end = offsets.locate(*first.span())
-        for match in matches:
-            begins, ends = offsets.locate(*match.span())
+        bounds = _bound_pieces(text)
+        folded = [*accumulate(len(_fold_piece(text[begin:end])) for begin, end in pairwise(bounds))]
+        start = end = 0
+        for first, last in found:
+            begins = bounds[bisect_right(folded, first)]
             if begins >= end:
-                yield start, end
+                if end:
+                    yield start, end
                 start = begins
-            end = ends
+            end = bounds[bisect_right(folded, last - 1) + 1]
         yield start, end
 
     def replace(self, text: str, mark: str) -> str:
@@ -72,44 +73,9 @@ def _show_bytes(text: str) -> str:
     return _ESCAPED.sub(lambda found: found[0].encode(errors="surrogateescape").decode("cp1252", "replace"), text)
 
 
-class _OffsetMap:
-    """Tells which characters of a text have become which of its folded form.
-
-    Args:
-        text: It.
-    """
-
-    def __init__(self, text: str) -> None:
-        self._originals: list[int] = []  # where the pieces begin in the text
-        self._folded: list[int] = []  # where they begin in the folded text
-        self._is_alike: list[bool] = []  # one character for one, so that a piece may be cut
-        self._length = 0
-        at = 0
-        for found in _NOT_ASCII.finditer(text):
-            self._add(at, found.start() - at, is_alike=True)
-            start = found.start()
-            for index in range(start + 1, found.end()):
-                if not _continues(text[index]):
-                    self._add(start, len(_fold_piece(text[start:index])))
-                    start = index
-            self._add(start, len(_fold_piece(text[start : found.end()])))
-            at = found.end()
-        self._add(at, len(text) - at, is_alike=True)
-        self._originals.append(len(text))
-
-    def locate(self, start: int, end: int) -> tuple[int, int]:
-        """Return (start, end) in the text of a match in the folded text, which is not empty."""
-        first, last = (bisect_right(self._folded, at) - 1 for at in (start, end - 1))
-        begins = self._originals[first] + (start - self._folded[first] if self._is_alike[first] else 0)
-        ends = self._originals[last] + end - self._folded[last] if self._is_alike[last] else self._originals[last + 1]
-        return begins, ends
-
-    def _add(self, original: int, length: int, *, is_alike: bool = False) -> None:
-        if length or not is_alike:
-            self._originals.append(original)
-            self._folded.append(self._length)
-            self._is_alike.append(is_alike)
-            self._length += length
+def _bound_pieces(text: str) -> list[int]:
+    """Return the bounds of pieces that fold each for itself: a character, with those behind it that it may become one with."""
+    return [0, *(at for at in range(1, len(text)) if not _continues(text[at])), len(text)]
 
 
 _fold_piece = lru_cache(4096)(fold)

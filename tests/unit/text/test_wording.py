@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory_core.text.folding import fold
-from memory_core.text.wording import Wording, _continues, _OffsetMap
+from memory_core.text.wording import Wording, _bound_pieces, _continues
 
 # Letters whose forms differ, and signs that join them: what text of any letters rarely holds.
 ODD = st.text(
@@ -51,8 +51,7 @@ def test_places(text: str, sought: str, spans: list[str]) -> None:
 
 @given(TEXTS)
 def test_a_text_folds_piece_by_piece(text: str) -> None:
-    offsets = _OffsetMap(text)
-    pieces = [text[start:end] for start, end in pairwise(offsets._originals)]
+    pieces = [text[start:end] for start, end in pairwise(_bound_pieces(text))]
     assert "".join(pieces) == text
     assert "".join(map(fold, pieces)) == fold(text)
 
