@@ -7,19 +7,16 @@ Their values become nodes, which remember where they were written, and the secti
 
 from __future__ import annotations
 
-import errno
 import os
 import re
-import select
 import stat
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 from typing import Any, Literal
 
-from memory_core.atomic import BINARY, CLOEXEC, NONBLOCK
 from memory_core.errors import ConfigError, ConfigProblem
+from memory_core.threads import NoAnswer, start_call, wait_for
 
 MAX_BYTES = 4 * 1024 * 1024  # a configuration of a hundred agents is 100 KB
 PIPE_SECONDS = 5.0
@@ -93,12 +90,8 @@ def _read_one(path: Path) -> Mapping[str, Any]:
     problem, action = "", "Check the path given for the configuration."
     try:
         text = _read_bytes(path).decode("utf-8-sig")
-    except ConfigError:
-        raise
     except FileNotFoundError:
         problem = "the file does not exist"
-    except IsADirectoryError:
-        problem, action = "is a folder", "Name a file; a folder of notes is named as the workspace."
     except UnicodeDecodeError as error:
         problem, action = f"is not UTF-8 text (byte {error.start})", "Save the file as UTF-8."
     except OSError as error:
@@ -127,38 +120,28 @@ def _read_bytes(path: Path) -> bytes:
         ConfigError: It is neither, or too long, or the pipe does not end in time.
         OSError: It cannot be read.
     """
+
+    def read() -> bytes:
+        with path.open("rb") as file:
+            return file.read(MAX_BYTES + 1)
+
     kind = path.stat().st_mode
     is_own = str(path) == "/dev/stdin" or str(path.parent) in ("/dev/fd", "/proc/self/fd")  # of this process
-    pipe = stat.S_ISFIFO(kind) and is_own
     if stat.S_ISDIR(kind):
-        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
-    if not stat.S_ISREG(kind) and not pipe:
-        raise _refuse(path, "is no regular file", "Give a file, or a command as <(command).")
-    descriptor = os.open(path, os.O_RDONLY | NONBLOCK | CLOEXEC | BINARY)
-    try:
-        return _read_to_end(descriptor, path)
-    finally:
-        os.close(descriptor)
-
-
-def _read_to_end(descriptor: int, path: Path) -> bytes:
-    until = time.monotonic() + PIPE_SECONDS
-    data = bytearray()
-    while True:
+        raise _refuse(path, "is a folder", "Name a file; a folder of notes is named as the workspace.")
+    if stat.S_ISREG(kind):
+        data = read()
+    elif stat.S_ISFIFO(kind) and is_own:
         try:
-            part = os.read(descriptor, MAX_BYTES)
-        except BlockingIOError:
-            left = until - time.monotonic()
-            if left <= 0:
-                told = f"did not end within {PIPE_SECONDS:g} s"
-                raise _refuse(path, told, "Write the configuration to a file first.") from None
-            select.select([descriptor], [], [], left)
-            continue
-        data += part
-        if not part:
-            return bytes(data)
-        if len(data) > MAX_BYTES:
-            raise _refuse(path, f"is larger than {MAX_BYTES:,} bytes", "Check the path given for the configuration.")
+            data = wait_for(start_call(read, name="memory-core-config"), PIPE_SECONDS)
+        except NoAnswer:
+            told = f"did not end within {PIPE_SECONDS:g} s"
+            raise _refuse(path, told, "Write the configuration to a file first.") from None
+    else:
+        raise _refuse(path, "is no regular file", "Give a file, or a command as <(command).")
+    if len(data) > MAX_BYTES:
+        raise _refuse(path, f"is larger than {MAX_BYTES:,} bytes", "Check the path given for the configuration.")
+    return data
 
 
 def _refuse(path: Path, problem: str, action: str) -> ConfigError:
@@ -356,19 +339,14 @@ def find_clashes(one: Node, other: Node) -> Iterator[tuple[Node, Node]]:
 def find(node: Node, path: KeyPath) -> tuple[Node, KeyPath]:
     """Follow a path as far as it goes; return the last node on it, and the parts that lead nowhere."""
     for step, part in enumerate(path):
-        child = _get_child(node, part)
-        if child is None:
+        inner = node.content
+        if isinstance(inner, dict) and str(part) in inner:
+            node = inner[str(part)]
+        elif isinstance(inner, list) and isinstance(part, int) and part < len(inner):
+            node = inner[part]
+        else:
             return node, path[step:]
-        node = child
     return node, ()
-
-
-def _get_child(node: Node, part: str | int) -> Node | None:
-    if isinstance(node.content, dict):
-        return node.content.get(str(part))
-    if isinstance(node.content, list) and isinstance(part, int) and part < len(node.content):
-        return node.content[part]
-    return None
 
 
 def change(node: Node, path: KeyPath, make: Callable[[Node], Node]) -> Node:
@@ -392,13 +370,13 @@ def wrap_at(path: Sequence[str], node: Node) -> Node:
 
 def remove(node: Node, path: KeyPath) -> Node:
     """Return a tree without the value at a path of keys; unchanged when there is no such value."""
-    if not path or not isinstance(node.content, dict) or path[0] not in node.content:
-        return node
-    head, rest = str(path[0]), path[1:]
-    content = {name: child for name, child in node.content.items() if name != head or rest}
-    if rest:
-        content[head] = remove(content[head], rest)
-    return replace(node, content=content)
+
+    def drop(parent: Node) -> Node:
+        inner = parent.content if isinstance(parent.content, dict) else {}
+        kept = {name: child for name, child in inner.items() if name != path[-1]}
+        return replace(parent, content=kept) if len(kept) < len(inner) else parent
+
+    return change(node, path[:-1], drop)
 
 
 def make_empty() -> Node:

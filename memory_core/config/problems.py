@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import MISSING, fields, is_dataclass, replace
+from functools import reduce
 from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_type_hints
 
 from memory_core.config.documents import KeyPath, Node, annotate, find, join_key, name_type, remove, to_plain
@@ -52,6 +53,7 @@ OWN_PROVIDER = 'a provider of models.providers is "openai-compatible" or "ollama
 DEEPEST = 6  # levels below a section in which a misplaced key is looked for
 HOLDS_NUL = "holds a NUL character"
 _UNKNOWN = {"unexpected_keyword_argument", "extra_forbidden"}
+_LISTED = "[]"  # in the path of a key
 
 Model = TypeVar("Model")
 
@@ -73,22 +75,33 @@ def validate(
     """Make an instance of a model from an annotated object; None after adding its errors to `problems`.
 
     Keys that the model ignores are left out, with a warning. pydantic is imported only if more is given than a choice of words.
+    A section checks its values against each other after it has read all of them, so it is read again without those that are
+    wrong. A contradiction is no problem if one side of it was wrong itself.
     """
-    node, ignored, former = leave_out_ignored(model, node)
+    ignored, former = list[str](), list[str]()
+    node = leave_out_ignored(model, node, ignored, former)
+    if former:
+        ignored.append(f"{', '.join(former)}: no longer a setting: the former default always holds; remove it")
     if warnings is not None:
         warnings += ignored
-        if former:
-            warnings.append(f"{', '.join(former)}: no longer a setting: the former default always holds; remove it")
     if (chosen := _take_words(model, node)) is not None:
         return chosen
     from pydantic import ValidationError
 
-    try:
-        section: Model = get_adapter(model).validate_json(json.dumps(to_plain(node)))
-    except ValidationError as error:
-        problems.extend(_explain_all(model, node, error.errors(include_url=False)))
-        return None
-    return section
+    wrong: set[KeyPath] = set()
+    while True:
+        try:
+            section: Model = get_adapter(model).validate_json(json.dumps(to_plain(reduce(remove, wrong, node))))
+        except ValidationError as error:
+            errors = error.errors(include_url=False)
+        else:
+            return None if wrong else section
+        fresh = [error for error in errors if _find_member(node, error) not in wrong and not _contradicts(error, wrong)]
+        problems.extend(_explain(model, node, fresh))
+        found = {_find_member(node, error) for error in fresh}
+        if not found or () in found:
+            return None
+        wrong |= found
 
 
 def _take_words(model: type[Model], node: Node) -> Model | None:
@@ -96,7 +109,9 @@ def _take_words(model: type[Model], node: Node) -> Model | None:
 
     A command that reads no file need not import pydantic then, which takes a fifth of its time.
     """
-    if not (_has_defaults(model) and isinstance(node.content, dict)):
+    if not is_dataclass(model) or not isinstance(node.content, dict):
+        return None
+    if any(item.default is MISSING and item.default_factory is MISSING for item in fields(model)):
         return None
     kinds = get_type_hints(model) if node.content else {}
     choices = {to_camel(name): (name, get_args(kind)) for name, kind in kinds.items()}
@@ -109,29 +124,28 @@ def _take_words(model: type[Model], node: Node) -> Model | None:
     return model(**given)
 
 
-def leave_out_ignored(model: type[Any], node: Node) -> tuple[Node, list[str], list[str]]:
-    """Leave out of a section what its class ignores.
+def leave_out_ignored(model: type[Any], node: Node, ignored: list[str], former: list[str]) -> Node:
+    """Return a section without what its class ignores.
 
-    Returns:
-        The section, a warning for each key of OpenClaw's that was left out, and the keys that once were settings of ours.
+    Args:
+        model: The class.
+        node: The section.
+        ignored: Takes a warning for each key of OpenClaw's that is left out.
+        former: Takes the keys that once were settings of ours.
     """
     if not isinstance(node.content, dict) or not is_dataclass(model):
-        return node, [], []
-    ignored: Mapping[str, str] = getattr(model, "__ignored_keys__", {})
+        return node
+    hints: Mapping[str, str] = getattr(model, "__ignored_keys__", {})
     formerly: tuple[str, ...] = getattr(model, "__former_keys__", ())
-    warnings = [
-        f"{child.key}: a setting of OpenClaw that means nothing here; it is left out{ignored[name]}"
-        for name, child in node.content.items()
-        if name in ignored
-    ]
-    former = [child.key for name, child in node.content.items() if name in formerly]
-    content = {name: child for name, child in node.content.items() if name not in ignored and name not in formerly}
-    for name, part in list_sections(model):
-        if name in content:
-            content[name], more_warnings, more_former = leave_out_ignored(part, content[name])
-            warnings += more_warnings
-            former += more_former
-    return (replace(node, content=content) if warnings or former else node), warnings, former
+    sections, content = dict(list_sections(model)), dict[str, Node]()
+    for name, child in node.content.items():
+        if name in hints:
+            ignored.append(f"{child.key}: a setting of OpenClaw that means nothing here; it is left out{hints[name]}")
+        elif name in formerly:
+            former.append(child.key)
+        else:
+            content[name] = leave_out_ignored(sections[name], child, ignored, former) if name in sections else child
+    return replace(node, content=content)
 
 
 def list_sections(model: type[Any]) -> Iterator[tuple[str, type[Any]]]:
@@ -142,38 +156,16 @@ def list_sections(model: type[Any]) -> Iterator[tuple[str, type[Any]]]:
             yield to_camel(item.name), made_by
 
 
-def _explain_all(model: type[Any], node: Node, errors: list[ErrorDetails]) -> Iterator[ConfigProblem]:
-    """Yield the problems of a section, and those that pydantic finds only once the first ones are out of its way.
-
-    A section checks its values against each other after it has read all of them. A contradiction is no problem if one
-    side of it was wrong itself.
-    """
-    from pydantic import ValidationError
-
-    wrong: set[KeyPath] = set()
-    while errors:
-        fresh = [error for error in errors if _find_member(node, error) not in wrong and not _contradicts(error, wrong)]
-        yield from explain(model, node, fresh)
-        found = {_find_member(node, error) for error in fresh}
-        if not found or () in found:
-            return
-        wrong |= found
-        kept = node
-        for path in wrong:
-            kept = remove(kept, path)
-        errors = []
-        try:
-            get_adapter(model).validate_json(json.dumps(to_plain(kept)))
-        except ValidationError as error:
-            errors = error.errors(include_url=False)
+def _find_place(error: ErrorDetails) -> KeyPath:
+    """Return the path to which an error belongs; a part that leads nowhere is a missing key, or one arm of a union."""
+    cause = error.get("ctx", {}).get("error")
+    return (*error["loc"], to_camel(cause.name)) if isinstance(cause, InvalidField) else error["loc"]
 
 
 def _find_member(node: Node, error: ErrorDetails) -> KeyPath:
     """Return the path of the key that is wrong, up to the first list; () if the section itself is."""
-    cause = error.get("ctx", {}).get("error")
-    loc = (*error["loc"], to_camel(cause.name)) if isinstance(cause, InvalidField) else error["loc"]
     path: KeyPath = ()
-    for part in loc:
+    for part in _find_place(error):
         if not isinstance(part, str) or find(node, (*path, part))[1]:
             break
         path = (*path, part)
@@ -214,28 +206,15 @@ def validate_section(
     return section
 
 
-def _has_defaults(model: type[Any]) -> bool:
-    return is_dataclass(model) and all(
-        item.default is not MISSING or item.default_factory is not MISSING for item in fields(model)
-    )
-
-
-def explain(model: type[Any], node: Node, errors: list[ErrorDetails]) -> Iterator[ConfigProblem]:
+def _explain(model: type[Any], node: Node, errors: list[ErrorDetails]) -> Iterator[ConfigProblem]:
     """Yield one problem for each wrong key, in the order in which pydantic met them. No string value is quoted."""
     by_key: dict[str, list[ErrorDetails]] = {}
     for error in errors:
-        by_key.setdefault(_find_key(node, error), []).append(error)
+        place, rest = find(node, _find_place(error))
+        key = join_key(place.key, rest[0]) if rest and error["type"] == "missing" else place.key
+        by_key.setdefault(key, []).append(error)
     for key, found in by_key.items():
         yield ConfigProblem(key, _explain_errors(model, found))
-
-
-def _find_key(node: Node, error: ErrorDetails) -> str:
-    cause = error.get("ctx", {}).get("error")
-    if isinstance(cause, InvalidField):
-        return find(node, (*error["loc"], to_camel(cause.name)))[0].key
-    place, rest = find(node, error["loc"])
-    # A part that leads nowhere is a missing key, or one arm of a union, which is not a key.
-    return join_key(place.key, rest[0]) if rest and error["type"] == "missing" else place.key
 
 
 def _explain_errors(model: type[Any], errors: list[ErrorDetails]) -> str:
@@ -274,10 +253,12 @@ def _explain_choice(expected: str, given: object) -> str:
 
 
 def _explain_unknown(model: type[Any], path: KeyPath) -> str:
+    *above, name = (_LISTED if isinstance(part, int) else part for part in path)
     schema = get_adapter(model).json_schema()
-    name, known = str(path[-1]), list_keys_at(schema, path[:-1])
-    elsewhere = [".".join(way) for way in walk_keys(schema) if _normalize(way[-1]) == _normalize(name)]
-    return explain_unknown_key(name, known, elsewhere)
+    ways = [*_walk_keys(schema, schema)]
+    known = [way[-1] for way in ways if [*way[:-1]] == above]
+    alike = (way for way in ways if _LISTED not in way and _normalize(way[-1]) == _normalize(name))
+    return explain_unknown_key(name, known, [".".join(way) for way in alike])
 
 
 def explain_unknown_key(name: str, known: Collection[str], elsewhere: Collection[str] = ()) -> str:
@@ -310,31 +291,16 @@ def _quote(names: Collection[str]) -> str:
     return ", ".join(f'"{name}"' for name in names)
 
 
-def list_keys_at(schema: Mapping[str, Any], path: KeyPath) -> list[str]:
-    """Return the keys that a JSON Schema knows at a path of keys and list indexes."""
-    here = schema
-    for part in path:
-        here = _follow_ref(schema, here)
-        here = here.get("items", {}) if isinstance(part, int) else here.get("properties", {}).get(part, {})
-    return list(_follow_ref(schema, here).get("properties", {}))
-
-
-def walk_keys(schema: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
-    """Yield the path of every key that a JSON Schema knows, except within lists."""
-    yield from _walk_below(schema, schema, ())
-
-
-def _walk_below(schema: Mapping[str, Any], here: Mapping[str, Any], way: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
-    for name, child in _follow_ref(schema, here).get("properties", {}).items():
+def _walk_keys(
+    schema: Mapping[str, Any], here: Mapping[str, Any], way: tuple[str, ...] = ()
+) -> Iterator[tuple[str, ...]]:
+    """Yield the path of every key that a JSON Schema knows; `_LISTED` stands in it for the items of a list."""
+    for choice in here.get("anyOf", ()):
+        here = choice if "$ref" in choice else here
+    here = schema["$defs"][here["$ref"].rpartition("/")[2]] if "$ref" in here else here
+    for name, child in here.get("properties", {}).items():
         yield (*way, name)
         if len(way) < DEEPEST:  # a plugin's model may refer to itself
-            yield from _walk_below(schema, child, (*way, name))
-
-
-def _follow_ref(schema: Mapping[str, Any], here: Mapping[str, Any]) -> Mapping[str, Any]:
-    for choice in here.get("anyOf", ()):
-        if "$ref" in choice:
-            here = choice
-    name = here.get("$ref", "").rpartition("/")[2]
-    found: Mapping[str, Any] = schema["$defs"][name] if name else here
-    return found
+            yield from _walk_keys(schema, child, (*way, name))
+    if "items" in here and len(way) < DEEPEST:
+        yield from _walk_keys(schema, here["items"], (*way, _LISTED))
