@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Literal
 
-from memory_core.text.markdown import Line, parse_heading, split_lines
+from memory_core.text.markdown import parse_heading, split_lines
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -190,7 +190,8 @@ def select_new(
 
 def fingerprint_recalled(texts: Iterable[str]) -> frozenset[str]:
     """Fingerprint texts that recall put before the model: each paragraph and each line."""
-    return frozenset(fingerprint(part) for text in texts for part in _recalled_parts(clean(text)))
+    bare = [_bare_lines(one.text) for text in texts for one in split_paragraphs(clean(text))]
+    return frozenset(fingerprint(part) for lines in bare if lines for part in ("\n".join(lines), *lines))
 
 
 def is_recalled(text: str, recalled: frozenset[str]) -> bool:
@@ -199,14 +200,6 @@ def is_recalled(text: str, recalled: frozenset[str]) -> bool:
     if not recalled or not bare:
         return False
     return fingerprint("\n".join(bare)) in recalled or all(fingerprint(line) in recalled for line in bare)
-
-
-def _recalled_parts(text: str) -> Iterator[str]:
-    for one in split_paragraphs(text):
-        bare = _bare_lines(one.text)
-        if bare:
-            yield "\n".join(bare)
-            yield from bare
 
 
 def _bare_lines(text: str) -> list[str]:
@@ -228,30 +221,18 @@ def _has_body(paragraphs: Sequence[Paragraph], index: int) -> bool:
 
 
 def _blocks(lines: list[str]) -> Iterator[list[str]]:
+    """Yield the lines of each paragraph; what is never closed is taken for text, else all below were one paragraph."""
+    found = scan_blocks(lines)
     block: list[str] = []
-    for line, kind in zip(lines, _kinds(lines), strict=True):
-        if kind in (Line.BLANK, Line.HEADING) and block:
+    for number, (line, inside) in enumerate(zip(lines, found.inside, strict=True)):
+        is_part = inside and (found.opening is None or number < found.opening)
+        is_heading = not is_part and parse_heading(line) is not None
+        if block and not is_part and (is_heading or not line.strip()):
             yield block
             block = []
-        if kind is Line.HEADING:
+        if is_heading:
             yield [line]
-        elif kind is not Line.BLANK:
+        elif is_part or line.strip():
             block.append(line)
     if block:
         yield block
-
-
-def _kinds(lines: list[str]) -> list[Line]:
-    """Tell blank lines and headings from text, but take what is never closed for text: else all below were one paragraph."""
-    blocks = scan_blocks(lines)
-    end = len(lines) if blocks.opening is None else blocks.opening
-    return [
-        Line.TEXT if inside and number < end else _plain_kind(line)
-        for number, (line, inside) in enumerate(zip(lines, blocks.inside, strict=True))
-    ]
-
-
-def _plain_kind(line: str) -> Line:
-    if not line.strip():
-        return Line.BLANK
-    return Line.HEADING if parse_heading(line) else Line.TEXT

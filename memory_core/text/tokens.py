@@ -66,17 +66,9 @@ def _find_pause(text: str, start: int, end: int) -> int:
 
 def _count_fitting(text: str, budget: int) -> int:
     """Count the characters from the start that are at most `budget` quarters of a token long."""
-    used = at = 0
-    for run in () if text.isascii() else _cjk_run().finditer(text):
-        used += run.start() - at
-        if used >= budget:
-            return run.start() - (used - budget)
-        room = (budget - used) // 4
-        if run.end() - run.start() > room:
-            return run.start() + room
-        used += 4 * (run.end() - run.start())
-        at = run.end()
-    return min(len(text), at + budget - used)
+    if count_quarters(text) <= budget:
+        return len(text)
+    return bisect_right(range(1, len(text) + 1), budget, key=lambda size: count_quarters(text[:size]))
 
 
 # Characters of words: Han, kana, Hangul syllables, and the iteration and length marks that stand inside words.
