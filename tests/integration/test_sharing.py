@@ -355,8 +355,11 @@ def test_a_workspace_that_has_lost_all_notes_deletes_none_elsewhere(machines: tu
     laptop, desktop = machines
     for name in laptop.notes():
         laptop.path(name).unlink()
-    with pytest.raises(SharingFailed, match="holds none of its 2 notes"):
-        laptop.sync()
+    for new in ("", "memory/2026-03-03.md"):  # also once somebody has begun anew
+        if new:
+            laptop.write(new, "# 2026-03-03\n")
+        with pytest.raises(SharingFailed, match="holds none of its 2 notes"):
+            laptop.sync()
     desktop.sync()
     assert len(desktop.notes()) == 2
 
@@ -364,13 +367,13 @@ def test_a_workspace_that_has_lost_all_notes_deletes_none_elsewhere(machines: tu
 def test_a_remote_that_has_lost_all_notes_deletes_none_here(machines: tuple[Machine, Machine]) -> None:
     laptop, desktop = machines
     before = laptop.notes()
-    add_commit(laptop.remote, "refs/heads/main", f"D MEMORY.md\nD {DAY}\n")
+    add_commit(laptop.remote, "refs/heads/main", f"D MEMORY.md\nD {DAY}\nM 100644 inline memory/b.md\ndata 2\nx\n\n")
     with pytest.raises(SharingFailed, match="the remote holds none of its 2 notes any more"):
         laptop.sync()
     assert laptop.notes() == before
     for name in desktop.notes():  # whoever means it deletes them here, too
         desktop.path(name).unlink()
-    assert desktop.sync().sent == ()
+    assert desktop.sync().taken == ("memory/b.md",)
     laptop.sharing.init(str(make_remote(laptop.remote.with_name("new.git"))))
     assert laptop.notes() == before
 
