@@ -230,16 +230,19 @@ class Sync:
         for path, problem in space.left_out.items():
             if path in base or path in theirs:
                 raise SharingFailed(f"{path} cannot be synced: it {problem}", action="Put the note back in its place.")
-        count = sum(map(is_note, base))
-        has_notes = bool(space.hashes), any(map(is_note, theirs))
-        if count > 1 and has_notes == (False, True):
-            problem = f"{self._config.workspace} holds none of its {count} notes, which would be deleted everywhere"
-            raise SharingFailed(problem, action="Bring them back, or run: memory-core sync off")
-        if count > 1 and has_notes == (True, False):
-            problem = f"the remote holds none of its {count} notes any more, which would be deleted here"
-            raise SharingFailed(
-                problem, action="Delete them here, too, or name another repository: memory-core sync init URL"
+        notes = {path: blob for path, blob in base.items() if path not in self._others}
+        kept = [
+            bool(notes.keys() & side.keys() or {*notes.values()} & {*side.values()}) for side in (space.hashes, theirs)
+        ]
+        if len(notes) > 1 and kept == [False, True]:
+            problem = (
+                f"{self._config.workspace} holds none of its {len(notes)} notes, which would be deleted everywhere"
             )
+            raise SharingFailed(problem, action="Bring them back, or run: memory-core sync off")
+        if len(notes) > 1 and kept == [True, False]:
+            problem = f"the remote holds none of its {len(notes)} notes any more, which would be deleted here"
+            action = "Delete them here, too, or name another repository: memory-core sync init URL"
+            raise SharingFailed(problem, action=action)
 
     def _merge(
         self, base: Mapping[str, str], theirs: Mapping[str, str], mine: Mapping[str, str], read: Callable[[str], str]

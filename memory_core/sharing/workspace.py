@@ -23,7 +23,7 @@ SAME_NAME = "differs from {} by capitals alone; rename it"
 
 def fold(path: str) -> str:
     """Return the form in which the paths of one note are equal, whatever the capitals and accents of a file system."""
-    return unicodedata.normalize("NFC", path).casefold()
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", path).casefold())
 
 
 _TOP = {fold(name): name for name in (roots.LONGTERM_NAMES[0], roots.USER_NAME)}
