@@ -19,6 +19,7 @@ from memory_core.text.languages import STEMMERS, STOP_WORDS, Language
 from memory_core.text.markdown import Line, find_front_matter, parse_heading, scan, split_lines
 from memory_core.text.periods import read_time_word
 from memory_core.text.succession import find_key
+from memory_core.text.tables import join_lines
 from memory_core.text.tense import find_stance, find_turns, list_words, tells_change, tells_leave, tells_past
 from memory_core.text.units import find_sentence_starts, split_units
 
@@ -54,39 +55,18 @@ _TITLES, _WITH, _EVERY, _PER, _DETERMINERS = (
 )
 _ORDINAL = re.compile(r"(?:(?<![^\W\d_])([^\W\d_]++) )?(?<!\d)\d{1,2}\.\s*\Z")  # "9. September", "Zimmer 9."
 _CONFLICT = re.compile(r"^(?:<{7}|>{7}) ", re.MULTILINE)  # of a merge that nobody has finished
-# To be and to be called, and the colon of a key: what stands behind may name who or what something is.
-_NAMES = re.compile(
-    r"(?<!\w)(?:is|are|will be|ist|sind|wird|heißt|lautet|est|sera|s'appelle|es|será|se llama|è|sarà|si chiama|é|zijn|wordt"
-    r"|heet)(?!\w)|:(?!\d)",
-    re.IGNORECASE,
-)
+_NAMES = re.compile(rf"(?<!\w)(?:{join_lines('to be')})(?!\w)|:(?!\d)", re.IGNORECASE)
 _COLON = re.compile(r":(?!\d)")
-_NEW = re.compile(
-    r"(?<!\w)(?:new|neu(?:e[mnrs]?)?|nouve\w+|nuev\w+|nuov\w+|nov[oa]s?|nieuwe?|нов\w+)(?!\w)", re.IGNORECASE
-)
+_NEW = re.compile(rf"(?<!\w)(?:{join_lines('new')})(?!\w)", re.IGNORECASE)
 _OPENS_NEW = re.compile(rf"\s*(?:[^\W\d_]{{1,5}}\s)?{_NEW.pattern}", re.IGNORECASE)  # "Our new code is"
-# Behind these stands why something is so, not what.
-_REASON = re.compile(
-    r"(?<=[\w,])\s(?:because|due to|owing to|weil|wegen|parce qu|à cause d|porque|debido a"
-    r"|por culpa de|perché|a causa d|por causa d|omdat|wegens|vanwege|потому что|из-за)",
-    re.IGNORECASE,
-)
+_REASON = re.compile(rf"(?<=[\w,])\s(?:{join_lines('because')})", re.IGNORECASE)
 _BREAK = re.compile(r"[.:;!?(\n|–—]|(?<!\d),(?!\d)")
-
-
-_SINCE = re.compile(
-    r"(?<!\w)(?:from|as of|ab|seit|zum|desde|a partir del?|dès|à partir d[eu']|dal?|vanaf|с)(?: the| dem| el| le| il)? ?\Z",
-    re.IGNORECASE,
-)
-_UNTIL = re.compile(
-    r"\s{0,9}+(?:to|till|until|bis|a|al|hasta|à|au|jusqu\S{0,9}+|fino|até|tot|до|по|[-–—])(?!\w)", re.IGNORECASE
-)
-
-
+_SINCE = re.compile(rf"(?<!\w)(?:{join_lines('since')})(?: the| dem| el| le| il)? ?\Z", re.IGNORECASE)
+_UNTIL = re.compile(rf"\s{{0,9}}+(?:{join_lines('until')}|[-–—])(?!\w)", re.IGNORECASE)
 # "at seven", "um halb neun", "a las siete y media", and "half five" alone.
 _HOUR = re.compile(
-    r"(?<!\w)(?:(?:at|um|a las?|às|alle|om|в)\s(half(?: past)?\s|halb\s)?|(half(?: past)?\s|halb\s))(\d{1,2}|[^\W\d_]+)"
-    r"(\s(?:y media|e mezza|e meia))?(?=\s?[.,;()!](?!\d)|\s(?:and|und|y|et|bis|till|to|mit|with|con)\s|\Z)",
+    rf"(?<!\w)(?:(?:{join_lines('at hour')})\s((?:{join_lines('half')})\s)?|((?:{join_lines('half')})\s))(\d{{1,2}}|[^\W\d_]+)"
+    rf"(\s(?:{join_lines('and a half')}))?(?=\s?[.,;()!](?!\d)|\s(?:{join_lines('behind hour')})\s|\Z)",
     re.IGNORECASE,
 )
 
