@@ -136,9 +136,34 @@ def read_statements(path: str, date: str | None, text: str, usual: Language = "e
     """
     lines = split_lines(text)[:MOST_LINES]
     body = "\n".join(lines)
-    if _CONFLICT.search(body):
-        return
-    language = detect_language(body) or usual
+    if not _CONFLICT.search(body):
+        language = detect_language(body) or usual
+        for sentence in _split_sentences(lines, body, language, dated=date is not None):
+            yield from _read_sentence(path, date or UNDATED, sentence, language)
+
+
+class _Sentence(NamedTuple):
+    """A sentence, and where it stands.
+
+    Attributes:
+        line: From 1.
+        said: The sentence.
+        first: The first line of its item or paragraph.
+        heading: Above it; "" without one.
+        before: The sentence before it in its item or paragraph; "" without one.
+        context: What stands before it in its line, as far as a sentence may be long.
+    """
+
+    line: int
+    said: str
+    first: str
+    heading: str
+    before: str
+    context: str
+
+
+def _split_sentences(lines: list[str], body: str, language: Language, *, dated: bool) -> Iterator[_Sentence]:
+    """Yield the sentences of a note but for those of code, headings, tasks, and tables of logs."""
     starts = [
         0,
         *accumulate(len(line) + 1 for line in lines),
@@ -163,7 +188,7 @@ def read_statements(path: str, date: str | None, text: str, usual: Language = "e
         mark = _MARK.match(first)
         if kinds[unit.last_line] in (Line.CODE, Line.OPEN, Line.CLOSE, Line.HEADING):
             continue
-        if date and first.lstrip().startswith("|"):  # a log
+        if dated and first.lstrip().startswith("|"):  # a log
             continue
         if opened in seen or (mark and mark[1]):  # a task may never have been done
             continue
@@ -180,7 +205,7 @@ def read_statements(path: str, date: str | None, text: str, usual: Language = "e
             if said:
                 line = bisect_right(starts, begin)
                 context = body[max(starts[line - 1], begin - MOST_CHARS) : begin]
-                yield from _read_sentence(path, date, line, said, first, language, heading, before, context)
+                yield _Sentence(line, said, first, heading, before, context)
                 before = said
 
 
@@ -200,18 +225,9 @@ def _is_within_date(text: str, at: int, language: Language) -> bool:
     return (language == "de" and not numbered) or (_read_time(word[0], language) or "?")[0] == "m"
 
 
-def _read_sentence(  # noqa: PLR0917
-    path: str,
-    date: str | None,
-    line: int,
-    said: str,
-    first: str,
-    language: Language,
-    heading: str,
-    before: str,
-    context: str,
-) -> Iterator[Statement]:
+def _read_sentence(path: str, date: str, sentence: _Sentence, language: Language) -> Iterator[Statement]:
     """Yield the statement of a sentence, unless it states nothing that could be outdated or replace something."""
+    line, said, first, heading, before, context = sentence
     if len(said) > MOST_CHARS or said.endswith(("?", "？")):
         return
     bare = _MARK.sub("", said, count=1)
@@ -252,7 +268,7 @@ def _read_sentence(  # noqa: PLR0917
     filler = _find_filler(own, named.end(), language) if named else ""
     near = _WORD.findall(f"{before} {heading}")
     yield Statement(
-        path=path, line=line, date=date or UNDATED, text=bare, language=language,
+        path=path, line=line, date=date, text=bare, language=language,
         own=tuple(dict.fromkeys(stem([word[0] for word in own], language))), head=tuple(dict.fromkeys(head)), filler=filler,
         near=tuple(dict.fromkeys(stem(near, language))),
         context=tuple(dict.fromkeys(stem(_WORD.findall(context), language))), values=values, names=names, flags=flags,
