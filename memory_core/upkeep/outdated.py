@@ -17,6 +17,7 @@ from typing import Literal, NamedTuple, cast
 
 from memory_core.text.folding import strip_marks
 from memory_core.text.languages import Language
+from memory_core.text.tables import join_lines
 from memory_core.text.tense import list_words, tells_absence, tells_change, tells_leave
 from memory_core.upkeep.statements import UNDATED, Statement, Value, stem
 
@@ -39,15 +40,12 @@ MOST_WORDS = 22  # of a sentence that says who or what something is
 MOST_LISTED, LISTED_BITS, LISTED = 14, 4.0, 2.8
 
 # "Ann's", "of Ann", "von Ann": whose it is.
-_OWNER = re.compile(
-    r"\b([A-ZÀ-Þ][^\W\d_]+)['’]s\b|\b(?:of(?: the)?|von|de(?: la| el| los)?|di|van|du|do|da) ([A-ZÀ-Þ][^\W\d_]+)"
-)
+_OWNER = re.compile(rf"\b([A-ZÀ-Þ][^\W\d_]+)['’]s\b|\b(?:{join_lines('of')}) ([A-ZÀ-Þ][^\W\d_]+)")
 _WORD = re.compile(r"[^\W\d_]+")
 _PLACE = re.compile(
-    r"(?<!\w)(?:in|im|at|near|to|nach|aus|bei|beim|à|aux?|en|a|al|em|no|na|para|chez|ad|nel|te|naar|в|на)"
-    r"(?: (?:the|der|dem|den|die|el|las?|los|les?|il|lo|het|de))? (?:l['’])?([A-ZÀ-ÞА-Я][^\W\d_]+)"
+    rf"(?<!\w)(?:{join_lines('places')})(?: (?:{join_lines('articles')}))? (?:l['’])?([A-ZÀ-ÞА-Я][^\W\d_]+)"
 )
-_AND = re.compile(r"(?<!\w)(?:and|or|und|oder|et|ou|y|e|o|en|и|или)(?!\w)|[&+]", re.IGNORECASE)
+_AND = re.compile(rf"(?<!\w)(?:{join_lines('and')})(?!\w)|[&+]", re.IGNORECASE)
 _VAGUE = (
     "month",
     "number:st",

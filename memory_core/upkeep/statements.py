@@ -19,6 +19,7 @@ from memory_core.text.languages import STEMMERS, STOP_WORDS, Language
 from memory_core.text.markdown import Line, find_front_matter, parse_heading, scan, split_lines
 from memory_core.text.periods import read_time_word
 from memory_core.text.succession import find_key
+from memory_core.text.tables import join_lines
 from memory_core.text.tense import find_stance, find_turns, list_words, tells_change, tells_leave, tells_past
 from memory_core.text.units import find_sentence_starts, split_units
 
@@ -54,39 +55,18 @@ _TITLES, _WITH, _EVERY, _PER, _DETERMINERS = (
 )
 _ORDINAL = re.compile(r"(?:(?<![^\W\d_])([^\W\d_]++) )?(?<!\d)\d{1,2}\.\s*\Z")  # "9. September", "Zimmer 9."
 _CONFLICT = re.compile(r"^(?:<{7}|>{7}) ", re.MULTILINE)  # of a merge that nobody has finished
-# To be and to be called, and the colon of a key: what stands behind may name who or what something is.
-_NAMES = re.compile(
-    r"(?<!\w)(?:is|are|will be|ist|sind|wird|heißt|lautet|est|sera|s'appelle|es|será|se llama|è|sarà|si chiama|é|zijn|wordt"
-    r"|heet)(?!\w)|:(?!\d)",
-    re.IGNORECASE,
-)
+_NAMES = re.compile(rf"(?<!\w)(?:{join_lines('to be')})(?!\w)|:(?!\d)", re.IGNORECASE)
 _COLON = re.compile(r":(?!\d)")
-_NEW = re.compile(
-    r"(?<!\w)(?:new|neu(?:e[mnrs]?)?|nouve\w+|nuev\w+|nuov\w+|nov[oa]s?|nieuwe?|нов\w+)(?!\w)", re.IGNORECASE
-)
+_NEW = re.compile(rf"(?<!\w)(?:{join_lines('new')})(?!\w)", re.IGNORECASE)
 _OPENS_NEW = re.compile(rf"\s*(?:[^\W\d_]{{1,5}}\s)?{_NEW.pattern}", re.IGNORECASE)  # "Our new code is"
-# Behind these stands why something is so, not what.
-_REASON = re.compile(
-    r"(?<=[\w,])\s(?:because|due to|owing to|weil|wegen|parce qu|à cause d|porque|debido a"
-    r"|por culpa de|perché|a causa d|por causa d|omdat|wegens|vanwege|потому что|из-за)",
-    re.IGNORECASE,
-)
+_REASON = re.compile(rf"(?<=[\w,])\s(?:{join_lines('because')})", re.IGNORECASE)
 _BREAK = re.compile(r"[.:;!?(\n|–—]|(?<!\d),(?!\d)")
-
-
-_SINCE = re.compile(
-    r"(?<!\w)(?:from|as of|ab|seit|zum|desde|a partir del?|dès|à partir d[eu']|dal?|vanaf|с)(?: the| dem| el| le| il)? ?\Z",
-    re.IGNORECASE,
-)
-_UNTIL = re.compile(
-    r"\s{0,9}+(?:to|till|until|bis|a|al|hasta|à|au|jusqu\S{0,9}+|fino|até|tot|до|по|[-–—])(?!\w)", re.IGNORECASE
-)
-
-
+_SINCE = re.compile(rf"(?<!\w)(?:{join_lines('since')})(?: the| dem| el| le| il)? ?\Z", re.IGNORECASE)
+_UNTIL = re.compile(rf"\s{{0,9}}+(?:{join_lines('until')}|[-–—])(?!\w)", re.IGNORECASE)
 # "at seven", "um halb neun", "a las siete y media", and "half five" alone.
 _HOUR = re.compile(
-    r"(?<!\w)(?:(?:at|um|a las?|às|alle|om|в)\s(half(?: past)?\s|halb\s)?|(half(?: past)?\s|halb\s))(\d{1,2}|[^\W\d_]+)"
-    r"(\s(?:y media|e mezza|e meia))?(?=\s?[.,;()!](?!\d)|\s(?:and|und|y|et|bis|till|to|mit|with|con)\s|\Z)",
+    rf"(?<!\w)(?:(?:{join_lines('at hour')})\s((?:{join_lines('half')})\s)?|((?:{join_lines('half')})\s))(\d{{1,2}}|[^\W\d_]+)"
+    rf"(\s(?:{join_lines('and a half')}))?(?=\s?[.,;()!](?!\d)|\s(?:{join_lines('behind hour')})\s|\Z)",
     re.IGNORECASE,
 )
 
@@ -156,9 +136,34 @@ def read_statements(path: str, date: str | None, text: str, usual: Language = "e
     """
     lines = split_lines(text)[:MOST_LINES]
     body = "\n".join(lines)
-    if _CONFLICT.search(body):
-        return
-    language = detect_language(body) or usual
+    if not _CONFLICT.search(body):
+        language = detect_language(body) or usual
+        for sentence in _split_sentences(lines, body, language, dated=date is not None):
+            yield from _read_sentence(path, date or UNDATED, sentence, language)
+
+
+class _Sentence(NamedTuple):
+    """A sentence, and where it stands.
+
+    Attributes:
+        line: From 1.
+        said: The sentence.
+        first: The first line of its item or paragraph.
+        heading: Above it; "" without one.
+        before: The sentence before it in its item or paragraph; "" without one.
+        context: What stands before it in its line, as far as a sentence may be long.
+    """
+
+    line: int
+    said: str
+    first: str
+    heading: str
+    before: str
+    context: str
+
+
+def _split_sentences(lines: list[str], body: str, language: Language, *, dated: bool) -> Iterator[_Sentence]:
+    """Yield the sentences of a note but for those of code, headings, tasks, and tables of logs."""
     starts = [
         0,
         *accumulate(len(line) + 1 for line in lines),
@@ -183,7 +188,7 @@ def read_statements(path: str, date: str | None, text: str, usual: Language = "e
         mark = _MARK.match(first)
         if kinds[unit.last_line] in (Line.CODE, Line.OPEN, Line.CLOSE, Line.HEADING):
             continue
-        if date and first.lstrip().startswith("|"):  # a log
+        if dated and first.lstrip().startswith("|"):  # a log
             continue
         if opened in seen or (mark and mark[1]):  # a task may never have been done
             continue
@@ -200,7 +205,7 @@ def read_statements(path: str, date: str | None, text: str, usual: Language = "e
             if said:
                 line = bisect_right(starts, begin)
                 context = body[max(starts[line - 1], begin - MOST_CHARS) : begin]
-                yield from _read_sentence(path, date, line, said, first, language, heading, before, context)
+                yield _Sentence(line, said, first, heading, before, context)
                 before = said
 
 
@@ -220,18 +225,9 @@ def _is_within_date(text: str, at: int, language: Language) -> bool:
     return (language == "de" and not numbered) or (_read_time(word[0], language) or "?")[0] == "m"
 
 
-def _read_sentence(  # noqa: PLR0917
-    path: str,
-    date: str | None,
-    line: int,
-    said: str,
-    first: str,
-    language: Language,
-    heading: str,
-    before: str,
-    context: str,
-) -> Iterator[Statement]:
+def _read_sentence(path: str, date: str, sentence: _Sentence, language: Language) -> Iterator[Statement]:
     """Yield the statement of a sentence, unless it states nothing that could be outdated or replace something."""
+    line, said, first, heading, before, context = sentence
     if len(said) > MOST_CHARS or said.endswith(("?", "？")):
         return
     bare = _MARK.sub("", said, count=1)
@@ -272,7 +268,7 @@ def _read_sentence(  # noqa: PLR0917
     filler = _find_filler(own, named.end(), language) if named else ""
     near = _WORD.findall(f"{before} {heading}")
     yield Statement(
-        path=path, line=line, date=date or UNDATED, text=bare, language=language,
+        path=path, line=line, date=date, text=bare, language=language,
         own=tuple(dict.fromkeys(stem([word[0] for word in own], language))), head=tuple(dict.fromkeys(head)), filler=filler,
         near=tuple(dict.fromkeys(stem(near, language))),
         context=tuple(dict.fromkeys(stem(_WORD.findall(context), language))), values=values, names=names, flags=flags,
