@@ -97,7 +97,7 @@ ALIASES = {"reindex": "index"}
 _MEANT = {
     "append": "add", "write": "add", "remember": "add", "find": "search", "query": "search", "ask": "search",
     "show": "get", "read": "get", "cat": "get", "why": "explain", "log": "activity", "check": "doctor",
-    "web": "inspect", "ui": "inspect", "facts": "items",
+    "web": "inspect", "ui": "inspect", "facts": "items", "remove": "forget", "delete": "forget", "rm": "forget",
 }  # fmt: skip
 # A word that begins like an option and is text: a negative number, or a line such as "- buy milk".
 _TEXT = re.compile(r"\A-(?:\d+(?:\.\d+)?\Z|[^=\s]*\s)")
@@ -242,7 +242,11 @@ class Group(click.Group):
         """
         name = args[0]
         if self.get_command(ctx, name) is None and not ctx.resilient_parsing:
-            known = [*self.list_commands(ctx), *self.aliases]
+            known = [
+                *self.list_commands(ctx),
+                *self.aliases,
+                *(opt for each in self.get_params(ctx) for opt in each.opts),
+            ]
             meant = _MEANT.get(name, "")
             hint = output.suggest(meant if meant in known else name, known)
             raise click.UsageError(f"there is no command {name!r}{hint}", ctx)

@@ -124,6 +124,8 @@ def _explain(error: Exception, *, as_json: bool) -> int:
 
     if isinstance(error, click.UsageError):
         message = " ".join(error.format_message().split()).rstrip(".")
+        if isinstance(error, click.NoSuchOption):
+            message = error.message.rstrip(".") + output.suggest(error.option_name, error.possibilities or ())
         message = message[:1].lower() + message[1:]
         action = f"Try: {error.ctx.command_path if error.ctx else app.PROGRAM} --help"
         if as_json:

@@ -29,6 +29,7 @@ FILES = {
     "cursor": (".cursor/mcp.json", '{\n  "mcpServers": {\n    "other": {"command": "y"}\n  }\n}\n'),
     "vscode": (".config/Code/User/mcp.json", '{\n\t// mine\n\t"servers": {},\n\t"inputs": []\n}'),
     "claude-desktop": (".config/Claude/claude_desktop_config.json", '{\n  "globalShortcut": "Ctrl+Space"\n}\n'),
+    "devin": (".config/devin/mcp_config.json", '{\n  "mcpServers": {\n    "other": {"command": "y"} // mine\n  }\n}\n'),
     "windsurf": (
         ".codeium/windsurf/mcp_config.json",
         '{\n  "mcpServers": {\n    "other": {"disabled": true}\n  }\n}\n',
@@ -156,6 +157,7 @@ PLATFORMS = {
         "darwin": "home/Library/Application Support/Claude",
         "win32": "roaming/Claude",
     },
+    "devin": {"linux": "moved/devin", "darwin": "home/.config/devin", "win32": "roaming/devin"},
 }
 
 
@@ -191,6 +193,7 @@ def test_a_packaged_claude_desktop_has_its_settings_apart(tmp_path: Path, monkey
         ("cursor", ("mcpServers",), {"type": "stdio"}),
         ("vscode", ("servers",), {"type": "stdio"}),
         ("claude-desktop", ("mcpServers",), {}),
+        ("devin", ("mcpServers",), {}),
         ("windsurf", ("mcpServers",), {}),
         ("lmstudio", ("mcpServers",), {}),
         ("pi", ("mcpServers",), {"exposure": "direct"}),

@@ -225,7 +225,8 @@ def find_homes(path: str | None, time_zone: str | None = None) -> list[Home]:
     )
     found = next((home for find in finders if (home := find(place)) is not None), None)
     if found is None:
-        raise InvalidArgument("PATH", f"{place} holds no Markdown, and nothing else that is known")
+        lacks = "holds no Markdown, and nothing else" if place.is_dir() else "is no folder of notes, and no export"
+        raise InvalidArgument("PATH", f"{place} {lacks} that is known")
     return [found]
 
 
