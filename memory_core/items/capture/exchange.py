@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from memory_core.completions import join_text
 from memory_core.errors import InvalidArgument
-from memory_core.items.grammar import FENCED, PASTED_LINE, PAYLOAD, compile_pattern
+from memory_core.items.grammar import FENCED, PASTED_LINE, PAYLOAD, compile_pattern, read_words
 from memory_core.sources.redaction import REDACTED, redact
 from memory_core.text.dates import read_time
 from memory_core.text.messages import replace_surrogates, strip_reasoning
@@ -154,6 +154,7 @@ MAX_SENTENCES = 40  # of one message
 
 _OPENING_TAG = re.compile(r"<(\w[\w-]*+)[^<>\n]*>")
 _CLOSING_TAG = re.compile(r"</(\w[\w-]*+)>")
+_SIGNATURE = re.compile(r"^[\s–—-]*[^\W\d_a-z][\w.'-]*(?:\s+[^\W\d_a-z][\w.'-]*){0,2}\s*$")
 _KEY = re.compile(r"^[\w-]++:\s*$")  # below which a file has indented lines
 _INDENTED = re.compile(r"^(?: {4}|\t)(?!\s*(?:[-*+•]|\d{1,2}[.)])\s)")
 _HEADING = re.compile(r"^#{1,6} \S", re.MULTILINE)
@@ -195,7 +196,8 @@ def _drop_tagged(message: str) -> str:
 def _drop_pasted(message: str) -> Iterator[str]:
     """Yield the lines of a message up to the first behind which others speak, without letters, logs and talk of several."""
     lines = _drop_discussed(_drop_tagged(message)).split("\n")
-    closed = max((number for number, line in enumerate(lines) if _compile("closing").match(line)), default=-1)
+    closings = [number for number, line in enumerate(lines) if _compile("closing").match(line)]
+    closed = closings[-1] if closings else _find_signature(lines)
     greeted = next((number for number, line in enumerate(lines) if _compile("greeting").match(line)), closed + 1)
     talk = sum(map(bool, map(_compile("speaker").match, lines))) > 1
     in_log = in_file = in_talk = False
@@ -218,6 +220,15 @@ def _drop_pasted(message: str) -> Iterator[str]:
             yield line[: line.rfind(". ", 0, introduced.end()) + 1] if introduced else line
             if introduced:
                 return
+
+
+def _find_signature(lines: list[str]) -> int:
+    """Return the number of the last line if it is a name below a sentence, as in a letter; -1 if it is none."""
+    told = [number for number, line in enumerate(lines) if line.strip()]
+    if len(told) < 2 or not _SIGNATURE.match(lines[told[-1]]) or not lines[told[-2]].rstrip().endswith((".", "!", "?")):
+        return -1
+    words = set(re.findall(r"\w+", lines[told[-1]].lower()))
+    return -1 if words & read_words("recall", "phatic").keys() else told[-1]
 
 
 _LIST_MARK = re.compile(r"^\s*(?:[-*+•]|\d{1,2}[.)])\s+")

@@ -459,7 +459,7 @@ def _read_foreign(sentence: str, language: str) -> tuple[str, str] | None:
         return "correction", sentence
     clauses = [clause.strip() for clause in compile_pattern(language, "joints").split(sentence) if clause.strip()]
     opening = clauses[0] if len(clauses) > 1 and _count_words(clauses[0]) <= _OPENING_WORDS else None
-    if opening and not corrects and not unsaid.search(opening):
+    if opening and sentence.startswith(f"{opening},") and not corrects and not unsaid.search(opening):
         clauses[:2] = [f"{opening}, {clauses[1]}"]
     said = [unsaid.search(clause) is None for clause in clauses]
     follows = compile_pattern("messages", "consequence")

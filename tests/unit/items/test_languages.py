@@ -12,6 +12,22 @@ from memory_core.items.capture.rules import find_facts
 from tests.benchmarks.capture import EXCHANGES, measure
 
 STATED = [
+    ("the proxy listens on 7001, not 7000", "correction"),
+    ("the beta comes out on 4 May instead of in March, Ines is away", "correction"),
+    ("keep in mind Nora can't eat nuts", "fact"),
+    ("make the edits yourself; only ask before you delete a file", "preference"),
+    ("Der Mailserver heißt jetzt post02, der alte ist weg.", "correction"),
+    ("Terminänderung: der Kurs in Ulm wird am 12. März nachgeholt, weil der Saal belegt ist.", "fact"),
+    ("Wir haben uns für Ulm entschieden, das andere war fast doppelt so weit.", "decision"),
+    ("Ingrid ist allergisch gegen Nüsse.", "preference"),
+    ("Non, tu te trompes, le serveur est chez Gandi, plus chez Ionos.", "correction"),
+    ("C'est tranché, on garde Postgres et on oublie le reste.", "decision"),
+    ("Va au plus court, et tutoie-moi.", "preference"),
+    ("Luc est allergique aux noix.", "preference"),
+    ("Je dois éviter le sport jusqu'à fin mars.", "fact"),
+    ("La visite du chantier est avancée au 7 mai.", "fact"),
+    ("desde ayer la carpeta se llama docs, ya no wiki", "correction"),
+    ("Pilar es celíaca desde niña.", "preference"),
     ("I can't stand olives so leave those out", "preference"),
     ("no seafood please, shellfish makes me ill", "preference"),
     ("we eat at six because of the kids", "fact"),
@@ -186,6 +202,14 @@ STATED = [
 ]
 
 NOT_STATED = [
+    "the request returns 8, not 9",
+    "only use a list if it fits",
+    "Die Nachbarn unserer Freunde ziehen wohl im Mai nach Ulm.",
+    "Mario hat keine Zeit.",
+    "Das Spiel steht jetzt 2:1.",
+    "La réponse est 12, pas 13.",
+    "Je dois attendre jusqu'à 15 h.",
+    "no, la respuesta es 12",
     "Meine Abfrage liefert 3 Zeilen.",
     "Wenn wir umziehen, nutzen wir überall Gas.",
     "Laut Aushang schließt unser Büro um 17 Uhr.",

@@ -76,6 +76,7 @@ PASTED = {
     "mail, it": "Oggetto: Trasloco\n\nI live in Berlin. My dog is called Rex.",
     "mail, zh": "总结这封邮件：\nI live in Berlin. My dog is called Rex.",
     "schreef": "Op di 3 mrt. 2026 om 10:02 schreef Joris <j@x.org>:\nI live in Berlin. My dog is called Rex.",
+    "name below": "We moved to Berlin in May. My dog is called Rex.\nOur new number is 12.\n\nJane Weber",
     "best": "Hi all,\nmy dog is called Rex. I prefer tea.\nBest,\nJane",
     "issue": "jane commented 2 hours ago\nI live in Berlin. My dog is called Rex.",
     "ticket": "AB-12 Comment by Jane Doe added a comment - 03/Mar/26\nI live in Berlin.",
