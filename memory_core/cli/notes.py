@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import logging
+import shutil
 import sys
 import threading
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +24,7 @@ from memory_core.records import Finding, ProgressCallback, SyncReport, to_json
 from memory_core.sources import pages
 from memory_core.sources.activity import find_problem, record_problem
 from memory_core.sources.journal import Journal
+from memory_core.sources.notes import MAX_NOTE_BYTES
 from memory_core.tools.arguments import read_citation
 
 if TYPE_CHECKING:
@@ -187,7 +190,7 @@ def doctor(options: Options) -> int:
 
     with app.open_memory(options) as memory:
         config = memory.config()
-        findings = [*memory.diagnose(), *diagnose_index(config)]
+        findings = [*memory.diagnose(), *diagnose_index(config), *diagnose_disk(config)]
         for subject, diagnose in (
             ("items", lambda _: ItemsFile(config.items_path, writable=False).list_problems()),
             ("journal", diagnose_journal),
@@ -248,6 +251,17 @@ def diagnose_index(config: AgentConfig) -> list[Finding]:
     problem = find_problem(_find_file(config))
     message = f"the last `memory-core index` complained at {problem}"
     return [Finding(subject="last index", level="warn", message=message, action=AGAIN)] if problem else []
+
+
+def diagnose_disk(config: AgentConfig) -> list[Finding]:
+    """Return a finding about each folder whose disk may not take another note; no finding while both do."""
+    findings = []
+    for folder in (config.workspace, config.state_dir):
+        with suppress(OSError):  # it does not exist yet
+            if (left := shutil.disk_usage(folder).free) < MAX_NOTE_BYTES:
+                message = f"the disk is full: {left:,} bytes are left for {folder}"
+                findings.append(Finding(subject="disk", level="fail", message=message, action="make room on that disk"))
+    return findings
 
 
 def _find_file(config: AgentConfig) -> Path:

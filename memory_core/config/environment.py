@@ -28,6 +28,7 @@ _ASSIGNMENT = re.compile(  # a line of `.env`
     r"""^[ \t]*(?:export[ \t]+)?(?P<name>[A-Za-z_]\w*)[ \t]*=[ \t]*(?:(['"])(?P<quoted>.*?)\2|(?P<plain>[^#\n]*))""",
     re.MULTILINE,
 )
+VARIABLES_FILE = ".env"  # beside the document
 REF_SOURCES = ("env", "file", "exec", "store")  # of OpenClaw's secret references
 
 Raw = Mapping[str, Any]
@@ -123,7 +124,7 @@ def read_variables(document: Raw, folder: Path | None) -> dict[str, str]:
     env = get_mapping(document, "env")
     named = {**env, **get_mapping(env, "vars")}
     with suppress(OSError):
-        if folder is not None and (file := folder / ".env").is_file():
+        if folder is not None and (file := folder / VARIABLES_FILE).is_file():
             for found in _ASSIGNMENT.finditer(file.read_text(encoding="utf-8", errors="replace")):
                 named[found["name"]] = found["quoted"] or (found["plain"] or "").strip()
     return {name: value for name, value in named.items() if name != "HOME" and isinstance(value, str) and value.strip()}

@@ -20,6 +20,7 @@ from memory_core.config.environment import (
     BACKEND,
     CONFIG,
     STATE_DIR,
+    VARIABLES_FILE,
     WORKSPACE,
     expand_home,
     quote_words,
@@ -49,7 +50,7 @@ class Config:
         resolver: Knows the layer that each value comes from.
         problems: Everything that is wrong, where that was not refused; defaults stand in its place.
         document: The document itself.
-        included: The files that it includes.
+        included: The files that it includes, and the `.env` beside it, which need not exist.
     """
 
     origin: str
@@ -187,7 +188,9 @@ def _read_document(
     if isinstance(source, Mapping):
         return source, "mapping", "mapping", here
     path = make_absolute(str(source), here, environ)
-    return read_file(path, included), "toml" if is_toml(path) else "json5", str(path), path.parent
+    document = read_file(path, included)
+    included.append(path.with_name(VARIABLES_FILE))
+    return document, "toml" if is_toml(path) else "json5", str(path), path.parent
 
 
 def _find_chosen_backends(

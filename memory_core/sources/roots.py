@@ -94,7 +94,7 @@ def refuse_encoding(data: bytes) -> str | None:
     """Return the reason why bytes are no text in UTF-8; None if they may be read as such."""
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         return "is UTF-16: save it as UTF-8"
-    return "is binary: it holds NUL bytes" if b"\0" in data else None
+    return "is binary, or UTF-16: it holds NUL bytes" if b"\0" in data else None
 
 
 def describe_os_error(error: OSError) -> str:

@@ -585,8 +585,15 @@ def _read_whole(path: str, workspace: Path, most: int | None = None) -> bytes | 
 
 def _write(path: str, workspace: Path, block: bytes) -> bytes:
     """Append bytes to a note, created if missing, in one write; returns the bytes before them."""
+    is_new = not os.path.lexists(workspace / path)
     with _open_note(path, workspace, os.O_RDWR | os.O_APPEND | os.O_CREAT) as (descriptor, folder):
-        write_all(descriptor, block)
+        try:
+            write_all(descriptor, block)
+        except OSError:
+            # A full disk takes the name of a new note, but no byte of it.
+            if is_new and folder is not None and not os.fstat(descriptor).st_size:
+                os.unlink(PurePosixPath(path).name, dir_fd=folder)
+            raise
         notes.count_write()
         if folder is not None:
             os.fsync(folder)

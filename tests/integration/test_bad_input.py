@@ -7,6 +7,7 @@ import hashlib
 import os
 import re
 import resource
+import subprocess
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -205,6 +206,25 @@ def test_a_full_disk_is_read_from(indexed: Command, words: list[str]) -> None:
     found = indexed(*words, before=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (8192, resource.RLIM_INFINITY)))
     assert found.code == 0
     assert words[0] != "search" or ANSWER in found.out
+
+
+def test_a_disk_without_room_gets_no_empty_note_and_is_named(command: Command, tmp_path: Path) -> None:
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(disk)], check=False).returncode:
+        pytest.skip("only an administrator can mount a small disk")
+    try:
+        (disk / "memory").mkdir()
+        (disk / "MEMORY.md").write_bytes(b"x" * 2**16)
+        failed = command("--workspace", str(disk), "add", "The kettle is new.")
+        assert (failed.code, "no space left" in failed.error) == (1, True)
+        assert not [*(disk / "memory").iterdir()]
+        assert f"the disk is full: 0 bytes are left for {disk}" in command("--workspace", str(disk), "doctor").out
+        (disk / "MEMORY.md").unlink()
+        assert command("--workspace", str(disk), "add", "The kettle is new.").code == 0
+        assert "".join(note.read_text() for note in (disk / "memory").iterdir()).count("kettle") == 1
+    finally:
+        subprocess.run(["umount", str(disk)], check=True)
 
 
 @pytest.mark.parametrize("words", [["index"], ["search", QUESTION], ["get", "MEMORY.md"], ["status"]], ids=" ".join)

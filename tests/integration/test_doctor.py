@@ -65,7 +65,7 @@ def test_notes_that_are_left_out(index: Index) -> None:
     index.sync()
     finding = found(index.config)["index"]
     assert finding.level == "warn"
-    assert "; it lacks memory/scan.md: is binary: it holds NUL bytes, and 1 more" in finding.message
+    assert "; it lacks memory/scan.md: is binary, or UTF-16: it holds NUL bytes, and 1 more" in finding.message
 
 
 @pytest.mark.parametrize("damage", ["no database", "torn pages"])

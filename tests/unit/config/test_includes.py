@@ -29,7 +29,7 @@ def test_an_included_file_stands_for_its_object(tmp_path: Path) -> None:
     config = load_config(path, environ=HOME)
     assert config.agent("kim").workspace == Path("/notes")
     assert (config.agent("kim").search.provider, config.agent("kim").search.query.max_results) == ("none", 9)
-    assert [each.name for each in config.included] == ["agents.json5", "search.json5"]
+    assert [each.name for each in config.included] == ["agents.json5", "search.json5", ".env"]
 
 
 def test_several_files_add_up(tmp_path: Path) -> None:
@@ -78,6 +78,15 @@ def test_a_changed_inclusion_is_read_again(tmp_path: Path) -> None:
     os.utime(tmp_path / "one.json5", (1, 1))
     assert source.current().agent("main").search.query.max_results == 14
     assert source.current() is source.current()
+
+
+def test_a_changed_file_of_variables_is_read_again(tmp_path: Path) -> None:
+    source = ConfigSource(write(tmp_path, host='{memorySearch: {model: "${KIND:-old}"}}'), workspace=tmp_path)
+    models = [source.current().agent("main").search.model]
+    for line in ("KIND=new", "KIND=newer", ""):
+        (tmp_path / ".env").write_text(line)
+        models.append(source.current().agent("main").search.model)
+    assert models == ["old", "new", "newer", "old"]
 
 
 def test_variables_are_filled_in_any_value(tmp_path: Path) -> None:
