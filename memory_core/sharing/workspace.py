@@ -15,7 +15,7 @@ from memory_core.sources import roots, writer
 
 MAX_BYTES = 4 << 20  # of a note; what is larger is no note, and is named
 MAX_NAME_BYTES = 200  # of a folder or file; a temporary file beside it has a longer one
-_PART = re.compile(r"(?!\.)[^\x00-\x1f\x7f<>:\"|?*\\/\ud800-\udfff\ufffd]+(?<![ .])")
+_PART = re.compile(r"(?!\.)[^\x00-\x1f\x7f<>:\"|?*\\/\ud800-\udfff\ufffd]{1,200}(?<![ .])")
 _RESERVED = re.compile(r"(con|conin\$|conout\$|prn|aux|nul|(com|lpt)[\d¹²³]) *(\.|$)", re.IGNORECASE)
 ODD_NAME = "has a name that some systems do not allow; rename it"
 SAME_NAME = "differs from {} by capitals alone; rename it"

@@ -142,7 +142,7 @@ def read_statements(path: str, date: str | None, text: str, usual: Language = "e
             yield from _read_sentence(path, date or UNDATED, sentence, language)
 
 
-class _Sentence(NamedTuple):
+class _Told(NamedTuple):
     """A sentence, and where it stands.
 
     Attributes:
@@ -162,7 +162,7 @@ class _Sentence(NamedTuple):
     context: str
 
 
-def _split_sentences(lines: list[str], body: str, language: Language, *, dated: bool) -> Iterator[_Sentence]:
+def _split_sentences(lines: list[str], body: str, language: Language, *, dated: bool) -> Iterator[_Told]:
     """Yield the sentences of a note but for those of code, headings, tasks, and tables of logs."""
     starts = [
         0,
@@ -205,7 +205,7 @@ def _split_sentences(lines: list[str], body: str, language: Language, *, dated: 
             if said:
                 line = bisect_right(starts, begin)
                 context = body[max(starts[line - 1], begin - MOST_CHARS) : begin]
-                yield _Sentence(line, said, first, heading, before, context)
+                yield _Told(line, said, first, heading, before, context)
                 before = said
 
 
@@ -225,7 +225,7 @@ def _is_within_date(text: str, at: int, language: Language) -> bool:
     return (language == "de" and not numbered) or (_read_time(word[0], language) or "?")[0] == "m"
 
 
-def _read_sentence(path: str, date: str, sentence: _Sentence, language: Language) -> Iterator[Statement]:
+def _read_sentence(path: str, date: str, sentence: _Told, language: Language) -> Iterator[Statement]:
     """Yield the statement of a sentence, unless it states nothing that could be outdated or replace something."""
     line, said, first, heading, before, context = sentence
     if len(said) > MOST_CHARS or said.endswith(("?", "？")):
