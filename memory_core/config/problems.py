@@ -74,7 +74,7 @@ def validate(
 ) -> Model | None:
     """Make an instance of a model from an annotated object; None after adding its errors to `problems`.
 
-    Keys that the model ignores are left out, with a warning. pydantic is imported only if more is given than a choice of words.
+    Keys that the model ignores are left out, with a warning. pydantic is imported only if more is given than `_take_plain` takes.
     A section checks its values against each other after it has read all of them, so it is read again without those that are
     wrong. A contradiction is no problem if one side of it was wrong itself.
     """
@@ -84,7 +84,7 @@ def validate(
         ignored.append(f"{', '.join(former)}: no longer a setting: the former default always holds; remove it")
     if warnings is not None:
         warnings += ignored
-    if (chosen := _take_words(model, node)) is not None:
+    if (chosen := _take_plain(model, node)) is not None:
         return chosen
     from pydantic import ValidationError
 
@@ -104,24 +104,30 @@ def validate(
         wrong |= found
 
 
-def _take_words(model: type[Model], node: Node) -> Model | None:
-    """Make an instance of which nothing is given but words of a choice, as the environment names a provider; else None.
+def _take_plain(model: type[Model], node: Node) -> Model | None:
+    """Make an instance of which nothing is given but switches, words of a choice, and sections of these; else None.
 
-    A command that reads no file need not import pydantic then, which takes a fifth of its time.
+    A command that reads no file, or what `install --capture` writes, need not import pydantic then, which takes a third of a
+    hook's time.
     """
     if not is_dataclass(model) or not isinstance(node.content, dict):
         return None
     if any(item.default is MISSING and item.default_factory is MISSING for item in fields(model)):
         return None
-    kinds = get_type_hints(model) if node.content else {}
-    choices = {to_camel(name): (name, get_args(kind)) for name, kind in kinds.items()}
+    kinds = get_type_hints(model, include_extras=True) if node.content else {}
+    kinds_by_key = {to_camel(name): (name, kind) for name, kind in kinds.items()}
     given: dict[str, Any] = {}
     for key, child in node.content.items():
-        name, words = choices.get(key, ("", ()))
-        if not isinstance(child.content, str) or child.content not in words:
+        name, kind = kinds_by_key.get(key, ("", None))
+        is_choice = isinstance(child.content, str) and child.content in get_args(kind)
+        is_switch = kind is bool and isinstance(child.content, bool)
+        given[name] = child.content if is_choice or is_switch else _take_plain(kind or object, child)
+        if given[name] is None:
             return None
-        given[name] = child.content
-    return model(**given)
+    try:
+        return model(**given)
+    except ValueError:  # they contradict each other, which pydantic tells
+        return None
 
 
 def leave_out_ignored(model: type[Any], node: Node, ignored: list[str], former: list[str]) -> Node:

@@ -43,7 +43,6 @@ NOW = f"{datetime.now().astimezone():%Y-%m-%dT%H:%M:%S%z}"
 SETTINGS = {
     "provider": "static",
     "sync": {"watch": False},
-    "items": {"capture": {"journal": True, "retentionDays": 100_000}},
 }
 
 
@@ -52,14 +51,16 @@ class Host:
 
     Args:
         folder: Gets all files; must exist.
+        capture: Settings of capture beside what `install --capture` switches on.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, **capture: int) -> None:
         self.workspace, self.state = folder / "workspace", folder / "state"
         self.home, config = folder / "home", folder / "config.json5"
         (self.home / "projects").mkdir(parents=True)
         self.workspace.mkdir()
-        config.write_text(json.dumps({"memorySearch": SETTINGS}), encoding="utf-8")
+        settings = {**SETTINGS, "items": {"capture": {"journal": True, **capture}}}
+        config.write_text(json.dumps({"memorySearch": settings}), encoding="utf-8")
         variables = {"CLAUDE_CONFIG_DIR": str(self.home), "MEMORY_CORE_CONFIG": str(config)}
         self.command = Command(self.workspace, self.state, variables)
         self.source = ConfigSource(config, workspace=self.workspace, state_dir=self.state)
@@ -189,7 +190,7 @@ def measure_retrieval(conversation: Path, folder: Path) -> Iterator[tuple[str, f
     asked = json.loads((conversation / "questions.json").read_text(encoding="utf-8"))
     for way in ("notes", "journal"):
         (folder / way).mkdir()
-        host, names = Host(folder / way), {}
+        host, names = Host(folder / way, retentionDays=100_000), {}
         for session in sessions:
             if way == "journal":
                 for text in session.said:

@@ -6,6 +6,7 @@ import dataclasses
 import re
 import subprocess
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from memory_core.config.agent import make_workspace_key, normalize_agent_id
 from memory_core.config.description import describe
 from memory_core.config.documents import Node, annotate, find_clashes, merge, to_plain
 from memory_core.config.environment import ENVIRONMENT
-from memory_core.config.fields import STRICT, Secret, Section, parse_size_bytes
+from memory_core.config.fields import STRICT, InvalidField, Secret, Section, parse_size_bytes
 from memory_core.config.load import load_config
 from memory_core.config.problems import validate_section
 from memory_core.config.settings import MemoryFlush, Scope
@@ -52,28 +53,48 @@ def test_nothing_given_is_the_defaults() -> None:
     assert (main.enabled, main.get_lines, main.warnings) == (True, 120, ())
 
 
-def test_nothing_given_imports_no_pydantic() -> None:
-    script = """
+@pytest.mark.parametrize(
+    ("document", "heavy"),
+    [
+        ({}, []),
+        (
+            {
+                "memorySearch": {
+                    "provider": "none",
+                    "recall": {"enabled": True},
+                    "items": {"capture": {"journal": True}},
+                }
+            },
+            [],
+        ),
+        (
+            {"memorySearch": {"items": {"capture": {"retentionDays": 30}}}},
+            ["annotated_types", "pydantic", "pydantic_core"],
+        ),
+    ],
+)
+def test_nothing_given_but_switches_imports_no_pydantic(document: Mapping[str, Any], heavy: list[str]) -> None:
+    script = f"""
 import sys
 from memory_core.config.load import load_config
 from memory_core.config.problems import validate_section
 from memory_core.config.settings import Scope
-environ = {"HOME": "/home/me", "MEMORY_CORE_STATE_DIR": "/s"}
-load_config(environ=environ, workspace="/w", overrides={"memory.backend": None}).agent("x")
-validate_section("mine", {}, Scope)
-heavy = {"pydantic", "pydantic_core", "pyjson5", "tomllib", "jsonschema", "annotated_types", "pluggy", "numpy"}
+environ = {{"HOME": "/home/me", "MEMORY_CORE_STATE_DIR": "/s"}}
+load_config({document or None}, environ=environ, workspace="/w", overrides={{"memory.backend": None}}).agent("x")
+validate_section("mine", {{}}, Scope)
+heavy = {{"pydantic", "pydantic_core", "pyjson5", "tomllib", "jsonschema", "annotated_types", "pluggy", "numpy"}}
 print(sorted(heavy & set(sys.modules)))
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60)
 
-    assert done.stdout == "[]\n"
+    assert done.stdout == f"{heavy}\n"
 
 
 def test_the_defaults_without_pydantic_are_those_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)  # which lies in no repository
     bare, validated = (
         load_config(environ=HOME).agent(),
-        load_config({"memorySearch": {"enabled": True}}, environ=HOME).agent(),
+        load_config({"memorySearch": {"query": {"maxResults": 6}}}, environ=HOME).agent(),
     )
 
     assert dataclasses.replace(validated, dialect="defaults") == bare
@@ -370,8 +391,20 @@ def test_a_backends_section_may_have_rules_of_its_own() -> None:
     class Plain:
         size: int = 3
 
+    @dataclass
+    class Switches:
+        warm: bool = False
+        cold: bool = False
+
+        def __post_init__(self) -> None:
+            if self.warm and self.cold:
+                raise InvalidField("warm", "is not cold")
+
     assert validate_section("mine", {"size": "4", "more": 5}, Lax).size == 4
     assert validate_section("mine", {"size": 4}, Plain) == Plain(4)
+    assert validate_section("mine", {"warm": True}, Switches) == Switches(warm=True)
+    with pytest.raises(ConfigError, match=r"memory.mine.warm: is not cold"):
+        validate_section("mine", {"warm": True, "cold": True}, Switches)
 
 
 def test_a_backends_model_may_hold_optional_sections_and_refer_to_itself() -> None:
