@@ -258,6 +258,7 @@ def _list_endings() -> tuple[str, ...]:
 
 
 HALF_YEAR = 184  # days, at most
+LEAST_DIGITS = 3  # of a day with its year, as in "3 May 26": most names of notes and folders have fewer
 _COMPACT = re.compile(r"(?<!\d)((?:19|20)\d\d)[-_./]?(\d\d)[-_./]?(\d\d)(?:T?\d{4}(?:\d\d)?)?(?!\d)", re.ASCII)
 
 
@@ -274,6 +275,8 @@ def find_written_day(text: str, most_days: int = 7) -> str | None:
     for found in _COMPACT.finditer(text):
         with suppress(ValueError):  # 20269999 is no date
             return date(int(found[1]), int(found[2]), int(found[3])).isoformat()
+    if text.isascii() and sum(map(str.isdigit, text)) < LEAST_DIGITS:
+        return None
     text = text.replace("_", " ")
     for each, later in zip(find_periods(text, date(2000, 1, 1)), find_periods(text, date(2004, 3, 1)), strict=False):
         days = (each.period.last - each.period.first).days + 1

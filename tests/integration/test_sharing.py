@@ -381,7 +381,7 @@ def test_a_remote_that_has_lost_all_notes_deletes_none_here(machines: tuple[Mach
 
 ODD_FILES = {
     "M 120000 inline memory/a.md\ndata 11\n/etc/passwd\n": "is a symbolic link, which memory ignores",
-    "M 100644 inline memory/a.md\ndata 3\na\0b\n": "is binary: it holds NUL bytes",
+    "M 100644 inline memory/a.md\ndata 3\na\0b\n": "is binary, or UTF-16: it holds NUL bytes",
     f"M 100644 inline memory/a.md\ndata 4500000\n{'x' * 4500000}\n": "is larger than 4 MB",
 }
 
