@@ -201,9 +201,7 @@ def exchange(
         HTTPException: It is no HTTP.
     """
     seconds = max(timeout_seconds, 0.01)
-    connection = http.client.HTTPConnection(
-        HOST, port, timeout=seconds
-    )  # for each piece; the thread ends at the latest then
+    connection = http.client.HTTPConnection(HOST, port, timeout=seconds)  # for each piece
 
     def ask() -> tuple[int, bytes]:
         with closing(connection):

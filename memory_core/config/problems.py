@@ -114,11 +114,11 @@ def _take_plain(model: type[Model], node: Node) -> Model | None:
         return None
     if any(item.default is MISSING and item.default_factory is MISSING for item in fields(model)):
         return None
-    kinds = get_type_hints(model, include_extras=True) if node.content else {}
-    kinds_by_key = {to_camel(name): (name, kind) for name, kind in kinds.items()}
+    hints = get_type_hints(model, include_extras=True) if node.content else {}
+    kinds = {to_camel(name): (name, kind) for name, kind in hints.items()}
     given: dict[str, Any] = {}
     for key, child in node.content.items():
-        name, kind = kinds_by_key.get(key, ("", None))
+        name, kind = kinds.get(key, ("", None))
         is_choice = isinstance(child.content, str) and child.content in get_args(kind)
         is_switch = kind is bool and isinstance(child.content, bool)
         given[name] = child.content if is_choice or is_switch else _take_plain(kind or object, child)

@@ -15,7 +15,7 @@ from memory_core.sources import roots, writer
 
 MAX_BYTES = 4 << 20  # of a note; what is larger is no note, and is named
 MAX_NAME_BYTES = 200  # of a folder or file; a temporary file beside it has a longer one
-_PART = re.compile(r"(?!\.)[^\x00-\x1f\x7f<>:\"|?*\\/\ud800-\udfff\ufffd]{1,200}(?<![ .])")
+_PART = re.compile(r"\A(?!\.)[^\x00-\x1f\x7f<>:\"|?*\\/\ud800-\udfff\ufffd]+(?<![ .])")
 _RESERVED = re.compile(r"(con|conin\$|conout\$|prn|aux|nul|(com|lpt)[\d¹²³]) *(\.|$)", re.IGNORECASE)
 ODD_NAME = "has a name that some systems do not allow; rename it"
 SAME_NAME = "differs from {} by capitals alone; rename it"
@@ -42,9 +42,8 @@ def is_note(path: str) -> bool:
     is_portable = all(
         _PART.fullmatch(part) and not _RESERVED.match(part) and len(part.encode()) <= MAX_NAME_BYTES for part in parts
     )
-    is_below_note = any(
-        part.endswith(roots.SUFFIX) for part in parts[:-1]
-    )  # a file on one machine, a folder on another
+    # The folder would be a file on another machine.
+    is_below_note = any(part.endswith(roots.SUFFIX) for part in parts[:-1])
     return is_candidate(path) and is_portable and not is_below_note and len(parts) <= 20
 
 

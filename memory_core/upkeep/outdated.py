@@ -115,9 +115,8 @@ def judge(old: Statement, new: Statement, bits: Bits) -> Comparison | None:
     best = max(found, key=lambda each: (each.firm, each.score), default=None)
     days = [{each[:2] for each in one.values if each.kind in _OF_APPOINTMENTS} for one in (old, new)]
     again = tells and not days[0].isdisjoint(days[1])
-    other = not (again or any(fits)) and set(anchors) <= {*old.head} & {
-        *new.head
-    }  # "rent of the otter", "rent of the newt"
+    # "rent of the otter", "rent of the newt"
+    other = not (again or any(fits)) and set(anchors) <= {*old.head} & {*new.head}
     if best is None or other or _names_another(old, new) or _has_other_owner(old, new):
         return None
     calm = "event" not in {*old.flags, *new.flags}

@@ -40,10 +40,7 @@ TURNS, TURNS_A_SESSION, SEARCHED = 5_000, 100, 2_000
 TRANSCRIPT_BYTES = 200_000_000
 LINE_BYTES = 100_000  # of what tools say, of which most of a transcript consists
 NOW = f"{datetime.now().astimezone():%Y-%m-%dT%H:%M:%S%z}"
-SETTINGS = {
-    "provider": "static",
-    "sync": {"watch": False},
-}
+SETTINGS = {"provider": "static", "sync": {"watch": False}}
 
 
 class Host:

@@ -154,7 +154,7 @@ MAX_SENTENCES = 40  # of one message
 
 _OPENING_TAG = re.compile(r"<(\w[\w-]*+)[^<>\n]*>")
 _CLOSING_TAG = re.compile(r"</(\w[\w-]*+)>")
-_SIGNATURE = re.compile(r"^[\s–—-]*[^\W\d_a-z][\w.'-]*(?:\s+[^\W\d_a-z][\w.'-]*){0,2}\s*$")
+_SIGNATURE = re.compile(r"^[\s–—-]*[^\W\d_][\w.'-]*(?:\s+[^\W\d_][\w.'-]*){0,2}\s*$")
 _KEY = re.compile(r"^[\w-]++:\s*$")  # below which a file has indented lines
 _INDENTED = re.compile(r"^(?: {4}|\t)(?!\s*(?:[-*+•]|\d{1,2}[.)])\s)")
 _HEADING = re.compile(r"^#{1,6} \S", re.MULTILINE)
@@ -227,8 +227,9 @@ def _find_signature(lines: list[str]) -> int:
     told = [number for number, line in enumerate(lines) if line.strip()]
     if len(told) < 2 or not _SIGNATURE.match(lines[told[-1]]) or not lines[told[-2]].rstrip().endswith((".", "!", "?")):
         return -1
-    words = set(re.findall(r"\w+", lines[told[-1]].lower()))
-    return -1 if words & read_words("recall", "phatic").keys() else told[-1]
+    name = lines[told[-1]].strip(" \t–—-")
+    is_phatic = not read_words("recall", "phatic").keys().isdisjoint(re.findall(r"\w+", name.lower()))
+    return told[-1] if all(word[0].isupper() for word in name.split()) and not is_phatic else -1
 
 
 _LIST_MARK = re.compile(r"^\s*(?:[-*+•]|\d{1,2}[.)])\s+")

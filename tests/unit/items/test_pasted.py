@@ -124,6 +124,9 @@ def test_documents_and_files_of_a_message_are_not_its_words() -> None:
         ("Hi! My daughter is called Mia. I prefer tea.", ["My daughter is called Mia.", "I prefer tea."]),
         ("Note: my new address is 12 Oak Street", ["My new address is 12 Oak Street"]),
         ("My dog is called Rex.\n\nThanks", ["My dog is called Rex."]),
+        ("My dog is called Rex.\nspasibo", ["My dog is called Rex."]),
+        ("My dog is called Rex.\nчто скажешь", ["My dog is called Rex."]),
+        ("My dog is called Rex.\n明天见", ["My dog is called Rex."]),
         (
             "I live in Berlin. Here is the log:\n2026-03-03 10:02:11 INFO my server is called titan",
             ["I live in Berlin."],
