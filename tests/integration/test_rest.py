@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import threading
+import time
 import weakref
 from pathlib import Path
 from typing import Any
@@ -61,8 +62,11 @@ def test_searches_and_syncs_beside_a_process_that_rests_all_the_time(place: Path
     over = threading.Event()
 
     def rest_again_and_again() -> None:
-        while not over.wait(0.1):
+        pause = 0.1
+        while not over.wait(pause):  # the larger the process, the longer a rest holds up all threads
+            begun = time.monotonic()
             memory.rest()
+            pause = max(pause, 2 * (time.monotonic() - begun))
 
     with open_memory(place) as memory:
         expected = [ask(memory, question) for question in QUESTIONS]

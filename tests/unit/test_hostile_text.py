@@ -1,7 +1,6 @@
 """Hostile text: no pattern of the packages, and no function that reads strangers' text, takes quadratic time over it.
 
-Times are of the processor. What takes little is passed at once; what takes longer must take about four times as long for four
-times the text, where quadratic work takes sixteen times as long: a slow or busy machine changes neither.
+What takes little is passed at once; what takes longer must take about four times as long for four times the text.
 """
 
 from __future__ import annotations
@@ -11,7 +10,6 @@ import importlib
 import json
 import pkgutil
 import re
-import time
 from collections.abc import Callable, Iterator
 from datetime import date
 from types import ModuleType
@@ -37,6 +35,7 @@ from memory_core.text import (
     wording,
 )
 from memory_qmd import queries
+from tests.growth import MOST_GROWTH, measure_growth
 
 ATOMS = (
     "a", "A", "aB", "1", "1a", "a1", "-", "_", ".", "/", " ", "\t", "\n", "#", "`", "~", "|", "*", ":", ",", "!",
@@ -59,7 +58,6 @@ MATCHED_ONCE = {
 }
 LENGTH = {"pattern": 4_000, "function": 12_000}
 LITTLE_SECONDS = {"pattern": 0.05, "function": 0.2}
-MOST_GROWTH = 9  # for four times the text
 
 
 def load_modules() -> Iterator[ModuleType]:
@@ -96,21 +94,15 @@ def patterns() -> dict[str, re.Pattern[str]]:
     return dict(found.values())
 
 
-def measure_cpu(run: Callable[[str], object], text: str) -> float:
-    started = time.thread_time()
-    run(text)
-    return time.thread_time() - started
-
-
 def assert_linear(run: Callable[[str], object], kind: str) -> None:
     for atom in ATOMS:
         for end in ("", "!\x01"):
-            long = atom * (LENGTH[kind] // len(atom)) + end
-            if measure_cpu(run, long) > LITTLE_SECONDS[kind]:
-                quarter = atom * (LENGTH[kind] // 4 // len(atom)) + end
-                times = [(measure_cpu(run, long), measure_cpu(run, quarter)) for _ in range(3)]
-                growth = min(time for time, _ in times) / min(time for _, time in times)
-                assert growth < MOST_GROWTH, (atom, end, growth)
+
+            def use(length: int, atom: str = atom, end: str = end) -> None:
+                run(atom * (length // len(atom)) + end)
+
+            growth = measure_growth(use, LENGTH[kind], little_seconds=LITTLE_SECONDS[kind])
+            assert growth < MOST_GROWTH, (atom, end, growth)
 
 
 def test_every_pattern_is_linear() -> None:

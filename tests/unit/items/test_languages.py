@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 import pytest
@@ -10,6 +9,7 @@ import pytest
 from memory_core.items.capture.exchange import read_exchange
 from memory_core.items.capture.rules import find_facts
 from tests.benchmarks.capture import EXCHANGES, measure
+from tests.growth import MOST_GROWTH, measure_growth
 
 STATED = [
     ("the proxy listens on 7001, not 7000", "correction"),
@@ -458,15 +458,12 @@ def test_a_solution_is_kept_with_its_problem(problem: str, solution: str) -> Non
     "piece", ["ich ", "mein Hund ", "je ne ", "ma sœur ", "mi jefa ", "no como ", "nicht mehr, ", "el 3 "]
 )
 def test_hostile_messages_take_no_quadratic_time(piece: str) -> None:
-    def measure_seconds(times: int) -> float:
-        begun = time.thread_time()
+    def read(times: int) -> None:
         for ending in ("", ".", "?"):
             learn((piece * 4000)[: 300 * times] + ending)
             learn("\n".join([piece * 60] * times) + ending)
-        return time.thread_time() - begun
 
-    small = max(measure_seconds(4), 0.01)
-    assert measure_seconds(40) < 60 * small
+    assert measure_growth(read, 40) < MOST_GROWTH
 
 
 @pytest.mark.parametrize("path", sorted(EXCHANGES.glob("*.json")), ids=lambda path: path.stem)

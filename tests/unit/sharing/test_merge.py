@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 
 import pytest
@@ -10,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory_core.sharing.merge import merge, merge_folders, merge_notes
+from tests.growth import MOST_GROWTH, measure_growth
 
 BASE = "# Memory\n\n- The cat is called Mia.\n- The car is red.\n\n## Work\n\nThe office is in Bern.\n"
 
@@ -174,11 +174,8 @@ def test_any_text_merges_and_no_line_of_two_new_notes_is_lost(first: str, second
 
 @pytest.mark.parametrize("line", ["```a", "- a", "a b", "<!--", "#", "---"])
 def test_many_equal_lines_take_no_quadratic_time(line: str) -> None:
-    def measure(count: int) -> float:
+    def merge_copies(count: int) -> None:
         base = f"{line}\n" * count
-        began = time.process_time()
         merge(base, base + "First.\n", "Second.\n" + base)
-        return time.process_time() - began
 
-    small, large = measure(1000), measure(8000)
-    assert large < 2 or large < small * 24
+    assert measure_growth(merge_copies, 8000) < MOST_GROWTH

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -21,6 +19,7 @@ from memory_core.text.terms import (
     is_question,
     is_single_cjk,
 )
+from tests.growth import MOST_GROWTH, measure_growth
 
 
 @pytest.mark.parametrize(
@@ -170,9 +169,7 @@ def test_the_share_of_cjk_letters_and_pairs_that_only_build_sentences() -> None:
 @pytest.mark.parametrize("part", ["aA", "a_", "a:", "a::", "_", "1a", "aAbB", "ab-", "a.1", "9", "a"])
 def test_identifiers_are_told_in_linear_time(part: str) -> None:
     """Long runs once made a pattern try every way to divide them."""
-    started = time.thread_time()
-    extract_identifiers(part * 5000 + "!x")
-    assert time.thread_time() - started < 5  # what takes quadratic time takes minutes
+    assert measure_growth(lambda times: extract_identifiers(part * times + "!x"), 5000) < MOST_GROWTH
 
 
 @given(st.text())
