@@ -6,11 +6,13 @@ import os
 import re
 import shutil
 import signal
+from functools import partial
 from pathlib import Path
 
 import hypothesis
 import pytest
 
+from memory_core.embeddings.remote.loop import Retries
 from tests.command import REPOSITORY, SAMPLE, Command
 from tests.guard import sitecustomize
 
@@ -70,6 +72,13 @@ def workspace(tmp_path: Path) -> Path:
 def command(workspace: Path, tmp_path: Path) -> Command:
     """The command line on that workspace, with a state folder of its own."""
     return Command(workspace, tmp_path / "state")
+
+
+@pytest.fixture
+def quick_retries(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a provider that fails be asked again after a moment."""
+    retries = partial(Retries, first_seconds=0.01, jitter_seconds=0.0)
+    monkeypatch.setattr("memory_core.embeddings.remote.provider.Retries", retries)
 
 
 @pytest.fixture

@@ -17,6 +17,8 @@ from tests.integration.test_items_file import open_items
 from tests.servers.loopback import Reply, Request, openai_error
 from tests.servers.openai import OpenAIServer
 
+pytestmark = pytest.mark.usefixtures("quick_retries")
+
 NOTES = 70  # more than one request
 WORD = "kayak"
 

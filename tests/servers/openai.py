@@ -135,14 +135,14 @@ def _base64(vector: list[float]) -> str:
 
 
 class HeldServer(OpenAIServer):
-    """Answers a request for a text with "held: " only when it is told to."""
+    """Answers a request for a text that begins with "held: " only when it is told to."""
 
     def __init__(self) -> None:
         super().__init__(dimensions=1536)
         self.is_asked, self.may_answer = threading.Event(), threading.Event()
 
     def answer(self, request: Request) -> Reply:
-        if "held: " in str(request.json().get("input")):
+        if any(text.startswith("held: ") for text in request.json()["input"]):
             self.is_asked.set()
             self.may_answer.wait(HANG_GUARD_SECONDS)
         return super().answer(request)
