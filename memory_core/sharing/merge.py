@@ -378,6 +378,14 @@ def find_renamed(base: Tree, side: Tree, read: Read) -> dict[str, str]:
     return found
 
 
+def has_half(base: Tree, side: Tree, read: Read) -> bool:
+    """Return True if at least half of the lines of a folder stand in another version of it, in whatever notes."""
+    was, now = (
+        {line for blob in {*tree.values()} for line in _list_long(read(blob).split("\n"))} for tree in (base, side)
+    )
+    return bool(was) and 2 * len(was & now) >= len(was)
+
+
 def _list_long(lines: Iterable[str]) -> set[str]:
     return {line.strip() for line in lines if len(line.strip()) > SHORT_CHARS}
 

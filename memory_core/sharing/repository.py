@@ -25,6 +25,7 @@ BRANCH = "refs/heads/main"  # of the remote
 FETCHED = "refs/memory-core/fetched"  # the remote's branch, as it was fetched last
 OWN = "refs/memory-core/own"  # the last state that this machine has merged and written
 SENT = "refs/memory-core/sent"  # the last commit below `OWN` of which it is certain that the remote has it
+ABSENT = "refs/memory-core/absent"  # the paths of notes of `OWN`, a line each, for which there was no place here
 MADE = "refs/memory-core/made"  # a commit that was made and may never be sent
 WRITING = "refs/memory-core/writing"  # the record of notes that are being written: see `syncing`
 

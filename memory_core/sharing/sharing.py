@@ -21,8 +21,19 @@ from memory_core.atomic import replace_file
 from memory_core.config.agent import AgentConfig
 from memory_core.errors import InvalidArgument, MemoryCoreError, RemoteUnreachable, SharingFailed
 from memory_core.sharing import STATE, bundles
-from memory_core.sharing.merge import Conflict, find_renamed, merge_folders
-from memory_core.sharing.repository import FETCHED, MADE, OWN, SENT, WRITING, NewCommit, Repository, hold, name_blob
+from memory_core.sharing.merge import Conflict, Read, Tree, find_renamed, has_half, merge_folders
+from memory_core.sharing.repository import (
+    ABSENT,
+    FETCHED,
+    MADE,
+    OWN,
+    SENT,
+    WRITING,
+    NewCommit,
+    Repository,
+    hold,
+    name_blob,
+)
 from memory_core.sharing.workspace import SAME_NAME, Workspace, decode, encode, fold, is_candidate, is_note, refuse
 from memory_core.sources.redaction import redact
 from memory_core.sources.roots import refuse_encoding
@@ -130,11 +141,13 @@ class Sync:
         self._refs = self._git.list_refs()
         remote = self._remote.fetch()
         base, _ = self._list(self._find_base(remote))
+        absent = self._list_absent()  # not here, and so not deleted here
+        base = {path: blob for path, blob in base.items() if path not in absent}
         theirs, left_out = self._list(remote, base)
         space, mine, read = self._read(base, theirs, left_out)
         if mine == theirs:
-            if remote and self._refs.get(OWN) != remote:
-                self._git.set_refs({OWN: remote, SENT: remote})
+            if remote and (self._refs.get(OWN) != remote or space.displaced != absent):
+                self._settle(remote, remote, space.displaced)
             return True, _add(before, left_out=left_out)
         changes, conflicts = self._merge(base, theirs, mine, read)
         up, down = (
@@ -143,10 +156,11 @@ class Sync:
         withheld = {path: found for path in up if path not in self._others and
                     (found := _find_secrets(up[path] or "", read(theirs[path]) if path in theirs else ""))}  # fmt: skip
         up = {path: text for path, text in up.items() if path not in withheld}
+        down = {path: text for path, text in down.items() if path not in space.displaced}
         texts = {path: (read(mine[path]) if path in mine else None, text) for path, text in down.items()}
         commit = self._record(remote, up, texts)
         self._write(space, texts)
-        self._settle(commit, remote)
+        self._settle(commit, remote, space.displaced)
         done = _add(
             before, sent=(*up,), taken=(*down,), conflicts=(*conflicts,), left_out=left_out,
             withheld=tuple(f"{path}:{line}" for path, lines in withheld.items() for line in lines),
@@ -199,7 +213,8 @@ class Sync:
     ) -> tuple[Workspace, dict[str, str], Callable[[str], str]]:
         """Read what is synced; return the notes, the hashes of all, and a function that returns the text of a hash.
 
-        What is no text is taken from the trees and left out; in the place of a note it changes nothing.
+        What is no text is taken from the trees and left out; in the place of a note it changes nothing. Nor does a folder here:
+        the note counts as the one that the remote has.
         """
         space = Workspace(self._config.workspace, self._config.state_dir, {**base, **theirs})
         others = {path: other.read() for path, other in self._others.items()}
@@ -213,8 +228,7 @@ class Sync:
             for path in [path for path in paths & tree.keys() if refuse_encoding(data[tree[path]])]:
                 del tree[path]
         theirs |= {path: base[path] for path in left_out.keys() & base.keys()}
-        self._refuse_losses(space, base, theirs)
-        left_out |= space.left_out
+        mine |= {path: theirs[path] for path in space.displaced & theirs.keys()}
         texts = {blob: decode(each) or "" for blob, each in data.items()}
         places = {blob: path for path, blob in mine.items()}
 
@@ -223,16 +237,19 @@ class Sync:
                 texts[blob] = others.get(places[blob]) or space.read(places[blob]) or ""
             return texts[blob]
 
+        self._refuse_losses(space, base, theirs, read)
+        left_out |= space.left_out
         return space, mine, read
 
-    def _refuse_losses(self, space: Workspace, base: Mapping[str, str], theirs: Mapping[str, str]) -> None:
+    def _refuse_losses(self, space: Workspace, base: Tree, theirs: Tree, read: Read) -> None:
         """Raise where notes would seem to be deleted."""
         for path, problem in space.left_out.items():
-            if path in base or path in theirs:
+            if path not in space.displaced and (path in base or path in theirs):
                 raise SharingFailed(f"{path} cannot be synced: it {problem}", action="Put the note back in its place.")
         notes = {path: blob for path, blob in base.items() if path not in self._others}
         kept = [
-            bool(notes.keys() & side.keys() or {*notes.values()} & {*side.values()}) for side in (space.hashes, theirs)
+            bool(notes.keys() & side.keys() or {*notes.values()} & {*side.values()} or has_half(notes, side, read))
+            for side in (space.hashes, theirs)
         ]
         if len(notes) > 1 and kept == [False, True]:
             problem = (
@@ -288,15 +305,22 @@ class Sync:
             if notes := {path: each for path, each in sorted(texts.items()) if path not in self._others}:
                 space.write(notes, tell)
 
-    def _settle(self, commit: str | None, remote: str | None) -> None:
-        """Record that what a commit holds stands here, and that the remote has all before it."""
-        refs = {OWN: commit, SENT: remote, WRITING: None, MADE: None}
+    def _list_absent(self) -> set[str]:
+        """Return the notes of the last state for which there was no place here."""
+        blob = self._refs.get(ABSENT)
+        return {*self._git.load([blob])[blob].decode().split("\n")} if blob else set()
+
+    def _settle(self, commit: str | None, remote: str | None, absent: Collection[str]) -> None:
+        """Record that what a commit holds stands here, but for some notes, and that the remote has all before it."""
+        names = "\n".join(sorted(absent)).encode()
+        listed = self._git.run("hash-object", "-w", "--stdin", given=names).decode().strip() if absent else None
+        refs = {OWN: commit, SENT: remote, ABSENT: listed, WRITING: None, MADE: None}
         self._git.set_refs({name: value for name, value in refs.items() if value or name in self._git.list_refs()})
         self._written.unlink(missing_ok=True)
 
     def _finish(self) -> None:
         """Write the rest of what a killed sync was writing."""
-        refs = self._git.list_refs()
+        self._refs = refs = self._git.list_refs()
         if WRITING not in refs:
             return
         told = self._git.run("log", "-1", "--format=%P%n%B", refs[WRITING]).decode()
@@ -316,11 +340,13 @@ class Sync:
             before = {path: blob for path, blob in after.items() if path not in paths}
             before |= {path: held[path] for path in paths if path in held}
             changes, _ = self._merge(before, after, mine, read)
+            paths -= space.displaced
+            changes = {path: text for path, text in changes.items() if path not in space.displaced}
             stood = {path: read(mine[path]) if path in mine else None for path in (*paths, *changes)}
             texts = {path: (text, changes.get(path, text)) for path, text in stood.items()}
             self._record(commit, {}, texts)
             self._write(space, texts)
-        self._settle(commit, refs.get(FETCHED))
+        self._settle(commit, refs.get(FETCHED), self._list_absent())
 
 
 def _hash(text: str | None) -> str | None:

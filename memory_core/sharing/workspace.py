@@ -6,7 +6,7 @@ import os
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from memory_core.errors import SharingFailed
 from memory_core.sharing.merge import merge
@@ -19,6 +19,7 @@ _PART = re.compile(r"\A(?!\.)[^\x00-\x1f\x7f<>:\"|?*\\/\ud800-\udfff\ufffd]+(?<!
 _RESERVED = re.compile(r"(con|conin\$|conout\$|prn|aux|nul|(com|lpt)[\d¹²³]) *(\.|$)", re.IGNORECASE)
 ODD_NAME = "has a name that some systems do not allow; rename it"
 SAME_NAME = "differs from {} by capitals alone; rename it"
+BELOW_FILE = "would stand below a file"
 
 
 def fold(path: str) -> str:
@@ -88,6 +89,7 @@ class Workspace:
     Attributes:
         hashes: The hash of the text of each note, by path.
         left_out: What is not synced, and why, by path.
+        displaced: Those of `left_out` that have no place here: a folder stands there, or a file where a folder should.
     """
 
     def __init__(self, root: Path, state_dir: Path, known: Iterable[str]) -> None:
@@ -99,21 +101,24 @@ class Workspace:
         self.left_out: dict[str, str] = {}
         names = {**_TOP, **{fold(path): path for path in known}}
         writer.finish_interrupted(workspace=root, state_dir=state_dir)
-        found = sorted(self._list_files(known))
+        found = sorted(self._list_files())
         for place in sorted(found, key=lambda place: names.get(fold(place), place) != place):
             path = names.setdefault(fold(place), unicodedata.normalize("NFC", place))
             if problem := self._load(path, place):
                 self.left_out[place if path in self.hashes else path] = problem
+        for path in filter(is_note, {*known} - self.hashes.keys() - self.left_out.keys()):
+            if problem := self._find_obstacle(PurePosixPath(path)):
+                self.left_out[path] = problem
+        self.displaced = {path for path, problem in self.left_out.items() if problem in (roots.FOLDER, BELOW_FILE)}
 
-    def _list_files(self, known: Iterable[str]) -> Iterator[str]:
+    def _list_files(self) -> Iterator[str]:
         """Yield the paths of what may be notes, in order."""
         if problem := roots.find_workspace_problem(self._root):
             raise SharingFailed(problem, action=roots.advise_workspace(self._root))
         yield from (each.name for each in self._root.iterdir() if fold(each.name) in _TOP)
         top = self._root / roots.NOTES_FOLDER
         if top.is_symlink():
-            inside = [path for path in known if path.startswith(f"{roots.NOTES_FOLDER}/")]
-            self.left_out.update(dict.fromkeys([roots.NOTES_FOLDER, *inside], roots.SYMLINK))
+            self.left_out[roots.NOTES_FOLDER] = roots.SYMLINK
             return
         for folder, folders, names in os.walk(top, onerror=_refuse) if top.exists() else ():
             folders[:] = sorted(name for name in folders if not name.startswith("."))
@@ -134,6 +139,21 @@ class Workspace:
             return problem
         self._places[path], self._data[path] = place, data
         self.hashes[path] = name_blob(data.replace(b"\r\n", b"\n"))
+        return None
+
+    def _find_obstacle(self, path: PurePosixPath) -> str | None:
+        """Return the reason why a note that is not here cannot be; None if it can."""
+        for place in (*reversed(path.parents[:-1]), path):
+            try:
+                problem = roots.refuse_type((self._root / place).lstat())
+            except FileNotFoundError:
+                return None
+            except OSError as error:
+                return roots.describe_os_error(error)
+            if place == path or problem == roots.SYMLINK:
+                return problem
+            if problem != roots.FOLDER:
+                return BELOW_FILE
         return None
 
     def read(self, path: str) -> str | None:

@@ -17,14 +17,17 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
 
 from memory_core.backends.builtin import BuiltinBackend
 from memory_core.config.agent import AgentConfig
+from memory_core.config.load import ConfigSource
 from memory_core.config.settings import ProviderId, SearchSettings, SyncSettings
 from memory_core.hookspecs import BackendContext
+from memory_core.plugin.memory import Memory
 from memory_core.records import Query
 from memory_core.text.terms import extract_words
 from tests.benchmarks.daily_notes import Vocabulary, questions
@@ -136,6 +139,37 @@ def bench_search(report: Report, scratch: Path, chunks: int, target: float) -> N
     report.line("  numpy product with all vectors", _numpy_product(scratch / f"state-{chunks}" / "static.sqlite"), "ms")
 
 
+def bench_layers(report: Report, scratch: Path) -> None:
+    """Search in three layers of 1,000 chunks each and in one of them, in turns, so that a busy machine slows both."""
+    write_notes(scratch / "all", round(3_000 / CHUNKS_A_NOTE))
+    folders = {f"layer-{number}": scratch / f"layer-{number}" for number in range(3)}
+    for number, note in enumerate(sorted((scratch / "all").rglob("*.md"))):
+        folder = folders[f"layer-{number % 3}"] / "memory"
+        folder.mkdir(parents=True, exist_ok=True)
+        note.rename(folder / note.name)
+    first, *others = folders
+    asked = questions(RUNS * 4)
+    seconds: tuple[list[float], list[float]] = [], []
+    with ExitStack() as opened:
+        memories = []
+        for layers in ([], others):
+            settings = {
+                "memorySearch": {"provider": "static", "sync": {"onSearch": False}},
+                "memory": {"layers": {name: str(folders[name]) for name in layers}},
+            }
+            source = ConfigSource(settings, workspace=folders[first], state_dir=scratch / f"state-{len(layers)}-layers")
+            memories.append(opened.enter_context(Memory(source)))
+            memories[-1].sync()
+        for text in [*asked[:10], *asked]:
+            for memory, taken in zip(memories, seconds, strict=True):
+                started = time.perf_counter()
+                memory.call_tool("memory_search", {"query": text})
+                taken.append((time.perf_counter() - started) * 1000)
+    one, three = (statistics.median(taken[10:]) for taken in seconds)
+    baseline = f"{three:.1f} ms beside {one:.1f}"
+    report.line("three layers of 1,000 chunks beside one of them", three / one, "x", target=2.5, baseline=baseline)
+
+
 def plain_fts(path: Path, asked: Sequence[str]) -> float:
     from memory_core.stores.sqlite.connections import open_reader
     from memory_core.stores.sqlite.reader import match_expression
@@ -221,6 +255,7 @@ def main() -> int:
         bench_index(report, scratch)
         bench_search(report, scratch, 1_000, 5)
         bench_search(report, scratch, 10_000, 12)
+        bench_layers(report, scratch)
         bench_processes(report, scratch)
     finally:
         shutil.rmtree(scratch)

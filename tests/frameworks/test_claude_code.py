@@ -14,6 +14,7 @@ from tests.command import REPOSITORY
 from tests.frameworks.conftest import FACTS, NOTE, assert_saved_once_before_each, read_daily
 from tests.frameworks.programs import (
     ENDED_WITH_SECRET,
+    KEEPS,
     KILLED,
     SECONDS,
     Program,
@@ -24,6 +25,8 @@ from tests.frameworks.programs import (
     kill_while_it_stores,
     needs_proc,
 )
+from tests.integration.test_destinations import make_project
+from tests.integration.test_project_folders import git
 from tests.servers.chat import REMEMBER, ChatServer
 from tests.waiting import eventually
 
@@ -122,6 +125,40 @@ def test_a_session_that_ended_and_one_that_was_killed_are_recalled(
     words = ("-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose")
     kill_when_it_prints(claude, '"type":"result"', *words, given=json.dumps(message).encode() + b"\n")
     assert_both_are_recalled(lambda text: claude.ask("-p", text), server, tmp_path / "state", claude.folder)
+
+
+def test_each_project_knows_what_belongs_to_it_and_to_the_person(
+    claude: Program, server: ChatServer, home: Path, tmp_path: Path
+) -> None:
+    """The journal keeps all that is said, so that a secret could leave its project in either way."""
+    code = home / "code"
+    shop, other = make_project(code / "shop", remote=True), make_project(code / "other")
+    secret = make_project(code / "secret", told="private = true")
+    hare, fox = code / "hare", shop / ".claude" / "worktrees" / "fox"
+    for worktree in (hare, fox):
+        git(shop, "worktree", "add", "-q", str(worktree), "-b", worktree.name)
+    config = tmp_path / "config.json5"
+    config.write_text(json.dumps(KEEPS), encoding="utf-8")
+    variables = {**claude.variables, "MEMORY_CORE_PROVIDER": "static", "MEMORY_CORE_CONFIG": str(config)}
+
+    def ask(folder: Path, text: str) -> tuple[str, str]:
+        """Ask in a new session; return the answer and all that the model has seen."""
+        number = len(server.requests)
+        answer = Program(claude.words, folder, {**variables, "PWD": str(folder)}).ask("-p", text)
+        return answer, json.dumps(server.requests[number:])
+
+    ask(hare, f"{REMEMBER}we decided to keep the carts in Redis")
+    server.script = [(APPEND, {"text": "- I write commit messages in English.", "target": "person"})]
+    ask(hare, "Write down what I have just told you, for all projects.")
+    ask(secret, f"{REMEMBER}the merger partner is Halcyon")
+
+    assert "Redis" in ask(fox, "Where do we keep the carts?")[0]
+    assert "English" in ask(other, "In which language do I write commit messages?")[0]
+    partner = "Who is the merger partner?"
+    assert "Halcyon" in ask(secret, partner)[0]
+    for folder in (fox, other):
+        assert "Halcyon" not in "".join(ask(folder, partner))
+    assert [*shop.rglob("*.md")] == [shop / "MEMORY.md"], "what others get was not written"
 
 
 def test_a_compaction_goes_on_where_nothing_can_be_saved(claude: Program, server: ChatServer, notes: Path) -> None:

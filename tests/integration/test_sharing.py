@@ -11,6 +11,7 @@ import pytest
 
 from memory_core.errors import InvalidArgument, RemoteUnreachable, SharingFailed
 from memory_core.sharing.workspace import ODD_NAME, SAME_NAME
+from memory_core.sources.roots import FOLDER
 from tests.machines import MARKS, Machine, list_objects, make_machines, make_remote, run_git
 
 DAY = "memory/2026-03-02.md"
@@ -350,6 +351,70 @@ def test_a_note_that_cannot_be_read_is_not_taken_for_deleted(machines: tuple[Mac
         laptop.sync()
     desktop.sync()
     assert desktop.path("MEMORY.md").exists()
+
+
+@pytest.mark.parametrize("is_known", [False, True])
+def test_a_folder_in_the_place_of_a_note_is_named_and_stops_and_deletes_nothing(
+    machines: tuple[Machine, Machine], is_known: bool
+) -> None:
+    laptop, desktop = machines
+    desktop.write("memory/x.md", "# X\n\n- Kept.\n")
+    desktop.sync()
+    if is_known:
+        laptop.sync()
+        laptop.path("memory/x.md").unlink()
+    laptop.path("memory/x.md").mkdir()
+    laptop.append(DAY, "- 18:00 From the laptop\n")
+    for line in ("", "- Another line.\n"):
+        desktop.append("memory/x.md", line)
+        desktop.sync()
+        assert laptop.sync().left_out == {"memory/x.md": FOLDER}
+    desktop.sync()
+    assert "- 18:00 From the laptop" in desktop.count_lines()
+    laptop.path("memory/x.md").rmdir()
+    sync_all(laptop, desktop)
+    assert laptop.read("memory/x.md") == "# X\n\n- Kept.\n- Another line.\n"
+    laptop.path("memory/x.md").unlink()
+    sync_all(laptop, desktop)
+    assert not desktop.path("memory/x.md").exists()
+
+
+def test_a_file_in_the_place_of_a_folder_of_notes_is_no_obstacle_for_others(machines: tuple[Machine, Machine]) -> None:
+    laptop, desktop = machines
+    laptop.write("memory/people", "no note")
+    desktop.write("memory/people/ann.md", "# Ann\n")
+    desktop.append(DAY, "- 18:00 From the desktop\n")
+    desktop.sync()
+    assert list(laptop.sync().left_out) == ["memory/people/ann.md"]
+    assert "- 18:00 From the desktop" in laptop.count_lines()
+
+
+@pytest.mark.parametrize("names", [("memory/a.md", "memory/b.md"), ("memory/both.md", "memory/both.md")])
+def test_a_workspace_whose_notes_all_have_other_names_is_synced(
+    machines: tuple[Machine, Machine], names: tuple[str, str]
+) -> None:
+    laptop, desktop = machines
+    for old, new in zip(("MEMORY.md", DAY), names, strict=True):
+        laptop.append(new, laptop.read(old) + f"- New in {new}\n")
+        laptop.path(old).unlink()
+    desktop.append(DAY, "- 09:00 Mail\n")
+    laptop.sync()
+    sync_all(desktop, laptop)
+    assert set(names) <= set(desktop.notes())
+    lines = desktop.count_lines()
+    assert [lines[each] for each in ("- The cat is called Mia.", "- 08:10 Breakfast", "- 09:00 Mail")] == [1, 1, 1]
+
+
+def test_a_folder_of_notes_that_became_a_link_is_not_taken_for_deleted(machines: tuple[Machine, Machine]) -> None:
+    laptop, desktop = machines
+    laptop.write("memory/people/ann.md", "# Ann\n")
+    sync_all(laptop, desktop)
+    real = laptop.path("memory/people").rename(laptop.folder / "elsewhere")
+    laptop.path("memory/people").symlink_to(real)
+    with pytest.raises(SharingFailed, match=r"people/ann\.md cannot be synced: it is a symbolic link"):
+        laptop.sync()
+    desktop.sync()
+    assert desktop.path("memory/people/ann.md").exists()
 
 
 def test_a_workspace_that_has_lost_all_notes_deletes_none_elsewhere(machines: tuple[Machine, Machine]) -> None:
