@@ -21,13 +21,14 @@ from memory_core.stores.values import DateRange, IndexedChunk, Term
 from memory_core.text.languages import STOP_WORDS
 from memory_core.text.periods import read_time_word
 from memory_core.text.tables import PHRASES
-from memory_core.text.tense import tells_change
+from memory_core.text.tense import find_change, tells_change, tells_end
 from memory_core.text.terms import detect_language, extract_words
 
 # Statements of one matter have at least half of the best rank, and support within .1 of the best; those that tell a change,
 # within .5, since they say no more than what is new. Where the best has little support, nobody knows what the matter is.
 RANKED, ALIKE, ALIKE_CHANGED, LEAST = 0.5, 0.1, 0.5, 0.3
-# Added to ranks, as shares of the best one: for the newest, if it tells a change, or if not; for the oldest, where that is asked.
+# Added to ranks, as shares of the best one: for the newest, if it tells a change, or if not, less where it supports the question
+# less; for the oldest, where that is asked.
 CHANGED, NEWER, OLDER = 0.3, 0.05, 0.3
 # A line says the same thing as an older one of so many WORDS at most, since longer ones tell what has happened, if it repeats so
 # much of it, or, telling a change, CHANGES of it, and at least SAID of information: the sum of `coverage_weight`. It is looked
@@ -36,6 +37,7 @@ REPEATS, CHANGES, SAID, WORDS, HELD, CHUNKS, ABOVE = 0.5, 0.3, 3.0, 8, 50, 6, 1.
 # Or it gives another value, and its line, which tells a change, shares two words and SHARED of information with that of the older
 # one, where this has LINE_WORDS at most: people say in one sentence what changes, and in another how.
 SHARED, LINE_WORDS = 7.0, 40
+_ADDRESS = re.compile(r"[\w.+-]+@\w[\w.-]*\w|https?://[^\s)>]+")
 _NUMBER = re.compile(r"(?:(?<![^\W\d_])([^\W\d_]++)[ :]{0,2})?(?<![\w.,])(\d+(?:[.,:/-]\d+)*)(?:\s?([^\W\d_]+|%))?")
 _BEFORE = re.compile(rf"(?<!\w)(?:{'|'.join(PHRASES['all']['earlier than'].split())})(?!\w)")
 _LABEL = re.compile(r"^[ \t>*+_-]{0,8}([^\W\d_][\w.' -]{0,40})\*{0,2}:", re.MULTILINE)
@@ -81,7 +83,11 @@ def compare_ages(confidence: Confidence, ranks: Sequence[float]) -> Recency:
         return Recency({unit: OLDER * best * (1 + 1 / len(places) - places[day]) for unit, day in earlier.items()})
     later = {unit: day for unit, day in alike.items() if day > since}
     places = _place(later.values())
-    bonuses = {unit: (CHANGED if unit in changes else NEWER) * best * places[day] for unit, day in later.items()}
+    support = {unit: confidence.support(unit) for unit in alike}
+    shares = {unit: best * much / (max(support.values()) or 1.0) for unit, much in support.items()}
+    bonuses = {
+        unit: (CHANGED if unit in changes else NEWER) * shares[unit] * places[day] for unit, day in later.items()
+    }
     values, words = _find_values(_quote(confidence, first)), counts.counts[first].keys()
     comparable = [unit for unit in later if values and (unit in changes or counts.counts[unit].keys() >= words)]
     revalued = [unit for unit in comparable if _differ(values, _find_values(_quote(confidence, unit)))]
@@ -127,6 +133,7 @@ def find_later(
     values = _find_values(said)
     stems = {stem: word for word in extract_words(_quote_line(chunk, index)) for stem in reader.stem(word)[:1]}
     stems = {stem: word for stem, word in stems.items() if not word.isdigit()}
+    matter = {stem for stem, word in stems.items() if word not in values and _tells_matter(word)}
     held = reader.count_by_stem(stems) if len(stems) <= LINE_WORDS else {}
     line = {stem: coverage_weight(question.chunks, held.get(stem, 1)) for stem in stems}
     own = {stem: line[stem] for stem in line.keys() & {*reader.stem(said)}}
@@ -136,8 +143,14 @@ def find_later(
     def replaces(later: IndexedChunk, place: int) -> float:
         """Return how much a unit repeats, if it says the same thing or gives another value of it; 0 if it does not."""
         unit, around = later.quote_unit(place), _quote_line(later, place)
+        if matter.isdisjoint(reader.stem(around)):
+            return 0.0
         repeated = sum(own[stem] for stem in own.keys() & {*reader.stem(unit)})
-        if len(own) <= WORDS and (repeated >= repeats or (repeated >= changes and tells_change(unit))):
+        if (
+            len(own) <= WORDS
+            and repeated >= (changes if tells_change(unit) else repeats)
+            and _may_replace(values, unit)
+        ):
             return repeated
         shared = [line[stem] for stem in line.keys() & {*reader.stem(around)}] if values else []
         if len(shared) < 2 or sum(shared) < SHARED or not tells_change(around):
@@ -204,7 +217,7 @@ def _quote_line(chunk: IndexedChunk, index: int) -> str:
 
 
 def _find_values(text: str) -> dict[str, set[str]]:
-    """Return the numbers of a text by what they count or number, as in "5 mg" and "room 14", its times and its weekdays.
+    """Return the numbers of a text by what they count or number, as in "5 mg" and "room 14", its times, weekdays and addresses.
 
     >>> _find_values("Room 14, 5 mg on Mondays at 9:15") == {"room ": {"14"}, "mg": {"5"}, "": {"9:15"}, "day": {"0"}}
     True
@@ -218,6 +231,8 @@ def _find_values(text: str) -> dict[str, set[str]]:
             found[f"{before} "].add(number)
         elif ":" in number:
             found[""].add(number)
+    if addresses := _ADDRESS.findall(text.lower()):
+        found["@"].update(addresses)
     for word in extract_words(text):
         symbol, number = read_time_word(word, language) or ("", 0)
         if symbol == "w":
@@ -230,6 +245,12 @@ def _differ(old: Mapping[str, set[str]], new: Mapping[str, set[str]]) -> bool:
     return any(old[kind] - new[kind] and new[kind] - old[kind] for kind in old.keys() & new.keys())
 
 
+def _may_replace(old: Mapping[str, set[str]], text: str) -> bool:
+    """Return True if a text gives values where the old one did, and an address for an address, or says that it is over."""
+    new = _find_values(text)
+    return (bool(new or not old) and ("@" in new or "@" not in old)) or tells_end(text)
+
+
 def _find_alike(confidence: Confidence, shares: Sequence[float]) -> tuple[dict[int, str], set[int]]:
     """Return the statements of the matter with the dates of their notes, "" for none; and those that tell a change."""
     candidates, counts = confidence.candidates, confidence.counts
@@ -237,7 +258,7 @@ def _find_alike(confidence: Confidence, shares: Sequence[float]) -> tuple[dict[i
     best = max(support, key=support.__getitem__, default=None)
     if best is None or support[best] < LEAST:
         return {}, set()
-    most, matter = support[best], {*counts.counts[best], *counts.above[best]}
+    most, lacking, matter = support[best], confidence.lack_names(best), {*counts.counts[best], *counts.above[best]}
     alike: dict[int, str] = {}
     changes: set[int] = set()
     for unit, share in support.items():
@@ -246,12 +267,29 @@ def _find_alike(confidence: Confidence, shares: Sequence[float]) -> tuple[dict[i
         if share < most - ALIKE_CHANGED or _is_said(chunk, index):
             continue
         of_matter = not matter.isdisjoint((*counts.counts[unit], *counts.above[unit]))
-        if of_matter and tells_change(chunk.quote_unit(index)):
+        said = chunk.quote_unit(index)
+        if of_matter and tells_change(said):
+            if confidence.lack_names(unit) > lacking and _names_another(said):
+                continue
             changes.add(unit)
         elif share < most - ALIKE:
             continue
         alike[unit] = chunk.date or ""
     return alike, changes
+
+
+def _tells_matter(word: str) -> bool:
+    """Return True for a word that can say what a line is about: none of change, of time, or that only builds sentences."""
+    return not tells_change(word) and not any(
+        word in common or read_time_word(word, language) for language, common in STOP_WORDS.items()
+    )
+
+
+def _names_another(text: str) -> bool:
+    """Return True if a line tells the change of somebody with a name: "Frau Maier has a new number"."""
+    language = detect_language(text) or "en"
+    before = text[: find_change(text)].split()
+    return any(word[0].isupper() and not read_time_word(word, language) for word in before[1:])
 
 
 def _is_said(chunk: IndexedChunk, index: int) -> bool:

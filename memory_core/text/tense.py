@@ -52,7 +52,13 @@ def find_present(text: str) -> set[str]:
 
 def tells_change(text: str) -> bool:
     """Return True if a line says that something is not what it was."""
-    return _compile(_ALL["change"]).search(text.lower()) is not None
+    return find_change(text) is not None
+
+
+def find_change(text: str) -> int | None:
+    """Return where a line says that something is not what it was; None if it does not."""
+    found = _compile(_ALL["change"]).search(text.lower())
+    return found.start() if found else None
 
 
 def tells_end(text: str) -> bool:

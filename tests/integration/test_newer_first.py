@@ -189,3 +189,40 @@ def ask(folder: Path, provider: str, notes: dict[str, str], question: str) -> li
         (folder / "w" / path).write_text(text, encoding="utf-8")
     config = {"memorySearch": {"provider": provider}}
     return search(memory_core.open_memory(config, workspace=folder / "w", state_dir=folder / "s"), question)
+
+
+@pytest.mark.parametrize(
+    ("question", "answer", "later"),
+    [
+        (
+            "What is Ruth's email?",
+            "# Ruth Okafor\n- Designer. Email ruth@example.org",
+            "[[Ruth Okafor]] takes over as designer",
+        ),
+        (
+            "When is the pottery class?",
+            "- The pottery class moved to Thursdays",
+            "Moved the plumber: not Friday, Thursday 3 May",
+        ),
+        ("Wann ist der Chor?", "- Chor am 3. Mai um 19 Uhr", "Die Fahrschule ist jetzt mittwochs um 16 Uhr"),
+        (
+            "What is Omar's phone number?",
+            "# Omar Haddad\n- Phone: +46 70 555 12 34",
+            "Mrs Castle has a new phone number 0176 555",
+        ),
+        ("Where does Ines live?", "# Ines Prado\n- Lives in Porto", "Buy cheese and bread now, ask Ines"),
+    ],
+)
+@pytest.mark.parametrize("provider", ["static", "none"])
+def test_a_change_of_something_else_comes_behind(
+    tmp_path: Path, question: str, answer: str, later: str, provider: str
+) -> None:
+    notes = {"memory/2026-03-01.md": f"{answer}\n", "memory/2026-04-28.md": f"{later}\n"} | {
+        f"memory/2026-05-{day:02}.md": f"- swam {day} lengths\n- read a chapter of the atlas\n" for day in range(1, 29)
+    }
+    for path, text in notes.items():
+        (tmp_path / "w" / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "w" / path).write_text(text, encoding="utf-8")
+    config = {"memorySearch": {"provider": provider}}
+    first, *_ = search(memory_core.open_memory(config, workspace=tmp_path / "w", state_dir=tmp_path / "s"), question)
+    assert first["path"] == "memory/2026-03-01.md"
