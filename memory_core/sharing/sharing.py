@@ -149,6 +149,8 @@ class Sync:
             if remote and (self._refs.get(OWN) != remote or space.displaced != absent):
                 self._settle(remote, remote, space.displaced)
             return True, _add(before, left_out=left_out)
+        if not space.displaced <= absent:  # before the record, as a killed sync is finished without looking for them
+            self._git.set_refs({ABSENT: self._keep_names(absent | space.displaced)})
         changes, conflicts = self._merge(base, theirs, mine, read)
         up, down = (
             {path: text for path, text in changes.items() if _hash(text) != side.get(path)} for side in (theirs, mine)
@@ -310,11 +312,14 @@ class Sync:
         blob = self._refs.get(ABSENT)
         return {*self._git.load([blob])[blob].decode().split("\n")} if blob else set()
 
+    def _keep_names(self, paths: Collection[str]) -> str | None:
+        """Keep paths, to which `ABSENT` may lead; return their hash, None for none."""
+        given = "\n".join(sorted(paths)).encode()
+        return self._git.run("hash-object", "-w", "--stdin", given=given).decode().strip() if paths else None
+
     def _settle(self, commit: str | None, remote: str | None, absent: Collection[str]) -> None:
         """Record that what a commit holds stands here, but for some notes, and that the remote has all before it."""
-        names = "\n".join(sorted(absent)).encode()
-        listed = self._git.run("hash-object", "-w", "--stdin", given=names).decode().strip() if absent else None
-        refs = {OWN: commit, SENT: remote, ABSENT: listed, WRITING: None, MADE: None}
+        refs = {OWN: commit, SENT: remote, ABSENT: self._keep_names(absent), WRITING: None, MADE: None}
         self._git.set_refs({name: value for name, value in refs.items() if value or name in self._git.list_refs()})
         self._written.unlink(missing_ok=True)
 

@@ -379,6 +379,23 @@ def test_a_folder_in_the_place_of_a_note_is_named_and_stops_and_deletes_nothing(
     assert not desktop.path("memory/x.md").exists()
 
 
+@pytest.mark.parametrize("step", range(9, 21))
+def test_a_killed_sync_remembers_that_there_was_no_place_for_a_note(
+    machines: tuple[Machine, Machine], step: int
+) -> None:
+    laptop, desktop = machines
+    desktop.write("memory/x.md", "# X\n\n- Kept.\n")
+    desktop.append(DAY, "- 18:00 From the desktop\n")
+    desktop.sync()
+    laptop.path("memory/x.md").mkdir()
+    laptop.append(DAY, "- 19:00 From the laptop\n")
+    laptop.sync_until(step)
+    laptop.path("memory/x.md").rmdir()
+    sync_all(laptop, desktop)
+    assert desktop.read("memory/x.md") == "# X\n\n- Kept.\n"
+    assert {*laptop.count_lines().values()} == {1}
+
+
 def test_a_file_in_the_place_of_a_folder_of_notes_is_no_obstacle_for_others(machines: tuple[Machine, Machine]) -> None:
     laptop, desktop = machines
     laptop.write("memory/people", "no note")

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from memory_core import open_memory
+from memory_core.sources.notes import find_journal
 from tests.command import Command, Outcome
 from tests.machines import make_remote
 from tests.waiting import eventually
@@ -63,15 +64,15 @@ def test_an_item_that_is_forgotten_after_a_broken_sync_has_taken_it_stays_forgot
     (desktop.workspace / "memory").mkdir()
     (desktop.workspace / "memory" / "boat.md").write_text("The boat is in the harbour of Thun.\n")
     run(desktop, "sync")
-    folder = laptop.workspace / "memory" / "boat.md"
-    folder.mkdir(parents=True)
-    assert "memory/boat.md: is a folder" in laptop("sync").error
+    lock = find_journal(laptop.workspace, laptop.state_dir).with_suffix(".lock")
+    lock.mkdir(parents=True)
+    assert "memory/boat.md: not written" in laptop("sync").error
     run(laptop, "items", "forget", "--query", "tea")
-    folder.rmdir()
+    lock.rmdir()
     run(laptop, "sync")
     run(desktop, "sync")
     assert "green tea" not in run(desktop, "items", "list").out
-    assert "Thun" in folder.read_text()
+    assert "Thun" in (laptop.workspace / "memory" / "boat.md").read_text()
 
 
 def test_status_says_when_it_was_synced_and_what_waits(machines: tuple[Command, Command]) -> None:
