@@ -1,4 +1,4 @@
-"""Sixty mails, pages and outputs of tools that order to be remembered: none becomes the user's word, none comes unquoted."""
+"""Mails, pages and outputs of tools that order to be remembered: none becomes the user's word, none comes unquoted."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ OWN = "I prefer the aisle seat on flights."
 
 def order(text: str) -> str:
     """Return the line of an attack that gives the order."""
-    return max(text.splitlines(), key=len)[:400]
+    return max(text.splitlines(), key=lambda line: sum(map(str.isalpha, line)))[:400]
 
 
 @pytest.fixture
@@ -58,8 +58,8 @@ def list_items(folder: Path) -> list[tuple[str, str]]:
         return [(item.origin.by, item.content) for item in memory.items.list(limit=1000)]
 
 
-def test_there_are_sixty_in_four_languages() -> None:
-    assert len(ATTACKS) == 60
+def test_there_are_many_in_four_languages() -> None:
+    assert len(ATTACKS) == 188
     assert {name[:2] for name in ATTACKS} == {"en", "de", "fr", "es"}
 
 

@@ -157,7 +157,8 @@ _CLOSING_TAG = re.compile(r"</(\w[\w-]*+)>")
 _SIGNATURE = re.compile(r"^[\s–—-]*[^\W\d_][\w.'-]*(?:\s+[^\W\d_][\w.'-]*){0,2}\s*$")
 _KEY = re.compile(r"^[\w-]++:\s*$")  # below which a file has indented lines
 _INDENTED = re.compile(r"^(?: {4}|\t)(?!\s*(?:[-*+•]|\d{1,2}[.)])\s)")
-_HEADING = re.compile(r"^#{1,6} \S", re.MULTILINE)
+_HEADING = re.compile(r"^(?:#{1,6} \S|\*\*[^*\n]+\*\*[ \t]*$|\S.*\n(?:={3,}|-{3,})[ \t]*$)", re.MULTILINE)
+_FRONT_MATTER = re.compile(r"\A\s*---[ \t]*\n")
 # A quotation of several lines.
 _QUOTED_LINES = re.compile(r"^[ \t]*[\"“„«][^\"”“»\n]*\n[^\"”“»]*[\"”“»][^\w\n]*$", re.MULTILINE)
 
@@ -171,6 +172,8 @@ def _drop_discussed(message: str) -> str:
 
     Those stand below the question, or above one that is the last.
     """
+    if _FRONT_MATTER.match(message):
+        return ""
     headings = [found.start() for found in _HEADING.finditer(message)]
     text = _QUOTED_LINES.sub("", message if len(headings) < 2 else message[: headings[0]])
     paragraphs = [each for each in re.split(r"\n[ \t]*\n", text) if each.strip()]
@@ -193,33 +196,84 @@ def _drop_tagged(message: str) -> str:
     return "\n".join([*kept, message[begin:]])
 
 
-def _drop_pasted(message: str) -> Iterator[str]:
-    """Yield the lines of a message up to the first behind which others speak, without letters, logs and talk of several."""
+def _drop_pasted(message: str) -> list[str]:
+    """Return the lines of a message up to the first behind which others speak, without letters, logs, tables and talk of several.
+
+    Of a page nothing is left: where its text begins, nothing tells.
+    """
+    kept, read = list[str](), list[str]()
     lines = _drop_discussed(_drop_tagged(message)).split("\n")
     closings = [number for number, line in enumerate(lines) if _compile("closing").match(line)]
     closed = closings[-1] if closings else _find_signature(lines)
     greeted = next((number for number, line in enumerate(lines) if _compile("greeting").match(line)), closed + 1)
+    is_own = greeted > closed and _is_short_message(lines, closed, named=not closings)
     talk = sum(map(bool, map(_compile("speaker").match, lines))) > 1
+    table = sum(map(bool, map(_compile("row").match, lines))) > 1
     in_log = in_file = in_talk = False
     for number, line in enumerate(lines):
         greeting = _compile("greeting").match(line)
         if _compile("reply").match(line) or (greeting and greeting["formal"] and closed < number):
-            return
+            break
         if _compile("addressed").match(line):
-            return
+            break
         begins_file = (
             _KEY.match(line) is not None and lines[number + 1 : number + 2] != [] and lines[number + 1].startswith("  ")
         )
         in_file = begins_file or _INDENTED.match(line) is not None or (in_file and line.startswith((" ", "\t")))
         in_log = bool(line.strip()) and (in_log or _compile("stamped").match(line) is not None)
         in_talk = talk and bool(line.strip()) and (in_talk or _compile("speaker").match(line) is not None)
-        in_letter = closed >= number and (greeted > closed or number >= greeted)
+        in_letter = closed == number or (closed > number and not is_own and (greeted > closed or number >= greeted))
+        in_table = table and _compile("row").match(line) is not None
         is_name = 0 <= closed < number <= closed + 2 and len(line.split()) < 4
-        if not (in_file or in_log or in_letter or is_name or in_talk):
+        if in_file or in_log or in_letter:
+            continue
+        if _compile("page").match(line):
+            return []
+        read.append("" if is_name else line)
+        if not (is_name or in_talk or in_table):
             introduced = _compile("introduced").match(line)
-            yield line[: line.rfind(". ", 0, introduced.end()) + 1] if introduced else line
+            kept.append(line[: line.rfind(". ", 0, introduced.end()) + 1] if introduced else line)
             if introduced:
-                return
+                break
+    return [] if _is_page(read, tells=closed >= 0) else kept
+
+
+def _is_page(lines: Sequence[str], *, tells: bool) -> bool:
+    """Return True if titles, labels and buttons stand around sentences; what a line with a colon lists is none of them.
+
+    Args:
+        lines: Those of a message, without letters and logs.
+        tells: Sentences stand in what is left out: it is a letter.
+    """
+    labels, before, is_list = list[bool](), "", False
+    for line in lines:
+        if _compile("label").match(line) and not _greets(line):
+            labels += [] if is_list else [not before.strip()]
+        elif line.strip():
+            is_list = line.rstrip().endswith(":")
+            tells = tells or _LIST_MARK.match(line) is not None or _STOP.search(line) is not None
+        before = line
+    return tells and len(labels) > 1 and any(labels)
+
+
+def _greets(line: str) -> bool:
+    """Return True if a line holds words of courtesy, and one other at most."""
+    words, courtesy = re.findall(r"\w+", line.lower()), read_words("recall", "phatic")
+    others = [word for word in words if word not in courtesy]
+    return len(others) < min(len(words), 2)
+
+
+def _is_short_message(lines: Sequence[str], closed: int, *, named: bool) -> bool:
+    """Return True if a message without a greeting is one paragraph that its writer has signed, and no letter.
+
+    Args:
+        lines: Those of the message.
+        closed: The number of the line that closes it.
+        named: That is only a name; then one line stands above it.
+    """
+    above, below = ([bool(line.strip()) for line in part] for part in (lines[: max(closed, 0)], lines[closed + 1 :]))
+    paragraphs = sum(told and not before for before, told in pairwise([False, *above]))
+    return paragraphs == 1 and sum(below) < 2 and not (named and sum(above) > 1)
 
 
 def _find_signature(lines: list[str]) -> int:
@@ -232,6 +286,7 @@ def _find_signature(lines: list[str]) -> int:
     return told[-1] if all(word[0].isupper() for word in name.split()) and not is_phatic else -1
 
 
+_STOP = re.compile(r"\w[.!?](?!\w)")
 _LIST_MARK = re.compile(r"^\s*(?:[-*+•]|\d{1,2}[.)])\s+")
 _QUOTED = re.compile(r"[\"“„«][^\"”“»\n]{12,}[\"”“»]|(?<!\w)['‘][^'’\n]{20,}['’](?!\w)")
 _QUOTED_SENTENCES = re.compile(

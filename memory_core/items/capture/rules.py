@@ -157,7 +157,7 @@ def find_facts(turns: Sequence[exchange.Turn], *, now: float, time_zone: str | N
         time_zone: Its clock tells the day from which "tomorrow" is counted; see `get_today`.
     """
     problem = ""
-    spoken = _find_language(" ".join(turn.text for turn in turns if turn.speaker == "user"))
+    spoken = _find_language(" ".join(exchange.list_own_words(turn.text) for turn in turns if turn.speaker == "user"))
     for number, turn in enumerate(turns):
         if turn.speaker != "user" or turn.has_secret:
             continue

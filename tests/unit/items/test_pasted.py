@@ -7,6 +7,7 @@ from __future__ import annotations
 import pytest
 
 from memory_core.items.capture import exchange, rules
+from tests.growth import MOST_GROWTH, measure_growth
 
 PASTED = {
     "mail with header": "From: Jane Doe <jane@x.org>\nTo: me\nSubject: Flat\n\nHi,\nmy new address is 12 Oak Street. I prefer tea.\nJane",
@@ -112,6 +113,33 @@ def test_what_is_said_before_it_is_kept(name: str) -> None:
     assert find(f"I work at Siemens.\n\n{PASTED[name]}") == ["I work at Siemens."]
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "My dog is called Rex. I prefer tea.\n\nBest, Anna",
+        "My dog is called Rex.\nI prefer tea.\nBest,\nAnna",
+        "My dog is called Rex. I prefer tea.\n\nAnna",
+        "My dog is called Rex. I prefer tea.\n\nKind regards,\nAnna Weber",
+    ],
+)
+def test_a_short_message_that_its_writer_has_signed_is_theirs(text: str) -> None:
+    assert find(text) == ["My dog is called Rex.", "I prefer tea."]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Hi Tom,\n\nmy dog is called Rex. I prefer tea.\n\nBest,\nAnna",
+        "Hello,\nmy dog is called Rex. I prefer tea.\nBest,\nAnna",
+        "From: Anna <anna@x.example>\n\nMy dog is called Rex. I prefer tea.\n\nBest,\nAnna",
+        "My dog is called Rex.\n\nWe moved to Berlin in May. I prefer tea.\n\nBest,\nAnna",
+        "My dog is called Rex. I prefer tea.\n\nBest,\nAnna Weber\nHead of Sales\nSiemens AG",
+    ],
+)
+def test_a_letter_is_not(text: str) -> None:
+    assert find(text) == []
+
+
 def test_documents_and_files_of_a_message_are_not_its_words() -> None:
     parts = [{"type": "text", "text": "My dog is called Rex."}, {"type": "text-plain", "text": "I live in Berlin."}]
     turns = exchange.read_exchange([{"role": "user", "content": parts}], max_tokens=100).turns
@@ -139,6 +167,16 @@ def test_documents_and_files_of_a_message_are_not_its_words() -> None:
         ("Remember this:\nI live in Berlin.", ["I live in Berlin."]),
         ("My dog is called Rex.\n\nTranslate this into French:\n\nI live in Berlin.", ["My dog is called Rex."]),
         ("My dog is called Rex.\n\nCan you write the vet a mail?", ["My dog is called Rex."]),
+        ("Hi Claude\n\nMy dog is called Rex. I prefer tea.\n\nThanks", ["My dog is called Rex.", "I prefer tea."]),
+        ("Trip to Rome\nI prefer tea. My dog is called Rex.", ["I prefer tea.", "My dog is called Rex."]),
+        ("My week:\nMonday: gym\nTuesday: choir\n\nI prefer tea.", ["I prefer tea."]),
+        ("I prefer tea.\n\nWhat I can't eat:\nNuts\nShrimp\nMilk", ["I prefer tea."]),
+        ("TypeError: x is undefined\n    at foo (a.js:3)\n\nMy dog is called Rex.", ["My dog is called Rex."]),
+        ("I like red,green,blue. My dog is called Rex.", ["My dog is called Rex."]),
+        (
+            "I prefer tea\nI live in Berlin\nMy dog is called Rex",
+            ["I prefer tea", "I live in Berlin", "My dog is called Rex"],
+        ),
         ("Some facts:\n- My dog is called Rex.\n- I live in Berlin.", ["My dog is called Rex.", "I live in Berlin."]),
         (
             "Remember these:\n1. I live in Berlin.\n    - My dog is called Rex.",
@@ -172,3 +210,31 @@ def test_what_is_taken_back_in_the_next_sentence_is_not_kept(said: str) -> None:
 )
 def test_what_follows_is_no_correction(said: str, kept: str) -> None:
     assert any(kept in fact for fact in find(said))
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [
+        "a  ",
+        "a b  ",
+        "a | ",
+        "a\t",
+        "a;b",
+        "a,b ",
+        "a.b.",
+        "Error",
+        "**a",
+        "Q1. a ",
+        "Updated 2 ",
+        "npm ",
+        "---\n",
+        "A B\n",
+        "> ",
+    ],
+)
+def test_hostile_pages_take_no_quadratic_time(piece: str) -> None:
+    def read(times: int) -> None:
+        for ending in ("", ".", "?", "\nBest,\nAnna"):
+            find((piece * 4000)[: 300 * times] + ending)
+
+    assert measure_growth(read, 40) < MOST_GROWTH
