@@ -134,12 +134,14 @@ class Fact:
         return stem(first) if self.words[:1] == [first] and not self.is_own else ""
 
     @cached_property
-    def anchors(self) -> frozenset[tuple[str, str]]:
-        """The words that carry its value: numbers, days, names, mail addresses."""
-        found = {("number", each.strip(".,:-").lower()) for each in _NUMBER.findall(self.text)}
-        found |= {("day", word.rstrip("s")) for word in self.words if word.rstrip("s") in _DAYS}
-        found |= {("name", name) for name in self.names if name.rstrip("s") not in _DAYS}
-        return frozenset(found | {("mail", each) for each in _find_mail_addresses(self.text)})
+    def values(self) -> tuple[list[str], ...]:
+        """What it tells of in numbers, days, names and mail addresses, each kind in its order."""
+        return (
+            [each.strip(".,:-").lower() for each in _NUMBER.findall(self.text)],
+            [word.rstrip("s") for word in self.words if word.rstrip("s") in _DAYS],
+            [name for name in self.names if name.rstrip("s") not in _DAYS],
+            _find_mail_addresses(self.text),
+        )
 
     @cached_property
     def names(self) -> list[str]:
@@ -216,10 +218,9 @@ def corrects(newer: Fact, older: Fact, words: Words, cosine: float, *, cued: boo
         newer, older: The facts.
         words: The static model.
         cosine: Of the two by that model.
-        cued: It was said as a correction, "no, ...": then the last word may differ, or a negation.
+        cued: It was said as a correction, "no, ...": then the last word may differ, a negation, or the order of the words.
     """
-    goes_otherwise = any(older.ways.get(word, way) != way for word, way in newer.ways.items())  # to a place, or from it
-    if newer.subjects != older.subjects or _begin_otherwise(newer, older) or goes_otherwise:
+    if newer.subjects != older.subjects or _begin_otherwise(newer, older) or _goes_otherwise(newer, older):
         return False
     if _finds("moved", newer.text) and _finds("residence", older.text):
         return newer.is_own == older.is_own
@@ -230,7 +231,9 @@ def corrects(newer: Fact, older: Fact, words: Words, cosine: float, *, cued: boo
         return not older.is_negative and not older.is_event and _ends(newer, older, words)
     left = older.list_left_over(newer)
     denies = newer.is_negative and not older.is_negative and all(map(_is_value, left))
-    if cued and (denies or (older.is_negative and not newer.is_negative and not left)) and _ends(newer, older, words):
+    reverses = denies or (older.is_negative and not newer.is_negative and not left)
+    swaps = newer.stems == older.stems and newer.words != older.words  # "no, port 8080 forwards to port 80"
+    if cued and (swaps or (reverses and _ends(newer, older, words))):
         return True
     return _gives_new_value(newer, older, words, cosine, cued=cued)
 
@@ -238,6 +241,11 @@ def corrects(newer: Fact, older: Fact, words: Words, cosine: float, *, cued: boo
 def _begin_otherwise(one: Fact, other: Fact) -> bool:
     """Return True if two facts are about persons or things of different names."""
     return bool(one.head and other.head) and one.head not in other.stems and other.head not in one.stems
+
+
+def _goes_otherwise(one: Fact, other: Fact) -> bool:
+    """Return True if one fact tells of a way to a place, and the other of one from it."""
+    return any(other.ways.get(word, way) != way for word, way in one.ways.items())
 
 
 def _ends(newer: Fact, older: Fact, words: Words) -> bool:
@@ -351,21 +359,45 @@ def _is_moment(word: str) -> bool:
 
 
 def _conflict(one: Fact, other: Fact) -> bool:
-    """Return True if both facts hold values, and either one some that the other lacks; or words that exclude each other.
+    """Return True if neither fact holds all values of the other in their order, or if their words exclude each other.
 
     So do "tea rather than coffee" and "coffee rather than tea", and "from Bonn to Mainz" and "from Mainz to Bonn".
     """
     compares = _finds("comparison", one.text) and _finds("comparison", other.text)
     if compares and one.words != other.words and len(one.stems & other.stems) >= 0.9 * len(one.stems | other.stems):
         return True
-    if one.names != other.names and sorted(one.names) == sorted(other.names):
+    if not (_holds_values(one, other) or _holds_values(other, one)):
         return True
-    if one.anchors - other.anchors and other.anchors - one.anchors:
+    if _goes_otherwise(one, other) or _swaps(one, other):
         return True
     rows = _read("opposites")
     left = [word for word in one.words if word not in other.words and word in rows]
     right = [word for word in other.words if word not in one.words and word in rows]
     return any(rows[word] == rows[against] for word in left for against in right)
+
+
+def _holds_values(one: Fact, other: Fact) -> bool:
+    """Return True if one fact holds all values of another in their order: in "port 80 forwards to port 8080" both have a part."""
+    for held, wanted in zip(one.values, other.values, strict=True):
+        left = iter(held)
+        if not all(value in left for value in wanted):
+            return False
+    return True
+
+
+def _swaps(one: Fact, other: Fact) -> bool:
+    """Return True if two facts say the words that both have in another order, and it is not that a part has only moved.
+
+    In "The gateway calls the scheduler" and "The scheduler calls the gateway" two are swapped; in "We meet at noon on Mondays"
+    and "On Mondays we meet at noon" a part has moved.
+    """
+    left = [word for word in map(stem, one.words) if word in other.stems]
+    right = [word for word in map(stem, other.words) if word in one.stems]
+    while left and right and left[0] == right[0]:
+        del left[0], right[0]
+    while left and right and left[-1] == right[-1]:
+        del left[-1], right[-1]
+    return all(left[at:] + left[:at] != right for at in range(max(len(left), 1)))
 
 
 def _is_telling(word: str, words: Words) -> bool:

@@ -145,7 +145,9 @@ def _judge(
     )  # fmt: skip
     if redact(finding.content) != finding.content:
         return draft, "secret"
-    if is_recalled(finding.content, recalled | _fingerprint(exchange.recalled_texts)):
+    # Rules read what the user states. A model may have it from an answer in which the assistant repeats its memory.
+    stated = not by_model or own == 1
+    if not stated and is_recalled(finding.content, recalled | _fingerprint(exchange.recalled_texts)):
         return draft, "recalled"
     if own < OWN_SHARE:
         if _share(finding.content, " ".join(exchange.recalled_texts)) >= REPEATED_SHARE:

@@ -176,6 +176,22 @@ def test_a_model_may_not_store_secrets_nor_what_tools_and_memory_said(items: Ite
     assert items.count() == 0
 
 
+@pytest.mark.parametrize("by_model", [False, True])
+def test_what_the_user_says_last_holds_though_memory_has_shown_it_for_the_message(items: Items, by_model: bool) -> None:
+    def say(text: str, session: str, shown: str = "") -> None:
+        model = Scripted(facts((text, "fact", True))) if by_model else None
+        items.memorize([user(text)], model, session=session, recalled=fingerprint_recalled([shown]))
+
+    basel, bern = "I live in Basel.", "I moved to Bern."
+    say(basel, "s1")
+    say(bern, "s2")
+    say(basel, "s3")
+    say(bern, "s4", shown=bern)
+    assert [hit.item.content for hit in items.query(bern).hits] == [bern]
+    held = {item.content: item for item in items.list()}
+    assert held[basel].superseded_by == held[bern].id
+
+
 def test_what_was_said_twice_is_reinforced_and_a_guess_said_in_two_sessions_is_none(items: Items) -> None:
     first = items.memorize(TALK, Scripted(facts(GHENT, BOAT)), session="s1")
     again = items.memorize(TALK, Scripted(facts(GHENT, BOAT)), session="s1")

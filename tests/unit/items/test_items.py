@@ -83,6 +83,15 @@ def test_a_fact_is_written_read_listed_and_deleted(items: Items, clock: Clock) -
     assert not items.list()
 
 
+def test_a_fact_with_two_numbers_swapped_is_another_one_until_it_is_said_to_correct(items: Items) -> None:
+    first = items.write("Port 80 forwards to port 8080.")
+    second = items.write("Port 8080 forwards to port 80.")
+    assert (first.outcome, second.outcome) == ("added", "added")
+    items.delete(second.item.id)
+    third = items.write("Port 8080 forwards to port 80.", corrects=True)
+    assert third.superseded == (first.item.id,)
+
+
 def test_nothing_is_found_and_no_file_made_before_the_first_write(items: Items) -> None:
     assert items.query("anything").hits == ()
     assert items.get("x") is None

@@ -23,6 +23,8 @@ def cosine(words: Words, one: str, other: str) -> float:
         ("Our dentist is Dr. Okafor.", "Dr. Okafor is our dentist."),
         ("The workshop takes place on 3 June.", "The workshop is on June 3."),
         ("I never eat mushrooms.", "I don't eat mushrooms, ever."),
+        ("We meet at noon on Mondays.", "On Mondays we meet at noon."),
+        ("I keep apples and pears in the cellar.", "I keep pears and apples in the cellar."),
     ],
 )
 def test_other_words_for_one_fact(words: Words, one: str, other: str) -> None:
@@ -43,6 +45,21 @@ def test_other_words_for_one_fact(words: Words, one: str, other: str) -> None:
         ("The shop opens at nine.", "The shop closes at nine."),
         ("Rack a0 is full.", "Rack b0 is full."),
         ("I am in team A.", "I am in team B."),
+        ("Port 80 forwards to port 8080.", "Port 8080 forwards to port 80."),
+        ("Kettler pays 45 euros for 60 seats.", "Kettler pays 60 euros for 45 seats."),
+        ("The shop opens at 9 and closes at 6.", "The shop opens at 6 and closes at 9."),
+        ("The shop opens at nine and closes at six.", "The shop opens at six and closes at nine."),
+        ("Version 4.12 replaces 4.11.", "Version 4.11 replaces 4.12."),
+        ("The fair runs from 3 May to 5 May.", "The fair runs from 5 May to 3 May."),
+        ("The office is open from nine to five.", "The office is open from five to nine."),
+        ("Ticket 0 is assigned to team 0.", "Ticket 9 is assigned to team 0."),
+        ("Ticket 12 blocks ticket 31.", "Ticket 31 blocks ticket 12."),
+        ("Order 7 contains 7 boxes.", "Order 7 contains 8 boxes."),
+        ("Tuesday's shift relieves Monday's.", "Monday's shift relieves Tuesday's."),
+        ("The gateway calls the scheduler.", "The scheduler calls the gateway."),
+        ("Das Gateway ruft den Planer auf.", "Der Planer ruft das Gateway auf."),
+        ("Le port 80 renvoie au port 8080.", "Le port 8080 renvoie au port 80."),
+        ("El equipo 2 sustituye al equipo 5.", "El equipo 5 sustituye al equipo 2."),
     ],
 )
 def test_other_facts_in_like_words(words: Words, one: str, other: str) -> None:
@@ -61,6 +78,12 @@ def test_other_facts_in_like_words(words: Words, one: str, other: str) -> None:
 )
 def test_corrections(words: Words, older: str, newer: str) -> None:
     assert corrects(Fact(newer), Fact(older), words, cosine(words, older, newer))
+
+
+def test_a_correction_may_swap_what_the_older_fact_says(words: Words) -> None:
+    older, newer = "Port 80 forwards to port 8080.", "Port 8080 forwards to port 80."
+    assert corrects(Fact(newer), Fact(older), words, cosine(words, older, newer), cued=True)
+    assert not corrects(Fact(newer), Fact(older), words, cosine(words, older, newer))
 
 
 @pytest.mark.parametrize(
