@@ -135,11 +135,14 @@ def find_later(
 
     def replaces(later: IndexedChunk, place: int) -> float:
         """Return how much a unit repeats, if it says the same thing or gives another value of it; 0 if it does not."""
-        unit, around = later.quote_unit(place), _quote_line(later, place)
+        unit = later.quote_unit(place)
         repeated = sum(own[stem] for stem in own.keys() & {*reader.stem(unit)})
         if len(own) <= WORDS and (repeated >= repeats or (repeated >= changes and tells_change(unit))):
             return repeated
-        shared = [line[stem] for stem in line.keys() & {*reader.stem(around)}] if values else []
+        if not values:
+            return 0.0
+        around = _quote_line(later, place)
+        shared = [line[stem] for stem in line.keys() & {*reader.stem(around)}]
         if len(shared) < 2 or sum(shared) < SHARED or not tells_change(around):
             return 0.0
         return sum(shared) if _differ(values, _find_values(unit)) else 0.0
