@@ -177,7 +177,7 @@ def _rank(
     """
     counts = TermCounts(question, candidates, reader.stem)
     judgement = judge(reader, question, candidates, counts, weights=weights, vectors=vectors)
-    judgement = prefer_matter(judgement, question, counts)
+    judgement = prefer_matter(judgement)
     later = find_later(reader, judgement.confidence, judgement.ranks, dates) if dates and judgement.confidence else None
     if later is not None:
         chunk, index = later
@@ -225,8 +225,8 @@ def _name_copies(
     """Return a hit that names the other places in which half of its units stand, or more."""
     held = [candidates[counts.units[at][0]] for at in said]
     found = Counter(chunk.path for each in held for chunk in (each.chunk, *each.copies))
-    places = (path for path, number in found.items() if number * 2 >= len(passage.units))
-    return replace(hit, also_in=name_places(hit.path, places))
+    places = name_places(hit.path, (path for path, number in found.items() if number * 2 >= len(passage.units)))
+    return replace(hit, also_in=places) if places else hit
 
 
 def _list_period(reader: Reader, query: Query, question: Question, mode: Mode) -> Trace:

@@ -88,7 +88,8 @@ def compare_ages(confidence: Confidence, ranks: Sequence[float]) -> Recency:
     bonuses = {
         unit: (CHANGED if unit in changes else NEWER) * shares[unit] * places[day] for unit, day in later.items()
     }
-    values, words = _find_values(_quote(confidence, first)), counts.counts[first].keys()
+    values = _find_values(_quote(confidence, first)) if later else {}
+    words = counts.counts[first].keys()
     comparable = [unit for unit in later if values and (unit in changes or counts.counts[unit].keys() >= words)]
     revalued = [unit for unit in comparable if _differ(values, _find_values(_quote(confidence, unit)))]
     last = max(map(later.__getitem__, revalued), default="")
@@ -100,7 +101,7 @@ def compare_ages(confidence: Confidence, ranks: Sequence[float]) -> Recency:
         for unit, day in alike.items()
         if "" < day < alike[newest] and counts.counts[unit].keys() == counts.counts[newest].keys()
     ]
-    if newest not in changes:
+    if replaced and newest not in changes:
         values = _find_values(_quote(confidence, newest))
         replaced = [unit for unit in replaced if _differ(values, _find_values(_quote(confidence, unit)))]
     return Recency(bonuses, newest, frozenset(replaced))
@@ -142,8 +143,8 @@ def find_later(
 
     def replaces(later: IndexedChunk, place: int) -> float:
         """Return how much a unit repeats, if it says the same thing or gives another value of it; 0 if it does not."""
-        unit, around = later.quote_unit(place), _quote_line(later, place)
-        if matter.isdisjoint(reader.stem(around)):
+        unit, around = later.quote_unit(place), {*reader.stem(_quote_line(later, place))}
+        if matter.isdisjoint(around):
             return 0.0
         repeated = sum(own[stem] for stem in own.keys() & {*reader.stem(unit)})
         if (
@@ -152,8 +153,10 @@ def find_later(
             and _may_replace(values, unit)
         ):
             return repeated
-        shared = [line[stem] for stem in line.keys() & {*reader.stem(around)}] if values else []
-        if len(shared) < 2 or sum(shared) < SHARED or not tells_change(around):
+        if not values:
+            return 0.0
+        shared = [line[stem] for stem in line.keys() & around]
+        if len(shared) < 2 or sum(shared) < SHARED or not tells_change(_quote_line(later, place)):
             return 0.0
         return sum(shared) if _differ(values, _find_values(unit)) else 0.0
 

@@ -7,6 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from operator import add
 from typing import TYPE_CHECKING, NamedTuple
 
 from memory_core.embeddings.protocols import knows_worth
@@ -70,7 +71,7 @@ class Judgement:
     Attributes:
         ranks: For every unit the whole value.
         scores: The score of every candidate.
-        text_ranks: For every unit its value by words, with the bonus of its note's name.
+        text_ranks: For every unit its value by words, with the bonus of its note's name, and for holding much of the question.
         cosines: Of the best window of every candidate; empty without vectors.
         window_shares, token_shares: What was added for every unit; empty without vectors.
         period_bonus: What was added for units of the period that the question names.
@@ -228,26 +229,34 @@ def _prefer_period(
     return [rank + bonus * dated[chunk] for rank, (chunk, _) in zip(ranks, counts.units, strict=True)], bonus
 
 
-def prefer_matter(judgement: Judgement, question: Question, counts: TermCounts) -> Judgement:
-    """Return a judgement in which lines about those rank higher whom the question names, and newer statements, or older ones.
+def prefer_matter(judgement: Judgement) -> Judgement:
+    """Return a judgement in which lines about all that is asked rank higher, and newer statements, or older ones.
 
-    One of two with similar names is told by the headings above a line, or by the line itself.
+    Of the best lines those gain that hold more of the question, except of one in CJK, whose words are pairs of characters. One
+    of two with similar names is told by the headings above a line, or by the line itself.
     """
     confidence = judgement.confidence
     if confidence is None:
         return judgement
     ranks = judgement.ranks
-    if question.kind != "statement":
-        supported = [score.whole > 0 for score in judgement.scores]
-        units = zip(ranks, counts.units, strict=True)
-        ranks = [rank if supported[chunk] else min(rank, scores.UNSUPPORTED * rank) for rank, (chunk, _) in units]
+    added = _prefer_supported(confidence, ranks)
+    ranks = [*map(add, ranks, added)]
     if confidence.names:
         taken = scores.LACKS_NAME * max(ranks, default=0.0)
         ranks = [rank - taken * confidence.lack_names(unit) for unit, rank in enumerate(ranks)]
     recency = compare_ages(confidence, ranks)
     if recency.bonuses:
         ranks = [rank + recency.bonuses.get(unit, 0.0) for unit, rank in enumerate(ranks)]
-    return replace(judgement, ranks=ranks, recency=recency)
+    return replace(judgement, ranks=ranks, text_ranks=[*map(add, judgement.text_ranks, added)], recency=recency)
+
+
+def _prefer_supported(confidence: Confidence, ranks: Sequence[float]) -> list[float]:
+    """Return what every unit gains for the share of a question that it holds."""
+    if confidence.question.kind == "statement" or confidence.question.cjk:
+        return [0.0] * len(ranks)
+    best = max(ranks, default=0.0)
+    least, most = scores.SUPPORTED_FROM * best, scores.SUPPORT * best
+    return [most * confidence.support(unit) if rank >= least else 0.0 for unit, rank in enumerate(ranks)]
 
 
 def put_first(judgement: Judgement, unit: int) -> Judgement:
@@ -298,6 +307,8 @@ def _find_rows(
     rarest = min(known)[1]
     tables = ["|" in candidate.chunk.text for candidate in candidates]
     in_table = Counter(at for at, index in counts.units if tables[at] and _is_row(candidates[at].chunk, index))
+    if max(in_table.values(), default=0) < LONG_TABLE:
+        return {}
     rows: dict[int, list[tuple[Mapping[int, float], int]]] = {}
     head: list[tuple[Mapping[int, float], int]] = []
     for unit, (number, index) in enumerate(counts.units):
