@@ -427,6 +427,9 @@ def test_kills_of_hooks_and_of_what_runs_behind_lose_and_repeat_nothing(host: Ho
     chance, said = random.Random(11), []
     for session in ("s1", "s2"):
         host.give("SessionStart", session)
+    begun = time.monotonic()
+    host.give("Stop", "s1")
+    whole = time.monotonic() - begun  # of a hook; what it leaves behind then goes on
     for number in range(ROUNDS):
         session = chance.choice(["s1", "s2"])
         said.append(f"Number {number} of what is said.")
@@ -438,7 +441,7 @@ def test_kills_of_hooks_and_of_what_runs_behind_lose_and_repeat_nothing(host: Ho
             assert hook.stdin is not None
             hook.stdin.write(host.make_event("Stop", session).encode())
             hook.stdin.close()
-            time.sleep(chance.uniform(0.1, 0.5))
+            time.sleep(chance.uniform(0.2, 2.5) * whole)
             hook.kill()
         for process in host.find_behind():
             with suppress(ProcessLookupError):
