@@ -3,8 +3,8 @@
     python -m tests.benchmarks.journal [--runs N] [--locomo FOLDER] [--no-targets]
 
 Timed is `memory-core hook` at `Stop` as a whole process, with 5,000 turns in the journal, and a transcript of 200 MB that has
-grown by one; the process behind it ends before the next run. A bare interpreter is started before each: the target is 300 ms
-where that takes 11. Searched are 2,000 turns.
+grown by one; the process behind it ends before the next run. A bare interpreter is started before each, since a
+machine that is slow today takes longer for both: it takes 11 ms where the target was set. Searched are 2,000 turns.
 
 With --locomo, the folder of LoCoMo's conversations of `make bench-retrieval`, only session retrieval is measured: each session
 once as a note of its day, and once as a transcript that is kept turn by turn through the events of hooks. Printed is the share of
@@ -44,7 +44,7 @@ TURNS, TURNS_A_SESSION, SEARCHED = 5_000, 100, 2_000
 TRANSCRIPT_BYTES = 200_000_000
 LINE_BYTES = 100_000  # of what tools say, of which most of a transcript consists
 NOW = f"{datetime.now().astimezone():%Y-%m-%dT%H:%M:%S%z}"
-MOST_STARTS = 300 / 11  # of a bare interpreter, in the time of a hook
+MOST_MS = 300.0  # for a hook, as p95
 FURTHEST = 0.01  # from notes, in the share of sessions that are found in the journal
 SETTINGS = {"provider": "static", "sync": {"watch": False}}
 
@@ -141,7 +141,7 @@ def bench_hook(report: Report, folder: Path, runs: int) -> None:
     for part, share in (("p50", 0.5), ("p95", 0.95)):
         place = int(len(wall) * share)
         known = f"{wall[place] / start:.1f} starts of a bare interpreter, {start:.0f} ms; its {part} {bare[place]:.0f}"
-        target = MOST_STARTS * start if part == "p95" else None
+        target = MOST_MS if part == "p95" else None
         report.line(f"{name}: {part}", wall[place], "ms", target=target, baseline=known)
     report.line(f"{name}: processor", busy[len(busy) // 2], "ms")
 
