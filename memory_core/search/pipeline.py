@@ -225,8 +225,8 @@ def _name_copies(
     """Return a hit that names the other places in which half of its units stand, or more."""
     held = [candidates[counts.units[at][0]] for at in said]
     found = Counter(chunk.path for each in held for chunk in (each.chunk, *each.copies))
-    places = (path for path, number in found.items() if number * 2 >= len(passage.units))
-    return replace(hit, also_in=name_places(hit.path, places))
+    places = name_places(hit.path, (path for path, number in found.items() if number * 2 >= len(passage.units)))
+    return replace(hit, also_in=places) if places else hit
 
 
 def _list_period(reader: Reader, query: Query, question: Question, mode: Mode) -> Trace:

@@ -298,6 +298,8 @@ def _find_rows(
     rarest = min(known)[1]
     tables = ["|" in candidate.chunk.text for candidate in candidates]
     in_table = Counter(at for at, index in counts.units if tables[at] and _is_row(candidates[at].chunk, index))
+    if max(in_table.values(), default=0) < LONG_TABLE:
+        return {}
     rows: dict[int, list[tuple[Mapping[int, float], int]]] = {}
     head: list[tuple[Mapping[int, float], int]] = []
     for unit, (number, index) in enumerate(counts.units):

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from memory_core.embeddings.protocols import TokenEmbedding, TokenModel
 
-END_OF_UNIT = 0xFFFF  # behind the token ids of each unit; no model in use has so large a vocabulary
+_IDS = 0x10000  # token ids; no model in use has so large a vocabulary
 AROUND = 0.25  # of a unit's late interaction is its chunk's; without it R4000 of all conversations merged is .009 less
 AROUND_IN_CONTEXT = 0.5  # the same for tokens in their context; with .25 documents show .02 less, meetings .03
 ALIKE, SAME = 0.5, 0.9  # similarities of a word to another one that means something else, and the same
@@ -117,15 +117,17 @@ def compare_table(model: TokenModel, question: Question, chunks: Sequence[Indexe
     asked, lengths = _rows(model, np.array([token for row in ids for token in row], dtype=np.uint16))
     asked *= (weights / lengths / weights.sum()).astype(np.float32)[:, None]
     texts = [clean(chunk.text[unit.start : unit.end]) for chunk in chunks for unit in chunk.units]
-    flat = np.fromiter(chain.from_iterable([*row, END_OF_UNIT] for row in model.token_ids(texts)), dtype=np.uint16)
+    own = model.token_ids(texts)
+    counts = np.fromiter(map(len, own), dtype=np.int64, count=len(own))
+    flat = np.fromiter(chain.from_iterable(own), dtype=np.uint16, count=int(counts.sum()))
     distinct, place = _distinct(flat)
     rows, row_lengths = _rows(model, distinct)
     # Scaling the products costs less than scaling the vectors.
     similarity = _multiply(rows, asked) / row_lengths[:, None]
-    similarity[distinct == END_OF_UNIT] = 0  # stands for "nothing here", so that no unit is empty
-    ends = np.flatnonzero(flat == END_OF_UNIT)
-    starts = np.concatenate(([0], ends[:-1] + 1))
-    best = np.maximum.reduceat(similarity.take(place, axis=0), starts)
+    filled = np.flatnonzero(counts)
+    starts = (np.cumsum(counts) - counts)[filled]
+    best = np.zeros((len(own), len(asked)), dtype=np.float32)
+    best[filled] = np.maximum(np.maximum.reduceat(similarity.take(place, axis=0), starts), 0)
     words = np.zeros((len(best), len(ids)), dtype=np.float32)
     firsts = accumulate(map(len, ids), initial=0)
     spelt = [(number, first) for number, (row, first) in enumerate(zip(ids, firsts, strict=False)) if row]
@@ -168,17 +170,17 @@ def _multiply(rows: NDArray[np.float32], others: NDArray[np.float32]) -> NDArray
 
 def _distinct(flat: NDArray[np.uint16]) -> tuple[NDArray[np.uint16], NDArray[np.int32]]:
     """Return the token ids that occur, ascending, and for every token its place among them; faster than sorting."""
-    occurs = np.zeros(END_OF_UNIT + 1, dtype=np.bool_)
+    occurs = np.zeros(_IDS, dtype=np.bool_)
     occurs[flat] = True
     distinct = np.flatnonzero(occurs)
-    place = np.empty(END_OF_UNIT + 1, dtype=np.int32)
+    place = np.empty(_IDS, dtype=np.int32)
     place[distinct] = np.arange(len(distinct))
     return distinct.astype(np.uint16), place[flat]
 
 
 def _rows(model: TokenModel, ids: NDArray[np.uint16]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Return token vectors and their lengths; the end mark gets some vector, a vector of zeros the length 1."""
-    rows = model.token_vectors(np.where(ids == END_OF_UNIT, np.uint16(0), ids))
+    """Return token vectors and their lengths; a vector of zeros gets the length 1."""
+    rows = model.token_vectors(ids)
     lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))
     lengths[lengths == 0] = 1
     return rows, lengths

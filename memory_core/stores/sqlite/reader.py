@@ -88,7 +88,7 @@ class SqliteReader:
 
     def load_workspace(self) -> str | None:
         """See `Reader`."""
-        return self.load_state().workspace
+        return state.read_workspace(self.db)
 
     def load_serving_space(self) -> ServingSpace | None:
         """See `Reader`."""

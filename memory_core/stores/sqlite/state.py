@@ -35,6 +35,12 @@ def read_state(connection: Connection) -> SyncState:
     return recall_state(held, generation=held.get("generation", 0), workspace=held.get("workspace"))
 
 
+def read_workspace(connection: Connection) -> str | None:
+    """Return the folder whose notes the index holds; see `SyncState.workspace`."""
+    row = connection.execute("SELECT value FROM meta WHERE key = 'workspace'").fetchone()
+    return None if row is None else cast("str | None", _read_value(row[0]))
+
+
 def write_state(connection: Connection, values: StateValues) -> None:
     """Set values that differ from those held, inside a write transaction; see `StateValues`."""
     held = _load(connection)
