@@ -177,7 +177,7 @@ def _rank(
     """
     counts = TermCounts(question, candidates, reader.stem)
     judgement = judge(reader, question, candidates, counts, weights=weights, vectors=vectors)
-    judgement = prefer_matter(judgement, question, counts)
+    judgement = prefer_matter(judgement)
     later = find_later(reader, judgement.confidence, judgement.ranks, dates) if dates and judgement.confidence else None
     if later is not None:
         chunk, index = later

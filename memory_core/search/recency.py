@@ -88,7 +88,8 @@ def compare_ages(confidence: Confidence, ranks: Sequence[float]) -> Recency:
     bonuses = {
         unit: (CHANGED if unit in changes else NEWER) * shares[unit] * places[day] for unit, day in later.items()
     }
-    values, words = _find_values(_quote(confidence, first)), counts.counts[first].keys()
+    values = _find_values(_quote(confidence, first)) if later else {}
+    words = counts.counts[first].keys()
     comparable = [unit for unit in later if values and (unit in changes or counts.counts[unit].keys() >= words)]
     revalued = [unit for unit in comparable if _differ(values, _find_values(_quote(confidence, unit)))]
     last = max(map(later.__getitem__, revalued), default="")
@@ -100,7 +101,7 @@ def compare_ages(confidence: Confidence, ranks: Sequence[float]) -> Recency:
         for unit, day in alike.items()
         if "" < day < alike[newest] and counts.counts[unit].keys() == counts.counts[newest].keys()
     ]
-    if newest not in changes:
+    if replaced and newest not in changes:
         values = _find_values(_quote(confidence, newest))
         replaced = [unit for unit in replaced if _differ(values, _find_values(_quote(confidence, unit)))]
     return Recency(bonuses, newest, frozenset(replaced))

@@ -36,7 +36,6 @@ LONG_PERIOD = PERIOD_BONUSES[-1][0]
 NAMED_BONUS = 2.0  # for notes that the question names: more than all else together
 # Of the best rank, taken from lines without the names in a question: .05 tells fewer apart, .2 harms chats.
 LACKS_NAME = 0.07
-UNSUPPORTED = 0.4  # of its rank, for a unit of a chunk for which no evidence speaks, unless a statement is asked
 OTHER_SPEAKER = 0.2  # taken from lines that the other one of two speakers says; .05 to .5 help conversations
 # As often that, for a message that only asks the same: it is as near to the question as can be, and answers nothing.
 ONLY_ASKS = 4.0

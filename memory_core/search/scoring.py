@@ -228,7 +228,7 @@ def _prefer_period(
     return [rank + bonus * dated[chunk] for rank, (chunk, _) in zip(ranks, counts.units, strict=True)], bonus
 
 
-def prefer_matter(judgement: Judgement, question: Question, counts: TermCounts) -> Judgement:
+def prefer_matter(judgement: Judgement) -> Judgement:
     """Return a judgement in which lines about those rank higher whom the question names, and newer statements, or older ones.
 
     One of two with similar names is told by the headings above a line, or by the line itself.
@@ -237,10 +237,6 @@ def prefer_matter(judgement: Judgement, question: Question, counts: TermCounts) 
     if confidence is None:
         return judgement
     ranks = judgement.ranks
-    if question.kind != "statement":
-        supported = [score.whole > 0 for score in judgement.scores]
-        units = zip(ranks, counts.units, strict=True)
-        ranks = [rank if supported[chunk] else min(rank, scores.UNSUPPORTED * rank) for rank, (chunk, _) in units]
     if confidence.names:
         taken = scores.LACKS_NAME * max(ranks, default=0.0)
         ranks = [rank - taken * confidence.lack_names(unit) for unit, rank in enumerate(ranks)]
