@@ -100,13 +100,18 @@ def _is_done(chunk: IndexedChunk, index: int) -> bool | None:
     return box and box[1] != " "
 
 
+def _find_day(chunk: IndexedChunk) -> str | None:
+    """Return the day of a chunk of a daily note; None for one of another note."""
+    return chunk.date if chunk.date and _DAILY.search(chunk.path) else None
+
+
 def _repeats(one: IndexedChunk, other: IndexedChunk, words: str, *, shares: bool = False) -> bool:
     """Return True if what two chunks say in the same words is one statement; `shares` says that they have another in common."""
     if (one.source, one.path) == (other.source, other.path):
         return False
     if not (is_plain(one) and is_plain(other)):
         return True
-    days = {chunk.date for chunk in (one, other) if chunk.date and _DAILY.search(chunk.path)}
+    days = {_find_day(one), _find_day(other)} - {None}
     count = words.count(" ") + 1
     first, second = (
         {word for word in words_of(f"{chunk.context} {_HEADING.findall(chunk.text)}") - _TIMES if word.isalpha()}
@@ -155,8 +160,13 @@ def find_copies(chunks: Sequence[IndexedChunk], units: Mapping[int, tuple[int, i
         chunks: Of a search.
         units: The number of the chunk and of the unit in it, by the number of the unit.
     """
+    plain = all(map(is_plain, chunks))
+    files = {(_find_day(chunk), chunk.source, chunk.path) for chunk in chunks}
+    days = {day for day, *_ in files if day}
+    if plain and len(days) == len(files):  # daily notes of as many days
+        return Copies()
     ends = {at: _read_end(chunks[number], index) for at, (number, index) in units.items()}
-    if all(map(is_plain, chunks)):  # no quotes: most units end like no other, and need not be read
+    if plain:  # no quotes: most units end like no other, and need not be read
         counts = Counter(ends.values())
         units = {at: unit for at, unit in units.items() if counts[ends[at]] > 1}
     by_words: defaultdict[str, list[int]] = defaultdict(list)
