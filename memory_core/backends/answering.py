@@ -397,9 +397,8 @@ class Answerer:
             until = "" if named.is_day else f" to {named.period.last}"
             degradation.warn(f"no note is dated {named.period.first}{until}")
         if trace.left_out:
-            degradation.warn(
-                f"{trace.left_out} more notes are of this period", "ask for a shorter period, or for more results"
-            )
+            more = "1 more note is" if trace.left_out == 1 else f"{trace.left_out} more notes are"
+            degradation.warn(f"{more} of this period", "ask for a shorter period, or for more results")
         result = self._to_result(tuple(hits), trace.mode, serving.space if serving and vectors else None, degradation)
         result = replace(result, interpreted_as=trace.question.interpreted_as)
         if named is None:

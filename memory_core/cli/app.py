@@ -22,7 +22,7 @@ from memory_core.__about__ import __version__
 from memory_core.atomic import replace_file
 from memory_core.cli import output
 from memory_core.config.environment import CONFIG, STATE_DIR, WORKSPACE, quote_words, shorten_home
-from memory_core.config.load import Config, ConfigSource, load_config
+from memory_core.config.load import Config, ConfigSource, find_adopted_config, load_config
 from memory_core.config.resolution import (
     OWN_FOLDER,
     find_current_folder,
@@ -34,6 +34,7 @@ from memory_core.config.settings import DEFAULT_AGENT, Source
 from memory_core.errors import ConfigError, InvalidArgument
 
 if TYPE_CHECKING:
+    from memory_core.config.agent import AgentConfig
     from memory_core.plugin.memory import Memory
 
 log = logging.getLogger(__name__)
@@ -415,7 +416,20 @@ def open_notes(options: Options, today: str | None = None, *, writes: bool = Fal
             other = f"the {output.count(here, OTHER_FILE)} here: memory-core adopt . --yes" if here else PROGRAMS_NOTES
             action = f"make one: memory-core init ~/notes --default; or search {other}"
         raise ConfigError(problem, origin=str(workspace), action=action)
+    _name_left_out(options, config)
     return memory
+
+
+def _name_left_out(options: Options, config: AgentConfig) -> None:
+    """Say so if the folders that were adopted are left out since --workspace names the workspace that is used without it."""
+    adopted = find_adopted_config(config.state_dir)
+    is_there = os.path.isfile(adopted)  # noqa: PTH113  # Path.is_file raises where a folder above may not be entered
+    if options.workspace is None or options.config is not None or os.environ.get(CONFIG) or not is_there:
+        return
+    if config.workspace == find_default_workspace(os.environ, config.state_dir):
+        usual = ConfigSource(str(adopted), state_dir=options.state_dir).current().agent(options.agent)
+        if paths := [extra.path for extra in usual.search.extra_paths]:
+            output.complain(f"left out, as --workspace is given: {', '.join(paths)}", "Leave it away to search them")
 
 
 def explain_guess(settings: Config, agent: str) -> str:

@@ -40,7 +40,7 @@ from memory_core.text.wording import Wording
 from memory_core.tools.arguments import read_citation
 
 if TYPE_CHECKING:
-    from memory_core.history.moments import Version
+    from memory_core.history.moments import Moment, Version
     from memory_core.plugin.memory import Memory
 
 MOST_MOMENTS = 20  # that are listed, the last ones
@@ -102,19 +102,22 @@ def list_versions(options: Options, *, path: str | None) -> None:
 
 @command("diff")
 @argument("path", help="path of the note; it may be gone by now")
-@click.option("--from", "begin", metavar="TIME", required=True, help="the earlier time, as of get --as-of")
+@click.option("--from", "begin", metavar="TIME", help="the earlier time, as of get --as-of (before its last change)")
 @click.option("--to", "until", metavar="TIME", help="the later time (the last sync)")
-def diff(options: Options, *, path: str, begin: str, until: str | None) -> None:
-    """Show what differs in a note between two times."""
+def diff(options: Options, *, path: str, begin: str | None, until: str | None) -> None:
+    """Show what differs in a note between two times; without times, its last change."""
     with _open_history(options) as (config, history):
         zone = config.search.time_zone
-        start = parse_instant(begin, "--from", timezone=zone)
+        start = parse_instant(begin, "--from", timezone=zone) if begin else None
         end = parse_instant(until, "--to", timezone=zone) if until else None
-        if end is not None and start > end:
+        if start is not None and end is not None and start > end:
             raise InvalidArgument("--from", f"is later than --to: {show(start)} and {show(end)}", action="swap the two")
         path = name_note(config, _read_path(path))
-        first = history.find_moment(start)
-        last = history.list_moments()[-1] if end is None else history.find_moment(end)
+        moments = history.list_moments()
+        if not moments:
+            raise HistoryUnavailable(NONE_YET, action=BEGIN_IT)
+        last = moments[-1] if end is None else history.find_moment(end)
+        first = _find_before_change(history, path, last) if start is None else history.find_moment(start)
         versions = [history.find_version(path, moment) for moment in (first, last)]
         if versions == [None, None]:
             raise HistoryUnavailable(
@@ -126,8 +129,24 @@ def diff(options: Options, *, path: str, begin: str, until: str | None) -> None:
     lines = list(unified_diff(old, new, f"{path} {times[0]}", f"{path} {times[1]}", around=1))
     if output.prints_json({"path": path, "from": times[0], "to": times[1], "diff": "\n".join(lines)}):
         return
-    for line in lines or [f"{path} stood at {times[1]} as at {times[0]}."]:
+    since = f"since {times[0]}" if first == last else f"between {times[0]} and {times[1]}"
+    for line in lines or [f"{path} has not changed {since}."]:
         output.write(line, output.CHANGES.get(line[:1], ""))
+
+
+def _find_before_change(history: History, path: str, last: Moment) -> Moment:
+    """Return the moment before the last change of a note that was made up to another moment.
+
+    Raises:
+        HistoryUnavailable: There was none since the history began.
+    """
+    events = list_events(history, history.list_versions(path))
+    changed = max((event.at for event in events if event.at <= last.at), default=last.at)
+    before = [moment for moment in history.list_moments() if moment.at < changed]
+    if not events or not before:
+        known = f"it has not changed since the history began, at {show(changed)}" if events else "no such note is known"
+        raise HistoryUnavailable(f"{path}: {known}", action="see what changed: memory-core history")
+    return before[-1]
 
 
 @command("restore")
@@ -151,7 +170,12 @@ def _list_moments(history: History) -> None:
     # A commit that changed nothing but what is left out is a moment, too, and tells nothing.
     moments = [moment for moment in history.list_moments() if moment.id in changed]
     rows = [
-        {"at": show(moment.at), "origin": moment.origin, "notes": changed[moment.id]}
+        {
+            "at": show(moment.at),
+            "origin": moment.origin,
+            "notes": [*changed[moment.id]],
+            "gone": [path for path, stands in changed[moment.id].items() if not stands],
+        }
         for moment in moments[-MOST_MOMENTS:]
     ]
     facts = {"moments": len(moments), "versions": extent.versions, "bytes": extent.size_bytes, "last": rows}
@@ -161,7 +185,9 @@ def _list_moments(history: History) -> None:
         output.complain(NONE_YET, BEGIN_IT)
         return
     for row in rows:
-        output.write(f"{row['at']}  {_shorten(row['notes'])}")
+        output.write(
+            f"{row['at']}  {_shorten([f'{path} (gone)' if path in row['gone'] else path for path in row['notes']])}"
+        )
     since = show(moments[0].at)
     output.print_aside(
         f"{output.count(extent.versions, 'version')} of notes at {output.count(len(moments), 'moment')} since {since},"

@@ -29,6 +29,13 @@ if TYPE_CHECKING:
     from memory_core.items.items import Items
 
 items = Group("items", help="List, show, add, promote, forget, export or import items: short facts beside the notes.")
+TURN_ON = (
+    "`memory-core items list QUERY` finds it. To turn them on: memory-core config set memorySearch.items.enabled true"
+)
+ONLY_SESSIONS = (
+    "delete a line of a note in your editor, or write the new state beside it; an item: memory-core items forget ID;"
+    " a text out of old versions: memory-core history purge --match TEXT"
+)
 _with_scope = click.option("--scope", metavar="NAME", help="only items of this scope")
 _with_tags = click.option("--tag", "tags", multiple=True, metavar="TAG", help="a tag; may be given several times")
 
@@ -108,6 +115,8 @@ def add(options: Options, *, text: tuple[str, ...], corrects: bool, **facts: Any
     """Keep a short fact; the same fact is kept once."""
     with _open(options) as held:
         done = held.write(join_words("TEXT", text), corrects=corrects, origin=Origin(by="user"), **facts)
+        if not held.enabled:
+            output.complain("items are off, so no agent gets it", TURN_ON)
     if output.prints_json(done):
         return
     verb = "Known already, said once more" if done.outcome == "reinforced" else "Kept"
@@ -264,10 +273,13 @@ def resume(options: Options) -> None:
 
 
 @command("forget")
-@click.option("--session", "key", metavar="ID", required=True, help="the host's id of the session, as hits show it")
+@argument("text", nargs=-1, help="is refused, with the commands that forget a text")
+@click.option("--session", "key", metavar="ID", help="the host's id of the session, as hits show it")
 @click.option("--dry-run", is_flag=True, help="only count what would be forgotten")
-def forget_session(options: Options, *, key: str, dry_run: bool) -> int:
+def forget_session(options: Options, *, text: tuple[str, ...], key: str | None, dry_run: bool) -> int:
     """Forget what a session said: its turns in the journal, and the items that only it has brought."""
+    if key is None or text:
+        raise InvalidArgument("--session", "this command forgets a whole session, by its id", action=ONLY_SESSIONS)
     with open_notes(options) as memory:
         config = memory.config()
         items = memory.items.forget(session=key, dry_run=True).items

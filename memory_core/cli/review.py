@@ -19,7 +19,8 @@ from memory_core.upkeep.tidy import Undone
 if TYPE_CHECKING:
     from memory_core.completions import Complete
 
-KEYS = "a accept, e edit, s skip, n never again, u undo, q quit"
+ALL_KEYS = {"a": "accept", "e": "edit", "s": "skip", "n": "never again", "u": "undo", "q": "quit"}
+ELSEWHERE = "Its note lies outside the workspace, so only you can change it."
 
 
 def _open_review(memory: Memory) -> Review:
@@ -89,43 +90,66 @@ def _go_through(held: Review, options: Options) -> None:
     if options.json or not (sys.stdin.isatty() and sys.stdout.isatty()):
         _print(found)
         return
-    seen, accepted = set[str](), 0
-    while waiting := [each for each in found if each.id not in seen]:
-        each = waiting[0]
-        for line in describe(each).split("\n"):
-            output.write(line, output.CHANGES.get(line.strip()[:1], "") if line[:1] == " " else output.BOLD)
-        output.write(f"{len(waiting)} left; {KEYS}", output.DIM)
-        try:
-            key = click.getchar().lower()
-        except (KeyboardInterrupt, EOFError):  # Ctrl-C and Ctrl-D
-            break
+    seen, settled, accepted = set[str](), 0, 0
+    while (each := next((each for each in found if each.id not in seen), None)) or settled:
+        keys = _list_keys(held, each) if each else "uq"
+        key = _ask(each, keys, left=sum(each.id not in seen for each in found))
         if key == "q":
             break
         try:
-            if key in ("a", "\r") or (key == "e" and each.path != "items"):
-                text = click.prompt("New line", default=each.new or each.text) if key == "e" else None
-                held.accept([each.id], text)
-                found = held.find()
-                accepted += 1
-                output.write("Accepted; u takes it back.\n")
-            elif key == "n":
-                held.reject([each.id])
-                output.write("Never again.\n")
-            elif key == "u":
+            if key == "u":
                 undone = held.undo()
                 output.write(f"{_describe_undone(undone)}\n")
                 accepted -= undone.id in seen and not undone.rejected
+                settled -= undone.id in seen
                 seen.discard(undone.id)
-                found = held.find()
-                continue
-            elif key != "s":
-                continue
+            elif each and key in keys:
+                _settle(held, each, key)
+                accepted += key in "ae"
+                settled += key in "aen"
+                seen.add(each.id)
         except click.Abort:  # the line is not edited after all
             continue
         except MemoryCoreError as error:
             output.complain(str(error), error.action)
-        seen.add(each.id)
+            if each is None:  # there is nothing to take back any more
+                break
+            seen.add(each.id)
+        if key in "aeu":
+            found = held.find()
     output.write(f"{output.count(accepted, 'change')} made; memory-core review undo takes back what was done last.")
+
+
+def _ask(proposal: Proposal | None, keys: str, *, left: int) -> str:
+    """Show a proposal, unless none is left, and the keys that do something; return the key that is pressed, of `ALL_KEYS`."""
+    if proposal is not None:
+        for line in describe(proposal).split("\n"):
+            output.write(line, output.CHANGES.get(line.strip()[:1], "") if line[:1] == " " else output.BOLD)
+        if proposal.path != "items" and "e" not in keys:
+            output.write(f"  {ELSEWHERE}")
+    output.write(f"{left} left; {', '.join(f'{key} {ALL_KEYS[key]}' for key in keys)}", output.DIM)
+    try:
+        return click.getchar().lower().replace("\r", "a")
+    except (KeyboardInterrupt, EOFError):  # Ctrl-C and Ctrl-D
+        return "q"
+
+
+def _settle(held: Review, proposal: Proposal, key: str) -> None:
+    """Do what a key says about a proposal."""
+    if key in "ae":
+        text = click.prompt("New line", default=proposal.new or proposal.text) if key == "e" else None
+        held.accept([proposal.id], text)
+        output.write("Accepted; u takes it back.\n")
+    elif key == "n":
+        held.reject([proposal.id])
+        output.write("Never again; u takes it back.\n")
+
+
+def _list_keys(held: Review, proposal: Proposal) -> str:
+    """Return the keys that do something about a proposal."""
+    accepts = "a" if proposal.new is not None else ""
+    edits = "e" if proposal.path != "items" and held.can_change(proposal) else ""
+    return f"{accepts}{edits}snuq"
 
 
 def _report(verb: str, found: Sequence[Proposal]) -> None:

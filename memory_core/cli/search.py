@@ -8,6 +8,7 @@ import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from datetime import date
 from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -41,7 +42,7 @@ def _with_limits(most: str, least: str) -> Callable[[app.Run], app.Run]:
     limits = (
         click.option("--max-results", type=int, metavar="N", help=f"{most}, 1 to 100"),
         click.option("--min-score", type=float, metavar="X", help=f"{least}, 0 to 1"),
-        click.option("--after", metavar="DATE", help="only from this date on, YYYY-MM-DD"),
+        click.option("--after", metavar="DATE", help='only from this date on, YYYY-MM-DD or "yesterday"'),
         click.option("--before", metavar="DATE", help="only up to this date"),
         click.option("--today", metavar="DATE", help='the day from which "yesterday" is counted, YYYY-MM-DD'),
         click.option("--about", metavar="NAME", help="only what mentions this name, or an alias of it"),
@@ -82,7 +83,7 @@ def search(
         def show(found: Mapping[str, Any]) -> None:
             if explained and found["warning"].rstrip(".") == NOTHING_INDEXED:  # which says the same
                 found = {name: value for name, value in found.items() if name != "warning"}
-            output.print_hits(found, words, lambda: "" if explained else _explain_none(memory, words, asked))
+            output.print_hits(found, words, lambda: "" if explained else _explain_none(memory, words, asked, today))
 
         code = output.print_result(result, show)
         if opened is not None and code == 0:
@@ -90,15 +91,15 @@ def search(
     return code
 
 
-def _explain_none(memory: Memory, words: str, asked: Mapping[str, Any]) -> str:
+def _explain_none(memory: Memory, words: str, asked: Mapping[str, Any], today: str | None) -> str:
     """Return in a sentence why a question found nothing, and the command that tells more."""
     more = f"Why: memory-core explain {quote_words(words)}"
     if unread := sum(failure.reason != SYMLINK for failure in memory.status().failures):
         more += f". {output.count(unread, 'note')} could not be read: memory-core status"
     bounds = " ".join(f"--{name} {asked[name]}" for name in ("after", "before", "about") if asked[name])
     within = f" within {bounds}" if bounds else ""
-    dates = {name: asked[name] and parse_day(asked[name], f"--{name}") for name in ("after", "before")}
-    limits = {"max_results": asked["maxResults"], "min_score": asked["minScore"], "about": asked["about"], **dates}
+    limits = {"max_results": asked["maxResults"], "min_score": asked["minScore"], "about": asked["about"]}
+    limits |= _read_days(memory, asked, today)
     try:
         found = None if asked["asOf"] else memory.explain(words, None, **limits)
     except MemoryCoreError:  # of a backend that cannot explain; the command says so, too
@@ -110,8 +111,18 @@ def _explain_none(memory: Memory, words: str, asked: Mapping[str, Any]) -> str:
         best = found.passages[0]
         place, evidence = f"{quote_name(best.path)}:L{best.start_line}", f"{best.evidence or 0:.2f}"
         text = _cut(best.text, 2 * LINE)
-        return f"the best, {place} ({text}), has evidence {evidence}, and --min-score asks for {found.min_score:.2f}. {more}"
+        return f"the best, {place} ({text}), has evidence {evidence}, and {found.min_score:.2f} is the least. {more}"
     return f"other words, or a lower --min-score, may find more{within}. {more}"
+
+
+def _read_days(memory: Memory, asked: Mapping[str, Any], today: str | None) -> dict[str, date | None]:
+    """Return the days of --after and --before, counted from that of --today; None for what is not given."""
+    zone = memory.config().search.time_zone
+    day = None if today is None else parse_day(today, "--today", timezone=zone)
+    return {
+        name: asked[name] and parse_day(asked[name], f"--{name}", timezone=zone, today=day)
+        for name in ("after", "before")
+    }
 
 
 def _open_hit(memory: Memory, hits: Sequence[Mapping[str, Any]], number: int) -> None:
@@ -123,7 +134,12 @@ def _open_hit(memory: Memory, hits: Sequence[Mapping[str, Any]], number: int) ->
     file = pages.resolve(memory.config(), hits[number - 1]["path"]) if number <= len(hits) else None
     if file is None:
         raise InvalidArgument("--open", f"there is no hit {number} that is a file here; found were {len(hits)}")
-    editor = shlex.split(os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi")
+    named = os.environ.get("VISUAL") or os.environ.get("EDITOR")
+    if not named and not sys.stdout.isatty():
+        raise InvalidArgument(
+            "--open", "no editor is named, and vi needs a terminal", action="set EDITOR to one of yours"
+        )
+    editor = shlex.split(named or "vi")
     at_line = [f"+{hits[number - 1]['startLine']}"] if Path(editor[0]).name in OPENS_AT_LINE else []
     try:
         subprocess.run([*editor, *at_line, str(file.real_path)], check=True)  # noqa: S603 - the user's own
@@ -160,10 +176,8 @@ def _finish_sync(memory: Memory, result: Mapping[str, Any]) -> bool:
 def explain(options: Options, *, query: tuple[str, ...], today: str | None, **limits: Any) -> None:
     """Tell why a search finds what it finds, and why it does not find one note or line."""
     question, place = _split_words(query)
-    for name in ("after", "before"):
-        if limits[name] is not None:
-            limits[name] = parse_day(limits[name], f"--{name}")
     with open_notes(options, today) as memory:
+        limits |= _read_days(memory, limits, today)
         found = memory.explain(question, place, **limits)
         if not found.asked.chunks:
             app.explain_empty(memory)

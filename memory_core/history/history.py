@@ -258,15 +258,15 @@ class History(HistoryStore):
             for version in versions:
                 yield version, _to_text(version, rows.load_bytes(connection, version.id))
 
-    def list_changes(self) -> dict[int, list[str]]:
-        """Return the paths of the notes that came, changed or went at each moment, by its id."""
-        changed: dict[int, set[str]] = {}
+    def list_changes(self) -> dict[int, dict[str, bool]]:
+        """Return the paths of the notes that came, changed or went at each moment, by its id; False for those that went."""
+        changed: dict[int, dict[str, bool]] = {}
         with self.read() as connection:
             for version in rows.load_all(connection):
-                for moment in (version.since, version.until):
-                    if moment is not None:
-                        changed.setdefault(moment, set()).add(version.key.path)
-        return {moment: sorted(paths) for moment, paths in changed.items()}
+                changed.setdefault(version.since, {})[version.key.path] = True
+                if version.until is not None:
+                    changed.setdefault(version.until, {}).setdefault(version.key.path, False)
+        return {moment: dict(sorted(paths.items())) for moment, paths in changed.items()}
 
     def measure(self) -> Extent:
         """Return the size of the history; all 0 without one."""

@@ -27,8 +27,8 @@ from memory_core.text.succession import is_edit
 def name_note(config: AgentConfig, path: str) -> str:
     """Return the path under which a note is listed, whether or not it exists now."""
     with suppress(PathRefused):  # it may have been served once
-        if (file := pages.resolve(config, path)) is not None:
-            return file.path
+        file = pages.resolve(config, path)
+        return pages.find_place(config, path).path if file is None else file.path
     name = posixpath.normpath(path.replace("\\", "/"))
     return name.removeprefix(f"{config.workspace.as_posix()}/")
 
@@ -80,30 +80,29 @@ def restore(config: AgentConfig, history: History, path: str, instant: datetime)
         raise HistoryUnavailable(
             f"there was no note {name} at {show(moment.at)}", action=f"see its versions: memory-core history {name}"
         )
-    target = _find_place(config, version, get_today(config.search.time_zone, instant).isoformat())
+    target, folder = _find_place(config, version, get_today(config.search.time_zone, instant).isoformat())
     if os.path.lexists(target):
         raise NoteNotWritten(str(target), "exists already", action="rename or remove it first")
     try:
-        root = config.workspace if target.is_relative_to(config.workspace) else None
-        replace_file(target, history.load_bytes(version), mode=0o644, root=root)
+        replace_file(target, history.load_bytes(version), mode=0o644, root=folder)
     except OSError as error:
         raise NoteNotWritten(str(target), f"cannot be written: {error.strerror}") from error
     return target
 
 
-def _find_place(config: AgentConfig, version: Version, day: str) -> Path:
-    """Return the file into which a copy of a note may be written: beside it, or its own where it is gone."""
+def _find_place(config: AgentConfig, version: Version, day: str) -> tuple[Path, Path]:
+    """Return the file for a copy of a note, beside it, or its own where that is gone, and the folder that is served."""
     name = version.key.path
     try:
         file = pages.resolve(config, name)
+        place = pages.find_place(config, name)
     except PathRefused as error:
         raise NoteNotWritten(
             name, f"is no note any more: {error}", action=f"print it: memory-core diff {name} --from {day}"
         ) from error
-    note = config.workspace / name if file is None else file.real_path
-    if not os.path.lexists(note):
-        return note
-    return note.with_name(f"{note.stem}.as-of-{day}{note.suffix}")
+    if file is None:
+        return place.real_path, place.folder
+    return file.real_path.with_name(f"{file.real_path.stem}.as-of-{day}{file.real_path.suffix}"), place.folder
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -90,6 +90,11 @@ class Items:
         return self._file.path
 
     @property
+    def enabled(self) -> bool:
+        """True if agents are offered the tools for items."""
+        return self._config.search.items.enabled
+
+    @property
     def warning(self) -> str | None:
         """A sentence about a damaged file that was set aside; None if nothing is amiss."""
         return self._file.rescued

@@ -10,6 +10,7 @@ from dataclasses import replace
 from memory_core.backends.selector import Selector
 from memory_core.config.agent import AgentConfig
 from memory_core.config.environment import quote_words
+from memory_core.config.problems import find_similar
 from memory_core.errors import FileUnreadable, InvalidArgument, PathRefused
 from memory_core.explanations import AskedQuestion, Explanation, NotePlace, PlaceReport, Verdict
 from memory_core.history.history import History
@@ -48,6 +49,7 @@ ACTIONS = {
     HIDDEN: "take it out of Obsidian's settings: Files and links, Excluded files; or Templates, Template folder location",
     "does not match the pattern of its extra path": "widen that pattern: memorySearch.extraPaths",
 }
+ALIKE = 0.8  # of a path, such as one with two letters swapped in twenty
 MOST_NEAR = 3  # paths that are named where one of them may be meant
 MALFORMED = (WITH_CONTROLS, TOO_LONG)  # these are said of the path, whatever lies there
 MOVE_IT = "move it into memory/, or name its folder: memorySearch.extraPaths"
@@ -161,17 +163,20 @@ def _look_up(
 
 def find_instead(config: AgentConfig, path: str) -> str:
     """Return what may be meant by a path under which no note is, or how to see what was there once; "" if neither is known."""
-    wanted = clean(path if is_markdown(path) else f"{path}{SUFFIX}").lower()
-    near = [file.path for file in list_files(config).files if f"/{clean(file.path).lower()}".endswith(f"/{wanted}")]
-    if path in near:  # it is there, and cannot be read
+    name = name_note(config, path if is_markdown(path) else f"{path}{SUFFIX}")
+    wanted, known = clean(name).lower(), [file.path for file in list_files(config).files]
+    near = [each for each in known if f"/{clean(each).lower()}".endswith(f"/{wanted}")]
+    if name in near:  # it is there, and cannot be read
         return ""
     if near:
         return f"did you mean {' or '.join(map(quote_name, near[:MOST_NEAR]))}?"
-    name = name_note(config, path)
+    was = name_note(config, path)
     with closing(History(config, writable=False)) as history:
-        if history.enabled and history.list_versions(name):
-            return f"it was there once; see its versions: memory-core history {quote_words(name)}"
-    return ""
+        if history.enabled and history.list_versions(was):
+            return f"it was there once; see its versions: memory-core history {quote_words(was)}"
+    numbers = re.findall(r"\d+", name)  # another day is no misspelling of one
+    like = find_similar(name, [each for each in known if re.findall(r"\d+", each) == numbers], likeness=ALIKE)
+    return f"did you mean {quote_name(like)}?" if like else ""
 
 
 def _advise(path: str, reason: str) -> str:

@@ -9,8 +9,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from memory_core.config.agent import AgentConfig
-from memory_core.errors import InvalidArgument, MemoryCoreError
+from memory_core.errors import InvalidArgument, MemoryCoreError, PathRefused
 from memory_core.records import Hit, Successor
+from memory_core.sources import pages
 from memory_core.text.messages import quote_safely
 from memory_core.text.terms import extract_words
 from memory_core.tools.prompts import CONTEXT_CHARS
@@ -70,6 +71,7 @@ class Review:
 
         Raises:
             InvalidArgument: There is no such proposal, or not any more; it names no new line, or two change one line.
+            PathRefused: The note does not lie in the workspace.
             NoteChanged, NoteNotWritten: A note was changed meanwhile, or cannot be written.
         """
         done: list[Proposal] = []
@@ -77,6 +79,8 @@ class Review:
             self._sync()
         known, places = self.find(), dict[tuple[str, int], str]()
         for found in [_pick(known, each) for each in dict.fromkeys(ids)]:
+            if not self.can_change(found):
+                raise PathRefused(found.path, "does not lie in the workspace", action="change it by hand")
             choose_line(found, text)
             first = places.setdefault((found.path, found.line), found.id)
             if first != found.id and found.path != "items":
@@ -93,6 +97,13 @@ class Review:
                     tidy.accept(found, text)
             done.append(found)
         return done
+
+    def can_change(self, proposal: Proposal) -> bool:
+        """Return True for a proposal about an item, or about a note that lies in the workspace."""
+        if proposal.path == "items":
+            return True
+        place = pages.find_place(self._config, proposal.path)
+        return place.real_path.is_relative_to(self._config.workspace.resolve())
 
     def reject(self, ids: Sequence[str]) -> list[Proposal]:
         """Never propose these again; return them.

@@ -13,6 +13,9 @@ from dataclasses import dataclass, field, replace
 from itertools import islice, pairwise
 from typing import NamedTuple, TypeAlias
 
+from memory_core.records import Unit
+from memory_core.stores.values import IndexedChunk
+from memory_core.text.markdown import find_front_matter
 from memory_core.text.terms import find_words
 from memory_core.text.units import find_sentence_starts
 
@@ -104,6 +107,23 @@ def _begin(text: str, span: Span, max_chars: int, matched: Span) -> int:
 SPAN = 16  # lines, from the first to the last of a passage; 8 to 24 show the same within .006
 LOOK = 20  # units looked at for each passage asked for: those that rank behind show nothing more
 SHARED = 6  # passages' worth of text in one answer, which more results share: a long list shows the best of more places
+
+
+def count_matter(chunk: IndexedChunk) -> int:
+    """Return the number of lines of front matter with which a chunk begins; 0 if it holds nothing else."""
+    if chunk.start_line > 1 or not chunk.text.startswith("---"):
+        return 0
+    matter = find_front_matter(chunk.text.split("\n"))
+    return matter if chunk.units[-1].last_line >= matter else 0
+
+
+def leave_out_matter(chunk: IndexedChunk, index: int) -> Unit:
+    """Return a unit of a chunk without the last lines of the front matter, where text follows in the same unit."""
+    unit, matter = chunk.units[index], count_matter(chunk)
+    if not unit.first_line < matter <= unit.last_line:
+        return unit
+    start = sum(len(line) + 1 for line in chunk.text.split("\n")[:matter])
+    return unit._replace(start=start, first_line=matter)
 
 
 @dataclass(slots=True, order=True)  # not frozen: a search makes a hundred, which takes three times as long

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 
 from memory_core.records import Query
-from memory_core.search.passages import SHARED, Passage, PlacedUnit
+from memory_core.search.passages import SHARED, Passage, PlacedUnit, count_matter, leave_out_matter
 from memory_core.stores.interface import Reader
 from memory_core.stores.values import DateRange, IndexedChunk
 from memory_core.text.markdown import parse_heading
@@ -21,7 +21,6 @@ from memory_core.text.periods import (
     list_weekday_spellings,
 )
 
-MOST_NOTES = 12  # of a period that is all that a question asks for
 MOST_CHUNKS = 400  # of a period that are read
 MOST_LEVEL = 6  # of a heading
 
@@ -126,28 +125,29 @@ def list_notes(chunks: Sequence[IndexedChunk], query: Query, naming: dict[int, l
 
     Args:
         chunks: Those of `Dated.own`, in order, and after them those that name its day.
-        query: Its snippets' length and number bound the whole: `SHARED` snippets, a long note takes several.
+        query: Its snippets' length and number bound the whole: `SHARED` snippets, or half of the hits; a long note takes several.
         naming: See `Dated`; other units of those chunks are left out.
 
     Returns:
-        The passages, and the number of notes that have no room. Of more than `MOST_NOTES`, those evenly spread over the period
-        are shown.
+        The passages, and the number of notes that have no room. Of more notes than hits, those evenly spread over the
+        period are shown.
     """
     notes: dict[tuple[str, str], list[PlacedUnit]] = {}
     for number, chunk in enumerate(chunks):
-        wanted = naming.get(chunk.id)
+        wanted, matter = naming.get(chunk.id), count_matter(chunk)
+        units = enumerate(leave_out_matter(chunk, index) for index in range(len(chunk.units)))
         notes.setdefault((chunk.source, chunk.path), []).extend(
             PlacedUnit(
                 chunk.start_line + unit.first_line, chunk.start_line + unit.last_line, unit.start, unit.end,
                 chunk.path, chunk.source, number, index, chunk.text,
             ).cut(query.max_snippet_chars, lambda _: ())
-            for index, unit in enumerate(chunk.units)
-            if wanted is None or index in wanted
+            for index, unit in units
+            if (wanted is None or index in wanted) and unit.last_line >= matter
         )  # fmt: skip
-    most = min(MOST_NOTES, query.max_results)
+    most = query.max_results
     several = [*notes.values()]
     chosen = [several[at * len(several) // most] for at in range(most)] if len(several) > most else several
-    room = SHARED * query.max_snippet_chars
+    room = max(SHARED, most // 2) * query.max_snippet_chars
     shares: dict[int, int] = {}
     lengths = [sum(len(unit) + 1 for unit in units) for units in chosen]
     for left, at in zip(range(len(chosen), 0, -1), sorted(range(len(chosen)), key=lengths.__getitem__), strict=True):

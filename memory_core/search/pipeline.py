@@ -29,7 +29,18 @@ from memory_core.search.candidates import (
 )
 from memory_core.search.confidence import SHOWN
 from memory_core.search.copies import Copies, find_copies, is_plain, name_places
-from memory_core.search.passages import LOOK, SHARED, Lead, Mark, Packing, Passage, PlacedUnit, find_marks
+from memory_core.search.passages import (
+    LOOK,
+    SHARED,
+    Lead,
+    Mark,
+    Packing,
+    Passage,
+    PlacedUnit,
+    count_matter,
+    find_marks,
+    leave_out_matter,
+)
 from memory_core.search.periods import list_notes
 from memory_core.search.question import Question, analyse
 from memory_core.search.recency import Recency, find_later
@@ -130,8 +141,15 @@ def search(
     ranks = judgement.ranks
     enough = scores.NEAR_BEST * max(ranks, default=0.0) if vectors is not None else math.inf
 
+    matters = [count_matter(each.chunk) for each in candidates]
+
+    def is_worth_showing(at: int) -> bool:
+        number, index = counts.units[at]
+        return bool(counts.counts[at]) or candidates[number].chunk.units[index].last_line >= matters[number]
+
     def pack_best(numbers: Iterable[int]) -> tuple[list[Hit], list[Passage], Copies]:
-        order = sorted(numbers, key=ranks.__getitem__, reverse=True)  # of equals the first candidate's stay first
+        # Of equals the first candidate's stay first.
+        order = sorted(filter(is_worth_showing, numbers), key=ranks.__getitem__, reverse=True)
         order = _leave_room(order, passes, candidates, counts, query.max_results)
         looked_at = order[: LOOK * max(query.max_results, SHARED)]
         copies = find_copies([each.chunk for each in candidates], {i: counts.units[i] for i in looked_at})
@@ -326,7 +344,7 @@ def _make_placing(
 
     def place(number: int, index: int, matches: bool) -> PlacedUnit:
         chunk = candidates[number].chunk
-        unit = chunk.units[index]
+        unit = leave_out_matter(chunk, index)
         return PlacedUnit(
             chunk.start_line + unit.first_line, chunk.start_line + unit.last_line, unit.start, unit.end,
             chunk.path, chunk.source, number, index, chunk.text, matches,

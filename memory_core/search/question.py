@@ -32,6 +32,7 @@ from memory_core.text.spelling import (
     split_camel,
     write_out,
 )
+from memory_core.text.tables import PHRASES
 from memory_core.text.tense import Time, find_asked_time, find_present
 from memory_core.text.terms import (
     QuestionKind,
@@ -65,6 +66,10 @@ LINKS = ("", "s", "es", "n", "en", "e", "er")  # between the parts of German, Du
 MOST_FORMS = 8  # of a word, as which it is written otherwise, or of which it is a part
 MOST_ENDING = 5  # letters that an inflected word may have more, or other
 IN_PART = 0.3  # what a part of a word counts, beside the word
+OF_FAMILY = 0.6  # what another word of its family counts
+# Letters that the words of a family share, and that one without an ending has: of fewer, "counter" is of "count".
+LEAST_ROOT, LEAST_BARE = 5, 6
+FAMILY = ("", *PHRASES["all"]["family"].split())  # endings of its words
 CHARACTERS_AMONG = 1000  # chunks at most, for single characters to be asked for: of many, too many hold them
 
 
@@ -138,6 +143,17 @@ class Question:
         """Return True for a chunk of a note of the day, or the weekend, that it names."""
         period = self.period
         return period is not None and (period.last - period.first).days < scores.FEW_DAYS and chunk.date in period
+
+    def names_row(self, text: str) -> bool:
+        """Return True if a table has a row whose first cell is a phrase of the question, such as a name with a hyphen."""
+        return self._row_names is not None and self._row_names.search(text) is not None
+
+    @cached_property
+    def _row_names(self) -> re.Pattern[str] | None:
+        names = "|".join(re.escape(phrase.text) for phrase in self.phrases)
+        return (
+            re.compile(rf"^[ \t>]*\|[ \t`*_]*(?:{names})[ \t`*_]*\|", re.IGNORECASE | re.MULTILINE) if names else None
+        )
 
     @property
     def misses_number(self) -> bool:
@@ -296,8 +312,8 @@ def _find_words(reader: Reader, text: str, chunks: int, *, right: Collection[str
         if term.text not in right and (is_spaced(term.text) or re.fullmatch(r"\d+[a-z]+", term.text))  # "16gb"
     )
     for stem, term in islice(asked, MOST_UNKNOWN):
-        if apart := _find_apart(reader, term):
-            found[stem] = apart
+        if other := _find_apart(reader, term) or _find_family(reader, term):
+            found[stem] = other
         elif (
             not (common := is_common(term.text, language))
             and len(term.text) >= MISSPELT
@@ -491,6 +507,21 @@ def _find_apart(reader: Reader, term: Term) -> Term | None:
         return None
     forms = tuple(Form(each, " ".join(reader.stem(each))) for each in counts)
     return term._replace(documents=max(counts.values()), forms=forms)
+
+
+def _find_family(reader: Reader, term: Term) -> Term | None:
+    """Return a word with words of the notes of its family, as "allergic" is of that of "allergies"; None if there are none."""
+    key = make_spelling_key(term.text)
+    roots = _list_roots(key)
+    near = reader.find_spelt(min(roots, key=len), key, (LEAST_ROOT, len(key) + MOST_ENDING)) if roots else []
+    related = sorted(word for word in near if not roots.isdisjoint(_list_roots(make_spelling_key(word))))[:MOST_FORMS]
+    return _add_forms(reader, term, dict.fromkeys(related, OF_FAMILY)) if related else None
+
+
+def _list_roots(key: str) -> set[str]:
+    """Return a word without each of the endings of learned words that it has; it is one of them."""
+    roots = (key.removesuffix(ending) for ending in FAMILY if key.endswith(ending))
+    return {root for root in roots if len(root) >= (LEAST_BARE if root == key else LEAST_ROOT)}
 
 
 def _find_inflected(reader: Reader, term: Term, language: Language | None) -> Term | None:

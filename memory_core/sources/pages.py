@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 from memory_core.config.agent import AgentConfig
 from memory_core.config.environment import expand_home
@@ -57,6 +58,44 @@ def resolve(config: AgentConfig, path: str) -> MemoryFile | None:
     if served:
         return None
     raise PathRefused(path, reasons[0] if reasons else roots.OUTSIDE)
+
+
+class Place(NamedTuple):
+    """The place of a file that is listed, or would be if it existed.
+
+    Attributes:
+        path: Under which it is listed.
+        real_path: Of the file.
+        folder: The workspace, or another folder that is served, in which it lies.
+    """
+
+    path: str
+    real_path: Path
+    folder: Path
+
+
+def find_place(config: AgentConfig, path: str) -> Place:
+    """Return the place of a file that need not be there.
+
+    Args:
+        config: The agent's.
+        path: As for `resolve`.
+
+    Raises:
+        PathRefused: No such file would ever be listed.
+    """
+    layer, within = config.find_layer(path)
+    if layer is not config or within != path:
+        place = find_place(replace(layer, layers=()), within)
+        return place._replace(path=layer.show(place.path))
+    workspace = posixpath.realpath(config.workspace)
+    absolute = _to_absolute(config, path, workspace)
+    for root in roots.find_roots(config):
+        if (relative := root.locate(absolute)) is not None and root.refuse(relative) is None:
+            real, top = Path(root.join(relative)), Path(root.real)
+            folder = Path(workspace) if real.is_relative_to(workspace) else top.parent if root.is_file else top
+            return Place(root.shown + relative, real, folder)
+    raise PathRefused(path, roots.OUTSIDE)
 
 
 def find_text(config: AgentConfig, path: str) -> str | None:

@@ -20,18 +20,26 @@ WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", 
 
 MILLISECONDS, LAST_STAMP = 1e11, 1e14  # times above are no seconds, which would lie in the year 5138, or no times
 _LAST = timedelta(milliseconds=1)  # moments are told to the millisecond
+_CLOCK = re.compile(r"\d{1,2}:\d\d(?::\d\d)?", re.ASCII)
+_AGO = re.compile(r"(\d{1,4}|an?) (minute|hour)s? ago", re.ASCII | re.IGNORECASE)
 
 
-def parse_day(text: str, argument: str) -> date:
-    """Return the day that an argument names, YYYY-MM-DD.
+def parse_day(text: str, argument: str, *, timezone: str | None = None, today: date | None = None) -> date:
+    """Return the day that an argument names: YYYY-MM-DD, or as questions name it, such as "yesterday".
+
+    Args:
+        text: The text.
+        argument: The name of the argument, for the error.
+        timezone: See `get_today`.
+        today: From which "yesterday" is counted; None is the present day.
 
     Raises:
-        InvalidArgument: It names none.
+        InvalidArgument: It names no single day.
     """
     try:
-        return date.fromisoformat(text)
-    except ValueError as error:
-        raise InvalidArgument(argument, f"expected a date as YYYY-MM-DD, not {text!r}") from error
+        return _read_day(text.strip(), today or get_today(timezone, datetime.now(UTC)))
+    except (ValueError, OverflowError) as error:
+        raise InvalidArgument(argument, f"expected a date as YYYY-MM-DD, not {text!r:.60}") from error
 
 
 def parse_instant(
@@ -42,7 +50,8 @@ def parse_instant(
     Answers show moments to the second, so that what they show can be asked for.
 
     Args:
-        value: ISO 8601, such as 2026-03-01, 20260301, 2026-03-01T18:30 or 2026-03-01T17:30:00Z; or a day as questions name it.
+        value: ISO 8601, such as 2026-03-01, 20260301, 2026-03-01T18:30 or 2026-03-01T17:30:00Z; 18:30; "2 hours ago"; or a day
+            as questions name it.
         argument: The name of the argument, for the error.
         timezone: Of a text that names none; see `get_today`.
         today: From which "yesterday" is counted; None is the present day.
@@ -51,22 +60,40 @@ def parse_instant(
         InvalidArgument: It is no such text.
     """
     text = value.strip()
+    now = datetime.now(UTC)
     try:
+        if ago := _AGO.fullmatch(text):
+            number = int(ago[1]) if ago[1].isdigit() else 1
+            return now - number * timedelta(**{f"{ago[2].lower()}s": 1})
+        day = today or get_today(timezone, now)
+        if _CLOCK.fullmatch(text):
+            return parse_instant(f"{day}T{text:0>5}", argument, timezone=timezone)
         with suppress(ValueError):
             return begin_day(timezone, date.fromisoformat(text) + timedelta(days=1)) - _LAST
         with suppress(ValueError):
             instant = _place(timezone, datetime.fromisoformat(text))
             names_fraction = "." in text or "," in text  # ".000" is that instant, not the whole second
             return instant if names_fraction else instant + timedelta(seconds=1) - _LAST
-        from memory_core.text.periods import find_period
-
-        named = find_period(text, today or get_today(timezone, datetime.now(UTC)))
-        if named is None or not named.alone or named.period.first != named.period.last:
-            raise ValueError("it names no single day")
-        return begin_day(timezone, named.period.last + timedelta(days=1)) - _LAST
+        return begin_day(timezone, _read_day(text, day) + timedelta(days=1)) - _LAST
     except (ValueError, OverflowError, OSError) as error:
-        expected = 'expected a day, such as 2026-03-01 or "yesterday", or a time, such as 2026-03-01T18:30'
+        expected = 'expected a day, such as 2026-03-01 or "yesterday", or a time, such as 2026-03-01T18:30 or 18:30'
         raise InvalidArgument(argument, f"{expected}, not {value!r:.60}") from error
+
+
+def _read_day(text: str, today: date) -> date:
+    """Return the day that a text names.
+
+    Raises:
+        ValueError: It names no single day.
+    """
+    with suppress(ValueError):
+        return date.fromisoformat(text)
+    from memory_core.text.periods import find_period
+
+    named = find_period(text, today)
+    if named is None or not named.alone or named.period.first != named.period.last:
+        raise ValueError("it names no single day")
+    return named.period.last
 
 
 def get_today(timezone: str | None, now: datetime) -> date:

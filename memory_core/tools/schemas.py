@@ -125,7 +125,9 @@ def read_query(
         InvalidArgument: A date is not valid, or `after` is later than `before`.
     """
     today = today or get_today(timezone, datetime.now(UTC))
-    after, before = (parse_day(arguments[name], name) if name in arguments else None for name in ("after", "before"))
+    after, before = (
+        parse_day(arguments[name], name, today=today) if name in arguments else None for name in ("after", "before")
+    )
     if after and before and after > before:
         raise InvalidArgument("after", f"{after} is later than before, {before}")
     min_score = float(arguments.get("minScore", defaults.min_score))

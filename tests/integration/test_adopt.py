@@ -99,6 +99,26 @@ def test_a_home_is_served_where_it_lies(sample: Sample, home: Path, state: Path,
     assert snapshot(home) == before
 
 
+def test_a_search_of_the_usual_workspace_by_its_name_says_that_what_was_adopted_is_left_out(
+    home: Path, state: Path, adopt: Adopt, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(home / "Vault" / ".obsidian" / "app.json", "{}")
+    write(home / "Vault" / "Oak.md", "The oak was felled.\n")
+    for name in ("notes", "others"):
+        write(home / name / "MEMORY.md", "Our own note.\n")
+    assert main(["init", str(home / "notes"), "--default", "--state-dir", str(state)]) == 0
+    adopt(home / "Vault", "--yes")
+    capsys.readouterr()
+    told = {}
+    for name in ("notes", "others"):
+        assert main(["search", "own note", "--workspace", str(home / name), "--state-dir", str(state)]) == 0
+        told[name] = capsys.readouterr().err
+    assert told == {
+        "notes": "memory-core: left out, as --workspace is given: ~/Vault. Leave it away to search them\n",
+        "others": "",
+    }
+
+
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample.source)
 def test_a_home_is_copied_into_a_workspace(
     sample: Sample, home: Path, state: Path, tmp_path: Path, adopt: Adopt

@@ -7,6 +7,7 @@ import io
 import json
 import multiprocessing
 import os
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -355,6 +356,59 @@ def test_the_commands_list_compare_and_restore(memory: Memory, capsys: pytest.Ca
     assert "It is a note, too" in capsys.readouterr().err
     with pytest.raises(NoteNotWritten, match="exists already"):
         _run(memory, "restore", path, "--as-of", first)
+
+
+def test_without_times_diff_shows_the_last_change(memory: Memory) -> None:
+    path = "memory/house.md"
+    *_, last = _edit(memory, path, "- rent 700\n", "- rent 800\n")
+    _edit(memory, "memory/other.md", "- another note\n")
+    told = _run(memory, "diff", path)[1]
+    assert "-- rent 700\n+- rent 800" in told
+    assert _run(memory, "diff", path, "--to", last)[1].splitlines()[2:] == told.splitlines()[2:]
+    assert "has not changed since" in _run(memory, "diff", path, "--from", "today")[1]
+    with pytest.raises(HistoryUnavailable, match="no such note is known"):
+        _run(memory, "diff", "memory/never.md")
+    (memory.config().workspace / path).unlink()
+    memory.sync()
+    assert "-- rent 800" in _run(memory, "diff", path)[1]
+
+
+def test_the_list_of_changes_says_which_notes_are_gone(memory: Memory) -> None:
+    _edit(memory, "memory/house.md", "- rent 700\n", "- rent 800\n", None)
+    listed = _run(memory, "history")[1].splitlines()
+    assert [line.split("  ")[1] for line in listed] == ["memory/house.md"] * 2 + ["memory/house.md (gone)"]
+    last = json.loads(_run(memory, "history", "--json")[1])["last"]
+    assert [each["gone"] for each in last] == [[], [], ["memory/house.md"]]
+
+
+def test_a_note_of_a_folder_elsewhere_comes_back_where_it_lay(tmp_path: Path) -> None:
+    """By the path under which it is listed, and by its absolute one; the folder in which it lay is gone, too."""
+    vault, workspace = tmp_path / "vault", tmp_path / "workspace"
+    note = vault / "Lists" / "Reading list.md"
+    note.parent.mkdir(parents=True)
+    workspace.mkdir()
+    note.write_text("- A book\n", encoding="utf-8")
+    section = {"provider": "none", "extraPaths": ["../vault"]}
+    config = {"agents": {"defaults": {"memorySearch": section}}}
+    file = tmp_path / "config.json"
+    file.write_text(json.dumps(config), encoding="utf-8")
+    named = "../vault/Lists/Reading list.md"
+    with memory_core.open_memory(str(file), workspace=workspace, state_dir=tmp_path / "state") as opened:
+        opened.sync()
+        with contextlib.closing(History(opened.config())) as history:
+            stood = history.list_moments()[-1].at.isoformat()
+        for asked in (named, str(note)):
+            shutil.rmtree(note.parent)
+            opened.sync()
+            assert [line.split()[1] for line in _run(opened, "history", asked, "--config", str(file))[1].splitlines()][
+                -1
+            ] == "gone"
+            got = opened.call_tool("memory_get", {"path": asked, "asOf": stood})
+            assert (got["path"], got["text"]) == (named, "- A book")
+            _run(opened, "restore", asked, "--as-of", stood, "--config", str(file))
+            assert note.read_text(encoding="utf-8") == "- A book\n"
+            opened.sync()
+    assert [*workspace.iterdir()] == []
 
 
 @pytest.mark.parametrize("arguments", [("history",), ("diff", "MEMORY.md", "--from", "2026-01-01")])

@@ -162,6 +162,13 @@ def test_a_rebuild_of_the_index_drops_no_item(command: Command) -> None:
     assert "The gate opens at six." in command("items", "list").out
 
 
+def test_an_item_that_no_agent_gets_is_kept_with_a_word_on_it(command: Command, tmp_path: Path) -> None:
+    assert "items are off" in command("items", "add", "The gate opens at six.").error
+    config = tmp_path / "on.json"
+    config.write_text('{"memorySearch": {"items": {"enabled": true}}}', encoding="utf-8")
+    assert command("items", "add", "The gate opens at six.", "--config", str(config)).err == ""
+
+
 def test_a_correction_by_command(command: Command) -> None:
     assert command("items", "add", "My bike is red.").code == 0
     old = command("items", "list", "--json").json["items"][0]["id"]

@@ -313,3 +313,49 @@ def test_the_folders_of_the_machine_are_no_words(index: Index, tmp_path: Path) -
     index.search = replace(index.search, extra_paths=(ExtraPath(path=str(folder)),))
     assert paths(index, "medlar") == [str(folder / "medlar")]
     assert paths(index, "elsewhere") == []
+
+
+# Other words of a family.
+
+
+@pytest.mark.parametrize(
+    ("asked", "note"),
+    [
+        ("allergies", "Allergic to peanuts"),
+        ("What allergies do I have?", "Allergic to peanuts"),
+        ("allergisch", "Ein Allergen im Brot"),
+        ("physiotherapist", "Physiotherapy on Mondays"),
+        ("alergia", "Es alérgica al polen"),
+        ("photographer", "The photographic paper"),
+    ],
+)
+def test_a_word_finds_another_one_of_its_family(index: Index, asked: str, note: str) -> None:
+    index.note("memory/a.md", f"- {note}.\n")
+    index.note("memory/b.md", "- The kettle is blue.\n")
+    assert paths(index, asked) == ["a"]
+    assert ask(index, asked).interpreted_as == {}
+
+
+@pytest.mark.parametrize(
+    ("asked", "note"),
+    [("numbers", "A numb finger"), ("the universities", "The universe"), ("the counter", "The count")],
+)
+def test_words_that_share_letters_alone_are_of_no_family(index: Index, asked: str, note: str) -> None:
+    index.note("memory/a.md", f"- {note}.\n")
+    assert not any(term.forms for term in ask(index, asked).words if not term.asked)
+
+
+# Rows of tables.
+
+
+def test_a_note_with_a_row_of_the_name_that_is_asked_for_passes(index: Index) -> None:
+    index.note(
+        "memory/a.md",
+        "# Servers\n\n| Host | Address |\n| --- | --- |\n| oak-db | 10.4.2.17 |\n| oak-web | 10.4.2.18 |\n",
+    )
+    index.note("memory/b.md", "- The oak is a tree, says the web, and its db-oak is none.\n")
+    (hit, *_) = index.find("IP of oak-web", TODAY, min_score=0.35)
+    assert "| oak-web | 10.4.2.18 |" in hit.snippet
+    assert hit.evidence is not None
+    assert hit.evidence >= 0.5
+    assert not ask(index, "Who follows oak-we?").names_row("| oak-web | 1 |")

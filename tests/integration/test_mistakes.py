@@ -29,6 +29,8 @@ MISTAKES: dict[str, tuple[str, str, str]] = {  # what is typed, the thing that i
     "another program's word": ("remember x", "there is no command 'remember'", "did you mean 'add'?"),
     "a typo in an option": ("search x --worskpace y", "'--worskpace'", "did you mean '--workspace'?"),
     "a typo in --json": ("status --jsn", "'--jsn'", "did you mean '--json'?"),
+    "a text for a session": ("forget 'Jonas owes me 60'", "forgets a whole session", "memory-core items forget ID"),
+    "nothing to forget": ("delete x", "there is no command 'delete'", "did you mean 'forget'?"),
     "an option that it has not": ("tidy --since never", "no such option '--since'. Try", "memory-core tidy --help"),
     "help in a word": ("help", "there is no command 'help'", "did you mean '--help'?"),
     "the version in a word": ("version", "there is no command 'version'", "did you mean '--version'?"),
@@ -237,6 +239,41 @@ def test_a_state_folder_that_cannot_be_written_is_named(command: Command) -> Non
     finally:
         for path, mode in zip(made, modes, strict=True):
             path.chmod(mode)
+
+
+def test_the_usual_editor_is_not_started_where_nobody_sees_it(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--workspace", "ws", "search", "kettle", "--open", "1"]) == 2
+    check(capsys.readouterr().err, "vi needs a terminal", "set EDITOR")
+
+
+def test_the_evidence_that_is_lacking_is_told_without_an_option_that_nobody_gave(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert (
+        main(["--workspace", "ws", "search", "zebra giraffe kettle violin walnut castle trumpet rocket velvet wizard"])
+        == 0
+    )
+    assert "and 0.35 is the least" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("asked", "meant"),
+    [
+        ("memroy/plans.md", "memory/plans.md"),
+        ("{home}/Vault/Dialy/plans.md", "~/Vault/Daily/plans.md"),
+        ("memory/2026-01-04.md", ""),  # another day is no misspelling
+    ],
+)
+def test_a_path_with_a_wrong_letter_is_answered_with_the_one_that_is_meant(
+    here: Path, home: Path, asked: str, meant: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(here / "ws" / "memory" / "plans.md", "- Paint.\n")
+    write(here / "ws" / "memory" / "2026-01-05.md", "- Paint.\n")
+    write(home / "Vault" / "Daily" / "plans.md", "- Paint.\n")
+    write(here / "vault.json5", "{memorySearch: {extraPaths: ['~/Vault'], provider: 'none'}}")
+    assert main(["--config", "vault.json5", "--workspace", "ws", "get", asked.format(home=home)]) != 0
+    told = capsys.readouterr().err
+    assert (f"Did you mean {meant}?" in told) if meant else "mean" not in told
 
 
 def test_a_hit_is_opened_at_its_line(here: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -83,6 +83,20 @@ def test_a_bare_period_lists_its_notes_in_order_of_time(memory: Memory) -> None:
     ]
 
 
+def test_as_many_notes_of_a_period_are_shown_as_are_asked_for(tmp_path: Path) -> None:
+    (tmp_path / "memory").mkdir()
+    for day in range(1, 31):
+        (tmp_path / f"memory/2026-09-{day:02}.md").write_text(f"- Sailed {day} miles.\n", encoding="utf-8")
+    source = ConfigSource({"memorySearch": {"provider": "none"}}, workspace=tmp_path, state_dir=tmp_path / "state")
+    with Memory(source, today=lambda: TODAY) as memory:
+        answer = ask(memory, "What happened in September?")
+        assert len(paths(answer)) == 12
+        assert answer["warning"] == "18 more notes are of this period"
+        assert len(paths(ask(memory, "What happened in September?", maxResults=40))) == 30
+        answer = ask(memory, "What happened in September?", maxResults=29)
+        assert answer["warning"] == "1 more note is of this period"
+
+
 def test_what_happened_yesterday(memory: Memory) -> None:
     answer = ask(memory, "What happened yesterday?")
     assert paths(answer) == ["memory/2026-10-06.md", "memory/2026-09-30.md"]  # whose plan is of that week

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pty
 import select
@@ -130,11 +131,16 @@ def _drain(process: subprocess.Popen[bytes], terminal: int) -> str:
     return told.decode(errors="replace")
 
 
-def _review(command: Command, keys: str) -> str:
-    """Press a key for each proposal that is shown; return what was written behind the last one."""
+def _review(command: Command, keys: str, *options: str) -> str:
+    """Press a key whenever one is asked for; return what was shown."""
     master, slave = pty.openpty()
     with subprocess.Popen(
-        [*command.start(), "review"], stdin=slave, stdout=slave, stderr=slave, env=command.variables(), close_fds=True
+        [*command.start(), "review", *options],
+        stdin=slave,
+        stdout=slave,
+        stderr=slave,
+        env=command.variables(),
+        close_fds=True,
     ) as process:
         os.close(slave)
         shown = ""
@@ -147,12 +153,12 @@ def _review(command: Command, keys: str) -> str:
         told = _drain(process, master)
         assert process.wait(60) == 0
     os.close(master)
-    return told
+    return shown + told
 
 
 def test_a_person_goes_through_proposals_with_single_keys(command: Command) -> None:
     write(command.workspace)
-    assert "1 change made" in _review(command, "an")
+    assert "1 change made" in _review(command, "anq")
     changed = (command.workspace / "MEMORY.md").read_text(encoding="utf-8")
     assert ("£445" in changed) != ("Wednesdays" in changed)
     assert command("tidy").out == "0 proposals\n"
@@ -164,6 +170,31 @@ def test_what_is_taken_back_is_asked_again_and_ctrl_c_ends_the_review(command: C
     assert "0 changes made" in told
     assert "interrupted" not in told
     assert (command.workspace / "MEMORY.md").read_text(encoding="utf-8") == MEMORY
+
+
+def test_what_was_settled_last_can_be_taken_back_before_the_review_ends(command: Command) -> None:
+    write(command.workspace)
+    told = _review(command, "nnuq")
+    assert "0 left; u undo, q quit" in told
+    assert "is proposed again" in told
+    assert len(command("tidy", "--json").json["proposals"]) == 1
+
+
+def test_of_a_note_elsewhere_only_what_can_be_done_is_offered(command: Command, tmp_path: Path) -> None:
+    vault, config = tmp_path / "vault", tmp_path / "config.json"
+    write(vault)
+    command.workspace.mkdir(exist_ok=True)
+    for note in command.workspace.rglob("*.md"):
+        note.unlink()
+    section = {"provider": "static", "extraPaths": [{"path": str(vault), "pattern": "**/*.md"}]}
+    config.write_text(json.dumps({"memorySearch": section}), encoding="utf-8")
+    settings = ("--config", str(config))
+    (first, *_) = command("tidy", *settings, "--json").json["proposals"]
+    told = _review(command, "aq", *settings)
+    assert "so only you can change it" in told
+    assert "left; s skip, n never again, u undo, q quit" in told
+    for text in ((), ("--text", "Rent: £445")):
+        assert "does not lie in the workspace" in command("review", "accept", first["id"], *text, *settings).error
 
 
 def test_a_model_judges_only_where_it_is_named(command: Command) -> None:

@@ -57,6 +57,24 @@ def test_so_does_a_row_without_outer_bars_or_in_a_quote(before: str, bar: str, i
     assert row("L99", "Ottoline", 4711).rstrip() in shown
 
 
+@pytest.mark.parametrize("tags", ["[daily]", "\n  - daily\n  - crown"])
+def test_front_matter_is_shown_where_a_word_of_it_is_asked_for(tags: str, index: Index) -> None:
+    index.note(
+        "memory/2026-03-04.md", f"---\nmood: sunny\ntags: {tags}\n---\n# Wednesday\n- The dentist took out a tooth.\n"
+    )
+    index.note("memory/code.md", "# Code\n\nThe code of conduct hangs in the hall.\n")
+    hit = ask(index, "What did the dentist do?")
+    assert hit.snippet == "# Wednesday\n- The dentist took out a tooth."
+    assert hit.start_line == 5 + tags.count("\n")
+    assert ask(index, "What happened on 4 March?").snippet == hit.snippet
+    assert "mood: sunny" in ask(index, "sunny mood").snippet
+
+
+def test_a_note_of_front_matter_alone_is_shown(index: Index) -> None:
+    index.note("memory/2026-03-04.md", "---\nmood: sunny\n---\n")
+    assert ask(index, "What happened on 4 March?").snippet == "---\nmood: sunny\n---"
+
+
 def test_so_does_a_row_of_a_table_in_html(index: Index) -> None:
     def row(*cells: object, tag: str = "td") -> str:
         return f"<tr>{''.join(f'<{tag}>{cell}</{tag}>' for cell in cells)}</tr>\n"

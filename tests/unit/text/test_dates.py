@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
@@ -91,10 +91,30 @@ def test_a_day_may_be_named_as_in_a_question(text: str) -> None:
     assert named == parse_instant("2026-03-03", timezone="Pacific/Auckland")
 
 
-@pytest.mark.parametrize("text", ["", "10 minutes ago", "last week", "2026-13-01", "2026-03-01T25:00", "9999-12-31"])
+@pytest.mark.parametrize(
+    "text", ["", "some minutes ago", "25:61", "last week", "2026-13-01", "2026-03-01T25:00", "9999-12-31"]
+)
 def test_what_is_no_point_in_time_is_refused_by_name(text: str) -> None:
     with pytest.raises(InvalidArgument, match="asOf"):
         parse_instant(text)
+
+
+def test_a_time_of_today_and_one_some_hours_ago_are_moments() -> None:
+    zone, today = "Pacific/Auckland", date(2026, 3, 4)
+    for text, time in {"8:45": "08:45", "08:45": "08:45", "17:05:30": "17:05:30"}.items():
+        asked = parse_instant(text, timezone=zone, today=today)
+        assert asked == parse_instant(f"2026-03-04T{time}", timezone=zone)
+    before = datetime.now(UTC)
+    for text, span in {"2 hours ago": timedelta(hours=2), "a minute ago": timedelta(minutes=1)}.items():
+        assert before - span <= parse_instant(text) <= datetime.now(UTC) - span
+
+
+def test_a_day_of_an_argument_may_be_named_as_in_a_question() -> None:
+    today = date(2026, 3, 4)
+    assert parse_day("yesterday", "--after", today=today) == parse_day("gestern", "--after", today=today)
+    assert parse_day("yesterday", "--after", today=today) == date(2026, 3, 3)
+    with pytest.raises(InvalidArgument, match=r"--after: .*YYYY-MM-DD, not 'last week'"):  # no single day
+        parse_day("last week", "--after", today=today)
 
 
 def test_a_day_is_parsed_or_its_argument_is_named() -> None:
