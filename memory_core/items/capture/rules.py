@@ -161,9 +161,8 @@ def find_facts(turns: Sequence[exchange.Turn], *, now: float, time_zone: str | N
     for number, turn in enumerate(turns):
         if turn.speaker != "user" or turn.has_secret:
             continue
-        tells_language = len(_WORD.findall(turn.text)) >= LANGUAGE_WORDS
-        language = (_find_language(turn.text) if tells_language else None) or spoken
-        solved, problem = _find_solution(turn.text, language, problem)
+        language = _find_language_beside(turn.text, spoken)
+        solved, problem = _find_solution(turn.text, language or spoken, problem)
         if not turn.new:
             continue
         said_at = now if turn.said_at is None else turn.said_at
@@ -195,6 +194,13 @@ def _find_language(text: str) -> str | None:
     """Return the language of a text; None if the rules do not know it, or if it is too short to be known for English."""
     language, is_long = detect_language(text), len(_WORD.findall(text)) >= LANGUAGE_WORDS
     return language if language in LANGUAGES or (language == "en" and is_long) else None
+
+
+def _find_language_beside(message: str, spoken: str | None) -> str | None:
+    """Return the language of a message in a conversation; None where one that is too short to be sure seems to change it."""
+    if len(_WORD.findall(message)) >= LANGUAGE_WORDS:
+        return _find_language(message) or spoken
+    return spoken if detect_language(message) in (None, spoken) else None
 
 
 def _join_pronouns(message: str, language: str | None) -> Iterator[FoundFact]:

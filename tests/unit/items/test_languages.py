@@ -454,6 +454,28 @@ def test_a_solution_is_kept_with_its_problem(problem: str, solution: str) -> Non
     assert learn(solution) == []  # nobody knows of what
 
 
+# Each is shorter than eight words, so that its language shows less surely than that of the question beside it.
+SHORT_FACTS = (
+    "I don't like calls before nine.",
+    "Ich mag keine Anrufe vor neun Uhr.",
+    "Je n'aime pas les appels avant neuf heures.",
+    "Mi hermana se llama Jana.",
+)
+QUESTIONS = (
+    "What is the status of my ticket about the printer?",
+    "Wie ist der Stand meines Tickets zum Drucker, bitte?",
+    "Où en est mon ticket au sujet de l'imprimante du bureau ?",
+    "¿Cómo va mi ticket sobre la impresora de la oficina?",
+)
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+@pytest.mark.parametrize("fact", SHORT_FACTS)
+def test_each_message_has_a_language_of_its_own(fact: str, question: str) -> None:
+    assert learn(fact, question) == learn(question, fact) == learn(fact)
+    assert len(learn(fact)) == 1
+
+
 @pytest.mark.parametrize(
     "piece", ["ich ", "mein Hund ", "je ne ", "ma sœur ", "mi jefa ", "no como ", "nicht mehr, ", "el 3 "]
 )
