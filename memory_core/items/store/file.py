@@ -161,18 +161,22 @@ class ItemsFile(ItemStore):
         """
         try:
             with self.read() as connection:
-                among = rows.list_standings(connection, wanted)
+                asked = rows.list_standings(connection, wanted)
+                keys = {item.key for item in asked}
+                former = [each for each in rows.list_former(connection) if each[1] in keys]
+                among = [*asked, *(item for item, _ in former)]
                 cosines = matching.compare(connection, vector, self._vec0)
                 words = matching.find_by_words(connection, among, question) if question else []
                 best = matching.rank(
-                    among, cosines, words, formula=formula, least_cosine=least_cosine, now=self._now(), limit=limit
-                )
+                    among, cosines, words, heirs={item.key: heir for item, heir in former}, formula=formula,
+                    least_cosine=least_cosine, now=self._now(), limit=limit,
+                )  # fmt: skip
                 items = rows.load_by_keys(connection, [key for key, *_ in best])
         except NotIndexed:
             return [], False
         hits = [ItemHit(item=items[key], score=score, similarity=similarity) for key, score, similarity in best]
         hits.sort(key=lambda hit: (-hit.score, AUTHORS.index(hit.item.origin.by)))
-        return hits, any(item.key not in cosines for item in among)
+        return hits, any(item.key not in cosines for item in asked)
 
     def get_many(self, ids: Iterable[str]) -> list[Item]:
         """Return items in the order of their ids; unknown ids are left out."""

@@ -208,6 +208,7 @@ def rank(
     cosines: Mapping[int, float],
     words: Sequence[Sequence[int]],
     *,
+    heirs: Mapping[int, int],
     formula: str,
     least_cosine: float,
     now: float,
@@ -215,10 +216,14 @@ def rank(
 ) -> list[tuple[int, float, float]]:
     """Return the items that a question finds by meaning or by words, the best first: key, score and similarity.
 
+    A question that a superseded item would answer finds the one that holds in its place: "where do I live?" needs the words of "I
+    live in Basel" to find "I moved to Bern".
+
     Args:
-        among: All items that were asked for.
+        among: All items that were asked for, and those whose place they have taken.
         cosines: By key, of those that have an embedding in the question's space.
         words: See `weigh_words`.
+        heirs: For the keys of the latter those of the former.
         formula: See `measure_similarity`.
         least_cosine: Cosines below are those of unrelated texts.
         now: Unix seconds.
@@ -229,6 +234,9 @@ def rank(
     known = np.array([cosines.get(item.key, UNKNOWN) for item in among], dtype=np.float32)
     by_meaning = np.where(known >= least_cosine, measure_similarity(known, formula), 0)
     near = np.maximum(by_meaning, WORD_SIMILARITY * weigh_words(words, len(among)))
+    places = {item.key: place for place, item in enumerate(among)}
+    for key, heir in heirs.items():
+        near[places[heir]], near[places[key]] = max(near[places[heir]], near[places[key]]), 0
     reinforced = np.array([item.reinforced for item in among], dtype=np.int64)
     age_days = (now - np.array([item.said for item in among])) / DAY_SECONDS
     scores = near * measure_salience(reinforced, age_days)

@@ -92,6 +92,17 @@ def test_a_fact_with_two_numbers_swapped_is_another_one_until_it_is_said_to_corr
     assert third.superseded == (first.item.id,)
 
 
+def test_a_question_in_the_words_of_a_corrected_fact_finds_the_one_that_holds_now(items: Items) -> None:
+    items.write("I live in Basel.")
+    moved = items.write("I moved to Bern last week.", corrects=True)
+    items.write("The oven burns the bread.")
+    assert [hit.item.id for hit in items.query("Where do I live?").hits][:1] == [moved.item.id]
+    again = items.write("I moved to Husum in May.", corrects=True)
+    assert again.superseded == (moved.item.id,)
+    assert [hit.item.id for hit in items.query("Where do I live?").hits][:1] == [again.item.id]
+    assert items.query("Where do I live?", tags=["home"]).hits == ()
+
+
 def test_nothing_is_found_and_no_file_made_before_the_first_write(items: Items) -> None:
     assert items.query("anything").hits == ()
     assert items.get("x") is None
