@@ -236,10 +236,15 @@ def check_draft(draft: Draft) -> Draft:
     return replace(draft, content=content, tags=tags)
 
 
-def take_over_tags(draft: Draft, corrected: Iterable[Item]) -> Draft:
-    """Return a fact with its own tags first, then those of the items that it corrects, as many as an item may have."""
-    tags = dict.fromkeys([*draft.tags, *(tag for item in corrected for tag in item.tags)])
-    return replace(draft, tags=tuple(tags)[:MAX_TAGS])
+def take_over(draft: Draft, corrected: Iterable[Item]) -> Draft:
+    """Return a fact with what it has from the items that it corrects: their tags behind its own, as many as an item may have.
+
+    The correction of a preference is a preference, which stands in the context of sessions in its place.
+    """
+    items = list(corrected)
+    tags = dict.fromkeys([*draft.tags, *(tag for item in items for tag in item.tags)])
+    prefers = draft.kind == "correction" and any(item.kind == "preference" for item in items)
+    return replace(draft, tags=tuple(tags)[:MAX_TAGS], kind="preference" if prefers else draft.kind)
 
 
 def write_items(items: Iterable[Item]) -> Iterator[str]:

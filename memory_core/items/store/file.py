@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from memory_core.config import settings
 from memory_core.errors import InvalidArgument, NotIndexed
 from memory_core.items.mirror import MirrorChanges, MirrorLine, RecordedLine, merge, show
-from memory_core.items.records import Draft, Item, ItemHit, Outcome, Written, check_draft, take_over_tags
+from memory_core.items.records import Draft, Item, ItemHit, Outcome, Written, check_draft, take_over
 from memory_core.items.store import matching, rows
 from memory_core.items.store.rows import Filter, index_text
 from memory_core.items.store.store import ItemStore
@@ -106,7 +106,7 @@ class ItemsFile(ItemStore):
                 )  # fmt: skip
             rows.allow_again(connection, draft.content)
             corrected = list(dict.fromkeys([*named, *corrected]))
-            draft = take_over_tags(draft, rows.load_by_keys(connection, corrected).values())
+            draft = take_over(draft, rows.load_by_keys(connection, corrected).values())
             item = rows.insert(connection, draft, index_text(draft), agent=agent, now=now)
             if vector is not None:
                 matching.put_embeddings(connection, vector[0], [text.text_hash], vector[1][None])
