@@ -95,6 +95,11 @@ class Items:
         return self._file.rescued
 
     @property
+    def scope(self) -> str:
+        """The scope of the tools, and the default everywhere else."""
+        return self._config.search.items.scope
+
+    @property
     def time_zone(self) -> str | None:
         """The configured time zone; None means this machine's."""
         return self._config.search.time_zone

@@ -103,6 +103,7 @@ class Written:
         item: The item as it is kept now: the new one, or the one that was reinforced.
         outcome: "added", "reinforced" (the same fact was there) or "superseded" (added, and an older item is corrected by it).
         superseded: The ids of the items that it corrects.
+        similar: Items that a new one neither repeats nor corrects, and that are about something like it: the nearest first.
         embedded: It has an embedding; else the backfill makes one later.
         warning: Why it has none, one sentence; None if it has one, or none is wanted.
     """
@@ -110,6 +111,7 @@ class Written:
     item: Item
     outcome: Outcome
     superseded: tuple[str, ...] = ()
+    similar: tuple[Item, ...] = ()
     embedded: bool = True
     warning: str | None = None
 

@@ -88,9 +88,9 @@ class ItemsFile(ItemStore):
         with self.write() as connection:
             key = rows.find_equal(connection, draft.scope, text.hash)
             named = [each for each in rows.find_keys(connection, draft.supersedes) if each != key]
-            repeated, corrected = key, list[int]()
+            repeated, corrected, near = key, list[int](), list[int]()
             if key is None and words is not None:
-                repeated, corrected = matching.relate(
+                repeated, corrected, near = matching.relate(
                     connection, draft, matching.compare(connection, vector, self._vec0), words,
                     look_for_corrections=corrects and not draft.pending and draft.origin.by not in OUTSIDERS,
                     cued=cued or draft.kind == "correction",
@@ -112,7 +112,9 @@ class ItemsFile(ItemStore):
                 matching.put_embeddings(connection, vector[0], [text.text_hash], vector[1][None])
             old = self._supersede(connection, corrected, item.id)
             outcome: Outcome = "superseded" if old else "added"
-            return Written(item=item, outcome=outcome, superseded=old, embedded=vector is not None)
+            held = rows.load_by_keys(connection, near)
+            similar = tuple(held[each] for each in near if each not in corrected)
+            return Written(item=item, outcome=outcome, superseded=old, similar=similar, embedded=vector is not None)
 
     def _supersede(self, connection: Connection, keys: Sequence[int], by: str) -> tuple[str, ...]:
         """Record that one item corrects others; return their ids."""

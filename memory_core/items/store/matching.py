@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from memory_core.config.settings import Vector
-from memory_core.items.likeness import Fact, corrects, is_same
+from memory_core.items.likeness import CORRECTED_COSINE, Fact, corrects, is_same
 from memory_core.items.store import rows
 from memory_core.items.store.rows import Filter, Standing
 from memory_core.records import Space
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from memory_core.items.records import Draft
 
 LOOK = 24  # items by meaning, and as many by words, that a new fact is compared with
+SIMILAR = 3  # items that whoever writes a fact is told of
 MAX_WORDS = 32  # of a question
 DAY_SECONDS = 86_400.0
 # A share of the question's words found is worth this share of a cosine: all words found are as good as a clear paraphrase.
@@ -141,7 +142,7 @@ def relate(
     *,
     look_for_corrections: bool,
     cued: bool,
-) -> tuple[int | None, list[int]]:
+) -> tuple[int | None, list[int], list[int]]:
     """Find what a new fact repeats or corrects among the settled items of its scope, inside a write transaction.
 
     Restating is looked for first: what only says an item again corrects none.
@@ -155,7 +156,8 @@ def relate(
         cued: It was said to correct one; see `corrects`.
 
     Returns:
-        The key of the item that says the same, or None; and the keys of the items that the fact corrects.
+        The key of the item that says the same, or None; the keys of the items that the fact corrects; and those of similar
+        items, the nearest first.
     """
     among = rows.list_standings(connection, Filter(scope=draft.scope, current=True))
     nearest = sorted((item.key for item in among if item.key in cosines), key=lambda key: -cosines[key])
@@ -170,11 +172,12 @@ def relate(
     for key, other, cosine in compared:
         restated = not cued or not (fact.list_left_over(other) or other.list_left_over(fact))
         if restated and is_same(fact, other, words, cosine):
-            return key, []
+            return key, [], []
+    near = [key for key, _, cosine in compared if cosine >= CORRECTED_COSINE][:SIMILAR]
     if not look_for_corrections:
-        return None, []
+        return None, [], near
     corrected = [key for key, other, cosine in compared if corrects(fact, other, words, cosine, cued=cued)]
-    return None, corrected[:1]  # the nearest: a correction of several facts is a guess
+    return None, corrected[:1], near  # the nearest: a correction of several facts is a guess
 
 
 def _count_words(found: Iterable[Sequence[int]]) -> list[int]:
