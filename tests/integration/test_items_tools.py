@@ -215,6 +215,16 @@ def test_the_commands(command: Command, tmp_path: Path) -> None:
     assert command("items", "forget").code == 2
 
 
+def test_items_are_listed_without_a_workspace(command: Command, tmp_path: Path) -> None:
+    item_id = command("items", "add", "The gate opens at six.", "--json").json["item"]["id"]
+    nowhere = replace(command, workspace=tmp_path / "nowhere")
+    assert nowhere("items", "list").out == f"{item_id}  The gate opens at six.\n"
+    assert nowhere("items", "list", "gate").out.startswith(item_id)
+    assert nowhere("items", "show", item_id).out.startswith("The gate opens at six.")
+    assert nowhere("items", "forget", item_id).out.endswith("1 item deleted.\n")
+    assert "there is no such workspace" in nowhere("items", "list", "--agent", "other").error
+
+
 def test_a_guess_is_promoted_by_command(command: Command, tmp_path: Path) -> None:
     added = json.loads(command("items", "add", "Lin", "has", "a", "red", "kayak.", "--json").out)["item"]
     exported = tmp_path / "items.jsonl"
