@@ -114,8 +114,8 @@ def change_instruction(correction: str, standing: str) -> str | None:
     shared = [word.lower() for word in new[:-1]]
     if not shared or new[-1].lower() in held or not set(shared) <= set(held) or shared[-1:] != held[-2:-1]:
         return None
-    of_one_sort = any(sort.fullmatch(new[-1]) and sort.fullmatch(old[-1]) for sort in _SORTS)
-    return f"{' '.join(old[:-1])} {new[-1]}." if of_one_sort else None
+    sort, older = (next((each for each in _SORTS if each.fullmatch(value)), None) for value in (new[-1], old[-1]))
+    return f"{' '.join(old[:-1])} {new[-1]}." if sort is not None and sort is older else None
 
 
 def _find_old(correction: ShortCorrection, fact: str, said: set[str]) -> str | None:

@@ -199,6 +199,7 @@ def test_what_the_user_says_last_holds_though_memory_has_shown_it_for_the_messag
         ("No, answer in English please.", "Please always answer me in English."),
         ("Actually no, answer in detail.", "Please always answer me in French."),
         ("Answer in English.", "Please always answer me in French."),
+        ("No, answer me in March.", "Please always answer me in French."),
         ("No, I was in Berlin.", "Please always answer me in French."),
     ],
 )
