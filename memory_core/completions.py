@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
+from memory_core.errors import InvalidArgument
 from memory_core.text.messages import TEXT_PARTS
 from memory_core.text.tokens import estimate_tokens
 from memory_core.threads import NoAnswer, start_call, wait_for
@@ -49,15 +51,22 @@ def call_in_loop(loop: asyncio.AbstractEventLoop, complete: AsyncComplete) -> Co
     def ask(
         messages: list[Message], tools: list[dict[str, Any]], *, max_tokens: int, timeout_seconds: float
     ) -> Mapping[str, Any]:
-        answer = asyncio.run_coroutine_threadsafe(
-            complete(messages, tools, max_tokens=max_tokens, timeout_seconds=timeout_seconds), loop
-        )
+        asked = complete(messages, tools, max_tokens=max_tokens, timeout_seconds=timeout_seconds)
+        if not inspect.iscoroutine(asked):
+            raise InvalidArgument(
+                "complete", f"expected a coroutine function, not one that returns {_name_kind(asked)}"
+            )
+        answer = asyncio.run_coroutine_threadsafe(asked, loop)
         try:
             return answer.result(timeout_seconds)
         finally:
             answer.cancel()
 
     return ask
+
+
+def _name_kind(value: object) -> str:
+    return "None" if value is None else f"a {type(value).__name__}"
 
 
 def call_within(seconds: float, call: Callable[[], Mapping[str, Any]]) -> Mapping[str, Any]:
@@ -78,8 +87,15 @@ def parse_message(response: Mapping[str, Any]) -> Message:
     """Return the assistant's message of a completion.
 
     Raises:
+        InvalidArgument: The host's function returned no mapping, but a coroutine, for example.
         ValueError: It holds none.
     """
+    returned: object = response
+    if inspect.iscoroutine(returned):
+        returned.close()
+    if not isinstance(returned, Mapping):
+        expected = "a function that returns a mapping, the completion"
+        raise InvalidArgument("complete", f"expected {expected}, not one that returns {_name_kind(returned)}")
     choices = response.get("choices")
     found = choices[0].get("message") if isinstance(choices, list) and choices else response
     if not isinstance(found, Mapping) or not ("content" in found or "tool_calls" in found):

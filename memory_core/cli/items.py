@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from memory_core.cli import output
-from memory_core.cli.app import Group, Options, argument, command, join_words, open_notes, read_text
+from memory_core.cli.app import Group, Options, argument, command, join_words, open_memory, open_notes, read_text
 from memory_core.config.agent import AgentConfig
 from memory_core.config.environment import quote_words
 from memory_core.errors import InvalidArgument, MemoryCoreError, StoreError
@@ -27,6 +27,7 @@ from memory_core.text.messages import quote_safely
 
 if TYPE_CHECKING:
     from memory_core.items.items import Items
+    from memory_core.plugin.memory import Memory
 
 items = Group("items", help="List, show, add, promote, forget, export or import items: short facts beside the notes.")
 TURN_ON = (
@@ -40,9 +41,15 @@ _with_scope = click.option("--scope", metavar="NAME", help="only items of this s
 _with_tags = click.option("--tag", "tags", multiple=True, metavar="TAG", help="a tag; may be given several times")
 
 
+def _open_memory(options: Options) -> Memory:
+    """Open the memory of an agent that has items, which belong to no workspace; any other needs a workspace."""
+    memory = open_memory(options)
+    return memory if memory.config().items_path.exists() else open_notes(options)
+
+
 @contextmanager
 def _open(options: Options) -> Iterator[Items]:
-    with open_notes(options) as memory:
+    with _open_memory(options) as memory:
         held = memory.items
         yield held
         if held.warning:
@@ -87,7 +94,7 @@ def list_items(
 @argument("item_id", metavar="ID", help="id as the list shows it")
 def show(options: Options, *, item_id: str) -> None:
     """Show one item with its origin: who said it, where, and the message or note that it was learned from."""
-    with open_notes(options) as memory:
+    with _open_memory(options) as memory:
         item, config = memory.items.get(item_id), memory.config()
     if item is None:
         raise MemoryCoreError(f"there is no item {item_id!r}", action="`memory-core items list` shows the ids.")
@@ -153,7 +160,7 @@ def promote(options: Options, *, ids: tuple[str, ...]) -> int:
 @click.option("--dry-run", is_flag=True, help="only show what would be deleted")
 def forget(options: Options, *, ids: tuple[str, ...], dry_run: bool, **conditions: Any) -> int:
     """Delete items for good: all that meet every condition given."""
-    with open_notes(options) as memory:
+    with _open_memory(options) as memory:
         zone = memory.config().search.time_zone
         days = {name: _read_day(f"--{name}", conditions[name], zone) for name in ("after", "before")}
         done = memory.items.forget(ids=ids, dry_run=dry_run, **(conditions | days))

@@ -26,6 +26,8 @@ from memory_core.items.records import (
     Memorized,
     Written,
     check_draft,
+    check_text,
+    check_texts,
 )
 from memory_core.items.store.file import ItemsFile
 from memory_core.items.store.rows import Filter
@@ -100,6 +102,11 @@ class Items:
         return self._file.rescued
 
     @property
+    def scope(self) -> str:
+        """The scope of the tools, and the default everywhere else."""
+        return self._config.search.items.scope
+
+    @property
     def time_zone(self) -> str | None:
         """The configured time zone; None means this machine's."""
         return self._config.search.time_zone
@@ -148,10 +155,10 @@ class Items:
             corrects: Look for the item that this fact corrects, and mark it as superseded.
 
         Raises:
-            InvalidArgument: The content is empty, too long or holds a secret, or the embedding does not fit.
+            InvalidArgument: An argument is no such thing, the content empty, too long or a secret, or the embedding does not fit.
         """
         draft = Draft(
-            content=content, scope=self._config.search.items.scope if scope is None else scope, tags=tuple(tags), kind=kind,
+            content=content, scope=self.scope if scope is None else scope, tags=check_texts("tags", tags), kind=kind,
             pending=pending, origin=origin, said_at=said_at,
         )  # fmt: skip
         embeddings = None if embedding is None else [embedding]
@@ -237,11 +244,11 @@ class Items:
         """
         from memory_core.items.capture.memorizing import memorize
 
-        _check_conversation(conversation, session)
+        _check_conversation(conversation, session, complete)
         if not self._writable:
             raise StoreReadOnly(self.path, READ_ONLY)
         return memorize(
-            self, conversation, complete, scope=self._config.search.items.scope if scope is None else scope,
+            self, conversation, complete, scope=self.scope if scope is None else scope,
             session=session, recalled=recalled, first=first, now=self._clock(), max_tokens=max_tokens,
             max_seconds=max_seconds,
         )  # fmt: skip
@@ -273,11 +280,12 @@ class Items:
         Raises:
             InvalidArgument: There is neither text nor embedding, or the embedding does not fit.
         """
+        check_text("text", text)
         if embedding is None and not (text and text.strip()):
             raise InvalidArgument("query", "expected a question or an embedding")
         _check_limit(limit)
-        scope = self._config.search.items.scope if scope is None else scope
-        wanted = Filter(scope=scope, tags=tuple(tags), agent=agent, settled=True)
+        scope = self.scope if scope is None else scope
+        wanted = _make_filter(scope=scope, tags=tags, agent=agent, settled=True)
         named = find_period(text, today) if text and today else None
         if named is not None and named.alone:
             items = (each for each in reversed(self._file.load_all(wanted)) if self.get_day(each.said) in named.period)
@@ -306,7 +314,7 @@ class Items:
 
     def get_many(self, ids: Iterable[str]) -> list[Item]:
         """Return items in the order of their ids; unknown ids are left out."""
-        return self._file.get_many(ids)
+        return self._file.get_many(check_texts("ids", ids))
 
     def list(
         self,
@@ -320,7 +328,7 @@ class Items:
         """Return items of every scope or of one, the one said last first, guesses and superseded ones among them."""
         _check_limit(limit)
         return self._file.load_page(
-            Filter(scope=scope, tags=tuple(tags), agent=agent), limit=limit, offset=max(offset, 0)
+            _make_filter(scope=scope, tags=tags, agent=agent), limit=limit, offset=max(offset, 0)
         )
 
     def list_standing(self, *, limit: int) -> Sequence[Item]:
@@ -368,9 +376,10 @@ class Items:
             dry_run: Only list them.
 
         Raises:
-            InvalidArgument: No condition was given.
+            InvalidArgument: No condition was given, or one is no such thing.
         """
-        wanted = Filter(scope=scope, session=session, after=after, before=before)
+        ids, wanted = check_texts("ids", ids), _make_filter(scope=scope, session=session, after=after, before=before)
+        check_text("query", query)
         found = _find_items(self._file, wanted, ids=ids, query=query)
         if not dry_run and not self._writable:
             raise StoreReadOnly(self.path, READ_ONLY)
@@ -405,7 +414,7 @@ class Items:
         """Turn pending items into settled ones; return how many were pending."""
         if not self._writable:
             raise StoreReadOnly(self.path, READ_ONLY)
-        return self._file.promote(ids)
+        return self._file.promote(check_texts("ids", ids))
 
     def mark_recalled(self, ids: Sequence[str]) -> None:
         """Record that items were put in front of a model; nothing is raised, since an answer must not wait for it."""
@@ -485,16 +494,28 @@ class Items:
         return ended
 
 
-def _check_limit(limit: int) -> None:
-    if not 1 <= limit <= MAX_LIMIT:
-        raise InvalidArgument("limit", f"expected 1 to {MAX_LIMIT}, not {limit}")
+def _check_limit(limit: object) -> None:
+    if not isinstance(limit, int) or not 1 <= limit <= MAX_LIMIT:
+        raise InvalidArgument("limit", f"expected 1 to {MAX_LIMIT}, not {limit!r:.40}")
 
 
-def _check_conversation(conversation: object, session: object) -> None:
+def _make_filter(*, tags: Sequence[str] = (), settled: bool = False, **conditions: Any) -> Filter:
+    """Return the filter that a caller's arguments make."""
+    for name, value in conditions.items():
+        if name not in ("after", "before"):
+            check_text(name, value)
+        elif not isinstance(value, float | int | None):
+            raise InvalidArgument(name, f"expected Unix seconds, not {type(value).__name__}")
+    return Filter(tags=check_texts("tags", tags), settled=settled, **conditions)
+
+
+def _check_conversation(conversation: object, session: object, complete: object) -> None:
     if isinstance(conversation, str) or not isinstance(conversation, Sequence):
         raise InvalidArgument("conversation", f"expected a list of messages, not {type(conversation).__name__}")
     if not isinstance(session, str | None):
         raise InvalidArgument("session", f"expected a session key, not {type(session).__name__}")
+    if not (complete is None or callable(complete)):
+        raise InvalidArgument("complete", f"expected a function or None, not {type(complete).__name__}")
 
 
 def _find_items(file: ItemsFile, wanted: Filter, *, ids: Sequence[str], query: str | None) -> list[Item]:

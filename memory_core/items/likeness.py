@@ -135,7 +135,7 @@ class Fact:
 
     @cached_property
     def values(self) -> tuple[list[str], ...]:
-        """What it tells of in numbers, days, names and mail addresses, each kind in its order."""
+        """Its numbers, days, names and mail addresses, each kind in its order."""
         return (
             [each.strip(".,:-").lower() for each in _NUMBER.findall(self.text)],
             [word.rstrip("s") for word in self.words if word.rstrip("s") in _DAYS],

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Literal
 from memory_core.config.fields import STRICT
 from memory_core.config.problems import get_adapter
 from memory_core.errors import InvalidArgument
-from memory_core.records import Author, Origin, to_json
+from memory_core.records import ITEM_KINDS, Author, Origin, to_json
 from memory_core.sources.redaction import redact
 from memory_core.text.folding import clean
 
@@ -25,6 +25,7 @@ FORMER_AUTHORS: Mapping[str, Author] = {
     "host": "import",
 }  # in files of before items had an origin
 
+KINDS = (*ITEM_KINDS, "correction")
 MAX_CHARS = 2000  # of a fact: what is longer is a note
 MAX_TAGS, MAX_TAG_CHARS = 16, 64
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
@@ -45,7 +46,7 @@ class Item:
         scope: Facts of two scopes never meet: they are neither merged nor found together.
         tags: In the order given.
         agent: The id of the agent that wrote it.
-        kind: "fact", "preference", "decision", "correction" or another word of the writer.
+        kind: "fact", "preference", "decision" or "correction".
         pending: A guess that waits to be said again or confirmed; it is listed, but neither found nor recalled.
         created, updated: Unix seconds.
         said: Unix seconds at which it was last said.
@@ -103,6 +104,7 @@ class Written:
         item: The item as it is kept now: the new one, or the one that was reinforced.
         outcome: "added", "reinforced" (the same fact was there) or "superseded" (added, and an older item is corrected by it).
         superseded: The ids of the items that it corrects.
+        similar: Items that a new one neither repeats nor corrects, and that are about something like it: the nearest first.
         embedded: It has an embedding; else the backfill makes one later.
         warning: Why it has none, one sentence; None if it has one, or none is wanted.
     """
@@ -110,6 +112,7 @@ class Written:
     item: Item
     outcome: Outcome
     superseded: tuple[str, ...] = ()
+    similar: tuple[Item, ...] = ()
     embedded: bool = True
     warning: str | None = None
 
@@ -213,12 +216,42 @@ class Forgotten:
     remains: tuple[str, ...] = ()
 
 
+def check_texts(name: str, given: object) -> tuple[str, ...]:
+    """Return the texts of a list that a caller has given, such as tags or ids.
+
+    Raises:
+        InvalidArgument: It is no list of texts; one text is none.
+    """
+    if isinstance(given, str | Mapping) or not isinstance(given, Iterable):
+        raise InvalidArgument(name, f"expected a list of texts, not {type(given).__name__}")
+    texts = tuple(given)
+    if wrong := [each for each in texts if not isinstance(each, str)]:
+        raise InvalidArgument(name, f"expected a list of texts, not one with {type(wrong[0]).__name__}")
+    return texts
+
+
+def check_text(name: str, given: object, *, optional: bool = True) -> None:
+    """Raise unless a caller has given a text, or None where it is optional.
+
+    Raises:
+        InvalidArgument: It is neither.
+    """
+    if not (isinstance(given, str) or (optional and given is None)):
+        raise InvalidArgument(name, f"expected a text, not {type(given).__name__}")
+
+
 def check_draft(draft: Draft) -> Draft:
     """Return a fact on one line, without control characters.
 
     Raises:
-        InvalidArgument: It is empty, too long, or holds a secret.
+        InvalidArgument: It is none, empty, too long, or holds a secret.
     """
+    if not isinstance(draft, Draft):
+        raise InvalidArgument("drafts", f"expected a list of Draft, not one with {type(draft).__name__}")
+    check_text("content", draft.content, optional=False)
+    check_text("scope", draft.scope, optional=False)
+    if draft.kind not in KINDS:
+        raise InvalidArgument("kind", f"expected one of {', '.join(KINDS)}")
     content = " ".join(_CONTROL.sub(" ", draft.content.encode("utf-8", "replace").decode()).split())
     if not clean(content).strip():
         raise InvalidArgument("content", "is empty")
@@ -226,7 +259,7 @@ def check_draft(draft: Draft) -> Draft:
         raise InvalidArgument(
             "content", f"is {len(content):,} characters long, {MAX_CHARS:,} are allowed", action="write a note instead"
         )
-    tags = tuple(dict.fromkeys(" ".join(tag.split()) for tag in draft.tags))
+    tags = tuple(dict.fromkeys(" ".join(tag.split()) for tag in check_texts("tags", draft.tags)))
     if len(tags) > MAX_TAGS or not all(0 < len(tag) <= MAX_TAG_CHARS for tag in tags):
         raise InvalidArgument("tags", f"expected at most {MAX_TAGS} words of at most {MAX_TAG_CHARS} characters")
     if any(redact(text) != text for text in (content, *tags)):
@@ -236,10 +269,15 @@ def check_draft(draft: Draft) -> Draft:
     return replace(draft, content=content, tags=tags)
 
 
-def take_over_tags(draft: Draft, corrected: Iterable[Item]) -> Draft:
-    """Return a fact with its own tags first, then those of the items that it corrects, as many as an item may have."""
-    tags = dict.fromkeys([*draft.tags, *(tag for item in corrected for tag in item.tags)])
-    return replace(draft, tags=tuple(tags)[:MAX_TAGS])
+def take_over(draft: Draft, corrected: Iterable[Item]) -> Draft:
+    """Return a fact with what it has from the items that it corrects: their tags behind its own, as many as an item may have.
+
+    The correction of a preference is a preference, which stands in the context of sessions in its place.
+    """
+    items = list(corrected)
+    tags = dict.fromkeys([*draft.tags, *(tag for item in items for tag in item.tags)])
+    prefers = draft.kind == "correction" and any(item.kind == "preference" for item in items)
+    return replace(draft, tags=tuple(tags)[:MAX_TAGS], kind="preference" if prefers else draft.kind)
 
 
 def write_items(items: Iterable[Item]) -> Iterator[str]:

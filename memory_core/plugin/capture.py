@@ -160,7 +160,13 @@ class SessionCapture:
             self._wake()
 
     def end_session(self, session_key: str | None) -> None:
-        """Have the turns of a session read that still wait, since it is over."""
+        """Have the turns of a session read that still wait, since it is over.
+
+        Raises:
+            InvalidArgument: The session's key is none.
+        """
+        if not isinstance(session_key, str | None):
+            raise InvalidArgument("session_key", f"expected a session key or None, not {type(session_key).__name__}")
         with self._changed:
             waiting = self._sessions.get(session_key)
             if waiting is not None:

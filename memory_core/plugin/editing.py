@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from memory_core.config.agent import AgentConfig
-from memory_core.errors import FileUnreadable, NoteChanged, PathRefused
+from memory_core.errors import FileUnreadable, InvalidArgument, MemoryCoreError, NoteChanged, PathRefused
 from memory_core.history.notes import name_note
 from memory_core.records import CallContext, Origin
 from memory_core.sources import origins, writer
@@ -17,6 +17,7 @@ from memory_core.sources.roots import LONGTERM_NAMES, NOTES_FOLDER
 from memory_core.text.messages import replace_surrogates
 from memory_core.text.paragraphs import split_paragraphs
 from memory_core.tools import scope
+from memory_core.tools.results import describe_exception
 
 Change = Callable[[str | None], str | None]
 """Takes the text of a note, None where there is no note, and returns the new text, None for no note."""
@@ -31,13 +32,14 @@ def change_note(
         config: The agent's.
         context: The session.
         path: `MEMORY.md`, or a note in `memory/`.
-        change: Makes the new text of the old one, lines ended by LF; what it raises ends the change.
+        change: Makes the new text of the old one, lines ended by LF; an error of ours that it raises ends the change as it is.
         sync: Indexes what has changed in the notes, so that the history holds the note as it was.
 
     Returns:
         `{path, status}`: status is "created", "changed", "unchanged" or "removed".
 
     Raises:
+        InvalidArgument: The host's function failed, or returned neither a text nor None.
         PathRefused: The session may not write there, or no note can stand there.
         FileUnreadable: The note is no UTF-8 text.
         NoteChanged, NoteNotWritten: See `writer.rewrite`.
@@ -60,7 +62,7 @@ def change_note(
         old = None if data is None else data.removeprefix(mark).decode()
         has_crlf = old is not None and old.count("\n") == old.count("\r\n") > 0
         old = old.replace("\r\n", "\n") if old is not None and has_crlf else old
-        new = change(old)
+        new = _call(change, old)
         texts.extend((old, new))
         if new is None or new == old:
             return None if new is None else data
@@ -75,6 +77,19 @@ def change_note(
     if before == after:
         return {"path": name, "status": "unchanged"}
     return {"path": name, "status": "created" if before is None else "removed" if after is None else "changed"}
+
+
+def _call(change: Change, old: str | None) -> str | None:
+    """Return the text that a host's function makes of a note."""
+    try:
+        new = change(old)
+    except MemoryCoreError:
+        raise
+    except Exception as error:
+        raise InvalidArgument("change", f"the function raised {describe_exception(error)}") from error
+    if not isinstance(new, str | None):
+        raise InvalidArgument("change", f"expected a function that returns a text or None, not {type(new).__name__}")
+    return new
 
 
 def _refuse(config: AgentConfig, context: CallContext, name: str) -> None:

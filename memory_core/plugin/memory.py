@@ -43,7 +43,7 @@ from memory_core.sources.roots import advise_workspace, explain_no_workspace
 from memory_core.text.dates import get_today
 from memory_core.threads import start_call
 from memory_core.tools import prompts, results, schemas, scope
-from memory_core.tools.arguments import TOOLS, check_arguments, check_context
+from memory_core.tools.arguments import TOOLS, check_arguments, check_context, check_turn
 from memory_core.tools.shown import Shown
 
 if TYPE_CHECKING:
@@ -366,8 +366,9 @@ class Memory:
             host: The name of the host; "" for the channel of the context.
 
         Raises:
-            MemoryCoreError: A message is no object, or the configuration cannot be used.
+            MemoryCoreError: An argument is no such thing, a message no object, or the configuration cannot be used.
         """
+        check_turn(messages, complete)
         config, context = self._open_config(), check_context(context)
         capture = config.search.items.capture
         _tidy_soon(config)

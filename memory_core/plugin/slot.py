@@ -364,9 +364,6 @@ class MemorySlot:
             complete: Asks the host's model once; see `memory_core.completions`. None leaves it to rules.
             host: The host's name, by which the journal tells where it was said; "" for the channel of the context.
         """
-        check_kind("messages", messages, Sequence)
-        if not (complete is None or callable(complete)):
-            raise InvalidArgument("complete", f"expected a function or None, not {type(complete).__name__}")
         self._find(context).turn_ended(messages, complete, context, host=host)
 
     @never_raises(lambda _: None)

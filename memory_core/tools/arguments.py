@@ -8,7 +8,8 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
@@ -205,7 +206,21 @@ def check_context(context: CallContext | None) -> CallContext:
     check_choice("access", context.access, get_args(Access))
     if context.main is not None and not isinstance(context.main, bool):
         raise InvalidArgument("main", f"expected True, False or None, not {type(context.main).__name__}")
+    if context.now is not None and not isinstance(context.now, datetime):
+        raise InvalidArgument("now", f"expected a datetime or None, not {type(context.now).__name__}")
     return context
+
+
+def check_turn(messages: object, complete: object) -> None:
+    """Raise unless the arguments are the messages of a turn and a host's model.
+
+    Raises:
+        InvalidArgument: They are not; names the argument.
+    """
+    if isinstance(messages, str | bytes) or not isinstance(messages, Sequence):
+        raise InvalidArgument("messages", f"expected a list of messages, not {type(messages).__name__}")
+    if not (complete is None or callable(complete)):
+        raise InvalidArgument("complete", f"expected a function or None, not {type(complete).__name__}")
 
 
 def check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:

@@ -7,7 +7,7 @@ from datetime import date
 from typing import TYPE_CHECKING, Any
 
 from memory_core.errors import InvalidArgument
-from memory_core.records import CallContext, Origin, to_json
+from memory_core.records import OUTSIDERS, CallContext, Origin, to_json
 from memory_core.text.messages import quote_safely, replace_surrogates
 from memory_core.tools.arguments import TOOLS
 
@@ -55,14 +55,29 @@ def run(
 def _store(
     items: Items, arguments: Mapping[str, Any], context: CallContext, recalled: frozenset[str]
 ) -> dict[str, Any]:
+    from memory_core.items.records import Draft
     from memory_core.text.paragraphs import is_recalled
 
-    text = arguments["text"]
-    if is_recalled(text, recalled):
+    text, by, corrected = arguments["text"], arguments.get("by", "agent"), arguments.get("corrects")
+    if corrected is None and is_recalled(text, recalled):
         return {"status": "nothing new"}
-    origin = Origin(by=arguments.get("by", "agent"), session=context.session_key, host=context.channel)
-    done = items.write(text, tags=arguments.get("tags", ()), kind=arguments.get("kind", "fact"), origin=origin)
+    if corrected is not None and by in OUTSIDERS:
+        raise InvalidArgument("corrects", "what a tool or a page says corrects no fact", action="ask the user")
+    if corrected is not None and items.get(corrected) is None:
+        raise InvalidArgument("corrects", f"there is no fact {corrected!r:.80}", action="take an id of memory_recall")
+    draft = Draft(
+        content=text, scope=items.scope, tags=tuple(arguments.get("tags", ())),
+        kind=arguments.get("kind", "fact" if corrected is None else "correction"),
+        origin=Origin(by=by, session=context.session_key, host=context.channel),
+        supersedes=() if corrected is None else (corrected,),
+    )  # fmt: skip
+    [done] = items.write_many([draft])
     shaped: dict[str, Any] = {"status": done.outcome, "id": done.item.id, "text": quote_safely(done.item.content)}
+    if done.superseded:
+        shaped["superseded"] = list(done.superseded)
+    if done.similar:
+        shaped["similar"] = [{"id": item.id, "text": quote_safely(item.content)} for item in done.similar]
+        shaped["action"] = "if it takes the place of one of these, store it again with corrects"
     return _warn(shaped, done.warning, items)
 
 

@@ -56,11 +56,16 @@ def explain_defect(error: Exception, what: str) -> MemoryCoreError:
         what: What failed, for the log.
     """
     log.error("%s failed", what, exc_info=error)
+    return MemoryCoreError(describe_exception(error), action="report this, with the log, as a defect")
+
+
+def describe_exception(error: Exception) -> str:
+    """Return the type and the message of an exception, which may be one of a host's own."""
     try:
         message = str(error)
     except Exception as unspeakable:  # noqa: BLE001 -- a host's own object may raise anything
         message = f"its message cannot be had ({type(unspeakable).__name__})"
-    return MemoryCoreError(f"{type(error).__name__}: {message}", action="report this, with the log, as a defect")
+    return f"{type(error).__name__}: {message}"
 
 
 def make_encodable(value: T) -> T:

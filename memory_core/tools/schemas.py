@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from datetime import UTC, date, datetime
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from memory_core.errors import InvalidArgument
 from memory_core.records import Access, Query, RelatedQuery
@@ -17,7 +17,7 @@ from memory_core.text.periods import find_period
 from memory_core.text.terms import asks_for_several
 from memory_core.tools import items
 from memory_core.tools.append import APPEND
-from memory_core.tools.arguments import TOOLS, Schema, get_plain
+from memory_core.tools.arguments import TOOLS, Schema, check_choice, get_plain
 from memory_core.tools.results import describe_tool
 
 if TYPE_CHECKING:
@@ -54,7 +54,11 @@ def list_tools(config: AgentConfig, access: Access, *, main: bool = True) -> lis
         config: The agent's.
         access: What the session may do in the workspace.
         main: It is the agent's main private session, which alone reaches items.
+
+    Raises:
+        InvalidArgument: The access is none.
     """
+    check_choice("access", access, get_args(Access))
     offered = WRITING if access == "rw" else READING
     if config.search.query.explain:
         offered += (EXPLAIN,)

@@ -46,6 +46,27 @@ def test_an_agent_keeps_finds_and_forgets_a_fact(tmp_path: Path) -> None:
         assert slot.call_tool("memory_recall", {"query": "vet"}, MAIN)["results"] == []
 
 
+def test_an_agent_corrects_the_similar_fact_that_the_answer_names(tmp_path: Path) -> None:
+    with open_slot(tmp_path) as slot:
+        slot.call_tool("memory_store", {"text": "The boat is blue."}, MAIN)
+        old = slot.call_tool("memory_store", {"text": "Kettler has 45 seats.", "tags": ["seats"]}, MAIN)
+        assert "similar" not in old
+        new = slot.call_tool("memory_store", {"text": "Kettler has 60 seats."}, MAIN)
+        assert (new["status"], new["similar"]) == ("added", [{"id": old["id"], "text": "Kettler has 45 seats."}])
+        again = slot.call_tool("memory_store", {"text": "Kettler has 60 seats.", "corrects": old["id"]}, MAIN)
+        assert (again["id"], again["superseded"]) == (new["id"], [old["id"]])
+        found = slot.call_tool("memory_recall", {"query": "How many seats has Kettler?"}, MAIN)["results"]
+        assert [hit["id"] for hit in found] == [new["id"]]
+        third = slot.call_tool("memory_store", {"text": "Kettler has 70 seats.", "corrects": new["id"]}, MAIN)
+        assert (third["status"], third["superseded"]) == ("superseded", [new["id"]])
+        for wrong, error in (
+            ({"corrects": "no"}, "corrects: there is no fact 'no'"),
+            ({"by": "web"}, "corrects no fact"),
+        ):
+            said = {"text": "Kettler has 80 seats.", "corrects": third["id"], **wrong}
+            assert error in slot.call_tool("memory_store", said, MAIN)["error"]
+
+
 def test_a_period_alone_recalls_what_was_said_then(tmp_path: Path) -> None:
     with open_slot(tmp_path) as slot:
         slot.call_tool("memory_store", {"text": "The vet is Dr. Lind."}, MAIN)
@@ -199,6 +220,16 @@ def test_the_commands(command: Command, tmp_path: Path) -> None:
     refused = command("items", "import", str(exported))
     assert (refused.code, "line 1 of" in refused.err) == (2, True)
     assert command("items", "forget").code == 2
+
+
+def test_items_are_listed_without_a_workspace(command: Command, tmp_path: Path) -> None:
+    item_id = command("items", "add", "The gate opens at six.", "--json").json["item"]["id"]
+    nowhere = replace(command, workspace=tmp_path / "nowhere")
+    assert nowhere("items", "list").out == f"{item_id}  The gate opens at six.\n"
+    assert nowhere("items", "list", "gate").out.startswith(item_id)
+    assert nowhere("items", "show", item_id).out.startswith("The gate opens at six.")
+    assert nowhere("items", "forget", item_id).out.endswith("1 item deleted.\n")
+    assert "there is no such workspace" in nowhere("items", "list", "--agent", "other").error
 
 
 def test_a_guess_is_promoted_by_command(command: Command, tmp_path: Path) -> None:

@@ -11,8 +11,10 @@ from typing import Any
 
 import pytest
 
+import memory_core
 from memory_core.config.agent import AgentConfig
 from memory_core.config.load import load_config
+from memory_core.errors import InvalidArgument
 from memory_core.items.items import Items
 from memory_core.plugin import MemorySlot
 from memory_core.plugin import capture as capturing
@@ -66,6 +68,28 @@ def test_a_turn_is_learned_from_when_the_slot_closes(tmp_path: Path) -> None:
         slot.turn_ended(MAIN, turn())
         slot.turn_ended(MAIN, turn("Thanks!"))
     assert contents(tmp_path) == [LEARNED]
+
+
+def test_arguments_in_the_order_of_the_other_class_are_named(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    wrong: Any = MAIN
+    text: Any = "2026-11-30"
+    messages: Any = turn()
+    with memory_core.open_memory(workspace=tmp_path, state_dir=tmp_path) as memory:
+        for call, told in (
+            (lambda: memory.turn_ended(wrong, turn()), "messages: expected a list of messages, not CallContext"),
+            (lambda: memory.turn_ended(turn(), wrong), "complete: expected a function or None, not CallContext"),
+            (lambda: memory.turn_ended(text), "messages: expected a list of messages, not str"),
+            (lambda: memory.session_ended(wrong), "session_key: expected a session key or None, not CallContext"),
+            (lambda: memory.tool_schemas(wrong), "access: expected one of rw, ro, none"),
+        ):
+            with pytest.raises(InvalidArgument) as raised:
+                call()
+            assert str(raised.value) == told
+    with open_slot(tmp_path) as slot:
+        slot.turn_ended(messages, wrong)
+        answer = slot.call_tool("memory_search", {"query": "x"}, CallContext(now=text))
+    assert "context: expected a CallContext or None, not list" in caplog.text
+    assert answer["error"] == "now: expected a datetime or None, not str"
 
 
 def test_capture_is_off_by_default(tmp_path: Path) -> None:

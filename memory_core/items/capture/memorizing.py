@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 CORRECTED_TURNS = 3  # before a short correction, among which the value that it corrects was said
+STANDING = 20  # preferences that a correction may change
 LOOKED_AT = 5  # items that a short correction may be about
 QUESTION_CHARS = 600
 REFUSED_CHARS = 200  # of a message with a secret, in the result
@@ -95,7 +96,8 @@ def memorize(
 def _find_by_rules(items: Items, exchange: Exchange, *, scope: str, now: float) -> list[FoundFact]:
     """Return the facts that the rules find; a correction that names only what changes is completed."""
     found: list[FoundFact] = []
-    for fact in find_facts(exchange.turns, now=now, time_zone=items.time_zone):
+    standing = {item.content: item.id for item in items.list_standing(limit=STANDING)}
+    for fact in find_facts(exchange.turns, now=now, time_zone=items.time_zone, standing=standing):
         if fact.short is None:
             if (asked := find_taken_back(fact.content)) and fact.kind == "correction":
                 hits = items.query(asked, scope=scope, limit=LOOKED_AT).hits
@@ -106,6 +108,7 @@ def _find_by_rules(items: Items, exchange: Exchange, *, scope: str, now: float) 
             continue
         heard = [turn.text for turn in exchange.turns[max(fact.turn - CORRECTED_TURNS, 0) : fact.turn]]
         older: list[tuple[str, str | None]] = [(each.content, None) for each in reversed(found)]
+        preferred = {each.content for each in found if each.kind == "preference"}
         if heard:
             hits = items.query(" ".join(heard)[-QUESTION_CHARS:], scope=scope, limit=LOOKED_AT).hits
             older += [(hit.item.content, hit.item.id) for hit in hits]
@@ -113,7 +116,10 @@ def _find_by_rules(items: Items, exchange: Exchange, *, scope: str, now: float) 
             completed = apply_correction(fact.short, content, [*heard, *(each.content for each in found)])
             if completed is not None:
                 found = [each for each in found if each.content != content]
-                found.append(replace(fact, content=completed, short=None, supersedes=(item_id,) if item_id else ()))
+                kind = "preference" if content in preferred else fact.kind
+                found.append(
+                    replace(fact, content=completed, kind=kind, short=None, supersedes=(item_id,) if item_id else ())
+                )
                 break
         else:
             if found and found[-1].turn == fact.turn:

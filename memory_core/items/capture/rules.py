@@ -8,7 +8,7 @@ blue one", is completed with the fact that it corrects.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from itertools import pairwise
@@ -103,6 +103,21 @@ def apply_correction(correction: ShortCorrection, fact: str, heard: Iterable[str
     return completed if count else None
 
 
+def change_instruction(correction: str, standing: str) -> str | None:
+    """Return a standing instruction with the value that a correction of it names; None if the correction is not about it.
+
+    >>> change_instruction("answer in English.", "Please always answer me in French.")
+    'Please always answer me in English.'
+    """
+    new, old = correction.strip(" .!").split(), standing.strip(" .!").split()
+    held = [word.lower() for word in old]
+    shared = [word.lower() for word in new[:-1]]
+    if not shared or new[-1].lower() in held or not set(shared) <= set(held) or shared[-1:] != held[-2:-1]:
+        return None
+    sort, older = (next((each for each in _SORTS if each.fullmatch(value)), None) for value in (new[-1], old[-1]))
+    return f"{' '.join(old[:-1])} {new[-1]}." if sort is not None and sort is older else None
+
+
 def _find_old(correction: ShortCorrection, fact: str, said: set[str]) -> str | None:
     """Return the only word of a fact that may be meant; None if there are several, or none."""
     new = correction.new
@@ -114,6 +129,7 @@ def _find_old(correction: ShortCorrection, fact: str, said: set[str]) -> str | N
     return meant.pop() if len(meant) == 1 else None
 
 
+_NO_ITEMS: Mapping[str, str] = {}
 MIN_WORDS = 3  # of a sentence that nobody asked to keep
 LANGUAGE_WORDS = 8  # of a message, from which its language is not taken for another
 _FIRST_NAME = re.compile(r"\A[A-Z][\w'-]++(?= (?:is|was|has|does|runs|lives|works|likes|hates|loves|comes|can)\b)")
@@ -148,26 +164,37 @@ _NAME = re.compile(
 )
 
 
-def find_facts(turns: Sequence[exchange.Turn], *, now: float, time_zone: str | None = None) -> Iterator[FoundFact]:
+def find_facts(
+    turns: Sequence[exchange.Turn],
+    *,
+    now: float,
+    time_zone: str | None = None,
+    standing: Mapping[str, str] = _NO_ITEMS,
+) -> Iterator[FoundFact]:
     """Yield the facts in the new turns of the user, in the order in which they were said.
 
     Args:
         turns: An exchange.
         now: Unix seconds, for turns without a time.
         time_zone: Its clock tells the day from which "tomorrow" is counted; see `get_today`.
+        standing: The standing preferences, each with the id of its item.
     """
-    problem = ""
+    problem, known = "", dict(standing)
     spoken = _find_language(" ".join(exchange.list_own_words(turn.text) for turn in turns if turn.speaker == "user"))
     for number, turn in enumerate(turns):
         if turn.speaker != "user" or turn.has_secret:
             continue
         language = _find_language_beside(turn.text, spoken)
-        solved, problem = _find_solution(turn.text, language, problem)
+        solved, problem = _find_solution(turn.text, language or spoken, problem)
         if not turn.new:
             continue
         said_at = now if turn.said_at is None else turn.said_at
-        stated = [fact for fact in _join_pronouns(turn.text, language) if fact.content.rstrip(".!") not in solved]
+        stated = [
+            fact for fact in _join_pronouns(turn.text, language, known) if fact.content.rstrip(".!") not in solved
+        ]
         for fact in [*stated, *([FoundFact(content=solved)] if solved else [])]:
+            if fact.kind == "preference":
+                known[fact.content] = ""
             content = fact.content if fact.short else resolve_days(fact.content, get_day(time_zone, said_at))
             yield replace(fact, content=content, said_at=turn.said_at, turn=number)
 
@@ -203,7 +230,7 @@ def _find_language_beside(message: str, spoken: str | None) -> str | None:
     return spoken if detect_language(message) in (None, spoken) else None
 
 
-def _join_pronouns(message: str, language: str | None) -> Iterator[FoundFact]:
+def _join_pronouns(message: str, language: str | None, standing: Mapping[str, str]) -> Iterator[FoundFact]:
     """Yield the facts of a message; a sentence about somebody whom the fact before it names stands in one fact with it."""
     held: FoundFact | None = None
     last = ""
@@ -212,7 +239,7 @@ def _join_pronouns(message: str, language: str | None) -> Iterator[FoundFact]:
             held = None
             continue
         continues = held is not None and last == sentence.before and _continues(sentence.text, held.content)
-        found = next(_list_facts(sentence, language, continues=continues), None)
+        found = next(_list_facts(sentence, language, standing, continues=continues), None)
         if held is not None and found is not None and continues:
             held, last = replace(held, content=f"{_end(held.content)} {found.content}"), sentence.text
         elif found is not None:
@@ -235,15 +262,19 @@ def _continues(text: str, fact: str) -> bool:
     return exchange.begins_with_pronoun(text) or (named is not None and named[0].lower() in fact.lower().split())
 
 
-def _list_facts(sentence: exchange.Sentence, language: str | None, *, continues: bool) -> Iterator[FoundFact]:
+def _list_facts(
+    sentence: exchange.Sentence, language: str | None, standing: Mapping[str, str], *, continues: bool
+) -> Iterator[FoundFact]:
     """Yield what may be read from a sentence, the surest first.
 
     Args:
         sentence: The sentence.
         language: Of its message; None if it is unknown.
+        standing: See `find_facts`.
         continues: It speaks of what the fact before it names.
     """
     text = sentence.text
+    yield from _read_changed_instruction(text, standing)
     if (short := read_short_correction(sentence.whole)) is not None:
         yield FoundFact(content=sentence.whole, kind="correction", short=short)
     if find_taken_back(text):
@@ -273,6 +304,15 @@ def _list_facts(sentence: exchange.Sentence, language: str | None, *, continues:
         readings += [_name_subject(clause, before) for before, clause in pairwise(clauses)]
     statements = filter(None, map(_read_statement, filter(None, readings)))
     yield from sorted(statements, key=lambda fact: fact.tier == "pending")
+
+
+def _read_changed_instruction(text: str, standing: Mapping[str, str]) -> Iterator[FoundFact]:
+    """Yield a standing preference as "no, answer in English" changes it."""
+    cue = _find("correcting", text)
+    if cue and _find("imperative", text[cue.end() :]):
+        for preference, item in standing.items():
+            if (changed := change_instruction(text[cue.end() :], preference)) is not None:
+                yield FoundFact(content=changed, kind="correction", supersedes=(item,) if item else ())
 
 
 def _read_explicit(text: str) -> FoundFact | None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from memory_core.config import settings
 from memory_core.errors import InvalidArgument, NotIndexed
 from memory_core.items.mirror import MirrorChanges, MirrorLine, RecordedLine, merge, show
-from memory_core.items.records import Draft, Item, ItemHit, Outcome, Written, check_draft, take_over_tags
+from memory_core.items.records import Draft, Item, ItemHit, Outcome, Written, check_draft, take_over
 from memory_core.items.store import matching, rows
 from memory_core.items.store.rows import Filter, index_text
 from memory_core.items.store.store import ItemStore
@@ -88,9 +88,9 @@ class ItemsFile(ItemStore):
         with self.write() as connection:
             key = rows.find_equal(connection, draft.scope, text.hash)
             named = [each for each in rows.find_keys(connection, draft.supersedes) if each != key]
-            repeated, corrected = key, list[int]()
+            repeated, corrected, near = key, list[int](), list[int]()
             if key is None and words is not None:
-                repeated, corrected = matching.relate(
+                repeated, corrected, near = matching.relate(
                     connection, draft, matching.compare(connection, vector, self._vec0), words,
                     look_for_corrections=corrects and not draft.pending and draft.origin.by not in OUTSIDERS,
                     cued=cued or draft.kind == "correction",
@@ -106,13 +106,15 @@ class ItemsFile(ItemStore):
                 )  # fmt: skip
             rows.allow_again(connection, draft.content)
             corrected = list(dict.fromkeys([*named, *corrected]))
-            draft = take_over_tags(draft, rows.load_by_keys(connection, corrected).values())
+            draft = take_over(draft, rows.load_by_keys(connection, corrected).values())
             item = rows.insert(connection, draft, index_text(draft), agent=agent, now=now)
             if vector is not None:
                 matching.put_embeddings(connection, vector[0], [text.text_hash], vector[1][None])
             old = self._supersede(connection, corrected, item.id)
             outcome: Outcome = "superseded" if old else "added"
-            return Written(item=item, outcome=outcome, superseded=old, embedded=vector is not None)
+            held = rows.load_by_keys(connection, near)
+            similar = tuple(held[each] for each in near if each not in corrected)
+            return Written(item=item, outcome=outcome, superseded=old, similar=similar, embedded=vector is not None)
 
     def _supersede(self, connection: Connection, keys: Sequence[int], by: str) -> tuple[str, ...]:
         """Record that one item corrects others; return their ids."""
@@ -161,18 +163,22 @@ class ItemsFile(ItemStore):
         """
         try:
             with self.read() as connection:
-                among = rows.list_standings(connection, wanted)
+                asked = rows.list_standings(connection, wanted)
+                keys = {item.key for item in asked}
+                former = [each for each in rows.list_former(connection) if each[1] in keys]
+                among = [*asked, *(item for item, _ in former)]
                 cosines = matching.compare(connection, vector, self._vec0)
                 words = matching.find_by_words(connection, among, question) if question else []
                 best = matching.rank(
-                    among, cosines, words, formula=formula, least_cosine=least_cosine, now=self._now(), limit=limit
-                )
+                    among, cosines, words, heirs={item.key: heir for item, heir in former}, formula=formula,
+                    least_cosine=least_cosine, now=self._now(), limit=limit,
+                )  # fmt: skip
                 items = rows.load_by_keys(connection, [key for key, *_ in best])
         except NotIndexed:
             return [], False
         hits = [ItemHit(item=items[key], score=score, similarity=similarity) for key, score, similarity in best]
         hits.sort(key=lambda hit: (-hit.score, AUTHORS.index(hit.item.origin.by)))
-        return hits, any(item.key not in cosines for item in among)
+        return hits, any(item.key not in cosines for item in asked)
 
     def get_many(self, ids: Iterable[str]) -> list[Item]:
         """Return items in the order of their ids; unknown ids are left out."""

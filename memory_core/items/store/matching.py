@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from memory_core.config.settings import Vector
-from memory_core.items.likeness import Fact, corrects, is_same
+from memory_core.items.likeness import CORRECTED_COSINE, Fact, corrects, is_same
 from memory_core.items.store import rows
 from memory_core.items.store.rows import Filter, Standing
 from memory_core.records import Space
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from memory_core.items.records import Draft
 
 LOOK = 24  # items by meaning, and as many by words, that a new fact is compared with
+SIMILAR = 3  # items that whoever writes a fact is told of
 MAX_WORDS = 32  # of a question
 DAY_SECONDS = 86_400.0
 # A share of the question's words found is worth this share of a cosine: all words found are as good as a clear paraphrase.
@@ -141,7 +142,7 @@ def relate(
     *,
     look_for_corrections: bool,
     cued: bool,
-) -> tuple[int | None, list[int]]:
+) -> tuple[int | None, list[int], list[int]]:
     """Find what a new fact repeats or corrects among the settled items of its scope, inside a write transaction.
 
     Restating is looked for first: what only says an item again corrects none.
@@ -155,7 +156,8 @@ def relate(
         cued: It was said to correct one; see `corrects`.
 
     Returns:
-        The key of the item that says the same, or None; and the keys of the items that the fact corrects.
+        The key of the item that says the same, or None; the keys of the items that the fact corrects; and those of similar
+        items, the nearest first.
     """
     among = rows.list_standings(connection, Filter(scope=draft.scope, current=True))
     nearest = sorted((item.key for item in among if item.key in cosines), key=lambda key: -cosines[key])
@@ -170,11 +172,12 @@ def relate(
     for key, other, cosine in compared:
         restated = not cued or not (fact.list_left_over(other) or other.list_left_over(fact))
         if restated and is_same(fact, other, words, cosine):
-            return key, []
+            return key, [], []
+    near = [key for key, _, cosine in compared if cosine >= CORRECTED_COSINE][:SIMILAR]
     if not look_for_corrections:
-        return None, []
+        return None, [], near
     corrected = [key for key, other, cosine in compared if corrects(fact, other, words, cosine, cued=cued)]
-    return None, corrected[:1]  # the nearest: a correction of several facts is a guess
+    return None, corrected[:1], near  # the nearest: a correction of several facts is a guess
 
 
 def _count_words(found: Iterable[Sequence[int]]) -> list[int]:
@@ -208,6 +211,7 @@ def rank(
     cosines: Mapping[int, float],
     words: Sequence[Sequence[int]],
     *,
+    heirs: Mapping[int, int],
     formula: str,
     least_cosine: float,
     now: float,
@@ -215,10 +219,14 @@ def rank(
 ) -> list[tuple[int, float, float]]:
     """Return the items that a question finds by meaning or by words, the best first: key, score and similarity.
 
+    A question that a superseded item would answer finds the one that holds in its place: "where do I live?" needs the words of "I
+    live in Basel" to find "I moved to Bern".
+
     Args:
-        among: All items that were asked for.
+        among: All items that were asked for, and those whose place they have taken.
         cosines: By key, of those that have an embedding in the question's space.
         words: See `weigh_words`.
+        heirs: For the keys of the latter those of the former.
         formula: See `measure_similarity`.
         least_cosine: Cosines below are those of unrelated texts.
         now: Unix seconds.
@@ -229,6 +237,9 @@ def rank(
     known = np.array([cosines.get(item.key, UNKNOWN) for item in among], dtype=np.float32)
     by_meaning = np.where(known >= least_cosine, measure_similarity(known, formula), 0)
     near = np.maximum(by_meaning, WORD_SIMILARITY * weigh_words(words, len(among)))
+    places = {item.key: place for place, item in enumerate(among)}
+    for key, heir in heirs.items():
+        near[places[heir]], near[places[key]] = max(near[places[heir]], near[places[key]]), 0
     reinforced = np.array([item.reinforced for item in among], dtype=np.int64)
     age_days = (now - np.array([item.said for item in among])) / DAY_SECONDS
     scores = near * measure_salience(reinforced, age_days)

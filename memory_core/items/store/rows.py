@@ -366,6 +366,17 @@ def list_standings(connection: Connection, wanted: Filter) -> list[Standing]:
     return [Standing._make(row) for row in rows]
 
 
+def list_former(connection: Connection) -> list[tuple[Standing, int]]:
+    """Return the superseded items, each with the key of the one that holds in its place now, through all corrections."""
+    found = connection.execute(
+        "WITH RECURSIVE former(key, heir) AS (SELECT key, superseded_by FROM items WHERE superseded_by IS NOT NULL"
+        " UNION SELECT former.key, superseded_by FROM former JOIN items ON id = heir WHERE superseded_by IS NOT NULL)"
+        " SELECT old.key, old.reinforced, old.said, old.folded, new.key FROM former JOIN items old ON old.key = former.key"
+        " JOIN items new ON new.id = heir AND new.superseded_by IS NULL"
+    )
+    return [(Standing._make(row[:-1]), int(str(row[-1]))) for row in found]
+
+
 def count(connection: Connection, wanted: Filter) -> int:
     """Count items."""
     where, values = wanted.to_condition()

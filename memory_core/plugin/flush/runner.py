@@ -20,7 +20,7 @@ from memory_core.completions import (
     parse_message,
 )
 from memory_core.config.agent import AgentConfig
-from memory_core.errors import MemoryCoreError
+from memory_core.errors import InvalidArgument, MemoryCoreError
 from memory_core.items.destination import find_destination
 from memory_core.plugin.calls import record_flush
 from memory_core.plugin.flush import cycles
@@ -154,6 +154,8 @@ def run_flush(
         )
 
     try:
+        if not callable(complete):
+            raise InvalidArgument("complete", f"expected a function, not {type(complete).__name__}")
         messages = _first_messages(turn, history)
         schemas = [
             {"type": "function", "function": dict(schema)} for name, schema in turn.tools.items() if name in tools
@@ -185,6 +187,9 @@ def run_flush(
             else:
                 reminded = True
                 messages.append({"role": "user", "content": REMINDER})
+    except MemoryCoreError as error:
+        logger.warning("The memory flush of %s failed: %s", turn.session_key, error)
+        return end("failed", str(error))
     except Exception as error:
         logger.exception("The memory flush of %s failed", turn.session_key)
         return end("failed", f"{type(error).__name__}: {error}")

@@ -192,6 +192,39 @@ def test_what_the_user_says_last_holds_though_memory_has_shown_it_for_the_messag
     assert held[basel].superseded_by == held[bern].id
 
 
+@pytest.mark.parametrize(
+    ("said", "stands"),
+    [
+        ("Actually no, answer in English.", "Please always answer me in English."),
+        ("No, answer in English please.", "Please always answer me in English."),
+        ("Actually no, answer in detail.", "Please always answer me in French."),
+        ("Answer in English.", "Please always answer me in French."),
+        ("No, answer me in March.", "Please always answer me in French."),
+        ("No, I was in Berlin.", "Please always answer me in French."),
+    ],
+)
+@pytest.mark.parametrize("together", [False, True])
+def test_a_standing_preference_that_is_corrected_stands_no_more(
+    items: Items, said: str, stands: str, together: bool
+) -> None:
+    french = user("Please always answer me in French.")
+    if together:
+        items.memorize([french, user(said)], session="s1")
+    else:
+        items.memorize([french], session="s1")
+        items.memorize([user(said)], session="s2")
+    assert [item.content for item in items.list_standing(limit=9)] == [stands]
+
+
+@pytest.mark.parametrize("together", [False, True])
+def test_a_word_in_place_of_what_a_preference_says_makes_a_preference(items: Items, together: bool) -> None:
+    said = [user("Please always answer me in French."), {"role": "assistant", "content": "Oui."}]
+    if not together:
+        items.memorize(said, session="s1")
+    items.memorize([*said, user("No, in English please.")], session="s1", first=0 if together else len(said))
+    assert [item.content for item in items.list_standing(limit=9)] == ["Please always answer me in English."]
+
+
 def test_what_was_said_twice_is_reinforced_and_a_guess_said_in_two_sessions_is_none(items: Items) -> None:
     first = items.memorize(TALK, Scripted(facts(GHENT, BOAT)), session="s1")
     again = items.memorize(TALK, Scripted(facts(GHENT, BOAT)), session="s1")

@@ -5,9 +5,10 @@ from __future__ import annotations
 import contextlib
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -90,6 +91,50 @@ def test_a_fact_with_two_numbers_swapped_is_another_one_until_it_is_said_to_corr
     items.delete(second.item.id)
     third = items.write("Port 8080 forwards to port 80.", corrects=True)
     assert third.superseded == (first.item.id,)
+
+
+def test_a_question_in_the_words_of_a_corrected_fact_finds_the_one_that_holds_now(items: Items) -> None:
+    items.write("I live in Basel.")
+    moved = items.write("I moved to Bern last week.", corrects=True)
+    items.write("The oven burns the bread.")
+    assert [hit.item.id for hit in items.query("Where do I live?").hits][:1] == [moved.item.id]
+    again = items.write("I moved to Husum in May.", corrects=True)
+    assert again.superseded == (moved.item.id,)
+    assert [hit.item.id for hit in items.query("Where do I live?").hits][:1] == [again.item.id]
+    assert items.query("Where do I live?", tags=["home"]).hits == ()
+
+
+@pytest.mark.parametrize(
+    ("call", "told"),
+    [
+        (lambda items: items.write(None), "content: expected a text, not NoneType"),
+        (lambda items: items.write("fine", tags="travel"), "tags: expected a list of texts, not str"),
+        (lambda items: items.write("fine", tags=[1]), "tags: expected a list of texts, not one with int"),
+        (
+            lambda items: items.write("fine", kind="wish"),
+            "kind: expected one of fact, preference, decision, correction",
+        ),
+        (lambda items: items.write("fine", scope=1), "scope: expected a text, not int"),
+        (lambda items: items.write_many(["fine"]), "drafts: expected a list of Draft, not one with str"),
+        (lambda items: items.query(1), "text: expected a text, not int"),
+        (lambda items: items.query("fine", tags="travel"), "tags: expected a list of texts, not str"),
+        (lambda items: items.query("fine", scope=1), "scope: expected a text, not int"),
+        (lambda items: items.query("fine", limit="6"), "limit: expected 1 to 1000, not '6'"),
+        (lambda items: items.list(tags="travel"), "tags: expected a list of texts, not str"),
+        (lambda items: items.list(agent=1), "agent: expected a text, not int"),
+        (lambda items: items.get_many("abc"), "ids: expected a list of texts, not str"),
+        (lambda items: items.forget(ids="abc"), "ids: expected a list of texts, not str"),
+        (lambda items: items.forget(query=1), "query: expected a text, not int"),
+        (lambda items: items.forget(after="2026"), "after: expected Unix seconds, not str"),
+        (lambda items: items.promote("abc"), "ids: expected a list of texts, not str"),
+        (lambda items: items.memorize([], 5), "complete: expected a function or None, not int"),
+    ],
+)
+def test_a_wrong_argument_is_named(items: Items, call: Callable[[Any], object], told: str) -> None:
+    with pytest.raises(InvalidArgument) as raised:
+        call(items)
+    assert str(raised.value) == told
+    assert items.count() == 0
 
 
 def test_nothing_is_found_and_no_file_made_before_the_first_write(items: Items) -> None:

@@ -108,6 +108,29 @@ def test_an_asynchronous_model_is_awaited_in_the_loop_of_its_host(slot: MemorySl
     assert set(threads) == {threading.current_thread()}
 
 
+def test_a_model_of_the_wrong_kind_is_named(slot: MemorySlot, caplog: pytest.LogCaptureFixture) -> None:
+    async def ask_later(*_: Any, **__: Any) -> Message:
+        return {"role": "assistant", "content": "NO_REPLY"}
+
+    def ask(*_: Any, **__: Any) -> Message:
+        return {"role": "assistant", "content": "NO_REPLY"}
+
+    now: Any = ask
+    later: Any = ask_later
+    none: Any = None
+    outcomes = [
+        slot.compact(SESSION, HISTORY, later),
+        asyncio.run(slot.acompact(SESSION, HISTORY, now)),
+        slot.compact(SESSION, HISTORY, none),
+    ]
+    assert [outcome and outcome.reason for outcome in outcomes] == [
+        "complete: expected a function that returns a mapping, the completion, not one that returns a coroutine",
+        "complete: expected a coroutine function, not one that returns a dict",
+        "complete: expected a function, not NoneType",
+    ]
+    assert "Traceback" not in caplog.text
+
+
 def test_the_system_text_explains_memory_and_quotes_the_notes(slot: MemorySlot, tmp_path: Path) -> None:
     (tmp_path / "notes" / "MEMORY.md").write_text("The fence is green.\n", encoding="utf-8")
     text = slot.system_text(SESSION)

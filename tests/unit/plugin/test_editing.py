@@ -6,6 +6,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -66,6 +67,21 @@ def test_an_editor_that_saves_meanwhile_wins(slot: MemorySlot, tmp_path: Path) -
 
         assert "was changed meanwhile" in slot.change_note("MEMORY.md", change)["error"]
         assert note.read_text(encoding="utf-8") == f"the editor's {number}\n"
+
+
+def test_a_function_that_fails_is_the_hosts_own_and_no_defect(
+    slot: MemorySlot, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(_: str | None) -> str:
+        raise KeyError("pier")
+
+    def count(_: str | None) -> Any:
+        return 5
+
+    for change, told in ((fail, "the function raised KeyError: 'pier'"), (count, "returns a text or None, not int")):
+        done = slot.change_note("memory/list.md", change)
+        assert (done["code"], told in done["error"]) == ("invalid_argument", True)
+    assert "Traceback" not in caplog.text
 
 
 def test_writers_at_once_lose_nothing(slot: MemorySlot, tmp_path: Path) -> None:
