@@ -60,7 +60,7 @@ def resolve(config: AgentConfig, path: str) -> MemoryFile | None:
     raise PathRefused(path, reasons[0] if reasons else roots.OUTSIDE)
 
 
-class Place(NamedTuple):
+class ServedPlace(NamedTuple):
     """The place of a file that is listed, or would be if it existed.
 
     Attributes:
@@ -74,7 +74,7 @@ class Place(NamedTuple):
     folder: Path
 
 
-def find_place(config: AgentConfig, path: str) -> Place:
+def find_place(config: AgentConfig, path: str) -> ServedPlace:
     """Return the place of a file that need not be there.
 
     Args:
@@ -94,7 +94,7 @@ def find_place(config: AgentConfig, path: str) -> Place:
         if (relative := root.locate(absolute)) is not None and root.refuse(relative) is None:
             real, top = Path(root.join(relative)), Path(root.real)
             folder = Path(workspace) if real.is_relative_to(workspace) else top.parent if root.is_file else top
-            return Place(root.shown + relative, real, folder)
+            return ServedPlace(root.shown + relative, real, folder)
     raise PathRefused(path, roots.OUTSIDE)
 
 
