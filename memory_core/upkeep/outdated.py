@@ -112,10 +112,9 @@ def judge(old: Statement, new: Statement, bits: Bits) -> Comparison | None:
     anchors = [word for word in dict.fromkeys(wide) if bits(word) >= LEAST_BITS and len(word) > 2 and word not in units]
     if not anchors:
         return None
-    first, last = ({*each.own, *each.near, *each.title, *each.context} for each in (old, new))
     led, follows = (not set(anchors).isdisjoint(each.head) for each in (old, new))
-    first, last = (_unify(each, new.language) for each in (first, last))
     heads = [_unify(each.head, each.language) for each in (old, new)]
+    first, last = (_unify((*each.own, *each.near, *each.title, *each.context), each.language) for each in (old, new))
     fits = (led and heads[0] <= last, follows and heads[1] <= first)
     is_listed = (
         old.date == UNDATED and {"opens", "event"} & {*old.flags} == {"opens"} and len(old.text.split()) <= MOST_LISTED
