@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Set
 from contextlib import suppress
 from datetime import date
 from functools import cache
@@ -461,7 +461,8 @@ def _is_of_another(kind: str, old: Statement, new: Statement, anchors: Sequence[
     first, last = ({*each.own, *each.near, *each.title, *each.context} for each in (old, new))
     filler = set() if kind == "value" else {*stem([old.filler], old.language)}  # "Manager: Dana", "Dana's manager"
     owners = [each for each in _find_owners(new) if each.owned & _unify(old.own, old.language)]
-    if owners and all(each.stems.isdisjoint(first - filler) for each in owners):
+    names = [frozenset(old.title), *(each.stems for each in _find_owners(old))]
+    if owners and all(_is_other(each.stems, first - filler, names, last) for each in owners):
         return True
     common = {*_unify(anchors, new.language)} - _find_changes(new)
     owners = [each for each in _find_owners(old) if each.owned & _unify(new.own, new.language)]
@@ -475,6 +476,19 @@ def _is_of_another(kind: str, old: Statement, new: Statement, anchors: Sequence[
         return True
     mine, theirs = ({"1", "3"} & set(each.flags) for each in (old, new))
     return bool(mine and theirs) and mine.isdisjoint(theirs) and set(old.names).isdisjoint(new.names)
+
+
+def _is_other(name: frozenset[str], known: Set[str], names: Iterable[frozenset[str]], told: Set[str]) -> bool:
+    """Return True if a name is none that an older statement knows, or shares only a surname with its names: "Paul Lind".
+
+    Args:
+        name: Its stems.
+        known: The stems in and around the older statement.
+        names: Whose that one is.
+        told: The stems in and around the newer statement.
+    """
+    alike = [each for each in names if each & name]
+    return name.isdisjoint(known) or (bool(alike) and not name <= known and not any(each <= told for each in alike))
 
 
 def _share_matter(old: Statement, new: Statement) -> bool:

@@ -161,10 +161,12 @@ def test_what_shares_words_and_kinds_of_values_may_be_another_thing(old: str, ne
         ("Erik's brother has a new phone number: +46 70 555 99 01", False),
         ("The new phone number is +46 70 555 99 01", False),  # whose?
         ("Erik has a new e-mail: erik@example.org", False),
+        ("Erik Dahl has a new phone number: +46 70 555 99 01", True),
+        ("Mia Dahl has a new phone number: +46 70 555 99 01", False),
     ],
 )
 def test_a_line_that_names_nobody_is_about_whom_its_note_is_named_after(new: str, *, is_found: bool) -> None:
-    assert (score("- Phone: +46 70 555 12 34", new, path="memory/Erik.md") >= SHOWN) is is_found
+    assert (score("- Phone: +46 70 555 12 34", new, path="memory/Erik Dahl.md") >= SHOWN) is is_found
 
 
 def test_a_line_that_denies_the_older_value_replaces_it() -> None:
