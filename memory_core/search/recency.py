@@ -39,6 +39,8 @@ REPEATS, CHANGES, SAID, WORDS, HELD, CHUNKS, ABOVE = 0.5, 0.3, 3.0, 8, 50, 6, 1.
 SHARED, LINE_WORDS = 7.0, 40
 _ADDRESS = re.compile(r"[\w.+-]+@\w[\w.-]*\w|https?://[^\s)>]+")
 _NUMBER = re.compile(r"(?:(?<![^\W\d_])([^\W\d_]++)[ :]{0,2})?(?<![\w.,])(\d+(?:[.,:/-]\d+)*)(?:\s?([^\W\d_]+|%))?")
+LETTERS = 5  # by which a word of the question is found in a clause, in another form perhaps
+_CLAUSE = re.compile(r"[,;.!?\n](?!\d)")
 _BEFORE = re.compile(rf"(?<!\w)(?:{'|'.join(PHRASES['all']['earlier than'].split())})(?!\w)")
 _LABEL = re.compile(r"^[ \t>*+_-]{0,8}([^\W\d_][\w.' -]{0,40})\*{0,2}:", re.MULTILINE)
 
@@ -101,7 +103,7 @@ def compare_ages(confidence: Confidence, ranks: Sequence[float]) -> Recency:
         for unit, day in alike.items()
         if "" < day < alike[newest] and counts.counts[unit].keys() == counts.counts[newest].keys()
     ]
-    if replaced and newest not in changes:
+    if replaced and (newest not in changes or not _tells_of(confidence, newest)):
         values = _find_values(_quote(confidence, newest))
         replaced = [unit for unit in replaced if _differ(values, _find_values(_quote(confidence, unit)))]
     return Recency(bonuses, newest, frozenset(replaced))
@@ -210,6 +212,14 @@ def _prefer_before(confidence: Confidence, ranks: Sequence[float]) -> dict[int, 
 def _quote(confidence: Confidence, unit: int) -> str:
     number, index = confidence.counts.units[unit]
     return confidence.candidates[number].chunk.quote_unit(index)
+
+
+def _tells_of(confidence: Confidence, unit: int) -> bool:
+    """Return True if a unit tells a change of what the question names, not in another clause: "Ann is ill, Bo takes over"."""
+    held = confidence.counts.counts[unit]
+    begins = tuple(word.text[:LETTERS] for at, word in enumerate(confidence.question.words) if at in held)
+    changed = [extract_words(clause) for clause in _CLAUSE.split(_quote(confidence, unit)) if tells_change(clause)]
+    return not begins or any(word.startswith(begins) for clause in changed for word in clause)
 
 
 def _quote_line(chunk: IndexedChunk, index: int) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence, Set
 from contextlib import suppress
 from datetime import date
 from functools import cache
@@ -17,7 +17,7 @@ from typing import Literal, NamedTuple, cast
 
 from memory_core.text.folding import strip_marks
 from memory_core.text.languages import Language
-from memory_core.text.tables import join_lines
+from memory_core.text.tables import PHRASES, join_lines
 from memory_core.text.tense import list_words, tells_absence, tells_change, tells_leave
 from memory_core.upkeep.statements import UNDATED, Statement, Value, stem
 
@@ -31,6 +31,7 @@ BESIDE = 32  # characters between a value and the word to which it belongs
 APPOINTMENT = 0.8  # for two lines that name a day and an hour
 NEARLY = 2.2  # scores below the best of the older statements that one replaces
 CLOSE = 1.0  # scores below the best of its successors
+DENIED = 2.0  # for a value that the newer statement denies: "1,120, not 1,180"
 FIRM = 1.5  # for values that are clearly of one thing
 MOST_REPLACED = 5  # by one newer statement; more are the readings of a log
 MOST_DAYS = 200  # that a planned day lies ahead
@@ -39,12 +40,18 @@ MOST_WORDS = 22  # of a sentence that says who or what something is
 # A fact of a list: a short line of MEMORY.md or a topic file. Who or what it is about is a rare word that a newer line repeats.
 MOST_LISTED, LISTED_BITS, LISTED = 14, 4.0, 2.8
 
-# "Ann's", "of Ann", "von Ann": whose it is.
-_OWNER = re.compile(rf"\b([A-ZÀ-Þ][^\W\d_]+)['’]s\b|\b(?:{join_lines('of')}) ([A-ZÀ-Þ][^\W\d_]+)")
+_TITLES = frozenset(list_words("all", "titles"))
+_CALLED = rf"(?:(?:(?i:{'|'.join(_TITLES)})\b\.?|[A-ZÀ-Þ]\.) )?([A-ZÀ-Þ][^\W\d_]+(?: [A-ZÀ-Þ][^\W\d_]+)?)"
+# "Ann's", "of Ann", "von Frau Berger": whose it is.
+_OWNER = re.compile(rf"\b([A-ZÀ-Þ][^\W\d_]+)['’]s\b|\b(?:{join_lines('of')}) {_CALLED}")
+_HAS = re.compile(rf"(?:\b{_CALLED}|(?<!\w)([^\W\d_]+)) (?:{join_lines('to have')})(?!\w)")  # "Ann has", "the club has"
 _WORD = re.compile(r"[^\W\d_]+")
 _PLACE = re.compile(
     rf"(?<!\w)(?:{join_lines('places')})(?: (?:{join_lines('articles')}))? (?:l['’])?([A-ZÀ-ÞА-Я][^\W\d_]+)"
 )
+_DENIED = re.compile(rf"(?<!\w)(?:{join_lines('not')})(?: [^\W\d_]+){{0,2}} ?[£€$]?\Z", re.IGNORECASE)
+_TELEPHONE = frozenset(PHRASES["all"]["telephone"].split())
+_EVERYONE_HAS = _TELEPHONE.union(strip_marks(PHRASES["all"]["everyone has"]).split())
 _AND = re.compile(rf"(?<!\w)(?:{join_lines('and')})(?!\w)|[&+]", re.IGNORECASE)
 _VAGUE = (
     "month",
@@ -53,11 +60,11 @@ _VAGUE = (
     "number:rd",
     "number:th",
 )  # kinds of values that are compared with none
+_ADDRESSES = frozenset(("phone", "email", "account"))
 _OF_APPOINTMENTS = frozenset(("weekday", "date", "clock"))
 _CLAUSE = re.compile(r"[.;:!?(\n|–—]|,(?!\d)")
 # A name of one word or more, but for "Ann's".
 _RUN = re.compile(r"(?<![\w'’])[A-ZÀ-ÞА-Я][^\W\d_]+(?:[ -][A-ZÀ-ÞА-Я][^\W\d_]+)*(?![\w'’])")
-_TITLES = frozenset(list_words("all", "titles"))
 _STOP = re.compile(r"[.;!?](?!\d)|[(\n|]")
 Bits = Callable[[str], float]
 
@@ -95,14 +102,20 @@ def judge(old: Statement, new: Statement, bits: Bits) -> Comparison | None:
     values = (*old.values, *new.values)
     units = {*(each.rate for each in values), *(each.kind[7:] for each in values if each.kind.startswith("number:"))}
     own = [word for word in new.own if word in old.own]
+    if old.title and not {"change", "new"}.isdisjoint(
+        new.flags
+    ):  # "Deadline of Heron moved" is about the note heron.md
+        about = {*new.head, *chain(*(each.stems for each in _find_owners(new)))}
+        own += [word for word in old.title if word in about and word not in own]
     around = [{*each.near, *each.context} for each in (old, new)]
     wide = [*own, *(word for word in new.own if word in around[0]), *(word for word in old.own if word in around[1])]
     anchors = [word for word in dict.fromkeys(wide) if bits(word) >= LEAST_BITS and len(word) > 2 and word not in units]
     if not anchors:
         return None
-    first, last = ({*each.own, *each.near, *each.context} for each in (old, new))
     led, follows = (not set(anchors).isdisjoint(each.head) for each in (old, new))
-    fits = (led and set(old.head) <= last, follows and set(new.head) <= first)
+    heads = [_unify(each.head, each.language) for each in (old, new)]
+    first, last = (_unify((*each.own, *each.near, *each.title, *each.context), each.language) for each in (old, new))
+    fits = (led and heads[0] <= last, follows and heads[1] <= first)
     is_listed = (
         old.date == UNDATED and {"opens", "event"} & {*old.flags} == {"opens"} and len(old.text.split()) <= MOST_LISTED
     )
@@ -117,7 +130,7 @@ def judge(old: Statement, new: Statement, bits: Bits) -> Comparison | None:
     again = tells and not days[0].isdisjoint(days[1])
     # "rent of the otter", "rent of the newt"
     other = not (again or any(fits)) and set(anchors) <= {*old.head} & {*new.head}
-    if best is None or other or _names_another(old, new) or _has_other_owner(old, new):
+    if best is None or other or _names_another(old, new) or _is_of_another(best.kind, old, new, anchors):
         return None
     calm = "event" not in {*old.flags, *new.flags}
     lasting = old.date == UNDATED and (all(fits) or "state" in new.flags)
@@ -164,9 +177,8 @@ def _leaves(old: Statement, new: Statement, bits: Bits) -> bool:
     if not kin.isdisjoint(old.own) or len(old.own) < 2:
         return False
     language = cast("Language", new.language)
-    named = {*old.names, old.filler} - {
-        strip_marks(name.lower()) for name in (*chain(*_OWNER.findall(old.text)), *_PLACE.findall(old.text))
-    }
+    others = " ".join(chain(*(found.groups("") for found in _OWNER.finditer(old.text)), _PLACE.findall(old.text)))
+    named = {*old.names, old.filler} - {strip_marks(word.lower()) for word in _WORD.findall(others)}
     known = {strip_marks(word.lower()) for word in _WORD.findall(old.text)}
     for run in _RUN.finditer(new.text):
         names = {strip_marks(word.lower()) for word in _WORD.findall(run[0])} - _TITLES
@@ -251,7 +263,8 @@ def _stem_before(value: Value, statement: Statement) -> list[str]:
 def _compare_values(pair: _Likeness) -> Comparison | None:
     """Return the values of one kind that differ and stand nearest to a word that both statements share."""
     found = [best for value in pair.new.values if (best := _compare_value(pair, value))]
-    return max(found, key=lambda each: (each.beside, each.score), default=None)
+    best = max(found, key=lambda each: (each.beside, each.score), default=None)
+    return best if best and _share_matter(pair.old, pair.new) else None
 
 
 def _compare_value(pair: _Likeness, value: Value) -> Comparison | None:
@@ -262,21 +275,30 @@ def _compare_value(pair: _Likeness, value: Value) -> Comparison | None:
         for each in old.values
         if each.kind == value.kind or _are_codes(each, value) or (listed and _is_bare(each, value))
     ]
-    if value.kind in _VAGUE or not alike or any(_is_same(each, value) for each in alike):
+    if (
+        value.kind in _VAGUE
+        or not alike
+        or _DENIED.search(new.text, 0, value.start)
+        or any(_is_same(each, value) for each in alike)
+    ):
         return None
     former = alike[0]
     if not former.rate:  # "from £34 to £41 a month"
         former = next((each for each in alike if each.rate == value.rate), former)
+    denied = {each.text for each in new.values if _DENIED.search(new.text, 0, each.start)}
+    former = next((each for each in alike if each.text in denied), former)
+    is_denied = former.text in denied
     kind = value.kind.partition(":")[0]
     is_dated = kind == "date" or (kind == "month" and not former.text.startswith("-"))
     named = next((each for each in new.values if each.kind == value.kind and each.text == former.text), None)
+    named = None if is_denied else named
     beside = any(_stands_beside(word, former, old) and _stands_beside(word, value, new) for word in anchors)
     thing = anchors
     if kind in ("label", "code"):  # a room or a code of something
         is_measure = "." in former.text + value.text
         labels = () if is_measure else {*_stem_before(former, old)[-1:], *_stem_before(value, new)[-1:]}
         thing = [word for word in anchors if word not in labels]
-    elif kind != "phone" and not tells:  # a name alone has many prices and days
+    elif kind not in _ADDRESSES and not tells:  # a name alone has many prices and days
         thing = [word for word in anchors if not any(name.startswith(word) for name in {*old.names} & {*new.names})]
     if (
         not (thing or named or listed)
@@ -292,11 +314,11 @@ def _compare_value(pair: _Likeness, value: Value) -> Comparison | None:
     close = beside or about or len(thing) > 1
     if kind == "money":
         close = close and not {*thing}.isdisjoint({*old.own} & {*new.own})
-    firm = _is_firm(former, value, old, new, close=close)
+    firm = is_denied or _is_firm(former, value, old, new, close=close)
     if named and (not about or not (tells or firm) or _AND.search(new.text, *sorted((named.end, value.start)))):
         return None
     weight = 0.5 if value.kind == "number:" else 1.0
-    weight += 0.7 * bool(former.rate and value.rate) + 0.8 * bool(named) + FIRM * firm
+    weight += 0.7 * bool(former.rate and value.rate) + 0.8 * bool(named) + DENIED * is_denied + FIRM * firm
     return Comparison(weight + LISTED * listed, "value", former, value, beside, firm or listed)
 
 
@@ -373,7 +395,7 @@ def _is_firm(former: Value, value: Value, old: Statement, new: Statement, *, clo
         price = kind == "money" and ("event" not in new.flags or "state" in new.flags)  # no payment
         return (rates and 0.4 < ratio < 2.5) or (price and close and lasting and 0.6 < ratio < 1.7)
     return (
-        kind == "phone"
+        kind in _ADDRESSES
         or (kind in ("label", "code") and (lasting or "change" in old.flags or measure))
         or (kind == "date" and close)
         or (kind == "weekday" and close and rates)
@@ -408,34 +430,121 @@ def _compare_names(pair: _Likeness) -> Comparison | None:
 
 
 def _find_capitals(statement: Statement) -> list[str]:
-    """Return the words with a capital letter, folded, but for function words and words of time."""
-    words = _WORD.findall(statement.text)
+    """Return the words with a capital letter outside of values, folded, but for function words and words of time."""
+    text = list(statement.text)
+    for value in statement.values:
+        text[value.start : value.end] = " " * (value.end - value.start)
+    words = _WORD.findall("".join(text))
     return [strip_marks(word.lower()) for word in words if word[0].isupper() and stem([word], statement.language)]
 
 
-def _has_other_owner(old: Statement, new: Statement) -> bool:
-    """Return True if the two speak of different people: of a relative or a possessor whom the other one lacks."""
-    people = _list_stems(new.language, "people") - {*old.own, *old.near}
+class _Owner(NamedTuple):
+    """Somebody, or a project, to whom something belongs: the stems of the name, and of the words beside it."""
+
+    stems: frozenset[str]
+    owned: frozenset[str]
+
+
+def _is_of_another(kind: str, old: Statement, new: Statement, anchors: Sequence[str]) -> bool:
+    """Return True if the two speak of different people or projects: of a relative or an owner whom the other one lacks.
+
+    Whose a line is that names nobody tells the name of its note, where it says what everyone has.
+    """
+    people = _list_stems(new.language, "people")
     said = [stem([word], new.language) for word in _WORD.findall(new.text)]
-    shared = [at for at, several in enumerate(said) if not set(several).isdisjoint(old.own)]
+    shared = [at for at, several in enumerate(said) if not set(several).isdisjoint((*old.own, *old.title))]
+    others = people - {*old.own, *old.near}
     if any(
-        not people.isdisjoint(word) and any(abs(at - each) <= NEXT for each in shared) for at, word in enumerate(said)
+        not others.isdisjoint(word) and any(abs(at - each) <= NEXT for each in shared) for at, word in enumerate(said)
     ):
         return True
-    owners = set(_find_owners(new, old.own))
-    if owners and owners.isdisjoint(strip_marks(word.lower()) for word in _WORD.findall(old.text)):
+    first, last = ({*each.own, *each.near, *each.title, *each.context} for each in (old, new))
+    filler = set() if kind == "value" else {*stem([old.filler], old.language)}  # "Manager: Dana", "Dana's manager"
+    owners = [each for each in _find_owners(new) if each.owned & _unify(old.own, old.language)]
+    names = [frozenset(old.title), *(each.stems for each in _find_owners(old))]
+    if owners and all(_is_other(each.stems, first - filler, names, last) for each in owners):
+        return True
+    common = {*_unify(anchors, new.language)} - _find_changes(new)
+    owners = [each for each in _find_owners(old) if each.owned & _unify(new.own, new.language)]
+    if owners and all(each.stems.isdisjoint(last) and common <= each.owned for each in owners):
+        return True
+    had = _list_had(old.language)
+    if old.title and last.isdisjoint(old.title) and {*old.head, *anchors} - _find_changes(new) <= had:
+        return True
+    kin = [each.owned & people for each in _find_owners(old) if not each.stems.isdisjoint(last)]
+    if any(each and each.isdisjoint(last) for each in kin):  # "Ann's sister has a number", "Ann has a number"
         return True
     mine, theirs = ({"1", "3"} & set(each.flags) for each in (old, new))
     return bool(mine and theirs) and mine.isdisjoint(theirs) and set(old.names).isdisjoint(new.names)
 
 
-def _find_owners(statement: Statement, shared: Sequence[str]) -> Iterator[str]:
-    """Yield the names of those to whom belongs what a statement shares with another one, folded."""
-    for found in _OWNER.finditer(statement.text):
-        before, behind = statement.text[: found.start()].split()[-3:], statement.text[found.end() :].split()[:3]
-        owned = stem(_WORD.findall(" ".join(behind if found[1] else before)), statement.language)
-        if set(owned) & set(shared):
-            yield strip_marks((found[1] or found[2]).lower())
+def _is_other(name: frozenset[str], known: Set[str], names: Iterable[frozenset[str]], told: Set[str]) -> bool:
+    """Return True if a name is none that an older statement knows, or shares only a surname with its names: "Paul Lind".
+
+    Args:
+        name: Its stems.
+        known: The stems in and around the older statement.
+        names: Whose that one is.
+        told: The stems in and around the newer statement.
+    """
+    alike = [each for each in names if each & name]
+    return name.isdisjoint(known) or (bool(alike) and not name <= known and not any(each <= told for each in alike))
+
+
+def _share_matter(old: Statement, new: Statement) -> bool:
+    """Return True if the two may say the same of their subject: they share a word besides its name, or one has none."""
+    subject = {*old.title, *new.title, *chain(*(each.stems for one in (old, new) for each in _find_owners(one)))}
+    subject &= {*old.head, *old.title, *new.title}
+    subject |= {*stem([*_TITLES], new.language), *_find_changes(old), *_find_changes(new)}
+    first, last = (_unify(each.own, each.language) - subject for each in (old, new))
+    around = [_unify((*each.own, *each.near, *each.context), each.language) for each in (old, new)]
+    return not first or not last or not first.isdisjoint(around[1]) or not last.isdisjoint(around[0])
+
+
+def name_others(old: Sequence[Statement], new: Sequence[Statement]) -> bool:
+    """Return True if statements name something besides what they are about, and newer ones name something else."""
+    said, told = (
+        {*stem([word.capitalize() for each in several for word in _find_capitals(each)], several[0].language)}
+        for several in (old, new)
+    )
+    about = {*chain(*(each.head for each in old)), *new[0].own}
+    return not said <= about and not told <= {*chain(*((*each.own, *each.near, *each.title) for each in old))}
+
+
+def _find_changes(statement: Statement) -> set[str]:
+    """Return the stems of the words that tell a change."""
+    return {*stem([word for word in _WORD.findall(statement.text) if tells_change(word)], statement.language)}
+
+
+def _unify(stems: Iterable[str], language: str) -> frozenset[str]:
+    """Return stems, with one for all words for a telephone number."""
+    dialled = _list_dialled(language)
+    return frozenset("telephone" if each in dialled else each for each in stems)
+
+
+def _find_owners(statement: Statement) -> list[_Owner]:
+    """Return those to whom something belongs by a statement."""
+    found = []
+    for each in chain(_OWNER.finditer(statement.text), _HAS.finditer(statement.text)):
+        before, behind = statement.text[: each.start()].split()[-3:], statement.text[each.end() :].split()[:3]
+        is_before = each.re is _OWNER and each[2]
+        name, owned = (
+            stem(_WORD.findall(" ".join(words)), statement.language)
+            for words in (each.groups(""), before if is_before else behind)
+        )
+        if name:
+            found.append(_Owner(frozenset(name), _unify(owned, statement.language)))
+    return found
+
+
+@cache
+def _list_dialled(language: str) -> frozenset[str]:
+    return frozenset(stem([*_TELEPHONE], language))
+
+
+@cache
+def _list_had(language: str) -> frozenset[str]:
+    return frozenset(stem([*_EVERYONE_HAS], language))
 
 
 @cache

@@ -10,9 +10,11 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from functools import cache, lru_cache
 from itertools import accumulate, pairwise
+from pathlib import PurePosixPath
 from typing import NamedTuple, cast
 
 from memory_core.records import Unit
+from memory_core.sources.roots import LONGTERM_NAMES
 from memory_core.text import languages
 from memory_core.text.folding import strip_marks
 from memory_core.text.languages import STEMMERS, STOP_WORDS, Language
@@ -29,6 +31,7 @@ MOST_LINES = 20_000  # of a note
 LEAST_WORDS = 12  # of a note that tells its language
 PREFIX = 6  # letters of a stem by which words are compared, so that "insured" and "insurance" are one
 COMPOUND_PREFIX = 9  # where words are put together
+MOST_DIALLED = 15  # digits of a telephone number: a longer run is that of a card or an account
 
 _MARK = re.compile(r"^[ \t>]*+(?:[-*+]|\d{1,3}[.)](?!\d))?[ \t]*+(\[.\][ \t])?")
 _SEEN = re.compile(r"\(until \d{4}-\d\d-\d\d, see [^)]+\)\s*$")  # as `proposals` marks a line
@@ -40,7 +43,9 @@ _NUMBER = r"\d{1,3}(?:[.,  ]\d{3})+(?:[.,]\d{1,2})?|\d++(?:[.,]\d++)?"
 _VALUE = re.compile(
     r"(?P<iso>\d{4}-\d\d-\d\d)"
     r"|(?P<dotted>(?<![\d.])\d{1,2}\.\s?(?:1[0-2]|0?[1-9])\.(?:\s?20\d\d|\d\d(?!\d))?)"
-    r"|(?P<phone>(?<![\w.,])\+?\d[\d /-]{7,16}\d(?!\w))"
+    r"|(?P<email>(?<![\w.+-])[\w.+-]{1,64}@[\w-]+(?:\.[\w-]+)+)"
+    r"|(?P<account>(?<!\w)[A-Z]{2}\d\d(?:\ ?[A-Z\d]{4}){2,7}(?:\ ?[A-Z\d]{1,3})?(?!\w))"
+    r"|(?P<phone>(?<![\w.,])\+?\d[\d /-]{7,}\d(?!\w))"
     r"|(?P<clock>(?<![\d.,])(?:[01]?\d|2[0-4])(?:(?::|\s?h\s?)[0-5]\d(?!\d)|\s?(?:Uhr|o'clock|[ap]\.?m\b|h(?!\w))))"
     rf"|(?P<before>[£€$]\s?(?:{_NUMBER}))"
     rf"|(?P<behind>(?<!\d)(?:{_NUMBER})\s?(?:[€£$]|euros?\b|pounds?\b|dollars?\b|EUR\b|CHF\b|kr\b|p\b|pence\b|ct\b|cents?\b))"
@@ -58,7 +63,9 @@ _CONFLICT = re.compile(r"^(?:<{7}|>{7}) ", re.MULTILINE)  # of a merge that nobo
 _NAMES = re.compile(rf"(?<!\w)(?:{join_lines('to be')})(?!\w)|:(?!\d)", re.IGNORECASE)
 _COLON = re.compile(r":(?!\d)")
 _NEW = re.compile(rf"(?<!\w)(?:{join_lines('new')})(?!\w)", re.IGNORECASE)
-_OPENS_NEW = re.compile(rf"\s*(?:[^\W\d_]{{1,5}}\s)?{_NEW.pattern}", re.IGNORECASE)  # "Our new code is"
+_OPENS_NEW = re.compile(
+    rf"\s*(?:[^\W\d_]{{1,5}}\s|\w+['’]s\s)?{_NEW.pattern}", re.IGNORECASE
+)  # "Our new code is", "Ann's new"
 _REASON = re.compile(rf"(?<=[\w,])\s(?:{join_lines('because')})", re.IGNORECASE)
 _BREAK = re.compile(r"[.:;!?(\n|–—]|(?<!\d),(?!\d)")
 _SINCE = re.compile(rf"(?<!\w)(?:{join_lines('since')})(?: the| dem| el| le| il)? ?\Z", re.IGNORECASE)
@@ -75,8 +82,8 @@ class Value(NamedTuple):
     """A value in a sentence.
 
     Attributes:
-        kind: "money", "clock", "weekday", "date", "month", "phone"; "number:" with the stem of the word that it counts,
-            "label:" with that of the word which it numbers, as in "room 5", or "code:" with its pattern.
+        kind: "money", "clock", "weekday", "date", "month", "phone", "email", "account" for an IBAN; "number:" with the stem of
+            the word that it counts, "label:" with that of the word which it numbers, as in "room 5", or "code:" with its pattern.
         text: As it is compared.
         start, end: Its characters in the line.
         rate: What it is paid or counted for: a unit of time, or the stem of a word; "week" for a day that comes every week,
@@ -103,6 +110,7 @@ class Statement(NamedTuple):
         head: Those before the first "is", colon or value: what the sentence is about; without "with Ann".
         filler: The first word with a capital letter behind "is" or the colon; "" without one.
         near: The stems of the sentence before and of the heading.
+        title: Those of the note's name: whom or what its lines are about.
         context: Those of what stands before it in its line, as far as a sentence may be long.
         values: In order.
         names: The words that may be names, folded.
@@ -119,6 +127,7 @@ class Statement(NamedTuple):
     head: tuple[str, ...]
     filler: str
     near: tuple[str, ...]
+    title: tuple[str, ...]
     context: tuple[str, ...]
     values: tuple[Value, ...]
     names: tuple[str, ...]
@@ -240,7 +249,9 @@ def _read_sentence(path: str, date: str, sentence: _Told, language: Language) ->
     stance = find_stance(
         plain[: behind.start()] if behind else plain, language
     )  # "It's 3305 now, don't tell the others"
-    names = tuple(dict.fromkeys(_find_names(plain, words, language)))
+    taken = [(value.start, value.end) for value in values]
+    own = [word for word in words if not any(start <= word.start() < end for start, end in taken)]
+    names = tuple(dict.fromkeys(_find_names(plain, own, language)))
     change = tells_change(plain)
     if before and not change:  # "The broadband has changed. It costs £27."
         change = tells_change(_NEW.sub(" ", before))
@@ -257,8 +268,6 @@ def _read_sentence(path: str, date: str, sentence: _Told, language: Language) ->
     flags = tuple(filter(None, [opens, told, happened, leaves, stance or "", *_find_owners(words, language)]))
     if "1" in flags and first.lstrip(" \t-*+").startswith(">"):  # of a letter: what is somebody else's
         return
-    taken = [(value.start, value.end) for value in values]
-    own = [word for word in words if not any(start <= word.start() < end for start, end in taken)]
     turns = sorted([*find_turns(plain, language), *(colon.start() for colon in _COLON.finditer(plain))])
     ends = sorted([*turns, *(value.start for value in values)])
     about = next((led for end in ends if (led := [word for word in own if word.start() < end])), [])
@@ -270,9 +279,14 @@ def _read_sentence(path: str, date: str, sentence: _Told, language: Language) ->
     yield Statement(
         path=path, line=line, date=date, text=bare, language=language,
         own=tuple(dict.fromkeys(stem([word[0] for word in own], language))), head=tuple(dict.fromkeys(head)), filler=filler,
-        near=tuple(dict.fromkeys(stem(near, language))),
+        near=tuple(dict.fromkeys(stem(near, language))), title=_find_title(path, language),
         context=tuple(dict.fromkeys(stem(_WORD.findall(context), language))), values=values, names=names, flags=flags,
     )  # fmt: skip
+
+
+def _find_title(path: str, language: Language) -> tuple[str, ...]:
+    """Return the stems of a note's name; none for MEMORY.md, whose name says nothing about its lines."""
+    return () if path in LONGTERM_NAMES else tuple(stem(_WORD.findall(PurePosixPath(path).stem), language))
 
 
 def _tells_begin(text: str, values: Sequence[Value]) -> bool:
@@ -467,8 +481,12 @@ def _make_value(  # noqa: PLR0917
         hour, _, minute = re.sub(r"[^\d:]", "", said.replace("h", ":")).partition(":")
         late = 12 if re.search(r"p\.?m", said) and int(hour) < 12 else 0
         name, shown = "clock", f"{int(hour) + late:02d}:{minute or '00'}"
+    elif kind == "email":
+        name, shown = "email", said.lower()
+    elif kind == "account":
+        name, shown = "account", said.replace(" ", "")
     elif kind == "phone":
-        name, shown = "phone" if len(digits) > 8 else "number:", digits
+        name, shown = "number:" if len(digits) < 9 else "phone" if len(digits) <= MOST_DIALLED else "code:0", digits
     elif name == "number:":
         beside = following[0] if following and not text[end : following[0].start()].strip() else None
         labels = [word for word in words if word.end() <= start and not text[word.end() : start].strip(" #:-")]

@@ -74,7 +74,7 @@ ALTER TABLE pairs ADD COLUMN line TEXT;  -- a model's for the older one; '' wher
 CREATE TABLE verdicts (id INTEGER PRIMARY KEY, score REAL NOT NULL, line TEXT NOT NULL) STRICT;  -- of a model, by two texts
 """
 AROUND = "~"  # before a stem that stands around a statement, not in it
-VERSION = "7"  # of the rules: raised when statements are read in another way, so that all notes are read anew
+VERSION = "8"  # of the rules: raised when statements are read in another way, so that all notes are read anew
 
 
 class Edit(NamedTuple):
@@ -341,7 +341,7 @@ def digest(statement: Statement) -> int:
 
 
 def _list_terms(statement: Statement) -> list[int]:
-    around = {*statement.near, *statement.context} - {*statement.own}
+    around = {*statement.near, *statement.title, *statement.context} - {*statement.own}
     return [*map(_hash, statement.own), *(_hash(AROUND + word) for word in around)]
 
 

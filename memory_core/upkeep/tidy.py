@@ -349,10 +349,11 @@ class _Lines:
 
 
 def _find_usual_language(files: Mapping[str, MemoryFile]) -> Language:
-    """Return the language of MEMORY.md, for notes that are too short to tell theirs."""
-    for name in roots.LONGTERM_NAMES:
+    """Return the language of the first note that tells its own, MEMORY.md before others; too short notes are read in it."""
+    for path in (*roots.LONGTERM_NAMES, *sorted(files)):
         with suppress(FileUnreadable, KeyError):
-            return detect_language(read_note(files[name]).text) or "en"
+            if language := detect_language(read_note(files[path]).text):
+                return language
     return "en"
 
 
@@ -399,9 +400,14 @@ def _propose_outdated(
     What stands there since an edit was undone is no newer for that.
     """
     judged = {(pair.old, pair.new): pair for pair in corpus.list_pairs()}
-    for old, pair in outdated.select(judged.values()).items():
+    selected = outdated.select(judged.values())
+    names = {old: {*corpus.load(old).title} & {*corpus.load(pair.new).own} for old, pair in selected.items()}
+    named = {pair.new for old, pair in selected.items() if names[old]}  # they name the note of a line that they replace
+    for old, pair in selected.items():
         _, _, _, score, body, said = judged.get((old, pair.new), pair)
         before, after = corpus.load(old), corpus.load(pair.new)
+        if pair.new in named and before.title and not names[old]:
+            continue
         line = findings.pick(reader.lines(before.path), before.line)
         written = find_days(before.path).get(line) if before.date == UNDATED and line not in undone else None
         if not line.strip() or (written and written.isoformat() > after.date):
@@ -442,17 +448,30 @@ def _swap(old: Sequence[Statement], new: Sequence[Statement], body: str, line: s
     swapped = set()
     for name in kinds:
         pair = [[each for each in said.values if each.kind == name] for said in (before, after)]
+        if [each.text for each in pair[1][:-1]] == [each.text for each in pair[0]] and _stand_together(
+            after.text, pair[1]
+        ):
+            del pair[1][0]  # "from £34 to £41"
         own = name == former[0] or (name not in ("date", "month") and not _opens_log(pair[1]))
-        if own and [len(each) for each in pair] == [1, 1] and pair[0][0].text != pair[1][0].text:
+        if own and [len(each) for each in pair] == [1, 1]:
             (value,), (other,) = pair
             says[before.text[value.start : value.end]] = after.text[other.start : other.end]
             held.add((name, other.text))
             swapped.add(name)
     others = {(each.kind, each.text) for said in new for each in said.values if each.kind in kinds} - held
-    names, told = ({name for said in several for name in said.names} for several in (old, new))
-    if former[0] not in swapped or others or (names and told - names) or any(line.count(each) != 1 for each in says):
+    if (
+        former[0] not in swapped
+        or others
+        or outdated.name_others(old, new)
+        or any(line.count(each) != 1 for each in says)
+    ):
         return None
     return re.sub("|".join(map(re.escape, says)), lambda found: says[found[0]], line)
+
+
+def _stand_together(text: str, values: Sequence[Value]) -> bool:
+    """Return True for two values with a few words between them, which no comma parts."""
+    return len(values) == 2 and re.fullmatch(r"[\w ]{1,20}", text[values[0].end : values[1].start]) is not None
 
 
 def _opens_log(values: Sequence[Value]) -> bool:

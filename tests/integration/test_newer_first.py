@@ -182,6 +182,19 @@ def test_a_later_line_is_found_that_names_neither_the_matter_nor_its_change_in_o
     assert "cortinol" in first["snippet"]
 
 
+@pytest.mark.parametrize("provider", ["static", "none"])
+def test_a_change_of_another_matter_in_a_line_about_the_same_person_replaces_nothing(
+    tmp_path: Path, provider: str
+) -> None:
+    notes = {
+        "2026-10-05": "- Kickoff of Project Heron with Tomasz Wolski on 6 October\n",
+        "2026-10-20": "- Tomasz Wolski is ill, Priya Nair takes over the API part of Project Heron.\n",
+    }
+    found = ask(tmp_path, provider, notes, "What is happening with Tomasz?")
+    assert [hit["path"] for hit in found] == ["memory/2026-10-20.md", "memory/2026-10-05.md"]
+    assert not any("supersededBy" in hit for hit in found)
+
+
 def ask(folder: Path, provider: str, notes: dict[str, str], question: str) -> list[dict[str, Any]]:
     """Search notes by their day, among many others."""
     for path, text in (FILLED | {f"memory/{day}.md": text for day, text in notes.items()}).items():

@@ -12,10 +12,10 @@ from memory_core.upkeep.statements import read_statements
 from tests.growth import MOST_GROWTH, measure_growth
 
 
-def score(old: str, new: str, *, then: str | None = None, now: str = "2026-05-11") -> float:
+def score(old: str, new: str, *, then: str | None = None, now: str = "2026-05-11", path: str = "MEMORY.md") -> float:
     """Judge the first statement of each text, in a notebook in which their words are rare."""
     language = detect({*re.findall(r"\w+", f"{old} {new}".lower())}) or "en"
-    before = [*read_statements("old.md", then, old, language)]
+    before = [*read_statements(path, then, old, language)]
     after = [*read_statements("new.md", now, new, language)]
     found = [judge(one, other, lambda _: 6.0) for one in before for other in after]
     return max((each.score for each in found if each is not None), default=0.0)
@@ -140,10 +140,38 @@ def test_a_fact_of_a_list_stands_where_a_day_says_something_else(old: str, new: 
         ("- Rent of the shed: £412 a month", "The rent of the boathouse goes up to £455 a month."),  # of something else
         ("- Die Miete der Garage: 64 € im Monat", "Die Miete der Werkstatt steigt auf 71 € im Monat."),
         ("- El alquiler del taller: 210 € al mes", "El alquiler de la plaza sube a 240 € al mes."),
+        ("- IBAN of Mrs Lind: DE89 3704 0044 0532 0130 00", "Mrs Lind has a new phone number 0176 5550 111"),
+        ("- Account of Mr Hale: 20-45-11 88214467", "Mr Hale has a new phone number, 020 7946 0555"),
+        ("- Project Merlin: demo on 26 November", "Deadline of Project Merlin moved from 11 December to 22 January"),
+        ("- Mr Hale's new phone number is 020 7946 0018", "Mrs Lind's new phone number is 0176 5550 111"),
+        ("- Manager: Dana Okoro", "Dana's manager is Lee Park now"),
+        ("- Ann's sister has the number 0161 555 0909", "Ann has a new number: 0161 555 0333"),
     ],
 )
 def test_what_shares_words_and_kinds_of_values_may_be_another_thing(old: str, new: str) -> None:
     assert score(old, new) < SHOWN
+
+
+@pytest.mark.parametrize(
+    ("new", "is_found"),
+    [
+        ("Erik has a new phone number: +46 70 555 99 01", True),
+        ("Erik's new number: +46 70 555 99 01", True),
+        ("Frau Berger has a new phone number 0176 5550 111", False),
+        ("Erik's brother has a new phone number: +46 70 555 99 01", False),
+        ("The new phone number is +46 70 555 99 01", False),  # whose?
+        ("Erik has a new e-mail: erik@example.org", False),
+        ("Erik Dahl has a new phone number: +46 70 555 99 01", True),
+        ("Mia Dahl has a new phone number: +46 70 555 99 01", False),
+    ],
+)
+def test_a_line_that_names_nobody_is_about_whom_its_note_is_named_after(new: str, *, is_found: bool) -> None:
+    assert (score("- Phone: +46 70 555 12 34", new, path="memory/Erik Dahl.md") >= SHOWN) is is_found
+
+
+def test_a_line_that_denies_the_older_value_replaces_it() -> None:
+    assert score("- Landlord asks 1,180 EUR rent", "Agreed: rent 1,120 EUR, not 1,180", then="2026-03-02") >= SHOWN
+    assert score("- Landlord asks 1,150 EUR rent", "Paid 1,120 EUR rent, not 1,180", then="2026-03-02") < SHOWN
 
 
 @pytest.mark.parametrize(

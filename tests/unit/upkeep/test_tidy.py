@@ -269,6 +269,11 @@ def test_a_run_after_edits_proposes_what_a_first_run_does(house: House, tmp_path
         ("Geige montags um 16:00 bei Frau Koch", "Geige ab jetzt freitags um 17:00 bei Frau Schneider.", None),
         ("Standup at 9:15 in room Oslo", "The standup is at 10:00 in room Bergen from now on.", None),
         ("Hausmeister: Herr Krause, Tel. 0761 222 111", "Krause ist weg, jetzt Frau Demir, Tel. 0761 333 999", None),
+        ("Phone: 0161 496 0222", "My new phone number is 0161 496 0805.", "Phone: 0161 496 0805"),
+        ("IBAN of the club: GB94 BARC 1020 1530 0934 59", "The club has a new IBAN: GB33 BUKB 2020 1555 5555 55",
+         "IBAN of the club: GB33 BUKB 2020 1555 5555 55"),
+        ("Handyvertrag bei Funkloch, 14,99 € im Monat", "Handyvertrag jetzt bei Netzwerk, 9,99 € im Monat", None),
+        ("Pottery fair on 3 October", "The pottery fair is moved from 3 October to 17 October.", "Pottery fair on 17 October"),
         ("Choir on Mondays at 18:30", "9:15 the choir meets on Wednesdays from now on.", None),  # when it was written
     ],
 )  # fmt: skip
