@@ -52,10 +52,10 @@ def call_in_loop(loop: asyncio.AbstractEventLoop, complete: AsyncComplete) -> Co
         messages: list[Message], tools: list[dict[str, Any]], *, max_tokens: int, timeout_seconds: float
     ) -> Mapping[str, Any]:
         asked = complete(messages, tools, max_tokens=max_tokens, timeout_seconds=timeout_seconds)
-        if not inspect.iscoroutine(asked):
-            raise InvalidArgument(
-                "complete", f"expected a coroutine function, not one that returns {_name_kind(asked)}"
-            )
+        returned: object = asked
+        if not inspect.iscoroutine(returned):
+            told = f"expected a coroutine function, not one that returns {_name_kind(returned)}"
+            raise InvalidArgument("complete", told)
         answer = asyncio.run_coroutine_threadsafe(asked, loop)
         try:
             return answer.result(timeout_seconds)
