@@ -135,13 +135,13 @@ def list_notes(chunks: Sequence[IndexedChunk], query: Query, naming: dict[int, l
     notes: dict[tuple[str, str], list[PlacedUnit]] = {}
     for number, chunk in enumerate(chunks):
         wanted, matter = naming.get(chunk.id), count_matter(chunk)
-        units = enumerate(leave_out_matter(chunk, index) for index in range(len(chunk.units)))
+        kept = enumerate(leave_out_matter(chunk, index) for index in range(len(chunk.units)))
         notes.setdefault((chunk.source, chunk.path), []).extend(
             PlacedUnit(
                 chunk.start_line + unit.first_line, chunk.start_line + unit.last_line, unit.start, unit.end,
                 chunk.path, chunk.source, number, index, chunk.text,
             ).cut(query.max_snippet_chars, lambda _: ())
-            for index, unit in units
+            for index, unit in kept
             if (wanted is None or index in wanted) and unit.last_line >= matter
         )  # fmt: skip
     most = query.max_results

@@ -312,8 +312,8 @@ def _find_words(reader: Reader, text: str, chunks: int, *, right: Collection[str
         if term.text not in right and (is_spaced(term.text) or re.fullmatch(r"\d+[a-z]+", term.text))  # "16gb"
     )
     for stem, term in islice(asked, MOST_UNKNOWN):
-        if other := _find_apart(reader, term) or _find_family(reader, term):
-            found[stem] = other
+        if related := _find_apart(reader, term) or _find_family(reader, term):
+            found[stem] = related
         elif (
             not (common := is_common(term.text, language))
             and len(term.text) >= MISSPELT
