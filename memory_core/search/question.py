@@ -11,14 +11,14 @@ from functools import cached_property
 from itertools import islice, pairwise
 
 from memory_core.search import scores
-from memory_core.search.periods import NOTHING, Dated, find_dated
+from memory_core.search.periods import NOTHING, Dated, choose_period
 from memory_core.stores.interface import Reader
 from memory_core.stores.values import DateRange, Form, IndexedChunk, Term
 from memory_core.text.dates import Period
 from memory_core.text.folding import clean, is_emoji, strip_marks
 from memory_core.text.languages import LEAST_PART, STEMMED, STOP_WORDS, Language, is_common, list_inflected
 from memory_core.text.markdown import leave_out_blobs
-from memory_core.text.periods import NamedPeriod, find_period
+from memory_core.text.periods import NamedPeriod
 from memory_core.text.spelling import (
     LEAST_DIALLED,
     find_camels,
@@ -140,6 +140,11 @@ class Question:
         return period is not None and (period.last - period.first).days < scores.FEW_DAYS and chunk.date in period
 
     @property
+    def is_told(self) -> bool:
+        """True if notes are of the period that it names, or of one that is to come some line names a day."""
+        return bool(self.dated.own or (self.dated.is_ahead and self.dated.naming))
+
+    @property
     def misses_number(self) -> bool:
         """True if it is a long number, or letters and digits longer than a short hash, alone, and no note holds it."""
         return bool(self.words) and all(
@@ -223,7 +228,7 @@ def analyse(reader: Reader, text: str, today: date, dates: DateRange | None = No
     text = clean(leave_out_blobs(text))
     chunks = reader.count_chunks()
     exact = {one.lower() for one in extract_identifiers(text)}
-    named = find_period(text, today)
+    named, dated = choose_period(reader, text, today, dates or DateRange())
     words = _find_words(reader, text, chunks, right=exact.union(extract_words(named.text) if named else ()))
     kept = {*sorted(words.values(), key=lambda term: (term.documents == 0, term.documents))[:MAX_TERMS]}
     found = (
@@ -237,13 +242,12 @@ def analyse(reader: Reader, text: str, today: date, dates: DateRange | None = No
     identifiers = frozenset(
         number for number, term in enumerate(single + several) if term.documents and term.text.lower() in exact
     )
-    dated, unwritten = NOTHING, None
+    unwritten = None
     if named is not None:
-        dated = find_dated(reader, named, dates or DateRange())
         means_now = not named.alone and named.period.first == today
         if named.is_holiday and (not dated.own or asked == "now"):
             named = None
-        elif not dated.own and (means_now or not named.is_day):
+        elif not dated.own and (means_now or not (named.is_day or dated.naming)):
             unwritten = named if named.alone else None
             named = None  # nobody wrote then: it may be meant otherwise
     naming = set() if named is None else set(extract_words(named.text))
