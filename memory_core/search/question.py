@@ -207,11 +207,12 @@ class Question:
 
     @cached_property
     def rarities(self) -> list[float]:
-        """Inverse document frequency of every term; a share of it for characters."""
+        """Inverse document frequency of every term; a share of it for characters and words that name the period."""
         single = len(self.words) + len(self.phrases)
         return [
             scores.inverse_document_frequency(self.chunks, term.documents)
             * (1.0 if number < single else scores.CHARACTER_SHARE)
+            * (scores.PERIOD_WORD_SHARE if number in self.period_words else 1.0)
             for number, term in enumerate(self.terms)
         ]
 

@@ -244,6 +244,11 @@ def test_days_to_come_that_are_told_of_need_no_note_of_their_own(plans: Memory) 
     assert ask(plans, "What is on 9 December?")["warning"] == "no note is dated 2026-12-09"
 
 
+@pytest.mark.parametrize("question", ["what did I buy in October", "what happened in October with Tomasz"])
+def test_the_words_of_a_period_are_no_matter_that_notes_tell_of(plans: Memory, question: str) -> None:
+    assert paths(ask(plans, question))[0] == "memory/2026-10-03.md"
+
+
 ZONES = ("Etc/GMT+12", "Etc/GMT-14")  # never of one date
 
 
