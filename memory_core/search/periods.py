@@ -31,6 +31,7 @@ from memory_core.text.terms import detect_language
 
 MOST_NOTES = 12  # of a period that is all that a question asks for
 MOST_CHUNKS = 400  # of a period that are read
+MOST_NAMING = 100  # that may name it, and are read line by line
 MOST_LEVEL = 6  # of a heading
 
 
@@ -84,28 +85,29 @@ def find_dated(reader: Reader, named: NamedPeriod, dates: DateRange, today: date
     first = max(period.first, dates.first or period.first)
     last = min(period.last, dates.last or period.last)
     own = reader.find_dated(first, last, MOST_CHUNKS)
-    naming = _find_naming(reader, period, own, dates) if named.is_day or is_ahead else {}
+    naming = _find_naming(reader, named, own, dates) if named.is_day or is_ahead else {}
     naming = naming or (_find_weekly(reader, named, dates) if named.is_day and not own else {})
     return Dated(own, naming, is_ahead=period.first > today)
 
 
 def _find_naming(
-    reader: Reader, period: Period, own: Collection[int], dates: DateRange
+    reader: Reader, named: NamedPeriod, own: Collection[int], dates: DateRange
 ) -> dict[int, list[int]]:  # fmt: skip
+    period, language = named.period, named.language
     days = [period.first + timedelta(number) for number in range((period.last - period.first).days + 1)]
     if len(days) <= 7:
         spellings = [each for day in days for each in list_day_spellings(day)]
     else:
-        spellings = [each for day in days for each in (*list_day_figures(day), *list_month_spellings(day))]
+        spellings = [each for day in days for each in (*list_day_figures(day), *list_month_spellings(day, language))]
     found = {*reader.find_phrases([*dict.fromkeys(spellings)], dates)}
     # "Tomorrow" is said in the note of the day before, "next Friday" in those of two weeks.
-    words = list_ahead() + [each for day in days[:7] for each in list_weekday_spellings(day)]
+    words = list_ahead() + [each for day in days[:7] for each in list_weekday_spellings(day, language)]
     first = max(period.first - timedelta(13), dates.first or date.min)
     last = min(period.last - timedelta(1), dates.last or date.max)
     found.update(reader.find_phrases(words, DateRange(first, last)))
     found -= set(own)
     naming: dict[int, list[int]] = {}
-    for chunk in reader.load_chunks(sorted(found)[:MOST_CHUNKS]):
+    for chunk in reader.load_chunks(sorted(found)[-MOST_NAMING:]):
         written = date.fromisoformat(chunk.date) if chunk.date else period.first
         if numbers := [*_list_naming(chunk, written, period)]:
             naming[chunk.id] = numbers
@@ -128,7 +130,7 @@ def _list_naming(chunk: IndexedChunk, written: date, period: Period) -> Iterator
 
 
 def _find_weekly(reader: Reader, named: NamedPeriod, dates: DateRange) -> dict[int, list[int]]:
-    words = list_weekday_spellings(named.period.first, named.language)
+    words = list_weekday_spellings(named.period.first, named.language, only=True)
     found = {*reader.find_phrases(words, dates)}
     chunks = [chunk for chunk in reader.load_chunks(sorted(found)[:MOST_CHUNKS]) if chunk.date is None]
     weekly = re.compile(rf"(?<![a-zà-ÿ])(?:{'|'.join(map(re.escape, words))})(?:s|en)?(?![a-zà-ÿ])", re.IGNORECASE)

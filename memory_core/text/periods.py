@@ -254,9 +254,13 @@ def list_day_figures(day: date) -> list[str]:
     return [f"{day:%Y-%m-%d}", f"{day.day} {day.month}", f"{day:%d %m}", f"{day.month}月{day.day}日"]
 
 
-def list_month_spellings(day: date) -> list[str]:
-    """Return the words of all languages for the month of a day."""
-    return [*_list_spellings()["m", day.month]]
+def list_month_spellings(day: date, language: str) -> list[str]:
+    """Return the words of all languages for the month of a day, the short ones only of one: "mar", "set" and "do" are words."""
+    return _leave_out_short(_list_spellings()["m", day.month], language)
+
+
+def _leave_out_short(spellings: Mapping[str, Set[str]], language: str) -> list[str]:
+    return [key for key, known in spellings.items() if language in known or len(key) > 3 or is_cjk(key[0])]
 
 
 def list_ahead() -> list[str]:
@@ -264,9 +268,10 @@ def list_ahead() -> list[str]:
     return [key for (symbol, days), keys in _list_spellings().items() if symbol == "t" and days > 0 for key in keys]
 
 
-def list_weekday_spellings(day: date, language: str | None = None) -> list[str]:
-    """Return the words of a language for the weekday of a day, or those of all."""
-    return [key for key, languages in _list_spellings()["w", day.weekday()].items() if language in (None, *languages)]
+def list_weekday_spellings(day: date, language: str, *, only: bool = False) -> list[str]:
+    """Return the words of all languages for the weekday of a day, the short ones of one language; or `only` those of that one."""
+    spellings = _list_spellings()["w", day.weekday()]
+    return [key for key in _leave_out_short(spellings, language) if not only or language in spellings[key]]
 
 
 @cache
@@ -331,18 +336,19 @@ def find_periods(text: str, today: date, *, ahead: bool = False) -> Iterator[Nam
     found: list[NamedPeriod] = []
     for language in _choose_languages(text, tokens):
         read = [*_Reading(text, tokens, language).find_periods(Asked(today, ahead))]
-        if read and (not found or _knows_more(read[0], found[0])):
+        if read and (not found or (found[0].text in read[0].text != found[0].text)):
             found = read
+        if found and _knows_word_before(text, found[0]):
+            break
     yield from found
 
 
-def _knows_more(read: NamedPeriod, before: NamedPeriod) -> bool:
-    """Return True if one language reads a period with words that another leaves out and does not know: "Anfang November"."""
-    if before.text not in read.text:
-        return False
-    lexicon = _lexicons()[before.language]
-    known = _fold_stop_words(before.language) | lexicon.symbols.keys() | lexicon.roles.keys()
-    return not known.issuperset(token.key for token in _split(read.text.replace(before.text, " ")))
+def _knows_word_before(text: str, named: NamedPeriod) -> bool:
+    """Return False where the word before a period is none of its language: of "Anfang November", English reads "November"."""
+    before = _split(text[: text.index(named.text)])[-1:]
+    lexicon = _lexicons()[named.language]
+    known = (lexicon.symbols, lexicon.roles, _fold_stop_words(named.language))
+    return all(any(token.key in each for each in known) for token in before)
 
 
 def _choose_languages(text: str, tokens: Sequence[_Token]) -> list[str]:
