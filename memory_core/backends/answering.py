@@ -393,7 +393,7 @@ class Answerer:
             if self.config.layers:
                 hits = [replace(hit, layer=self.config.find_layer(hit.path)[0].layer or OWN) for hit in hits]
         named = trace.question.named or trace.question.unwritten
-        if named is not None and not trace.question.dated.own:
+        if named is not None and not trace.question.is_told:
             until = "" if named.is_day else f" to {named.period.last}"
             degradation.warn(f"no note is dated {named.period.first}{until}")
         if trace.left_out:

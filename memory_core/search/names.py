@@ -215,7 +215,7 @@ def find_chunks(reader: Reader, names: Iterable[str], dates: DateRange | None = 
     """Find at least the chunks that mention any of some names."""
     found: set[int] = set()
     for name in names:
-        phrases = [set(reader.find_phrase(phrase, dates or DateRange())) for phrase in split_phrases(name)]
+        phrases = [set(reader.find_phrases([phrase], dates or DateRange())) for phrase in split_phrases(name)]
         if phrases:
             found |= set.intersection(*phrases)
     return found

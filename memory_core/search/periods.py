@@ -8,20 +8,29 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 
 from memory_core.records import Query
+from memory_core.search import scores
 from memory_core.search.passages import SHARED, Passage, PlacedUnit, count_matter, leave_out_matter
 from memory_core.stores.interface import Reader
 from memory_core.stores.values import DateRange, IndexedChunk
+from memory_core.text.dates import Period
 from memory_core.text.markdown import parse_heading
 from memory_core.text.periods import (
+    HALF_YEAR,
     NamedPeriod,
+    find_period,
     find_periods,
     find_written_day,
     list_ahead,
+    list_day_figures,
     list_day_spellings,
+    list_month_spellings,
     list_weekday_spellings,
 )
+from memory_core.text.tense import find_tense
+from memory_core.text.terms import detect_language
 
 MOST_CHUNKS = 400  # of a period that are read
+MOST_NAMING = 100  # that may name it, and are read line by line
 MOST_LEVEL = 6  # of a heading
 
 
@@ -31,67 +40,97 @@ class Dated:
 
     Attributes:
         own: Of its notes and sections, in the order of their dates and places.
-        naming: Of other notes that name its only day, or the week of it: the numbers of the units that do, or stand under a
-            heading that does. Where there is nothing else, of notes without a date that name its weekday: "bins on Mondays".
+        naming: Of other notes that name its only day, or the week of it, or a part of a week or month that is to come: the
+            numbers of the units that do, or stand under a heading that does. Where there is nothing else, of notes without a
+            date that name its weekday: "bins on Mondays".
+        is_ahead: The period is to come: notes can only name it.
     """
 
     own: Sequence[int]
     naming: dict[int, list[int]]
+    is_ahead: bool = False
 
 
 NOTHING = Dated((), {})
 
 
-def find_dated(reader: Reader, named: NamedPeriod, dates: DateRange) -> Dated:
+def choose_period(reader: Reader, text: str, today: date, dates: DateRange) -> tuple[NamedPeriod | None, Dated]:
+    """Find the period that a question names, and the chunks that belong to it; a day or a month may be the last or the next.
+
+    Its verbs say which; where no note tells of that one, it is the other, but what was is never sought in what is to come.
+    """
+    passed, coming = find_period(text, today), find_period(text, today, ahead=True)
+    if passed is None or coming is None:
+        return None, NOTHING
+    several = [passed]
+    if coming.period.first > passed.period.first:
+        tense = find_tense(text.replace(passed.text, "…"), passed.language)
+        is_near = (coming.period.first - today).days <= HALF_YEAR
+        if tense == "future" or (tense == "present" and is_near):
+            several = [coming, passed]
+        elif tense is None and is_near and passed.is_day:
+            several = [passed, coming]
+    found = [(each, find_dated(reader, each, dates, today)) for each in several]
+    told = [each for each in found if each[1].own or each[1].naming]
+    if several[0] is passed and not any(dated.own for _, dated in told):  # a line may mean either: the nearer
+        told.sort(key=lambda each: abs(each[0].period.first - today))
+    return told[0] if told else (several[0], NOTHING)
+
+
+def find_dated(reader: Reader, named: NamedPeriod, dates: DateRange, today: date) -> Dated:
     """Find the chunks that belong to a period, within the dates that are searched."""
     period = named.period
+    is_ahead = period.last > today and (period.last - period.first).days < scores.LONG_PERIOD
     first = max(period.first, dates.first or period.first)
     last = min(period.last, dates.last or period.last)
     own = reader.find_dated(first, last, MOST_CHUNKS)
-    naming = _find_naming(reader, named, own, dates) if named.is_day else {}
-    return Dated(own, naming or (_find_weekly(reader, named, dates) if named.is_day and not own else {}))
+    naming = _find_naming(reader, named, own, dates) if named.is_day or is_ahead else {}
+    naming = naming or (_find_weekly(reader, named, dates) if named.is_day and not own else {})
+    return Dated(own, naming, is_ahead=period.first > today)
 
 
 def _find_naming(
     reader: Reader, named: NamedPeriod, own: Collection[int], dates: DateRange
 ) -> dict[int, list[int]]:  # fmt: skip
-    day = named.period.first
-    spellings = list_day_spellings(day, named.language)
-    found = {chunk_id for spelling in spellings for chunk_id in reader.find_phrase(spelling, dates)}
+    period, language = named.period, named.language
+    days = [period.first + timedelta(number) for number in range((period.last - period.first).days + 1)]
+    if len(days) <= 7:
+        spellings = [each for day in days for each in list_day_spellings(day)]
+    else:
+        spellings = [each for day in days for each in (*list_day_figures(day), *list_month_spellings(day, language))]
+    found = {*reader.find_phrases([*dict.fromkeys(spellings)], dates)}
     # "Tomorrow" is said in the note of the day before, "next Friday" in those of two weeks.
-    ahead = [(word, days, days) for word, days in list_ahead(named.language)]
-    ahead += [(word, 13, 1) for word in list_weekday_spellings(day, named.language)]
-    for word, most, least in ahead:
-        first = max(day - timedelta(most), dates.first or date.min)
-        last = min(day - timedelta(least), dates.last or date.max)
-        found.update(reader.find_phrase(word, DateRange(first, last)))
+    words = list_ahead() + [each for day in days[:7] for each in list_weekday_spellings(day, language)]
+    first = max(period.first - timedelta(13), dates.first or date.min)
+    last = min(period.last - timedelta(1), dates.last or date.max)
+    found.update(reader.find_phrases(words, DateRange(first, last)))
     found -= set(own)
     naming: dict[int, list[int]] = {}
-    for chunk in reader.load_chunks(sorted(found)[:MOST_CHUNKS]):
-        written = date.fromisoformat(chunk.date) if chunk.date else day
-        if numbers := [*_list_naming(chunk, written, day)]:
+    for chunk in reader.load_chunks(sorted(found)[-MOST_NAMING:]):
+        written = date.fromisoformat(chunk.date) if chunk.date else period.first
+        if numbers := [*_list_naming(chunk, written, period)]:
             naming[chunk.id] = numbers
     return naming
 
 
-def _list_naming(chunk: IndexedChunk, written: date, day: date) -> Iterator[int]:
-    """Yield the numbers of the units of a chunk that name a day, or stand under a heading that does."""
+def _list_naming(chunk: IndexedChunk, written: date, period: Period) -> Iterator[int]:
+    """Yield the numbers of the units of a chunk that name a period or a part of it, or stand under a heading that does."""
     titles = chunk.context.partition("\n")[0].split(" > ")
-    level = MOST_LEVEL if any(_names(title, written, day) for title in titles if title != chunk.date) else 0
+    level = MOST_LEVEL if any(_names(title, written, period) for title in titles if title != chunk.date) else 0
     for number, unit in enumerate(chunk.units):
         text = chunk.text[unit.start : unit.end]
         for heading in filter(None, map(parse_heading, text.split("\n"))):
-            if _names(heading[1], written, day):
+            if _names(heading[1], written, period):
                 level = heading[0]
             elif heading[0] <= level:
                 level = 0
-        if level or _names(text, written, day):
+        if level or _names(text, written, period):
             yield number
 
 
 def _find_weekly(reader: Reader, named: NamedPeriod, dates: DateRange) -> dict[int, list[int]]:
-    words = list_weekday_spellings(named.period.first, named.language)
-    found = {chunk_id for word in words for chunk_id in reader.find_phrase(word, dates)}
+    words = list_weekday_spellings(named.period.first, named.language, only=True)
+    found = {*reader.find_phrases(words, dates)}
     chunks = [chunk for chunk in reader.load_chunks(sorted(found)[:MOST_CHUNKS]) if chunk.date is None]
     weekly = re.compile(rf"(?<![a-zà-ÿ])(?:{'|'.join(map(re.escape, words))})(?:s|en)?(?![a-zà-ÿ])", re.IGNORECASE)
     naming = {
@@ -106,17 +145,26 @@ def _find_weekly(reader: Reader, named: NamedPeriod, dates: DateRange) -> dict[i
     return {chunk_id: numbers for chunk_id, numbers in naming.items() if numbers}
 
 
-def _names(text: str, written: date, day: date) -> bool:
-    """Return True if a line that was written on some day names another one, or its week.
+def _names(text: str, written: date, asked: Period) -> bool:
+    """Return True if a line that was written on some day names a period, a part of it, or the week of a day.
 
-    Without a year, that is the last one or the next one: notes tell what was, and what will be.
+    Without a year, that is the last one or the next one: notes tell what was, and what will be. A weekday is the next one, unless
+    the line is about what was.
     """
-    ahead = timedelta(182)  # whole weeks, by which what is relative moves
-    for now, later in zip(find_periods(text, written), find_periods(text, written + ahead), strict=False):
-        for period in (now.period, later.period):
-            is_relative = period is later.period and later.period.first - now.period.first == ahead
-            if day in period and period.last - period.first <= timedelta(6) and not is_relative:
-                return True
+    most = max(asked.last - asked.first, timedelta(6))
+    for passed, coming in zip(find_periods(text, written), find_periods(text, written, ahead=True), strict=False):
+        distance = (coming.period.first - passed.period.first).days
+        told = [passed.period]
+        if 0 < distance <= 7:
+            rest = text.replace(passed.text, "…")
+            is_past = "past" in (find_tense(rest, passed.language), find_tense(rest, detect_language(rest) or "en"))
+            told = [passed.period if is_past else coming.period]
+        elif (coming.period.first - written).days <= HALF_YEAR:
+            told.append(coming.period)
+        if any(
+            each.first <= asked.last and each.last >= asked.first for each in told if each.last - each.first <= most
+        ):
+            return True
     return False
 
 

@@ -11,14 +11,14 @@ from functools import cached_property
 from itertools import islice, pairwise
 
 from memory_core.search import scores
-from memory_core.search.periods import NOTHING, Dated, find_dated
+from memory_core.search.periods import NOTHING, Dated, choose_period
 from memory_core.stores.interface import Reader
 from memory_core.stores.values import DateRange, Form, IndexedChunk, Term
 from memory_core.text.dates import Period
 from memory_core.text.folding import clean, is_emoji, strip_marks
 from memory_core.text.languages import LEAST_PART, STEMMED, STOP_WORDS, Language, is_common, list_inflected
 from memory_core.text.markdown import leave_out_blobs
-from memory_core.text.periods import NamedPeriod, find_period
+from memory_core.text.periods import NamedPeriod
 from memory_core.text.spelling import (
     LEAST_DIALLED,
     find_camels,
@@ -156,6 +156,11 @@ class Question:
         )
 
     @property
+    def is_told(self) -> bool:
+        """True if notes are of the period that it names, or of one that is to come some line names a day."""
+        return bool(self.dated.own or (self.dated.is_ahead and self.dated.naming))
+
+    @property
     def misses_number(self) -> bool:
         """True if it is a long number, or letters and digits longer than a short hash, alone, and no note holds it."""
         return bool(self.words) and all(
@@ -218,11 +223,12 @@ class Question:
 
     @cached_property
     def rarities(self) -> list[float]:
-        """Inverse document frequency of every term; a share of it for characters."""
+        """Inverse document frequency of every term; a share of it for characters and words that name the period."""
         single = len(self.words) + len(self.phrases)
         return [
             scores.inverse_document_frequency(self.chunks, term.documents)
             * (1.0 if number < single else scores.CHARACTER_SHARE)
+            * (scores.PERIOD_WORD_SHARE if number in self.period_words else 1.0)
             for number, term in enumerate(self.terms)
         ]
 
@@ -239,7 +245,7 @@ def analyse(reader: Reader, text: str, today: date, dates: DateRange | None = No
     text = clean(leave_out_blobs(text))
     chunks = reader.count_chunks()
     exact = {one.lower() for one in extract_identifiers(text)}
-    named = find_period(text, today)
+    named, dated = choose_period(reader, text, today, dates or DateRange())
     words = _find_words(reader, text, chunks, right=exact.union(extract_words(named.text) if named else ()))
     kept = {*sorted(words.values(), key=lambda term: (term.documents == 0, term.documents))[:MAX_TERMS]}
     found = (
@@ -253,13 +259,12 @@ def analyse(reader: Reader, text: str, today: date, dates: DateRange | None = No
     identifiers = frozenset(
         number for number, term in enumerate(single + several) if term.documents and term.text.lower() in exact
     )
-    dated, unwritten = NOTHING, None
+    unwritten = None
     if named is not None:
-        dated = find_dated(reader, named, dates or DateRange())
         means_now = not named.alone and named.period.first == today
         if named.is_holiday and (not dated.own or asked == "now"):
             named = None
-        elif not dated.own and (means_now or not named.is_day):
+        elif not dated.own and (means_now or not (named.is_day or dated.naming)):
             unwritten = named if named.alone else None
             named = None  # nobody wrote then: it may be meant otherwise
     naming = set() if named is None else set(extract_words(named.text))

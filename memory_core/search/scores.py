@@ -31,7 +31,7 @@ NEAR_BEST = 0.7
 # Of the best rank, for notes of the days that the question speaks of, by the most days: those of a day come first; longer periods
 # say nothing.
 FEW_DAYS = 2  # a day, or a weekend
-PERIOD_BONUSES = ((FEW_DAYS, 1.2), (10, 0.4), (31, 0.25), (62, 0.2))
+PERIOD_BONUSES = ((FEW_DAYS, 1.2), (10, 0.5), (31, 0.4), (62, 0.3))
 LONG_PERIOD = PERIOD_BONUSES[-1][0]
 NAMED_BONUS = 2.0  # for notes that the question names: more than all else together
 # Of the best rank, times the share of the question that a unit holds, for units from half of that rank: BM25 and cosines let one
@@ -92,6 +92,7 @@ KEYWORD_EXPONENT, KEYWORD_GROWTH = 0.82, 0.3  # at 100 chunks; added for ten tim
 QUESTION_EXPONENT = 0.8  # as a share of that, for a question in a sentence
 # Of a sentence's evidence in an index of one chunk; added for ten times as many: few chunks hold few words.
 FEW_EXPONENT, FEW_GROWTH = 0.8, 0.1
+PERIOD_WORD_SHARE = 0.5  # of the weight of words that name a period, of which the notes are known by their dates
 NAMES_DAY = 1 / 3  # of the bonus of a note of the day, for lines of others that name it
 OF_DAY = 0.4  # that of a chunk of the very day that a question names
 IDENTIFIED = 0.5  # the lowest score of a chunk that holds an identifier of the question

@@ -140,8 +140,8 @@ class Reader(Protocol):
 
     # Names.
 
-    def find_phrase(self, phrase: str, dates: DateRange) -> Collection[int]:
-        """Find all chunks in which the words of a phrase stand together, in its order; a single CJK character is a prefix."""
+    def find_phrases(self, phrases: Sequence[str], dates: DateRange) -> Collection[int]:
+        """Find all chunks in which the words of any phrase stand together, in its order; a single CJK character is a prefix."""
 
     def find_beginnings(self) -> Collection[int]:
         """Find the first chunk of every note; session logs are none."""

@@ -169,9 +169,9 @@ class JoinedReader:
             for chunk in self._readers[number].load_chunks(own)
         ]
 
-    def find_phrase(self, phrase: str, dates: DateRange) -> list[int]:
+    def find_phrases(self, phrases: Sequence[str], dates: DateRange) -> list[int]:
         """See `Reader`."""
-        return self._collect(lambda reader: reader.find_phrase(phrase, dates))
+        return self._collect(lambda reader: reader.find_phrases(phrases, dates))
 
     def find_beginnings(self) -> list[int]:
         """See `Reader`."""

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from memory_core.text.dates import Period
 from memory_core.text.languages import STOP_WORDS
-from memory_core.text.spans import get_monday, read_longest, stretch
+from memory_core.text.spans import Asked, get_monday, join, read_longest, stretch
 from memory_core.text.tables import read_table
 from memory_core.text.terms import detect_language, is_cjk
 
@@ -224,31 +224,54 @@ def names_day(text: str) -> bool:
     )
 
 
-def list_day_spellings(day: date, language: str) -> list[str]:
-    """Return the ways in which notes in a language write a day or the week of it, without a year; CJK has one way."""
+@cache
+def _list_spellings() -> Mapping[tuple[str, int], Mapping[str, Set[str]]]:
+    """Return the phrases that are one symbol, by the symbol and its number, each with the languages that have it."""
+    found: dict[tuple[str, int], dict[str, set[str]]] = {}
+    for language, lexicon in _lexicons().items():
+        for key, parts in lexicon.symbols.items():
+            if len(parts) == 1:
+                spelt = key.replace(" ", "") if is_cjk(key[0]) else key
+                found.setdefault(parts[0], {}).setdefault(spelt, set()).add(language)
+    return found
+
+
+def list_day_spellings(day: date) -> list[str]:
+    """Return the ways in which notes write a day or the week of it, without a year, in all languages; CJK has one way."""
     monday = get_monday(day)
-    spellings = [f"{day:%Y-%m-%d}", f"{day.day} {day.month}", f"{day:%d %m}", f"{day.month}月{day.day}日"]
-    lexicon = _lexicons()[language]
-    for key, parts in lexicon.symbols.items():
-        for each in dict.fromkeys((day, monday)):
-            if parts == [("m", each.month)]:
-                for number in dict.fromkeys((f"{each.day}", f"{each:%d}")):
-                    spellings += [f"{number} {key}", f"{key} {number}"]
-                spellings += [f"{each.day} de {key}"] if language in ("es", "pt") else []
+    spellings = [*list_day_figures(day)]
+    for each in dict.fromkeys((day, monday)):
+        for key, languages in _list_spellings()["m", each.month].items():
+            for number in dict.fromkeys((f"{each.day}", f"{each:%d}")):
+                spellings += [f"{number} {key}", f"{key} {number}"]
+            spellings += [f"{each.day} de {key}"] if languages & {"es", "pt"} else []
     week = day.isocalendar().week
-    return spellings + [f"{key} {week}" for key, parts in lexicon.symbols.items() if parts == [("W", 0)]]
+    return spellings + [f"{key} {week}" for key in _list_spellings()["W", 0]]
 
 
-def list_ahead(language: str) -> list[tuple[str, int]]:
-    """Return the words of a language for tomorrow and the days after it, with the number of days."""
-    symbols = _lexicons()[language].symbols.items()
-    return [(key, parts[0][1]) for key, parts in symbols if len(parts) == 1 and parts[0][0] == "t" and parts[0][1] > 0]
+def list_day_figures(day: date) -> list[str]:
+    """Return the ways in which notes write a day in figures, without a year."""
+    return [f"{day:%Y-%m-%d}", f"{day.day} {day.month}", f"{day:%d %m}", f"{day.month}月{day.day}日"]
 
 
-def list_weekday_spellings(day: date, language: str) -> list[str]:
-    """Return the words of a language for the weekday of a day."""
-    keys = [key for key, parts in _lexicons()[language].symbols.items() if parts == [("w", day.weekday())]]
-    return [key if key.isascii() or language not in ("ja", "zh") else key.replace(" ", "") for key in keys]
+def list_month_spellings(day: date, language: str) -> list[str]:
+    """Return the words of all languages for the month of a day, the short ones only of one: "mar", "set" and "do" are words."""
+    return _leave_out_short(_list_spellings()["m", day.month], language)
+
+
+def _leave_out_short(spellings: Mapping[str, Set[str]], language: str) -> list[str]:
+    return [key for key, known in spellings.items() if language in known or len(key) > 3 or is_cjk(key[0])]
+
+
+def list_ahead() -> list[str]:
+    """Return the words of all languages for tomorrow and the days after it."""
+    return [key for (symbol, days), keys in _list_spellings().items() if symbol == "t" and days > 0 for key in keys]
+
+
+def list_weekday_spellings(day: date, language: str, *, only: bool = False) -> list[str]:
+    """Return the words of all languages for the weekday of a day, the short ones of one language; or `only` those of that one."""
+    spellings = _list_spellings()["w", day.weekday()]
+    return [key for key in _leave_out_short(spellings, language) if not only or language in spellings[key]]
 
 
 @cache
@@ -287,7 +310,7 @@ def find_written_day(text: str, most_days: int = 7) -> str | None:
 
 
 @lru_cache(maxsize=4)  # a search asks twice: how many hits there may be, and which
-def find_period(text: str, today: date) -> NamedPeriod | None:
+def find_period(text: str, today: date, *, ahead: bool = False) -> NamedPeriod | None:
     """Find the period that a question names; None if it names none. Of several it is the shortest, then the first; holidays last.
 
     A day or a month without a year is the latest that has begun, a weekday alone the last one before today.
@@ -295,22 +318,37 @@ def find_period(text: str, today: date) -> NamedPeriod | None:
     Args:
         text: The question.
         today: The day on which it is asked.
+        ahead: It asks for what is to come: a day or a month without a year is the first that is not over, a weekday alone the
+            next one after today.
     """
-    found = [*find_periods(text, today)]
+    found = [*find_periods(text, today, ahead=ahead)]
     return min(found, key=lambda each: (each.is_holiday, each.period.last - each.period.first), default=None)
 
 
-def find_periods(text: str, today: date) -> Iterator[NamedPeriod]:
-    """Yield the periods that a text names, in order.
+def find_periods(text: str, today: date, *, ahead: bool = False) -> Iterator[NamedPeriod]:
+    """Yield the periods that a text names, in order; see `find_period`.
 
-    Only the text's language is read; if that is unknown or seems English, the first of all languages in which it names any.
+    Only the text's language is read; if that is unknown or seems English, the first of all languages in which it names any, or
+    one that reads more words of the same.
     """
     text = text[:LONGEST]
     tokens = _split(text)
+    found: list[NamedPeriod] = []
     for language in _choose_languages(text, tokens):
-        if found := [*_Reading(text, tokens, language).find_periods(today)]:
-            yield from found
-            return
+        read = [*_Reading(text, tokens, language).find_periods(Asked(today, ahead))]
+        if read and (not found or (found[0].text in read[0].text != found[0].text)):
+            found = read
+        if found and _knows_word_before(text, found[0]):
+            break
+    yield from found
+
+
+def _knows_word_before(text: str, named: NamedPeriod) -> bool:
+    """Return False where the word before a period is none of its language: of "Anfang November", English reads "November"."""
+    before = _split(text[: text.index(named.text)])[-1:]
+    lexicon = _lexicons()[named.language]
+    known = (lexicon.symbols, lexicon.roles, _fold_stop_words(named.language))
+    return all(any(token.key in each for each in known) for token in before)
 
 
 def _choose_languages(text: str, tokens: Sequence[_Token]) -> list[str]:
@@ -399,11 +437,11 @@ class _Reading:
                 gap = gap + role if set(role) - set("LH") else None
             at += size
 
-    def find_periods(self, today: date) -> Iterator[NamedPeriod]:
+    def find_periods(self, asked: Asked) -> Iterator[NamedPeriod]:
         """Yield the periods that it names, in order."""
         at = 0
         while at < len(self.codes):
-            found, begin = read_longest(self.codes, self.values, at, today), at
+            found, begin = read_longest(self.codes, self.values, at, asked), at
             if found is None:
                 at += 1
                 continue
@@ -412,14 +450,18 @@ class _Reading:
             roles, joint = self._list_roles(first), self.codes[at : at + 1]
             if "~" in self.codes[begin:at]:
                 roles -= {"S", "z"}
-            if joint == "~" or (joint == "&" and "B" in roles):
-                beyond = read_longest(self.codes, self.values, at + 1, today)
-                if beyond is not None:
-                    at, period = beyond[0], stretch(period, beyond[1])
-                    roles -= {"S", "z"}
+            if asked.ahead and roles & _SINCE and joint != "~":  # what lasts since then has begun
+                asked, at = Asked(asked.today), begin
+                continue
+            beyond = read_longest(self.codes, self.values, at + 1, asked) if joint in ("~", "&") else None
+            if beyond is not None and (joint == "~" or "B" in roles):
+                at, period = beyond[0], stretch(period, beyond[1])
+                roles -= {"S", "z"}
+            elif beyond is not None and (both := join(period, beyond[1])):  # "in October and November"
+                at, period = beyond[0], both
             last = self.spans[at - 1][1]
             if self._counts(self.codes[begin:at], (first, last), roles):
-                yield self._name(period, (first, last), roles, today)
+                yield self._name(period, (first, last), roles, asked.today)
 
     def _name(self, period: Period, span: tuple[int, int], roles: Set[str], today: date) -> NamedPeriod:
         """Return a period, up to today where "since" stands before or behind it."""
@@ -451,7 +493,7 @@ class _Reading:
     def _counts(self, codes: str, span: tuple[int, int], roles: Set[str]) -> bool:
         """Return False for what looks like a period and is none: "before June", every Monday, May who is asked something."""
         within = {"g", "B"} & set(self.roles[span[1] - 1] or "")  # "early in the year", not "early years"
-        is_loose = not within and re.fullmatch("n?e[YMqh]", codes)
+        is_loose = not within and re.fullmatch("n?e[YMqhv]", codes)
         if (
             is_loose
             or ("z" in roles and not _SINCE & roles)

@@ -7,7 +7,7 @@ from calendar import monthrange
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import date, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 from memory_core.text.dates import Period
 
@@ -17,6 +17,18 @@ _C = rf"(?:(?:m|s|o[qh]|[qh]n|Q){_Y}|{_Y}?(?:m|s|o[qh]|[qh]n|Q)|r[Mmsqh]|[Mmsqh]
 _NTH = r"(?:[or]n?|n[or])[dvkw]"
 _DATE = rf"(?:w?(?:[no]m(?!D){_Y}?|{_Y}?m[no](?![dvkMY])y?|{_Y}?mD|x))"
 _Values = Sequence[Any]
+
+
+class Asked(NamedTuple):
+    """When a period is named.
+
+    Attributes:
+        today: The day from which "yesterday" is counted.
+        ahead: A day, month or weekday without a year is the next to come, not the latest that has begun.
+    """
+
+    today: date
+    ahead: bool = False
 
 
 def _get(codes: str, values: _Values, wanted: str, default: Any = None) -> Any:
@@ -49,53 +61,58 @@ def _part(year: int, part: tuple[int, int]) -> Period:
     return Period(date(year, size * (number - 1) + 1, 1), _month(year, size * number).last)
 
 
-def _choose_year(make: Callable[[int], Period], codes: str, values: _Values, today: date) -> Period:
-    """Return a yearly period of the year that is named, else the latest that has begun: with "last" that is over, or the next."""
+def _choose_year(make: Callable[[int], Period], codes: str, values: _Values, asked: Asked) -> Period:
+    """Return a yearly period of the year that is named, else the latest that has begun, or the first that is not over.
+
+    With "last" it is over, with "next" it has not begun.
+    """
     shift = _get(codes, values, "r")
-    if year := _get(codes, values, "y", today.year + (shift or 0) if "Y" in codes else None):
+    if year := _get(codes, values, "y", asked.today.year + (shift or 0) if "Y" in codes else None):
         return make(year)
     several: list[Period] = []
-    for year in range(today.year - 9, today.year + 9):
+    for year in range(asked.today.year - 9, asked.today.year + 9):
         with suppress(ValueError):  # 29 February
             several.append(make(year))
     if shift == 1:
-        return next(each for each in several if each.first > today)
-    return [each for each in several if (each.last < today if shift == -1 else each.first <= today)][-1]
+        return next(each for each in several if each.first > asked.today)
+    if asked.ahead and shift is None:
+        return next(each for each in several if each.last >= asked.today)
+    return [each for each in several if (each.last < asked.today if shift == -1 else each.first <= asked.today)][-1]
 
 
-def _read_date(codes: str, values: _Values, today: date) -> Period:
+def _read_date(codes: str, values: _Values, asked: Asked) -> Period:
     if "x" not in codes:
         month, day = _get(codes, values, "m"), _get(codes, values, "noD")
     else:
         year, month, day = _get(codes, values, "x")
         codes, values = ("y", [year]) if year else ("", [])
-    return _choose_year(lambda year: _span(date(year, month, day), 1), codes, values, today)
+    return _choose_year(lambda year: _span(date(year, month, day), 1), codes, values, asked)
 
 
-def _read_container(codes: str, values: _Values, today: date) -> Period:
+def _read_container(codes: str, values: _Values, asked: Asked) -> Period:
     shift = _get(codes, values, "r", 0)
     if "i" in codes:
         return _month(*_get(codes, values, "i"))
     if "M" in codes:
-        return _month_from(today, shift)
+        return _month_from(asked.today, shift)
     if size := 3 * ("q" in codes) + 6 * ("h" in codes):
         if number := _get(codes, values, "on"):
-            return _choose_year(lambda year: _part(year, (size, number)), codes, values, today)
-        first = _month_from(today, size * shift - (today.month - 1) % size).first
+            return _choose_year(lambda year: _part(year, (size, number)), codes, values, asked)
+        first = _month_from(asked.today, size * shift - (asked.today.month - 1) % size).first
         return Period(first, _month_from(first, size - 1).last)
     kinds: dict[str, Callable[[int, Any], Period]] = {"m": _month, "s": _season, "Q": _part}
     if kind := next((code for code in codes if code in kinds), ""):
-        return _choose_year(lambda year: kinds[kind](year, _get(codes, values, kind)), codes, values, today)
-    year = _get(codes, values, "y", today.year + shift)
+        return _choose_year(lambda year: kinds[kind](year, _get(codes, values, kind)), codes, values, asked)
+    year = _get(codes, values, "y", asked.today.year + shift)
     return Period(date(year, 1, 1), date(year, 12, 31))
 
 
-def _read_nth(codes: str, values: _Values, today: date) -> Period:
+def _read_nth(codes: str, values: _Values, asked: Asked) -> Period:
     """Return the first week, the last three days, the second weekend of a container."""
     found = re.fullmatch(rf"(?P<own>{_NTH})(?P<of>{_C})", codes) or re.fullmatch(rf"(?P<of>{_C})(?P<own>{_NTH})", codes)
     assert found is not None  # as the pattern of the reader
     own, of = slice(*found.span("own")), slice(*found.span("of"))
-    whole, unit = _read_container(codes[of], values[of], today), codes[own][-1]
+    whole, unit = _read_container(codes[of], values[of], asked), codes[own][-1]
     nth = _get(codes[own], values[own], "o", _get(codes[own], values[own], "r"))
     if nth == 0 or (nth != -1 and "o" not in codes[own]):
         raise ValueError(codes)
@@ -107,10 +124,10 @@ def _read_nth(codes: str, values: _Values, today: date) -> Period:
     return _span(whole.last - timedelta(size - 1) if nth < 0 else whole.first + timedelta((nth - 1) * size), size)
 
 
-def _read_edge(codes: str, values: _Values, today: date) -> Period:
+def _read_edge(codes: str, values: _Values, asked: Asked) -> Period:
     """Return a third or a half of a container or a week, or some days at an end of it."""
     within = slice(len(codes) - len(codes.lstrip("ne")), len(codes.rstrip("ne")))
-    whole = (_read_unit if "v" in codes else _read_container)(codes[within], values[within], today)
+    whole = (_read_unit if "v" in codes else _read_container)(codes[within], values[within], asked)
     days, edge = (whole.last - whole.first).days + 1, _get(codes, values, "e")
     is_month = 28 <= days <= 31
     if edge > 2:
@@ -122,31 +139,33 @@ def _read_edge(codes: str, values: _Values, today: date) -> Period:
     return _span(whole.last - timedelta(size - 1) if edge == 2 else whole.first + timedelta(edge * size), size)
 
 
-def _read_unit(codes: str, values: _Values, today: date) -> Period:
+def _read_unit(codes: str, values: _Values, asked: Asked) -> Period:
     """Return this, the last or the next week, weekend or day; or the last three of them."""
-    shift, unit = _get(codes, values, "r"), codes.strip("rn")
+    shift, unit = _get(codes, values, "r", 0), codes.strip("rn")
     if "n" in codes:
         size = timedelta(_get(codes, values, "n") * {"d": 1, "v": 7, "k": 7, "M": 30, "Y": 365}[unit])
-        return Period(today, today + size) if shift > 0 else Period(today - size, today)
+        return Period(asked.today, asked.today + size) if shift > 0 else Period(asked.today - size, asked.today)
     if unit == "d":
-        return _span(today + timedelta(shift), 1)
-    return _span(get_monday(today) + timedelta(7 * shift + (5 if unit == "k" else 0)), 2 if unit == "k" else 7)
+        return _span(asked.today + timedelta(shift), 1)
+    return _span(get_monday(asked.today) + timedelta(7 * shift + (5 if unit == "k" else 0)), 2 if unit == "k" else 7)
 
 
-def _read_weekend(_: str, __: _Values, today: date) -> Period:
-    """Return the weekend that began last: that of "at the weekend"."""
-    return _span(today - timedelta((today.weekday() - 5) % 7), 2)
+def _read_weekend(_: str, __: _Values, asked: Asked) -> Period:
+    """Return the weekend that began last, or the first that is not over: that of "at the weekend"."""
+    if asked.ahead:
+        return _span(get_monday(asked.today) + timedelta(5), 2)
+    return _span(asked.today - timedelta((asked.today.weekday() - 5) % 7), 2)
 
 
-def _read_beside(codes: str, values: _Values, today: date) -> Period:
+def _read_beside(codes: str, values: _Values, asked: Asked) -> Period:
     """Return the day, week, weekend, month or weekday before or after a date; or what lies so many of them from it."""
     at = next(place for place, code in enumerate(codes) if code in "<A>")
-    day, unit = _read_date(codes[at + 1 :], values[at + 1 :], today).first, codes[at - 1]
+    day, unit = _read_date(codes[at + 1 :], values[at + 1 :], asked).first, codes[at - 1]
     step = 1 if codes[at] == ">" else -1
     if count := _get(codes[:at], values[:at], "n"):
-        return _read_ago("n" + unit, [-step * count, None], day)
+        return _read_ago("n" + unit, [-step * count, None], Asked(day))
     if unit in "kw":
-        first = _read_weekday("rw", [step, values[at - 1] if unit == "w" else 5], day).first
+        first = _read_weekday("rw", [step, values[at - 1] if unit == "w" else 5], Asked(day)).first
         return _span(first, 2 if unit == "k" else 1)
     if unit == "M":
         return _month_from(day, step)
@@ -154,62 +173,64 @@ def _read_beside(codes: str, values: _Values, today: date) -> Period:
     return Period(first, last)
 
 
-def _read_weekday(codes: str, values: _Values, today: date) -> Period:
-    """Return a weekday: the last before today; in this or another week where one is named."""
+def _read_weekday(codes: str, values: _Values, asked: Asked) -> Period:
+    """Return a weekday: the last before today, or the next after it; in this or another week where one is named."""
     day, shift = _get(codes, values, "w"), values[codes.rindex("r")] if "r" in codes else None
     if "v" in codes or shift == 0:
-        return _span(get_monday(today) + timedelta(7 * (shift or 0) + day), 1)
-    ahead = (day - today.weekday() - 1) % 7 + 1
-    return _span(today + timedelta(ahead if (shift or 0) > 0 else ahead - 7 if ahead < 7 else -7), 1)
+        return _span(get_monday(asked.today) + timedelta(7 * (shift or 0) + day), 1)
+    days = (day - asked.today.weekday() - 1) % 7 + 1
+    is_next = asked.ahead if shift is None else shift > 0
+    return _span(asked.today + timedelta(days if is_next else days - 7 if days < 7 else -7), 1)
 
 
-def _read_ago(codes: str, values: _Values, today: date) -> Period:
+def _read_ago(codes: str, values: _Values, asked: Asked) -> Period:
     """Return a period as coarse as its unit: three days ago is a day, two weeks ago a week, two months ago a month."""
     count, unit = _get(codes, values, "no"), codes.strip("Anoat") or "d"
     if unit in "YM" and "t" in codes:  # "a year ago today"
-        whole = _month_from(today, -count * (12 if unit == "Y" else 1))
-        return _span(min(whole.first + timedelta(today.day - 1), whole.last), 1)
+        whole = _month_from(asked.today, -count * (12 if unit == "Y" else 1))
+        return _span(min(whole.first + timedelta(asked.today.day - 1), whole.last), 1)
     if unit == "Y":
-        return _read_container("y", [today.year - count], today)
+        return _read_container("y", [asked.today.year - count], asked)
     if unit == "M":
-        return _month_from(today, -count)
+        return _month_from(asked.today, -count)
     if unit == "k":
-        return _span(get_monday(today) + timedelta(5 - 7 * count), 2)
+        return _span(get_monday(asked.today) + timedelta(5 - 7 * count), 2)
     slack = 3 if unit == "v" and "t" not in codes else 0
-    return _span(today - timedelta(count * (7 if unit == "v" else 1) + slack), 2 * slack + 1)
+    return _span(asked.today - timedelta(count * (7 if unit == "v" else 1) + slack), 2 * slack + 1)
 
 
-def _read_week_number(codes: str, values: _Values, today: date) -> Period:
+def _read_week_number(codes: str, values: _Values, asked: Asked) -> Period:
     if "I" in codes:
         codes, values = "yn", _get(codes, values, "I")
     week = _get(codes, values, "n")
-    return _choose_year(lambda year: _span(date.fromisocalendar(year, week, 1), 7), codes, values, today)
+    return _choose_year(lambda year: _span(date.fromisocalendar(year, week, 1), 7), codes, values, asked)
 
 
-def _read_day(codes: str, values: _Values, today: date) -> Period:
-    return _span(today + timedelta(_get(codes, values, "t")), 1)
+def _read_day(codes: str, values: _Values, asked: Asked) -> Period:
+    return _span(asked.today + timedelta(_get(codes, values, "t")), 1)
 
 
-def _read_week_of(codes: str, values: _Values, today: date) -> Period:
-    monday = get_monday(_read_date(codes, values, today).first)
+def _read_week_of(codes: str, values: _Values, asked: Asked) -> Period:
+    monday = get_monday(_read_date(codes, values, asked).first)
     return _span(monday + timedelta(5), 2) if "k" in codes else _span(monday, 7)
 
 
-def _read_day_of_month(codes: str, values: _Values, today: date) -> Period:
-    """Return "the 5th" or "Monday the 5th": the latest day of that number, and weekday, up to today."""
+def _read_day_of_month(codes: str, values: _Values, asked: Asked) -> Period:
+    """Return "the 5th" or "Monday the 5th": the latest day of that number, and weekday, up to today, or the first from today."""
     number, weekday = _get(codes, values, "oD"), _get(codes, values, "w")
-    days = (today - timedelta(each) for each in range(366 * 2))
+    step = 1 if asked.ahead else -1
+    days = (asked.today + timedelta(step * each) for each in range(366 * 2))
     return _span(next(day for day in days if day.day == number and weekday in (None, day.weekday())), 1)
 
 
-def _read_days_of_month(codes: str, values: _Values, today: date) -> Period:
+def _read_days_of_month(codes: str, values: _Values, asked: Asked) -> Period:
     """Return "3 to 5 October"."""
     at = codes.index("~" if "~" in codes else "&")
-    end = _read_date(codes[: at - 1] + codes[at + 1 :], [*values[: at - 1], *values[at + 1 :]], today)
+    end = _read_date(codes[: at - 1] + codes[at + 1 :], [*values[: at - 1], *values[at + 1 :]], asked)
     return Period(end.first.replace(day=values[at - 1]), end.last)
 
 
-_Read = Callable[[str, _Values, date], Period]
+_Read = Callable[[str, _Values, Asked], Period]
 _READERS: Sequence[tuple[re.Pattern[str], _Read]] = [
     (re.compile(pattern), read)
     for pattern, read in (
@@ -220,7 +241,7 @@ _READERS: Sequence[tuple[re.Pattern[str], _Read]] = [
         (r"w?[oD]", _read_day_of_month),
         (_DATE, _read_date),
         (rf"{_NTH}{_C}|{_C}{_NTH}", _read_nth),
-        (rf"n?e(?:{_C}|rv|vr|[YMqh])|(?:{_C}|rv|vr)n?e", _read_edge),
+        (rf"n?e(?:{_C}|rv|vr|[YMqhv])|(?:{_C}|rv|vr)n?e", _read_edge),
         ("k", _read_weekend),
         # The first r may be a verb: "s'est passé mardi de la semaine dernière".
         (r"r?w(?:rv|vr)|(?:rv|vr)w|rw|wr|w", _read_weekday),
@@ -233,14 +254,14 @@ _READERS: Sequence[tuple[re.Pattern[str], _Read]] = [
 ]
 
 
-def read_longest(codes: str, values: _Values, at: int, today: date) -> tuple[int, Period] | None:
+def read_longest(codes: str, values: _Values, at: int, asked: Asked) -> tuple[int, Period] | None:
     """Read the longest period that begins at a symbol.
 
     Args:
         codes: The symbols.
         values: Of each symbol.
         at: The place of the symbol.
-        today: The day from which "yesterday" is counted.
+        asked: When it is named.
 
     Returns:
         The place behind the period, and its days; None if no period of the calendar begins there.
@@ -248,7 +269,7 @@ def read_longest(codes: str, values: _Values, at: int, today: date) -> tuple[int
     found = [(match.end(), read) for pattern, read in _READERS if (match := pattern.match(codes, at))]
     for end, read in sorted(found, key=lambda each: -each[0]):
         with suppress(ValueError, OverflowError, StopIteration, IndexError):  # 30 February, the sixth week
-            return end, read(codes[at:end], values[at:end], today)
+            return end, read(codes[at:end], values[at:end], asked)
     return None
 
 
@@ -261,6 +282,12 @@ def stretch(period: Period, other: Period) -> Period:
         with suppress(ValueError):
             return Period(first.replace(year=last.year - ((first.month, first.day) > (last.month, last.day))), last)
     return Period(min(first, other.first), last)
+
+
+def join(period: Period, other: Period) -> Period | None:
+    """Return the days of two periods of which one follows the other without a gap; None of any others."""
+    first, last = sorted((period, other), key=lambda each: each.first)
+    return Period(first.first, last.last) if first.last + timedelta(1) == last.first else None
 
 
 def get_monday(day: date) -> date:

@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from typing import Literal
 
-from memory_core.text.languages import Language
+from memory_core.text.languages import Language, stem_words
 from memory_core.text.tables import PHRASES
 from memory_core.text.terms import classify, detect_language
 
 Time = Literal["now", "then"]
+Tense = Literal["past", "present", "future"]
 
 _ALL = PHRASES["all"]
 
@@ -38,6 +39,47 @@ def find_asked_time(text: str) -> Time | None:
         return "now"
     asks = asks or kind == "question"
     return "now" if asks and not _compile(PHRASES[language]["past"]).search(lowered) else None
+
+
+def find_tense(text: str, language: str) -> Tense | None:
+    """Tell by its verbs if a text is about what was, is or will be; None where it has no verb that tells.
+
+    What is planned will be, unless the plan was. A present may tell what is to come: "Who is here on Friday?"
+
+    Args:
+        text: It, without words of time, which may look like verbs.
+        language: Its language, or Chinese or Japanese.
+
+    >>> find_tense("What is planned?", "en"), find_tense("Was habe ich?", "de"), find_tense("Qu'ai-je fait ?", "fr")
+    ('future', 'present', 'past')
+    """
+    words = PHRASES.get(language)
+    if words is None:
+        return None
+    lowered = text.lower().replace("’", "'")
+    others, planned = _compile(words["future"]).subn("…", lowered)
+    if _compile(words["past"]).search(others):
+        return "past"
+    if planned:
+        return "future"
+    present = _compile(words["present"]).search(others)
+    before = re.findall(r"[a-z]+", others[: present.start() if present else None])
+    if language == "en" and len(before) > 1 and any(is_past(each) or each.endswith("ed") for each in before):
+        return "past"  # "who rang", but "what is left", and "rent"
+    return "present" if present else None
+
+
+@lru_cache(maxsize=50_000)
+def is_past(word: str) -> bool:
+    """Return True for the past tense of an irregular verb of English, in lower case.
+
+    >>> is_past("rang"), is_past("ring")
+    (True, False)
+    """
+    if len(word) < 3 or word == "are":
+        return False
+    verbs = [each.stem[3:] for each in stem_words([word], "en") if each.stem.startswith("to ")]
+    return bool(verbs) and word not in verbs and not word.endswith(("s", "ing"))
 
 
 def find_present(text: str) -> set[str]:

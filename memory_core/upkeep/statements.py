@@ -22,7 +22,7 @@ from memory_core.text.markdown import Line, find_front_matter, parse_heading, sc
 from memory_core.text.periods import read_time_word
 from memory_core.text.succession import find_key
 from memory_core.text.tables import join_lines
-from memory_core.text.tense import find_stance, find_turns, list_words, tells_change, tells_leave, tells_past
+from memory_core.text.tense import find_stance, find_turns, is_past, list_words, tells_change, tells_leave, tells_past
 from memory_core.text.units import find_sentence_starts, split_units
 
 UNDATED = "0000-00-00"  # sorts before every day: MEMORY.md and topic files may be as old as the notebook
@@ -384,15 +384,6 @@ def _find_owners(words: Sequence[re.Match[str]], language: Language) -> Iterator
     yield from ("3" for word in list_words(language, "theirs") if word in said)
 
 
-@lru_cache(maxsize=50_000)
-def _is_past(word: str, language: Language) -> bool:
-    """Return True for an English past tense; other languages are read by `tense`."""
-    if language != "en" or len(word) < 3 or word == "are":
-        return False
-    verbs = [each.stem[3:] for each in languages.stem_words([word], "en") if each.stem.startswith("to ")]
-    return bool(verbs) and word not in verbs and not word.endswith(("s", "ing"))
-
-
 def _is_event(words: Sequence[re.Match[str]], language: Language) -> bool:
     """Return True if a sentence tells what somebody did: an English past tense among its first words."""
     if language != "en":
@@ -400,7 +391,7 @@ def _is_event(words: Sequence[re.Match[str]], language: Language) -> bool:
     said = [word[0].lower() for word in words[:5]]
     for at, word in enumerate(said[:4]):
         nominal = (at and said[at - 1] in _DETERMINERS) or said[at + 1 : at + 2] in (["is"], ["are"])
-        if not nominal and (_is_past(word, language) or (at < 2 and word.endswith("ed") and len(word) > 4)):
+        if not nominal and (is_past(word) or (at < 2 and word.endswith("ed") and len(word) > 4)):
             end = words[at].end()
             if words[at].string[end : end + 1] != ":":
                 return True

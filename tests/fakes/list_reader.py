@@ -259,10 +259,13 @@ class ListReader:
             found += chunk.tokens
         return found
 
-    def find_phrase(self, phrase: str, dates: DateRange) -> list[int]:
-        run = _stem_words(phrase)
-        single = is_single_cjk(phrase)
-        return [each.row.id for each in self._chunks if each.count(run, prefix=single) and _is_within(each, dates)]
+    def find_phrases(self, phrases: Sequence[str], dates: DateRange) -> list[int]:
+        runs = [(_stem_words(phrase), is_single_cjk(phrase)) for phrase in phrases]
+        return [
+            each.row.id
+            for each in self._chunks
+            if any(each.count(run, prefix=single) for run, single in runs) and _is_within(each, dates)
+        ]
 
     def find_beginnings(self) -> list[int]:
         first: dict[str, int] = {}

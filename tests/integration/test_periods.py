@@ -143,7 +143,7 @@ def test_with_a_topic_the_notes_of_the_period_are_preferred_not_required(memory:
 
 def test_notes_of_the_day_that_is_named_come_first_whatever_they_say(memory: Memory) -> None:
     assert paths(ask(memory, "What about the lamp of the lighthouse was said yesterday?"))[0] == "memory/2026-10-06.md"
-    assert paths(ask(memory, "Was passierte vorgestern mit der Solaranlage?"))[:1] == []  # a day without a note
+    assert paths(ask(memory, "Was passierte am 1. Oktober mit der Solaranlage?"))[:1] == []  # a day without a note
     assert paths(ask(memory, "Was passierte gestern mit der Solaranlage?"))[0] == "memory/2026-10-06.md"
 
 
@@ -188,6 +188,79 @@ def test_an_explanation_tells_the_period_and_where_each_note_is_shown(memory: Me
     assert found.place is not None
     assert found.place.examined is not None
     assert found.place.examined.shown_as == 2
+
+
+SUNDAY = date(2026, 11, 29)
+PLANS = {
+    "MEMORY.md": "- Compost turned in October.\n- Elternabend am 3. Dezember um 19 Uhr.\n",
+    "marathon.md": "# Marathon plan\n\n- Next week: a long run of 18 km.\n",
+    "memory/2026-01-14.md": "- Moved the wardrobe.\n",
+    "memory/2026-10-03.md": "- Bought a used cargo bike from Tomasz.\n",
+    "memory/2026-11-05.md": "- Dentist on 2 December at nine.\n- Soup.\n",
+    "memory/2026-11-12.md": "- The trip to Lisbon begins on 14 January.\n",
+    "memory/2026-11-20.md": "- Painted the door.\n",
+    "memory/2026-11-28.md": "- Flight on Friday at 7:10\n- Went to the sauna on Friday.\n",
+}
+
+
+@pytest.fixture(scope="module", params=["none", "static"])
+def plans(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Memory]:
+    folder = tmp_path_factory.mktemp("plans")
+    for path, text in PLANS.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text, encoding="utf-8")
+    source = ConfigSource({"memorySearch": {"provider": request.param}}, workspace=folder, state_dir=folder / "state")
+    with Memory(source, today=lambda: SUNDAY) as memory:
+        yield memory
+
+
+@pytest.mark.parametrize(
+    ("question", "days", "lines"),
+    [
+        ("What is on 3 December?", "2026-12-03", ["- Elternabend am 3. Dezember um 19 Uhr."]),
+        ("Was ist am 3. Dezember?", "2026-12-03", ["- Elternabend am 3. Dezember um 19 Uhr."]),
+        ("Qu'est-ce qui est prévu le 3 décembre ?", "2026-12-03", ["- Elternabend am 3. Dezember um 19 Uhr."]),
+        ("3 December", "2026-12-03", ["- Elternabend am 3. Dezember um 19 Uhr."]),
+        ("¿Qué tengo el 2 de diciembre?", "2026-12-02", ["- Dentist on 2 December at nine."]),
+        ("what is planned for January", "2027-01-01 2027-01-31", ["- The trip to Lisbon begins on 14 January."]),
+        ("what is on Friday?", "2026-12-04", ["- Flight on Friday at 7:10"]),
+        ("next friday", "2026-12-04", ["- Flight on Friday at 7:10"]),
+        (
+            "next week",
+            "2026-11-30 2026-12-06",
+            [
+                "- Elternabend am 3. Dezember um 19 Uhr.",
+                "- Dentist on 2 December at nine.",
+                "- Flight on Friday at 7:10",
+            ],
+        ),
+        ("What happened in January?", "2026-01-01 2026-01-31", ["- Moved the wardrobe."]),
+        ("What did I do on Friday the 20th?", "2026-11-20", ["- Painted the door."]),
+        ("what is on 20 November", "2026-11-20", ["- Painted the door."]),  # no note speaks of the next one
+    ],
+)
+def test_a_question_about_days_to_come_finds_the_lines_that_name_them(
+    plans: Memory, question: str, days: str, lines: list[str]
+) -> None:
+    answer = ask(plans, question)
+    assert sorted(hit["snippet"] for hit in answer["results"]) == sorted(lines)
+    assert " ".join(dict.fromkeys((answer["period"]["from"], answer["period"]["to"]))) == days
+
+
+def test_what_was_is_not_sought_in_what_is_to_come(plans: Memory) -> None:
+    answer = ask(plans, "What did we do on Friday?")
+    assert answer["period"] == {"from": "2026-11-27", "to": "2026-11-27", "text": "Friday"}
+    assert answer["results"] == []
+
+
+def test_days_to_come_that_are_told_of_need_no_note_of_their_own(plans: Memory) -> None:
+    assert "warning" not in ask(plans, "What is on 3 December?")
+    assert ask(plans, "What is on 9 December?")["warning"] == "no note is dated 2026-12-09"
+
+
+@pytest.mark.parametrize("question", ["what did I buy in October", "what happened in October with Tomasz"])
+def test_the_words_of_a_period_are_no_matter_that_notes_tell_of(plans: Memory, question: str) -> None:
+    assert paths(ask(plans, question))[0] == "memory/2026-10-03.md"
 
 
 ZONES = ("Etc/GMT+12", "Etc/GMT-14")  # never of one date

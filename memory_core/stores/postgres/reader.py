@@ -224,14 +224,14 @@ class PostgresReader:
                 chunks.append(IndexedChunk(number, shown, source, _read_day(day), start, context, text, units))
         return chunks
 
-    def find_phrase(self, phrase: str, dates: DateRange) -> Collection[int]:
+    def find_phrases(self, phrases: Sequence[str], dates: DateRange) -> Collection[int]:
         """See `Reader`."""
-        query = write_query([phrase])
+        query = write_query(phrases)
         if not query:
             return ()
         return self._list(
             "SELECT DISTINCT id FROM find_stems(%s, %s::tsquery, %s, %s, %s, %s)",
-            (self._ids, query, *list_lexemes([phrase]), *_to_days(dates)),
+            (self._ids, query, *list_lexemes(phrases), *_to_days(dates)),
         )
 
     def find_beginnings(self) -> Collection[int]:

@@ -241,14 +241,14 @@ class SqliteReader:
             chunks.append(IndexedChunk(chunk_id, path, source, day, start, context, text, units))
         return chunks
 
-    def find_phrase(self, phrase: str, dates: DateRange) -> list[int]:
+    def find_phrases(self, phrases: Sequence[str], dates: DateRange) -> list[int]:
         """See `Reader`."""
         clauses, bindings = self._limit(dates)
         return self._list(
             "SELECT chunks_fts.rowid FROM chunks_fts"
             + (" JOIN chunks c ON c.id = chunks_fts.rowid JOIN files f ON f.id = c.file_id" if clauses else "")
             + f" WHERE chunks_fts MATCH :match {clauses}",
-            bindings | {"match": match_expression([phrase])},
+            bindings | {"match": match_expression(phrases)},
         )
 
     def find_beginnings(self) -> list[int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from memory_core.text.tense import find_asked_time, find_present, tells_change
+from memory_core.text.tense import find_asked_time, find_present, find_tense, tells_change
 
 
 @pytest.mark.parametrize(
@@ -75,3 +75,67 @@ def test_no_change_is_told(line: str) -> None:
 )  # fmt: skip
 def test_the_words_that_ask_for_the_present_are_found(question: str, words: set[str]) -> None:
     assert find_present(question) == words
+
+
+# By language: questions about what was; about what is, or is to come; about what is to come. "…" stands for words of time.
+TENSES = {
+    "en": (
+        "What was planned for …?; Who rang …?; What happened … with Tom?; What have we done …?; what's happened …?; Did I pay …?",
+        "What is on …?; what's on …?; Do I have anything …?; when do we fly …?; what happens …?; What is left to do …?",
+        "What is planned for …?; What have I planned for …?; Who is coming …?; What will we do …?; I have to go …",
+    ),
+    "de": (
+        "Was war … geplant?; Was habe ich … gemacht?; Was ist … passiert?; Was wurde … besprochen?",
+        "Was ist …?; Habe ich … etwas vor?; Wer kommt …?; Wann treffe ich Anna …?",
+        "Was ist … geplant?; Was steht … an?; Was muss ich … erledigen?; Was werden wir … tun?",
+    ),
+    "fr": (
+        "Qu'est-ce qui était prévu …?; Qu'est-ce que j'ai fait …?; Qu'est-ce qui s'est passé …?; Qui est venu …?",
+        "Qu'est-ce que j'ai …?; Qui vient …?; Qu'est-ce que nous faisons …?",
+        "Qu'est-ce qui est prévu …?; Que ferons-nous …?; Qui va venir …?",
+    ),
+    "es": (
+        "¿Qué hice …?; ¿Qué pasó …?; ¿Qué ha pasado …?; ¿Quién estaba …?",
+        "¿Qué hay …?; ¿Qué tengo …?; ¿Quién viene …?",
+        "¿Qué está previsto …?; ¿Qué vamos a hacer …?; ¿Qué habrá …?",
+    ),
+    "it": (
+        "Cosa ho fatto …?; Cosa è successo …?; Chi c'era …?",
+        "Cosa c'è …?; Cosa ho …?; Chi viene …?",
+        "Cosa è previsto …?; Cosa faremo …?",
+    ),
+    "pt": (
+        "O que fiz …?; O que aconteceu …?; Quem estava …?",
+        "O que tenho …?; O que há …?; Quem vem …?",
+        "O que está previsto …?; O que vamos fazer …?",
+    ),
+    "nl": (
+        "Wat is er … gebeurd?; Wat heb ik … gedaan?; Wat hebben we … bezocht?; Wie was er …?",
+        "Wat is er …?; Wie komt er …?",
+        "Wat staat er … gepland?; Wat ga ik … doen?",
+    ),
+    "ru": (
+        "Что я делал …?; Что было …?",
+        "Что у меня …?; Что происходит …?",
+        "Что запланировано …?; Что будет …?; Что мы запланировали …?",
+    ),
+    "zh": ("…我做了什么？", "…有什么？", "…有什么安排？; …要做什么"),
+    "ja": (
+        "…に何がありましたか; …に何をした？; …の予定は何でしたか",
+        "…に何がありますか; …は何をしますか",
+        "…の予定は？",
+    ),
+}
+
+
+@pytest.mark.parametrize("language", TENSES)
+def test_the_tense_of_a_question(language: str) -> None:
+    for tense, questions in zip(("past", "present", "future"), TENSES[language], strict=True):
+        for question in questions.split("; "):
+            assert find_tense(question, language) == tense, question
+
+
+@pytest.mark.parametrize("text", ["rent …", "- Flight … at 7:10", "…", ""])
+def test_words_without_a_verb_have_no_tense(text: str) -> None:
+    assert find_tense(text, "en") is None
+    assert find_tense(text, "fi") is None
