@@ -42,9 +42,11 @@ MOST_LISTED, LISTED_BITS, LISTED = 14, 4.0, 2.8
 
 _TITLES = frozenset(list_words("all", "titles"))
 _CALLED = rf"(?:(?:(?i:{'|'.join(_TITLES)})\b\.?|[A-ZÀ-Þ]\.) )?([A-ZÀ-Þ][^\W\d_]+(?: [A-ZÀ-Þ][^\W\d_]+)?)"
-# "Ann's", "of Ann", "von Frau Berger": whose it is.
-_OWNER = re.compile(rf"\b([A-ZÀ-Þ][^\W\d_]+)['’]s\b|\b(?:{join_lines('of')}) {_CALLED}")
-_HAS = re.compile(rf"(?:\b{_CALLED}|(?<!\w)([^\W\d_]+)) (?:{join_lines('to have')})(?!\w)")  # "Ann has", "the club has"
+# "Ann's", "of Ann", "von Frau Berger", "of [[Ann]]": whose it is.
+_OWNER = re.compile(rf"\b([A-ZÀ-Þ][^\W\d_]+)\]{{0,2}}['’]s\b|\b(?:{join_lines('of')}) \[{{0,2}}{_CALLED}")
+_HAS = re.compile(
+    rf"(?:\b{_CALLED}|(?<!\w)([^\W\d_]+))\]{{0,2}} (?:{join_lines('to have')})(?!\w)"
+)  # "Ann has", "the club has"
 _WORD = re.compile(r"[^\W\d_]+")
 _PLACE = re.compile(
     rf"(?<!\w)(?:{join_lines('places')})(?: (?:{join_lines('articles')}))? (?:l['’])?([A-ZÀ-ÞА-Я][^\W\d_]+)"
@@ -323,9 +325,11 @@ def _compare_value(pair: _Likeness, value: Value) -> Comparison | None:
 
 
 def _is_same(one: Value, other: Value) -> bool:
-    """Return True for equal values: "at 7" may be 19:00."""
+    """Return True for equal values: "at 7" may be 19:00, and "26 November" that of any year."""
     if one.kind == other.kind == "clock":
         return int(one.text[:2]) % 12 == int(other.text[:2]) % 12 and one.text[2:] == other.text[2:]
+    if one.kind == other.kind == "date" and "-" in {one.text[0], other.text[0]}:
+        return one.text[-6:] == other.text[-6:]
     return one.text == other.text
 
 

@@ -141,6 +141,8 @@ def test_a_fact_of_a_list_stands_where_a_day_says_something_else(old: str, new: 
         ("- Die Miete der Garage: 64 € im Monat", "Die Miete der Werkstatt steigt auf 71 € im Monat."),
         ("- El alquiler del taller: 210 € al mes", "El alquiler de la plaza sube a 240 € al mes."),
         ("- IBAN of Mrs Lind: DE89 3704 0044 0532 0130 00", "Mrs Lind has a new phone number 0176 5550 111"),
+        ("- [[Project Merlin]] demo moved to 26 November", "Deadline of [[Project Merlin]] moved to 22 January"),
+        ("- Fair of Merlin | 2026-11-26", "Fair of Merlin moved to 26 November"),
         ("- Account of Mr Hale: 20-45-11 88214467", "Mr Hale has a new phone number, 020 7946 0555"),
         ("- Project Merlin: demo on 26 November", "Deadline of Project Merlin moved from 11 December to 22 January"),
         ("- Mr Hale's new phone number is 020 7946 0018", "Mrs Lind's new phone number is 0176 5550 111"),
