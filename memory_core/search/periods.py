@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
+from functools import partial
 
 from memory_core.records import Query
 from memory_core.search import scores
@@ -27,7 +28,7 @@ from memory_core.text.periods import (
     list_weekday_spellings,
 )
 from memory_core.text.tense import find_tense
-from memory_core.text.terms import detect_language
+from memory_core.text.terms import detect_language, find_cjk_share
 
 MOST_CHUNKS = 400  # of a period that are read
 MOST_NAMING = 100  # that may name it, and are read line by line
@@ -105,26 +106,32 @@ def _find_naming(
     last = min(period.last - timedelta(1), dates.last or date.max)
     found.update(reader.find_phrases(words, DateRange(first, last)))
     found -= set(own)
+    stems = [{*reader.stem(each)} for each in dict.fromkeys((*spellings, *words))]
+
+    def names(text: str, written: date) -> bool:
+        held = {*reader.stem(text)}
+        return (find_cjk_share(text) > 0 or any(each <= held for each in stems)) and _names(text, written, period)
+
     naming: dict[int, list[int]] = {}
     for chunk in reader.load_chunks(sorted(found)[-MOST_NAMING:]):
         written = date.fromisoformat(chunk.date) if chunk.date else period.first
-        if numbers := [*_list_naming(chunk, written, period)]:
+        if numbers := [*_list_naming(chunk, partial(names, written=written))]:
             naming[chunk.id] = numbers
     return naming
 
 
-def _list_naming(chunk: IndexedChunk, written: date, period: Period) -> Iterator[int]:
+def _list_naming(chunk: IndexedChunk, names: Callable[[str], bool]) -> Iterator[int]:
     """Yield the numbers of the units of a chunk that name a period or a part of it, or stand under a heading that does."""
     titles = chunk.context.partition("\n")[0].split(" > ")
-    level = MOST_LEVEL if any(_names(title, written, period) for title in titles if title != chunk.date) else 0
+    level = MOST_LEVEL if any(names(title) for title in titles if title != chunk.date) else 0
     for number, unit in enumerate(chunk.units):
         text = chunk.text[unit.start : unit.end]
         for heading in filter(None, map(parse_heading, text.split("\n"))):
-            if _names(heading[1], written, period):
+            if names(heading[1]):
                 level = heading[0]
             elif heading[0] <= level:
                 level = 0
-        if level or _names(text, written, period):
+        if level or names(text):
             yield number
 
 
