@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -16,7 +15,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from memory_core.config.settings import Hybrid
-from memory_core.records import Hit, Mode, Query, Successor
+from memory_core.records import Hit, Mode, Query
 from memory_core.search import scores
 from memory_core.search.candidates import (
     RANKED_CHUNKS,
@@ -43,11 +42,11 @@ from memory_core.search.passages import (
 )
 from memory_core.search.periods import list_notes
 from memory_core.search.question import Question, analyse
-from memory_core.search.recency import Recency, find_later
+from memory_core.search.recency import find_later, mark_replaced
 from memory_core.search.scoring import Judgement, Score, VectorQuery, judge, prefer_matter, put_first, weigh_vectors
 from memory_core.sources.session_logs import SOURCE, is_log
 from memory_core.stores.interface import Reader
-from memory_core.stores.values import DateRange, IndexedChunk
+from memory_core.stores.values import DateRange
 from memory_core.text.markdown import looks_like_row, scan
 from memory_core.text.units import MOST_LEAD, find_leads
 
@@ -55,7 +54,6 @@ if TYPE_CHECKING:
     from memory_core.search.names import About
 
 _DIGITS = 4  # of scores
-_HEADINGS = re.compile(r"\A(?: {0,3}#{1,6}[ \t].*\n\s*)+")
 OF_PERIOD = Score(1.0, None, None)  # of notes of a period that is all that is asked for
 BY_KEYWORD = scores.Weights(0.0, 1.0)
 
@@ -172,7 +170,7 @@ def search(
         hits, shown, copies = pack_best(passing)
     said = [_list_said(passage, counts, copies) for passage in shown]
     hits = [_name_copies(*each, candidates, counts) for each in zip(hits, shown, said, strict=True)]
-    hits = _mark_replaced(hits, said, judgement.recency, candidates, counts)
+    hits = mark_replaced(hits, said, judgement.recency, candidates, counts)
     return Trace(
         hits=tuple(hits), mode=mode, question=question, about=about, by_text=by_text, near=near, weights=weights,
         candidates=candidates, counts=counts, judgement=judgement, shown=shown, copies=copies,
@@ -375,48 +373,6 @@ def _keep_best(
     ]
     hits = [_to_hit(*each) for each in zip(passages, own, evidence, shown, strict=True)]
     return [hit for hit in hits[: query.max_results] if hit.compared >= query.min_score]
-
-
-def _mark_replaced(
-    hits: Sequence[Hit],
-    numbers: Sequence[Collection[int]],
-    recency: Recency,
-    candidates: Sequence[Candidate],
-    counts: TermCounts,
-) -> list[Hit]:
-    """Return hits, those that the newest statement of one before them replaces with `superseded_by`.
-
-    Args:
-        hits: The hits, each with the numbers of its units and of their copies.
-        numbers: Those numbers.
-        recency: The ages of statements.
-        candidates: The chunks of the units.
-        counts: Of the candidates.
-    """
-    place = next((place for place, own in enumerate(numbers) if recency.newest in own), None)
-    if recency.newest is None or place is None:
-        return [*hits]
-    number, index = counts.units[recency.newest]
-    chunk = candidates[number].chunk
-    line, text = _find_statement(chunk, index)
-    newer = Successor(chunk.path, line, text, chunk.date, because="newer")
-    marked = [*hits]
-    for behind in range(place + 1, len(hits)):
-        if former := sorted(recency.replaced.intersection(numbers[behind])):
-            number, index = counts.units[former[0]]
-            chunk = candidates[number].chunk
-            line, _ = _find_statement(chunk, index)
-            shown = line if chunk.path == hits[behind].path else None  # not of a copy
-            marked[behind] = replace(hits[behind], superseded_by=replace(newer, replaces=shown))
-    return marked
-
-
-def _find_statement(chunk: IndexedChunk, index: int) -> tuple[int, str]:
-    """Return the first line of a unit below its headings, and what is said from there."""
-    text = chunk.quote_unit(index)
-    said = _HEADINGS.sub("", text)
-    above = text.count("\n", 0, len(text) - len(said))
-    return chunk.start_line + chunk.units[index].first_line + above, " ".join(said.split())
 
 
 def _to_hit(passage: Passage, best: Score, evidence: float, shown: float) -> Hit:

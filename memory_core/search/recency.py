@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 
+from memory_core.records import Hit, Successor
+from memory_core.search.candidates import Candidate, TermCounts
 from memory_core.search.confidence import Confidence
 from memory_core.search.copies import is_plain
 from memory_core.search.scores import coverage_weight
@@ -37,7 +39,8 @@ REPEATS, CHANGES, SAID, WORDS, HELD, CHUNKS, ABOVE = 0.5, 0.3, 3.0, 8, 50, 6, 1.
 # Or it gives another value, and its line, which tells a change, shares two words and SHARED of information with that of the older
 # one, where this has LINE_WORDS at most: people say in one sentence what changes, and in another how.
 SHARED, LINE_WORDS = 7.0, 40
-_ADDRESS = re.compile(r"[\w.+-]+@\w[\w.-]*\w|https?://[^\s)>]+")
+_HEADINGS = re.compile(r"\A(?: {0,3}#{1,6}[ \t].*\n\s*)+")
+_ADDRESS = re.compile(r"(?<![\w.+-])[\w.+-]++@\w[\w.-]*\w|https?://[^\s)>]+")
 _NUMBER = re.compile(r"(?:(?<![^\W\d_])([^\W\d_]++)[ :]{0,2})?(?<![\w.,])(\d+(?:[.,:/-]\d+)*)(?:\s?([^\W\d_]+|%))?")
 LETTERS = 5  # by which a word of the question is found in a clause, in another form perhaps
 _CLAUSE = re.compile(r"[,;.!?\n](?!\d)")
@@ -175,6 +178,48 @@ def find_later(
             found += [(much, later.date, -at, later) for at in range(len(later.units)) if (much := replaces(later, at))]
     best_found = max(found, key=lambda each: each[:3], default=None)
     return best_found and (best_found[3], -best_found[2])
+
+
+def mark_replaced(
+    hits: Sequence[Hit],
+    numbers: Sequence[Collection[int]],
+    recency: Recency,
+    candidates: Sequence[Candidate],
+    counts: TermCounts,
+) -> list[Hit]:
+    """Return hits, those that the newest statement of one before them replaces with `superseded_by`.
+
+    Args:
+        hits: The hits, each with the numbers of its units and of their copies.
+        numbers: Those numbers.
+        recency: The ages of statements.
+        candidates: The chunks of the units.
+        counts: Of the candidates.
+    """
+    place = next((place for place, own in enumerate(numbers) if recency.newest in own), None)
+    if recency.newest is None or place is None:
+        return [*hits]
+    number, index = counts.units[recency.newest]
+    chunk = candidates[number].chunk
+    line, text = _find_statement(chunk, index)
+    newer = Successor(chunk.path, line, text, chunk.date, because="newer")
+    marked = [*hits]
+    for behind in range(place + 1, len(hits)):
+        if former := sorted(recency.replaced.intersection(numbers[behind])):
+            number, index = counts.units[former[0]]
+            chunk = candidates[number].chunk
+            line, _ = _find_statement(chunk, index)
+            shown = line if chunk.path == hits[behind].path else None  # not of a copy
+            marked[behind] = replace(hits[behind], superseded_by=replace(newer, replaces=shown))
+    return marked
+
+
+def _find_statement(chunk: IndexedChunk, index: int) -> tuple[int, str]:
+    """Return the first line of a unit below its headings, and what is said from there."""
+    text = chunk.quote_unit(index)
+    said = _HEADINGS.sub("", text)
+    above = text.count("\n", 0, len(text) - len(said))
+    return chunk.start_line + chunk.units[index].first_line + above, " ".join(said.split())
 
 
 def _prefer_before(confidence: Confidence, ranks: Sequence[float]) -> dict[int, float]:

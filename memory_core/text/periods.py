@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from memory_core.text.dates import Period
 from memory_core.text.languages import STOP_WORDS
-from memory_core.text.spans import Asked, get_monday, join, read_longest, stretch
+from memory_core.text.spans import Vantage, get_monday, join, read_longest, stretch
 from memory_core.text.tables import read_table
 from memory_core.text.terms import detect_language, is_cjk
 
@@ -335,7 +335,7 @@ def find_periods(text: str, today: date, *, ahead: bool = False) -> Iterator[Nam
     tokens = _split(text)
     found: list[NamedPeriod] = []
     for language in _choose_languages(text, tokens):
-        read = [*_Reading(text, tokens, language).find_periods(Asked(today, ahead))]
+        read = [*_Reading(text, tokens, language).find_periods(Vantage(today, ahead))]
         if read and (not found or (found[0].text in read[0].text != found[0].text)):
             found = read
         if found and _knows_word_before(text, found[0]):
@@ -437,7 +437,7 @@ class _Reading:
                 gap = gap + role if set(role) - set("LH") else None
             at += size
 
-    def find_periods(self, asked: Asked) -> Iterator[NamedPeriod]:
+    def find_periods(self, asked: Vantage) -> Iterator[NamedPeriod]:
         """Yield the periods that it names, in order."""
         at = 0
         while at < len(self.codes):
@@ -451,7 +451,7 @@ class _Reading:
             if "~" in self.codes[begin:at]:
                 roles -= {"S", "z"}
             if asked.ahead and roles & _SINCE and joint != "~":  # what lasts since then has begun
-                asked, at = Asked(asked.today), begin
+                asked, at = Vantage(asked.today), begin
                 continue
             beyond = read_longest(self.codes, self.values, at + 1, asked) if joint in ("~", "&") else None
             if beyond is not None and (joint == "~" or "B" in roles):

@@ -19,8 +19,8 @@ _DATE = rf"(?:w?(?:[no]m(?!D){_Y}?|{_Y}?m[no](?![dvkMY])y?|{_Y}?mD|x))"
 _Values = Sequence[Any]
 
 
-class Asked(NamedTuple):
-    """When a period is named.
+class Vantage(NamedTuple):
+    """The day on which a period is named, and where it is looked for from there.
 
     Attributes:
         today: The day from which "yesterday" is counted.
@@ -61,7 +61,7 @@ def _part(year: int, part: tuple[int, int]) -> Period:
     return Period(date(year, size * (number - 1) + 1, 1), _month(year, size * number).last)
 
 
-def _choose_year(make: Callable[[int], Period], codes: str, values: _Values, asked: Asked) -> Period:
+def _choose_year(make: Callable[[int], Period], codes: str, values: _Values, asked: Vantage) -> Period:
     """Return a yearly period of the year that is named, else the latest that has begun, or the first that is not over.
 
     With "last" it is over, with "next" it has not begun.
@@ -80,7 +80,7 @@ def _choose_year(make: Callable[[int], Period], codes: str, values: _Values, ask
     return [each for each in several if (each.last < asked.today if shift == -1 else each.first <= asked.today)][-1]
 
 
-def _read_date(codes: str, values: _Values, asked: Asked) -> Period:
+def _read_date(codes: str, values: _Values, asked: Vantage) -> Period:
     if "x" not in codes:
         month, day = _get(codes, values, "m"), _get(codes, values, "noD")
     else:
@@ -89,7 +89,7 @@ def _read_date(codes: str, values: _Values, asked: Asked) -> Period:
     return _choose_year(lambda year: _span(date(year, month, day), 1), codes, values, asked)
 
 
-def _read_container(codes: str, values: _Values, asked: Asked) -> Period:
+def _read_container(codes: str, values: _Values, asked: Vantage) -> Period:
     shift = _get(codes, values, "r", 0)
     if "i" in codes:
         return _month(*_get(codes, values, "i"))
@@ -107,7 +107,7 @@ def _read_container(codes: str, values: _Values, asked: Asked) -> Period:
     return Period(date(year, 1, 1), date(year, 12, 31))
 
 
-def _read_nth(codes: str, values: _Values, asked: Asked) -> Period:
+def _read_nth(codes: str, values: _Values, asked: Vantage) -> Period:
     """Return the first week, the last three days, the second weekend of a container."""
     found = re.fullmatch(rf"(?P<own>{_NTH})(?P<of>{_C})", codes) or re.fullmatch(rf"(?P<of>{_C})(?P<own>{_NTH})", codes)
     assert found is not None  # as the pattern of the reader
@@ -124,7 +124,7 @@ def _read_nth(codes: str, values: _Values, asked: Asked) -> Period:
     return _span(whole.last - timedelta(size - 1) if nth < 0 else whole.first + timedelta((nth - 1) * size), size)
 
 
-def _read_edge(codes: str, values: _Values, asked: Asked) -> Period:
+def _read_edge(codes: str, values: _Values, asked: Vantage) -> Period:
     """Return a third or a half of a container or a week, or some days at an end of it."""
     within = slice(len(codes) - len(codes.lstrip("ne")), len(codes.rstrip("ne")))
     whole = (_read_unit if "v" in codes else _read_container)(codes[within], values[within], asked)
@@ -139,7 +139,7 @@ def _read_edge(codes: str, values: _Values, asked: Asked) -> Period:
     return _span(whole.last - timedelta(size - 1) if edge == 2 else whole.first + timedelta(edge * size), size)
 
 
-def _read_unit(codes: str, values: _Values, asked: Asked) -> Period:
+def _read_unit(codes: str, values: _Values, asked: Vantage) -> Period:
     """Return this, the last or the next week, weekend or day; or the last three of them."""
     shift, unit = _get(codes, values, "r", 0), codes.strip("rn")
     if "n" in codes:
@@ -150,22 +150,22 @@ def _read_unit(codes: str, values: _Values, asked: Asked) -> Period:
     return _span(get_monday(asked.today) + timedelta(7 * shift + (5 if unit == "k" else 0)), 2 if unit == "k" else 7)
 
 
-def _read_weekend(_: str, __: _Values, asked: Asked) -> Period:
+def _read_weekend(_: str, __: _Values, asked: Vantage) -> Period:
     """Return the weekend that began last, or the first that is not over: that of "at the weekend"."""
     if asked.ahead:
         return _span(get_monday(asked.today) + timedelta(5), 2)
     return _span(asked.today - timedelta((asked.today.weekday() - 5) % 7), 2)
 
 
-def _read_beside(codes: str, values: _Values, asked: Asked) -> Period:
+def _read_beside(codes: str, values: _Values, asked: Vantage) -> Period:
     """Return the day, week, weekend, month or weekday before or after a date; or what lies so many of them from it."""
     at = next(place for place, code in enumerate(codes) if code in "<A>")
     day, unit = _read_date(codes[at + 1 :], values[at + 1 :], asked).first, codes[at - 1]
     step = 1 if codes[at] == ">" else -1
     if count := _get(codes[:at], values[:at], "n"):
-        return _read_ago("n" + unit, [-step * count, None], Asked(day))
+        return _read_ago("n" + unit, [-step * count, None], Vantage(day))
     if unit in "kw":
-        first = _read_weekday("rw", [step, values[at - 1] if unit == "w" else 5], Asked(day)).first
+        first = _read_weekday("rw", [step, values[at - 1] if unit == "w" else 5], Vantage(day)).first
         return _span(first, 2 if unit == "k" else 1)
     if unit == "M":
         return _month_from(day, step)
@@ -173,7 +173,7 @@ def _read_beside(codes: str, values: _Values, asked: Asked) -> Period:
     return Period(first, last)
 
 
-def _read_weekday(codes: str, values: _Values, asked: Asked) -> Period:
+def _read_weekday(codes: str, values: _Values, asked: Vantage) -> Period:
     """Return a weekday: the last before today, or the next after it; in this or another week where one is named."""
     day, shift = _get(codes, values, "w"), values[codes.rindex("r")] if "r" in codes else None
     if "v" in codes or shift == 0:
@@ -183,7 +183,7 @@ def _read_weekday(codes: str, values: _Values, asked: Asked) -> Period:
     return _span(asked.today + timedelta(days if is_next else days - 7 if days < 7 else -7), 1)
 
 
-def _read_ago(codes: str, values: _Values, asked: Asked) -> Period:
+def _read_ago(codes: str, values: _Values, asked: Vantage) -> Period:
     """Return a period as coarse as its unit: three days ago is a day, two weeks ago a week, two months ago a month."""
     count, unit = _get(codes, values, "no"), codes.strip("Anoat") or "d"
     if unit in "YM" and "t" in codes:  # "a year ago today"
@@ -199,23 +199,23 @@ def _read_ago(codes: str, values: _Values, asked: Asked) -> Period:
     return _span(asked.today - timedelta(count * (7 if unit == "v" else 1) + slack), 2 * slack + 1)
 
 
-def _read_week_number(codes: str, values: _Values, asked: Asked) -> Period:
+def _read_week_number(codes: str, values: _Values, asked: Vantage) -> Period:
     if "I" in codes:
         codes, values = "yn", _get(codes, values, "I")
     week = _get(codes, values, "n")
     return _choose_year(lambda year: _span(date.fromisocalendar(year, week, 1), 7), codes, values, asked)
 
 
-def _read_day(codes: str, values: _Values, asked: Asked) -> Period:
+def _read_day(codes: str, values: _Values, asked: Vantage) -> Period:
     return _span(asked.today + timedelta(_get(codes, values, "t")), 1)
 
 
-def _read_week_of(codes: str, values: _Values, asked: Asked) -> Period:
+def _read_week_of(codes: str, values: _Values, asked: Vantage) -> Period:
     monday = get_monday(_read_date(codes, values, asked).first)
     return _span(monday + timedelta(5), 2) if "k" in codes else _span(monday, 7)
 
 
-def _read_day_of_month(codes: str, values: _Values, asked: Asked) -> Period:
+def _read_day_of_month(codes: str, values: _Values, asked: Vantage) -> Period:
     """Return "the 5th" or "Monday the 5th": the latest day of that number, and weekday, up to today, or the first from today."""
     number, weekday = _get(codes, values, "oD"), _get(codes, values, "w")
     step = 1 if asked.ahead else -1
@@ -223,14 +223,14 @@ def _read_day_of_month(codes: str, values: _Values, asked: Asked) -> Period:
     return _span(next(day for day in days if day.day == number and weekday in (None, day.weekday())), 1)
 
 
-def _read_days_of_month(codes: str, values: _Values, asked: Asked) -> Period:
+def _read_days_of_month(codes: str, values: _Values, asked: Vantage) -> Period:
     """Return "3 to 5 October"."""
     at = codes.index("~" if "~" in codes else "&")
     end = _read_date(codes[: at - 1] + codes[at + 1 :], [*values[: at - 1], *values[at + 1 :]], asked)
     return Period(end.first.replace(day=values[at - 1]), end.last)
 
 
-_Read = Callable[[str, _Values, Asked], Period]
+_Read = Callable[[str, _Values, Vantage], Period]
 _READERS: Sequence[tuple[re.Pattern[str], _Read]] = [
     (re.compile(pattern), read)
     for pattern, read in (
@@ -254,7 +254,7 @@ _READERS: Sequence[tuple[re.Pattern[str], _Read]] = [
 ]
 
 
-def read_longest(codes: str, values: _Values, at: int, asked: Asked) -> tuple[int, Period] | None:
+def read_longest(codes: str, values: _Values, at: int, asked: Vantage) -> tuple[int, Period] | None:
     """Read the longest period that begins at a symbol.
 
     Args:
