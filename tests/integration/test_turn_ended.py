@@ -76,7 +76,7 @@ def test_arguments_in_the_order_of_the_other_class_are_named(tmp_path: Path, cap
     messages: Any = turn()
     with memory_core.open_memory(workspace=tmp_path, state_dir=tmp_path) as memory:
         for call, told in (
-            (lambda: memory.turn_ended(wrong, turn()), "messages: expected a list of messages, not CallContext"),
+            (lambda: memory.turn_ended(wrong, messages), "messages: expected a list of messages, not CallContext"),
             (lambda: memory.turn_ended(turn(), wrong), "complete: expected a function or None, not CallContext"),
             (lambda: memory.turn_ended(text), "messages: expected a list of messages, not str"),
             (lambda: memory.session_ended(wrong), "session_key: expected a session key or None, not CallContext"),
