@@ -35,10 +35,11 @@ PERIOD_BONUSES = ((FEW_DAYS, 1.2), (10, 0.5), (31, 0.4), (62, 0.3))
 LONG_PERIOD = PERIOD_BONUSES[-1][0]
 NAMED_BONUS = 2.0  # for notes that the question names: more than all else together
 # Of the best rank, times the share of the question that a unit holds, for units from half of that rank: BM25 and cosines let one
-# rare word outweigh two. From .1 to .5 lists gain, and no figure falls.
-SUPPORT, SUPPORTED_FROM = 0.25, 0.5
+# rare word outweigh two. Lists gain from .1 on; from .15 a question in words of its own loses its line to one that shares few.
+SUPPORT, SUPPORTED_FROM = 0.12, 0.5
 # Of the best rank, taken from lines without the names in a question: .05 tells fewer apart, .2 harms chats.
 LACKS_NAME = 0.07
+UNSUPPORTED = 0.4  # of its rank, for a unit of a chunk for which no evidence speaks, unless a statement is asked
 OTHER_SPEAKER = 0.2  # taken from lines that the other one of two speakers says; .05 to .5 help conversations
 # As often that, for a message that only asks the same: it is as near to the question as can be, and answers nothing.
 ONLY_ASKS = 4.0

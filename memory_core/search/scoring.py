@@ -238,7 +238,11 @@ def prefer_matter(judgement: Judgement) -> Judgement:
     confidence = judgement.confidence
     if confidence is None:
         return judgement
-    ranks = judgement.ranks
+    ranks, counts = judgement.ranks, confidence.counts
+    if confidence.question.kind != "statement":
+        supported = [score.whole > 0 for score in judgement.scores]
+        units = zip(ranks, counts.units, strict=True)
+        ranks = [rank if supported[chunk] else min(rank, scores.UNSUPPORTED * rank) for rank, (chunk, _) in units]
     added = _prefer_supported(confidence, ranks)
     ranks = [*map(add, ranks, added)]
     if confidence.names:

@@ -59,17 +59,23 @@ class Former:
         program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m memory_core "$@"\n', encoding="utf-8")
         program.chmod(0o755)
 
-    def run(self, *command: str, given: str = "") -> str:
-        """Run a command; return what it prints. It must not complain."""
+    def run(self, *command: str, given: str = "", told: str = "") -> str:
+        """Run a command; return what it prints. On the other stream it must tell just this."""
         env = {**os.environ, "HOME": str(self.root / "home"), "XDG_CONFIG_HOME": str(self.root / "home/.config")}
         done = subprocess.run(command, env=env, input=given, capture_output=True, text=True, check=False, cwd=self.root)
-        assert (done.returncode, done.stderr) == (0, ""), done.stderr
+        assert (done.returncode, done.stderr) == (0, told), done.stderr
         return done.stdout
 
-    def ask(self, *args: str) -> Any:
+    def ask(self, *args: str, told: str = "") -> Any:
         """Run a command of memory-core; return its JSON."""
         places = ("--workspace", str(self.root / "notes"), "--state-dir", str(self.root / "state"))
-        return json.loads(self.run(sys.executable, "-m", "memory_core", *args, *places, "--json"))
+        return json.loads(self.run(sys.executable, "-m", "memory_core", *args, *places, "--json", told=told))
+
+
+OFF = (
+    "memory-core: items are off, so no agent gets it. `memory-core items list QUERY` finds it. To turn them on: "
+    "memory-core config set memorySearch.items.enabled true\n"
+)
 
 
 @pytest.fixture
@@ -98,7 +104,7 @@ def test_a_sync_and_an_item_go_on_from_there(former: Former) -> None:
     former.ask("index")
     assert "Turku" in former.ask("search", "bakery server")["results"][0]["snippet"]
     assert len(former.ask("history", NOTE)["versions"]) == 3
-    former.ask("items", "add", "The boiler was mended in May")
+    former.ask("items", "add", "The boiler was mended in May", told=OFF)
     assert former.ask("items", "list")["total"] == 4
 
 
