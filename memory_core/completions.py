@@ -44,6 +44,16 @@ class AsyncComplete(Protocol):
         """Return a chat completion; see `Complete`."""
 
 
+def check_complete(complete: object) -> None:
+    """Raise unless a host has given a function, or none.
+
+    Raises:
+        InvalidArgument: It is neither.
+    """
+    if not (complete is None or callable(complete)):
+        raise InvalidArgument("complete", f"expected a function or None, not {type(complete).__name__}")
+
+
 def call_in_loop(loop: asyncio.AbstractEventLoop, complete: AsyncComplete) -> Complete:
     """Return a function for other threads that awaits the coroutine in an event loop, and cancels it when time is up."""
     import asyncio

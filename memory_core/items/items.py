@@ -242,9 +242,11 @@ class Items:
             InvalidArgument: The conversation is no list, the session's key no text, or a message has no known role.
             StoreError: The file cannot be written.
         """
+        from memory_core.completions import check_complete
         from memory_core.items.capture.memorizing import memorize
 
-        _check_conversation(conversation, session, complete)
+        _check_conversation(conversation, session)
+        check_complete(complete)
         if not self._writable:
             raise StoreReadOnly(self.path, READ_ONLY)
         return memorize(
@@ -509,13 +511,11 @@ def _make_filter(*, tags: Sequence[str] = (), settled: bool = False, **condition
     return Filter(tags=check_texts("tags", tags), settled=settled, **conditions)
 
 
-def _check_conversation(conversation: object, session: object, complete: object) -> None:
+def _check_conversation(conversation: object, session: object) -> None:
     if isinstance(conversation, str) or not isinstance(conversation, Sequence):
         raise InvalidArgument("conversation", f"expected a list of messages, not {type(conversation).__name__}")
     if not isinstance(session, str | None):
         raise InvalidArgument("session", f"expected a session key, not {type(session).__name__}")
-    if not (complete is None or callable(complete)):
-        raise InvalidArgument("complete", f"expected a function or None, not {type(complete).__name__}")
 
 
 def _find_items(file: ItemsFile, wanted: Filter, *, ids: Sequence[str], query: str | None) -> list[Item]:

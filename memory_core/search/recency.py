@@ -77,7 +77,7 @@ def compare_ages(confidence: Confidence, ranks: Sequence[float]) -> Recency:
         return Recency()
     if asked == "then" and (bonuses := _prefer_before(confidence, ranks)):
         return Recency(bonuses)
-    alike, changes = _find_alike(confidence, [rank / best for rank in ranks])
+    alike, changes, support = _find_alike(confidence, [rank / best for rank in ranks])
     if not alike:
         return Recency()
     first = max(alike, key=ranks.__getitem__)
@@ -88,10 +88,10 @@ def compare_ages(confidence: Confidence, ranks: Sequence[float]) -> Recency:
         return Recency({unit: OLDER * best * (1 + 1 / len(places) - places[day]) for unit, day in earlier.items()})
     later = {unit: day for unit, day in alike.items() if day > since}
     places = _place(later.values())
-    support = {unit: confidence.support(unit) for unit in alike}
-    shares = {unit: best * much / (max(support.values()) or 1.0) for unit, much in support.items()}
+    share = best / (max(support[unit] for unit in alike) or 1.0)
     bonuses = {
-        unit: (CHANGED if unit in changes else NEWER) * shares[unit] * places[day] for unit, day in later.items()
+        unit: (CHANGED if unit in changes else NEWER) * share * support[unit] * places[day]
+        for unit, day in later.items()
     }
     values = _find_values(_quote(confidence, first)) if later else {}
     words = counts.counts[first].keys()
@@ -309,13 +309,13 @@ def _may_replace(old: Mapping[str, set[str]], text: str) -> bool:
     return (bool(new or not old) and ("@" in new or "@" not in old)) or tells_end(text)
 
 
-def _find_alike(confidence: Confidence, shares: Sequence[float]) -> tuple[dict[int, str], set[int]]:
-    """Return the statements of the matter with the dates of their notes, "" for none; and those that tell a change."""
+def _find_alike(confidence: Confidence, shares: Sequence[float]) -> tuple[dict[int, str], set[int], dict[int, float]]:
+    """Return the statements of the matter with the dates of their notes, "" for none; those that tell a change; all support."""
     candidates, counts = confidence.candidates, confidence.counts
     support = {at: confidence.support(at) for at, share in enumerate(shares) if share >= RANKED and counts.counts[at]}
     best = max(support, key=support.__getitem__, default=None)
     if best is None or support[best] < LEAST:
-        return {}, set()
+        return {}, set(), support
     most, lacking, matter = support[best], confidence.lack_names(best), {*counts.counts[best], *counts.above[best]}
     alike: dict[int, str] = {}
     changes: set[int] = set()
@@ -333,7 +333,7 @@ def _find_alike(confidence: Confidence, shares: Sequence[float]) -> tuple[dict[i
         elif share < most - ALIKE:
             continue
         alike[unit] = chunk.date or ""
-    return alike, changes
+    return alike, changes, support
 
 
 def _tells_matter(word: str) -> bool:

@@ -38,7 +38,7 @@ def find_asked_time(text: str) -> Time | None:
     if _compile(PHRASES[language]["now"]).search(lowered):
         return "now"
     asks = asks or kind == "question"
-    return "now" if asks and not _compile(PHRASES[language]["past"]).search(lowered) else None
+    return "now" if asks and find_tense(text, language) != "past" else None
 
 
 def find_tense(text: str, language: str) -> Tense | None:

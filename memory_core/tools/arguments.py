@@ -217,10 +217,11 @@ def check_turn(messages: object, complete: object) -> None:
     Raises:
         InvalidArgument: They are not; names the argument.
     """
+    from memory_core.completions import check_complete
+
     if isinstance(messages, str | bytes) or not isinstance(messages, Sequence):
         raise InvalidArgument("messages", f"expected a list of messages, not {type(messages).__name__}")
-    if not (complete is None or callable(complete)):
-        raise InvalidArgument("complete", f"expected a function or None, not {type(complete).__name__}")
+    check_complete(complete)
 
 
 def check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
