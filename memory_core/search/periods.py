@@ -21,10 +21,10 @@ from memory_core.text.periods import (
     find_period,
     find_periods,
     find_written_day,
-    list_ahead,
     list_day_figures,
     list_day_spellings,
     list_month_spellings,
+    list_near_days,
     list_weekday_spellings,
 )
 from memory_core.text.tense import find_tense
@@ -33,6 +33,7 @@ from memory_core.text.terms import detect_language, find_cjk_share
 MOST_CHUNKS = 400  # of a period that are read
 MOST_NAMING = 100  # that may name it, and are read line by line
 MOST_LEVEL = 6  # of a heading
+NEAR = timedelta(13)  # from the notes that name a day by its weekday or as yesterday
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,10 +101,10 @@ def _find_naming(
     else:
         spellings = [each for day in days for each in (*list_day_figures(day), *list_month_spellings(day, language))]
     found = {*reader.find_phrases([*dict.fromkeys(spellings)], dates)}
-    # "Tomorrow" is said in the note of the day before, "next Friday" in those of two weeks.
-    words = list_ahead() + [each for day in days[:7] for each in list_weekday_spellings(day, language)]
-    first = max(period.first - timedelta(13), dates.first or date.min)
-    last = min(period.last - timedelta(1), dates.last or date.max)
+    # "Tomorrow" is said in the note of the day before, "yesterday" in that of the next, "next Friday" in those of two weeks.
+    words = list_near_days() + [each for day in days[:7] for each in list_weekday_spellings(day, language)]
+    first = max(period.first - NEAR, dates.first or date.min)
+    last = min(period.last + NEAR, dates.last or date.max)
     found.update(reader.find_phrases(words, DateRange(first, last)))
     found -= set(own)
     stems = [{*reader.stem(each)} for each in dict.fromkeys((*spellings, *words))]

@@ -461,7 +461,7 @@ def _make_value(  # noqa: PLR0917
     digits = re.sub(r"[^\d]", "", said)
     name, shown = f"number:{'%' * text[end : end + 2].strip().startswith('%')}", said
     if kind in ("before", "behind"):
-        name, shown = "money", _read_amount(said)
+        name = "money"
     elif kind in ("iso", "dotted"):
         day, month, year = (*re.findall(r"\d+", said), "")[:3]
         dotted = f"{year and '20' + year[-2:]}-{int(month):02d}-{int(day):02d}"
@@ -488,7 +488,7 @@ def _make_value(  # noqa: PLR0917
                 rate = "every" if labels and labels[-1][0].lower() in _EVERY else ""
         else:
             name = _name_bare(said, rate, labels[-1:], following, language) or name
-    shown = _read_amount(said) if name.startswith(("number:", "label:")) else shown
+    shown = _read_amount(said) if name.startswith(("money", "number:", "label:")) else shown
     return Value(name, shown, start, end, rate)
 
 

@@ -35,6 +35,7 @@ def score(old: str, new: str, *, then: str | None = None, now: str = "2026-05-11
         ("- Chorprobe immer dienstags um 19:00", "Die Chorprobe ist ab Mai donnerstags um 20:00."),
         ("- Egg box every Friday, £4.50", "Card in the box: they put it up to £5 from this Friday"),
         ("- El alquiler cuesta 620 € al mes", "El alquiler sube a 655 € al mes."),
+        ("- Ayuda de la abuela: 153 € al mes", "Ayuda de la abuela: desde ahora 290,50 al mes."),
         ("- Le cours de danse est le lundi à 18h30", "Le cours de danse passe au jeudi désormais."),
         ("- Il corso di yoga è il lunedì", "Il corso di yoga è il giovedì da oggi."),
         ("- Zwemles op maandag om 16:30", "De zwemles is voortaan op donderdag om 17:00."),
