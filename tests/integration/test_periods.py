@@ -161,6 +161,26 @@ def test_lines_of_earlier_notes_that_tell_of_the_day_ahead_are_found(tmp_path: P
         assert "oven" in ask(memory, "What happened on 1 October?")["results"][0]["snippet"]
 
 
+@pytest.mark.parametrize(
+    ("line", "asked"),
+    [
+        ("- Out in the boat yesterday, three hours.", "What did we do on 5 October?"),
+        ("- Flu jab last Friday, arm sore for two days.", "What happened on Friday 2 October?"),
+        ("- Gestern die Netze geflickt.", "Was haben wir am 5. Oktober gemacht?"),
+        ("- Ayer vino el fontanero.", "¿Qué pasó el 5 de octubre?"),
+        ("- Le plombier est venu avant-hier.", "Que s'est-il passé le 4 octobre ?"),
+    ],
+)
+def test_lines_of_later_notes_that_tell_of_the_day_are_found(tmp_path: Path, line: str, asked: str) -> None:
+    (tmp_path / "memory").mkdir()
+    (tmp_path / "memory/2026-10-06.md").write_text(f"- Soup.\n{line}\n- Tomorrow we rest.\n", encoding="utf-8")
+    source = ConfigSource({"memorySearch": {"provider": "none"}}, workspace=tmp_path, state_dir=tmp_path / "state")
+    with Memory(source, today=lambda: TODAY) as memory:
+        answer = ask(memory, asked)
+        assert [hit["snippet"] for hit in answer["results"]] == [line]
+        assert paths(ask(memory, "What happened on 28 September?")) == []
+
+
 def test_a_holiday_is_a_matter_unless_a_note_was_written_on_it(tmp_path: Path) -> None:
     (tmp_path / "memory").mkdir()
     (tmp_path / "memory/2025-12-25.md").write_text("- Goose, and a walk on the beach.\n")
@@ -250,7 +270,7 @@ def test_a_question_about_days_to_come_finds_the_lines_that_name_them(
 def test_what_was_is_not_sought_in_what_is_to_come(plans: Memory) -> None:
     answer = ask(plans, "What did we do on Friday?")
     assert answer["period"] == {"from": "2026-11-27", "to": "2026-11-27", "text": "Friday"}
-    assert answer["results"] == []
+    assert [hit["snippet"] for hit in answer["results"]] == ["- Went to the sauna on Friday."]
 
 
 def test_days_to_come_that_are_told_of_need_no_note_of_their_own(plans: Memory) -> None:
