@@ -27,6 +27,7 @@ _OF = {*"of the de d di do del des du van von vom den der ter i の".split()}  #
 _SINCE = {"S", "s"}
 _MARKS = re.compile("[\u0300-\u036f]")  # accents, decomposed
 _BREAKS = re.compile(r"[?!;:()\n\"”“«»]")
+_NO_DAY = re.compile(r"(?:\s?(?:[ap]\.?m\b|h\b|uhr\b|o.clock|[%€$£])|[:.,h]\d)", re.IGNORECASE)  # behind a number
 _LAST_YEAR, _MONTHS = 2100, 12
 _ROMANCE = ("es", "pt", "it", "fr")
 _KANJI = {char: number for number, char in enumerate("零一二三四五六七八九十")} | {"两": 2, "兩": 2, "〇": 0}
@@ -241,12 +242,22 @@ def list_day_spellings(day: date) -> list[str]:
     monday = get_monday(day)
     spellings = [*list_day_figures(day)]
     for each in dict.fromkeys((day, monday)):
+        numbers = dict.fromkeys((f"{each.day}", f"{each:%d}", _write_ordinal(each.day)))
         for key, languages in _list_spellings()["m", each.month].items():
-            for number in dict.fromkeys((f"{each.day}", f"{each:%d}")):
+            for number in numbers:
                 spellings += [f"{number} {key}", f"{key} {number}"]
             spellings += [f"{each.day} de {key}"] if languages & {"es", "pt"} else []
+            spellings += [f"{_write_ordinal(each.day)} of {key}"] if "en" in languages else []
+    for key in _list_spellings()["w", day.weekday()]:
+        spellings += [f"{key} {day.day}", f"{key} {_write_ordinal(day.day)}"]
     week = day.isocalendar().week
     return spellings + [f"{key} {week}" for key in _list_spellings()["W", 0]]
+
+
+def _write_ordinal(number: int) -> str:
+    """Return "1st", "22nd" and "13th"."""
+    ending = "th" if number in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{number}{ending}"
 
 
 def list_day_figures(day: date) -> list[str]:
@@ -425,6 +436,8 @@ class _Reading:
             size, parts, role = _read_phrase(tokens, at, self._lexicon)
             if at and _BREAKS.search(text, tokens[at - 1].end, tokens[at].start):
                 gap = None
+            if self.codes[-1:] == "w" and parts and _NO_DAY.match(text, tokens[at].end):  # "Friday 8 pm"
+                gap = None
             self.roles[at : at + size] = [role if role or parts else None] * size
             if parts:
                 between = [token.key for token in tokens[behind:at]]
@@ -485,7 +498,9 @@ class _Reading:
         for at in range(first - 1, -1, -1):
             role = self.roles[at]
             if not role or role == "L":
-                ago = any(span[1] == at and code == "A" for span, code in zip(self.spans, self.codes, strict=True))
+                ago = self._language in ("de", "nl") and any(
+                    span[1] == at and code == "A" for span, code in zip(self.spans, self.codes, strict=True)
+                )  # fmt: skip
                 return found | {"z"} if ago else found
             found |= set(role)
         return found

@@ -16,6 +16,7 @@ _Y = "(?:y|rY|Yr)"
 _C = rf"(?:(?:m|s|o[qh]|[qh]n|Q){_Y}|{_Y}?(?:m|s|o[qh]|[qh]n|Q)|r[Mmsqh]|[Mmsqh]r|{_Y}|i)"
 _NTH = r"(?:[or]n?|n[or])[dvkw]"
 _DATE = rf"(?:w?(?:[no]m(?!D){_Y}?|{_Y}?m[no](?![dvkMY])y?|{_Y}?mD|x))"
+MOST_TO_WEEKDAY = 31  # days from where "Thursday 26" is said to that day
 _Values = Sequence[Any]
 
 
@@ -223,6 +224,14 @@ def _read_day_of_month(codes: str, values: _Values, asked: Vantage) -> Period:
     return _span(next(day for day in days if day.day == number and weekday in (None, day.weekday())), 1)
 
 
+def _read_weekday_of_month(codes: str, values: _Values, asked: Vantage) -> Period:
+    """Return "Thursday 26": the nearest day within a month that is both; else the number is no day."""
+    number, weekday = _get(codes, values, "n"), _get(codes, values, "w")
+    ways = (1, -1) if asked.ahead else (-1, 1)
+    days = (asked.today + timedelta(way * each) for way in ways for each in range(MOST_TO_WEEKDAY))
+    return _span(next(day for day in days if (day.day, day.weekday()) == (number, weekday)), 1)
+
+
 def _read_days_of_month(codes: str, values: _Values, asked: Vantage) -> Period:
     """Return "3 to 5 October"."""
     at = codes.index("~" if "~" in codes else "&")
@@ -239,6 +248,7 @@ _READERS: Sequence[tuple[re.Pattern[str], _Read]] = [
         (rf"n[dvkMY][<A>]{_DATE}|r?[dvkMw][<A>]{_DATE}", _read_beside),
         (rf"[vk]{_DATE}|{_Y}?mD[vk]", _read_week_of),
         (r"w?[oD]", _read_day_of_month),
+        ("wn", _read_weekday_of_month),
         (_DATE, _read_date),
         (rf"{_NTH}{_C}|{_C}{_NTH}", _read_nth),
         (rf"n?e(?:{_C}|rv|vr|[YMqhv])|(?:{_C}|rv|vr)n?e", _read_edge),

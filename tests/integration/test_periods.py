@@ -164,6 +164,26 @@ def test_lines_of_earlier_notes_that_tell_of_the_day_ahead_are_found(tmp_path: P
 @pytest.mark.parametrize(
     ("line", "asked"),
     [
+        ("- Dentist Thursday 22, 12:40", "What is on 22 October?"),
+        ("- Optician: Thursday 22nd, six o'clock", "What is on Thursday 22 October?"),
+        ("- Tea with Ines on the 22nd of October.", "What is on 22 October?"),
+        ("- Plumber 22nd October", "What is on 22 October?"),
+        ("- Zahnarzt Donnerstag, den 22. um neun", "Was steht am 22. Oktober an?"),
+        ("- vacuna: jueves 22, 9:30", "¿Qué tengo el 22 de octubre?"),
+        ("- dentiste jeudi 22 à neuf heures", "Qu'est-ce qu'il y a le 22 octobre ?"),
+    ],
+)
+def test_a_day_is_named_by_its_weekday_and_number(tmp_path: Path, line: str, asked: str) -> None:
+    (tmp_path / "memory").mkdir()
+    (tmp_path / "memory/2026-09-25.md").write_text(f"- Soup.\n{line}\n- Club Thursday 22 h\n", encoding="utf-8")
+    source = ConfigSource({"memorySearch": {"provider": "none"}}, workspace=tmp_path, state_dir=tmp_path / "state")
+    with Memory(source, today=lambda: TODAY) as memory:
+        assert [hit["snippet"] for hit in ask(memory, asked)["results"]] == [line]
+
+
+@pytest.mark.parametrize(
+    ("line", "asked"),
+    [
         ("- Out in the boat yesterday, three hours.", "What did we do on 5 October?"),
         ("- Flu jab last Friday, arm sore for two days.", "What happened on Friday 2 October?"),
         ("- Gestern die Netze geflickt.", "Was haben wir am 5. Oktober gemacht?"),
