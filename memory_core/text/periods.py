@@ -93,7 +93,7 @@ _PART = (  # of a year: "Q3", "3Q26", "H1", "2026H1"; the French and Spanish T3 
     r"|(?:(?<=20\d\d[ -])|(?<=\b20\d\d))(?:[tT][1-4]|[sS][12]|[1-4][tT]|[12][sS])(?!\w))"
 )
 _TOKEN = re.compile(
-    r"(?P<date>(?<![\d.-])(?:\d{4}([-/._])\d{1,2}\2\d{1,2}(?![\d-])|\d{1,2}\.\s?\d{1,2}\.(?:\s?(?:\d{4}|\d\d(?!\d)))?|\d{1,2}([./-])\d{1,2}\3\d{4})(?!\d))"
+    r"(?P<date>(?<![\d.-])(?:\d{4}([-/._])\d{1,2}\2\d{1,2}(?![\d-])|\d{1,2}\.\s\d{1,2}\.\s\d\d(?![\d:])|\d{1,2}\.\s?\d{1,2}\.(?:\s?\d{4}|\d\d(?!\d))?|\d{1,2}([./-])\d{1,2}\3\d{4})(?!\d))"
     r"|(?P<parts>(?<!\d)(?:19|20)\d\d(?:-\d\d(?![\d-])|/\d\d(?![\d/])|-?K?W\d\d(?!\d))|(?<![\d/])\d{1,2}/(?:19|20)\d\d(?![\d/]))"
     r"|(?P<slash>(?<![\w/.,])\d{1,2}/\d{1,2}(?![\w/]))"
     rf"|(?P<short>(?<!\w)['’]\d\d(?!\w)|(?:(?<=\b[qQHtTsS][1-4])[-'’]|(?<=\b[1-4][qQHtTsS])[-'’]?){_YEAR})"
@@ -178,7 +178,7 @@ def _lexicons() -> Mapping[str, _Lexicon]:
                 lexicon.names.update(keys)
             elif symbols == "+":
                 lexicon.endings += keys
-            elif symbols[0] in "SBTzpgcLZH":
+            elif symbols[0] in "SBTzupgcLZH":
                 role = symbols.replace("S1", "s").replace("T1", "&")
                 for key in keys:
                     lexicon.roles[key] = lexicon.roles.get(key, "") + role
@@ -436,7 +436,7 @@ class _Reading:
             size, parts, role = _read_phrase(tokens, at, self._lexicon)
             if at and _BREAKS.search(text, tokens[at - 1].end, tokens[at].start):
                 gap = None
-            if self.codes[-1:] == "w" and parts and _NO_DAY.match(text, tokens[at].end):  # "Friday 8 pm"
+            if tokens[at].code == "n" and self.codes[-1:] == "w" and _NO_DAY.match(text, tokens[at].end):  # "Friday 8 pm"
                 gap = None
             self.roles[at : at + size] = [role if role or parts else None] * size
             if parts:
@@ -473,6 +473,8 @@ class _Reading:
             elif beyond is not None and (both := join(period, beyond[1])):  # "in October and November"
                 at, period = beyond[0], both
             last = self.spans[at - 1][1]
+            if "u" in roles and period.first == period.last:  # "by Friday" names a day, "by June" no month
+                roles = roles - {"z"} | {"p"}
             if self._counts(self.codes[begin:at], (first, last), roles):
                 yield self._name(period, (first, last), roles, asked.today)
 
