@@ -436,7 +436,8 @@ class _Reading:
             size, parts, role = _read_phrase(tokens, at, self._lexicon)
             if at and _BREAKS.search(text, tokens[at - 1].end, tokens[at].start):
                 gap = None
-            if tokens[at].code == "n" and self.codes[-1:] == "w" and _NO_DAY.match(text, tokens[at].end):  # "Friday 8 pm"
+            is_hour = tokens[at].code == "n" and _NO_DAY.match(text, tokens[at].end)
+            if is_hour and self.codes[-1:] == "w":  # "Friday 8 pm"
                 gap = None
             self.roles[at : at + size] = [role if role or parts else None] * size
             if parts:

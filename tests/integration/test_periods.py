@@ -168,6 +168,8 @@ def test_lines_of_earlier_notes_that_tell_of_the_day_ahead_are_found(tmp_path: P
         ("- Optician: Thursday 22nd, six o'clock", "What is on Thursday 22 October?"),
         ("- Tea with Ines on the 22nd of October.", "What is on 22 October?"),
         ("- Plumber 22nd October", "What is on 22 October?"),
+        ("- Winterreifen Do 22.10. 16:00", "Was steht am 22. Oktober an?"),
+        ("- Ines wants the figures by Thu 22 Oct", "What is on 22 October?"),
         ("- Zahnarzt Donnerstag, den 22. um neun", "Was steht am 22. Oktober an?"),
         ("- vacuna: jueves 22, 9:30", "¿Qué tengo el 22 de octubre?"),
         ("- dentiste jeudi 22 à neuf heures", "Qu'est-ce qu'il y a le 22 octobre ?"),
