@@ -42,6 +42,7 @@ class NamedPeriod(NamedTuple):
         alone: The text asks for nothing else.
         language: In which it was read.
         is_holiday: They name a holiday, which may also be a matter: "Christmas cards".
+        is_end: Something lasts until that day, or is due then: a note tells of it, a question does not ask for it.
     """
 
     period: Period
@@ -49,6 +50,7 @@ class NamedPeriod(NamedTuple):
     alone: bool
     language: str
     is_holiday: bool = False
+    is_end: bool = False
 
     @property
     def is_day(self) -> bool:
@@ -332,7 +334,7 @@ def find_period(text: str, today: date, *, ahead: bool = False) -> NamedPeriod |
         ahead: It asks for what is to come: a day or a month without a year is the first that is not over, a weekday alone the
             next one after today.
     """
-    found = [*find_periods(text, today, ahead=ahead)]
+    found = [each for each in find_periods(text, today, ahead=ahead) if not each.is_end]
     return min(found, key=lambda each: (each.is_holiday, each.period.last - each.period.first), default=None)
 
 
@@ -474,10 +476,10 @@ class _Reading:
             elif beyond is not None and (both := join(period, beyond[1])):  # "in October and November"
                 at, period = beyond[0], both
             last = self.spans[at - 1][1]
-            if "u" in roles and period.first == period.last:  # "by Friday" names a day, "by June" no month
-                roles = roles - {"z"} | {"p"}
+            is_end = "u" in roles and period.first == period.last  # "by Friday" names a day, "by June" no month
+            roles = roles - {"z"} | {"p"} if is_end else roles
             if self._counts(self.codes[begin:at], (first, last), roles):
-                yield self._name(period, (first, last), roles, asked.today)
+                yield self._name(period, (first, last), roles, asked.today)._replace(is_end=is_end)
 
     def _name(self, period: Period, span: tuple[int, int], roles: Set[str], today: date) -> NamedPeriod:
         """Return a period, up to today where "since" stands before or behind it."""
