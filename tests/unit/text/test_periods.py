@@ -314,7 +314,7 @@ def test_what_is_to_come(text: str, days: str) -> None:
     ("text", "day"),
     [
         ("Wants the figures by Friday.", "2026-11-27"),
-        ("Bis 4.12. anmelden", "2026-12-04"),
+        ("Bis 4.12. bei der Schule anmelden", "2026-12-04"),
         ("À rendre d'ici vendredi", "2026-11-27"),
         ("Está fuera hasta el viernes", "2026-11-27"),
         ("Consegnare entro venerdì", "2026-11-27"),
