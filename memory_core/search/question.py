@@ -57,7 +57,7 @@ COMMON_VERB = 0.02  # of the chunks: of an English verb that more hold in the fo
 MISSPELT, TWICE_MISSPELT = 4, 8  # letters of a word that may have one wrong letter, and two
 # Words that no note holds and that are looked into, at .5 to 3 ms each; of more, most are of another matter.
 MOST_UNKNOWN = 6
-MISSPELT_SHARE = 0.5
+MISSPELT_SHARE = 0.5  # of the weight of a word, which it covers where it was taken for another one
 # Characters of a number, and of letters and digits, that name one thing; a short hash begins one.
 LEAST_NUMBER, LEAST_CODE = 7, 13
 LEAST_BASE, MOST_REST = 4, 20  # letters of the part of a compound that is asked for, and of the rest at most
