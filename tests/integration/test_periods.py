@@ -263,6 +263,17 @@ def test_the_words_of_a_period_are_no_matter_that_notes_tell_of(plans: Memory, q
     assert paths(ask(plans, question))[0] == "memory/2026-10-03.md"
 
 
+def test_a_period_before_a_day_asks_for_no_former_state(tmp_path: Path) -> None:
+    (tmp_path / "memory").mkdir()
+    (tmp_path / "memory/2026-05-20.md").write_text("- The keel hung on a rope.\n")
+    (tmp_path / "memory/2026-07-30.md").write_text("- Painted the deck.\n")
+    (tmp_path / "memory/2026-08-03.md").write_text("- 3 August: the grey rope has held.\n")
+    source = ConfigSource({"memorySearch": {"provider": "none"}}, workspace=tmp_path, state_dir=tmp_path / "state")
+    with Memory(source, today=lambda: SUNDAY) as memory:
+        answer = ask(memory, "Which rope held the keel the week before 3 August?")
+    assert paths(answer)[0] == "memory/2026-08-03.md"
+
+
 ZONES = ("Etc/GMT+12", "Etc/GMT-14")  # never of one date
 
 
