@@ -229,8 +229,8 @@ def plans(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
             "next week",
             "2026-11-30 2026-12-06",
             [
-                "- Elternabend am 3. Dezember um 19 Uhr.",
                 "- Dentist on 2 December at nine.",
+                "- Elternabend am 3. Dezember um 19 Uhr.",
                 "- Flight on Friday at 7:10",
             ],
         ),
@@ -243,7 +243,7 @@ def test_a_question_about_days_to_come_finds_the_lines_that_name_them(
     plans: Memory, question: str, days: str, lines: list[str]
 ) -> None:
     answer = ask(plans, question)
-    assert sorted(hit["snippet"] for hit in answer["results"]) == sorted(lines)
+    assert [hit["snippet"] for hit in answer["results"]] == lines  # in order of time
     assert " ".join(dict.fromkeys((answer["period"]["from"], answer["period"]["to"]))) == days
 
 
@@ -261,6 +261,17 @@ def test_days_to_come_that_are_told_of_need_no_note_of_their_own(plans: Memory) 
 @pytest.mark.parametrize("question", ["what did I buy in October", "what happened in October with Tomasz"])
 def test_the_words_of_a_period_are_no_matter_that_notes_tell_of(plans: Memory, question: str) -> None:
     assert paths(ask(plans, question))[0] == "memory/2026-10-03.md"
+
+
+def test_a_day_with_notes_is_meant_unless_the_other_words_stand_with_the_other(tmp_path: Path) -> None:
+    (tmp_path / "memory").mkdir()
+    (tmp_path / "memory/2026-11-20.md").write_text("- Painted the door.\n\n- Soup with Ines.\n")
+    (tmp_path / "memory/2026-11-24.md").write_text("- Dentist on Friday at nine.\n")
+    source = ConfigSource({"memorySearch": {"provider": "none"}}, workspace=tmp_path, state_dir=tmp_path / "state")
+    with Memory(source, today=lambda: date(2026, 11, 25)) as memory:
+        assert paths(ask(memory, "dentist on friday"))[0] == "memory/2026-11-24.md"
+        assert paths(ask(memory, "friday soup ines"))[0] == "memory/2026-11-20.md"
+        assert paths(ask(memory, "friday")) == ["memory/2026-11-20.md"]
 
 
 def test_a_period_before_a_day_asks_for_no_former_state(tmp_path: Path) -> None:
