@@ -127,12 +127,12 @@ def _split(text: str) -> Sequence[_Token]:
 
 
 def _read_token(found: re.Match[str]) -> _Token:
-    code, value = _read_value(found)
+    code, value = ("", None) if found["word"] else _read_value(found)
     return _Token(found.start(), found.end(), "~" if found["to"] else _fold(found[0]), code, value)
 
 
 def _read_value(found: re.Match[str]) -> tuple[str, object]:
-    """Return the symbol of a token in digits, and its value; "" for a word."""
+    """Return the symbol of a token in digits, and its value."""
     numbers = [int(part) for part in re.findall(r"\d+", found[0])]
     if found["date"]:
         if len(numbers) == 3 and numbers[0] > 31:
@@ -149,7 +149,7 @@ def _read_value(found: re.Match[str]) -> tuple[str, object]:
     if found["parts"] or found["slash"]:
         code = "f" if found["slash"] else "I" if "W" in found[0] else "i"
         return code, tuple(numbers if found["slash"] else sorted(numbers, reverse=True))
-    code = "Q" if found["part"] else "y" if found["short"] else "~" if found["to"] else ""
+    code = "Q" if found["part"] else "y" if found["short"] else "~"
     months = 6 if found["part"] and found["part"].strip("1234") in "HsS" else 3
     return code, (months, numbers[0]) if code == "Q" else numbers[0] % 2000 + 2000 if numbers else None
 
@@ -368,8 +368,8 @@ def _choose_languages(text: str) -> Sequence[str]:
     detected = detect_language(text)
     words = {token.key for token in tokens}
     others = [each for each in counts if each not in ("en", "zh", "ja")]
-    known = {each: words & (_fold_stop_words(each) | _lexicons()[each].symbols.keys()) for each in others}
-    others.sort(key=lambda each: (counts[each], len(known[each])), reverse=True)
+    known = {each: [words & _fold_stop_words(each), words & _lexicons()[each].symbols.keys()] for each in others}
+    others.sort(key=lambda each: (counts[each], len(set().union(*known[each]))), reverse=True)
     if detected in _ROMANCE:  # short questions in these are taken for each other
         return [detected, *(each for each in others if each in _ROMANCE)]
     if detected not in (None, "en"):
