@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
-from functools import partial
+from functools import cache, partial
 
 from memory_core.records import Query
 from memory_core.search import scores
@@ -28,12 +28,12 @@ from memory_core.text.periods import (
     list_weekday_spellings,
 )
 from memory_core.text.tense import find_tense
-from memory_core.text.terms import detect_language, find_cjk_share
+from memory_core.text.terms import detect_language, extract_words, find_cjk_share
 
 MOST_CHUNKS = 400  # of a period that are read
 MOST_NAMING = 100  # that may name it, and are read line by line
 MOST_LEVEL = 6  # of a heading
-NEAR = timedelta(13)  # from the notes that name a day by its weekday or as yesterday
+MOST_TO_WEEKDAY, MOST_NEAR = 13, 3  # days from that of a note to one that it calls "next Friday", or "tomorrow"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,13 +43,13 @@ class Dated:
     Attributes:
         own: Of its notes and sections, in the order of their dates and places.
         naming: Of other notes that name its only day, or the week of it, or a part of a week or month that is to come: the
-            numbers of the units that do, or stand under a heading that does. Where there is nothing else, of notes without a
-            date that name its weekday: "bins on Mondays".
+            numbers of the units that do, or stand under a heading that does, with the first day they name. Where there is
+            nothing else, of notes without a date that name its weekday: "bins on Mondays".
         is_ahead: The period is to come: notes can only name it.
     """
 
     own: Sequence[int]
-    naming: dict[int, list[int]]
+    naming: dict[int, dict[int, date]]
     is_ahead: bool = False
 
 
@@ -59,7 +59,8 @@ NOTHING = Dated((), {})
 def choose_period(reader: Reader, text: str, today: date, dates: DateRange) -> tuple[NamedPeriod | None, Dated]:
     """Find the period that a question names, and the chunks that belong to it; a day or a month may be the last or the next.
 
-    Its verbs say which; where no note tells of that one, it is the other, but what was is never sought in what is to come.
+    Its verbs say which; where no note tells of that one, it is the other, but what was is never sought in what is to come. Beside
+    a day, a list of words asks for the one of which more of its other words are told.
     """
     passed, coming = find_period(text, today), find_period(text, today, ahead=True)
     if passed is None or coming is None:
@@ -72,11 +73,26 @@ def choose_period(reader: Reader, text: str, today: date, dates: DateRange) -> t
             several = [coming, passed]
         elif tense is None and is_near and passed.is_day:
             several = [passed, coming]
-    found = [(each, find_dated(reader, each, dates, today)) for each in several]
-    told = [each for each in found if each[1].own or each[1].naming]
-    if several[0] is passed and not any(dated.own for _, dated in told):  # a line may mean either: the nearer
-        told.sort(key=lambda each: abs(each[0].period.first - today))
-    return told[0] if told else (several[0], NOTHING)
+    found = ((each, find_dated(reader, each, dates, today)) for each in several)
+    told = (each for each in found if each[1].own or each[1].naming)
+    if several == [passed, coming]:
+        words = {*extract_words(text)}.difference(extract_words(passed.text))
+
+        def fit(each: tuple[NamedPeriod, Dated]) -> tuple[int, bool, timedelta]:
+            named, dated = each
+            return -_count_told(reader, dated, words), not dated.own, abs(named.period.first - today)
+
+        told = iter(sorted(told, key=fit))  # a line may mean either day: the nearer
+    return next(told, (several[0], NOTHING))
+
+
+def _count_told(reader: Reader, dated: Dated, words: Collection[str]) -> int:
+    """Return how many of some words one chunk of a period holds, or its lines that name the period."""
+    stems, most = {each for word in words for each in reader.stem(word)}, 0
+    for chunk in reader.load_chunks({*dated.own, *dated.naming}) if words else ():
+        lines = map(chunk.quote_unit, dated.naming.get(chunk.id, range(len(chunk.units))))
+        most = max(most, len(stems.intersection(reader.stem("\n".join([chunk.context, *lines])))))
+    return most
 
 
 def find_dated(reader: Reader, named: NamedPeriod, dates: DateRange, today: date) -> Dated:
@@ -93,7 +109,7 @@ def find_dated(reader: Reader, named: NamedPeriod, dates: DateRange, today: date
 
 def _find_naming(
     reader: Reader, named: NamedPeriod, own: Collection[int], dates: DateRange
-) -> dict[int, list[int]]:  # fmt: skip
+) -> dict[int, dict[int, date]]:  # fmt: skip
     period, language = named.period, named.language
     days = [period.first + timedelta(number) for number in range((period.last - period.first).days + 1)]
     if len(days) <= 7:
@@ -101,60 +117,80 @@ def _find_naming(
     else:
         spellings = [each for day in days for each in (*list_day_figures(day), *list_month_spellings(day, language))]
     found = {*reader.find_phrases([*dict.fromkeys(spellings)], dates)}
-    # "Tomorrow" is said in the note of the day before, "yesterday" in that of the next, "next Friday" in those of two weeks.
-    words = list_near_days() + [each for day in days[:7] for each in list_weekday_spellings(day, language)]
-    first = max(period.first - NEAR, dates.first or date.min)
-    last = min(period.last + NEAR, dates.last or date.max)
-    found.update(reader.find_phrases(words, DateRange(first, last)))
-    found -= set(own)
-    stems = [{*reader.stem(each)} for each in dict.fromkeys((*spellings, *words))]
+    # "Tomorrow" and "yesterday" are said in the notes of the days around, "next Friday" in those of two weeks.
+    weekdays = [each for day in days[:7] for each in list_weekday_spellings(day, language)]
+    near_days = list_near_days()
+    for words, before, behind in ((weekdays, MOST_TO_WEEKDAY, 7), (near_days, MOST_NEAR, MOST_NEAR)):
+        first = max(_move(period.first, -before), dates.first or date.min)
+        last = min(_move(period.last, behind), dates.last or date.max)
+        found.update(reader.find_phrases(words, DateRange(first, last)))
+    stem = cache(reader.stem)
+    known = [_list_parts(phrases, stem) for phrases in (spellings, weekdays, near_days)]
+    years = {f"{day:{form}}" for day in (period.first, period.last) for form in ("%Y", "%y")}
 
-    def names(text: str, written: date) -> bool:
-        held = {*reader.stem(text)}
-        return (find_cjk_share(text) > 0 or any(each <= held for each in stems)) and _names(text, written, period)
+    def find_day(text: str, written: date) -> date | None:
+        held, age = {*reader.stem(text)}, (period.first - written).days
+        near = known[: 1 + (age <= MOST_TO_WEEKDAY) + (age <= MOST_NEAR)] if age <= HALF_YEAR or held & years else ()
+        may_name = any(each <= held for parts in near for word in held for each in parts.get(word, ()))
+        return _find_day(text, written, period) if may_name or find_cjk_share(text) > 0 else None
 
-    naming: dict[int, list[int]] = {}
-    for chunk in reader.load_chunks(sorted(found)[-MOST_NAMING:]):
+    naming: dict[int, dict[int, date]] = {}
+    for chunk in reader.load_chunks(sorted(found.difference(own))[-MOST_NAMING:]):
         written = date.fromisoformat(chunk.date) if chunk.date else period.first
-        if numbers := [*_list_naming(chunk, partial(names, written=written))]:
+        if numbers := dict(_list_naming(chunk, partial(find_day, written=written))):
             naming[chunk.id] = numbers
     return naming
 
 
-def _list_naming(chunk: IndexedChunk, names: Callable[[str], bool]) -> Iterator[int]:
-    """Yield the numbers of the units of a chunk that name a period or a part of it, or stand under a heading that does."""
+def _move(day: date, days: int) -> date:
+    """Return the day so many days later or earlier, within the calendar."""
+    return date.fromordinal(min(max(day.toordinal() + days, 1), date.max.toordinal()))
+
+
+def _list_parts(phrases: Iterable[str], stem: Callable[[str], Sequence[str]]) -> dict[str, set[frozenset[str]]]:
+    """Return the stems of each phrase, by the first of them, which is a number if it holds one."""
+    found: dict[str, set[frozenset[str]]] = {}
+    for words in {frozenset(phrase.split()) for phrase in phrases}:
+        if stems := frozenset(each for word in words for each in stem(word)):
+            found.setdefault(min(stems), set()).add(stems)
+    return found
+
+
+def _list_naming(chunk: IndexedChunk, find_day: Callable[[str], date | None]) -> Iterator[tuple[int, date]]:
+    """Yield the units of a chunk that name a day of a period, or stand under a heading that does: their numbers, and the day."""
     titles = chunk.context.partition("\n")[0].split(" > ")
-    level = MOST_LEVEL if any(names(title) for title in titles if title != chunk.date) else 0
+    above = next(filter(None, map(find_day, (title for title in titles if title != chunk.date))), None)
+    level = MOST_LEVEL
     for number, unit in enumerate(chunk.units):
         text = chunk.text[unit.start : unit.end]
         for heading in filter(None, map(parse_heading, text.split("\n"))):
-            if names(heading[1]):
-                level = heading[0]
+            if day := find_day(heading[1]):
+                level, above = heading[0], day
             elif heading[0] <= level:
-                level = 0
-        if level or names(text):
-            yield number
+                above = None
+        if day := find_day(text) or above:
+            yield number, day
 
 
-def _find_weekly(reader: Reader, named: NamedPeriod, dates: DateRange) -> dict[int, list[int]]:
+def _find_weekly(reader: Reader, named: NamedPeriod, dates: DateRange) -> dict[int, dict[int, date]]:
     words = list_weekday_spellings(named.period.first, named.language, only=True)
     found = {*reader.find_phrases(words, dates)}
     chunks = [chunk for chunk in reader.load_chunks(sorted(found)[:MOST_CHUNKS]) if chunk.date is None]
     weekly = re.compile(rf"(?<![a-zà-ÿ])(?:{'|'.join(map(re.escape, words))})(?:s|en)?(?![a-zà-ÿ])", re.IGNORECASE)
     naming = {
-        chunk.id: [
-            at
+        chunk.id: {
+            at: named.period.first
             for at, unit in enumerate(chunk.units)
             if weekly.search(chunk.text, unit.start, unit.end)
             and find_written_day(chunk.text[unit.start : unit.end]) is None  # "Thu 6 Aug 2026" is no weekly day
-        ]
+        }
         for chunk in chunks
     }
     return {chunk_id: numbers for chunk_id, numbers in naming.items() if numbers}
 
 
-def _names(text: str, written: date, asked: Period) -> bool:
-    """Return True if a line that was written on some day names a period, a part of it, or the week of a day.
+def _find_day(text: str, written: date, asked: Period) -> date | None:
+    """Return the first day of a period that a line names which was written on some day; of a part of it, or of a day's week.
 
     Without a year, that is the last one or the next one: notes tell what was, and what will be. A weekday is the next one, unless
     the line is about what was.
@@ -169,14 +205,15 @@ def _names(text: str, written: date, asked: Period) -> bool:
             told = [passed.period if is_past else coming.period]
         elif (coming.period.first - written).days <= HALF_YEAR:
             told.append(coming.period)
-        if any(
-            each.first <= asked.last and each.last >= asked.first for each in told if each.last - each.first <= most
-        ):
-            return True
-    return False
+        for each in told:
+            if each.first <= asked.last and each.last >= asked.first and each.last - each.first <= most:
+                return max(each.first, asked.first)
+    return None
 
 
-def list_notes(chunks: Sequence[IndexedChunk], query: Query, naming: dict[int, list[int]]) -> tuple[list[Passage], int]:
+def list_notes(
+    chunks: Sequence[IndexedChunk], query: Query, naming: Mapping[int, Mapping[int, date]]
+) -> tuple[list[Passage], int]:
     """Pack the notes of a period into passages, in order of time.
 
     Args:
@@ -188,20 +225,21 @@ def list_notes(chunks: Sequence[IndexedChunk], query: Query, naming: dict[int, l
         The passages, and the number of notes that have no room. Of more notes than hits, those evenly spread over the
         period are shown.
     """
-    notes: dict[tuple[str, str], list[PlacedUnit]] = {}
+    notes: dict[tuple[date, str, str], list[PlacedUnit]] = {}
     for number, chunk in enumerate(chunks):
-        wanted, matter = naming.get(chunk.id), count_matter(chunk)
-        bare = (leave_out_matter(chunk, index) for index in range(len(chunk.units)))
-        notes.setdefault((chunk.source, chunk.path), []).extend(
-            PlacedUnit(
-                chunk.start_line + unit.first_line, chunk.start_line + unit.last_line, unit.start, unit.end,
-                chunk.path, chunk.source, number, index, chunk.text,
-            ).cut(query.max_snippet_chars, lambda _: ())
-            for index, unit in enumerate(bare)
-            if (wanted is None or index in wanted) and unit.last_line >= matter
-        )  # fmt: skip
+        named, matter = naming.get(chunk.id), count_matter(chunk)
+        for index in range(len(chunk.units)) if named is None else sorted(named):
+            unit = leave_out_matter(chunk, index)
+            if unit.last_line >= matter:
+                placed = PlacedUnit(
+                    chunk.start_line + unit.first_line, chunk.start_line + unit.last_line, unit.start, unit.end,
+                    chunk.path, chunk.source, number, index, chunk.text,
+                )  # fmt: skip
+                day = date.min if named is None else named[index]
+                own = notes.setdefault((day, chunk.source, chunk.path), [])
+                own.append(placed.cut(query.max_snippet_chars, lambda _: ()))
     most = query.max_results
-    several = [*notes.values()]
+    several = [notes[key] for key in sorted(notes, key=lambda key: key[0])]
     chosen = [several[at * len(several) // most] for at in range(most)] if len(several) > most else several
     room = max(SHARED, most // 2) * query.max_snippet_chars
     shares: dict[int, int] = {}

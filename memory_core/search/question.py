@@ -252,7 +252,7 @@ def analyse(reader: Reader, text: str, today: date, dates: DateRange | None = No
         Term(phrase, tuple(reader.stem(phrase)), reader.count_phrase(phrase))
         for phrase in extract_phrases(text)[:MAX_PHRASES]
     )
-    asked = find_asked_time(text)
+    asked = find_asked_time(text.replace(named.text, "…") if named else text)
     present = find_present(text).difference(extract_words(named.text) if named else ()) if asked == "now" else ()
     single = tuple(term for term in words.values() if term in kept and (term.text not in present or len(kept) == 1))
     several = tuple(term for term in found if term.documents)

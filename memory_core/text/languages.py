@@ -56,6 +56,7 @@ _MORE_STEMMERS = (
     "swedish", "danish", "norwegian", "finnish", "hungarian", "romanian", "turkish", "greek", "catalan", "estonian", "lithuanian",
     "polish", "czech", "serbian", "indonesian",
 )  # fmt: skip
+LEAST_LISTED = 4  # letters of the words in the tables of common ones
 LEAST_PART = 3  # letters of a part by which a name is found
 
 
@@ -67,16 +68,18 @@ class Stemmed(NamedTuple):
     word: str
 
 
-def detect(words: Collection[str], *, first: str = "") -> Language | None:
+def detect(words: Collection[str], *, first: str = "", small: Collection[str] = ()) -> Language | None:
     """Detect the language of words in lower case by their function words; None if they hold none of any language.
 
     It is another one than English if they hold two that English has not, and fewer that only English has. Cyrillic letters
-    and Latin ones beyond ASCII count as one, and so does a question word in front. Of several languages, as close as
+    and Latin ones beyond ASCII count as one, and so does a question word in front. Behind that, so do common words of which
+    some are none of English, and none is of English alone: "was lernt", not "was late". Of several languages, as close as
     Portuguese and Spanish, it is the one with the most function words, at last those counted that English has, too.
 
     Args:
         words: Of a text.
         first: The word with which it begins, if it may be a question.
+        small: Those of them that it does not write with a capital letter: the others may be names.
     """
     known = words if isinstance(words, set) else set(words)
     found: Language | None = None
@@ -84,12 +87,19 @@ def detect(words: Collection[str], *, first: str = "") -> Language | None:
     for language, own in _OWN.items():
         count = len(own & known) + (first in OPENERS[language])
         if 0 < count < _CERTAIN:
-            count += any(map(_ACCENTED.search, known))
+            count += any(map(_ACCENTED.search, known)) or (first in OPENERS[language] and _is_foreign(small, language))
         if count < most or count <= len(_NOT_OWN[language] & known):
             continue
         if count > most or (found and len(STOP_WORDS[language] & known) > len(STOP_WORDS[found] & known)):
             found, most = language, count
     return found or ("en" if not known.isdisjoint(STOP_WORDS["en"]) else None)
+
+
+def _is_foreign(words: Collection[str], language: Language) -> bool:
+    """Return True if some words are common in a language and not in English, and none the other way round."""
+    listed = [word for word in words if len(word) >= LEAST_LISTED]
+    tells = {is_common(word, language) - is_common(word, "en") for word in listed}
+    return 1 in tells and -1 not in tells
 
 
 def relate_words(text: str, seen: dict[Relation, set[str]] | None = None) -> list[Stemmed]:

@@ -124,17 +124,18 @@ def _read_kanji(text: str) -> int:
     return 10 * (_read_kanji(tens) if tens else 1) + (_read_kanji(ones) if ones else 0)
 
 
-def _split(text: str) -> list[_Token]:
+@lru_cache(maxsize=2)  # a line is read twice: for what was, and for what is to come
+def _split(text: str) -> Sequence[_Token]:
     return [_read_token(found) for found in _TOKEN.finditer(text)]
 
 
 def _read_token(found: re.Match[str]) -> _Token:
-    code, value = _read_value(found)
+    code, value = ("", None) if found["word"] else _read_value(found)
     return _Token(found.start(), found.end(), "~" if found["to"] else _fold(found[0]), code, value)
 
 
 def _read_value(found: re.Match[str]) -> tuple[str, object]:
-    """Return the symbol of a token in digits, and its value; "" for a word."""
+    """Return the symbol of a token in digits, and its value."""
     numbers = [int(part) for part in re.findall(r"\d+", found[0])]
     if found["date"]:
         if len(numbers) == 3 and numbers[0] > 31:
@@ -151,7 +152,7 @@ def _read_value(found: re.Match[str]) -> tuple[str, object]:
     if found["parts"] or found["slash"]:
         code = "f" if found["slash"] else "I" if "W" in found[0] else "i"
         return code, tuple(numbers if found["slash"] else sorted(numbers, reverse=True))
-    code = "Q" if found["part"] else "y" if found["short"] else "~" if found["to"] else ""
+    code = "Q" if found["part"] else "y" if found["short"] else "~"
     months = 6 if found["part"] and found["part"].strip("1234") in "HsS" else 3
     return code, (months, numbers[0]) if code == "Q" else numbers[0] % 2000 + 2000 if numbers else None
 
@@ -277,7 +278,7 @@ def _leave_out_short(spellings: Mapping[str, Set[str]], language: str) -> list[s
 
 
 def list_near_days() -> list[str]:
-    """Return the words of all languages for the days beside today: yesterday, tomorrow, and those next to them."""
+    """Return the words of all languages for yesterday, tomorrow, and the days before and after them."""
     return [key for (symbol, days), keys in _list_spellings().items() if symbol == "t" and days for key in keys]
 
 
@@ -345,28 +346,30 @@ def find_periods(text: str, today: date, *, ahead: bool = False) -> Iterator[Nam
     one that reads more words of the same.
     """
     text = text[:LONGEST]
-    tokens = _split(text)
     found: list[NamedPeriod] = []
-    for language in _choose_languages(text, tokens):
-        read = [*_Reading(text, tokens, language).find_periods(Vantage(today, ahead))]
+    before, behind = list[_Token](), list[_Token]()
+    for language in _choose_languages(text):
+        if found and not any(_knows(language, token) for token in before + behind):
+            continue  # it reads no more words of the period than are found
+        read = [*_read(text, language).find_periods(Vantage(today, ahead))]
         if read and (not found or (found[0].text in read[0].text != found[0].text)):
-            found = read
-        if found and _knows_word_before(text, found[0]):
-            break
+            found, at = read, text.index(read[0].text)
+            before = [token for token in _split(text) if token.end <= at][-1:]
+            behind = [token for token in _split(text) if token.start >= at + len(read[0].text)][:1]
+        if found and all(_knows(found[0].language, token) for token in before):
+            break  # unlike "Anfang" in "Anfang November", of which English reads the last word
     yield from found
 
 
-def _knows_word_before(text: str, named: NamedPeriod) -> bool:
-    """Return False where the word before a period is none of its language: of "Anfang November", English reads "November"."""
-    before = _split(text[: text.index(named.text)])[-1:]
-    lexicon = _lexicons()[named.language]
-    known = (lexicon.symbols, lexicon.roles, _fold_stop_words(named.language))
-    return all(any(token.key in each for each in known) for token in before)
+def _knows(language: str, token: _Token) -> bool:
+    lexicon = _lexicons()[language]
+    return any(token.key in each for each in (lexicon.symbols, lexicon.roles, _fold_stop_words(language)))
 
 
-def _choose_languages(text: str, tokens: Sequence[_Token]) -> list[str]:
+@lru_cache(maxsize=2)
+def _choose_languages(text: str) -> Sequence[str]:
     """Return the languages to read a text in, the likeliest first; none where no word or number can name a period."""
-    triggers = _triggers()
+    tokens, triggers = _split(text), _triggers()
     counts: dict[str, int] = {}
     for token in tokens:
         for language in triggers.get(token.key, ()):
@@ -378,8 +381,8 @@ def _choose_languages(text: str, tokens: Sequence[_Token]) -> list[str]:
     detected = detect_language(text)
     words = {token.key for token in tokens}
     others = [each for each in counts if each not in ("en", "zh", "ja")]
-    known = {each: words & (_fold_stop_words(each) | _lexicons()[each].symbols.keys()) for each in others}
-    others.sort(key=lambda each: (counts[each], len(known[each])), reverse=True)
+    known = {each: [words & _fold_stop_words(each), words & _lexicons()[each].symbols.keys()] for each in others}
+    others.sort(key=lambda each: (counts[each], len(set().union(*known[each]))), reverse=True)
     if detected in _ROMANCE:  # short questions in these are taken for each other
         return [detected, *(each for each in others if each in _ROMANCE)]
     if detected not in (None, "en"):
@@ -427,10 +430,10 @@ class _Reading:
         roles: For every token its roles, None for a word that the table does not know.
     """
 
-    def __init__(self, text: str, tokens: Sequence[_Token], language: str) -> None:
+    def __init__(self, text: str, language: str) -> None:
         self.codes, self.values, self.spans = "", list[object](), list[tuple[int, int]]()
+        tokens = [_read_slash(token, language) for token in _split(text)]
         self.roles: list[str | None] = [None] * len(tokens)
-        tokens = [_read_slash(token, language) for token in tokens]
         self._text, self._tokens, self._language, self._lexicon = text, tokens, language, _lexicons()[language]
         gap: str | None = ""  # roles of the words since the last symbol; None after a word that parts
         at = behind = 0  # the next token, and that behind the last symbol
@@ -580,6 +583,7 @@ class _Reading:
         )
 
 
+_read = lru_cache(maxsize=8)(_Reading)  # of two texts, in a few languages
 _DAYS_OF_MONTH = range(1, 32)  # any other number is no time, but something that is looked for
 
 

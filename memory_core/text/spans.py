@@ -70,15 +70,18 @@ def _choose_year(make: Callable[[int], Period], codes: str, values: _Values, ask
     shift = _get(codes, values, "r")
     if year := _get(codes, values, "y", asked.today.year + (shift or 0) if "Y" in codes else None):
         return make(year)
-    several: list[Period] = []
-    for year in range(asked.today.year - 9, asked.today.year + 9):
+
+    def is_meant(period: Period) -> bool:
+        if shift in (1, -1):
+            return period.first > asked.today if shift == 1 else period.last < asked.today
+        return period.last >= asked.today if step == 1 else period.first <= asked.today
+
+    step = 1 if shift == 1 or (asked.ahead and shift is None) else -1
+    for year in range(asked.today.year - step, asked.today.year + 9 * step, step):
         with suppress(ValueError):  # 29 February
-            several.append(make(year))
-    if shift == 1:
-        return next(each for each in several if each.first > asked.today)
-    if asked.ahead and shift is None:
-        return next(each for each in several if each.last >= asked.today)
-    return [each for each in several if (each.last < asked.today if shift == -1 else each.first <= asked.today)][-1]
+            if is_meant(period := make(year)):
+                return period
+    raise ValueError(codes)
 
 
 def _read_date(codes: str, values: _Values, asked: Vantage) -> Period:

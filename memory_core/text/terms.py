@@ -128,7 +128,7 @@ def extract_words(text: str) -> list[str]:
     """
     found: dict[str, None] = {}
     lowered = text.lower().replace("’", "'")
-    words, language = _read_words(lowered)
+    words, language = _read_words(text)
     stop_words = STOP_WORDS[language or "en"]
     left = _word_of(lowered).findall(_COURTESY.sub(" ", lowered))
     if not all(map(is_emoji, words)) and all(word in stop_words or is_emoji(word) for word in left):
@@ -140,14 +140,16 @@ def extract_words(text: str) -> list[str]:
 
 def detect_language(text: str) -> Language | None:
     """Detect the language of a question; None if it has no function words."""
-    return _read_words(text.lower())[1]
+    return _read_words(text)[1]
 
 
 @lru_cache(maxsize=4)  # a search asks several things about the words of one question
-def _read_words(lowered: str) -> tuple[Sequence[str], Language | None]:
+def _read_words(text: str) -> tuple[Sequence[str], Language | None]:
     """Return the words of a question in lower case, and its language; None if that is unknown, as of a list of names."""
+    lowered = text.lower()
     words = _word_of(lowered).findall(lowered)
-    return words, detect(words, first=words[0] if len(words) > 1 else "")
+    small = {*_word_of(text).findall(text)}.intersection(words)
+    return words, detect(words, first=words[0] if len(words) > 1 else "", small=small)
 
 
 def _terms(word: str, stop_words: Container[str]) -> list[str]:
@@ -242,7 +244,7 @@ def classify(text: str) -> QuestionKind:
             len(sentence) for sentence in sentences if sentence.endswith(_FULL_STOPS) and not _ASKS.search(sentence)
         )
         return "statement" if said > len(text) * STATED else "question"
-    words, detected = _read_words(text.lower().replace("’", "'"))
+    words, detected = _read_words(text)
     language = detected or "en"
     functional = sum(word in STOP_WORDS[language] for word in words)
     if functional < 2 or 3 * functional < len(words):

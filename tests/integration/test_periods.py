@@ -119,6 +119,7 @@ def test_a_day_without_a_note_answers_nothing_and_says_so(memory: Memory) -> Non
     assert answer["results"] == []
     assert answer["warning"] == "no note is dated 2026-08-14"
     assert answer["period"] == {"from": "2026-08-14", "to": "2026-08-14", "text": "14 August"}
+    assert ask(memory, "What is on 9999-12-31?")["results"] == []  # the last day of all
 
 
 def test_a_longer_period_without_a_note_is_named(memory: Memory) -> None:
@@ -147,18 +148,22 @@ def test_notes_of_the_day_that_is_named_come_first_whatever_they_say(memory: Mem
     assert paths(ask(memory, "Was passierte gestern mit der Solaranlage?"))[0] == "memory/2026-10-06.md"
 
 
-def test_lines_of_earlier_notes_that_tell_of_the_day_ahead_are_found(tmp_path: Path) -> None:
+def test_lines_of_the_days_around_that_tell_of_a_day_are_found(tmp_path: Path) -> None:
     (tmp_path / "memory").mkdir()
     (tmp_path / "memory/2026-10-06.md").write_text("- The day after tomorrow at nine: car inspection.\n- Soup.\n")
     (tmp_path / "memory/2026-09-29.md").write_text(
         "- Sailing.\n\nTomorrow we rest.\n\n- Next Thursday the oven comes.\n"
     )
+    (tmp_path / "memory/2026-10-03.md").write_text("- Yesterday the oven was cold.\n- The day before we baked.\n")
     source = ConfigSource({"memorySearch": {"provider": "none"}}, workspace=tmp_path, state_dir=tmp_path / "state")
     with Memory(source, today=lambda: TODAY) as memory:
         assert [hit["snippet"] for hit in ask(memory, "What is on tomorrow?")["results"]] == [
             "- The day after tomorrow at nine: car inspection."
         ]
         assert "oven" in ask(memory, "What happened on 1 October?")["results"][0]["snippet"]
+        cold = ask(memory, "What happened on 2 October?")
+        assert [hit["snippet"] for hit in cold["results"]] == ["- Yesterday the oven was cold."]
+        assert cold["warning"] == "no note is dated 2026-10-02"
 
 
 @pytest.mark.parametrize(
@@ -271,8 +276,8 @@ def plans(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
             "next week",
             "2026-11-30 2026-12-06",
             [
-                "- Elternabend am 3. Dezember um 19 Uhr.",
                 "- Dentist on 2 December at nine.",
+                "- Elternabend am 3. Dezember um 19 Uhr.",
                 "- Flight on Friday at 7:10",
             ],
         ),
@@ -285,7 +290,7 @@ def test_a_question_about_days_to_come_finds_the_lines_that_name_them(
     plans: Memory, question: str, days: str, lines: list[str]
 ) -> None:
     answer = ask(plans, question)
-    assert sorted(hit["snippet"] for hit in answer["results"]) == sorted(lines)
+    assert [hit["snippet"] for hit in answer["results"]] == lines  # in order of time
     assert " ".join(dict.fromkeys((answer["period"]["from"], answer["period"]["to"]))) == days
 
 
@@ -303,6 +308,28 @@ def test_days_to_come_that_are_told_of_need_no_note_of_their_own(plans: Memory) 
 @pytest.mark.parametrize("question", ["what did I buy in October", "what happened in October with Tomasz"])
 def test_the_words_of_a_period_are_no_matter_that_notes_tell_of(plans: Memory, question: str) -> None:
     assert paths(ask(plans, question))[0] == "memory/2026-10-03.md"
+
+
+def test_a_day_with_notes_is_meant_unless_the_other_words_stand_with_the_other(tmp_path: Path) -> None:
+    (tmp_path / "memory").mkdir()
+    (tmp_path / "memory/2026-11-20.md").write_text("- Painted the door.\n\n- Soup with Ines.\n")
+    (tmp_path / "memory/2026-11-24.md").write_text("- Dentist on Friday at nine.\n")
+    source = ConfigSource({"memorySearch": {"provider": "none"}}, workspace=tmp_path, state_dir=tmp_path / "state")
+    with Memory(source, today=lambda: date(2026, 11, 25)) as memory:
+        assert paths(ask(memory, "dentist on friday"))[0] == "memory/2026-11-24.md"
+        assert paths(ask(memory, "friday soup ines"))[0] == "memory/2026-11-20.md"
+        assert paths(ask(memory, "friday")) == ["memory/2026-11-20.md"]
+
+
+def test_a_period_before_a_day_asks_for_no_former_state(tmp_path: Path) -> None:
+    (tmp_path / "memory").mkdir()
+    (tmp_path / "memory/2026-05-20.md").write_text("- The keel hung on a rope.\n")
+    (tmp_path / "memory/2026-07-30.md").write_text("- Painted the deck.\n")
+    (tmp_path / "memory/2026-08-03.md").write_text("- 3 August: the grey rope has held.\n")
+    source = ConfigSource({"memorySearch": {"provider": "none"}}, workspace=tmp_path, state_dir=tmp_path / "state")
+    with Memory(source, today=lambda: SUNDAY) as memory:
+        answer = ask(memory, "Which rope held the keel the week before 3 August?")
+    assert paths(answer)[0] == "memory/2026-08-03.md"
 
 
 ZONES = ("Etc/GMT+12", "Etc/GMT-14")  # never of one date
