@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from pathlib import Path
 from typing import Any
@@ -50,6 +51,25 @@ def test_every_target_of_a_workflow_is_in_the_makefile() -> None:
 
 def test_the_citation_names_the_version() -> None:
     assert load(REPOSITORY / "CITATION.cff")["version"] == memory_core.__version__
+
+
+def test_texts_are_read_and_written_in_an_encoding_that_is_named() -> None:
+    """Windows would take its own."""
+    sources = [path for package in ("memory_core", "memory_qmd") for path in (REPOSITORY / package).rglob("*.py")]
+    unnamed = [
+        f"{path.relative_to(REPOSITORY)}:{call.lineno}"
+        for path in sources
+        for call in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and lacks_encoding(call.func, call)
+    ]
+    assert unnamed == []
+
+
+def lacks_encoding(method: ast.Attribute, call: ast.Call) -> bool:
+    """Tell whether a method of a path leaves the encoding to the system; a module `chat` has a function of that name."""
+    most = {"read_text": 0, "write_text": 1}.get(method.attr)
+    named = any(keyword.arg == "encoding" for keyword in call.keywords)
+    return most is not None and len(call.args) <= most and not named and ast.unparse(method.value) != "chat"
 
 
 def test_every_page_is_in_the_site() -> None:
