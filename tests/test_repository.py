@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import os
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,7 @@ import pytest
 import yaml
 
 import memory_core
-from tests.command import REPOSITORY
+from tests.command import REPOSITORY, run
 
 WORKFLOWS = sorted((REPOSITORY / ".github" / "workflows").glob("*.yml"))
 
@@ -51,6 +53,15 @@ def test_every_target_of_a_workflow_is_in_the_makefile() -> None:
 
 def test_the_citation_names_the_version() -> None:
     assert load(REPOSITORY / "CITATION.cff")["version"] == memory_core.__version__
+
+
+def test_tests_that_import_what_only_unix_has_are_skipped_elsewhere() -> None:
+    """An error while tests are collected would end the run on Windows before any of them."""
+    words = ["--collect-only", "-q", "-rs", "-p", "no:cacheprovider", "tests/unit/text/test_front_matter.py"]
+    code = f"import sys; sys.modules['resource'] = None; import pytest; sys.exit(pytest.main({words}))"
+    done = run([sys.executable, "-c", code], dict(os.environ))
+    assert "needs resource, which only Unix has" in done.out, done.err
+    assert done.code == pytest.ExitCode.NO_TESTS_COLLECTED
 
 
 def test_texts_are_read_and_written_in_an_encoding_that_is_named() -> None:
