@@ -297,7 +297,7 @@ class BackendContract:
 
     @pytest.mark.parametrize("path", ["../outside.md", "/etc/passwd", "notes.txt", "", "memory/../../outside.md"])
     def test_what_is_no_note_is_refused(self, path: str, subject: Subject) -> None:
-        (subject.config.workspace.parent / "outside.md").write_text("secret")
+        (subject.config.workspace.parent / "outside.md").write_text("secret", encoding="utf-8")
         with pytest.raises(PathRefused):
             subject.open().memory_get(path, 1, 10)
 

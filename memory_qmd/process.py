@@ -103,7 +103,7 @@ class ServerProcess:
     def read_log_end(self) -> str:
         """Return the last 2,000 bytes of its output."""
         size = os.fstat(self._log.fileno()).st_size
-        return os.pread(self._log.fileno(), 2000, max(0, size - 2000)).decode(errors="replace")
+        return _read_at(self._log.fileno(), 2000, max(0, size - 2000)).decode(errors="replace")
 
     def stop(self) -> None:
         """Kill its whole group; may be called twice."""
@@ -165,8 +165,8 @@ class Processes:
             return ProcessOutcome(
                 status=process.returncode,
                 ended="closed" if ended == "exit" and self._closed else ended,
-                stdout=os.pread(stdout.fileno(), max_output_bytes, 0),
-                stderr=os.pread(stderr.fileno(), max_output_bytes, 0),
+                stdout=_read_at(stdout.fileno(), max_output_bytes, 0),
+                stderr=_read_at(stderr.fileno(), max_output_bytes, 0),
                 seconds=time.monotonic() - began,
             )
 
@@ -255,6 +255,18 @@ class Processes:
 
 def _make_token() -> str:
     return f"{os.getpid()}-{os.urandom(8).hex()}"
+
+
+def _read_at(descriptor: int, most: int, offset: int) -> bytes:
+    """Read a part of a file to which a child may be writing at a position that it shares with us."""
+    if hasattr(os, "pread"):
+        return os.pread(descriptor, most, offset)
+    before = os.lseek(descriptor, 0, os.SEEK_CUR)  # on Windows
+    try:
+        os.lseek(descriptor, offset, os.SEEK_SET)
+        return os.read(descriptor, most)
+    finally:
+        os.lseek(descriptor, before, os.SEEK_SET)
 
 
 def _has_ended(process: subprocess.Popen[bytes]) -> bool:

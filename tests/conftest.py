@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import signal
+from collections.abc import Generator
 from functools import partial
 from pathlib import Path
 
@@ -44,6 +45,22 @@ hypothesis.settings.register_profile(
     suppress_health_check=[hypothesis.HealthCheck.too_slow],
 )
 hypothesis.settings.load_profile("shared machine")
+
+
+UNIX_ONLY = frozenset({"fcntl", "pty", "resource", "termios"})  # modules of Python that Windows lacks
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """Skip tests that import what only Unix has; as errors they would keep all others from running on Windows."""
+    report = yield
+    call: pytest.CallInfo[object] | None = getattr(report, "call", None)
+    cause = call.excinfo.value.__cause__ if call is not None and call.excinfo is not None else None
+    follows = os.name == "nt" and str(getattr(cause, "name", "")).startswith("tests.")  # it imports one of those
+    if isinstance(cause, ImportError) and (cause.name in UNIX_ONLY or follows):
+        report.outcome = "skipped"
+        report.longrepr = (report.nodeid, 0, f"Skipped: needs {cause.name}, which only Unix has")
+    return report
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import pty
 import re
 import shutil
 import subprocess
@@ -50,6 +49,8 @@ def record() -> list[str]:
 
 def _run(command: str, home: Path) -> str:
     """Return what a command prints in a terminal, without the escapes at line ends."""
+    import pty  # which Windows lacks; others import this module there
+
     main, terminal = pty.openpty()
     script = f'memory-core() {{ "$PYTHON" -m memory_core "$@"; }}; {command}'
     variables = {

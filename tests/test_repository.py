@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ast
+import os
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +13,7 @@ import pytest
 import yaml
 
 import memory_core
-from tests.command import REPOSITORY
+from tests.command import REPOSITORY, run
 
 WORKFLOWS = sorted((REPOSITORY / ".github" / "workflows").glob("*.yml"))
 
@@ -50,6 +53,34 @@ def test_every_target_of_a_workflow_is_in_the_makefile() -> None:
 
 def test_the_citation_names_the_version() -> None:
     assert load(REPOSITORY / "CITATION.cff")["version"] == memory_core.__version__
+
+
+def test_tests_that_import_what_only_unix_has_are_skipped_elsewhere() -> None:
+    """An error while tests are collected would end the run on Windows before any of them."""
+    words = ["--collect-only", "-q", "-rs", "-p", "no:cacheprovider", "tests/unit/text/test_front_matter.py"]
+    code = f"import sys; sys.modules['resource'] = None; import pytest; sys.exit(pytest.main({words}))"
+    done = run([sys.executable, "-c", code], dict(os.environ))
+    assert "needs resource, which only Unix has" in done.out, done.err
+    assert done.code == pytest.ExitCode.NO_TESTS_COLLECTED
+
+
+def test_texts_are_read_and_written_in_an_encoding_that_is_named() -> None:
+    """Windows would take its own."""
+    sources = [path for package in ("memory_core", "memory_qmd") for path in (REPOSITORY / package).rglob("*.py")]
+    unnamed = [
+        f"{path.relative_to(REPOSITORY)}:{call.lineno}"
+        for path in sources
+        for call in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and lacks_encoding(call.func, call)
+    ]
+    assert unnamed == []
+
+
+def lacks_encoding(method: ast.Attribute, call: ast.Call) -> bool:
+    """Tell whether a method of a path leaves the encoding to the system; a module `chat` has a function of that name."""
+    most = {"read_text": 0, "write_text": 1}.get(method.attr)
+    named = any(keyword.arg == "encoding" for keyword in call.keywords)
+    return most is not None and len(call.args) <= most and not named and ast.unparse(method.value) != "chat"
 
 
 def test_every_page_is_in_the_site() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import subprocess
 import sys
 from contextlib import closing
@@ -29,6 +30,9 @@ from memory_core.sharing import is_due
 )
 def hook(options: Options, *, host: str) -> int:
     """Answer a hook of another host, whose event is read from standard input."""
+    for stream in (sys.stdin, sys.stdout):
+        if isinstance(stream, io.TextIOWrapper):  # as hosts write and read; Windows has another encoding for pipes
+            stream.reconfigure(encoding="utf-8", errors=stream.errors)
     try:
         event = events.read_event(host, sys.stdin)
         for name in ("config", "workspace", "state_dir"):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -19,7 +18,7 @@ from memory_core import explanations, records
 from memory_core.cli import app, output
 from memory_core.cli.app import Options, argument, command, open_notes, with_sources
 from memory_core.config.agent import explain_off
-from memory_core.config.environment import quote_words
+from memory_core.config.environment import quote_words, split_words
 from memory_core.errors import InvalidArgument, MemoryCoreError
 from memory_core.records import NOTHING_INDEXED, to_camel
 from memory_core.sources.roots import SYMLINK, describe_os_error, quote_name
@@ -139,7 +138,7 @@ def _open_hit(memory: Memory, hits: Sequence[Mapping[str, Any]], number: int) ->
         raise InvalidArgument(
             "--open", "no editor is named, and vi needs a terminal", action="set EDITOR to one of yours"
         )
-    editor = shlex.split(named or "vi")
+    editor = split_words(named or ("notepad" if sys.platform == "win32" else "vi"))
     at_line = [f"+{hits[number - 1]['startLine']}"] if Path(editor[0]).name in OPENS_AT_LINE else []
     try:
         subprocess.run([*editor, *at_line, str(file.real_path)], check=True)  # noqa: S603 - the user's own

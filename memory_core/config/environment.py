@@ -139,13 +139,13 @@ def find_ref_source(node: Node) -> str:
 
 
 def expand_home(path: str | Path, environ: Mapping[str, str] | None = None) -> str:
-    """Replace a leading `~` or `~/` by the home folder; `~name` is taken for a file's name.
+    r"""Replace a leading `~` or `~/`, on Windows also `~\`, by the home folder; `~name` is taken for a file's name.
 
     Raises:
         ConfigError: The path needs a home folder, and there is none.
     """
     text = os.fspath(path)
-    return find_home(environ) + text[1:] if text == "~" or text.startswith("~/") else text
+    return find_home(environ) + text[1:] if text == "~" or text.startswith(("~/", f"~{os.sep}")) else text
 
 
 def shorten_home(path: Path) -> str:
@@ -163,6 +163,15 @@ def quote_words(*words: str) -> str:
 
         return list2cmdline(words)
     return shlex.join(words)
+
+
+def split_words(text: str) -> list[str]:
+    r"""Return the words of a command as a shell of this system reads them; on Windows `\` is a part of paths, and no escape."""
+    if sys.platform == "win32":
+        import shutil
+
+        return [text] if shutil.which(text) else [word.strip('"') for word in re.findall(r'"[^"]*"|\S+', text)]
+    return shlex.split(text)
 
 
 def find_home(environ: Mapping[str, str] | None = None) -> str:

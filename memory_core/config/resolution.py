@@ -88,7 +88,7 @@ def find_usual_workspace(environ: Mapping[str, str], state_dir: Path, here: Path
     Raises:
         ConfigError: The project's file, or the one that names the default workspace, cannot be read.
     """
-    home = environ.get("HOME", "")
+    home = environ.get("HOME", "") or environ.get("USERPROFILE", "")  # the latter on Windows
     repository = None if here is None else find_repository(here, home)
     project = None if here is None else find_project(here, home)
     if project is not None:

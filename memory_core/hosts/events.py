@@ -226,8 +226,8 @@ def record_folder(event: Event, state_dir: Path) -> Path | None:
     process = os.environ.get(HOSTS[event.host].process, "")
     if not process.isdigit():
         return None
-    path, home = state_dir / OWN_FOLDER / FOLDERS / process, os.environ.get("HOME", "")
-    here = Path(event.cwd)
+    path, here = state_dir / OWN_FOLDER / FOLDERS / process, Path(event.cwd)
+    home = os.environ.get("HOME", "") or os.environ.get("USERPROFILE", "")  # the latter on Windows
     try:
         if event.kind == "end":
             path.unlink(missing_ok=True)

@@ -108,7 +108,8 @@ def _write_all(config: AgentConfig, folder: Path) -> Moved:
         for at_ms, notes in _read_moments(history, folder / VERSIONS, names):
             lines.write(json.dumps({"at": at_ms, "notes": notes}, ensure_ascii=False) + "\n")
             moments += 1
-    (folder / MANIFEST).write_text(json.dumps({"format": FORMAT, "notes": sorted(paths)}, ensure_ascii=False, indent=1))
+    manifest = json.dumps({"format": FORMAT, "notes": sorted(paths)}, ensure_ascii=False, indent=1)
+    (folder / MANIFEST).write_text(manifest, encoding="utf-8")
     left_out: tuple[str, ...] = ()
     if elsewhere:
         several, others = "1 note that is", ""

@@ -66,6 +66,19 @@ def test_what_strict_json_forbids_is_understood(command: Command, given: str) ->
     assert done.err == ""
 
 
+def test_a_host_speaks_utf8_whatever_the_encoding_of_pipes(command: Command, tmp_path: Path) -> None:
+    """As on Windows, where Python takes that of the system."""
+    folder = tmp_path / "Jörg Müller"
+    folder.mkdir()
+    (folder / "MEMORY.md").write_text("Das Tor ist grün → 7.\n", encoding="utf-8")
+    event = json.dumps({"hook_event_name": "SessionStart", "session_id": "s1", "cwd": str(folder)}, ensure_ascii=False)
+    variables = {**command.variables(), "PATH": "/nowhere", "PYTHONIOENCODING": "cp1252", "PYTHONUTF8": "0"}
+    done = run(
+        [sys.executable, "-m", "memory_core", "--state-dir", str(command.state_dir), "hook"], variables, feed=event
+    )
+    assert "> Das Tor ist grün → 7." in done.json["hookSpecificOutput"]["additionalContext"], done.err
+
+
 def test_notes_are_cut_to_what_claude_code_shows(command: Command) -> None:
     (command.workspace / "MEMORY.md").write_text("The fence is green.\n\n" * 1000, encoding="utf-8")
     done = give(command, {"hook_event_name": "SessionStart", "session_id": "s1"})

@@ -38,7 +38,9 @@ def test_no_home_is_needed_by_those_who_name_their_folders(command: Command) -> 
     assert done.code == 0, done.err
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root may run a program as another user")
+@pytest.mark.skipif(
+    not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root may run a program as another user"
+)
 def test_no_home_and_no_passwd_entry_is_told(command: Command) -> None:
     environment = {name: value for name, value in command.variables().items() if name != "HOME"}
     done = run([sys.executable, "-c", WITHOUT_HOME.format(user=NO_PASSWD_ENTRY)], environment)

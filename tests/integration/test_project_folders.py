@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from memory_core.config.projects import find_project
+from memory_core.config.resolution import find_usual_workspace
 from tests.command import REPOSITORY
 
 GIT = ("-c", "user.email=a@example.org", "-c", "user.name=a", "-c", "protocol.file.allow=always")
@@ -95,6 +96,16 @@ def test_the_way_up_ends_at_the_home_folder(home: Path) -> None:
         (folder / "MEMORY.md").write_text("x")
     assert find_project(home / "code" / "deep", str(home)) is None
     assert find_project(home, str(home)) == home
+
+
+@pytest.mark.parametrize("variable", ["HOME", "USERPROFILE"])
+def test_notes_of_the_home_folder_are_no_project_s_where_only_windows_names_it(home: Path, variable: str) -> None:
+    (home / "code" / "deep").mkdir(parents=True)
+    (home / "MEMORY.md").write_text("x")
+    (home / "state" / "memory-core").mkdir(parents=True)
+    (home / "state" / "memory-core" / "default-workspace").write_text(str(home / "notes"))
+    found, project = find_usual_workspace({variable: str(home)}, home / "state", home / "code" / "deep")
+    assert (found, project) == (home / "notes", None)
 
 
 def test_a_file_that_only_says_to_be_a_worktree_leads_nowhere(project: Path, home: Path) -> None:

@@ -115,6 +115,7 @@ def test_a_fresh_environment_gets_no_vendors_library(wheel: zipfile.ZipFile) -> 
             "threadpoolctl",
             "tokenizers",
             "tomlkit",
+            "tzdata",
             "watchdog",
             "wordllama",
         ),

@@ -93,6 +93,14 @@ def test_the_lease_of_a_process_that_has_ended_is_taken_at_once(tmp_path: Path) 
         backend.memory_close()
 
 
+def test_no_process_is_asked_where_that_would_interrupt_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On Windows the number 0 is that of Ctrl-C."""
+    holder = f"{tenants.name_machine()}:{end_process()}:00000000"
+    assert tenants.has_ended(holder)
+    monkeypatch.setattr(os, "name", "nt")
+    assert not tenants.has_ended(holder)
+
+
 def test_two_syncs_of_one_process_wait_for_each_other(tmp_path: Path) -> None:
     database = make_database()
     dsn = database.add_role("ada", writes=("ada",))

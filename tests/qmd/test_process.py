@@ -125,6 +125,20 @@ def test_a_server_runs_until_stopped(processes: Processes, tmp_path: Path) -> No
     server.stop()
 
 
+def test_output_is_read_where_no_part_of_a_file_can_be(
+    processes: Processes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr(os, "pread")
+    outcome = run(processes, tmp_path, "import sys; print('x' * 10, flush=True); print('y', file=sys.stderr)")
+    assert (outcome.stdout, outcome.stderr) == (b"xxxxxxxxxx\n", b"y\n")
+    code = "import pathlib, time; print('one', flush=True)\nwhile not pathlib.Path('go').exists(): time.sleep(0.01)\nprint('two')"
+    server = processes.start_server([sys.executable, "-c", code], env={}, cwd=tmp_path)
+    assert eventually(lambda: server.read_log_end() == "one\n")
+    (tmp_path / "go").touch()
+    assert eventually(lambda: server.read_log_end() == "one\ntwo\n")  # where the child writes on is left as it was
+    server.stop()
+
+
 def test_a_server_that_dies_is_noticed(processes: Processes, tmp_path: Path) -> None:
     server = processes.start_server([sys.executable, "-c", "pass"], env={}, cwd=tmp_path)
     assert eventually(lambda: not server.is_running())

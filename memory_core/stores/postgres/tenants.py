@@ -178,8 +178,8 @@ def name_holder() -> str:
 def has_ended(holder: str) -> bool:
     """Return True if the holder of a lease was a sync of this machine that has ended."""
     at, process, _ = holder.rsplit(":", 2) if holder.count(":") >= 2 else ("", "", "")
-    if at != name_machine() or not process.isdigit():
-        return False
+    if at != name_machine() or not process.isdigit() or os.name != "posix":
+        return False  # Windows would take 0 for Ctrl-C; the lease ends by itself there
     if int(process) == os.getpid():
         return holder not in held_here
     try:

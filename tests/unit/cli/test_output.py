@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
+import os
 import re
+import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from memory_core.cli import output
-from memory_core.config.environment import quote_words
+from memory_core.config.environment import expand_home, quote_words, split_words
 from memory_core.records import FileFailure, Finding, Probe, Progress, SyncReport, to_json
 
 
@@ -157,6 +159,33 @@ def test_a_note_cannot_steer_the_terminal(capsys: pytest.CaptureFixture[str], mo
 def test_a_word_is_quoted_for_the_shell_that_shows_it(monkeypatch: pytest.MonkeyPatch, system: str, shown: str) -> None:
     monkeypatch.setattr(sys, "platform", system)
     assert (quote_words("when is it"), quote_words("plain")) == (shown, "plain")
+
+
+@pytest.mark.parametrize(
+    ("system", "command", "words"),
+    [
+        ("linux", "code\\ -x --wait 'a b'", ["code -x", "--wait", "a b"]),
+        ("win32", '"C:\\Program Files\\O\'Neil\\code.exe" --wait', ["C:\\Program Files\\O'Neil\\code.exe", "--wait"]),
+        ("win32", r"C:\vim\gvim.exe", [r"C:\vim\gvim.exe"]),
+        ("win32", sys.executable, [sys.executable]),
+    ],
+)
+def test_a_command_is_split_as_the_shell_does(
+    monkeypatch: pytest.MonkeyPatch, system: str, command: str, words: list[str]
+) -> None:
+    monkeypatch.setattr(shutil, "which", lambda name: name if name == sys.executable else None)
+    monkeypatch.setattr(sys, "platform", system)
+    assert split_words(command) == words
+
+
+@pytest.mark.parametrize(("separator", "expanded"), [("/", r"~\notes"), ("\\", r"C:\Users\Jörg Ö\notes")])
+def test_a_tilde_stands_for_the_home_folder_before_any_separator(
+    monkeypatch: pytest.MonkeyPatch, separator: str, expanded: str
+) -> None:
+    home = {"HOME": r"C:\Users\Jörg Ö"}
+    monkeypatch.setattr(os, "sep", separator)
+    assert expand_home(r"~\notes", home) == expanded
+    assert expand_home("~/notes", home) == r"C:\Users\Jörg Ö/notes"
 
 
 def test_a_name_that_may_be_meant_is_suggested_whatever_its_hyphens() -> None:
