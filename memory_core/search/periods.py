@@ -21,10 +21,10 @@ from memory_core.text.periods import (
     find_period,
     find_periods,
     find_written_day,
-    list_ahead,
     list_day_figures,
     list_day_spellings,
     list_month_spellings,
+    list_near_days,
     list_weekday_spellings,
 )
 from memory_core.text.tense import find_tense
@@ -33,7 +33,7 @@ from memory_core.text.terms import detect_language, extract_words, find_cjk_shar
 MOST_CHUNKS = 400  # of a period that are read
 MOST_NAMING = 100  # that may name it, and are read line by line
 MOST_LEVEL = 6  # of a heading
-MOST_TO_WEEKDAY, MOST_AHEAD = 13, 3  # days from one that is written to one that it calls "next Friday", or "tomorrow"
+MOST_TO_WEEKDAY, MOST_NEAR = 13, 3  # days from that of a note to one that it calls "next Friday", or "tomorrow"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ def choose_period(reader: Reader, text: str, today: date, dates: DateRange) -> t
         elif tense is None and is_near and passed.is_day:
             several = [passed, coming]
     found = ((each, find_dated(reader, each, dates, today)) for each in several)
-    told = (each for each in found if each[1].own or each[1].naming)
+    told: Iterable[tuple[NamedPeriod, Dated]] = (each for each in found if each[1].own or each[1].naming)
     if several == [passed, coming]:
         words = {*extract_words(text)}.difference(extract_words(passed.text))
 
@@ -82,8 +82,8 @@ def choose_period(reader: Reader, text: str, today: date, dates: DateRange) -> t
             named, dated = each
             return -_count_told(reader, dated, words), not dated.own, abs(named.period.first - today)
 
-        told = iter(sorted(told, key=fit))  # a line may mean either day: the nearer
-    return next(told, (several[0], NOTHING))
+        told = sorted(told, key=fit)  # a line may mean either day: the nearer
+    return next(iter(told), (several[0], NOTHING))
 
 
 def _count_told(reader: Reader, dated: Dated, words: Collection[str]) -> int:
@@ -117,19 +117,20 @@ def _find_naming(
     else:
         spellings = [each for day in days for each in (*list_day_figures(day), *list_month_spellings(day, language))]
     found = {*reader.find_phrases([*dict.fromkeys(spellings)], dates)}
-    # "Tomorrow" is said in the notes of the days before, "next Friday" in those of two weeks.
-    weekdays, ahead = [each for day in days[:7] for each in list_weekday_spellings(day, language)], list_ahead()
-    for words, most in ((weekdays, MOST_TO_WEEKDAY), (ahead, MOST_AHEAD)):
-        first = max(period.first - timedelta(most), dates.first or date.min)
-        last = min(period.last - timedelta(1), dates.last or date.max)
+    # "Tomorrow" and "yesterday" are said in the notes of the days around, "next Friday" in those of two weeks.
+    weekdays = [each for day in days[:7] for each in list_weekday_spellings(day, language)]
+    near_days = list_near_days()
+    for words, before, behind in ((weekdays, MOST_TO_WEEKDAY, 7), (near_days, MOST_NEAR, MOST_NEAR)):
+        first = max(_move(period.first, -before), dates.first or date.min)
+        last = min(_move(period.last, behind), dates.last or date.max)
         found.update(reader.find_phrases(words, DateRange(first, last)))
     stem = cache(reader.stem)
-    known = [_list_parts(phrases, stem) for phrases in (spellings, weekdays, ahead)]
+    known = [_list_parts(phrases, stem) for phrases in (spellings, weekdays, near_days)]
     years = {f"{day:{form}}" for day in (period.first, period.last) for form in ("%Y", "%y")}
 
     def find_day(text: str, written: date) -> date | None:
         held, age = {*reader.stem(text)}, (period.first - written).days
-        near = known[: 1 + (age <= MOST_TO_WEEKDAY) + (age <= MOST_AHEAD)] if age <= HALF_YEAR or held & years else ()
+        near = known[: 1 + (age <= MOST_TO_WEEKDAY) + (age <= MOST_NEAR)] if age <= HALF_YEAR or held & years else ()
         may_name = any(each <= held for parts in near for word in held for each in parts.get(word, ()))
         return _find_day(text, written, period) if may_name or find_cjk_share(text) > 0 else None
 
@@ -139,6 +140,11 @@ def _find_naming(
         if numbers := dict(_list_naming(chunk, partial(find_day, written=written))):
             naming[chunk.id] = numbers
     return naming
+
+
+def _move(day: date, days: int) -> date:
+    """Return the day so many days later or earlier, within the calendar."""
+    return date.fromordinal(min(max(day.toordinal() + days, 1), date.max.toordinal()))
 
 
 def _list_parts(phrases: Iterable[str], stem: Callable[[str], Sequence[str]]) -> dict[str, set[frozenset[str]]]:

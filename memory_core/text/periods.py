@@ -264,9 +264,9 @@ def _leave_out_short(spellings: Mapping[str, Set[str]], language: str) -> list[s
     return [key for key, known in spellings.items() if language in known or len(key) > 3 or is_cjk(key[0])]
 
 
-def list_ahead() -> list[str]:
-    """Return the words of all languages for tomorrow and the days after it."""
-    return [key for (symbol, days), keys in _list_spellings().items() if symbol == "t" and days > 0 for key in keys]
+def list_near_days() -> list[str]:
+    """Return the words of all languages for yesterday, tomorrow, and the days before and after them."""
+    return [key for (symbol, days), keys in _list_spellings().items() if symbol == "t" and days for key in keys]
 
 
 def list_weekday_spellings(day: date, language: str, *, only: bool = False) -> list[str]:

@@ -119,6 +119,7 @@ def test_a_day_without_a_note_answers_nothing_and_says_so(memory: Memory) -> Non
     assert answer["results"] == []
     assert answer["warning"] == "no note is dated 2026-08-14"
     assert answer["period"] == {"from": "2026-08-14", "to": "2026-08-14", "text": "14 August"}
+    assert ask(memory, "What is on 9999-12-31?")["results"] == []  # the last day of all
 
 
 def test_a_longer_period_without_a_note_is_named(memory: Memory) -> None:
@@ -147,18 +148,22 @@ def test_notes_of_the_day_that_is_named_come_first_whatever_they_say(memory: Mem
     assert paths(ask(memory, "Was passierte gestern mit der Solaranlage?"))[0] == "memory/2026-10-06.md"
 
 
-def test_lines_of_earlier_notes_that_tell_of_the_day_ahead_are_found(tmp_path: Path) -> None:
+def test_lines_of_the_days_around_that_tell_of_a_day_are_found(tmp_path: Path) -> None:
     (tmp_path / "memory").mkdir()
     (tmp_path / "memory/2026-10-06.md").write_text("- The day after tomorrow at nine: car inspection.\n- Soup.\n")
     (tmp_path / "memory/2026-09-29.md").write_text(
         "- Sailing.\n\nTomorrow we rest.\n\n- Next Thursday the oven comes.\n"
     )
+    (tmp_path / "memory/2026-10-03.md").write_text("- Yesterday the oven was cold.\n- The day before we baked.\n")
     source = ConfigSource({"memorySearch": {"provider": "none"}}, workspace=tmp_path, state_dir=tmp_path / "state")
     with Memory(source, today=lambda: TODAY) as memory:
         assert [hit["snippet"] for hit in ask(memory, "What is on tomorrow?")["results"]] == [
             "- The day after tomorrow at nine: car inspection."
         ]
         assert "oven" in ask(memory, "What happened on 1 October?")["results"][0]["snippet"]
+        cold = ask(memory, "What happened on 2 October?")
+        assert [hit["snippet"] for hit in cold["results"]] == ["- Yesterday the oven was cold."]
+        assert cold["warning"] == "no note is dated 2026-10-02"
 
 
 def test_a_holiday_is_a_matter_unless_a_note_was_written_on_it(tmp_path: Path) -> None:
@@ -250,7 +255,7 @@ def test_a_question_about_days_to_come_finds_the_lines_that_name_them(
 def test_what_was_is_not_sought_in_what_is_to_come(plans: Memory) -> None:
     answer = ask(plans, "What did we do on Friday?")
     assert answer["period"] == {"from": "2026-11-27", "to": "2026-11-27", "text": "Friday"}
-    assert answer["results"] == []
+    assert [hit["snippet"] for hit in answer["results"]] == ["- Went to the sauna on Friday."]
 
 
 def test_days_to_come_that_are_told_of_need_no_note_of_their_own(plans: Memory) -> None:
