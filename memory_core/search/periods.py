@@ -74,7 +74,7 @@ def choose_period(reader: Reader, text: str, today: date, dates: DateRange) -> t
         elif tense is None and is_near and passed.is_day:
             several = [passed, coming]
     found = ((each, find_dated(reader, each, dates, today)) for each in several)
-    told = (each for each in found if each[1].own or each[1].naming)
+    told: Iterable[tuple[NamedPeriod, Dated]] = (each for each in found if each[1].own or each[1].naming)
     if several == [passed, coming]:
         words = {*extract_words(text)}.difference(extract_words(passed.text))
 
@@ -82,8 +82,8 @@ def choose_period(reader: Reader, text: str, today: date, dates: DateRange) -> t
             named, dated = each
             return -_count_told(reader, dated, words), not dated.own, abs(named.period.first - today)
 
-        told = iter(sorted(told, key=fit))  # a line may mean either day: the nearer
-    return next(told, (several[0], NOTHING))
+        told = sorted(told, key=fit)  # a line may mean either day: the nearer
+    return next(iter(told), (several[0], NOTHING))
 
 
 def _count_told(reader: Reader, dated: Dated, words: Collection[str]) -> int:
