@@ -159,9 +159,7 @@ _SIGNATURE = re.compile(r"^[\s–—-]*[^\W\d_][\w.'-]*(?:\s+[^\W\d_][\w.'-]*){0
 _POSTSCRIPT = re.compile(r"^p\.? ?s\.?\s?:", re.IGNORECASE)
 _KEY = re.compile(r"^[\w-]++:\s*$")  # below which a file has indented lines
 _INDENTED = re.compile(r"^(?: {4}|\t)(?!\s*(?:[-*+•]|\d{1,2}[.)])\s)")
-_HEADING = re.compile(
-    r"^(?:(?:#{1,6}|§|\d{1,2}\.\d{1,2}\.?) \S|\*\*[^*\n]+\*\*[ \t]*$|\S.*\n(?:={3,}|-{3,})[ \t]*$)", re.MULTILINE
-)
+_HEADING = re.compile(r"^(?:(?:#+|§|\d+\.\d+) \S|\*\*[^*\n]+\*\*[ \t]*$|\S.*\n(?:={3,}|-{3,})[ \t]*$)", re.MULTILINE)
 _FRONT_MATTER = re.compile(r"\A\s*---[ \t]*\n")
 # Lines that are a quotation, with the line that says whose.
 _QUOTED_LINES = re.compile(r"(?:^[^\n]*:[ \t]*\n\s*)?^[ \t]*[\"“„«][^\"”“»]*[\"”“»][^\w\n]*$", re.MULTILINE)
@@ -212,9 +210,7 @@ def _drop_pasted(message: str) -> list[str]:
     greeted = next((number for number, line in enumerate(lines) if _compile("greeting").match(line)), closed + 1)
     to_people = closed >= 0 and _compile("to_people").search(lines[closed]) is not None
     is_own = greeted > closed and not to_people and _is_short_message(lines, closed, named=not closings)
-    names = {
-        line for line, times in Counter(lines).items() if times > 1 and _SIGNATURE.match(line) and line[0].isupper()
-    }
+    names = {line for line, times in Counter(lines).items() if times > 1 and _compile("label").match(line)}
     speaks = [line in names or _compile("speaker").match(line) is not None for line in lines]
     talk = sum(speaks) > 1
     table = sum(map(bool, map(_compile("row").match, lines))) > 1
@@ -223,7 +219,7 @@ def _drop_pasted(message: str) -> list[str]:
         greeting = _compile("greeting").match(line)
         if _compile("reply").match(line) or (greeting and greeting["formal"] and closed < number):
             break
-        if _compile("addressed").match(line):
+        if _compile("addressed").match(line) or (0 <= closed < number and _POSTSCRIPT.match(line)):
             break
         begins_file = (
             _KEY.match(line) is not None and lines[number + 1 : number + 2] != [] and lines[number + 1].startswith("  ")
@@ -233,9 +229,7 @@ def _drop_pasted(message: str) -> list[str]:
         in_talk = talk and bool(line.strip()) and (in_talk or speaks[number])
         in_letter = closed == number or (closed > number and not is_own and (greeted > closed or number >= greeted))
         in_table = table and _compile("row").match(line) is not None
-        is_name = 0 <= closed < number and (
-            (number <= closed + 2 and len(line.split()) < 4) or _POSTSCRIPT.match(line) is not None
-        )
+        is_name = 0 <= closed < number <= closed + 2 and len(line.split()) < 4
         if in_file or in_log or in_letter:
             continue
         if _compile("page").match(line):
