@@ -21,6 +21,7 @@ import click
 
 import memory_core
 from memory_core import errors
+from memory_core.as_json import to_camel
 from memory_core.cli import app
 from memory_core.config.description import COMMON, list_settings
 from memory_core.config.environment import ENVIRONMENT
@@ -34,7 +35,7 @@ from memory_core.hookspecs import (
     SearchExplainer,
     SessionFollower,
 )
-from memory_core.records import CallContext, to_camel
+from memory_core.records import CallContext
 from memory_core.stores.postgres import PostgresConfig
 from memory_core.tools import items
 from memory_qmd.config import QmdConfig

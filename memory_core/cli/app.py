@@ -508,7 +508,7 @@ def read_text(argument: str, file: str) -> str:
     Raises:
         InvalidArgument: It cannot be read, or is not UTF-8.
     """
-    from memory_core.sources.roots import describe_os_error
+    from memory_core.sources.refusals import describe_os_error
 
     shown = "standard input" if file == "-" else file
     try:

@@ -32,7 +32,7 @@ from memory_core.sources.activity import drop_entries
 from memory_core.sources.files import list_files
 from memory_core.sources.journal import Journal
 from memory_core.sources.notes import MAX_NOTE_BYTES
-from memory_core.sources.roots import quote_name
+from memory_core.sources.refusals import quote_name
 from memory_core.sources.writer import REFUSED, finish_interrupted
 from memory_core.text.dates import parse_instant
 from memory_core.text.matching import unified_diff

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from memory_core.as_json import to_json
 from memory_core.cli import output
 from memory_core.cli.app import Group, Options, argument, command, join_words, open_memory, open_notes, read_text
 from memory_core.config.agent import AgentConfig
@@ -17,11 +18,11 @@ from memory_core.history.history import History
 from memory_core.items.records import Item, read_items, write_items
 from memory_core.items.store.file import DROP_ASIDE, ItemsFile
 from memory_core.plugin.calls import record_forget
-from memory_core.records import ITEM_KINDS, Finding, Origin, to_json
+from memory_core.records import ITEM_KINDS, Finding, Origin
 from memory_core.sharing.sharing import list_remains
 from memory_core.sources.journal import Journal
 from memory_core.sources.origins import cite_origin, load_sources
-from memory_core.sources.roots import describe_os_error
+from memory_core.sources.refusals import describe_os_error
 from memory_core.text.dates import begin_day, parse_day
 from memory_core.text.messages import quote_safely
 

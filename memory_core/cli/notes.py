@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from memory_core.as_json import to_json
 from memory_core.atomic import locked
 from memory_core.cli import app, output
 from memory_core.cli.app import Options, argument, command, open_notes, with_sources
@@ -20,7 +21,7 @@ from memory_core.config.agent import make_workspace_key
 from memory_core.config.resolution import OWN_FOLDER
 from memory_core.errors import InvalidArgument, MemoryCoreError, MemoryOff
 from memory_core.plugin.explaining import find_instead
-from memory_core.records import Finding, ProgressCallback, SyncReport, to_json
+from memory_core.records import Finding, ProgressCallback, SyncReport
 from memory_core.sources import pages
 from memory_core.sources.activity import find_problem, record_problem
 from memory_core.sources.journal import Journal

@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
-from memory_core.records import INDEX_LACKS, OUTSIDERS, to_camel, to_json
+from memory_core.as_json import to_camel, to_json
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bars
@@ -139,6 +139,8 @@ def print_hits(result: Mapping[str, Any], query: str, explain_none: Callable[[],
 
 def complain_of_answer(warning: str | None, action: str | None, *, stale: bool = False) -> None:
     """Print what an answer warns of, and that the index lacks something unless the warning says so, and what to do."""
+    from memory_core.records import INDEX_LACKS
+
     if warning:
         complain(warning, action)
     if stale and INDEX_LACKS not in (warning or ""):
@@ -168,6 +170,8 @@ def _describe_successor(hit: Mapping[str, Any]) -> str:
 
 def _describe_origin(hit: Mapping[str, Any]) -> str:
     """Return the line below a hit that says who said it, where and when; "" for what stands in a note without a session."""
+    from memory_core.records import OUTSIDERS
+
     origin = hit.get("origin", {})
     places = [*filter(None, map(origin.get, ("host", "session", "project")))]
     if not places and origin.get("by") not in OUTSIDERS:

@@ -15,13 +15,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from memory_core import explanations, records
+from memory_core.as_json import to_camel
 from memory_core.cli import app, output
 from memory_core.cli.app import Options, argument, command, open_notes, with_sources
 from memory_core.config.agent import explain_off
 from memory_core.config.environment import quote_words, split_words
 from memory_core.errors import InvalidArgument, MemoryCoreError
-from memory_core.records import NOTHING_INDEXED, to_camel
-from memory_core.sources.roots import SYMLINK, describe_os_error, quote_name
+from memory_core.records import NOTHING_INDEXED
+from memory_core.sources.refusals import SYMLINK, describe_os_error, quote_name
 from memory_core.text.dates import parse_day
 
 if TYPE_CHECKING:

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 import click
 
+from memory_core.as_json import to_json
 from memory_core.cli import output
 from memory_core.cli.app import Group, Options, argument, command, open_notes
 from memory_core.config.agent import AgentConfig
 from memory_core.config.environment import expand_home, shorten_home
 from memory_core.errors import InvalidArgument
 from memory_core.plugin.sharing import open_sharing, propose, sync_behind
-from memory_core.records import to_json
 from memory_core.sharing.sharing import INIT, Shared, Sharing
 
 if TYPE_CHECKING:

@@ -8,6 +8,7 @@ from dataclasses import fields, is_dataclass
 from typing import Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
 from urllib.parse import urlsplit
 
+from memory_core.as_json import to_camel
 from memory_core.config.agent import AGENT_ID, GET_LINES, AgentConfig
 from memory_core.config.dialects import COMPACTION_KEYS
 from memory_core.config.documents import KeyPath, Node, Origin, find, join_key
@@ -25,7 +26,6 @@ from memory_core.config.settings import (
     ProviderAccount,
     SearchSettings,
 )
-from memory_core.records import to_camel
 
 MASK = "***"
 SECRET_WORDS = ("key", "token", "secret", "password", "auth", "header", "dsn")

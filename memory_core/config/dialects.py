@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import fields
 from typing import Any, Literal
 
+from memory_core.as_json import to_camel
 from memory_core.config.agent import normalize_agent_id
 from memory_core.config.documents import (
     AgentSections,
@@ -27,7 +28,6 @@ from memory_core.config.documents import (
 from memory_core.config.problems import HOLDS_NUL, explain_unknown_key, find_similar, list_sections
 from memory_core.config.settings import MemorySettings, SearchSettings
 from memory_core.errors import ConfigProblem, InvalidArgument
-from memory_core.records import to_camel
 
 Raw = Mapping[str, Any]
 Syntax = Literal["json5", "toml", "mapping"]

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypeVar, cast
 
-from memory_core.records import to_camel
+from memory_core.as_json import to_camel
 
 if TYPE_CHECKING:
     from pydantic import GetCoreSchemaHandler

@@ -9,11 +9,11 @@ from dataclasses import MISSING, fields, is_dataclass, replace
 from functools import reduce
 from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_type_hints
 
+from memory_core.as_json import to_camel
 from memory_core.config.documents import KeyPath, Node, annotate, find, join_key, name_type, remove, to_plain
 from memory_core.config.fields import WITHOUT_NUL, InvalidField
 from memory_core.config.settings import ExtraPath
 from memory_core.errors import ConfigError, ConfigProblem
-from memory_core.records import to_camel
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter

@@ -17,7 +17,8 @@ from memory_core.history.store import rows
 from memory_core.history.store.purging import Purged, list_marked_lines, load_purged, make_tag, purge, recover_texts
 from memory_core.history.store.store import HistoryStore, PastNote, insert
 from memory_core.sources.notes import MAX_NOTE_BYTES
-from memory_core.sources.roots import SUFFIX, UNFIT_NAME, find_roots, make_printable
+from memory_core.sources.refusals import UNFIT_NAME, make_printable
+from memory_core.sources.roots import SUFFIX, find_roots
 from memory_core.text.markdown import is_markdown
 from memory_core.text.wording import Wording
 

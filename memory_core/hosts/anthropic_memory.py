@@ -18,7 +18,8 @@ from memory_core.errors import MemoryCoreError
 from memory_core.hosts import needing
 from memory_core.plugin import MemorySlot
 from memory_core.records import CallContext
-from memory_core.sources.roots import LONGTERM_NAMES, NOTES_FOLDER, SYMLINK
+from memory_core.sources.refusals import SYMLINK
+from memory_core.sources.roots import LONGTERM_NAMES, NOTES_FOLDER
 from memory_core.tools.schemas import ALIASES
 
 with needing("anthropic_memory", "the package anthropic: pip install anthropic"):

@@ -24,7 +24,7 @@ from memory_core.config.projects import find_project, find_repository
 from memory_core.config.resolution import OWN_FOLDER, find_current_folder
 from memory_core.errors import InvalidArgument, MemoryCoreError, PathRefused
 from memory_core.sources.journal import Journal, JournalSession
-from memory_core.sources.session_logs import SPEAKERS, Said, drop_asides
+from memory_core.sources.transcripts import SPEAKERS, Said, drop_asides
 
 log = logging.getLogger(__name__)
 

@@ -8,7 +8,7 @@ from memory_core.config.agent import LOCAL, PERSON, AgentConfig
 from memory_core.errors import NoteNotWritten, PathRefused
 from memory_core.history.git_log import is_pushed
 from memory_core.sources import writer
-from memory_core.sources.roots import describe_os_error
+from memory_core.sources.refusals import describe_os_error
 
 
 def find_destination(config: AgentConfig, target: str | None, day: date) -> AgentConfig:

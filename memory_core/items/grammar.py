@@ -12,7 +12,7 @@ from typing import Any
 from memory_core.text.tables import join_lines
 
 # What a user has pasted into a message, told from the user's own words.
-FENCED = re.compile(r"(?P<fence>`{3,}|~{3,}).*?(?:(?P=fence)|\Z)", re.DOTALL)
+FENCED = re.compile(r"(?P<fence>`{3,}|~{3,}|\"{3}).*?(?:(?P=fence)|\Z)", re.DOTALL)
 PASTED_LINE = re.compile(join_lines("pasted line"))
 # A command about a text that follows: the text is no question.
 PAYLOAD = re.compile(join_lines("payload"), re.IGNORECASE)

@@ -11,10 +11,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
+from memory_core.as_json import to_json
 from memory_core.config.fields import STRICT
 from memory_core.config.problems import get_adapter
 from memory_core.errors import InvalidArgument
-from memory_core.records import ITEM_KINDS, Author, Origin, to_json
+from memory_core.records import ITEM_KINDS, Author, Origin
 from memory_core.sources.redaction import redact
 from memory_core.text.folding import clean
 

@@ -19,7 +19,7 @@ from memory_core.errors import InvalidArgument, MemoryCoreError
 from memory_core.plugin.calls import record_capture
 from memory_core.plugin.recall import OpenItems
 from memory_core.sources.journal import Journal, JournalSession
-from memory_core.sources.session_logs import SHOWN, SPEAKERS, Said
+from memory_core.sources.transcripts import SHOWN, SPEAKERS, Said
 from memory_core.text.messages import is_off_the_record
 from memory_core.text.tokens import estimate_tokens
 from memory_core.threads import start_call

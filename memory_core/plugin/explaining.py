@@ -18,19 +18,19 @@ from memory_core.history.notes import name_note
 from memory_core.records import MemoryFile, Query
 from memory_core.sources import notes, pages
 from memory_core.sources.files import list_files
-from memory_core.sources.roots import (
+from memory_core.sources.refusals import (
     FOLDER,
     HIDDEN,
     NOT_MARKDOWN,
     OUTSIDE,
-    SUFFIX,
     SYMLINK,
     TOO_LONG,
     UNFIT_NAME,
     WITH_CONTROLS,
     quote_name,
 )
-from memory_core.sources.session_logs import SHOWN
+from memory_core.sources.roots import SUFFIX
+from memory_core.sources.transcripts import SHOWN
 from memory_core.text.folding import clean
 from memory_core.text.markdown import is_markdown
 from memory_core.tools.arguments import read_citation

@@ -32,7 +32,7 @@ from memory_core.items.records import read_items, write_items
 from memory_core.sources import pages, writer
 from memory_core.sources.files import list_files
 from memory_core.sources.origins import IMPORTS
-from memory_core.sources.roots import describe_os_error
+from memory_core.sources.refusals import describe_os_error
 
 FORMAT = 1
 MANIFEST, NOTES, ITEMS, HISTORY, VERSIONS = "memory-core.json", "notes", "items.jsonl", "history.jsonl", "versions"

@@ -36,7 +36,7 @@ from memory_core.sharing.repository import (
 )
 from memory_core.sharing.workspace import SAME_NAME, Workspace, decode, encode, fold, is_candidate, is_note, refuse
 from memory_core.sources.redaction import redact
-from memory_core.sources.roots import refuse_encoding
+from memory_core.sources.refusals import refuse_encoding
 
 TRIES = 10  # while other machines are faster
 PAUSE_SECONDS = 0.05  # before the second try, on average half of it; doubled for each further one

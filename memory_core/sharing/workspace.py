@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 from memory_core.errors import SharingFailed
 from memory_core.sharing.merge import merge
 from memory_core.sharing.repository import name_blob
-from memory_core.sources import roots, writer
+from memory_core.sources import refusals, roots, writer
 
 MAX_BYTES = 4 << 20  # of a note; what is larger is no note, and is named
 MAX_NAME_BYTES = 200  # of a folder or file; a temporary file beside it has a longer one
@@ -52,7 +52,7 @@ def refuse(path: str, size: int) -> str | None:
     """Return the reason why a file of a commit is no note; None if it may be one."""
     if not is_note(path):
         return ODD_NAME
-    return roots.SYMLINK if size < 0 else f"is larger than {MAX_BYTES >> 20} MB" if size > MAX_BYTES else None
+    return refusals.SYMLINK if size < 0 else f"is larger than {MAX_BYTES >> 20} MB" if size > MAX_BYTES else None
 
 
 def decode(data: bytes | None) -> str | None:
@@ -70,7 +70,7 @@ def encode(text: str | None, like: bytes | None = None) -> bytes | None:
 
 def _refuse(error: OSError) -> None:
     """Raise where a folder cannot be read: its notes would seem to be deleted."""
-    reason = roots.describe_os_error(error)
+    reason = refusals.describe_os_error(error)
     raise SharingFailed(f"{error.filename} cannot be read: {reason}", action="Make the folder readable.") from error
 
 
@@ -109,7 +109,7 @@ class Workspace:
         for path in filter(is_note, {*known} - self.hashes.keys() - self.left_out.keys()):
             if problem := self._find_obstacle(PurePosixPath(path)):
                 self.left_out[path] = problem
-        self.displaced = {path for path, problem in self.left_out.items() if problem in (roots.FOLDER, BELOW_FILE)}
+        self.displaced = {path for path, problem in self.left_out.items() if problem in (refusals.FOLDER, BELOW_FILE)}
 
     def _list_files(self) -> Iterator[str]:
         """Yield the paths of what may be notes, in order."""
@@ -118,7 +118,7 @@ class Workspace:
         yield from (each.name for each in self._root.iterdir() if fold(each.name) in _TOP)
         top = self._root / roots.NOTES_FOLDER
         if top.is_symlink():
-            self.left_out[roots.NOTES_FOLDER] = roots.SYMLINK
+            self.left_out[roots.NOTES_FOLDER] = refusals.SYMLINK
             return
         for folder, folders, names in os.walk(top, onerror=_refuse) if top.exists() else ():
             folders[:] = sorted(name for name in folders if not name.startswith("."))
@@ -131,11 +131,11 @@ class Workspace:
             return SAME_NAME.format(self._places[path])
         try:
             info = (self._root / place).lstat()
-            problem = roots.refuse_type(info) or refuse(path, info.st_size)
+            problem = refusals.refuse_type(info) or refuse(path, info.st_size)
             data = b"" if problem else (self._root / place).read_bytes()
         except OSError as error:
-            return roots.describe_os_error(error)
-        if problem := problem or roots.refuse_encoding(data):
+            return refusals.describe_os_error(error)
+        if problem := problem or refusals.refuse_encoding(data):
             return problem
         self._places[path], self._data[path] = place, data
         self.hashes[path] = name_blob(data.replace(b"\r\n", b"\n"))
@@ -145,14 +145,14 @@ class Workspace:
         """Return the reason why a note that is not here cannot be; None if it can."""
         for place in (*reversed(path.parents[:-1]), path):
             try:
-                problem = roots.refuse_type((self._root / place).lstat())
+                problem = refusals.refuse_type((self._root / place).lstat())
             except FileNotFoundError:
                 return None
             except OSError as error:
-                return roots.describe_os_error(error)
-            if place == path or problem == roots.SYMLINK:
+                return refusals.describe_os_error(error)
+            if place == path or problem == refusals.SYMLINK:
                 return problem
-            if problem != roots.FOLDER:
+            if problem != refusals.FOLDER:
                 return BELOW_FILE
         return None
 

@@ -16,20 +16,8 @@ from typing import NamedTuple, TypeAlias
 
 from memory_core.config.agent import AgentConfig
 from memory_core.records import FileFailure, FileStamp, MemoryFile
-from memory_core.sources.roots import (
-    SUFFIX,
-    SYMLINK,
-    UNFIT_NAME,
-    Root,
-    Stamp,
-    describe_os_error,
-    find_roots,
-    is_unfit,
-    make_printable,
-    read_numbers,
-    refuse_type,
-    slash,
-)
+from memory_core.sources.refusals import SYMLINK, UNFIT_NAME, describe_os_error, is_unfit, make_printable, refuse_type
+from memory_core.sources.roots import SUFFIX, Root, Stamp, find_roots, read_numbers, slash
 
 FileKey: TypeAlias = tuple[str, str]  # source and path
 

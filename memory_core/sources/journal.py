@@ -33,11 +33,10 @@ from typing import Any, BinaryIO
 from memory_core.atomic import BINARY, CLOEXEC, NOFOLLOW, NONBLOCK, locked, replace_file, write_all
 from memory_core.config.agent import JOURNAL_SUFFIX
 from memory_core.errors import FileUnreadable
-from memory_core.records import Origin
 from memory_core.sources.activity import find_problem, record_problem
 from memory_core.sources.redaction import redact
-from memory_core.sources.roots import describe_os_error, refuse_type
-from memory_core.sources.session_logs import SHOWN, SUFFIX, Said, parse_entry, parse_said
+from memory_core.sources.refusals import describe_os_error, refuse_type
+from memory_core.sources.transcripts import SHOWN, SUFFIX, Said, parse_entry, parse_said
 from memory_core.text.dates import read_time
 from memory_core.text.messages import is_off_the_record
 
@@ -375,16 +374,17 @@ class Journal:
         """Return the sessions of the journal, the last changed first."""
         return [session for path in self._list_files() if (session := _read_session(path)) is not None]
 
-    def find_origins(self, path: str, places: Iterable[tuple[int, int]]) -> list[Origin | None]:
-        """Return the origins of places in a file; None where no message of the journal stands.
+    def find_said(self, path: str, places: Iterable[tuple[int, int]]) -> tuple[JournalSession | None, list[list[Line]]]:
+        """Return the session of a file, None if it names none, and the messages that stand at each of some places.
 
         Args:
             path: As search shows it.
             places: The first and the last line of each, from 1, both included.
         """
         data = _read_whole_lines(self.folder / path.rpartition("/")[2])
-        session, lines = _find_session(data), data.split(b"\n")
-        return [_tell_origin(session, map(parse_entry, lines[first - 1 : last])) for first, last in places]
+        lines = data.split(b"\n")
+        entries = [map(parse_entry, lines[first - 1 : last]) for first, last in places]
+        return _find_session(data), [[entry for entry in each if "role" in entry] for each in entries]
 
     def load_messages(self, path: str, numbers: Iterable[int]) -> dict[int, str]:
         """Return the texts of messages by their lines, without those that are not kept any more.
@@ -684,16 +684,6 @@ def _find_session(data: bytes) -> JournalSession | None:
         return None
     host, key, project, transcript = (str(line[name]) for name in names)
     return JournalSession(host, key, project, transcript, leaves=line.get("leaves") is True)
-
-
-def _tell_origin(session: JournalSession | None, lines: Iterable[Line]) -> Origin | None:
-    said = [line for line in lines if "role" in line]
-    if session is None or not said:
-        return None
-    return Origin(
-        by="user" if all(line["role"] == "user" for line in said) else "agent", session=session.key, host=session.host,
-        project=session.project or None, at=str(said[0].get("timestamp") or "") or None,
-    )  # fmt: skip
 
 
 def _encode(lines: Iterable[Line]) -> bytes:

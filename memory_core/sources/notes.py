@@ -17,7 +17,8 @@ from typing import BinaryIO
 from memory_core.atomic import BINARY, CLOEXEC, DIRECTORY, NOFOLLOW, NONBLOCK, OPENS_BELOW, PATH_ONLY
 from memory_core.errors import FileUnreadable
 from memory_core.records import FileStamp, MemoryFile
-from memory_core.sources.roots import SYMLINK, describe_os_error, read_stamp, refuse_encoding, refuse_type
+from memory_core.sources.refusals import SYMLINK, describe_os_error, refuse_encoding, refuse_type
+from memory_core.sources.roots import read_stamp
 from memory_core.text.dates import get_day
 from memory_core.text.markdown import (
     Line,

@@ -17,12 +17,14 @@ from functools import cache, lru_cache
 from hashlib import blake2b
 from pathlib import Path
 
+from memory_core.as_json import to_json
 from memory_core.atomic import append_bytes
 from memory_core.config.agent import AgentConfig
-from memory_core.records import AUTHORS, OUTSIDERS, Hit, Origin, to_json
+from memory_core.records import AUTHORS, OUTSIDERS, Hit, Origin
 from memory_core.sources import notes, pages
-from memory_core.sources.journal import Journal
-from memory_core.sources.session_logs import SHOWN, SOURCE
+from memory_core.sources.journal import Journal, JournalSession, Line
+from memory_core.sources.session_logs import SOURCE
+from memory_core.sources.transcripts import SHOWN
 
 IMPORTS = "memory/imports/"  # where `adopt` puts its copies
 USERS = Origin(by="user")
@@ -55,16 +57,24 @@ def find_origins(config: AgentConfig, hits: Sequence[Hit]) -> list[Hit]:
         numbers = [number for number, hit in enumerate(hits) if hit.path == path]
         among = [hits[number] for number in numbers]
         if among[0].source == SOURCE:
-            kept = Journal(config.journal_dir).find_origins(path, [(hit.start_line, hit.end_line) for hit in among])
-            origins = [
-                origin or Origin(by="agent") for origin in kept
-            ]  # a log of the host's own: the agent has its part in it
+            places = [(hit.start_line, hit.end_line) for hit in among]
+            session, said = Journal(config.journal_dir).find_said(path, places)
+            origins = [_tell_origin(session, each) for each in said]
         else:
             layer, within = config.find_layer(path)
             origins = _find_in_note(layer, within, among, find(layer.workspace, layer.state_dir))
         found |= zip(numbers, origins, strict=True)
     order = sorted(found, key=lambda number: (-hits[number].score, found[number].by in OUTSIDERS, number))
     return [replace(hits[number], origin=found[number]) for number in order]
+
+
+def _tell_origin(session: JournalSession | None, said: Sequence[Line]) -> Origin:
+    if session is None or not said:  # a log of the host's own: the agent has its part in it
+        return Origin(by="agent")
+    return Origin(
+        by="user" if all(line["role"] == "user" for line in said) else "agent", session=session.key, host=session.host,
+        project=session.project or None, at=str(said[0].get("timestamp") or "") or None,
+    )  # fmt: skip
 
 
 def _find_in_note(config: AgentConfig, path: str, hits: Sequence[Hit], record: Path) -> list[Origin]:

@@ -18,7 +18,7 @@ from memory_core.config.agent import AgentConfig
 from memory_core.config.environment import expand_home
 from memory_core.errors import FileUnreadable, PathRefused
 from memory_core.records import Document, MemoryFile
-from memory_core.sources import notes, roots, session_logs
+from memory_core.sources import notes, refusals, roots, session_logs
 from memory_core.text.folding import clean
 
 MAX_PATH_BYTES = 4096  # PATH_MAX of Linux; longer ones cannot be opened
@@ -57,7 +57,7 @@ def resolve(config: AgentConfig, path: str) -> MemoryFile | None:
                 served = True  # though not there: a folder that only seems to lie in this root may have it
     if served:
         return None
-    raise PathRefused(path, reasons[0] if reasons else roots.OUTSIDE)
+    raise PathRefused(path, reasons[0] if reasons else refusals.OUTSIDE)
 
 
 class ServedPlace(NamedTuple):
@@ -95,7 +95,7 @@ def find_place(config: AgentConfig, path: str) -> ServedPlace:
             real, top = Path(root.join(relative)), Path(root.real)
             folder = Path(workspace) if real.is_relative_to(workspace) else top.parent if root.is_file else top
             return ServedPlace(root.shown + relative, real, folder)
-    raise PathRefused(path, roots.OUTSIDE)
+    raise PathRefused(path, refusals.OUTSIDE)
 
 
 def find_text(config: AgentConfig, path: str) -> str | None:
@@ -127,7 +127,7 @@ def find_unserved(config: AgentConfig, paths: Iterable[str]) -> dict[str, str]:
             continue
         reasons = [root.refuse(relative) for root in served if (relative := root.locate(absolute)) is not None]
         if None not in reasons:
-            unserved[path] = reasons[0] or roots.OUTSIDE if reasons else roots.OUTSIDE
+            unserved[path] = reasons[0] or refusals.OUTSIDE if reasons else refusals.OUTSIDE
     return unserved
 
 
@@ -150,13 +150,13 @@ def _to_absolute(config: AgentConfig, path: str, workspace: str) -> str:
     if not path.strip():
         raise PathRefused(path, "is empty")
     if _CONTROL.search(path):
-        raise PathRefused(ascii(path), roots.WITH_CONTROLS)
+        raise PathRefused(ascii(path), refusals.WITH_CONTROLS)
     slashed = path.replace("\\", "/")
     if (
         len(slashed.encode()) > MAX_PATH_BYTES
         or max(len(name.encode()) for name in slashed.split("/")) > MAX_NAME_BYTES
     ):
-        raise PathRefused(f"{path[:40]}…", roots.TOO_LONG)
+        raise PathRefused(f"{path[:40]}…", refusals.TOO_LONG)
     absolute = posixpath.normpath(posixpath.join(workspace, expand_home(slashed)))
     configured = str(config.workspace)
     return workspace + absolute[len(configured) :] if f"{absolute}/".startswith(f"{configured}/") else absolute
@@ -165,7 +165,7 @@ def _to_absolute(config: AgentConfig, path: str, workspace: str) -> str:
 def _look_up(root: roots.Root, relative: str, path: str) -> MemoryFile | None:
     real = root.join(relative)
     if posixpath.realpath(real) != real:
-        raise PathRefused(path, roots.SYMLINK)
+        raise PathRefused(path, refusals.SYMLINK)
     try:
         info = os.lstat(real)
         is_spelt = not relative or _is_spelt_exactly(root, relative)
@@ -173,8 +173,8 @@ def _look_up(root: roots.Root, relative: str, path: str) -> MemoryFile | None:
         other = _find_spelling(root, relative)
         return None if other is None else _look_up(root, other, path)
     except OSError as error:
-        raise PathRefused(path, roots.describe_os_error(error)) from error
-    if problem := roots.refuse_type(info):
+        raise PathRefused(path, refusals.describe_os_error(error)) from error
+    if problem := refusals.refuse_type(info):
         raise PathRefused(path, problem)
     return root.to_file(relative, Path(real), roots.read_stamp(info)) if is_spelt else None
 

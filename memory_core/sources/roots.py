@@ -1,8 +1,7 @@
-"""The files and folders whose Markdown is an agent's memory, in order of precedence, what is left out of them, and why."""
+"""The files and folders whose Markdown is an agent's memory, in order of precedence, and what is left out of them."""
 
 from __future__ import annotations
 
-import errno
 import json
 import os
 import posixpath
@@ -21,6 +20,7 @@ from memory_core.config.environment import expand_home, quote_words
 from memory_core.config.settings import ExtraPath
 from memory_core.errors import FileUnreadable
 from memory_core.records import FileStamp, MemoryFile
+from memory_core.sources.refusals import EXCLUDED, FOLDER, HIDDEN, NOT_MARKDOWN, OUTSIDE, SYMLINK, UNFIT_NAME, is_unfit
 from memory_core.text.markdown import is_markdown
 
 _PARTS = {"**/": "(?:[^/]+/)*", "**": ".*", "*": "[^/]*", "?": "[^/]", "{": "(?:", "}": ")"}
@@ -49,57 +49,6 @@ def compile_glob(pattern: str) -> re.Pattern[str] | None:
         else:
             out += _PARTS.get(part, re.escape(part))
     return re.compile(out + r"\Z")
-
-
-SYMLINK = "is a symbolic link, which memory ignores"
-FOLDER = "is a folder"
-NO_FILE = "is no regular file"
-OUTSIDE = "is not in this agent's memory: MEMORY.md, memory/ and the configured extra paths are"
-NOT_MARKDOWN = "is not Markdown (.md)"
-EXCLUDED = "is excluded by the configuration"
-HIDDEN = "is left out by Obsidian: it is among its excluded files, or in a folder of templates"
-WITH_CONTROLS = "holds control characters"
-TOO_LONG = "is too long for a path"
-UNFIT_NAME = "has a name with control characters, a backslash or bytes that are no UTF-8"
-_UNFIT = re.compile(
-    r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\\\ud800-\udfff]|^~$"
-)  # breaks citations, JSON or SQLite, or means something else
-
-
-def is_unfit(name: str) -> bool:
-    """Return True if a file or folder cannot be served because of the characters in its name."""
-    return _UNFIT.search(name) is not None
-
-
-def make_printable(path: str) -> str:
-    """Replace what a report cannot hold by replacement characters."""
-    return _UNFIT.sub("\N{REPLACEMENT CHARACTER}", path)
-
-
-def quote_name(path: str) -> str:
-    """Return a path as a message names it: as it is, or in quotes and escaped if it would break a line or steer a terminal."""
-    return ascii(path) if is_unfit(path.replace("\\", "/")) else path
-
-
-def refuse_type(info: os.stat_result) -> str | None:
-    """Return the reason why something is no regular file; None if it is one."""
-    if stat.S_ISREG(info.st_mode):
-        return None
-    if stat.S_ISLNK(info.st_mode):
-        return SYMLINK
-    return FOLDER if stat.S_ISDIR(info.st_mode) else NO_FILE
-
-
-def refuse_encoding(data: bytes) -> str | None:
-    """Return the reason why bytes are no text in UTF-8; None if they may be read as such."""
-    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return "is UTF-16: save it as UTF-8"
-    return "is binary, or UTF-16: it holds NUL bytes" if b"\0" in data else None
-
-
-def describe_os_error(error: OSError) -> str:
-    """Describe an error of the operating system, without the path."""
-    return SYMLINK if error.errno == errno.ELOOP else (error.strerror or str(error)).lower()
 
 
 Stamp: TypeAlias = tuple[int, int, int, int]  # the values of a `FileStamp`, without its price

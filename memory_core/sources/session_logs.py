@@ -3,20 +3,18 @@
 Only regular files in the agent's own folders count, `<state dir>/agents/<agent>/sessions` and that of the journal: `*.jsonl`, and
 the archives that OpenClaw makes when a session is reset or deleted, `*.jsonl.reset.<time>`, maybe compressed (`.zst`). Its
 checkpoints, `<id>.checkpoint.<uuid>.jsonl`, count where the log itself holds less, or is gone; its trajectories never do.
-A log is JSONL. `parse_said` knows the forms of entries. Content is a string or a list of parts, of which only text counts.
+A log is JSONL. `transcripts` knows the forms of entries. Content is a string or a list of parts, of which only text counts.
 """
 
 from __future__ import annotations
 
 import io
-import json
 import os
 import posixpath
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from hashlib import blake2b
 from pathlib import Path
 from typing import IO, Any, NamedTuple
@@ -29,37 +27,13 @@ from memory_core.sources import notes
 from memory_core.sources.files import Listing
 from memory_core.sources.notes import NoteText
 from memory_core.sources.redaction import redact
-from memory_core.sources.roots import SYMLINK, UNFIT_NAME, describe_os_error, read_stamp
+from memory_core.sources.refusals import SYMLINK, UNFIT_NAME, describe_os_error
+from memory_core.sources.roots import read_stamp
+from memory_core.sources.transcripts import SHOWN, SPEAKERS, SUFFIX, parse_entry, parse_message
 from memory_core.text.dates import get_day, read_time
 from memory_core.text.markdown import Line, close_fence, parse_heading, scan
-from memory_core.text.messages import (
-    SILENT_REPLY,
-    TEXT_PARTS,
-    is_by_host,
-    is_silent_reply,
-    replace_surrogates,
-    strip_envelope,
-    strip_reasoning,
-)
+from memory_core.text.messages import SILENT_REPLY, is_silent_reply
 
-SPEAKERS = {"user": "User", "assistant": "Assistant"}
-
-# Types of entries in which hosts speak in the user's name, too, and where the message is in each.
-_BY_HOST = {
-    "user": "message",
-    "assistant": "message",
-    "response_item": "payload",
-    "user.message": "data",
-    "assistant.message": "data",
-}
-_NOT_SAID = ("isMeta", "isSidechain", "isCompactSummary", "agentId")  # marks of such entries
-_HOST_BLOCK = (
-    r"<(?P<tag>system-reminder|command-\w+|local-command-\w+|bash-(?:input|stdout|stderr)|task-notification|ide_\w+"
-    r"|environment_context|user_instructions|INSTRUCTIONS|turn_aborted|hook_context|session_context|[\w-]+-hook"
-    r"|(?!user)[a-z]+[-_](?:message|reminder|notification|context|output|feedback|instructions))\b[^<>]*>.*?(?:</(?P=tag)>|\Z)"
-    r"|\A# AGENTS\.md instructions.*\Z|\A\[Request interrupted by user[^\]]*\]"
-    r"|\A(?:\w+ hook feedback:|Another \w+ session sent a message:|@\S+\s+Contents of ).*\Z"
-)
 # Hosts ask for a flush turn under two contracts; the prompts of both end like this, whatever stands before.
 _FLUSH = re.compile(rf"\breply\s+with\s+(?:exactly\s+)?\W{{0,2}}{SILENT_REPLY}\b", re.IGNORECASE)
 _SAVING = re.compile(r"\bmemor(?:y|ies)\b|\bstore\b", re.IGNORECASE)
@@ -98,7 +72,7 @@ def read_transcript(log: Iterable[bytes], zone: str | None = None) -> Conversati
     for number, line in enumerate(log, start=1):
         entry = parse_entry(line)
         date = date or _parse_day(entry, zone)
-        role, said = _parse_message(entry)
+        role, said = parse_message(entry)
         if not said:
             continue
         if role == "user":
@@ -108,94 +82,6 @@ def read_transcript(log: Iterable[bytes], zone: str | None = None) -> Conversati
             text += message
             numbers += [number] * len(message)
     return Conversation("\n".join(text), tuple(numbers), date)
-
-
-class Said(NamedTuple):
-    """A message of user or assistant.
-
-    Attributes:
-        role: "user" or "assistant".
-        text: Not empty; secrets are in it.
-        at: The time, as ISO 8601; "" if nobody knows.
-        name: The host's id of the message; "" if it has none.
-    """
-
-    role: str
-    text: str
-    at: str = ""
-    name: str = ""
-
-
-def parse_said(line: bytes) -> Said | None:
-    """Parse a line of a transcript, of whichever host; None unless a user or an assistant says something in it.
-
-    The forms are `{"role", "content"}`, plain, as `message` of an entry of the type "message" (Clawdbot), "user" or "assistant"
-    (Claude Code), or as `payload` of one of the type "response_item" (Codex), and `{"content"}` as `data` of one of the type
-    "user.message" or "assistant.message" (Copilot CLI). Of the latter three, what the host itself says in the user's name is left
-    out, and so are sub-agents.
-    """
-    entry = parse_entry(line)
-    role, text = _parse_message(entry)
-    if not text:
-        return None
-    at, name = entry.get("timestamp"), entry.get("uuid") or entry.get("id")
-    if isinstance(at, (int, float)) and not isinstance(at, bool):
-        try:
-            at = datetime.fromtimestamp(at / 1000, UTC).isoformat()
-        except (ValueError, OverflowError, OSError):
-            at = ""
-    return Said(role, text, at if isinstance(at, str) else "", name if isinstance(name, str) else "")
-
-
-def parse_entry(line: bytes) -> dict[str, Any]:
-    """Parse the object on a line; empty if there is none."""
-    try:
-        value = json.loads(line.decode(errors="replace").strip("\ufeff"))
-    except (ValueError, RecursionError):
-        return {}
-    return value if isinstance(value, dict) else {}
-
-
-def _parse_message(entry: Mapping[str, Any]) -> tuple[str, str]:
-    """Return the role and the text of an entry; no text unless it is a message of user or assistant."""
-    kind, inner = entry.get("type"), entry.get("message")
-    place = _BY_HOST.get(kind) if isinstance(kind, str) else None
-    message: Mapping[str, Any] = {}
-    if place is not None:
-        inner = entry.get(place)
-        if isinstance(inner, dict) and not any(map(entry.get, _NOT_SAID)):
-            message = inner
-            if place == "data":  # with a source, a skill or another agent speaks
-                message = {} if inner.get("source") else {**inner, "role": str(kind).partition(".")[0]}
-    else:
-        message = inner if kind == "message" and isinstance(inner, dict) else entry if kind in (None, "message") else {}
-    role = message.get("role")
-    if not isinstance(role, str) or role not in SPEAKERS:
-        return "", ""
-    text = _clean(_join_text(message.get("content")))
-    if place is not None:
-        return role, drop_asides(text) if role == "user" else text
-    return role, "" if is_by_host(role, text) else strip_envelope(text)
-
-
-def drop_asides(text: str) -> str:
-    """Leave out what a host says itself in a message of the user, as what hooks have added."""
-    return re.sub(_HOST_BLOCK, "", text, flags=re.DOTALL).strip()
-
-
-def _join_text(content: object) -> str:
-    if isinstance(content, str):
-        return content
-    if not isinstance(content, list):
-        return ""
-    parts = (part.get("text") for part in content if isinstance(part, dict) and part.get("type") in TEXT_PARTS)
-    return "\n".join(part for part in parts if isinstance(part, str))
-
-
-def _clean(text: str) -> str:
-    r"""Make every line end `\n`, and remove reasoning, NULs and lone surrogates, which no index can hold."""
-    text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "")
-    return replace_surrogates(strip_reasoning(text)).strip()
 
 
 def _is_flush(text: str) -> bool:
@@ -228,8 +114,6 @@ def _parse_day(entry: Mapping[str, Any], zone: str | None) -> str | None:
 
 
 SOURCE = "sessions"
-SHOWN = "sessions/"  # the prefix under which search shows a log
-SUFFIX = ".jsonl"
 _COMPRESSED = ".zst"
 _LOG = re.compile(r"\.jsonl(?:\.(?:reset|deleted)\.[\d-]+T[\d.-]+Z)?(?:\.zst)?\Z")
 _CHECKPOINT = re.compile(r"\.checkpoint\.[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}\Z", re.IGNORECASE)

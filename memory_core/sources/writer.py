@@ -45,7 +45,7 @@ from memory_core.errors import (
     PathRefused,
 )
 from memory_core.records import MemoryFile
-from memory_core.sources import notes, roots
+from memory_core.sources import notes, refusals, roots
 from memory_core.text.paragraphs import (
     Paragraph,
     Skipped,
@@ -288,7 +288,7 @@ def rewrite_notes(
             for path, (was, new) in changes.items():
                 rewriter.rewrite(path, was, new)
         except OSError as error:
-            raise NoteNotWritten(path, roots.describe_os_error(error), action=CHECK_DISK) from error
+            raise NoteNotWritten(path, refusals.describe_os_error(error), action=CHECK_DISK) from error
         finally:
             notes.count_write()
 
@@ -571,7 +571,7 @@ def _complete(entry: Mapping[str, Any], workspace: Path, journal: Path) -> None:
 def _read(path: str, workspace: Path) -> bytes:
     """Read a note's bytes; none if it does not exist."""
     data = _read_whole(path, workspace, MAX_NOTE_BYTES) or b""
-    if problem := roots.refuse_encoding(data):
+    if problem := refusals.refuse_encoding(data):
         raise FileUnreadable(path, problem, action="repair that note, or move it away")
     return data
 
@@ -621,7 +621,7 @@ def _open_note(path: str, workspace: Path, flags: int) -> Iterator[tuple[int, in
             os.close(outer)
         descriptor = _open_in(name, flags | NONBLOCK, folder, path)
         try:
-            if problem := roots.refuse_type(os.fstat(descriptor)):
+            if problem := refusals.refuse_type(os.fstat(descriptor)):
                 raise PathRefused(path, problem, action=f"put a file in place of {path}")
             yield descriptor, folder
         finally:
@@ -645,8 +645,8 @@ def _open_by_path(path: str, workspace: Path, flags: int) -> Iterator[int]:
         _refuse_unfit(place.lstat(), place.name, path, wanted="file")
     descriptor = os.open(place, flags | NOFOLLOW | NONBLOCK | BINARY, 0o666)
     try:
-        if place.resolve() != place or roots.refuse_type(os.fstat(descriptor)):
-            raise PathRefused(path, roots.SYMLINK, action=f"put a file in place of the link {name}")
+        if place.resolve() != place or refusals.refuse_type(os.fstat(descriptor)):
+            raise PathRefused(path, refusals.SYMLINK, action=f"put a file in place of the link {name}")
         yield descriptor
     finally:
         os.close(descriptor)
@@ -654,9 +654,9 @@ def _open_by_path(path: str, workspace: Path, flags: int) -> Iterator[int]:
 
 def _refuse_unfit(info: os.stat_result, name: str, path: str, *, wanted: str, cause: OSError | None = None) -> None:
     """Raise if a link, or no file where one is wanted, stands on the way to a note."""
-    problem = roots.refuse_type(info)
-    if problem == roots.SYMLINK or (problem and wanted == "file"):
-        found = "link " if problem == roots.SYMLINK else ""
+    problem = refusals.refuse_type(info)
+    if problem == refusals.SYMLINK or (problem and wanted == "file"):
+        found = "link " if problem == refusals.SYMLINK else ""
         raise PathRefused(path, problem, action=f"put a {wanted} in place of the {found}{name}") from cause
 
 
@@ -687,7 +687,7 @@ def _lock_notes(
     except TimeoutError as error:
         raise NoteNotWritten(path, str(error), action="Try again.") from error
     except OSError as error:
-        reason, ours = roots.describe_os_error(error), str(error.filename or "")
+        reason, ours = refusals.describe_os_error(error), str(error.filename or "")
         if journal.stem in ours or Path(ours) in journal.parents:
             reason, action = f"not written, as {ours} cannot be: {reason}", MAKE_WRITABLE
             raise NoteNotWritten(path, reason, action=action) from error

@@ -14,15 +14,8 @@ from memory_core.config.settings import SessionDeltas
 from memory_core.errors import NotIndexed
 from memory_core.records import FileFailure, MemoryFile
 from memory_core.sources import files, session_logs
-from memory_core.sources.roots import (
-    FOLDER,
-    NO_FILE,
-    NOT_MARKDOWN,
-    SYMLINK,
-    UNFIT_NAME,
-    Stamp,
-    describe_os_error,
-)
+from memory_core.sources.refusals import FOLDER, NO_FILE, NOT_MARKDOWN, SYMLINK, UNFIT_NAME, describe_os_error
+from memory_core.sources.roots import Stamp
 from memory_core.stores.interface import Store, SyncReader
 from memory_core.stores.values import IndexedFile
 

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
+from memory_core.as_json import to_json
 from memory_core.errors import InvalidArgument
-from memory_core.records import OUTSIDERS, CallContext, Origin, to_json
+from memory_core.records import OUTSIDERS, CallContext, Origin
 from memory_core.text.messages import quote_safely, replace_surrogates
 from memory_core.tools.arguments import TOOLS
 

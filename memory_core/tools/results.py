@@ -12,9 +12,10 @@ from datetime import datetime
 from functools import cache
 from typing import Any, Literal, TypeVar, cast
 
+from memory_core.as_json import to_camel, to_json
 from memory_core.errors import ConfigError, InvalidArgument, MemoryCoreError, PathRefused
 from memory_core.explanations import Explanation
-from memory_core.records import AsOf, Document, Fallback, Hit, Related, SearchResult, to_camel, to_json
+from memory_core.records import AsOf, Document, Fallback, Hit, Related, SearchResult
 from memory_core.text.messages import replace_surrogates
 from memory_core.tools.arguments import DESCRIBED, EVERY_RESULT, resolve
 

@@ -21,7 +21,7 @@ from memory_core.embeddings.static import StaticProvider
 from memory_core.items.likeness import Fact, Words, corrects, is_same
 from memory_core.items.store.matching import measure_salience
 from memory_core.sources.journal import Journal, JournalSession
-from memory_core.sources.session_logs import Said
+from memory_core.sources.transcripts import Said
 from tests.benchmarks.capture import measure as measure_capture
 from tests.benchmarks.judged import collapsed, conversations, load_questions
 

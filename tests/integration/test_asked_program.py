@@ -13,7 +13,7 @@ import pytest
 
 from memory_core import Memory, open_memory
 from memory_core.sources.journal import Journal, JournalSession
-from memory_core.sources.session_logs import Said
+from memory_core.sources.transcripts import Said
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="the programs are scripts")
 

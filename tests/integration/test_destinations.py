@@ -177,7 +177,7 @@ def test_a_project_learns_from_its_own_sessions_alone(
     home: Path, open_in: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from memory_core.sources.journal import Journal, JournalSession
-    from memory_core.sources.session_logs import Said
+    from memory_core.sources.transcripts import Said
 
     capture = {"enabled": True, "journal": True}
     monkeypatch.setitem(SETTINGS, "memorySearch", {"provider": "none", "items": {"enabled": True, "capture": capture}})

@@ -11,7 +11,7 @@ import pytest
 
 from memory_core.errors import InvalidArgument, RemoteUnreachable, SharingFailed
 from memory_core.sharing.workspace import ODD_NAME, SAME_NAME
-from memory_core.sources.roots import FOLDER
+from memory_core.sources.refusals import FOLDER
 from tests.machines import MARKS, Machine, list_objects, make_machines, make_remote, run_git
 
 DAY = "memory/2026-03-02.md"

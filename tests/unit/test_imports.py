@@ -60,7 +60,8 @@ NOT_FOR_A_TURN = {
     *("apsw", "asyncio", "httpx", "jsonschema", "multiprocessing", "numpy", "rich", "tokenizers", "wordllama"),
     *("memory_core.backends", "memory_core.embeddings", "memory_core.hosts.hooks", "memory_core.hosts.install"),
     *("memory_core.items", "memory_core.plugin", "memory_core.search", "memory_core.stores", "memory_core.sync"),
-    *("memory_core.text.languages", "memory_core.text.periods"),
+    *("memory_core.sources.notes", "memory_core.sources.roots", "memory_core.sources.session_logs"),
+    *("memory_core.records", "memory_core.text.languages", "memory_core.text.markdown", "memory_core.text.periods"),
 }
 MOST_MODULES = 500  # of a search by keyword, those of the standard library, pydantic and jsonschema included
 

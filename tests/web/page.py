@@ -16,7 +16,7 @@ from typing import Any
 from memory_core.plugin import MemorySlot
 from memory_core.records import CallContext, Origin
 from memory_core.sources.journal import Journal, JournalSession
-from memory_core.sources.session_logs import Said
+from memory_core.sources.transcripts import Said
 from tests.command import REPOSITORY, SAMPLE
 
 CHROMIUM = Path("/usr/bin/chromium")

@@ -32,7 +32,8 @@ from memory_core.hosts.events import find_folder_of
 from memory_core.hosts.install.programs import PROGRAMS
 from memory_core.records import FileFailure, MemoryFile
 from memory_core.sources.files import Survey
-from memory_core.sources.roots import PACKAGE_TREES, SYMLINK, Root, compile_glob, list_hidden, read_stamp
+from memory_core.sources.refusals import SYMLINK
+from memory_core.sources.roots import PACKAGE_TREES, Root, compile_glob, list_hidden, read_stamp
 from memory_core.text.markdown import SECTION_SIGN
 
 HERMES_NOTES = ("MEMORY.md", "USER.md")

@@ -15,12 +15,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from memory_core.__about__ import explain_install
+from memory_core.as_json import to_json
 from memory_core.config.agent import AgentConfig, refuse_off
 from memory_core.errors import InvalidArgument, MemoryCoreError, PathRefused
 from memory_core.hosts.inspect import notes
 from memory_core.hosts.serving import listen, resting_when_quiet
 from memory_core.items.layered import open_items
-from memory_core.records import Status, to_json
+from memory_core.records import Status
 from memory_core.sources.activity import Activity
 from memory_core.sources.origins import cite_origin, load_sources
 from memory_core.text.messages import quote_safely

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -155,12 +156,13 @@ MAX_SENTENCES = 40  # of one message
 _OPENING_TAG = re.compile(r"<(\w[\w-]*+)[^<>\n]*>")
 _CLOSING_TAG = re.compile(r"</(\w[\w-]*+)>")
 _SIGNATURE = re.compile(r"^[\s–—-]*[^\W\d_][\w.'-]*(?:\s+[^\W\d_][\w.'-]*){0,2}\s*$")
+_POSTSCRIPT = re.compile(r"^p\.? ?s\.?\s?:", re.IGNORECASE)
 _KEY = re.compile(r"^[\w-]++:\s*$")  # below which a file has indented lines
 _INDENTED = re.compile(r"^(?: {4}|\t)(?!\s*(?:[-*+•]|\d{1,2}[.)])\s)")
-_HEADING = re.compile(r"^(?:#{1,6} \S|\*\*[^*\n]+\*\*[ \t]*$|\S.*\n(?:={3,}|-{3,})[ \t]*$)", re.MULTILINE)
+_HEADING = re.compile(r"^(?:(?:#+|§|\d+\.\d+) \S|\*\*[^*\n]+\*\*[ \t]*$|\S.*\n(?:={3,}|-{3,})[ \t]*$)", re.MULTILINE)
 _FRONT_MATTER = re.compile(r"\A\s*---[ \t]*\n")
-# A quotation of several lines.
-_QUOTED_LINES = re.compile(r"^[ \t]*[\"“„«][^\"”“»\n]*\n[^\"”“»]*[\"”“»][^\w\n]*$", re.MULTILINE)
+# Lines that are a quotation, with the line that says whose.
+_QUOTED_LINES = re.compile(r"(?:^[^\n]*:[ \t]*\n\s*)?^[ \t]*[\"“„«][^\"”“»]*[\"”“»][^\w\n]*$", re.MULTILINE)
 
 
 def _compile(name: str) -> re.Pattern[str]:
@@ -168,7 +170,7 @@ def _compile(name: str) -> re.Pattern[str]:
 
 
 def _drop_discussed(message: str) -> str:
-    """Return a message without documents, quotations of several lines, and the paragraphs that its question is about.
+    """Return a message without documents, lines of quotations, and the paragraphs that its question is about.
 
     Those stand below the question, or above one that is the last.
     """
@@ -206,22 +208,25 @@ def _drop_pasted(message: str) -> list[str]:
     closings = [number for number, line in enumerate(lines) if _compile("closing").match(line)]
     closed = closings[-1] if closings else _find_signature(lines)
     greeted = next((number for number, line in enumerate(lines) if _compile("greeting").match(line)), closed + 1)
-    is_own = greeted > closed and _is_short_message(lines, closed, named=not closings)
-    talk = sum(map(bool, map(_compile("speaker").match, lines))) > 1
+    to_people = closed >= 0 and _compile("to_people").search(lines[closed]) is not None
+    is_own = greeted > closed and not to_people and _is_short_message(lines, closed, named=not closings)
+    names = {line for line, times in Counter(lines).items() if times > 1 and _compile("label").match(line)}
+    speaks = [line in names or _compile("speaker").match(line) is not None for line in lines]
+    talk = sum(speaks) > 1
     table = sum(map(bool, map(_compile("row").match, lines))) > 1
     in_log = in_file = in_talk = False
     for number, line in enumerate(lines):
         greeting = _compile("greeting").match(line)
         if _compile("reply").match(line) or (greeting and greeting["formal"] and closed < number):
             break
-        if _compile("addressed").match(line):
+        if _compile("addressed").match(line) or (0 <= closed < number and _POSTSCRIPT.match(line)):
             break
         begins_file = (
             _KEY.match(line) is not None and lines[number + 1 : number + 2] != [] and lines[number + 1].startswith("  ")
         )
         in_file = begins_file or _INDENTED.match(line) is not None or (in_file and line.startswith((" ", "\t")))
         in_log = bool(line.strip()) and (in_log or _compile("stamped").match(line) is not None)
-        in_talk = talk and bool(line.strip()) and (in_talk or _compile("speaker").match(line) is not None)
+        in_talk = talk and bool(line.strip()) and (in_talk or speaks[number])
         in_letter = closed == number or (closed > number and not is_own and (greeted > closed or number >= greeted))
         in_table = table and _compile("row").match(line) is not None
         is_name = 0 <= closed < number <= closed + 2 and len(line.split()) < 4
@@ -264,16 +269,16 @@ def _greets(line: str) -> bool:
 
 
 def _is_short_message(lines: Sequence[str], closed: int, *, named: bool) -> bool:
-    """Return True if a message without a greeting is one paragraph that its writer has signed, and no letter.
+    """Return True if a message without a greeting is one paragraph that its writer has signed with one word, and no letter.
 
     Args:
         lines: Those of the message.
         closed: The number of the line that closes it.
         named: That is only a name; then one line stands above it.
     """
-    above, below = ([bool(line.strip()) for line in part] for part in (lines[: max(closed, 0)], lines[closed + 1 :]))
+    above, name = [bool(line.strip()) for line in lines[: max(closed, 0)]], lines[closed if named else closed + 1 :]
     paragraphs = sum(told and not before for before, told in pairwise([False, *above]))
-    return paragraphs == 1 and sum(below) < 2 and not (named and sum(above) > 1)
+    return paragraphs == 1 and len(" ".join(name).split()) < 2 and not (named and sum(above) > 1)
 
 
 def _find_signature(lines: list[str]) -> int:

@@ -12,9 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from memory_core.as_json import to_json
 from memory_core.cli import output
 from memory_core.config.environment import expand_home, quote_words, split_words
-from memory_core.records import FileFailure, Finding, Probe, Progress, SyncReport, to_json
+from memory_core.records import FileFailure, Finding, Probe, Progress, SyncReport
 
 
 class Terminal(io.StringIO):

@@ -23,7 +23,7 @@ from memory_core.errors import FileUnreadable
 from memory_core.hosts.events import Event, keep_turns
 from memory_core.sources import journal as module
 from memory_core.sources.journal import PAUSE, Journal, JournalSession
-from memory_core.sources.session_logs import Said, parse_said
+from memory_core.sources.transcripts import Said, parse_said
 from memory_core.text.messages import is_off_the_record
 
 ROUNDS = int(os.environ.get("MEMORY_CORE_TEST_KILLS", "12"))

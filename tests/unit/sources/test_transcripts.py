@@ -15,7 +15,8 @@ from memory_core.config.agent import AgentConfig
 from memory_core.config.settings import Chunking, Compaction, MemoryFlush
 from memory_core.plugin.flush.policy import Session, plan_flush
 from memory_core.sources.redaction import redact
-from memory_core.sources.session_logs import Conversation, parse_said, read_transcript
+from memory_core.sources.session_logs import Conversation, read_transcript
+from memory_core.sources.transcripts import parse_said
 from memory_core.text.chunks import split_chunks
 
 
