@@ -13,7 +13,7 @@ from memory_core.cli import output
 from memory_core.cli.app import Group, Options, argument
 from memory_core.config.fields import Secret
 from memory_core.config.load import load_config
-from memory_core.stores.postgres import PostgresConfig, read_dsn
+from memory_core.stores.postgres import PostgresConfig
 
 if TYPE_CHECKING:
     from memory_core.stores.postgres.operator import Operator, ServerSummary
@@ -29,9 +29,10 @@ def _open(options: Options, dsn: str | None, schema: str | None) -> Operator:
     from memory_core.stores.postgres.operator import Operator
 
     config = load_config(options.config, state_dir=options.state_dir, workspace=options.workspace)
-    settings: Any = read_section(config.agent(options.agent), "postgres", find_plugin("postgres"))
+    agent = config.agent(options.agent)
+    settings: Any = read_section(agent, "postgres", find_plugin("postgres"))
     assert isinstance(settings, PostgresConfig)
-    return Operator(read_dsn(Secret(dsn) if dsn else settings.dsn), schema or settings.schema)
+    return Operator(Secret(dsn) if dsn else settings.find_dsn(agent.agent), schema or settings.schema)
 
 
 @postgres.command("init")

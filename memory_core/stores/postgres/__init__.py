@@ -31,7 +31,7 @@ class PostgresConfig(Section):
     dsn: Secret | None = setting(
         None,
         'Where the server is: a connection string, "${NAME}" for an environment variable, or "file:PATH" for a file'
-        " that holds it; without it, the variable MEMORY_CORE_POSTGRES_DSN is read.",
+        " that holds it, {agentId} in either being the agent's id; without it, the variable MEMORY_CORE_POSTGRES_DSN is read.",
     )
     schema: str = setting("memory_core", "The schema that `memory-core postgres init` made.")
     tenant: str = setting("{agentId}", "The tenant to which this agent's notes go; {agentId} is the agent's id.")
@@ -55,6 +55,10 @@ class PostgresConfig(Section):
     def statement_seconds(self) -> float:
         """The time that one statement may take."""
         return self.statement_timeout_ms / 1000
+
+    def find_dsn(self, agent: str) -> Secret | None:
+        """Return the setting `dsn` for one agent; None if there is none."""
+        return self.dsn and Secret(self.dsn.reveal().replace("{agentId}", agent))
 
     def list_tenants(self, agent: str, layer: str = "") -> tuple[str, ...]:
         """Return the names of the tenants to search: the agent's own, then the others; a layer has one alone, `TENANT.LAYER`."""

@@ -70,11 +70,11 @@ class Operator:
     """Commands of one operator, whose role may make roles and schemas. Making one connects to nothing.
 
     Args:
-        dsn: Of the operator.
+        dsn: Of the operator, see `read_dsn`.
         schema: The schema of memory-core.
     """
 
-    def __init__(self, dsn: Secret, schema: str) -> None:
+    def __init__(self, dsn: Secret | None, schema: str) -> None:
         self._schema = schema
         self._owner = f"{schema}_owner"
         self._agent = f"{schema}_agent"

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from memory_core.config.agent import AgentConfig
 from memory_core.errors import BackendUnavailable, NotIndexed, StoreReadOnly, SyncBusy
-from memory_core.stores.postgres import NAME, PostgresConfig, read_dsn, tenants, vectors
+from memory_core.stores.postgres import NAME, PostgresConfig, tenants, vectors
 from memory_core.stores.postgres.connections import READ, WRITE, Connections
 from memory_core.stores.postgres.reader import PostgresReader
 from memory_core.stores.postgres.tenants import Cursor, Tenant, load_tenants, lock_tenant
@@ -36,6 +36,7 @@ class PostgresStore:
     def __init__(self, config: AgentConfig, settings: PostgresConfig, *, writable: bool) -> None:
         self.writable = writable
         self._settings = settings
+        self._dsn = settings.find_dsn(config.agent)
         self._names = settings.list_tenants(config.agent, config.layer)
         self.path = Path(f"{NAME}:{settings.schema}/{self._names[0]}")
         self._workspace = os.path.realpath(config.workspace)
@@ -200,7 +201,7 @@ class PostgresStore:
         with self._lock:
             if self._connections is None:
                 self._connections = Connections(
-                    read_dsn(self._settings.dsn),
+                    self._dsn,
                     schema=self._settings.schema,
                     limit_seconds=self._settings.statement_seconds,
                     most=self._settings.pool,
