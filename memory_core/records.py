@@ -113,6 +113,7 @@ class CallContext:
         main: True for the agent's main private session; None to judge by the whole session key, which is then `main` or
             `agent:<id>:main` of that agent. See `local`.
         now: The time of the person who writes, in their zone; None is that of the configured one.
+        by: Who calls a tool: the agent, or the user, as a command of theirs does; what that appends is the user's.
     """
 
     agent: str | None = None
@@ -122,6 +123,7 @@ class CallContext:
     access: Access = "rw"
     main: bool | None = None
     now: datetime | None = None
+    by: Literal["agent", "user"] = "agent"
 
     @classmethod
     def local(cls, key: str, *, agent: str | None = None, access: Access = "rw") -> Self:
@@ -240,7 +242,7 @@ class Hit:
         superseded_by: The line that took the place of one of its lines; None where the evidence is thin.
         evidence: What is compared with `Query.min_score`, 0..1; None if that is the score. No tool returns it.
         also_in: The paths of other notes and logs that say the same; None if there are none.
-        origin: Who said it, and where; None until the session that asks is known.
+        origin: Who said it, and where; None until the session that asks is known, unless the backend knows it.
         layer: The name of its layer; None where one alone is searched.
     """
 

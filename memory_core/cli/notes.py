@@ -20,7 +20,7 @@ from memory_core.config.agent import make_workspace_key
 from memory_core.config.resolution import OWN_FOLDER
 from memory_core.errors import InvalidArgument, MemoryCoreError, MemoryOff
 from memory_core.plugin.explaining import find_instead
-from memory_core.records import Finding, ProgressCallback, SyncReport, to_json
+from memory_core.records import CallContext, Finding, ProgressCallback, SyncReport, to_json
 from memory_core.sources import pages
 from memory_core.sources.activity import find_problem, record_problem
 from memory_core.sources.journal import Journal
@@ -92,7 +92,7 @@ def add(options: Options, *, text: tuple[str, ...], target: str | None) -> int:
     """Write a text into the note of the day."""
     said = app.read_text("TEXT", "-") if text == ("-",) else app.join_words("TEXT", text)
     with open_notes(options, writes=True) as memory:
-        result = memory.call_tool("memory_append", {"text": said, "target": target or "daily"})
+        result = memory.call_tool("memory_append", {"text": said, "target": target or "daily"}, CallContext(by="user"))
     done = {"appended": "Added to", "nothing new": "Already in", "proposed": "To be reviewed, since this is private:"}
     return output.print_result(result, lambda found: print(f"{done[found['status']]} {found['path']}"))
 
