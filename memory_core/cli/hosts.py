@@ -40,6 +40,9 @@ from memory_core.records import CallContext, Finding
 from memory_core.sources.roots import NOTES_FOLDER
 
 
+OUTAGES = "memory_core.backends.selector.outages"  # one record when an outage of a backend begins, and one when it ends
+
+
 @command("mcp")
 @click.option(
     "--http",
@@ -50,6 +53,8 @@ from memory_core.sources.roots import NOTES_FOLDER
 )
 def mcp(options: Options, *, http: str | None) -> None:
     """Serve the memory tools to an MCP client over standard input and output, or HTTP."""
+    if not options.debug:
+        output.show_notices(OUTAGES)
     saving = is_saving()
     kind = CopySlot if saving else MemorySlot
     source = ConfigSource if http else FollowingSource

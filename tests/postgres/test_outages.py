@@ -16,7 +16,7 @@ from memory_core.config.agent import AgentConfig
 from memory_core.config.description import describe
 from memory_core.config.load import load_config
 from memory_core.config.settings import MemorySettings
-from memory_core.errors import SyncBusy
+from memory_core.errors import BackendUnavailable, SyncBusy
 from memory_core.records import Query, SearchResult
 from tests.postgres.agents import open_agent
 from tests.servers.postgres import Database, RealServer, make_database
@@ -70,6 +70,8 @@ def test_builtin_answers_while_the_server_is_down_and_it_serves_again(host: Host
     assert answer.backend_fallback.origin == "postgres"
     assert "the notes of ada are missing" in answer.backend_fallback.reason
     assert host.selector.status().backend == "builtin"
+    with pytest.raises(BackendUnavailable, match="the notes of ada are missing"):
+        host.selector.get("postgres/ada/MEMORY.md", 1, 9)
     server.start()
     host.now += 1000
 
