@@ -55,9 +55,9 @@ def init(options: Options, *, dsn: str | None, schema: str | None) -> None:
 def grant(options: Options, *, role: str, tenant: str, write: bool, dsn: str | None, schema: str | None) -> None:
     """Let a role read a tenant; the tenant is made when it is new."""
     with closing(_open(options, dsn, schema)) as operator:
-        operator.grant(role, tenant, write=write)
-    sentence = f"{role} may {'read and write' if write else 'read'} {tenant}"
-    output.tell({"role": role, "tenant": tenant, "write": write}, sentence)
+        is_new = operator.grant(role, tenant, write=write)
+    sentence = f"{role} may {'read and write' if write else 'read'} {tenant}{', a new tenant' if is_new else ''}"
+    output.tell({"role": role, "tenant": tenant, "write": write, "new": is_new}, sentence)
 
 
 @postgres.command("revoke")
@@ -65,12 +65,16 @@ def grant(options: Options, *, role: str, tenant: str, write: bool, dsn: str | N
 @argument("tenant", help="the tenant, by default an agent's id")
 @_with_dsn
 @_with_schema
-def revoke(options: Options, *, role: str, tenant: str, dsn: str | None, schema: str | None) -> None:
-    """End a role's right to a tenant."""
+def revoke(options: Options, *, role: str, tenant: str, dsn: str | None, schema: str | None) -> int:
+    """End a role's right to a tenant; fails if it had none."""
     with closing(_open(options, dsn, schema)) as operator:
         ended = operator.revoke(role, tenant)
-    sentence = f"{role} {'may no longer see' if ended else 'was no member of'} {tenant}"
-    output.tell({"role": role, "tenant": tenant, "revoked": ended}, sentence)
+    told = {"role": role, "tenant": tenant, "revoked": ended}
+    if ended:
+        output.tell(told, f"{role} may no longer see {tenant}")
+    elif not output.prints_json(told):
+        output.complain(f"{role} was no member of {tenant}", "Members: memory-core postgres status")
+    return 0 if ended else 1
 
 
 @postgres.command("status")

@@ -13,12 +13,13 @@ from pathlib import Path
 from typing import Literal
 
 from memory_core.config.fields import InvalidField, Secret, Section, setting
-from memory_core.errors import BackendUnavailable
+from memory_core.errors import BackendUnavailable, InvalidArgument
 
 NAME = "postgres"
 DSN_VARIABLE = "MEMORY_CORE_POSTGRES_DSN"
 _SCHEMA = re.compile(r"[a-z_][a-z0-9_]{0,39}")
 _TENANT = re.compile(r"[a-z0-9][a-z0-9_.-]{0,63}")
+_NAMES = "expected names of lower-case letters, digits, _, . and -, at most 64"
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _FILE = "file:"
 _WRITE_IT = "write the connection string into it: postgresql://ROLE:PASSWORD@HOST/DATABASE"
@@ -49,7 +50,7 @@ class PostgresConfig(Section):
             raise InvalidField("schema", "expected a name of lower-case letters, digits and _, at most 40")
         for name, value in (("tenant", self.tenant), *(("tenants", each) for each in self.tenants)):
             if not _TENANT.fullmatch(value.replace("{agentId}", "main")):
-                raise InvalidField(name, "expected names of lower-case letters, digits, _, . and -, at most 64")
+                raise InvalidField(name, _NAMES)
 
     @property
     def statement_seconds(self) -> float:
@@ -66,6 +67,16 @@ class PostgresConfig(Section):
             return (f"{self.tenant.replace('{agentId}', agent)}.{layer}",)
         named = [each.replace("{agentId}", agent) for each in (self.tenant, *self.tenants)]
         return tuple(dict.fromkeys(named))
+
+
+def check_tenant(name: str) -> None:
+    """Raise unless a tenant may have this name.
+
+    Raises:
+        InvalidArgument: It may not.
+    """
+    if not _TENANT.fullmatch(name):
+        raise InvalidArgument("tenant", f"{_NAMES}, not {name!r:.80}")
 
 
 def read_dsn(dsn: Secret | None, environ: Mapping[str, str] = os.environ) -> Secret:
