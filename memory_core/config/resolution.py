@@ -195,9 +195,14 @@ class Resolver:
         return str(self.slot.content).strip().lower() if self.slot else SLOT_ID
 
     @property
+    def named(self) -> tuple[str, ...]:
+        """The agents that the layers name, in their order."""
+        return tuple(dict.fromkeys(name for layer in self._layers for name in layer.agents))
+
+    @property
     def known(self) -> tuple[str, ...]:
-        """The agents that the layers name, in their order; "main" alone when they name none."""
-        return tuple(dict.fromkeys(name for layer in self._layers for name in layer.agents)) or (DEFAULT_AGENT,)
+        """The agents that the layers name; "main" alone when they name none."""
+        return self.named or (DEFAULT_AGENT,)
 
     def resolve(self, agent: str, dialect: str) -> AgentConfig:
         """Return everything for one agent; errors are added to `problems`, and defaults are used in their place."""

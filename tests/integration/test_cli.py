@@ -222,6 +222,16 @@ def test_common_options_stand_before_or_after_the_command(command: Command, posi
     assert command("--json", *words).json["agent"] == "other"
 
 
+def test_an_agent_that_a_list_does_not_name_is_refused(command: Command, tmp_path: Path) -> None:
+    path = tmp_path / "host.json5"
+    path.write_text('{agents: {list: [{id: "bob"}, {id: "ada"}]}}')
+    for words in (["status"], ["mcp"], ["config", "get"]):
+        shown = command(*words, "--config", str(path), "--agent", "bbo")
+        assert shown.code == 2
+        assert "--agent: the configuration names bob, ada, not 'bbo'; did you mean 'bob'?" in shown.error
+    assert command("status", "--config", str(path), "--agent", "BOB").code == 0
+
+
 @pytest.mark.parametrize(
     "words",
     [
