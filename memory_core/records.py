@@ -438,6 +438,7 @@ class SyncReport:
         warnings: One sentence each.
         reindexed: The index was rebuilt, because it was asked for or its identity had changed.
         seconds: The duration.
+        backend_fallback: The chosen backend was not synced, and why; the report is of the one that takes over. None if it was.
     """
 
     files: int = 0
@@ -453,6 +454,7 @@ class SyncReport:
     warnings: tuple[str, ...] = ()
     reindexed: bool = False
     seconds: float = 0.0
+    backend_fallback: Fallback | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

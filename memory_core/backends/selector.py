@@ -141,14 +141,11 @@ class Selector:
     def sync(self, *, force: bool = False, progress: ProgressCallback | None = None) -> SyncReport:
         """Sync the chosen backend, and builtin first, so that builtin can answer at once when it must."""
         report = self._builtin.memory_sync(force, progress)
-        if self._primary is None:
-            return report
         answer, reason = self._ask(lambda backend: backend.memory_sync(force, progress), long=True)
-        if answer is not None:
-            return answer
-        return replace(
-            report, warnings=(*report.warnings, f"backend {self._config.memory.backend!r} is not synced: {reason}")
-        )
+        if answer is not None or reason is None:
+            return answer or report
+        warning = f"backend {self._config.memory.backend!r} is not synced: {reason}"
+        return replace(report, warnings=(*report.warnings, warning), backend_fallback=self._make_fallback(reason))
 
     def finish_sync(self, backend: str, *, progress: ProgressCallback | None = None) -> bool:
         """Finish the sync that a search has left to the background; return True if it is done.

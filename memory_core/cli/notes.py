@@ -105,16 +105,17 @@ def add(options: Options, *, text: tuple[str, ...], target: str | None) -> int:
     help="as hooks of hosts start it: ends if one runs already, and goes on while turns come in",
 )
 @with_sources
-def index(options: Options, *, force: bool, behind: bool) -> None:
+def index(options: Options, *, force: bool, behind: bool) -> int:
     """Index what has changed in the notes; `reindex` is another name for it."""
     with open_notes(options) as memory, output.show_progress() as progress:
         if behind:
             _index_behind(memory)
-            return
+            return 0
         report = sync_notes(memory, force=force, progress=progress)
         output.print_record(report, output.print_report)
         if not report.files:
             app.explain_empty(memory)
+    return 0 if report.backend_fallback is None else 1  # so that a timer does not take it for done
 
 
 def _index_behind(memory: Memory) -> None:

@@ -268,6 +268,7 @@ def test_a_sync_that_fails_leaves_builtin_synced_and_says_so(selector: Selector,
     report = selector.sync()
     assert report.files == 1
     assert report.warnings == ("backend 'moody' is not synced: RuntimeError: a bad day",)
+    assert report.backend_fallback == Fallback(origin="moody", to="builtin", reason="RuntimeError: a bad day")
     selector.sync_soon()
     selector.start()
     probe = selector.probe()
