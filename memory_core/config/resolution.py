@@ -199,11 +199,6 @@ class Resolver:
         """The agents that the layers name, in their order."""
         return tuple(dict.fromkeys(name for layer in self._layers for name in layer.agents))
 
-    @property
-    def known(self) -> tuple[str, ...]:
-        """The agents that the layers name; "main" alone when they name none."""
-        return self.named or (DEFAULT_AGENT,)
-
     def resolve(self, agent: str, dialect: str) -> AgentConfig:
         """Return everything for one agent; errors are added to `problems`, and defaults are used in their place."""
         warnings = [*self.warnings, *self._own_sections(agent)[1]]
@@ -296,7 +291,7 @@ class Resolver:
 
     def _find_chosen_accounts(self) -> set[str]:
         """Return the names of accounts that belong to a provider which some agent names."""
-        searches = [self.merge_search(agent) for agent in ("", *self.known)]
+        searches = [self.merge_search(agent) for agent in ("", *self.named)]
         given = [find(search, (key,)) for search in searches for key in ("provider", "fallback")]
         named = {str(node.content) for node, rest in given if not rest}
         return named | {"google"} if "gemini" in named else named

@@ -288,7 +288,7 @@ class Store(Protocol):
 
     @property
     def separate(self) -> str:
-        """What to do where it holds the notes of another workspace."""
+        """The advice to who finds the notes of another workspace in it."""
 
     def read(self) -> AbstractContextManager[SyncReader]:
         """Hand out a reader inside one read transaction.
