@@ -11,7 +11,7 @@ MemoryCoreError
 ├── MemoryOff                   memory is switched off for this agent
 ├── MemoryClosed                the memory or the slot was closed; open a new one
 ├── NotIndexed                  there is no index, and the session may not write one
-│   └── OtherWorkspace          the index file holds the notes of another workspace
+│   └── OtherWorkspace          the index holds the notes of another workspace
 ├── HistoryUnavailable          the history does not reach back to the time asked for, or none is kept
 ├── SharingFailed               notes cannot be synced with those of other machines
 │   └── RemoteUnreachable       the remote does not answer, or refuses the credentials; it is tried again
@@ -182,19 +182,16 @@ class NotIndexed(MemoryCoreError):
 
 
 class OtherWorkspace(NotIndexed):
-    """The index file holds the notes of another workspace, so that for this one nothing is indexed.
+    """The index holds the notes of another workspace, so that for this one nothing is indexed.
 
     Attributes:
-        path: The index file.
+        path: The index.
         held: The workspace whose notes it holds; None if it does not say.
     """
 
-    def __init__(self, path: Path, held: str | None, wanted: str) -> None:
+    def __init__(self, path: Path, held: str | None, wanted: str, *, action: str) -> None:
         whose = "does not say whose notes it holds" if held is None else f"holds the notes of {held}, not of {wanted}"
-        super().__init__(
-            f"not indexed: {path} {whose}",
-            action="run: memory-core index; for an index each, put {workspaceKey} into memorySearch.store.path",
-        )
+        super().__init__(f"not indexed: {path} {whose}", action=action)
         self.path = path
         self.held = held
 

@@ -112,6 +112,7 @@ class CallContext:
         main: True for the agent's main private session; None to judge by the whole session key, which is then `main` or
             `agent:<id>:main` of that agent. See `local`.
         now: The time of the person who writes, in their zone; None is that of the configured one.
+        by: Who calls a tool: the agent, or the user, as a command of theirs does; what that appends is the user's.
     """
 
     agent: str | None = None
@@ -121,6 +122,7 @@ class CallContext:
     access: Access = "rw"
     main: bool | None = None
     now: datetime | None = None
+    by: Literal["agent", "user"] = "agent"
 
     @classmethod
     def local(cls, key: str, *, agent: str | None = None, access: Access = "rw") -> Self:
@@ -239,7 +241,7 @@ class Hit:
         superseded_by: The line that took the place of one of its lines; None where the evidence is thin.
         evidence: What is compared with `Query.min_score`, 0..1; None if that is the score. No tool returns it.
         also_in: The paths of other notes and logs that say the same; None if there are none.
-        origin: Who said it, and where; None until the session that asks is known.
+        origin: Who said it, and where; None until the session that asks is known, unless the backend knows it.
         layer: The name of its layer; None where one alone is searched.
     """
 
@@ -435,6 +437,7 @@ class SyncReport:
         warnings: One sentence each.
         reindexed: The index was rebuilt, because it was asked for or its identity had changed.
         seconds: The duration.
+        backend_fallback: The chosen backend was not synced, and why; the report is of the one that takes over. None if it was.
     """
 
     files: int = 0
@@ -450,6 +453,7 @@ class SyncReport:
     warnings: tuple[str, ...] = ()
     reindexed: bool = False
     seconds: float = 0.0
+    backend_fallback: Fallback | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

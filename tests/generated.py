@@ -35,8 +35,9 @@ from memory_core.hookspecs import (
     SearchExplainer,
     SessionFollower,
 )
+from memory_core.hosts.mcp.http import TOKEN_VARIABLE
 from memory_core.records import CallContext
-from memory_core.stores.postgres import PostgresConfig
+from memory_core.stores.postgres import DSN_VARIABLE, PostgresConfig
 from memory_core.tools import items
 from memory_qmd.config import QmdConfig
 from tests import chart
@@ -170,7 +171,11 @@ def qmd_settings() -> str:
 
 def environment() -> str:
     """Return a table of the environment variables that are read."""
-    rows = [(f"`{name}`", f"`{key}`" if key else "", meaning) for name, key, meaning in ENVIRONMENT]
+    others = (
+        (DSN_VARIABLE, "", "Where the PostgreSQL server is, without `memory.postgres.dsn`."),
+        (TOKEN_VARIABLE, "", "The secret of clients of `memory-core mcp --http`."),
+    )
+    rows = [(f"`{name}`", f"`{key}`" if key else "", meaning) for name, key, meaning in (*ENVIRONMENT, *others)]
     return _table(("variable", "key", "meaning"), rows)
 
 

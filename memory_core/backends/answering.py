@@ -195,7 +195,7 @@ class Answerer:
         self._refresh_others(until, degradation)
         try:
             with self._read_all(degradation) as reader:
-                refuse_other_workspace(self.config, reader.load_workspace())
+                refuse_other_workspace(self.config, reader.load_workspace(), self.store)
                 if reader.is_empty():
                     degradation.warn_of_nothing()
                     found = Related(name=query.name)
@@ -246,7 +246,7 @@ class Answerer:
             for each in self.others:
                 try:
                     reader = stack.enter_context(each.store.read())
-                    refuse_other_workspace(each.config, reader.load_workspace())
+                    refuse_other_workspace(each.config, reader.load_workspace(), each.store)
                 except MemoryCoreError as error:
                     degradation.warn_once(f"the layer {each.config.layer!r} is not searched: {error}", error.action)
                 else:
@@ -367,7 +367,7 @@ class Answerer:
         if look.is_empty:
             degradation.warn_of_nothing() if query.as_of is None else degradation.warn(NOTHING_THEN)
             return self._to_result((), "keyword", None, degradation)
-        refuse_other_workspace(self.config, look.workspace)
+        refuse_other_workspace(self.config, look.workspace, self.store)
         serving, outages = look.serving, self.providers.outages
         # A copy of the index, of which the past is made, may hold an outage that has ended.
         outage = outages.judge(look.outage) if query.as_of is None else outages.current()
@@ -377,7 +377,7 @@ class Answerer:
         vectors = None if serving is None else self._embed(serving, query, degradation, outage)
         with read() as reader:
             if (held := reader.load_workspace()) != look.workspace:  # another process has taken the file over meanwhile
-                refuse_other_workspace(self.config, held)
+                refuse_other_workspace(self.config, held, self.store)
             serves = reader.load_serving_space()
             if vectors is not None and (serves is None or serves.id != vectors.space_id):
                 degradation.warn(

@@ -51,7 +51,7 @@ def report_status(name: str, config: AgentConfig, store: Store, file: Path | Non
         with store.read() as reader:
             held, rows = reader.load_state(), reader.list_files()
             if any(row.hash for row in rows):
-                refuse_other_workspace(config, held.workspace)
+                refuse_other_workspace(config, held.workspace, store)
             elif held.workspace is None:
                 return blank
             spaces = {number: space for space, number in reader.list_spaces().items()}
@@ -209,7 +209,7 @@ def _check_index(config: AgentConfig) -> Finding:
             problem = store.verify(reader)
             held, rows = (SyncState(), []) if problem else (reader.load_state(), reader.list_files())
         if any(row.hash for row in rows):
-            refuse_other_workspace(config, held.workspace)
+            refuse_other_workspace(config, held.workspace, store)
     except OtherWorkspace as error:
         return Finding(subject="index", level="warn", message=str(error), action=error.action)
     except NotIndexed:

@@ -235,5 +235,5 @@ def _add_up(one: SyncReport, other: SyncReport) -> SyncReport:
     values: dict[str, Any] = {}
     for each in fields(SyncReport):
         mine, theirs = getattr(one, each.name), getattr(other, each.name)
-        values[each.name] = mine or theirs if isinstance(mine, bool) else mine + theirs
+        values[each.name] = mine or theirs if isinstance(mine, bool | None) else mine + theirs
     return SyncReport(**values)

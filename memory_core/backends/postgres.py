@@ -13,12 +13,13 @@ from memory_core.__about__ import explain_install
 from memory_core.backends.engine import IndexBackend
 from memory_core.errors import BackendUnavailable, MemoryCoreError
 from memory_core.hookspecs import BackendContext, BackendPlugin, MemoryBackend, hookimpl
-from memory_core.records import Document, Finding, Query, SearchResult, Status
+from memory_core.records import Document, Finding, Origin, Query, SearchResult, Status
 from memory_core.sources.pages import cut_page
 from memory_core.stores.postgres import NAME, PostgresConfig
 from memory_core.threads import Clock
 
 ANSWER_SECONDS = 2.5  # of a search besides its statements: for a sync before it, and the question's embedding
+FOREIGN = Origin(by="import")
 _PREFIX = f"{NAME}/"
 _UNREADABLE = "there is none that this role may read"
 
@@ -45,8 +46,14 @@ class PostgresBackend(IndexBackend):
 
     @hookimpl
     def memory_search(self, query: Query) -> SearchResult:
-        """Search, and warn of tenants in the settings that this role may not read."""
+        """Search, and warn of tenants in the settings that this role may not read.
+
+        The record of who wrote a note of another tenant is on that one's machine, so that it counts as an import here.
+        """
         result: SearchResult = super().memory_search(query)
+        within = self._config.find_layer
+        hits = (replace(hit, origin=FOREIGN) if within(hit.path)[1].startswith(_PREFIX) else hit for hit in result.hits)
+        result = replace(result, hits=tuple(hits))
         for name in self._server.unreadable:
             warning = "; ".join(filter(None, [result.warning, f"tenant {name}: {_UNREADABLE}"]))
             result = replace(result, warning=warning, action=result.action or _explain_read(name))
@@ -108,6 +115,10 @@ def diagnose(context: BackendContext) -> list[Finding]:
     finally:
         store.close()
     found = [Finding(subject="server", level="ok", message=f"PostgreSQL {version} answers")]
+    held = tenants[0].workspace if tenants[0].chunks else None
+    if held not in (None, store.workspace):
+        message = f"{names[0]} holds the notes of {held}, not of {store.workspace}"
+        return [*found, Finding(subject="tenant", level="fail", message=message, action=store.separate)]
     found.append(
         Finding(
             subject="tenant",

@@ -14,7 +14,7 @@ from memory_core.backends.breaker import GuardedBackend
 from memory_core.backends.loader import RegisteredBackend, find_plugin, read_section, register_backend
 from memory_core.config.agent import AgentConfig, NamedFolder
 from memory_core.config.settings import BUILTIN, Scope
-from memory_core.errors import BackendError, ConfigError, MemoryCoreError
+from memory_core.errors import BackendError, BackendUnavailable, ConfigError, MemoryCoreError, PathRefused
 from memory_core.explanations import Explanation, NotePlace
 from memory_core.hookspecs import BackendContext, BackendPlugin
 from memory_core.records import (
@@ -32,10 +32,12 @@ from memory_core.records import (
     Status,
     SyncReport,
 )
+from memory_core.sources.roots import OUTSIDE
 from memory_core.text.messages import quote_safely
 from memory_core.threads import Clock, start_call, wait_for
 
 log = logging.getLogger(__name__)
+outages = logging.getLogger(f"{__name__}.outages")  # one record when an outage begins, and one when it ends
 
 Answer = TypeVar("Answer", SearchResult, Document, Explanation, Related, SyncReport, Status, Probe, bool)
 
@@ -78,6 +80,7 @@ class Selector:
         self._opened_with: list[tuple[str, BackendPlugin, BackendContext]] = []
         self._primary: GuardedBackend | None = None
         self._problem: Exception | None = None  # why the chosen backend is left out
+        self._is_out = False  # builtin answered the last search in its place
         if config.memory.backend != BUILTIN:
             self._register_primary(config.memory.backend, clock)
         plugin = find_plugin(BUILTIN)
@@ -95,6 +98,7 @@ class Selector:
             return _warn_of_cut(self.search(replace(query, text=query.text[:MAX_QUERY_CHARS])), len(query.text))
         hurried = self._add_deadline(query)
         answer, reason = self._ask(lambda backend: backend.memory_search(query))
+        self._log_outage(reason)
         if answer is not None:
             return _make_safe(replace(answer, backend_fallback=None))
         result = _make_safe(self._builtin.memory_search(hurried))
@@ -119,21 +123,29 @@ class Selector:
         return quoted
 
     def get(self, path: str, from_line: int, lines: int) -> Document:
-        """Return lines of a note, from the chosen backend or else from builtin."""
-        answer, _ = self._ask(lambda backend: backend.memory_get(path, from_line, lines))
-        return self._builtin.memory_get(path, from_line, lines) if answer is None else answer
+        """Return lines of a note, from the chosen backend or else from builtin.
+
+        Raises:
+            BackendUnavailable: The chosen backend fails, and builtin does not know the path, which may be one of its own.
+        """
+        answer, reason = self._ask(lambda backend: backend.memory_get(path, from_line, lines))
+        if answer is not None:
+            return answer
+        try:
+            return self._builtin.memory_get(path, from_line, lines)
+        except PathRefused as error:
+            if reason is None or error.reason != OUTSIDE or self._opened_with[-1][1].folders is not None:
+                raise
+            raise BackendUnavailable(self._config.memory.backend, reason) from None
 
     def sync(self, *, force: bool = False, progress: ProgressCallback | None = None) -> SyncReport:
         """Sync the chosen backend, and builtin first, so that builtin can answer at once when it must."""
         report = self._builtin.memory_sync(force, progress)
-        if self._primary is None:
-            return report
         answer, reason = self._ask(lambda backend: backend.memory_sync(force, progress), long=True)
-        if answer is not None:
-            return answer
-        return replace(
-            report, warnings=(*report.warnings, f"backend {self._config.memory.backend!r} is not synced: {reason}")
-        )
+        if answer is not None or reason is None:
+            return answer or report
+        warning = f"backend {self._config.memory.backend!r} is not synced: {reason}"
+        return replace(report, warnings=(*report.warnings, warning), backend_fallback=self._make_fallback(reason))
 
     def finish_sync(self, backend: str, *, progress: ProgressCallback | None = None) -> bool:
         """Finish the sync that a search has left to the background; return True if it is done.
@@ -285,6 +297,14 @@ class Selector:
         except Exception as error:  # noqa: BLE001 -- a plugin's code may raise anything; builtin answers, the reason is shown
             breaker.log_error(log, self._config.memory.backend, "failed, builtin answers", error)
             return None, breaker.explain_error(error)
+
+    def _log_outage(self, reason: str | None) -> None:
+        """Log that searches begin to be answered by builtin, or that the chosen backend answers them again."""
+        was_out, self._is_out = self._is_out, reason is not None
+        if reason is not None and not was_out:
+            outages.warning("backend %r is out, builtin answers: %s", self._config.memory.backend, reason)
+        elif reason is None and was_out:
+            outages.warning("backend %r answers again", self._config.memory.backend)
 
     def _make_fallback(self, reason: str) -> Fallback:
         return Fallback(origin=self._config.memory.backend, to=BUILTIN, reason=reason)

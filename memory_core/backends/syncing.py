@@ -61,19 +61,20 @@ def look_at(reader: Reader) -> IndexLook:
     )
 
 
-def refuse_other_workspace(config: AgentConfig, held: str | None) -> None:
+def refuse_other_workspace(config: AgentConfig, held: str | None, store: Store) -> None:
     """Raise unless an index holds the notes of an agent's workspace; compare real paths.
 
     Args:
         config: The agent's.
         held: The real path that the index names, read in the same transaction as all that is shown of it.
+        store: That index.
 
     Raises:
         OtherWorkspace: It holds those of another one, or does not say whose.
     """
     wanted = os.path.realpath(config.workspace)
     if held != wanted:
-        raise OtherWorkspace(config.store_path, held, wanted)
+        raise OtherWorkspace(store.path, held, wanted, action=store.separate)
 
 
 class SyncRunner:

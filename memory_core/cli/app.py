@@ -360,6 +360,18 @@ def open_source(options: Options) -> ConfigSource:
     return ConfigSource(options.config, workspace=workspace, state_dir=options.state_dir, overrides=overrides)
 
 
+def check_agent(settings: Config, agent: str) -> None:
+    """Refuse an agent that a list of agents does not name: it would get the workspace of another one.
+
+    Raises:
+        InvalidArgument: It is none of them; names them.
+    """
+    named = settings.resolver.named
+    if named and agent != DEFAULT_AGENT and settings.agent(agent).agent not in named:
+        hint = output.suggest(agent, named)
+        raise InvalidArgument("--agent", f"the configuration names {', '.join(named)}, not {agent!r}{hint}")
+
+
 def open_memory(options: Options, today: str | None = None) -> Memory:
     """Open the memory that the options name; a command resolves its configuration once.
 
@@ -372,6 +384,7 @@ def open_memory(options: Options, today: str | None = None) -> Memory:
 
     day = None if today is None else parse_day(today, "--today")
     settings = open_source(options).current()
+    check_agent(settings, options.agent)
     memory = Memory(ConfigSource(settings), agent=options.agent, today=None if day is None else lambda: day)
     memory.check()
     _warn_of_others(memory.config().state_dir / OWN_FOLDER)

@@ -12,7 +12,7 @@ from typing import get_args
 import click
 from click.shell_completion import get_completion_class
 
-from memory_core.backends.loader import find_plugin, find_section_problems
+from memory_core.backends.loader import find_plugin, find_section_problems, list_backends, read_section
 from memory_core.cli import output
 from memory_core.cli.app import (
     APP,
@@ -21,6 +21,7 @@ from memory_core.cli.app import (
     Group,
     Options,
     argument,
+    check_agent,
     command,
     find_state_dir,
     open_notes,
@@ -28,13 +29,13 @@ from memory_core.cli.app import (
 )
 from memory_core.cli.hosts import find_config_file
 from memory_core.config.agent import AgentConfig, explain_off
-from memory_core.config.description import Row, describe, explain_other_spellings, render_new_config
+from memory_core.config.description import Row, describe, describe_section, explain_other_spellings, render_new_config
 from memory_core.config.dialects import list_unread
 from memory_core.config.documents import parse_json5
 from memory_core.config.editing import read_document
-from memory_core.config.environment import expand_home
+from memory_core.config.environment import VARIABLES_FILE, expand_home
 from memory_core.config.load import Config, ConfigSource, find_adopted_config, find_slot_problem, load_config
-from memory_core.config.settings import ProviderId
+from memory_core.config.settings import SHIPPED_BACKENDS, ProviderId
 from memory_core.embeddings.credentials import resolve_endpoint
 from memory_core.embeddings.local.model import find_model_file
 from memory_core.errors import (
@@ -77,8 +78,8 @@ def check(options: Options, *, file: str | None) -> int:
     rows = [row for row in describe(settings, options.agent) if row.key not in unused and not row.key.startswith(below)]
     rows = _add_tools(rows, settings.agent(options.agent))
     warnings = [*warnings, *explain_other_spellings(settings, options.agent)]
-    if settings.included:
-        rows.insert(1, Row("included by $include", [str(path) for path in settings.included], "file"))
+    if included := [str(path) for path in settings.included if path.name != VARIABLES_FILE]:
+        rows.insert(1, Row("included by $include", included, "file"))
     if unread := list_unread(settings.document, settings.dialect):
         rows.insert(1, Row("not read", unread, "file"))
     if not output.prints_json({"settings": [row._asdict() for row in rows], "warnings": warnings}):
@@ -120,8 +121,6 @@ def set_value(options: Options, *, key: str, value: str) -> None:
         if not problems:
             changes.make_changes(planned, find_state_dir(options))
             _report_change(options, path)
-            for doubt in _find_backend_doubts(candidate) if keys == ("memory", "backend") and candidate else ():
-                output.complain(doubt)
             return
     raise ConfigError(refused, origin=str(path), action="nothing was changed; all keys: memory-core config get")
 
@@ -140,6 +139,13 @@ def _find_new_problems(planned: Sequence[changes.FileChange], key: str, options:
         return []
     before, after = ([*each.problems, *find_section_problems(each.agent(options.agent))[0]] for each in found)
     problems = [problem for problem in dict.fromkeys(after) if problem not in before]
+    chosen = [each.agent().memory.backend for each in found]
+    if chosen[0] != chosen[1]:
+        try:
+            find_plugin(chosen[1])
+        except BackendError as error:
+            hint = output.suggest(chosen[1], list_backends())
+            problems.append(ConfigProblem("memory.backend", f"{error.reason}{hint}"))
     if not problems:  # a key that null takes out stood there before
         _find_rows([row for each in found for row in describe(each, options.agent)], key)
     return problems
@@ -160,6 +166,15 @@ def _find_rows(rows: Sequence[Row], key: str) -> list[Row]:
     return found
 
 
+def _list_defaults(config: AgentConfig, rows: Sequence[Row]) -> Iterator[Row]:
+    """Yield the settings of the backends that ship with memory-core which no document sets."""
+    for name in SHIPPED_BACKENDS:
+        section = read_section(replace(config, backend_sections={}), name, find_plugin(name))
+        for row in () if section is None else describe_section(f"memory.{name}", section):
+            if not any(each.key == row.key or each.key.startswith((f"{row.key}.", f"{row.key}[")) for each in rows):
+                yield row
+
+
 def _shorten(key: str) -> str:
     return key.strip().removeprefix("agents.defaults.")
 
@@ -175,8 +190,9 @@ def _report_change(options: Options, path: Path) -> None:
 def get_value(options: Options, *, key: str | None) -> None:
     """Print settings as they hold, secrets masked, and where each value comes from."""
     settings = open_source(options).current()
+    check_agent(settings, options.agent)
     rows = describe(settings, options.agent)
-    rows = rows if key is None else _find_rows(rows, key)
+    rows = rows if key is None else _find_rows([*rows, *_list_defaults(settings.agent(options.agent), rows)], key)
     if output.prints_json({"settings": [row._asdict() for row in rows]}):
         return
     if key is not None and len(rows) == 1 and rows[0].key == _shorten(key):

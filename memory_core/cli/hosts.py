@@ -6,6 +6,7 @@ import os
 import re
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from memory_core.cli.app import (
     BINDING,
     Options,
     argument,
+    check_agent,
     command,
     find_state_dir,
     list_options,
@@ -28,7 +30,7 @@ from memory_core.config.environment import CONFIG, expand_home, quote_words, sho
 from memory_core.config.load import Config, ConfigSource, find_adopted_config, find_default_config, load_config
 from memory_core.config.resolution import find_default_workspace
 from memory_core.config.settings import DEFAULT_AGENT
-from memory_core.errors import InvalidArgument, MemoryCoreError
+from memory_core.errors import ConfigError, InvalidArgument, MemoryCoreError
 from memory_core.hosts import reference
 from memory_core.hosts.events import FollowingSource, is_saving
 from memory_core.hosts.hooks import CopySlot
@@ -38,6 +40,8 @@ from memory_core.plugin.flush.cycles import preview
 from memory_core.plugin.slot import MemorySlot
 from memory_core.records import CallContext, Finding
 from memory_core.sources.roots import NOTES_FOLDER
+
+OUTAGES = "memory_core.backends.selector.outages"  # one record when an outage of a backend begins, and one when it ends
 
 
 @command("mcp")
@@ -50,10 +54,15 @@ from memory_core.sources.roots import NOTES_FOLDER
 )
 def mcp(options: Options, *, http: str | None) -> None:
     """Serve the memory tools to an MCP client over standard input and output, or HTTP."""
+    if not options.debug:
+        output.show_notices(OUTAGES)
     saving = is_saving()
     kind = CopySlot if saving else MemorySlot
     source = ConfigSource if http else FollowingSource
-    slot = kind(source(options.config, workspace=options.workspace, state_dir=options.state_dir))
+    settings = source(options.config, workspace=options.workspace, state_dir=options.state_dir)
+    with suppress(ConfigError):  # which every call of a tool tells
+        check_agent(settings.current(), options.agent)
+    slot = kind(settings)
     # A copy of a session that saves before a compaction writes the note of the day, never MEMORY.md.
     context = CallContext(agent=options.agent, main=False if saving else None)
     serve(slot, context, http=http)

@@ -21,7 +21,7 @@ from memory_core.config.agent import make_workspace_key
 from memory_core.config.resolution import OWN_FOLDER
 from memory_core.errors import InvalidArgument, MemoryCoreError, MemoryOff
 from memory_core.plugin.explaining import find_instead
-from memory_core.records import Finding, ProgressCallback, SyncReport
+from memory_core.records import CallContext, Finding, ProgressCallback, SyncReport
 from memory_core.sources import pages
 from memory_core.sources.activity import find_problem, record_problem
 from memory_core.sources.journal import Journal
@@ -93,7 +93,7 @@ def add(options: Options, *, text: tuple[str, ...], target: str | None) -> int:
     """Write a text into the note of the day."""
     said = app.read_text("TEXT", "-") if text == ("-",) else app.join_words("TEXT", text)
     with open_notes(options, writes=True) as memory:
-        result = memory.call_tool("memory_append", {"text": said, "target": target or "daily"})
+        result = memory.call_tool("memory_append", {"text": said, "target": target or "daily"}, CallContext(by="user"))
     done = {"appended": "Added to", "nothing new": "Already in", "proposed": "To be reviewed, since this is private:"}
     return output.print_result(result, lambda found: print(f"{done[found['status']]} {found['path']}"))
 
@@ -106,16 +106,17 @@ def add(options: Options, *, text: tuple[str, ...], target: str | None) -> int:
     help="as hooks of hosts start it: ends if one runs already, and goes on while turns come in",
 )
 @with_sources
-def index(options: Options, *, force: bool, behind: bool) -> None:
+def index(options: Options, *, force: bool, behind: bool) -> int:
     """Index what has changed in the notes; `reindex` is another name for it."""
     with open_notes(options) as memory, output.show_progress() as progress:
         if behind:
             _index_behind(memory)
-            return
+            return 0
         report = sync_notes(memory, force=force, progress=progress)
         output.print_record(report, output.print_report)
         if not report.files:
             app.explain_empty(memory)
+    return 0 if report.backend_fallback is None else 1  # so that a timer does not take it for done
 
 
 def _index_behind(memory: Memory) -> None:

@@ -48,12 +48,18 @@ def prepare_streams(*, debug: bool) -> None:
     """Let both streams print any character, escaped where their encoding lacks it; show log records only with `debug`."""
     handler = logging.StreamHandler() if debug else logging.NullHandler()
     logging.basicConfig(handlers=[handler], level=logging.DEBUG if debug else logging.WARNING)
-    notices = logging.getLogger(NOTICES)
-    if not debug and not any(isinstance(each, _Notices) for each in notices.handlers):
-        notices.addHandler(_Notices())
+    if not debug:
+        show_notices(NOTICES)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
+
+
+def show_notices(name: str) -> None:
+    """Print the records of a logger as complaints of the command."""
+    notices = logging.getLogger(name)
+    if not any(isinstance(each, _Notices) for each in notices.handlers):
+        notices.addHandler(_Notices())
 
 
 def complain(what: str, action: str | None = None) -> None:

@@ -13,7 +13,7 @@ from memory_core.cli import output
 from memory_core.cli.app import Group, Options, argument
 from memory_core.config.fields import Secret
 from memory_core.config.load import load_config
-from memory_core.stores.postgres import PostgresConfig, read_dsn
+from memory_core.stores.postgres import PostgresConfig
 
 if TYPE_CHECKING:
     from memory_core.stores.postgres.operator import Operator, ServerSummary
@@ -29,9 +29,10 @@ def _open(options: Options, dsn: str | None, schema: str | None) -> Operator:
     from memory_core.stores.postgres.operator import Operator
 
     config = load_config(options.config, state_dir=options.state_dir, workspace=options.workspace)
-    settings: Any = read_section(config.agent(options.agent), "postgres", find_plugin("postgres"))
+    agent = config.agent(options.agent)
+    settings: Any = read_section(agent, "postgres", find_plugin("postgres"))
     assert isinstance(settings, PostgresConfig)
-    return Operator(read_dsn(Secret(dsn) if dsn else settings.dsn), schema or settings.schema)
+    return Operator(Secret(dsn) if dsn else settings.find_dsn(agent.agent), schema or settings.schema)
 
 
 @postgres.command("init")
@@ -54,9 +55,9 @@ def init(options: Options, *, dsn: str | None, schema: str | None) -> None:
 def grant(options: Options, *, role: str, tenant: str, write: bool, dsn: str | None, schema: str | None) -> None:
     """Let a role read a tenant; the tenant is made when it is new."""
     with closing(_open(options, dsn, schema)) as operator:
-        operator.grant(role, tenant, write=write)
-    sentence = f"{role} may {'read and write' if write else 'read'} {tenant}"
-    output.tell({"role": role, "tenant": tenant, "write": write}, sentence)
+        is_new = operator.grant(role, tenant, write=write)
+    sentence = f"{role} may {'read and write' if write else 'read'} {tenant}{', a new tenant' if is_new else ''}"
+    output.tell({"role": role, "tenant": tenant, "write": write, "new": is_new}, sentence)
 
 
 @postgres.command("revoke")
@@ -64,12 +65,16 @@ def grant(options: Options, *, role: str, tenant: str, write: bool, dsn: str | N
 @argument("tenant", help="the tenant, by default an agent's id")
 @_with_dsn
 @_with_schema
-def revoke(options: Options, *, role: str, tenant: str, dsn: str | None, schema: str | None) -> None:
-    """End a role's right to a tenant."""
+def revoke(options: Options, *, role: str, tenant: str, dsn: str | None, schema: str | None) -> int:
+    """End a role's right to a tenant; fails if it had none."""
     with closing(_open(options, dsn, schema)) as operator:
         ended = operator.revoke(role, tenant)
-    sentence = f"{role} {'may no longer see' if ended else 'was no member of'} {tenant}"
-    output.tell({"role": role, "tenant": tenant, "revoked": ended}, sentence)
+    told = {"role": role, "tenant": tenant, "revoked": ended}
+    if ended:
+        output.tell(told, f"{role} may no longer see {tenant}")
+    elif not output.prints_json(told):
+        output.complain(f"{role} was no member of {tenant}", "Members: memory-core postgres status")
+    return 0 if ended else 1
 
 
 @postgres.command("status")

@@ -143,13 +143,13 @@ def load_config(
         warnings=reader.warnings,
     )
     resolver.resolve("", read.dialect)  # the defaults alone must be valid too: any agent may come to use them
-    known = {agent: resolver.resolve(agent, read.dialect) for agent in resolver.known}
+    known = {agent: resolver.resolve(agent, read.dialect) for agent in resolver.named or (DEFAULT_AGENT,)}
     problems = [*reader.problems, *flag_reader.problems, *resolver.problems, *_find_shared_stores(known.values())]
     config = Config(
         origin=origin,
         dialect=read.dialect,
         slot=resolver.slot_id,
-        agents=resolver.known,
+        agents=tuple(known),
         resolver=resolver,
         problems=tuple(problems),
         document=document,

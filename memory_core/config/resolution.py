@@ -195,9 +195,9 @@ class Resolver:
         return str(self.slot.content).strip().lower() if self.slot else SLOT_ID
 
     @property
-    def known(self) -> tuple[str, ...]:
-        """The agents that the layers name, in their order; "main" alone when they name none."""
-        return tuple(dict.fromkeys(name for layer in self._layers for name in layer.agents)) or (DEFAULT_AGENT,)
+    def named(self) -> tuple[str, ...]:
+        """The agents that the layers name, in their order."""
+        return tuple(dict.fromkeys(name for layer in self._layers for name in layer.agents))
 
     def resolve(self, agent: str, dialect: str) -> AgentConfig:
         """Return everything for one agent; errors are added to `problems`, and defaults are used in their place."""
@@ -291,7 +291,7 @@ class Resolver:
 
     def _find_chosen_accounts(self) -> set[str]:
         """Return the names of accounts that belong to a provider which some agent names."""
-        searches = [self.merge_search(agent) for agent in ("", *self.known)]
+        searches = [self.merge_search(agent) for agent in ("", *self.named)]
         given = [find(search, (key,)) for search in searches for key in ("provider", "fallback")]
         named = {str(node.content) for node, rest in given if not rest}
         return named | {"google"} if "gemini" in named else named

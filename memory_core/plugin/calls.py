@@ -177,6 +177,7 @@ def _append(call: ToolCall) -> dict[str, Any]:
         today=call.today(),
         access=context.access,
         session=context.session_key,
+        by=context.by,
         longterm=scope.is_main(context, config.agent),
         # What was found in a daily note may well be promoted to long-term memory, when the model says so.
         recalled=call.shown.of(context.session_key) if target in (None, "daily") else frozenset(),
@@ -186,7 +187,7 @@ def _append(call: ToolCall) -> dict[str, Any]:
 
 def _propose_for_person(call: ToolCall) -> dict[str, Any]:
     """Keep in a private project what is meant for the person's layer: `memory-core review` proposes it for there."""
-    by, context = call.arguments.get("by", "agent"), call.context
+    by, context = call.arguments.get("by", call.context.by), call.context
     origin = Origin(by=by, session=context.session_key, host=context.channel)
     items = call.items.get(call.config, call.context.access)
     items.write(call.arguments["text"], kind="preference", origin=origin)

@@ -2,6 +2,7 @@
 
 memory-core.json       {"format": 1, "notes": [path, ...]}
 notes/PATH             every note of the workspace, byte for byte
+written.jsonl          which of their lines agents have written, as `sources.origins` records it
 items.jsonl            the items, as `memory-core items export` prints them
 history.jsonl          a line for each moment: {"at": milliseconds, "notes": [{"source", "path", "inVault", "version"}, ...]}
 versions/NAME          the bytes of an old version; null in place of a name says that the note was gone
@@ -14,13 +15,14 @@ import os
 import shutil
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from memory_core.atomic import append_bytes
 from memory_core.config.agent import AgentConfig
 from memory_core.errors import InvalidArgument, MemoryCoreError, NotIndexed
 from memory_core.history.history import History
@@ -31,11 +33,12 @@ from memory_core.items.items import Items
 from memory_core.items.records import read_items, write_items
 from memory_core.sources import pages, writer
 from memory_core.sources.files import list_files
-from memory_core.sources.origins import IMPORTS
+from memory_core.sources.origins import IMPORTS, find_record, pick_written
 from memory_core.sources.refusals import describe_os_error
 
 FORMAT = 1
 MANIFEST, NOTES, ITEMS, HISTORY, VERSIONS = "memory-core.json", "notes", "items.jsonl", "history.jsonl", "versions"
+WRITTEN = "written.jsonl"
 ORIGIN = "import"  # of moments
 ReadFile = Callable[[str], bytes]  # of an export, by its name
 FREE = (None, writer.FIRST_NOTE.encode())  # where an imported note goes: no file, and what `init` has made
@@ -100,6 +103,8 @@ def _write_all(config: AgentConfig, folder: Path) -> Moved:
         place.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(file.real_path, place)
         paths.append(path)
+    record = find_record(config.workspace, config.state_dir)
+    (folder / WRITTEN).write_bytes(pick_written(record.read_bytes(), {*paths}) if record.exists() else b"")
     with closing(Items(config, access="ro")) as items, (folder / ITEMS).open("w", encoding="utf-8") as lines:
         count = sum(bool(lines.write(line)) for line in write_items(items.export()))
     names: set[str] = set()
@@ -221,6 +226,9 @@ def _import_notes(config: AgentConfig, read: ReadFile, paths: Any) -> tuple[int,
     for place, data in changes.items():
         keep = partial(_keep, data)
         writer.rewrite(place, keep, workspace=config.workspace, state_dir=config.state_dir)
+    with suppress(FileNotFoundError):  # an older version has written the export
+        if written := pick_written(read(WRITTEN), changes):
+            append_bytes(find_record(config.workspace, config.state_dir), b"\n" + written)
     return len(changes), aside, left_out
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import logging
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
@@ -49,11 +49,20 @@ def record_written(path: str, paragraphs: Iterable[str], origin: Origin, record:
         log.warning("%s: what was appended will count as the user's own: %s", record, error)
 
 
+def pick_written(data: bytes, paths: Collection[str]) -> bytes:
+    """Return those lines of a record that are about some notes; b"" if there are none."""
+    lines = data.split(b"\n")
+    return b"\n".join(line for line in lines if (entry := _parse_entry(line)) and entry[0] in paths)
+
+
 def find_origins(config: AgentConfig, hits: Sequence[Hit]) -> list[Hit]:
-    """Return hits with their origins; of those with equal scores, what tools and pages say comes last."""
-    found: dict[int, Origin] = {}
+    """Return hits with their origins; of those with equal scores, what tools and pages say comes last.
+
+    An origin that the backend names is kept: it knows of notes that are not on this machine.
+    """
+    found = {number: hit.origin for number, hit in enumerate(hits) if hit.origin is not None}
     find = cache(find_record)  # of each layer once
-    for path in dict.fromkeys(hit.path for hit in hits):
+    for path in dict.fromkeys(hit.path for hit in hits if hit.origin is None):
         numbers = [number for number, hit in enumerate(hits) if hit.path == path]
         among = [hits[number] for number in numbers]
         if among[0].source == SOURCE:
@@ -129,10 +138,20 @@ def _load_written(record: Path) -> dict[str, dict[str, Origin]]:
 def _parse_written(record: Path, _size: int, _mtime_ns: int) -> dict[str, dict[str, Origin]]:
     found: dict[str, dict[str, Origin]] = {}
     for raw in record.read_bytes().split(b"\n"):
-        with suppress(ValueError, KeyError, TypeError):  # a blank line, or one that a kill has torn
-            entry = json.loads(raw)
-            found.setdefault(entry["path"], {}).update(dict.fromkeys(entry["lines"], Origin(**entry["origin"])))
+        if (entry := _parse_entry(raw)) is not None:
+            path, lines, origin = entry
+            found.setdefault(path, {}).update(dict.fromkeys(lines, origin))
     return found
+
+
+def _parse_entry(raw: bytes) -> tuple[str, list[str], Origin] | None:
+    """Return what a line of a record says; None for a blank one, and for one that a kill has torn."""
+    with suppress(ValueError, KeyError, TypeError, AttributeError):
+        entry = json.loads(raw)
+        told = {name: str(value) for name, value in entry["origin"].items()}
+        if told["by"] in AUTHORS:
+            return str(entry["path"]), [*map(str, entry["lines"])], Origin(**told)
+    return None
 
 
 def _digest(path: str, line: str) -> str:

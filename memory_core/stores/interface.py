@@ -286,6 +286,10 @@ class Store(Protocol):
     def path(self) -> Path:
         """The index as messages name it."""
 
+    @property
+    def separate(self) -> str:
+        """The advice to who finds the notes of another workspace in it."""
+
     def read(self) -> AbstractContextManager[SyncReader]:
         """Hand out a reader inside one read transaction.
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from memory_core.errors import InvalidArgument, PathRefused
-from memory_core.records import Access, Origin
+from memory_core.records import Access, Author, Origin
 from memory_core.sources import origins
 from memory_core.tools.arguments import TOOLS
 
@@ -31,6 +31,7 @@ def memory_append(
     pinned: str | None = None,
     recalled: frozenset[str] = frozenset(),
     session: str | None = None,
+    by: Author = "agent",
 ) -> dict[str, Any]:
     """Run the tool.
 
@@ -44,6 +45,7 @@ def memory_append(
         pinned: In a flush turn, `FlushTurn.target`: the only note that is written; else None.
         recalled: Fingerprints of the passages that the session has been shown.
         session: The key of the session.
+        by: Who says it, where the arguments name nobody. What the user says is not recorded: it counts as a line of theirs.
 
     Returns:
         `{path, status, appended, skipped?, startLine?, endLine?}`: status is "appended" or "nothing new", appended and
@@ -76,7 +78,8 @@ def memory_append(
     if done.skipped:
         shaped["skipped"] = len(done.skipped)
     if done.paragraphs:
-        origin = Origin(by=arguments.get("by", "agent"), session=session)
-        origins.record_written(done.path, done.paragraphs, origin, origins.find_record(workspace, state_dir))
+        origin = Origin(by=arguments.get("by", by), session=session)
+        if origin.by != "user":
+            origins.record_written(done.path, done.paragraphs, origin, origins.find_record(workspace, state_dir))
         shaped.update(startLine=done.start_line, endLine=done.end_line)
     return shaped

@@ -204,6 +204,7 @@ def check_context(context: CallContext | None) -> CallContext:
         if value is not None and not isinstance(value, str):
             raise InvalidArgument(name, f"expected a string or None, not {type(value).__name__}")
     check_choice("access", context.access, get_args(Access))
+    check_choice("by", context.by, ("agent", "user"))
     if context.main is not None and not isinstance(context.main, bool):
         raise InvalidArgument("main", f"expected True, False or None, not {type(context.main).__name__}")
     if context.now is not None and not isinstance(context.now, datetime):

@@ -432,6 +432,18 @@ def test_calls_that_hang_hold_up_no_other_call(command: Command, tmp_path: Path)
             assert {server.receive()["id"] for _ in hanging} == {*hanging}
 
 
+def test_an_outage_of_the_backend_is_told_once_on_standard_error(command: Command) -> None:
+    dsn = "postgresql://ada:hunter2@127.0.0.1:9/memory"
+    with Server(command, MEMORY_CORE_BACKEND="postgres", MEMORY_CORE_POSTGRES_DSN=dsn) as server:
+        server.greet()
+        for number in (2, 3):
+            server.send("tools/call", number, name="memory_search", arguments={"query": "retired teacher"})
+            assert server.receive_until(number)["result"]["structuredContent"]["backend"] == "builtin"
+        (line,) = server.wait()[2].decode().splitlines()
+    assert line.startswith("memory-core: backend 'postgres' is out, builtin answers: connection ")
+    assert "hunter2" not in line
+
+
 def test_an_answer_that_json_cannot_hold_becomes_an_error() -> None:
     answer = types.JSONRPCResponse(jsonrpc="2.0", id=5, result={"path": "\udc80.md"})
     sent = json.loads(stdio.to_line(answer))

@@ -222,6 +222,24 @@ def test_common_options_stand_before_or_after_the_command(command: Command, posi
     assert command("--json", *words).json["agent"] == "other"
 
 
+def test_an_index_that_the_chosen_backend_did_not_get_is_a_failure(command: Command) -> None:
+    away = {"MEMORY_CORE_BACKEND": "postgres", "MEMORY_CORE_POSTGRES_DSN": "postgresql://ada@127.0.0.1:9/memory"}
+    for fails in (True, False):
+        shown = command("index", environment=away if fails else {})
+        assert (shown.code, "backend 'postgres' is not synced: " in shown.err) == (int(fails), fails)
+        assert shown.out.startswith("Indexed ")
+
+
+def test_an_agent_that_a_list_does_not_name_is_refused(command: Command, tmp_path: Path) -> None:
+    path = tmp_path / "host.json5"
+    path.write_text('{agents: {list: [{id: "bob"}, {id: "ada"}]}}')
+    for words in (["status"], ["mcp"], ["config", "get"]):
+        shown = command(*words, "--config", str(path), "--agent", "bbo")
+        assert shown.code == 2
+        assert "--agent: the configuration names bob, ada, not 'bbo'; did you mean 'bob'?" in shown.error
+    assert command("status", "--config", str(path), "--agent", "BOB").code == 0
+
+
 @pytest.mark.parametrize(
     "words",
     [

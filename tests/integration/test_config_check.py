@@ -103,6 +103,7 @@ def test_a_right_file_is_explained(command: Command, tmp_path: Path) -> None:
     assert (shown.code, shown.err) == (0, "")
     assert "memory.citations" in shown.out
     assert "json5" in shown.out
+    assert "$include" not in shown.out
 
 
 def test_a_backend_that_nobody_offers_is_told_of(command: Command, tmp_path: Path) -> None:

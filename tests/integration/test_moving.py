@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from memory_core import CallContext
 from memory_core.config.load import ConfigSource
 from memory_core.errors import InvalidArgument
 from memory_core.plugin.memory import Memory
@@ -79,6 +80,20 @@ def test_nothing_is_lost_on_the_way(home_memory: Memory, tmp_path: Path, name: s
         second = export_memory(other.config(), tmp_path / "second")
         assert second.versions == done.versions
     home_memory.close()
+
+
+def test_who_wrote_a_line_is_known_after_the_move(tmp_path: Path) -> None:
+    theirs = {"text": "The lighthouse opens in May.", "target": "daily"}
+    own = {"text": "The ferry to Kinsale leaves at nine.", "target": "longterm"}
+    with open_memory(tmp_path / "a") as memory:
+        assert memory.call_tool("memory_append", theirs)["appended"] == 1
+        assert memory.call_tool("memory_append", own, CallContext(by="user"))["appended"] == 1
+        export_memory(memory.config(), tmp_path / "export.zip")
+    with open_memory(tmp_path / "b") as other:
+        import_memory(other.config(), tmp_path / "export.zip")
+        for asked, by in ((theirs, "agent"), (own, "user")):
+            (hit,) = other.call_tool("memory_search", {"query": asked["text"], "maxResults": 1})["results"]
+            assert (asked["text"] in hit["snippet"], hit["origin"]["by"]) == (True, by)
 
 
 def test_what_is_there_stays(home_memory: Memory, tmp_path: Path) -> None:

@@ -56,6 +56,13 @@ def test_a_hit_in_a_note_says_who_wrote_it(tmp_path: Path) -> None:
         assert find(slot, "When does the lighthouse open?")["origin"] == {"by": "user"}, "a person has changed the line"
 
 
+def test_what_a_person_adds_by_the_command_is_theirs(command: Command) -> None:
+    for text in ("The ferry to Kinsale leaves at nine.", "The lighthouse opens in May."):
+        assert command("add", text).code == 0
+        (hit, *_) = command("--json", "search", text).json["results"]
+        assert (text in hit["snippet"], hit["origin"]) == (True, {"by": "user"})
+
+
 def test_what_a_tool_said_ranks_last_on_a_tie(tmp_path: Path) -> None:
     memory = tmp_path / "workspace" / "memory"
     with open_slot(tmp_path) as slot:

@@ -9,7 +9,11 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from memory_core.backends.postgres import diagnose
+from memory_core.config.load import ConfigSource
 from memory_core.errors import BackendUnavailable, InvalidArgument
+from memory_core.hookspecs import BackendContext
+from memory_core.plugin.memory import Memory
 from memory_core.records import Query
 from tests.postgres.agents import open_agent
 from tests.servers.postgres import Database, make_database
@@ -270,3 +274,43 @@ def test_vectors_of_wrong_dimensions_are_skipped(tmp_path: Path) -> None:
     found = reader.memory_search(Query(text="What opens the safe of bob?", min_score=0.0))
     assert "MEMORY.md" in [hit.path for hit in found.hits]
     reader.memory_close()
+
+
+def test_a_tenant_of_another_workspace_never_passes_for_the_own_notes(tmp_path: Path) -> None:
+    """As when the configuration of one agent was copied for another."""
+    database = make_database()
+    dsn = database.add_role("ada", writes=("ada",))
+    for name, text in (("ada", "The gate opens with 4711.\n"), ("eve", "The gate is blue.\n")):
+        backend = open_agent(tmp_path, name, dsn, database.schema, tenant="ada")
+        (tmp_path / name / "notes/MEMORY.md").write_text(text)
+        if name == "ada":
+            assert backend.memory_sync(False, None).added == 1
+            backend.memory_close()
+    found = backend.memory_search(Query(text="What opens the gate?", min_score=0.0))
+    assert [hit.path for hit in found.hits] == ["postgres/ada/MEMORY.md"]
+    assert "holds the notes of" in str(found.warning)
+    assert backend.memory_get("postgres/ada/MEMORY.md", 1, 9).text == "The gate opens with 4711."
+    assert backend.memory_get("MEMORY.md", 1, 9).text == "The gate is blue."
+    (told,) = backend.memory_status().warnings
+    assert (f"/ada holds the notes of {tmp_path}/ada" in told, "memory.postgres.tenant" in told) == (True, True)
+    finding = diagnose(BackendContext(config=backend._config, settings=backend._server._settings))[-1]
+    assert (finding.level, "memory.postgres.tenant" in finding.action) == ("fail", True)
+    assert finding.message == f"ada holds the notes of {tmp_path}/ada/notes, not of {tmp_path}/eve/notes"
+    backend.memory_close()
+
+
+def test_what_another_tenant_says_is_not_the_users_word(tmp_path: Path) -> None:
+    database = make_database()
+    shared = {"dsn": database.add_role("ada", writes=("ada", "bob")), "schema": database.schema, "tenants": ["ada"]}
+    settings = {"memorySearch": {"provider": "static"}, "memory": {"backend": "postgres", "postgres": shared}}
+    told = []
+    for name in ("ada", "bob"):
+        (tmp_path / name / "notes").mkdir(parents=True)
+        source = ConfigSource(settings, workspace=tmp_path / name / "notes", state_dir=tmp_path / name)
+        with Memory(source, agent=name) as memory:
+            if name == "ada":
+                memory.call_tool("memory_append", {"text": "The gate opens with 4711."})
+            memory.sync()
+            (hit,) = memory.call_tool("memory_search", {"query": "What opens the gate?"})["results"]
+            told.append((hit["path"].split("/")[0], hit["origin"]["by"]))
+    assert told == [("memory", "agent"), ("postgres", "import")]

@@ -9,6 +9,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from memory_core.cli.main import main
 from memory_core.config.fields import Secret
 from memory_core.errors import BackendError, BackendUnavailable, InvalidArgument
 from memory_core.records import Query
@@ -186,3 +187,22 @@ def test_an_older_agent_is_refused() -> None:
         ada.execute(f'SET search_path = "{database.schema}"'.encode())
         with pytest.raises(psycopg.errors.UndefinedColumn):
             ada.execute("SELECT c.plain, c.packed FROM chunks c")
+
+
+def test_a_mistyped_name_is_told_of(capsys: pytest.CaptureFixture[str]) -> None:
+    database = make_database()
+    database.add_role("ada", writes=("ada",))
+
+    def run(name: str, role: str, tenant: str) -> tuple[int, str]:
+        code = main(["postgres", name, role, tenant, "--dsn", database.admin_dsn, "--schema", database.schema])
+        shown = capsys.readouterr()
+        return code, (shown.out + shown.err).strip()
+
+    role = f"{database.name}_ada"
+    code, told = run("grant", role, "")
+    assert (code, "tenant: expected names of lower-case letters" in told) == (2, True)
+    assert run("grant", role, "ada") == (0, f"{role} may read ada")
+    assert run("grant", role, "adda") == (0, f"{role} may read adda, a new tenant")
+    code, told = run("revoke", "nope", "ada")
+    assert (code, "nope was no member of ada. Members: memory-core postgres status" in told) == (1, True)
+    assert run("revoke", role, "ada") == (0, f"{role} may no longer see ada")

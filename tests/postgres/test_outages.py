@@ -16,7 +16,7 @@ from memory_core.config.agent import AgentConfig
 from memory_core.config.description import describe
 from memory_core.config.load import load_config
 from memory_core.config.settings import MemorySettings
-from memory_core.errors import SyncBusy
+from memory_core.errors import BackendUnavailable, SyncBusy
 from memory_core.records import Query, SearchResult
 from tests.postgres.agents import open_agent
 from tests.servers.postgres import Database, RealServer, make_database
@@ -33,7 +33,7 @@ class Host:
         workspace.mkdir(parents=True)
         (workspace / "MEMORY.md").write_text(NOTE)
         self.now = 0.0
-        dsn = database.add_role("host", writes=("main",))
+        dsn = section.pop("dsn", None) or database.add_role("host", writes=("main",))
         sections = {"postgres": {"dsn": dsn, "schema": database.schema, **section}}
         config = AgentConfig(
             agent="main", workspace=workspace, state_dir=folder / "state", store_path=folder / "state/i.sqlite",
@@ -70,6 +70,8 @@ def test_builtin_answers_while_the_server_is_down_and_it_serves_again(host: Host
     assert answer.backend_fallback.origin == "postgres"
     assert "the notes of ada are missing" in answer.backend_fallback.reason
     assert host.selector.status().backend == "builtin"
+    with pytest.raises(BackendUnavailable, match="the notes of ada are missing"):
+        host.selector.get("postgres/ada/MEMORY.md", 1, 9)
     server.start()
     host.now += 1000
 
@@ -78,6 +80,24 @@ def test_builtin_answers_while_the_server_is_down_and_it_serves_again(host: Host
         return host.search().backend == "postgres"
 
     assert eventually(serves)
+
+
+def test_a_corrected_dsn_is_used_at_the_next_trial(tmp_path: Path) -> None:
+    """As after a password was changed on the server; the process that searches goes on."""
+    database = make_database()
+    dsn, file = database.add_role("host", writes=("main",)), tmp_path / "main.dsn"
+    file.write_text(dsn.replace("_host", "_gone"))
+    host = Host(tmp_path, database, dsn=f"file:{tmp_path}/{{agentId}}.dsn")
+    answer = host.search()
+    assert (answer.backend, "does not exist" in str(answer.backend_fallback)) == ("builtin", True)
+    file.write_text(dsn)
+
+    def serves() -> bool:
+        host.now += 1000
+        return host.search().backend == "postgres"
+
+    assert eventually(serves)
+    host.selector.close()
 
 
 def test_a_hung_server_is_waited_for_once(host: Host, server: RealServer) -> None:

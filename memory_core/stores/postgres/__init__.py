@@ -13,12 +13,13 @@ from pathlib import Path
 from typing import Literal
 
 from memory_core.config.fields import InvalidField, Secret, Section, setting
-from memory_core.errors import BackendUnavailable
+from memory_core.errors import BackendUnavailable, InvalidArgument
 
 NAME = "postgres"
 DSN_VARIABLE = "MEMORY_CORE_POSTGRES_DSN"
 _SCHEMA = re.compile(r"[a-z_][a-z0-9_]{0,39}")
 _TENANT = re.compile(r"[a-z0-9][a-z0-9_.-]{0,63}")
+_NAMES = "expected names of lower-case letters, digits, _, . and -, at most 64"
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _FILE = "file:"
 _WRITE_IT = "write the connection string into it: postgresql://ROLE:PASSWORD@HOST/DATABASE"
@@ -31,7 +32,7 @@ class PostgresConfig(Section):
     dsn: Secret | None = setting(
         None,
         'Where the server is: a connection string, "${NAME}" for an environment variable, or "file:PATH" for a file'
-        " that holds it; without it, the variable MEMORY_CORE_POSTGRES_DSN is read.",
+        " that holds it, {agentId} in either being the agent's id; without it, the variable MEMORY_CORE_POSTGRES_DSN is read.",
     )
     schema: str = setting("memory_core", "The schema that `memory-core postgres init` made.")
     tenant: str = setting("{agentId}", "The tenant to which this agent's notes go; {agentId} is the agent's id.")
@@ -49,12 +50,16 @@ class PostgresConfig(Section):
             raise InvalidField("schema", "expected a name of lower-case letters, digits and _, at most 40")
         for name, value in (("tenant", self.tenant), *(("tenants", each) for each in self.tenants)):
             if not _TENANT.fullmatch(value.replace("{agentId}", "main")):
-                raise InvalidField(name, "expected names of lower-case letters, digits, _, . and -, at most 64")
+                raise InvalidField(name, _NAMES)
 
     @property
     def statement_seconds(self) -> float:
         """The time that one statement may take."""
         return self.statement_timeout_ms / 1000
+
+    def find_dsn(self, agent: str) -> Secret | None:
+        """Return the setting `dsn` for one agent; None if there is none."""
+        return self.dsn and Secret(self.dsn.reveal().replace("{agentId}", agent))
 
     def list_tenants(self, agent: str, layer: str = "") -> tuple[str, ...]:
         """Return the names of the tenants to search: the agent's own, then the others; a layer has one alone, `TENANT.LAYER`."""
@@ -62,6 +67,16 @@ class PostgresConfig(Section):
             return (f"{self.tenant.replace('{agentId}', agent)}.{layer}",)
         named = [each.replace("{agentId}", agent) for each in (self.tenant, *self.tenants)]
         return tuple(dict.fromkeys(named))
+
+
+def check_tenant(name: str) -> None:
+    """Raise unless a tenant may have this name.
+
+    Raises:
+        InvalidArgument: It may not.
+    """
+    if not _TENANT.fullmatch(name):
+        raise InvalidArgument("tenant", f"{_NAMES}, not {name!r:.80}")
 
 
 def read_dsn(dsn: Secret | None, environ: Mapping[str, str] = os.environ) -> Secret:

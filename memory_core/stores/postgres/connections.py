@@ -16,7 +16,7 @@ from psycopg import errors as refused
 
 from memory_core.config.fields import Secret
 from memory_core.errors import BackendUnavailable, StoreError, StoreFull, StoreReadOnly
-from memory_core.stores.postgres import NAME
+from memory_core.stores.postgres import NAME, read_dsn
 from memory_core.threads import Backoff, Cooldown, NoAnswer, start_call, wait_for
 
 Row = tuple[Any, ...]
@@ -56,14 +56,15 @@ class Connections:
     """The connections of one process to one schema. Making one connects to nothing; used from several threads.
 
     Args:
-        dsn: Where the server is.
+        dsn: Leads to where the server is, see `read_dsn`; followed for each new connection, so that a corrected one holds.
         schema: The schema of memory-core there.
         limit_seconds: How long one statement may take; None for an operator's, which may take long.
         most: Connections at a time.
     """
 
-    def __init__(self, dsn: Secret, *, schema: str, limit_seconds: float | None, most: int) -> None:
-        self._dsn = dsn
+    def __init__(self, dsn: Secret | None, *, schema: str, limit_seconds: float | None, most: int) -> None:
+        self._setting = dsn
+        self._dsn = Secret("")  # as it was read last
         self._schema = schema
         self._limit = limit_seconds
         self.path = Path(f"{NAME}:{schema}")  # as messages name it
@@ -191,9 +192,10 @@ class Connections:
     def _open(self) -> TimedConnection:
         milliseconds = 0 if self._limit is None else int(self._limit * SERVER_SHARE * 1000)
         options = f"-c statement_timeout={milliseconds} -c plan_cache_mode=force_custom_plan -c client_encoding=UTF8"
-        check_dsn(self._dsn.reveal())
+        self._dsn = dsn = read_dsn(self._setting)
+        check_dsn(dsn.reveal())
         connection = TimedConnection.connect(
-            self._dsn.reveal(), autocommit=True, options=options, application_name="memory-core",
+            dsn.reveal(), autocommit=True, options=options, application_name="memory-core",
             connect_timeout=CONNECT_SECONDS,
         )  # fmt: skip
         connection.limit_seconds = self._limit

@@ -11,7 +11,7 @@ from psycopg import sql
 
 from memory_core.config.fields import Secret
 from memory_core.errors import BackendError, InvalidArgument, StoreError, StoreReadOnly
-from memory_core.stores.postgres import NAME
+from memory_core.stores.postgres import NAME, check_tenant
 from memory_core.stores.postgres.connections import INIT, WRITE, Connections
 from memory_core.stores.postgres.tenants import Cursor, fetch_value
 
@@ -70,11 +70,11 @@ class Operator:
     """Commands of one operator, whose role may make roles and schemas. Making one connects to nothing.
 
     Args:
-        dsn: Of the operator.
+        dsn: Of the operator, see `read_dsn`.
         schema: The schema of memory-core.
     """
 
-    def __init__(self, dsn: Secret, schema: str) -> None:
+    def __init__(self, dsn: Secret | None, schema: str) -> None:
         self._schema = schema
         self._owner = f"{schema}_owner"
         self._agent = f"{schema}_agent"
@@ -124,12 +124,13 @@ class Operator:
             cursor.execute("INSERT INTO migrations VALUES (%s)", (VERSION,))
             return 1
 
-    def grant(self, role: str, tenant: str, *, write: bool) -> None:
-        """Make a login role a member of a tenant, which is made when it is new.
+    def grant(self, role: str, tenant: str, *, write: bool) -> bool:
+        """Make a login role a member of a tenant, which is made when it is new; return True if it was.
 
         Raises:
-            InvalidArgument: There is no such role, or it is one that could see everything.
+            InvalidArgument: There is no such role, or it is one that could see everything; or no tenant may be named so.
         """
+        check_tenant(tenant)
         with self._as_owner() as cursor:
             known = cursor.execute(
                 "SELECT a.oid, EXISTS (SELECT 1 FROM pg_roles r WHERE pg_has_role(a.oid, r.oid, 'MEMBER')"
@@ -149,6 +150,7 @@ class Operator:
                 )
             cursor.execute("DELETE FROM members WHERE role NOT IN (SELECT oid FROM pg_roles)")  # of dropped roles
             cursor.execute("INSERT INTO tenants (name) VALUES (%s) ON CONFLICT DO NOTHING", (tenant,))
+            is_new = cursor.rowcount > 0
             cursor.execute(
                 "INSERT INTO members SELECT %s, id, %s FROM tenants WHERE name = %s"
                 " ON CONFLICT (role, tenant_id) DO UPDATE SET may_write = excluded.may_write",
@@ -156,6 +158,7 @@ class Operator:
             )
             cursor.execute("RESET ROLE")
             self._run(cursor, "GRANT {} TO {}", self._agent, role)
+            return is_new
 
     def revoke(self, role: str, tenant: str) -> bool:
         """End a role's membership; return False if there was none."""

@@ -68,7 +68,9 @@ class PostgresReader:
         self.own = tenants[0]
         self._tenants = tenants
         self._ids = [each.id for each in tenants]
-        self._prefixes = {each.id: f"{NAME}/{each.name}/" for each in tenants[1:]}  # of the paths of others' notes
+        # Of the paths of others' notes, among them those of an own tenant that another workspace has filled.
+        others = [each for each in tenants if each is not self.own or each.workspace not in (None, workspace)]
+        self._prefixes = {each.id: f"{NAME}/{each.name}/" for each in others}
         self._workspace = workspace
         self._counts: dict[str, int] = {}  # by query, the number of chunks that match: a search asks for many twice
 
@@ -439,9 +441,9 @@ class PostgresReader:
         return int(row[0]) if row else 0
 
     def _find_tenant(self, path: str) -> tuple[Tenant, str]:
-        for tenant in self._tenants[1:]:
-            if path.startswith(self._prefixes[tenant.id]):
-                return tenant, path.removeprefix(self._prefixes[tenant.id])
+        for tenant in self._tenants:
+            if (prefix := self._prefixes.get(tenant.id)) and path.startswith(prefix):
+                return tenant, path.removeprefix(prefix)
         return self.own, path
 
     def _count_spellings(self, spellings: Sequence[str]) -> Mapping[str, int]:

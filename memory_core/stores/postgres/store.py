@@ -15,7 +15,7 @@ from pathlib import Path
 
 from memory_core.config.agent import AgentConfig
 from memory_core.errors import BackendUnavailable, NotIndexed, StoreReadOnly, SyncBusy
-from memory_core.stores.postgres import NAME, PostgresConfig, read_dsn, tenants, vectors
+from memory_core.stores.postgres import NAME, PostgresConfig, tenants, vectors
 from memory_core.stores.postgres.connections import READ, WRITE, Connections
 from memory_core.stores.postgres.reader import PostgresReader
 from memory_core.stores.postgres.tenants import Cursor, Tenant, load_tenants, lock_tenant
@@ -36,9 +36,10 @@ class PostgresStore:
     def __init__(self, config: AgentConfig, settings: PostgresConfig, *, writable: bool) -> None:
         self.writable = writable
         self._settings = settings
+        self._dsn = settings.find_dsn(config.agent)
         self._names = settings.list_tenants(config.agent, config.layer)
         self.path = Path(f"{NAME}:{settings.schema}/{self._names[0]}")
-        self._workspace = os.path.realpath(config.workspace)
+        self.workspace = os.path.realpath(config.workspace)
         self._timezone = config.search.time_zone
         self.unreadable: list[str] = []  # tenants that the last read did not find, or was not allowed to
         self._lock = threading.Lock()
@@ -46,13 +47,18 @@ class PostgresStore:
         self._lease = 0  # of the sync that runs; none is held
         self._unsigned: int | None = None  # the space whose vectors the next `tidy` gives signs
 
+    @property
+    def separate(self) -> str:
+        """See `stores.interface.Store`."""
+        return "give this workspace a tenant of its own: memory.postgres.tenant"
+
     @contextlib.contextmanager
     def read(self) -> Iterator[PostgresReader]:
         """See `stores.interface.Store`."""
         with self._read() as (cursor, several):
             if not self.writable and all(each.workspace is None for each in several):
                 raise NotIndexed("not indexed: no tenant holds any notes yet", action="run: memory-core index")
-            yield PostgresReader(cursor, several, self._workspace)
+            yield PostgresReader(cursor, several, self.workspace)
 
     @contextlib.contextmanager
     def write(self) -> Iterator[PostgresWriter]:
@@ -69,7 +75,7 @@ class PostgresStore:
             if lease and tenant.lease != lease:
                 raise SyncBusy(f"{self.path}: another process has begun to sync it", action="sync again")
             half = self._settings.vectors == "halfvec"
-            writer = PostgresWriter(cursor, tenant, self._workspace, half=half, timezone=self._timezone)
+            writer = PostgresWriter(cursor, tenant, self.workspace, half=half, timezone=self._timezone)
             yield writer
             writer.commit_tenant(renew_lease=bool(lease))
         self._unsigned = writer.unsigned or self._unsigned
@@ -104,12 +110,9 @@ class PostgresStore:
                 if not tenants.may_write(cursor, self._names[0]):
                     raise self._refuse_role()
                 return None
-            if tenant.workspace not in (None, self._workspace) and tenants.has_notes(cursor, tenant.id):
-                raise StoreReadOnly(
-                    self.path,
-                    f"it holds the notes of {tenant.workspace}, not of {self._workspace}",
-                    action="give this workspace a tenant of its own: memory.postgres.tenant",
-                )
+            if tenant.workspace not in (None, self.workspace) and tenants.has_notes(cursor, tenant.id):
+                reason = f"it holds the notes of {tenant.workspace}, not of {self.workspace}"
+                raise StoreReadOnly(self.path, reason, action=self.separate)
             return tenants.take_lease(cursor, tenant, holder)
 
     def _refuse_role(self) -> StoreReadOnly:
@@ -200,7 +203,7 @@ class PostgresStore:
         with self._lock:
             if self._connections is None:
                 self._connections = Connections(
-                    read_dsn(self._settings.dsn),
+                    self._dsn,
                     schema=self._settings.schema,
                     limit_seconds=self._settings.statement_seconds,
                     most=self._settings.pool,

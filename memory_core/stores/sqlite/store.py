@@ -81,6 +81,11 @@ class SqliteStore:
     def __post_init__(self) -> None:
         self.database: Database = IndexDatabase(self.path, writable=self.writable)
 
+    @property
+    def separate(self) -> str:
+        """See `stores.interface.Store`."""
+        return "run: memory-core index; for an index each, put {workspaceKey} into memorySearch.store.path"
+
     @contextlib.contextmanager
     def read(self) -> Iterator[SqliteReader]:
         """See `stores.interface.Store`."""

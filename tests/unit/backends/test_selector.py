@@ -200,6 +200,21 @@ def test_the_pause_doubles_while_trials_fail_and_starts_small_again(
     assert selector.status().details["next retry in seconds"] == 5
 
 
+def test_an_outage_is_logged_when_it_begins_and_when_it_ends(
+    selector: Selector, backend: MoodyBackend, caplog: pytest.LogCaptureFixture
+) -> None:
+    moods: list[Mood] = ["unavailable", "unavailable", "good", "good"]
+    for mood in moods:
+        backend.mood = mood
+        selector.search(OAK)
+        backend.mood = "good"
+        selector.get("MEMORY.md", 1, 5)
+    assert [each.message for each in caplog.records if each.name.endswith(".outages")] == [
+        "backend 'moody' is out, builtin answers: it is away",
+        "backend 'moody' answers again",
+    ]
+
+
 def test_failures_that_are_not_in_a_row_open_nothing(selector: Selector, backend: MoodyBackend) -> None:
     moods: list[Mood] = ["raises", "raises", "good"] * 4
     for mood in moods:
@@ -253,6 +268,7 @@ def test_a_sync_that_fails_leaves_builtin_synced_and_says_so(selector: Selector,
     report = selector.sync()
     assert report.files == 1
     assert report.warnings == ("backend 'moody' is not synced: RuntimeError: a bad day",)
+    assert report.backend_fallback == Fallback(origin="moody", to="builtin", reason="RuntimeError: a bad day")
     selector.sync_soon()
     selector.start()
     probe = selector.probe()
