@@ -32,7 +32,7 @@ from memory_core.records import (
     Status,
     SyncReport,
 )
-from memory_core.sources.roots import OUTSIDE
+from memory_core.sources.refusals import OUTSIDE
 from memory_core.text.messages import quote_safely
 from memory_core.threads import Clock, start_call, wait_for
 
