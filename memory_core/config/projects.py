@@ -117,7 +117,7 @@ def read_project(folder: Path, repository: Path | None) -> Project:
 
     path = place / PROJECT_FILE
     try:
-        given = tomllib.loads(path.read_text(encoding="utf-8"))
+        given = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         action = "correct the file, or remove it"
         raise ConfigError(f"cannot be read: {error}", origin=str(path), action=action) from error

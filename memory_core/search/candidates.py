@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from memory_core.records import Query
 from memory_core.search import scores
-from memory_core.search.copies import is_plain, join_chunks, only_asks
+from memory_core.search.copies import is_plain, join_chunks, may_answer, only_asks
 from memory_core.search.question import Question
 from memory_core.stores.interface import Reader, best_of
 from memory_core.stores.values import DateRange, IndexedChunk, Term, sort_equals
@@ -103,13 +103,13 @@ def find_candidates(
     ids.update(dict.fromkeys(period))
     chunks = reader.load_chunks(ids)
     groups = join_chunks(sort_equals(chunks))
-    if among is None and (len(groups) < len(chunks) or sum(map(is_plain, chunks)) * 2 < len(chunks)):
+    if among is None and (len(groups) < len(chunks) or sum(map(may_answer, chunks)) * 2 < len(chunks)):
         for times in (LOOKED_AT, LOOKED_AT**2):
             by_text, near = look(depth * times)
             more = best_of(reader, _merge(by_text, near, weights, near_share), count * times)
             order = {chunk_id: place for place, chunk_id in enumerate(ids | more)}
             groups = join_chunks(sorted(reader.load_chunks(order), key=lambda chunk: order[chunk.id]))
-            if sum(is_plain(group[0]) for group in groups) > query.max_results // 2 or len(more) < count * times:
+            if sum(may_answer(group[0]) for group in groups) > query.max_results // 2 or len(more) < count * times:
                 break
         words = {fold(word.text) for word in question.words}
         kept = {group[0].id: group for group in _make_room(groups, max(count, len(ids)), words)}
@@ -121,17 +121,18 @@ def find_candidates(
 def _make_room(groups: Sequence[list[IndexedChunk]], count: int, words: Collection[str]) -> list[list[IndexedChunk]]:
     """Choose the first of some groups of equal chunks, at most half of them session logs and reports while there are notes.
 
-    Those that only ask for the words come last.
+    Those that only ask for the words come last, be they notes.
     """
-    plain = [group for group in groups if is_plain(group[0])]
+    plain = [group for group in groups if may_answer(group[0])]
     room = max(count // 2, count - len(plain))
     others: list[list[IndexedChunk]] = []
     asking: list[list[IndexedChunk]] = []
     for group in groups:
         if len(others) == room:
             break
-        if not is_plain(group[0]):
-            (asking if only_asks(group[0].text, words) else others).append(group)
+        if not may_answer(group[0]):
+            only = is_plain(group[0]) or only_asks(group[0].text, words)
+            (asking if only else others).append(group)
     others = [*others, *asking][:room]
     return [*plain[: count - len(others)], *others]
 

@@ -86,7 +86,7 @@ class Confidence:
         number, index = self.counts.units[unit]
         support = self.support(unit)
         value = support * len(self._shares) / (len(self._shares) + 1) - OTHER_SPEAKER * self.others[unit]
-        if self.score_window is not None:
+        if self.score_window is not None and self.others[unit] <= 1:  # what only asks is near, and answers nothing
             value += (MEANING if self.alike is None else TABLE_MEANING * support**0.5) * self.score_window(unit)
         if self.lack_names(unit):
             value -= LACKS_NAME

@@ -123,7 +123,7 @@ class NameBook:
             note.path
             for note in self.notes.values()
             for tag in (*note.tags, *note.line_tags, *posixpath.dirname(note.path).split("/")[1:])
-            if key and f"{make_key(tag)}/".startswith(f"{key}/")
+            if key and f"/{key}/" in f"/{make_key(tag)}/"
         ]
 
     def _describe(self, path: str) -> Entity:

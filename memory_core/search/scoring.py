@@ -15,7 +15,7 @@ from memory_core.embeddings.vectors import DEFAULT_CALIBRATION, calibrate
 from memory_core.search import scores
 from memory_core.search.candidates import Candidate, TermCounts, add_up
 from memory_core.search.confidence import BY_KEYWORD, WITH_CONTEXT, WITH_TABLE, Confidence
-from memory_core.search.copies import is_plain, is_report, only_asks
+from memory_core.search.copies import is_report, only_asks, tells
 from memory_core.search.question import Question
 from memory_core.search.recency import ABOVE, Recency, compare_ages
 from memory_core.sources.session_logs import SOURCE
@@ -95,15 +95,20 @@ class Judgement:
         return evidence if self.confidence is None else self.confidence.show(unit, evidence)
 
 
-def _find_weak(
-    question: Question, candidates: Sequence[Candidate], units: Sequence[tuple[int, int]]
-) -> Iterator[float]:
-    """Yield for every unit how weak it is: 1 in a report, more in a session log that only asks what the question does."""
+def _find_weak(question: Question, candidates: Sequence[Candidate], counts: TermCounts) -> Iterator[float]:
+    """Yield for every unit how weak it is: 1 in a report, more where it only asks what the question does.
+
+    In a note it must hold most of the words, and the next unit may not answer: that is how a list of answers looks.
+    """
     words = {fold(word.text) for word in question.words}
     reports = [is_report(each.chunk.path) for each in candidates]
-    for number, index in units:
+    for (number, index), held in zip(counts.units, counts.counts, strict=True):
         chunk = candidates[number].chunk
-        asks = chunk.source == SOURCE and only_asks(chunk.quote_unit(index), words)
+        if chunk.source == SOURCE:
+            asks = only_asks(chunk.quote_unit(index), words)
+        else:
+            near = range(index, min(index + 2, len(chunk.units)))
+            asks = 2 * len(held) > len(words) and not any(tells(chunk, each) for each in near)
         yield scores.ONLY_ASKS if asks else reports[number]
 
 
@@ -131,9 +136,7 @@ def judge(
         vectors: None judges by keyword alone.
     """
     others: Sequence[float] = find_other_speakers(question, candidates, counts.units)
-    if not all(is_plain(candidate.chunk) for candidate in candidates):
-        weak = _find_weak(question, candidates, counts.units)
-        others = [max(pair) for pair in zip(others, weak, strict=True)]
+    others = [*map(max, others, _find_weak(question, candidates, counts))]
     rows = _find_rows(question, candidates, counts)
     text_ranks = _rank_by_text(question, candidates, counts, weights, others=others, rows=rows)
     covered = [question.certainty * scores.coverage(question.weights, held) for held in counts.found]

@@ -116,6 +116,8 @@ def _parse_day(entry: Mapping[str, Any], zone: str | None) -> str | None:
 SOURCE = "sessions"
 _COMPRESSED = ".zst"
 _LOG = re.compile(r"\.jsonl(?:\.(?:reset|deleted)\.[\d-]+T[\d.-]+Z)?(?:\.zst)?\Z")
+_DATABASE = "agent/openclaw-agent.sqlite"  # in which OpenClaw keeps its sessions from 2026.8 on
+_IN_DATABASE = "is a database, which is not read: of sessions in it, only what the agent writes into notes is found"
 _CHECKPOINT = re.compile(r"\.checkpoint\.[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}\Z", re.IGNORECASE)
 _TRAJECTORY = ".trajectory.jsonl"
 MAX_LOG_BYTES = 512 * 1024 * 1024  # read line by line; only what was said is kept
@@ -156,6 +158,10 @@ def list_sessions(config: AgentConfig) -> Listing:
             pass  # no session yet
         except OSError as error:
             failures.append(_failure("", describe_os_error(error)))
+    database = config.sessions_dir.parent / _DATABASE
+    if config.sessions_dir in config.session_folders and database.exists():
+        place = database.relative_to(config.state_dir).as_posix()
+        failures.append(FileFailure(path=place, reason=_IN_DATABASE))
     found.sort(key=lambda file: (-file.stamp.mtime_ns, file.path))
     return Listing(tuple(found), tuple(failures), has_hard_links)
 

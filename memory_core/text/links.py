@@ -14,7 +14,8 @@ from memory_core.text.messages import DIRECTIVE, HOST_MARKER
 
 LinkKind = Literal["wikilink", "link", "tag"]
 
-_WIKILINK = re.compile(r"\[\[([^\[\]\n]{1,300})\]\]")
+# Not of a template: [[{{title}}]], [[<% tp.date %>]].
+_WIKILINK = re.compile(r"\[\[((?:(?!\{\{|<%)[^\[\]\n]){1,300})\]\]")
 _LINK = re.compile(r"\]\([ \t]{0,3}(?:<([^<>\n]{1,500})>|([^\s()<>]{1,500}))")
 _DEFINITION = re.compile(r" {0,3}\[([^\[\]\n]{1,300})\]:[ \t]{0,9}(?:<([^<>\n]{1,500})>|([^\s<>]{1,500}))")
 _REFERENCE = re.compile(r"(?<!\[)\[([^\[\]\n]{1,300})\](?:\[([^\[\]\n]{0,300})\])?+(?![(:\]])")

@@ -212,8 +212,11 @@ def leave_out_comments(text: str) -> str:
 
 def _find_marks(text: str) -> list[int]:
     lines = split_lines(text)
-    spots, at = [], 0
+    spots, at, before = [], 0, BLANK
     for line, kind in zip(lines, scan(lines), strict=True):
+        if kind is TEXT and before in (BLANK, CODE) and line.startswith(("    ", "\t")):
+            kind = CODE  # noqa: PLW2901 -- indented
+        before = kind
         if kind not in CODE_KINDS:
             hidden = [match.span() for match in _CODE.finditer(line)]
             marks = (match.start() for match in re.finditer(MARK, line))
@@ -315,8 +318,7 @@ _BLOCK = re.compile(r"\A---[ \t]*\n(.*?)^(?:---|\.\.\.)[ \t]*$", re.DOTALL | re.
 _YAML_LINE = re.compile(
     r"""\s*\Z|\s+\S|\#|-(?:\s|\Z)|[]}]|(?:"[^"]*"|'[^']*'|[^\s:\#\[\]{}*&!|>%@`"'-][^:]*)\s*:(?:\s|\Z)""", re.VERBOSE
 )
-_TOML = re.compile(r"\A\+\+\+[ \t]*\n((?:(?!\+\+\+|\[).*\n)*)")
-_TOML_FIELD = re.compile(r"^([\w-]+)[ \t]*=[ \t]*(.+)", re.MULTILINE)
+_TOML = re.compile(r"\A\+\+\+[ \t]*\n(.*?)^\+\+\+[ \t]*$", re.DOTALL | re.MULTILINE)
 # As programs and people name it, in small letters and without what joins words.
 _DATES = (
     "date", "created", "datecreated", "createdat", "createdon", "createdtime", "createddate", "creationdate", "published",
@@ -337,7 +339,7 @@ class FrontMatter:
     """The parts of a note's front matter that count.
 
     Attributes:
-        date: The first of `_DATES` that holds one, as YYYY-MM-DD; None if none does. TOML has nothing else that counts.
+        date: The first of `_DATES` that holds one, as YYYY-MM-DD; None if none does.
         aliases: `aliases` and `alias`, each once.
         tags: The fields of `_TAGS`, without `#`; each once.
         title: `title`; "" if there is none.
@@ -360,7 +362,7 @@ _NONE = FrontMatter()
 def read_front_matter(text: str) -> FrontMatter:
     """Read the front matter of a note; an empty one if it has none."""
     if text.startswith("+++") and (given := _TOML.match(text[:MAX_CHARS])):
-        return FrontMatter(_find_date((key, (value,)) for key, value in _TOML_FIELD.findall(given[1])))
+        return _read_toml(given[1])
     found = _BLOCK.match(text[: MAX_CHARS + 8]) if text.startswith("---") else None
     return _NONE if found is None else _read(found[1])
 
@@ -391,7 +393,38 @@ def _read(block: str) -> FrontMatter:
         return _NONE
     if not isinstance(root, yaml.MappingNode):
         return _NONE
-    values = {key.value.lower(): value for key, value in root.value if isinstance(key, yaml.ScalarNode)}
+    return _conclude({key.value: _to_plain(value) for key, value in root.value if isinstance(key, yaml.ScalarNode)})
+
+
+def _read_toml(block: str) -> FrontMatter:
+    """Read a block of TOML, of its tables `[taxonomies]`, in which Zola has tags."""
+    import tomllib
+
+    try:
+        root = tomllib.loads(block)
+    except (ValueError, RecursionError) as error:
+        logger.debug("front matter is no TOML: %s", error)
+        return _NONE
+    tables = root.get("taxonomies")
+    fields = {**tables, **root} if isinstance(tables, dict) else root
+    return _conclude(
+        {key: [*map(str, value)] if isinstance(value, list) else str(value) for key, value in fields.items()}
+    )
+
+
+def _to_plain(node: yaml.Node) -> str | list[str]:
+    """Return a scalar, or the scalars of a list."""
+    import yaml
+
+    if isinstance(node, yaml.ScalarNode):
+        return str(node.value)
+    items = islice(node.value, MAX_NAMES) if isinstance(node, yaml.SequenceNode) else ()
+    return [item.value for item in items if isinstance(item, yaml.ScalarNode)]
+
+
+def _conclude(fields: Mapping[str, str | list[str]]) -> FrontMatter:
+    """Return what counts of the fields of a block."""
+    values = {key.lower(): value for key, value in fields.items()}
     aliases = _keep(chain(_strings(values, "aliases", ","), _strings(values, "alias", ",")))
     tags = _keep(
         tag.strip().lstrip("#") for key, separator in _TAGS.items() for tag in _strings(values, key, separator)
@@ -441,17 +474,11 @@ def _read_day(value: str) -> str | None:
     return find_written_day(value, HALF_YEAR)
 
 
-def _strings(values: Mapping[str, yaml.Node], key: str, separator: str | None) -> Iterator[str]:
+def _strings(values: Mapping[str, str | list[str]], key: str, separator: str | None) -> Iterator[str]:
     """Yield the strings under a key, on one line each: of a list, or of one scalar cut at separators."""
-    import yaml
-
-    node = values.get(key)
-    if isinstance(node, yaml.ScalarNode):
-        parts = [node.value] if separator is None else re.split(separator, node.value)
-    elif isinstance(node, yaml.SequenceNode):
-        parts = [item.value for item in islice(node.value, MAX_NAMES) if isinstance(item, yaml.ScalarNode)]
-    else:
-        parts = []
+    parts = values.get(key, [])
+    if isinstance(parts, str):
+        parts = [parts] if separator is None else re.split(separator, parts)
     for part in parts:
         line = " ".join(part.split())
         if line.lower() not in _NOTHING:

@@ -102,7 +102,10 @@ _DATED = r"\[[^\]\n]{0,120}?\d{4}-\d\d-\d\d[T ]\d\d:\d\d[^\]\n]{0,40}\]"
 _CHANNELS = (
     "WebChat|WhatsApp|Telegram|Signal|Slack|Discord|Google Chat|iMessage|Teams|Matrix|Zalo|BlueBubbles|Feishu|LINE"
 )
-_HEAD = re.compile(rf"\A(?:{_DATED}|\[(?:{_CHANNELS}) [^\]\n]{{1,160}}\]|\[cron:[^\]\n]{{1,160}}\])[ \t]*")
+_HEAD = re.compile(
+    rf"\A(?:(?:{_DATED}|\[(?:{_CHANNELS}) [^\]\n]{{1,160}}\]|\[cron:[^\]\n]{{1,160}}\])[ \t]*)?"
+    r"(?:<media:\w{1,20}>\s*(?:Transcript:\s*)?)?"
+)
 # Of queued messages.
 _LATER_HEAD = re.compile(rf"^\[(?:{_CHANNELS}) (?=[^\]\n]*\d\d:\d\d)[^\]\n]{{1,160}}\](?!\()[ \t]*", re.MULTILINE)
 _MARKER = r"<<<(?:END_)?[A-Z_]*UNTRUSTED_[A-Z_]+[^\n>]*>>>"  # before and behind what comes from elsewhere
@@ -126,7 +129,7 @@ _WAKING = re.compile(join_lines("waking"), re.IGNORECASE)
 def strip_envelope(text: str) -> str:
     """Return the words of a message: without recalled memories, blocks of metadata, the head with channel and time, markers."""
     text = _RECALLED.sub("", text).lstrip() if "</" in text else text
-    if "[" in text or "untrusted" in text or "UNTRUSTED" in text or "openclaw" in text:
+    if "[" in text or "untrusted" in text or "UNTRUSTED" in text or "openclaw" in text or "<media:" in text:
         text = _HOST_LINE.sub("", _BLOCK.sub("", text)).lstrip()
         text = DIRECTIVE.sub("", _LATER_HEAD.sub("", _HEAD.sub("", text)))
     return text.strip()

@@ -299,6 +299,10 @@ LEAST_DIGITS = 3  # of a day with its year, as in "3 May 26": most names of note
 _COMPACT = re.compile(r"(?<!\d)((?:19|20)\d\d)[-_./]?(\d\d)[-_./]?(\d\d)(?:T?\d{4}(?:\d\d)?)?(?!\d)", re.ASCII)
 
 
+# As `date` prints it: Thu Sep  3 10:00:00 CEST 2026.
+_CLOCK_BEFORE_YEAR = re.compile(r"\s\d\d?:\d\d(?::\d\d)?(?:\s[A-Z]{2,5})?(?=\s\d{4}\b)", re.ASCII)
+
+
 def find_written_day(text: str, most_days: int = 7) -> str | None:
     """Find the first day, with its year, in the name of a note or a field of it, as people write it: as YYYY-MM-DD.
 
@@ -314,7 +318,7 @@ def find_written_day(text: str, most_days: int = 7) -> str | None:
             return date(int(found[1]), int(found[2]), int(found[3])).isoformat()
     if text.isascii() and sum(map(str.isdigit, text)) < LEAST_DIGITS:
         return None
-    text = text.replace("_", " ")
+    text = _CLOCK_BEFORE_YEAR.sub("", text.replace("_", " "))
     for each, later in zip(find_periods(text, date(2000, 1, 1)), find_periods(text, date(2004, 3, 1)), strict=False):
         days = (each.period.last - each.period.first).days + 1
         is_fixed = each.period == later.period  # one without a year is another later on

@@ -175,10 +175,19 @@ _CITED = re.compile(
     r"\A(?:Source: )?(?P<path>[^\n]+)(?:[:#]L|(?<=\.md):)(?P<first>[1-9]\d{0,8})(?:-L?(?P<last>\d{1,9}))?"
     r"(?: \(as of (?P<at>[^)\n]+)\))?\Z"
 )
+# What models put around a path: quotes, a link, the scheme of a file; and the heading of a link.
+_WRAPPED = re.compile(
+    r"""\A(?:\[[^\]\n]*\]\((?P<link>[^\n]+)\)|(?P<mark>["'`])(?P<quoted>[^\n]+)(?P=mark)|<(?P<bracketed>[^\n]+)>|file://(?P<file>/[^\n]+))\Z"""
+)
+_HEADING = re.compile(r"(?<=\.md)#(?!L\d)[^\n]*\Z", re.IGNORECASE)
 
 
 def read_citation(path: str) -> Citation:
-    """Read a path, or a citation as memory_search gave it: `MEMORY.md#L3-L9` or `MEMORY.md#L3`."""
+    """Read a path, or a citation as memory_search gave it: `MEMORY.md#L3-L9` or `MEMORY.md#L3`; also quoted, or as a link."""
+    path = path.strip()
+    while wrapped := _WRAPPED.match(path):
+        path = next(filter(None, wrapped.group("link", "quoted", "bracketed", "file")))
+    path = _HEADING.sub("", path)
     found = _CITED.match(path)
     if found is None:
         return Citation(path)

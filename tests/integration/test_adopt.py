@@ -168,6 +168,13 @@ def test_the_usual_places_are_shown_in_one_table(home: Path, adopt: Adopt) -> No
     assert "memory-core adopt --yes" in shown
 
 
+def test_a_link_that_is_named_leads_to_its_folder(home: Path, adopt: Adopt) -> None:
+    (home / "cloud" / "vault" / ".obsidian").mkdir(parents=True)
+    (home / "cloud" / "vault" / "a.md").write_text("The heather blooms in August.\n")
+    (home / "Vault").symlink_to("cloud/vault")
+    assert "1 note" in adopt(home / "Vault", "--yes")
+
+
 def test_several_homes_are_served_together(home: Path, state: Path, adopt: Adopt) -> None:
     """Notes of every program are searched beside those of the workspace that is used, which stays as it was."""
     make_openclaw(home)

@@ -230,6 +230,48 @@ def test_the_session_that_tells_comes_before_those_that_only_ask(
     assert ask(memory, question)[0]["path"] == "sessions/told.jsonl"
 
 
+@pytest.mark.parametrize(
+    ("question", "note", "asked"),
+    [
+        ("How much is the deposit for the berth?", "Deposit for the berth: 1,900 euros.",
+         ['"How much is the deposit for the berth?" Asked on day {}, no answer found.',
+          "Kim wanted to know how much the deposit for the berth is, {}.",
+          "Searched for the deposit for the berth, but there are no notes about it ({})."]),
+        ("Wann beginnt der Segelkurs am See?", "Segelkurs am See: 9:15 am Steg 4.",
+         ["Wann beginnt der Segelkurs am See? Am Tag {} finde ich nichts.", "Ich finde nichts zum Segelkurs am See, Tag {}."]),
+    ],
+)  # fmt: skip
+def test_a_note_comes_before_digests_and_sessions_that_only_ask(
+    memory: Memory, question: str, note: str, asked: list[str]
+) -> None:
+    digests = {
+        f"memory/digest-{day}.md": f"# Digest {day}\n\n## Open\n\n- {question}\n- "
+        + "\n- ".join(asked).format(*[day] * 3)
+        + "\n"
+        for day in range(12)
+    }
+    write(memory, {**digests, "memory/lease.md": f"# Boat\n\n{note}\n"})
+    for has_sessions in (False, True):
+        for day in range(12 * has_sessions):
+            say(memory, f"s{day}", *(("user", each.format(day)) for each in asked))
+        memory.sync()
+        hits = ask(memory, question)
+        assert note in hits[0]["snippet"]
+        assert hits[0]["score"] >= 0.6 > max(hit["score"] for hit in hits[1:])
+
+
+def test_a_question_that_heads_its_answer_is_no_open_one(memory: Memory) -> None:
+    answers = "- How much is the deposit?\n- 1,900 euros, back after the season.\n\n## Who has the key of the berth?\n\nIlse.\n"
+    write(
+        memory,
+        {"memory/answers.md": f"# Questions\n\n{answers}", "memory/boat.md": "- Asked for the tide at the berth.\n"},
+    )
+    for question, answer in (("How much is the deposit?", "1,900 euros"), ("Who has the key of the berth?", "Ilse")):
+        hit = ask(memory, question)[0]
+        assert answer in hit["snippet"]
+        assert hit["score"] >= 0.6
+
+
 def test_a_note_keeps_its_place_beside_hundreds_of_turns_about_it(memory: Memory) -> None:
     asked = [("user", f"Where is the key of the boat house, try {n}?") for n in range(300)]
     replies = [("assistant", f"I do not know where the key of the boat house is, try {n}.") for n in range(300)]

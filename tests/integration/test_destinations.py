@@ -59,7 +59,7 @@ def make_project(folder: Path, *, remote: bool = False, ignored: bool = False, t
     if remote:
         git(folder, "remote", "add", "origin", "https://git.example.org/shop.git")
     if told:
-        (folder / ".memory-core.toml").write_text(f"[memory]\n{told}\n")
+        (folder / ".memory-core.toml").write_text(f"\ufeff[memory]\n{told}\n", encoding="utf-8")  # as Notepad saves it
     return folder
 
 

@@ -13,6 +13,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+import unicodedata
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -379,6 +380,14 @@ def test_the_list_of_changes_says_which_notes_are_gone(memory: Memory) -> None:
     assert [line.split("  ")[1] for line in listed] == ["memory/house.md"] * 2 + ["memory/house.md (gone)"]
     last = json.loads(_run(memory, "history", "--json")[1])["last"]
     assert [each["gone"] for each in last] == [[], [], ["memory/house.md"]]
+
+
+def test_a_note_that_is_gone_is_named_by_letters_composed_otherwise(memory: Memory) -> None:
+    path = "memory/Hà Nội.md"
+    first, *_ = _edit(memory, unicodedata.normalize("NFD", path), "- rent 700\n", None)
+    assert [line.split()[1] for line in _run(memory, "history", path)[1].splitlines()] == ["added", "gone"]
+    _run(memory, "restore", path, "--as-of", first)
+    assert (memory.config().workspace / unicodedata.normalize("NFD", path)).read_text() == "- rent 700\n"
 
 
 def test_a_note_of_a_folder_elsewhere_comes_back_where_it_lay(tmp_path: Path) -> None:

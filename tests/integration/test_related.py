@@ -388,7 +388,7 @@ def test_a_tag_an_alias_and_a_folder_belong_to_all_of_a_note(tmp_path: Path) -> 
             found = memory.call_tool("memory_search", {"query": query, "about": about, "minScore": 0})
             return " ".join(hit["snippet"] for hit in found["results"])
 
-        for about in ("craft", "#craft", "craft/pottery", "The Oven"):
+        for about in ("craft", "#craft", "craft/pottery", "pottery", "The Oven"):
             assert "in May" in find("when was the door welded", about)
             assert "cone six" in find("which cone needs the glaze", about)
             assert "June" not in find("when was the door welded", about)

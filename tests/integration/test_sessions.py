@@ -190,6 +190,20 @@ def test_a_folder_that_is_a_link_is_refused(tmp_path: Path, index: Index, backen
     assert hits(backend, "violin") == []
 
 
+def test_sessions_in_a_database_are_told(tmp_path: Path, logs: Logs, index: Index, backend: BuiltinBackend) -> None:
+    logs.add("own.jsonl", message("user", "own violin"))
+    database = tmp_path / "state" / "agents" / "main" / "agent" / "openclaw-agent.sqlite"
+    database.parent.mkdir()
+    database.write_bytes(b"SQLite format 3\0")
+    report = backend.memory_sync(force=False, progress=None)
+    ((path, reason),) = [(failure.path, failure.reason) for failure in report.failures]
+    assert path == "agents/main/agent/openclaw-agent.sqlite"
+    assert "database" in reason
+    assert places(backend, "violin") == [("sessions", "sessions/own.jsonl", 1, 1)]
+    index.set(sources=("memory",))
+    assert session_logs.list_sessions(index.config).failures == ()
+
+
 def test_a_state_folder_behind_a_link_is_as_good_as_another(tmp_path: Path, logs: Logs, index: Index) -> None:
     logs.add("a.jsonl", message("user", "violin"))
     (tmp_path / "linked").symlink_to(tmp_path / "state")

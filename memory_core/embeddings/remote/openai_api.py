@@ -83,7 +83,7 @@ class OpenAIApi(HttpApi):
         return {"model": plan.space.model, "input": list(texts), **named}
 
     def _find_vectors(self, answer: Any, headers: Mapping[str, str], body: bytes) -> list[Any]:
-        if "data" not in answer:
+        if "data" not in answer and not {"error", "message", "detail"}.isdisjoint(answer):
             raise self._http.to_error(_find_status(answer), headers, body[:MAX_REFUSAL_BYTES])
         items = answer["data"]
         if all(isinstance(item.get("index"), int) for item in items):

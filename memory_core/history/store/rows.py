@@ -13,6 +13,7 @@ from typing import Any, cast
 from memory_core.history.moments import Moment, NoteKey, Version, repair_times
 from memory_core.stores.sqlite.connections import Connection
 from memory_core.stores.sqlite.database import get_meta, set_meta
+from memory_core.text.folding import clean
 
 WINDOW = 16_384  # bytes of the base on each side of a change; deflate looks back over 32 kB
 
@@ -125,8 +126,14 @@ def sign_alive(connection: Connection, moment: int) -> frozenset[tuple[int, byte
 
 
 def load_versions(connection: Connection, path: str) -> list[Version]:
-    """Return the versions of the notes with a path, the oldest first."""
-    return _load(connection, "WHERE path = :path ORDER BY since, source", {"path": path})
+    """Return the versions of the notes with a path, the oldest first; its letters may be composed in several ways."""
+    condition = "WHERE path = :path ORDER BY since, source"
+    found = _load(connection, condition, {"path": path})
+    if found or path.isascii():
+        return found
+    paths = [str(each) for (each,) in connection.execute("SELECT DISTINCT path FROM versions")]
+    spelt = [each for each in paths if clean(each) == clean(path)]
+    return _load(connection, condition, {"path": spelt[0]}) if len(spelt) == 1 else []
 
 
 def load_later(connection: Connection, version: Version, limit: int) -> list[Version]:

@@ -215,6 +215,7 @@ def find_homes(path: str | None, time_zone: str | None = None) -> list[Home]:
     place = make_absolute(path, find_current_folder(), os.environ)
     if not place.exists():
         raise InvalidArgument("PATH", f"there is no file or folder {place}")
+    place = place.resolve() if place.is_symlink() else place  # whoever names a link means what it leads to
     finders = (
         find_openclaw,
         partial(find_export, time_zone=time_zone),

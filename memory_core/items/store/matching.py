@@ -19,7 +19,7 @@ from memory_core.stores.sqlite.connections import Connection
 from memory_core.stores.sqlite.encoding import load_distances, write_distance
 from memory_core.text.folding import clean, fold
 from memory_core.text.spelling import list_spellings
-from memory_core.text.terms import extract_words, write_index
+from memory_core.text.terms import extract_words, is_cjk, write_index
 
 if TYPE_CHECKING:
     import numpy as np
@@ -117,12 +117,16 @@ def compare(
     return {int(str(key)): 0.0 if distance is None else 1 - float(str(distance)) for key, distance in rows}
 
 
+SHORT = 2  # characters of a word that is found whole alone: many words hold them
+
+
 def find_by_words(connection: Connection, among: Sequence[Standing], question: str) -> list[list[int]]:
     """Return for each word of a question the places of the items that hold it, in another form of the word or within a word."""
     found = []
     question = clean(question)
     for word in extract_words(question)[:MAX_WORDS] or question.split()[:MAX_WORDS]:
-        quoted, spellings = write_index(word).replace('"', " ").strip(), list_spellings(fold(word))
+        quoted = write_index(word).replace('"', " ").strip()
+        spellings = list_spellings(fold(word)) if len(word) > SHORT or is_cjk(word) else ()
         keys = rows.find_words(connection, f'"{quoted}"') if quoted else set()
         found.append(
             [

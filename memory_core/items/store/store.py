@@ -23,7 +23,9 @@ from memory_core.stores.sqlite.connections import PAGE_SIZE, Connection, FileKin
 from memory_core.stores.sqlite.database import Database, get_meta, set_meta, transaction
 
 # The tables of facts, then those of the mirror in daily notes, then the places where facts were said first.
-MIGRATIONS = tuple(Path(__file__).with_name(f"items_{number}.sql").read_text(encoding="utf-8") for number in (1, 2, 3))
+MIGRATIONS = tuple(
+    Path(__file__).with_name(f"items_{number}.sql").read_text(encoding="utf-8") for number in (1, 2, 3, 4)
+)
 ITEMS = FileKind(
     noun="items file",
     application_id=0x4D454D49,  # "MEMI"

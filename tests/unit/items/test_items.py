@@ -61,6 +61,14 @@ def said(session: str) -> Origin:
     return Origin(by="user", session=session)
 
 
+def test_vowel_signs_belong_to_their_words(items: Items) -> None:
+    for fact in ("গ্যারেজের চাবি প্রতিবেশীর কাছে আছে।", "নেটওয়ার্কের পাসওয়ার্ড ড্রয়ারে আছে।", "मेरी बहन को मूंगफली से एलर्जी है।"):
+        items.write(fact, origin=said("s1"))
+    assert items.query("গ্যারেজের চাবি কোথায়?").hits[0].item.content.startswith("গ্যারেজের")
+    for unrelated in ("মঙ্গোলিয়ার রাজধানী কী?", "হকি বিশ্বকাপ কে জিতেছে?"):
+        assert not items.query(unrelated).hits
+
+
 def test_a_fact_is_written_read_listed_and_deleted(items: Items, clock: Clock) -> None:
     written = items.write("  The dentist is\nDr. Okafor. ", tags=["health"], origin=said("s1"))
     assert (written.outcome, written.embedded, written.warning) == ("added", True, None)

@@ -277,6 +277,8 @@ def test_what_is_appended_changes_nothing_before_it(entries: list[object], more:
         "[discord message id: 77 channel: 9]\n[media attached: /tmp/in/a.ogg (audio/ogg)]\n{}",
         "[Queued messages while agent was busy]\n\n---\nQueued #1\n{}",
         "[Telegram Kim id:77] {}",
+        "[Telegram Kim id:77 +1m Sat 2026-02-28 01:11 GMT+7] <media:audio> Transcript: {}",
+        "<media:image>\n{}",
         "[Slack Kim #boats +1m Tue 2026-02-17 21:30 PST] {} [slack message id: 1714.33 channel: C01]",
         "[WhatsApp Kim +4917 2026-02-17 21:30 CET] {}\n\n[Replying to Lee id:3EB]\nWhich berth?\nNine?\n[/Replying]",
         "[Chat messages since your last reply - for context]\n\n[Current message - respond to this]\n"

@@ -24,6 +24,8 @@ from memory_core.text.markdown import (
         ("`%%code%%` and %%hidden%%", "`%%code%%` and "),
         ("```\n%%time\n```\n%%hidden%%\n%%\n", "```\n%%time\n```\n\n%%\n"),
         ("%%a%%%%b%%c", "c"),
+        ("a\n\n    %%cell\n\n    x %%y\n%%hidden%%", "a\n\n    %%cell\n\n    x %%y\n"),
+        ("- a\n\n    %%hidden%% more", "- a\n\n     more"),
     ],
 )
 def test_comments_of_obsidian_are_left_out(text: str, left: str) -> None:

@@ -59,6 +59,20 @@ def test_what_counts(block: str, expected: FrontMatter) -> None:
 
 
 @pytest.mark.parametrize(
+    ("block", "expected"),
+    [
+        ('title = "Loom"\ntags = ["yarn", "#wool"]', FrontMatter(None, (), ("yarn", "wool"), "Loom")),
+        ('date = 2026-01-05T23:30:00+02:00\naliases = "Bob, Bobby"', FrontMatter("2026-01-05", ("Bob", "Bobby"))),
+        ('title = "x"\n[taxonomies]\ntags = ["home"]\n[extra]\ntags = ["y"]', FrontMatter(None, (), ("home",), "x")),
+        ("tags = [", NONE),
+        ("a = " + "[" * 5000, NONE),
+    ],
+)  # fmt: skip
+def test_what_counts_in_toml(block: str, expected: FrontMatter) -> None:
+    assert read_front_matter(f"+++\n{block}\n+++\n\ntext\n") == expected
+
+
+@pytest.mark.parametrize(
     "text", ["", "---", "---\n", "text\n---\ntags: a\n---\n", "---\ntags: a\n", "----\ntags: a\n---\n", "--- x\n---\n"]
 )
 def test_what_is_none(text: str) -> None:

@@ -85,6 +85,13 @@ def test_a_tool_is_named_as_it_was_called() -> None:
         ("MEMORY.md#L3-L4 and more", ("MEMORY.md#L3-L4 and more", None, None)),
         ("#L3", ("#L3", None, None)),
         ("a#L3.md", ("a#L3.md", None, None)),
+        (" `MEMORY.md` ", ("MEMORY.md", None, None)),
+        ('"memory/a b.md:3"', ("memory/a b.md", 3, 1)),
+        ("[the note](<memory/a b.md#L3>)", ("memory/a b.md", 3, 1)),
+        ("file:///home/kim/notes/a.md", ("/home/kim/notes/a.md", None, None)),
+        ("memory/a b.md#Day one", ("memory/a b.md", None, None)),
+        ("memory/hash #1.md", ("memory/hash #1.md", None, None)),
+        ("'tis.md", ("'tis.md", None, None)),
     ],
 )
 def test_a_citation_is_a_place(given: str, place: tuple[str, int | None, int | None]) -> None:
