@@ -16,6 +16,7 @@ from datetime import datetime
 from functools import cache, lru_cache
 from hashlib import blake2b
 from pathlib import Path
+from typing import Any
 
 from memory_core.atomic import append_bytes
 from memory_core.config.agent import AgentConfig
@@ -138,7 +139,7 @@ def _parse_entry(raw: bytes) -> tuple[str, list[str], Origin] | None:
     """Return what a line of a record says; None for a blank one, and for one that a kill has torn."""
     with suppress(ValueError, KeyError, TypeError, AttributeError):
         entry = json.loads(raw)
-        told = {name: str(value) for name, value in entry["origin"].items()}
+        told: dict[str, Any] = {name: str(value) for name, value in entry["origin"].items()}
         if told["by"] in AUTHORS:
             return str(entry["path"]), [*map(str, entry["lines"])], Origin(**told)
     return None
