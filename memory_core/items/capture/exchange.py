@@ -162,7 +162,7 @@ _INDENTED = re.compile(r"^(?: {4}|\t)(?!\s*(?:[-*+•]|\d{1,2}[.)])\s)")
 _HEADING = re.compile(r"^(?:(?:#+|§|\d+\.\d+) \S|\*\*[^*\n]+\*\*[ \t]*$|\S.*\n(?:={3,}|-{3,})[ \t]*$)", re.MULTILINE)
 _FRONT_MATTER = re.compile(r"\A\s*---[ \t]*\n")
 # Lines that are a quotation, with the line that says whose.
-_QUOTED_LINES = re.compile(r"(?:^[^\n]*:[ \t]*\n\s*)?^[ \t]*[\"“„«][^\"”“»]*[\"”“»][^\w\n]*$", re.MULTILINE)
+_QUOTED_LINES = re.compile(r"(?:^[^\n]*:[ \t]*\n\s*)?^[ \t]*[\"“„«][^\"“„«”»]*[\"”“»][^\w\n]*$", re.MULTILINE)
 
 
 def _compile(name: str) -> re.Pattern[str]:

@@ -271,6 +271,10 @@ def test_what_follows_is_no_correction(said: str, kept: str) -> None:
         "---\n",
         "A B\n",
         "> ",
+        "„a\n",
+        "a:\n",
+        "a. Yours, ",
+        '"""',
     ],
 )
 def test_hostile_pages_take_no_quadratic_time(piece: str) -> None:
