@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from cProfile import Profile
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
+from pstats import Stats
 from typing import Any
 
 import pytest
@@ -330,6 +332,28 @@ def test_a_period_before_a_day_asks_for_no_former_state(tmp_path: Path) -> None:
     with Memory(source, today=lambda: SUNDAY) as memory:
         answer = ask(memory, "Which rope held the keel the week before 3 August?")
     assert paths(answer)[0] == "memory/2026-08-03.md"
+
+
+def count_calls(folder: Path, notes: int, question: str) -> int:
+    """Return the calls of functions in a search of as many notes of every fifth day, each of which names coming days."""
+    (folder / "memory").mkdir(parents=True)
+    for number in range(notes):
+        day = SUNDAY - timedelta(5 * number)
+        soon, later = day + timedelta(3), day + timedelta(33)
+        told = f"- Dentist on {soon:%d %B}, {later:%d %B}.\n- Tomorrow we sail.\n- Choir on {soon:%A}.\n"
+        (folder / f"memory/{day}.md").write_text(told, encoding="utf-8")
+    source = ConfigSource({"memorySearch": {"provider": "none"}}, workspace=folder, state_dir=folder / "state")
+    with Memory(source, today=lambda: SUNDAY) as memory:
+        ask(memory, question)  # reads the tables
+        profile = Profile()
+        profile.runcall(ask, memory, question)
+    return int(Stats(profile).total_calls)  # type: ignore[attr-defined]  # typeshed leaves it out
+
+
+@pytest.mark.parametrize("question", ["What is on 4 December?", "What is planned for December?"])
+def test_notes_that_name_other_days_cost_a_question_for_days_to_come_little(question: str, tmp_path: Path) -> None:
+    few, many = (count_calls(tmp_path / str(notes), notes, question) for notes in (40, 240))
+    assert many < 1.3 * few
 
 
 ZONES = ("Etc/GMT+12", "Etc/GMT-14")  # never of one date
