@@ -76,7 +76,7 @@ def is_past(word: str) -> bool:
     >>> is_past("rang"), is_past("ring")
     (True, False)
     """
-    if len(word) < 3 or word == "are":
+    if len(word) < 3 or word in {"are", "rent"}:
         return False
     verbs = [each.stem[3:] for each in stem_words([word], "en") if each.stem.startswith("to ")]
     return bool(verbs) and word not in verbs and not word.endswith(("s", "ing"))

@@ -16,10 +16,10 @@ from itertools import chain
 from typing import Literal, NamedTuple, cast
 
 from memory_core.text.folding import strip_marks
-from memory_core.text.languages import Language
+from memory_core.text.languages import STOP_WORDS, Language
 from memory_core.text.tables import PHRASES, join_lines
 from memory_core.text.tense import list_words, tells_absence, tells_change, tells_leave
-from memory_core.upkeep.statements import UNDATED, Statement, Value, stem
+from memory_core.upkeep.statements import UNDATED, Statement, Value, stem, tells_begin
 
 SHOWN = 5.4  # from which score a pair becomes a proposal
 CANDIDATE = 3.5  # from which a model is asked about it
@@ -64,7 +64,7 @@ _VAGUE = (
 )  # kinds of values that are compared with none
 _ADDRESSES = frozenset(("phone", "email", "account"))
 _OF_APPOINTMENTS = frozenset(("weekday", "date", "clock"))
-_CLAUSE = re.compile(r"[.;:!?(\n|–—]|,(?!\d)")
+_CLAUSE = re.compile(r"[.,:](?!\d)|[;!?(\n|–—]")
 # A name of one word or more, but for "Ann's".
 _RUN = re.compile(r"(?<![\w'’])[A-ZÀ-ÞА-Я][^\W\d_]+(?:[ -][A-ZÀ-ÞА-Я][^\W\d_]+)*(?![\w'’])")
 _STOP = re.compile(r"[.;!?](?!\d)|[(\n|]")
@@ -119,12 +119,12 @@ def judge(old: Statement, new: Statement, bits: Bits) -> Comparison | None:
     first, last = (_unify((*each.own, *each.near, *each.title, *each.context), each.language) for each in (old, new))
     fits = (led and heads[0] <= last, follows and heads[1] <= first)
     is_listed = (
-        old.date == UNDATED and {"opens", "event"} & {*old.flags} == {"opens"} and len(old.text.split()) <= MOST_LISTED
+        old.date == UNDATED and "event" not in old.flags and len(old.text.split()) + len(old.context) <= MOST_LISTED
     )
     if is_listed and _leaves(old, new, bits):
         return Comparison(STRONG, "role", None, None, firm=True)
-    subjects = {word for word in anchors if bits(word) >= LISTED_BITS and _is_subject(word, old)}
-    listed = is_listed and tells and (not subjects.isdisjoint((*own, *new.near)) or len(subjects) > 1)
+    subjects = {word for word in anchors if bits(word) >= LISTED_BITS and _is_subject(word, old, new)}
+    listed = is_listed and tells and (not subjects.isdisjoint((*own, *new.near, *old.context)) or len(subjects) > 1)
     pair = _Likeness(old, new, anchors, tells, any(fits), listed)
     found = filter(None, (_compare_values(pair), _compare_names(pair)))
     best = max(found, key=lambda each: (each.firm, each.score), default=None)
@@ -144,14 +144,24 @@ def judge(old: Statement, new: Statement, bits: Bits) -> Comparison | None:
     score = best.score + min(3.2, shared / 5) + 0.8 * best.beside + 0.8 * pair.about + 0.7 * all(fits) + 0.9 * tells
     score += 0.4 * ("new" in new.flags) + 0.5 * ("state" in new.flags) + 0.4 * ("state" in old.flags)
     kinds = {kind for kind, _ in days[0]} & {kind for kind, _ in days[1]}
-    moved = tells and best.new and {best.new.kind, "clock"} <= kinds and len(kinds) > 1
+    moved = (tells or best.firm) and best.new and {best.new.kind, "clock"} <= kinds and len(kinds) > 1
     score += APPOINTMENT * bool(moved) - 0.9 * ("event" in old.flags)
     return best._replace(score=score)
 
 
-def _is_subject(word: str, statement: Statement) -> bool:
-    """Return True if a statement is about what a stem names: it stands in its head, or is the name of someone or something."""
-    return word in statement.head[:NEXT] or any(name.startswith(word) for name in (*statement.names, statement.filler))
+def _is_subject(word: str, old: Statement, new: Statement) -> bool:
+    """Return True if an older statement is about what a stem names: it begins with it, or it is the name of someone or something.
+
+    Or the newer one says it, too, and it stands in the line of the older one before its values. What numbers a value, as "room"
+    does, is no subject.
+    """
+    if any(name.startswith(word) for name in (*old.names, old.filler)):
+        return True
+    if any(value.kind.endswith(f":{word}") for value in old.values):
+        return False
+    before = old.text[: old.values[0].start] if old.values else ""
+    stands = word in new.own and (word in old.context or word in strip_marks(before.lower()))
+    return stands or word in old.head[:NEXT]
 
 
 class _Likeness(NamedTuple):
@@ -183,7 +193,7 @@ def _leaves(old: Statement, new: Statement, bits: Bits) -> bool:
     named = {*old.names, old.filler} - {strip_marks(word.lower()) for word in _WORD.findall(others)}
     known = {strip_marks(word.lower()) for word in _WORD.findall(old.text)}
     for run in _RUN.finditer(new.text):
-        names = {strip_marks(word.lower()) for word in _WORD.findall(run[0])} - _TITLES
+        names = {strip_marks(word.lower()) for word in _WORD.findall(run[0])} - _TITLES - STOP_WORDS[language]
         if names & named and names <= known and max(map(bits, stem([*names], language)), default=0) >= LISTED_BITS:
             clause = _CLAUSE.search(new.text, run.end())
             said = " ".join(new.text[run.end() : clause.start() if clause else None].split()[:NEXT])
@@ -309,18 +319,27 @@ def _compare_value(pair: _Likeness, value: Value) -> Comparison | None:
     ):
         return None
     amounts = kind in ("money", "number")
-    near = not amounts or 0.4 < float(value.text) / max(float(former.text), 1e-9) < 2.5
-    listed = listed and near and (beside or _is_told(former, value, new))
+    ratio = float(value.text) / max(float(former.text), 1e-9) if amounts else 1.0
+    if not 0.2 < ratio < 5:
+        return None
+    near = 0.4 < ratio < 2.5
+    is_measured = former.kind not in ("number:", value.kind)  # "syrup, 1.5 ml", "only 1.1 of the syrup"
+    beside_new = is_measured and any(_stands_beside(word, value, new) for word in anchors)
+    listed = listed and near and (beside or beside_new or _is_told(former, value, new))
     if not listed and former.kind != value.kind and not _are_codes(former, value):
         return None
     close = beside or about or len(thing) > 1
-    if kind == "money":
+    if kind in ("money", "weekday"):
         close = close and not {*thing}.isdisjoint({*old.own} & {*new.own})
+    led = [{name for name in each.names if name.startswith(each.head)} for each in (old, new)]
+    close = close and not (all(led) and led[0].isdisjoint(led[1]))  # "Bo's insurance", "the insurance of the Skoda"
     firm = is_denied or _is_firm(former, value, old, new, close=close)
     if named and (not about or not (tells or firm) or _AND.search(new.text, *sorted((named.end, value.start)))):
         return None
     weight = 0.5 if value.kind == "number:" else 1.0
-    weight += 0.7 * bool(former.rate and value.rate) + 0.8 * bool(named) + DENIED * is_denied + FIRM * firm
+    weight += (
+        0.7 * (former.rate == value.rate not in ("", "once")) + 0.8 * bool(named) + DENIED * is_denied + FIRM * firm
+    )
     return Comparison(weight + LISTED * listed, "value", former, value, beside, firm or listed)
 
 
@@ -344,7 +363,9 @@ def _is_told(former: Value, value: Value, statement: Statement) -> bool:
     text = statement.text
     if former.kind == value.kind and value.kind not in ("weekday", "clock", "number:"):
         begin = max((found.end() for found in _STOP.finditer(text, 0, value.start)), default=0)
-        return tells_change(text[begin : value.end + 10])
+        return tells_change(text[begin : value.end + 10]) or tells_begin(
+            text, [each for each in statement.values if begin <= each.start < value.start]
+        )
     begin = max(value.start - BESIDE, *(found.end() for found in _CLAUSE.finditer(text, 0, value.start)), 0)
     end = next((found.start() for found in _CLAUSE.finditer(text, value.end)), len(text))
     return tells_change(text[begin : min(end, value.end + 10)])
@@ -402,7 +423,7 @@ def _is_firm(former: Value, value: Value, old: Statement, new: Statement, *, clo
         kind in _ADDRESSES
         or (kind in ("label", "code") and (lasting or "change" in old.flags or measure))
         or (kind == "date" and close)
-        or (kind == "weekday" and close and rates)
+        or (kind == "weekday" and close and rates and value.rate == "week")
     )
 
 
@@ -457,7 +478,7 @@ def _is_of_another(kind: str, old: Statement, new: Statement, anchors: Sequence[
     people = _list_stems(new.language, "people")
     said = [stem([word], new.language) for word in _WORD.findall(new.text)]
     shared = [at for at, several in enumerate(said) if not set(several).isdisjoint((*old.own, *old.title))]
-    others = people - {*old.own, *old.near}
+    others = people - {*old.own, *old.near, *old.title}
     if any(
         not others.isdisjoint(word) and any(abs(at - each) <= NEXT for each in shared) for at, word in enumerate(said)
     ):

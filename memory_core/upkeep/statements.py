@@ -9,7 +9,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from functools import cache, lru_cache
-from itertools import accumulate, pairwise
+from itertools import accumulate, chain, pairwise
 from pathlib import PurePosixPath
 from typing import NamedTuple, cast
 
@@ -48,13 +48,13 @@ _VALUE = re.compile(
     r"|(?P<phone>(?<![\w.,])\+?\d[\d /-]{7,}\d(?!\w))"
     r"|(?P<clock>(?<![\d.,])(?:[01]?\d|2[0-4])(?:(?::|\s?h\s?)[0-5]\d(?!\d)|\s?(?:Uhr|o'clock|[ap]\.?m\b|h(?!\w))))"
     rf"|(?P<before>[£€$]\s?(?:{_NUMBER}))"
-    rf"|(?P<behind>(?<!\d)(?:{_NUMBER})\s?(?:[€£$]|euros?\b|pounds?\b|dollars?\b|EUR\b|CHF\b|kr\b|p\b|pence\b|ct\b|cents?\b))"
+    rf"|(?P<behind>(?<!\d)(?:{_NUMBER})\s?(?:[€£$]|p\b|(?i:{join_lines('currencies')}|{join_lines('hundredths')})\b))"
     r"|(?P<mixed>(?<![\w.,-])(?:\d+[A-Za-z]+|[A-Za-z]{1,4})-?\d[\dA-Za-z-]*(?!\w))"
     rf"|(?P<number>(?<![\w.,:])(?:{_NUMBER})(?![\d.,:]*\d))"
 )
 _read_time, _is_common = lru_cache(50_000)(read_time_word), lru_cache(50_000)(languages.is_common)
 _LINKS = ("", "s", "es", "n", "en")  # between the parts of a compound
-_PENCE = re.compile(r"\d\s?(?:p|pence|ct|cents?)\Z")
+_PENCE = re.compile(rf"\d\s?(?:p|{join_lines('hundredths')})\Z", re.IGNORECASE)
 _TITLES, _WITH, _EVERY, _PER, _DETERMINERS = (
     frozenset(list_words("all", name)) for name in ("titles", "with", "every", "per", "determiners")
 )
@@ -67,13 +67,24 @@ _OPENS_NEW = re.compile(
     rf"\s*(?:[^\W\d_]{{1,5}}\s|\w+['’]s\s)?{_NEW.pattern}", re.IGNORECASE
 )  # "Our new code is", "Ann's new"
 _REASON = re.compile(rf"(?<=[\w,])\s(?:{join_lines('because')})", re.IGNORECASE)
+_UNCHANGED = re.compile(rf"(?<!\w)(?:{join_lines('unchanged')})(?!\w)", re.IGNORECASE)
 _BREAK = re.compile(r"[.:;!?(\n|–—]|(?<!\d),(?!\d)")
 _SINCE = re.compile(rf"(?<!\w)(?:{join_lines('since')})(?: the| dem| el| le| il)? ?\Z", re.IGNORECASE)
+_DAY = re.compile(r" (?:der |le |the )?\d{1,2}(?![.,:]?\d|\s?[:%h])")
+_DIGIT = re.compile(r"\d")
+_LISTED = re.compile(rf"\s?(?:[,+&/]|,?\s(?:{join_lines('and')}))\s?", re.IGNORECASE)
+_NEXT_WORD = re.compile(r"(?<= )[^\W\d_]+")
 _UNTIL = re.compile(rf"\s{{0,9}}+(?:{join_lines('until')}|[-–—])(?!\w)", re.IGNORECASE)
 # "at seven", "um halb neun", "a las siete y media", and "half five" alone.
 _HOUR = re.compile(
     rf"(?<!\w)(?:(?:{join_lines('at hour')})\s((?:{join_lines('half')})\s)?|((?:{join_lines('half')})\s))(\d{{1,2}}|[^\W\d_]+)"
     rf"(\s(?:{join_lines('and a half')}))?(?=\s?[.,;()!](?!\d)|\s(?:{join_lines('behind hour')})\s|\Z)",
+    re.IGNORECASE,
+)
+# "from 8 to 1", "open 8 to 18", "de 9 a 12": without "from" only where "to" can be nothing else.
+_HOURS = re.compile(
+    rf"(?<![\w.,:])(?:(?:{join_lines('from hour')}) (\d{{1,2}}) (?:{join_lines('to hour')})|(\d{{1,2}}) (?:to|bis|tot))"
+    r" (\d{1,2})(?![\w€£$%]|[.,:]\d|\s[€£$%])",
     re.IGNORECASE,
 )
 
@@ -87,7 +98,8 @@ class Value(NamedTuple):
         text: As it is compared.
         start, end: Its characters in the line.
         rate: What it is paid or counted for: a unit of time, or the stem of a word; "week" for a day that comes every week,
-            "every" for the time between two of a kind; "" without one.
+            "once" for one with
+            its number, "every" for the time between two of a kind; "" without one.
     """
 
     kind: str
@@ -201,10 +213,12 @@ def _split_sentences(lines: list[str], body: str, language: Language, *, dated: 
             continue
         if opened in seen or (mark and mark[1]):  # a task may never have been done
             continue
+        inner = range(unit.first_line, unit.last_line)
+        full = all(_is_full(lines[number], lines[number + 1], width) for number in inner)
         breaks = [
             starts[number + 1]
-            for number in range(unit.first_line, unit.last_line)
-            if start < starts[number + 1] and not _is_wrapped(lines[number], lines[number + 1], width)
+            for number in inner
+            if start < starts[number + 1] and not (lines[number].endswith(",") or (full and _goes_on(lines, number)))
         ]
         stops = [at for at in find_sentence_starts(body, start, unit.end) if not _is_within_date(body, at, language)]
         bounds = sorted({start, *stops, *breaks, unit.end})
@@ -218,10 +232,14 @@ def _split_sentences(lines: list[str], body: str, language: Language, *, dated: 
                 before = said
 
 
-def _is_wrapped(line: str, following: str, width: int) -> bool:
-    """Return True if a sentence may go on in the next line, whose first word had no place in a line of a text's width."""
-    word = following.split(maxsplit=1)[:1]
-    return bool(word) and word[0][0].islower() and line[-1:] not in ".!?" and len(line) + len(word[0]) >= max(width, 60)
+def _is_full(line: str, following: str, width: int) -> bool:
+    """Return True if the first word of the next line had no place in a line of a text's width."""
+    return len(line) + len(next(iter(following.split()), "")) >= max(width, 60)
+
+
+def _goes_on(lines: Sequence[str], number: int) -> bool:
+    """Return True if a sentence may go on behind a line, in lower case."""
+    return lines[number + 1].lstrip()[:1].islower() and lines[number][-1:] not in ".!?"
 
 
 def _is_within_date(text: str, at: int, language: Language) -> bool:
@@ -243,8 +261,20 @@ def _read_sentence(path: str, date: str, sentence: _Told, language: Language) ->
     plain = _QUOTED.sub(lambda quoted: " " * len(quoted[0]), _PLAIN.sub(lambda each: " " * len(each[0]), bare))
     reason = _REASON.search(plain)
     plain = plain[: reason.start()] if reason else plain
-    words = [*_WORD.finditer(plain)]
     values = tuple(_find_values(plain, language))
+    for same in _UNCHANGED.finditer(plain):  # "an assessment costs £66 from May, follow-ups unchanged"
+        start = max((each.end() for each in _BREAK.finditer(plain, 0, same.start())), default=0)
+        stop = _BREAK.search(plain, same.end())
+        end = stop.start() if stop else len(plain)
+        if not any(start <= value.start < end for value in values):
+            plain = plain[:start] + " " * (end - start) + plain[end:]
+    reason = _REASON.search(plain)
+    plain = plain[: reason.start()] if reason else plain
+    values = tuple(_find_values(plain, language))
+    for same in _UNCHANGED.finditer(plain):
+        if not any(same.start() <= value.start < same.end() for value in values):
+            plain = plain[: same.start()] + " " * len(same[0]) + plain[same.end() :]
+    words = [*_WORD.finditer(plain)]
     behind = _BREAK.search(plain, values[-1].end) if values else None
     stance = find_stance(
         plain[: behind.start()] if behind else plain, language
@@ -258,7 +288,7 @@ def _read_sentence(path: str, date: str, sentence: _Told, language: Language) ->
     leaves = "leave" if tells_leave(f"{before} {plain}", language) else ""
     if not (values or names or change or stance or leaves or find_key(said)):
         return
-    tells = _OPENS_NEW.match(plain) or tells_change(_NEW.sub(" ", f"{before} {plain}")) or _tells_begin(plain, values)
+    tells = _OPENS_NEW.match(plain) or tells_change(_NEW.sub(" ", f"{before} {plain}")) or tells_begin(plain, values)
     timed = _TIMED.match(bare)  # a log
     told = "change" if tells and not timed else "new" if change else ""
     rest = _BREAK.search(plain, values[0].end) if values else None
@@ -289,7 +319,7 @@ def _find_title(path: str, language: Language) -> tuple[str, ...]:
     return () if path in LONGTERM_NAMES else tuple(stem(_WORD.findall(PurePosixPath(path).stem), language))
 
 
-def _tells_begin(text: str, values: Sequence[Value]) -> bool:
+def tells_begin(text: str, values: Sequence[Value]) -> bool:
     """Return True if a sentence says from which day or month something holds, but not for how long: "from May"."""
     for value in values:
         if value.kind in ("date", "month") and _SINCE.search(text, 0, value.start):
@@ -402,12 +432,16 @@ def _find_values(text: str, language: Language) -> Iterator[Value]:
     """Yield the values of a sentence, in order."""
     words = [*_WORD.finditer(text)]
     times = [(word, found) for word in words if (found := _read_time(word[0], language)) is not None]
+    days = [word for word, (symbol, _) in times if symbol == "w"]
+    several = [pair for pair in pairwise(days) if _LISTED.fullmatch(text, pair[0].end(), pair[1].start())]
+    listed = {*chain(*several)}  # "Mondays and Fridays", "martes y jueves"
     taken: list[tuple[int, int]] = []
     values: list[Value] = []
     for word, (symbol, number) in times:
         if symbol == "w":
-            habit = "week" if _is_habit(word, text, language) else ""
-            values.append(Value("weekday", str(number), word.start(), word.end(), habit))
+            habit = "week" if word in listed or _is_habit(word, text, language) else ""
+            rate = "once" if _DAY.match(text, word.end()) else habit  # "miércoles 9"
+            values.append(Value("weekday", str(number), word.start(), word.end(), rate))
         elif symbol == "m":
             day = re.search(r"(\d{1,2})(?:st|nd|rd|th|er|º|\.)?(?: (?:de|of))? ?$", text[: word.start()])
             later = None if day else re.match(r" (\d{1,2})(?:st|nd|rd|th)?(?!\d|:)", text[word.end() :])
@@ -438,6 +472,11 @@ def _find_values(text: str, language: Language) -> Iterator[Value]:
 
 def _find_hours(text: str, language: Language) -> Iterator[Value]:
     """Yield the times of day that have neither a colon nor a unit."""
+    for found in _HOURS.finditer(text):
+        counted = _NEXT_WORD.match(text, found.end() + 1)  # "from 3 to 5 days"
+        hours = [at for at in range(1, 4) if found[at]]
+        if all(0 < int(found[at]) < 25 for at in hours) and not (counted and _find_counted(counted, language)):
+            yield from (Value("clock", f"{int(found[at]):02d}:00", *found.span(at)) for at in hours)
     for found in _HOUR.finditer(text):
         symbol, hour = ("n", int(found[3])) if found[3].isdigit() else _read_time(found[3], language) or ("", 0)
         if symbol == "n" and 0 < hour < 25:
@@ -457,7 +496,10 @@ def _make_value(  # noqa: PLR0917
     kind: str, said: str, start: int, end: int, text: str, words: Sequence[re.Match[str]], language: Language
 ) -> Value:
     following = [word for word in words if word.start() >= end][:4]
+    labels = [word for word in words if word.end() <= start and not text[word.end() : start].strip(" #:-")]
     rate = _find_rate(following, text, end, language)
+    if not rate and labels and (each := words.index(labels[-1])) and words[each - 1][0].lower() in _EVERY:
+        rate = _find_counted(labels[-1], language)  # "cada barra 46 céntimos"
     digits = re.sub(r"[^\d]", "", said)
     name, shown = f"number:{'%' * text[end : end + 2].strip().startswith('%')}", said
     if kind in ("before", "behind"):
@@ -480,7 +522,6 @@ def _make_value(  # noqa: PLR0917
         name, shown = "number:" if len(digits) < 9 else "phone" if len(digits) <= MOST_DIALLED else "code:0", digits
     elif name == "number:":
         beside = following[0] if following and not text[end : following[0].start()].strip() else None
-        labels = [word for word in words if word.end() <= start and not text[word.end() : start].strip(" #:-")]
         counted = _find_counted(beside, language) if beside else ""
         if counted:
             name = f"number:{counted}"
@@ -500,6 +541,10 @@ def _name_bare(
         return f"code:{'0' * len(said)}"
     if rate in {*"dvMY"} and following[0][0].lower() in STOP_WORDS[language]:  # "112 a month", not "3 mal im Monat"
         return "money"
+    if len(rate) > 1 and re.fullmatch(r"\d+[.,]\d\d\d?", said):  # "0,42 la barra"
+        return "money"
+    if re.search(r"\d[.,  ]\d{3}", said) and float(_read_amount(said)) >= 1000:  # "that makes 9,450"
+        return ""
     label = _find_counted(labels[0], language) if labels else ""
     return f"label:{label}" if len(label) > 1 else ""
 
@@ -524,11 +569,12 @@ def _read_amount(text: str) -> str:
 def _find_rate(following: Sequence[re.Match[str]], text: str, end: int, language: Language) -> str:
     """Return the unit in "a month", "al mes", "im Monat" and "per day" behind a value; "" without one."""
     for word in following:
-        if _BREAK.search(text, end, word.start()):
+        if _BREAK.search(text, end, word.start()) or _DIGIT.search(text, end, word.start()):
             return ""
         time = _read_time(word[0], language)
         if time is not None and time[0] in "dvMY":
             return time[0]
-    if len(following) > 1 and following[0][0].lower() in _PER and not text[end : following[0].start()].strip():
-        return next(iter(stem([following[1][0]], language)), "")
+    near = text[end : following[0].start()].strip() if following else ""
+    if near == "/" or (len(following) > 1 and following[0][0].lower() in _PER | _EVERY and not near):
+        return next(iter(stem([following[near != "/"][0]], language)), "")
     return ""

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from memory_core.text.languages import detect
+from memory_core.text.languages import Language, detect
 from memory_core.upkeep.outdated import SHOWN, Pair, judge, select
 from memory_core.upkeep.statements import read_statements
 from tests.growth import MOST_GROWTH, measure_growth
@@ -68,6 +68,10 @@ def test_a_line_that_tells_a_change_replaces_the_older_one(old: str, new: str) -
         ("The 1:1 with Osman is on Mondays", "The 1:1 with Osman is on Thursdays from next week."),
         ("- Quiz night is on Tuesdays", "Quiz night is on Fridays now, not Tuesdays."),
         ("- Quiz night is on Tuesdays", "Quiz night is on Fridays instead of Tuesdays."),
+        ("- Pan: Horno Elvira, 0,42 la barra", "Elvira nos cobra cada barra de pan 46 céntimos, pan caro"),
+        ("- Brot 3 € das Stück bei Quill", "Quill: das Brot 3,40 Euro das Stück"),
+        ("- Agua del huerto: los martes a las 20:00", "El agua del huerto nos llega los sábados a las 10"),
+        ("- Judo club: Mondays and Thursdays", "The judo club meets Tuesdays and Fridays"),
     ],
 )
 def test_values_and_people_of_one_thing_need_no_word_of_change(old: str, new: str) -> None:
@@ -105,6 +109,13 @@ def test_a_day_says_that_what_another_day_said_is_moved(old: str, new: str) -> N
         ("- Contable: Benítez, calle Nueva", "Benítez se jubila, me lo dijo comiendo."),  # a name that is a common word
         ("- Alarm code: 2580", "We changed the code of the alarm, just in case: 7146"),
         ("- Coche: revisión en Talleres Pino", "Talleres Pino han cerrado, qué pena para el coche"),
+        ("- Vet: Mr Harlow, Mill Lane", "Harlow has shut his practice after 30 years."),
+        ("- Corazón: Dra. Ibarra, consulta 4", "La Ibarra se jubiló en mayo; ahora lo lleva otro."),
+        (
+            "- Landlady: Bex Storr. Rent £1,150 a month",
+            "letter from Bex: from October she wants £1,240",
+        ),  # of the second sentence
+        ("- ears: zelomax ointment, 1.5 ml at night", "Only 1.1 of the ointment as of today, says the doctor"),
     ],
 )
 def test_a_fact_of_a_list_is_replaced_by_what_a_day_says_in_few_words(old: str, new: str) -> None:
@@ -121,6 +132,9 @@ def test_a_fact_of_a_list_is_replaced_by_what_a_day_says_in_few_words(old: str, 
         ("- Irena's piano: a Petrof in the hall", "Irena is leaving for Lublin"),  # her thing, not her post
         ("- My aunt Irena: 07700 900 111", "Irena is leaving for Lublin"),
         ("- Eggs from Thorn Farm, £2.20", "Kennels at Holly Farm, from now £19"),
+        ("- follow-up, 30 min: £44", "prices: an assessment costs £66 from 1 November, follow-ups unchanged"),
+        ("- Lars, my little brother. Shoe size 11", "Slippers from the kids now: size 5"),
+        ("- House insurance with Larkin: £412", "The insurance of the Skoda came, it wants £496"),
     ],
 )
 def test_a_fact_of_a_list_stands_where_a_day_says_something_else(old: str, new: str) -> None:
@@ -275,12 +289,43 @@ def test_the_newest_good_successor_is_shown_and_chains_are_followed() -> None:
 
 
 @pytest.mark.parametrize(
+    ("language", "text", "values"),
+    [
+        ("es", "0,42 la barra", [("money", "0.42", "barr")]),
+        ("es", "cada barra 46 céntimos", [("money", "0.46", "barr")]),
+        ("es", "la luz a 0,148 €/kWh", [("money", "0.148", "kwh")]),
+        ("de", "Brot 3 Euro, Brezel 45 Cent", [("money", "3", ""), ("money", "0.45", "")]),
+        ("fr", "une baguette à 95 centimes", [("money", "0.95", "")]),
+        ("it", "il caffè costa 90 centesimi", [("money", "0.9", "")]),
+        ("pt", "o pão a 20 cêntimos", [("money", "0.2", "")]),
+        ("ru", "хлеб 46 копеек, сыр 80 рублей", [("money", "0.46", ""), ("money", "80", "")]),
+        ("en", "that makes 9,450 in all", [("number:", "9450", "")]),
+        ("es", "fútbol martes y jueves", [("weekday", "1", "week"), ("weekday", "3", "week")]),
+        (
+            "en",
+            "she works Mon, Wed, Fri",
+            [("weekday", "0", "week"), ("weekday", "2", "week"), ("weekday", "4", "week")],
+        ),
+        ("es", "el colegio empieza el miércoles 9", [("weekday", "2", "once"), ("number:", "9", "")]),
+        ("es", "abren de 9 a 21 sin pausa", [("clock", "09:00", ""), ("clock", "21:00", "")]),
+        ("en", "the shop is open 8 to 18", [("clock", "08:00", ""), ("clock", "18:00", "")]),
+        ("de", "offen von 9 bis 12 und abends", [("clock", "09:00", ""), ("clock", "12:00", "")]),
+        ("en", "it takes from 3 to 5 days", [("number:", "3", ""), ("number:d", "5", "")]),
+    ],
+)
+def test_a_value_is_read_with_its_unit(language: Language, text: str, values: list[tuple[str, str, str]]) -> None:
+    (statement,) = read_statements("note.md", None, f"- {text}", language)
+    assert [(each.kind, each.text, each.rate) for each in statement.values] == values
+
+
+@pytest.mark.parametrize(
     ("text", "lines"),
     [
         ("---\nrent: £410\ntags: [home]\n---\n\n# Home\n\n- Rent: £410\n- Gym: £29\n", [8, 9]),
         ("---\nTo the tenants of Elm Street.\n\nThe rent is £445.\n---\n\nThe gym is £29.\n", [2, 4, 7]),  # a letter
         ("Ich muss am 12. Mai um 9 Uhr zum Zahnarzt und ins Labor. Der Bus ist um 8 da.", [1, 1]),  # the dot ends no sentence
         ("Gym is £29\nand the pool is £8", [1, 2]),  # short lines are not wrapped
+        (f"gym is £29, {'a' * 60}\npool is £8\nrent is £410,\nor so", [1, 2, 3]),  # nor one of them that is long
         ("Rent is £410. Gym is £29.\nPool is £8.\r\n\r\n## Fees\nChoir is £12.", [1, 1, 2, 5]),
     ],
 )  # fmt: skip
