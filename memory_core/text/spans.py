@@ -16,7 +16,7 @@ _Y = "(?:y|rY|Yr)"
 _C = rf"(?:(?:m|s|o[qh]|[qh]n|Q){_Y}|{_Y}?(?:m|s|o[qh]|[qh]n|Q)|r[Mmsqh]|[Mmsqh]r|{_Y}|i)"
 _NTH = r"(?:[or]n?|n[or])[dvkw]"
 _DATE = rf"(?:w?(?:[no]m(?!D){_Y}?|{_Y}?m[no](?![dvkMY])y?|{_Y}?mD|x))"
-MOST_TO_WEEKDAY = 31  # days from where "Thursday 26" is said to that day
+MOST_TO_NUMBERED_WEEKDAY = 31  # days from where "Thursday 26" is said to that day
 _Values = Sequence[Any]
 
 
@@ -231,7 +231,7 @@ def _read_weekday_of_month(codes: str, values: _Values, asked: Vantage) -> Perio
     """Return "Thursday 26": the nearest day within a month that is both; else the number is no day."""
     number, weekday = _get(codes, values, "n"), _get(codes, values, "w")
     ways = (1, -1) if asked.ahead else (-1, 1)
-    days = (asked.today + timedelta(way * each) for way in ways for each in range(MOST_TO_WEEKDAY))
+    days = (asked.today + timedelta(way * each) for way in ways for each in range(MOST_TO_NUMBERED_WEEKDAY))
     return _span(next(day for day in days if (day.day, day.weekday()) == (number, weekday)), 1)
 
 

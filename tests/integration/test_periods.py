@@ -169,44 +169,33 @@ def test_lines_of_the_days_around_that_tell_of_a_day_are_found(tmp_path: Path) -
 
 
 @pytest.mark.parametrize(
-    ("line", "asked"),
+    ("written", "line", "asked"),
     [
-        ("- Dentist Thursday 22, 12:40", "What is on 22 October?"),
-        ("- Optician: Thursday 22nd, six o'clock", "What is on Thursday 22 October?"),
-        ("- Tea with Ines on the 22nd of October.", "What is on 22 October?"),
-        ("- Plumber 22nd October", "What is on 22 October?"),
-        ("- Winterreifen Do 22.10. 16:00", "Was steht am 22. Oktober an?"),
-        ("- Ines wants the figures by Thu 22 Oct", "What is on 22 October?"),
-        ("- Zahnarzt Donnerstag, den 22. um neun", "Was steht am 22. Oktober an?"),
-        ("- vacuna: jueves 22, 9:30", "¿Qué tengo el 22 de octubre?"),
-        ("- dentiste jeudi 22 à neuf heures", "Qu'est-ce qu'il y a le 22 octobre ?"),
+        ("2026-09-25", "- Dentist Thursday 22, 12:40", "What is on 22 October?"),
+        ("2026-09-25", "- Optician: Thursday 22nd, six o'clock", "What is on Thursday 22 October?"),
+        ("2026-09-25", "- Tea with Ines on the 22nd of October.", "What is on 22 October?"),
+        ("2026-09-25", "- Plumber 22nd October", "What is on 22 October?"),
+        ("2026-09-25", "- Winterreifen Do 22.10. 16:00", "Was steht am 22. Oktober an?"),
+        ("2026-09-25", "- Ines wants the figures by Thu 22 Oct", "What is on 22 October?"),
+        ("2026-09-25", "- Zahnarzt Donnerstag, den 22. um neun", "Was steht am 22. Oktober an?"),
+        ("2026-09-25", "- vacuna: jueves 22, 9:30", "¿Qué tengo el 22 de octubre?"),
+        ("2026-09-25", "- dentiste jeudi 22 à neuf heures", "Qu'est-ce qu'il y a le 22 octobre ?"),
+        ("2026-10-06", "- Out in the boat yesterday, three hours.", "What did we do on 5 October?"),
+        ("2026-10-06", "- Flu jab last Friday, arm sore for two days.", "What happened on Friday 2 October?"),
+        ("2026-10-06", "- Gestern die Netze geflickt.", "Was haben wir am 5. Oktober gemacht?"),
+        ("2026-10-06", "- Ayer vino el fontanero.", "¿Qué pasó el 5 de octubre?"),
+        ("2026-10-06", "- Le plombier est venu avant-hier.", "Que s'est-il passé le 4 octobre ?"),
     ],
 )
-def test_a_day_is_named_by_its_weekday_and_number(tmp_path: Path, line: str, asked: str) -> None:
+def test_a_line_of_another_note_that_names_the_day_is_found(
+    tmp_path: Path, written: str, line: str, asked: str
+) -> None:
     (tmp_path / "memory").mkdir()
-    (tmp_path / "memory/2026-09-25.md").write_text(f"- Soup.\n{line}\n- Club Thursday 22 h\n", encoding="utf-8")
+    note = f"- Soup.\n{line}\n- Club Thursday 22 h\n- Tomorrow we rest.\n"
+    (tmp_path / f"memory/{written}.md").write_text(note, encoding="utf-8")
     source = ConfigSource({"memorySearch": {"provider": "none"}}, workspace=tmp_path, state_dir=tmp_path / "state")
     with Memory(source, today=lambda: TODAY) as memory:
         assert [hit["snippet"] for hit in ask(memory, asked)["results"]] == [line]
-
-
-@pytest.mark.parametrize(
-    ("line", "asked"),
-    [
-        ("- Out in the boat yesterday, three hours.", "What did we do on 5 October?"),
-        ("- Flu jab last Friday, arm sore for two days.", "What happened on Friday 2 October?"),
-        ("- Gestern die Netze geflickt.", "Was haben wir am 5. Oktober gemacht?"),
-        ("- Ayer vino el fontanero.", "¿Qué pasó el 5 de octubre?"),
-        ("- Le plombier est venu avant-hier.", "Que s'est-il passé le 4 octobre ?"),
-    ],
-)
-def test_lines_of_later_notes_that_tell_of_the_day_are_found(tmp_path: Path, line: str, asked: str) -> None:
-    (tmp_path / "memory").mkdir()
-    (tmp_path / "memory/2026-10-06.md").write_text(f"- Soup.\n{line}\n- Tomorrow we rest.\n", encoding="utf-8")
-    source = ConfigSource({"memorySearch": {"provider": "none"}}, workspace=tmp_path, state_dir=tmp_path / "state")
-    with Memory(source, today=lambda: TODAY) as memory:
-        answer = ask(memory, asked)
-        assert [hit["snippet"] for hit in answer["results"]] == [line]
         assert paths(ask(memory, "What happened on 28 September?")) == []
 
 
