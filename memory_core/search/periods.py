@@ -18,8 +18,8 @@ from memory_core.text.markdown import parse_heading
 from memory_core.text.periods import (
     HALF_YEAR,
     NamedPeriod,
+    find_either,
     find_period,
-    find_periods,
     find_written_day,
     list_day_figures,
     list_day_spellings,
@@ -196,7 +196,7 @@ def _find_day(text: str, written: date, asked: Period) -> date | None:
     the line is about what was.
     """
     most = max(asked.last - asked.first, timedelta(6))
-    for passed, coming in zip(find_periods(text, written), find_periods(text, written, ahead=True), strict=False):
+    for passed, coming in find_either(text, written):
         distance = (coming.period.first - passed.period.first).days
         told = [passed.period]
         if 0 < distance <= 7:

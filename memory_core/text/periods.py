@@ -124,8 +124,7 @@ def _read_kanji(text: str) -> int:
     return 10 * (_read_kanji(tens) if tens else 1) + (_read_kanji(ones) if ones else 0)
 
 
-@lru_cache(maxsize=2)  # a line is read twice: for what was, and for what is to come
-def _split(text: str) -> Sequence[_Token]:
+def _split(text: str) -> list[_Token]:
     return [_read_token(found) for found in _TOKEN.finditer(text)]
 
 
@@ -349,20 +348,33 @@ def find_periods(text: str, today: date, *, ahead: bool = False) -> Iterator[Nam
     Only the text's language is read; if that is unknown or seems English, the first of all languages in which it names any, or
     one that reads more words of the same.
     """
+    yield from _find_from(text, Vantage(today, ahead))[0]
+
+
+def find_either(text: str, written: date) -> Iterator[tuple[NamedPeriod, NamedPeriod]]:
+    """Yield each period that a text names as one that was, and as one that is to come; see `find_periods`."""
+    passed, coming = _find_from(text, Vantage(written), Vantage(written, True))
+    yield from zip(passed, coming, strict=False)
+
+
+def _find_from(text: str, *asked: Vantage) -> Sequence[Sequence[NamedPeriod]]:
+    """Return the periods that a text names from each of some vantages; the first one decides about the language."""
     text = text[:LONGEST]
-    found: list[NamedPeriod] = []
+    tokens = _split(text)
+    found: Sequence[Sequence[NamedPeriod]] = [[] for _ in asked]
     before, behind = list[_Token](), list[_Token]()
-    for language in _choose_languages(text):
-        if found and not any(_knows(language, token) for token in before + behind):
+    for language in _choose_languages(text, tokens):
+        if found[0] and not any(_knows(language, token) for token in before + behind):
             continue  # it reads no more words of the period than are found
-        read = [*_read(text, language).find_periods(Vantage(today, ahead))]
-        if read and (not found or (found[0].text in read[0].text != found[0].text)):
-            found, at = read, text.index(read[0].text)
-            before = [token for token in _split(text) if token.end <= at][-1:]
-            behind = [token for token in _split(text) if token.start >= at + len(read[0].text)][:1]
-        if found and all(_knows(found[0].language, token) for token in before):
+        reading = _Reading(text, tokens, language)
+        read = [[*reading.find_periods(each)] for each in asked]
+        if read[0] and (not found[0] or (found[0][0].text in read[0][0].text != found[0][0].text)):
+            found, at = read, text.index(read[0][0].text)
+            before = [token for token in tokens if token.end <= at][-1:]
+            behind = [token for token in tokens if token.start >= at + len(read[0][0].text)][:1]
+        if found[0] and all(_knows(found[0][0].language, token) for token in before):
             break  # unlike "Anfang" in "Anfang November", of which English reads the last word
-    yield from found
+    return found
 
 
 def _knows(language: str, token: _Token) -> bool:
@@ -370,10 +382,9 @@ def _knows(language: str, token: _Token) -> bool:
     return any(token.key in each for each in (lexicon.symbols, lexicon.roles, _fold_stop_words(language)))
 
 
-@lru_cache(maxsize=2)
-def _choose_languages(text: str) -> Sequence[str]:
+def _choose_languages(text: str, tokens: Sequence[_Token]) -> list[str]:
     """Return the languages to read a text in, the likeliest first; none where no word or number can name a period."""
-    tokens, triggers = _split(text), _triggers()
+    triggers = _triggers()
     counts: dict[str, int] = {}
     for token in tokens:
         for language in triggers.get(token.key, ()):
@@ -434,9 +445,9 @@ class _Reading:
         roles: For every token its roles, None for a word that the table does not know.
     """
 
-    def __init__(self, text: str, language: str) -> None:
+    def __init__(self, text: str, tokens: Sequence[_Token], language: str) -> None:
         self.codes, self.values, self.spans = "", list[object](), list[tuple[int, int]]()
-        tokens = [_read_slash(token, language) for token in _split(text)]
+        tokens = [_read_slash(token, language) for token in tokens]
         self.roles: list[str | None] = [None] * len(tokens)
         self._text, self._tokens, self._language, self._lexicon = text, tokens, language, _lexicons()[language]
         gap: str | None = ""  # roles of the words since the last symbol; None after a word that parts
@@ -587,7 +598,6 @@ class _Reading:
         )
 
 
-_read = lru_cache(maxsize=8)(_Reading)  # of two texts, in a few languages
 _DAYS_OF_MONTH = range(1, 32)  # any other number is no time, but something that is looked for
 
 
