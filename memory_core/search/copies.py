@@ -40,7 +40,7 @@ _WORD = re.compile(r"[^\W_]+")
 _DATE = re.compile(rf"(?:\d{{4}} \d\d \d\d |(?:{'|'.join(WEEKDAYS)}) )+")  # before what a digest quotes of a day
 _SPEAKER = re.compile(r"(?:user|assistant) ")
 _SENTENCE = re.compile(r"[^.!?。！？؟\n]+[.!?。！？؟]*")
-_TELLS_NOTHING = partial(compile_once, rf"[?？؟]|(?i:{join_lines('knows not')})")
+_TELLS_NOTHING = partial(compile_once, rf"[?？؟]|{join_lines('knows not')}")  # in lower case
 
 
 def is_report(path: str) -> bool:
@@ -60,7 +60,7 @@ def rank_place(path: str, source: str = "") -> tuple[object, ...]:
 
 def only_asks(text: str, words: Collection[str]) -> bool:
     """Return True for a text that holds words only in its questions, and where it says that nothing is known."""
-    silent = _TELLS_NOTHING()
+    silent, text = _TELLS_NOTHING(), text.lower()
     if silent.search(text) is None:
         return False
     told = (sentence for sentence in _SENTENCE.findall(text) if silent.search(sentence) is None)
@@ -69,7 +69,7 @@ def only_asks(text: str, words: Collection[str]) -> bool:
 
 def tells(chunk: IndexedChunk, index: int) -> bool:
     """Return True for a unit that holds more, below its headings, than questions and that nothing is known."""
-    unit, silent = chunk.quote_unit(index), _TELLS_NOTHING()
+    unit, silent = chunk.quote_unit(index).lower(), _TELLS_NOTHING()
     below = _MARK.sub("", _HEADING.sub("", unit))
     sentences = _SENTENCE.findall(below if _WORD.search(below) else unit)
     return any(_WORD.search(sentence) and not silent.search(sentence) for sentence in sentences)
