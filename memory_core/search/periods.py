@@ -63,11 +63,13 @@ def choose_period(reader: Reader, text: str, today: date, dates: DateRange) -> t
     a day, a list of words asks for the one of which more of its other words are told.
     """
     passed, coming = find_period(text, today), find_period(text, today, ahead=True)
-    if passed is None or coming is None:
+    if coming is None or (passed is None and not coming.is_later):
         return None, NOTHING
+    tense = find_tense(text.replace(coming.text, "…"), coming.language)
+    if passed is None:  # "in three days", unless that is how long something took
+        return (None, NOTHING) if tense == "past" else (coming, find_dated(reader, coming, dates, today))
     several = [passed]
     if coming.period.first > passed.period.first:
-        tense = find_tense(text.replace(passed.text, "…"), passed.language)
         is_near = (coming.period.first - today).days <= HALF_YEAR
         if tense == "future" or (tense == "present" and is_near):
             several = [coming, passed]

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from memory_core.text.dates import Period
 from memory_core.text.languages import STOP_WORDS
-from memory_core.text.spans import Vantage, get_monday, join, read_longest, stretch
+from memory_core.text.spans import LATER, Vantage, get_monday, join, read_longest, stretch
 from memory_core.text.tables import read_table
 from memory_core.text.terms import detect_language, is_cjk
 
@@ -29,7 +29,7 @@ _MARKS = re.compile("[\u0300-\u036f]")  # accents, decomposed
 _BREAKS = re.compile(r"[?!;:()\n\"”“«»]")
 _NO_DAY = re.compile(r"(?:\s?(?:[ap]\.?m\b|h\b|uhr\b|o.clock|[%€$£])|[:.,h]\d)", re.IGNORECASE)  # behind a number
 _LAST_YEAR, _MONTHS = 2100, 12
-_ROMANCE = ("es", "pt", "it", "fr")
+_ROMANCE, _GERMANIC = ("es", "pt", "it", "fr"), ("de", "nl")
 _KANJI = {char: number for number, char in enumerate("零一二三四五六七八九十")} | {"两": 2, "兩": 2, "〇": 0}
 
 
@@ -43,6 +43,8 @@ class NamedPeriod(NamedTuple):
         language: In which it was read.
         is_holiday: They name a holiday, which may also be a matter: "Christmas cards".
         is_end: Something lasts until that day, or is due then: a note tells of it, a question does not ask for it.
+        is_later: It is counted from today, as "in three days", which is also how long something took: only a question for what
+            is to come asks for it.
     """
 
     period: Period
@@ -51,6 +53,7 @@ class NamedPeriod(NamedTuple):
     language: str
     is_holiday: bool = False
     is_end: bool = False
+    is_later: bool = False
 
     @property
     def is_day(self) -> bool:
@@ -100,7 +103,7 @@ _TOKEN = re.compile(
     r"|(?P<slash>(?<![\w/.,])\d{1,2}/\d{1,2}(?![\w/]))"
     rf"|(?P<short>(?<!\w)['’]\d\d(?!\w)|(?:(?<=\b[qQHtTsS][1-4])[-'’]|(?<=\b[1-4][qQHtTsS])[-'’]?){_YEAR})"
     rf"|(?P<part>{_PART})"
-    r"|(?P<cjk>(?P<nth>第)?(?P<count>\d{1,4}|[〇零一二两兩三四五六七八九十]{1,4})\s*(?P<of>[年년](?!間|以?前)|[月월](?!間|曜)|[日号號일](?!間|曜|前)|(?=個|个|か|ヶ|カ|ヵ|ケ|週|周|天|日|年|星|四半|季)))"
+    r"|(?P<cjk>(?P<nth>第)?(?P<count>\d{1,4}|[〇零一二两兩三四五六七八九十]{1,4})\s*(?P<of>[年년](?!間|以?前)|[月월](?!間|曜)|[日号號일](?!間|曜|前|後|后)|(?=個|个|か|ヶ|カ|ヵ|ケ|週|周|天|日|年|星|四半|季)))"
     r"|(?P<number>(?<![\w.])(?:20\d\d(?=[qQHtTsS][1-4](?!\w))|\d{1,4}"
     r"(?P<ordinal>st|nd|rd|th|ers?|[èe]?re|e|ème|º|ª|°|\.(?= (?i:quartal|halbjahr))|-?го|-?е|-?й|-?ю|-?ой)?(?!\w)))"
     r"|(?P<to>(?<=[\d\s.])[-–—～〜](?=[\s\d])|(?<=[qQH][1-4])[-–—](?=[qQH][1-4]))"
@@ -150,7 +153,10 @@ def _read_value(found: re.Match[str]) -> tuple[str, object]:
         return ("o" if found["ordinal"] else "y" if 1900 <= numbers[0] < _LAST_YEAR else "n"), numbers[0]
     if found["parts"] or found["slash"]:
         code = "f" if found["slash"] else "I" if "W" in found[0] else "i"
-        return code, tuple(numbers if found["slash"] else sorted(numbers, reverse=True))
+        if code == "i" and numbers[0] % 100 + 1 == numbers[1] > _MONTHS:
+            code, numbers = "y", numbers[:1]  # "winter 2024/25"
+        ordered = tuple(numbers if code == "f" else sorted(numbers, reverse=True))
+        return code, ordered[0] if code == "y" else ordered
     code = "Q" if found["part"] else "y" if found["short"] else "~"
     months = 6 if found["part"] and found["part"].strip("1234") in "HsS" else 3
     return code, (months, numbers[0]) if code == "Q" else numbers[0] % 2000 + 2000 if numbers else None
@@ -180,7 +186,7 @@ def _lexicons() -> Mapping[str, _Lexicon]:
                 lexicon.names.update(keys)
             elif symbols == "+":
                 lexicon.endings += keys
-            elif symbols[0] in "SBTzupgcLZH":
+            elif symbols[0] in "SBTzupgcLZHi":
                 role = symbols.replace("S1", "s").replace("T1", "&")
                 for key in keys:
                     lexicon.roles[key] = lexicon.roles.get(key, "") + role
@@ -201,7 +207,7 @@ def _triggers() -> Mapping[str, Mapping[str, None]]:
     found: dict[str, dict[str, None]] = {}
     for language, lexicon in _lexicons().items():
         for key, parts in lexicon.symbols.items():
-            if any(code in "tmwsdvkMqhY" for code, _ in parts):
+            if any(code in "tmwsdvkMqhYE" for code, _ in parts):
                 for word in key.split():
                     found.setdefault(word, {})[language] = None
     return found
@@ -338,7 +344,8 @@ def find_period(text: str, today: date, *, ahead: bool = False) -> NamedPeriod |
         ahead: It asks for what is to come: a day or a month without a year is the first that is not over, a weekday alone the
             next one after today.
     """
-    found = [each for each in find_periods(text, today, ahead=ahead) if not each.is_end]
+    several = find_periods(text, today, ahead=ahead)
+    found = [each for each in several if not each.is_end and (ahead or not each.is_later)]
     return min(found, key=lambda each: (each.is_holiday, each.period.last - each.period.first), default=None)
 
 
@@ -354,7 +361,7 @@ def find_periods(text: str, today: date, *, ahead: bool = False) -> Iterator[Nam
 def find_either(text: str, written: date) -> Iterator[tuple[NamedPeriod, NamedPeriod]]:
     """Yield each period that a text names as one that was, and as one that is to come; see `find_periods`."""
     passed, coming = _find_from(text, Vantage(written), Vantage(written, True))
-    yield from zip(passed, coming, strict=False)
+    yield from (pair for pair in zip(passed, coming, strict=False) if not pair[0].is_later)
 
 
 def _find_from(text: str, *asked: Vantage) -> Sequence[Sequence[NamedPeriod]]:
@@ -400,9 +407,11 @@ def _choose_languages(text: str, tokens: Sequence[_Token]) -> list[str]:
     others.sort(key=lambda each: (counts[each], len(set().union(*known[each]))), reverse=True)
     if detected in _ROMANCE:  # short questions in these are taken for each other
         return [detected, *(each for each in others if each in _ROMANCE)]
+    if detected in _GERMANIC:  # these, too, where another one has more of the words
+        return [detected, *(each for each in _GERMANIC if counts.get(each, 0) > counts.get(detected, 0))]
     if detected not in (None, "en"):
         return [str(detected)]
-    endings = [each for each in ("de", "nl") if each not in others]
+    endings = [each for each in _GERMANIC if each not in others]
     return ["en", *others, *endings]
 
 
@@ -426,13 +435,13 @@ def _join(before: str, after: str, gap: str | None, between: Sequence[str]) -> s
         return " "
     if before in "dvkMYw" and ("z" in gap or "s" in gap):
         return "<" if "z" in gap else ">"
-    if "T" in gap and before in "noDmxwtysiQ" and after in "noDmxwtysiQ":
+    if "T" in gap and before in "noDmxwtysiQE" and after in "noDmxwtysiQeE":
         return "~"
     if "&" in gap:
         return "&"
     if before in "nor" and after in "mwsvkMY" and not _OF.issuperset(between):
         return " "
-    return "" if set(gap) <= set("gpcTBLH") else " "
+    return "" if set(gap) <= set("gpcTBLHi") else " "
 
 
 class _Reading:
@@ -497,7 +506,8 @@ class _Reading:
             is_end = "u" in roles and period.first == period.last  # "by Friday" names a day, "by June" no month
             roles = roles - {"z"} | {"p"} if is_end else roles
             if self._counts(self.codes[begin:at], (first, last), roles):
-                yield self._name(period, (first, last), roles, asked.today)._replace(is_end=is_end)
+                is_later = re.fullmatch(LATER, self.codes[begin:at]) is not None
+                yield self._name(period, (first, last), roles, asked.today)._replace(is_end=is_end, is_later=is_later)
 
     def _name(self, period: Period, span: tuple[int, int], roles: Set[str], today: date) -> NamedPeriod:
         """Return a period, up to today where "since" stands before or behind it."""
@@ -532,9 +542,11 @@ class _Reading:
         """Return False for what looks like a period and is none: "before June", every Monday, May who is asked something."""
         within = {"g", "B"} & set(self.roles[span[1] - 1] or "")  # "early in the year", not "early years"
         is_loose = not within and re.fullmatch("n?e[YMqhv]", codes)
+        behind = self.roles[span[1] + 1] if span[1] + 1 < len(self.roles) else None
         if (
             is_loose
             or ("z" in roles and not _SINCE & roles)
+            or (re.fullmatch(LATER, codes) and "i" not in roles | set(behind or ""))
             or self._is_english(span)
             or self._is_foreign_holiday(span)
         ):
@@ -544,9 +556,9 @@ class _Reading:
         if codes == "x" and "/" in self._tokens[span[0]].key and not self._tokens[span[0]].value[0]:  # "1/2 cup"
             placed = roles - {"L", "g"} or ("g" in roles and self._tokens[span[0] - 1].key not in _OF)
             return bool(placed) or self._is_alone(span)
-        if codes in ("o", "D", "wo"):  # "on the 3rd", not "on the third floor"
+        if codes in ("o", "D", "wo", "ko", "vo"):  # "on the 3rd", not "on the third floor"
             in_digits = self._tokens[span[1]].code in ("o", "D")
-            return in_digits and (codes == "wo" or ("p" in roles and self._is_alone(span)))
+            return in_digits and (len(codes) > 1 or ("p" in roles and self._is_alone(span)))
         if codes == "k":
             return "p" in roles and "H" not in roles
         return codes not in ("m", "w", "s") or (
@@ -554,9 +566,10 @@ class _Reading:
         )
 
     def _is_holiday(self, first: int, last: int) -> bool:
-        """Return True if words without a number name a day of a month."""
+        """Return True if words without a number name a day of a month, or one that moves with Easter or the weekdays."""
         codes = {code for code, span in zip(self.codes, self.spans, strict=True) if first <= span[0] <= last}
-        return codes - set(" ~&<>") == {"m", "D"} and not any(token.code for token in self._tokens[first : last + 1])
+        is_named = "E" in codes or codes - set(" ~&<>") == {"m", "D"} or (first == last and codes == {"o", "w", "m"})
+        return is_named and not any(token.code for token in self._tokens[first : last + 1])
 
     def _is_foreign_holiday(self, span: tuple[int, int]) -> bool:
         """Return True for a holiday of another language than the text's, which may be a name in it: "Noel"."""

@@ -14,8 +14,10 @@ from memory_core.text.dates import Period
 _Y = "(?:y|rY|Yr)"
 # What holds weeks and days: a month, a season, a quarter, a half of a year or a year.
 _C = rf"(?:(?:m|s|o[qh]|[qh]n|Q){_Y}|{_Y}?(?:m|s|o[qh]|[qh]n|Q)|r[Mmsqh]|[Mmsqh]r|{_Y}|i)"
+LATER = "n[dvMY]"  # where a word for "in" stands before it, or one for "later" behind it
 _NTH = r"(?:[or]n?|n[or])[dvkw]"
 _DATE = rf"(?:w?(?:[no]m(?!D){_Y}?|{_Y}?m[no](?![dvkMY])y?|{_Y}?mD|x))"
+_EASTER = rf"(?:E(?:nd)?{_Y}?|{_Y}E(?:nd)?)"
 MOST_TO_NUMBERED_WEEKDAY = 31  # days from where "Thursday 26" is said to that day
 _Values = Sequence[Any]
 
@@ -84,6 +86,22 @@ def _choose_year(make: Callable[[int], Period], codes: str, values: _Values, ask
     raise ValueError(codes)
 
 
+def _find_easter(year: int) -> date:
+    """Return Easter Sunday of the Gregorian calendar, by the method in Nature of 20 April 1876 (volume 13, page 487)."""
+    century, of_century = divmod(year, 100)
+    golden = year % 19
+    epact = (19 * golden + century - century // 4 - (century - (century + 8) // 25 + 1) // 3 + 15) % 30
+    weekday = (32 + 2 * (century % 4) + 2 * (of_century // 4) - epact - of_century % 4) % 7
+    month, day = divmod(epact + weekday - 7 * ((golden + 11 * epact + 22 * weekday) // 451) + 114, 31)
+    return date(year, month, day + 1)
+
+
+def _read_easter(codes: str, values: _Values, asked: Vantage) -> Period:
+    """Return a holiday, or some days, so many days from Easter Sunday."""
+    shift, days = timedelta(_get(codes, values, "E")), _get(codes, values, "n", 1)
+    return _choose_year(lambda year: _span(_find_easter(year) + shift, days), codes, values, asked)
+
+
 def _read_date(codes: str, values: _Values, asked: Vantage) -> Period:
     if "x" not in codes:
         month, day = _get(codes, values, "m"), _get(codes, values, "noD")
@@ -130,6 +148,8 @@ def _read_nth(codes: str, values: _Values, asked: Vantage) -> Period:
 
 def _read_edge(codes: str, values: _Values, asked: Vantage) -> Period:
     """Return a third or a half of a container or a week, or some days at an end of it."""
+    if codes.startswith("of"):  # "the second half of"
+        codes, values = f"e{codes[2:]}", [2 + values[0], *values[2:]]
     within = slice(len(codes) - len(codes.lstrip("ne")), len(codes.rstrip("ne")))
     whole = (_read_unit if "v" in codes else _read_container)(codes[within], values[within], asked)
     days, edge = (whole.last - whole.first).days + 1, _get(codes, values, "e")
@@ -180,11 +200,14 @@ def _read_beside(codes: str, values: _Values, asked: Vantage) -> Period:
 def _read_weekday(codes: str, values: _Values, asked: Vantage) -> Period:
     """Return a weekday: the last before today, or the next after it; in this or another week where one is named."""
     day, shift = _get(codes, values, "w"), values[codes.rindex("r")] if "r" in codes else None
+    if "n" in codes:  # "Tuesday two weeks ago"
+        shift = -_get(codes, values, "n")
     if "v" in codes or shift == 0:
         return _span(get_monday(asked.today) + timedelta(7 * (shift or 0) + day), 1)
     days = (day - asked.today.weekday() - 1) % 7 + 1
     is_next = asked.ahead if shift is None else shift > 0
-    return _span(asked.today + timedelta(days if is_next else days - 7 if days < 7 else -7), 1)
+    further = 7 * (abs(shift or 1) - 1)  # of "the Friday before last"
+    return _span(asked.today + timedelta(days + further if is_next else (days - 7 if days < 7 else -7) - further), 1)
 
 
 def _read_ago(codes: str, values: _Values, asked: Vantage) -> Period:
@@ -203,6 +226,11 @@ def _read_ago(codes: str, values: _Values, asked: Vantage) -> Period:
     return _span(asked.today - timedelta(count * (7 if unit == "v" else 1) + slack), 2 * slack + 1)
 
 
+def _read_later(codes: str, values: _Values, asked: Vantage) -> Period:
+    """Return what lies as far ahead as `_read_ago` lies back: of "in three weeks"."""
+    return _read_ago(codes, [-values[0], *values[1:]], asked)
+
+
 def _read_week_number(codes: str, values: _Values, asked: Vantage) -> Period:
     if "I" in codes:
         codes, values = "yn", _get(codes, values, "I")
@@ -215,7 +243,8 @@ def _read_day(codes: str, values: _Values, asked: Vantage) -> Period:
 
 
 def _read_week_of(codes: str, values: _Values, asked: Vantage) -> Period:
-    monday = get_monday(_read_date(codes, values, asked).first)
+    read = _read_day_of_month if codes[1:] in ("o", "D") else _read_date
+    monday = get_monday(read(codes, values, asked).first)
     return _span(monday + timedelta(5), 2) if "k" in codes else _span(monday, 7)
 
 
@@ -225,6 +254,13 @@ def _read_day_of_month(codes: str, values: _Values, asked: Vantage) -> Period:
     step = 1 if asked.ahead else -1
     days = (asked.today + timedelta(step * each) for each in range(366 * 2))
     return _span(next(day for day in days if day.day == number and weekday in (None, day.weekday())), 1)
+
+
+def _read_day_of_another_month(codes: str, values: _Values, asked: Vantage) -> Period:
+    """Return "the 5th of last month"."""
+    return _span(
+        _read_container("rM", [_get(codes, values, "r"), None], asked).first.replace(day=_get(codes, values, "oD")), 1
+    )
 
 
 def _read_weekday_of_month(codes: str, values: _Values, asked: Vantage) -> Period:
@@ -249,18 +285,21 @@ _READERS: Sequence[tuple[re.Pattern[str], _Read]] = [
         (rf"[no][~&][no]m{_Y}?", _read_days_of_month),
         (r"m[no][~][no](?![dvkMYm])y?|mD~D", _read_days_of_month),
         (rf"n[dvkMY][<A>]{_DATE}|r?[dvkMw][<A>]{_DATE}", _read_beside),
-        (rf"[vk]{_DATE}|{_Y}?mD[vk]", _read_week_of),
+        (rf"[vk](?:{_DATE}|[oD])|{_Y}?mD[vk]", _read_week_of),
         (r"w?[oD]", _read_day_of_month),
         ("wn", _read_weekday_of_month),
         (_DATE, _read_date),
+        (_EASTER, _read_easter),
+        (r"rM[oD]|Mr[oD]|[oD]rM|[oD]Mr", _read_day_of_another_month),
         (rf"{_NTH}{_C}|{_C}{_NTH}", _read_nth),
-        (rf"n?e(?:{_C}|rv|vr|[YMqhv])|(?:{_C}|rv|vr)n?e", _read_edge),
+        (rf"n?e(?:{_C}|rv|vr|[YMqhv])|(?:{_C}|rv|vr)n?e|of{_C}", _read_edge),
         ("k", _read_weekend),
         # The first r may be a verb: "s'est passé mardi de la semaine dernière".
-        (r"r?w(?:rv|vr)|(?:rv|vr)w|rw|wr|w", _read_weekday),
+        (r"r?w(?:rv|vr)|w(?:Anv|nva)|(?:rv|vr|Anv|nva)w|rw|wr|w", _read_weekday),
         (_C, _read_container),
-        (r"rn[dvkMY]|nr[dvkMY]|n[dvkMY]r|r[vkd]|[vkd]r", _read_unit),
+        (r"rn[dvkMY]|nrn?[dvkMY]|n[dvkMY]r|r[vkd]|[vkd]r", _read_unit),
         (r"t?An[dvkMY]|n[dvkMY]at?|oa", _read_ago),
+        (LATER, _read_later),
         (r"tw?|wt", _read_day),
         (r"[Wv]ny?|I", _read_week_number),
     )

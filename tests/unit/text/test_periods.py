@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import date, timedelta
 
 import pytest
@@ -13,6 +14,7 @@ from memory_core.text.periods import find_period, find_periods, find_written_day
 
 TODAY = date(2026, 3, 18)  # a Wednesday
 LATER = date(2026, 11, 25)  # a Wednesday, too
+AHEAD = re.compile("in three|after next|of the [57]th")  # of what is to come
 LANGUAGES = ("en", "de", "fr", "es", "it", "pt", "nl", "ru")
 
 MONTHS = {
@@ -92,6 +94,8 @@ def show(found: Period) -> str:
         ("the budget of last year", "2025-01-01 2025-12-31"),
         ("three days ago", "2026-03-15"),
         ("2 weeks ago", "2026-03-01 2026-03-07"),
+        ("septembre ou octobre", "2025-09-01 2025-10-31"),
+        ("im September oder Oktober", "2025-09-01 2025-10-31"),
         ("vor genau 2 Wochen", "2026-03-01 2026-03-07"),
         ("4 months ago", "2025-11-01 2025-11-30"),
         ("the call on Tuesday", "2026-03-17"),
@@ -278,11 +282,45 @@ def test_every_language_names_the_same_periods(text: str, days: str) -> None:
             " volgende week?; 下周有什么安排",
             "2026-11-30 2026-12-06",
         ),
+        (
+            "in three days; in drei Tagen; dans trois jours; dentro de tres días; fra tre giorni; daqui a três dias; over drie"
+            " dagen; через три дня; 三天后; 3日後",
+            "2026-11-28",
+        ),
+        (
+            "the second half of September; in der zweiten Septemberhälfte; in der zweiten Hälfte des Septembers; dans la seconde"
+            " quinzaine de septembre; en la segunda quincena de septiembre",
+            "2026-09-16 2026-09-30",
+        ),
+        (
+            "the Friday before last; vorletzten Freitag; Friday two weeks ago; two weeks ago on Friday; am Freitag vor zwei"
+            " Wochen; il y a deux semaines, vendredi; vrijdag twee weken geleden",
+            "2026-11-13",
+        ),
+        ("the Tuesday after next; übernächsten Dienstag", "2026-12-08"),
+        ("the 9th of last month; last month on the 9th", "2026-10-09"),
+        ("the week of the 7th", "2026-12-07 2026-12-13"),
+        ("the weekend of the 5th", "2026-12-05 2026-12-06"),
+        (
+            "the last ten days; ces dix derniers jours; los diez últimos días; nos últimos dez dias",
+            "2026-11-15 2026-11-25",
+        ),
+        ("au début du mois; в начале месяца; at the beginning of the month", "2026-11-01 2026-11-10"),
+        ("à la fin du mois; в конце месяца", "2026-11-21 2026-11-30"),
+        ("from mid September to mid October; von Mitte September bis Mitte Oktober", "2026-09-11 2026-10-20"),
+        ("im Laufe des Oktobers 2025", "2025-10-01 2025-10-31"),
+        (
+            "Easter 2025; Ostern 2025; Pâques 2025; Pascua 2025; Pasqua 2025; Páscoa 2025; Pasen 2025",
+            "2025-04-18 2025-04-21",
+        ),
+        ("at Whitsun 2026; an Pfingsten 2026; met Pinksteren 2026", "2026-05-24 2026-05-25"),
+        ("an Karfreitag 2024; Viernes Santo 2024", "2024-03-29"),
+        ("Thanksgiving 2025", "2025-11-27"),
     ],
 )
 def test_parts_of_months_and_some_days_or_months_in_every_language(several: str, days: str) -> None:
     for text in several.split("; "):
-        found = find_period(text, LATER)
+        found = find_period(text, LATER, ahead=AHEAD.search(several) is not None)
         assert found is not None, text
         assert (show(found.period), found.alone) == (days, True), text
 
@@ -321,6 +359,10 @@ def test_periods_with_others_between_them_are_no_range() -> None:
         ("qu'est-ce qu'il y a le 3 décembre ?", "2026-12-03"),
         ("since June", "2026-06-01 2026-11-25"),
         ("last Friday", "2026-11-20"),
+        ("in the winter of 2024/25", "2024-12-01 2025-02-28"),
+        ("im Winter 2024/25", "2024-12-01 2025-02-28"),
+        ("2026-W27", "2026-06-29 2026-07-05"),
+        ("Wie belde er afgelopen vrijdag?", "2026-11-20"),  # taken for German
         ("3 December 2025", "2025-12-03"),
     ],
 )
@@ -328,6 +370,21 @@ def test_what_is_to_come(text: str, days: str) -> None:
     found = find_period(text, LATER, ahead=True)
     assert found is not None
     assert show(found.period) == days
+
+
+def test_so_many_days_are_a_time_to_come_only_where_that_is_asked() -> None:
+    assert find_period("What did I learn in three days?", LATER) is None
+    assert find_period("the five days of the course", LATER, ahead=True) is None
+    assert [each.is_later for each in find_periods("We fly in three weeks", LATER)] == [True]
+
+
+@pytest.mark.parametrize(
+    "easter", ["1913-03-23", "1943-04-25", "1954-04-18", "1981-04-19", "2000-04-23", "2026-04-05", "2038-04-25"]
+)
+def test_easter_is_that_of_the_tables(easter: str) -> None:
+    found = find_period(f"Ostersonntag {easter[:4]}", LATER)
+    assert found is not None
+    assert (show(found.period), found.is_holiday) == (easter, False)
 
 
 @pytest.mark.parametrize(
