@@ -59,8 +59,8 @@ NOTHING = Dated((), {})
 def choose_period(reader: Reader, text: str, today: date, dates: DateRange) -> tuple[NamedPeriod | None, Dated]:
     """Find the period that a question names, and the chunks that belong to it; a day or a month may be the last or the next.
 
-    Its verbs say which; where no note tells of that one, it is the other, but what was is never sought in what is to come. Beside
-    a day, a list of words asks for the one of which more of its other words are told.
+    Its verbs say which; where no note tells of that one, it is the other, but what was is never sought in what is to come. A list
+    of words asks for the one of which more of its other words are told.
     """
     passed, coming = find_period(text, today), find_period(text, today, ahead=True)
     if coming is None or (passed is None and not coming.is_later):
@@ -73,7 +73,7 @@ def choose_period(reader: Reader, text: str, today: date, dates: DateRange) -> t
         is_near = (coming.period.first - today).days <= HALF_YEAR
         if tense == "future" or (tense == "present" and is_near):
             several = [coming, passed]
-        elif tense is None and is_near and passed.is_day:
+        elif tense is None and is_near:
             several = [passed, coming]
     found = ((each, find_dated(reader, each, dates, today)) for each in several)
     told: Iterable[tuple[NamedPeriod, Dated]] = (each for each in found if each[1].own or each[1].naming)

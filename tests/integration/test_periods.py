@@ -312,6 +312,22 @@ def test_a_day_with_notes_is_meant_unless_the_other_words_stand_with_the_other(t
         assert paths(ask(memory, "friday")) == ["memory/2026-11-20.md"]
 
 
+def test_what_is_to_come_is_found_without_a_verb_and_counted_from_today(tmp_path: Path) -> None:
+    (tmp_path / "memory").mkdir()
+    (tmp_path / "memory/2026-11-20.md").write_text(
+        "- Dentist on 3 December at nine.\n\n- Learned the knot in eight days.\n"
+    )
+    (tmp_path / "memory/2026-04-05.md").write_text("- Lamb with Ines.\n")
+    source = ConfigSource({"memorySearch": {"provider": "none"}}, workspace=tmp_path, state_dir=tmp_path / "state")
+    with Memory(source, today=lambda: date(2026, 11, 25)) as memory:
+        for question in ("appointments in December", "What's on in eight days?", "Was steht in acht Tagen an?"):
+            answer = ask(memory, question)
+            assert answer["period"]["from"].startswith("2026-12-0"), question
+            assert answer["results"][0]["snippet"].startswith("- Dentist"), question
+        assert "period" not in ask(memory, "What did I learn in eight days?")
+        assert ask(memory, "What did we eat at Easter?")["period"]["from"] == "2026-04-03"
+
+
 def test_a_period_before_a_day_asks_for_no_former_state(tmp_path: Path) -> None:
     (tmp_path / "memory").mkdir()
     (tmp_path / "memory/2026-05-20.md").write_text("- The keel hung on a rope.\n")
