@@ -498,6 +498,18 @@ def test_comments_within_the_entry_stay(command: Command, home: Path, host: str)
     assert '"other"' in path.read_text(encoding="utf-8")
 
 
+@pytest.mark.parametrize("later", [["--capture"], ["--workspace", "notes"]])
+@pytest.mark.parametrize("turned", [False, True])
+def test_an_entry_that_install_made_goes_with_the_first_uninstall(
+    command: Command, home: Path, later: list[str], turned: bool
+) -> None:
+    before = list_files(home)
+    for options in [later, []] if turned else [[], later]:
+        assert command("install", "codex", *options).code == 0
+    assert "is without memory-core" in command("uninstall", "codex").out
+    assert list_files(home) == before
+
+
 @pytest.mark.parametrize("text", ['command = "x"', 'command = "/old"\nargs = ["mcp"]'])
 def test_an_entry_that_was_there_is_given_back_and_goes_with_the_next_uninstall(
     command: Command, home: Path, text: str

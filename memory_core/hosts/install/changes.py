@@ -15,6 +15,7 @@ from typing import Any
 from memory_core.atomic import locked, replace_file
 from memory_core.config.editing import NotEditable, find_entry, place_setting, put_entry, read_document, take_entry
 from memory_core.config.resolution import OWN_FOLDER
+from memory_core.config.settings import SLOT_ID
 from memory_core.errors import MemoryCoreError
 from memory_core.text.matching import unified_diff
 
@@ -139,7 +140,8 @@ def plan_install(parts: Iterable[Part], state_dir: Path) -> list[FileChange]:
             value = _merge(part, present)
             if present == value:
                 continue
-            own = kept is None and isinstance(part, Entry)  # an entry under our name that the user has written
+            # An entry under our name that the user has written; an earlier install may have made the file.
+            own = kept is None and isinstance(part, Entry) and not _starts_this(part, present)
             if before is not None and (own or not _has_ours(part, present)):  # else the copy is older
                 changes.append(FileChange(_kept(path, state_dir), kept, before))
             changes.append(FileChange(path, before, _encode(put_entry(text, suffix, part.keys, value), before)))
@@ -386,6 +388,18 @@ def _is_plain(part: Entry | Elements, entry: Any) -> bool:
     if isinstance(entry, dict) and isinstance(part.value, dict):
         return entry.keys() <= part.value.keys()
     return bool(entry == part.value)
+
+
+def _starts_this(part: Entry, entry: Any) -> bool:
+    """Return True if an entry starts memory-core from anywhere with any options, and has nothing else: as install writes it."""
+    if not (isinstance(entry, dict) and _is_plain(part, entry)):
+        return False
+    command, arguments = entry.get("command"), entry.get("args")
+    words = [
+        *(command if isinstance(command, list) else [command]),
+        *(arguments if isinstance(arguments, list) else ()),
+    ]
+    return any(Path(str(word)).stem.replace("_", "-") == SLOT_ID for word in words)
 
 
 def _kept(path: Path, state_dir: Path) -> Path:
