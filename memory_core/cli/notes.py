@@ -91,9 +91,16 @@ def _get(memory: Memory, asked: Mapping[str, Any]) -> dict[str, Any]:
 @click.option("--person", "target", flag_value="person", help="into your own MEMORY.md, for all projects")
 def add(options: Options, *, text: tuple[str, ...], target: str | None) -> int:
     """Write a text into the note of the day."""
+    from memory_core.sources.redaction import redact
+
     said = app.read_text("TEXT", "-") if text == ("-",) else app.join_words("TEXT", text)
     with open_notes(options, writes=True) as memory:
         result = memory.call_tool("memory_append", {"text": said, "target": target or "daily"}, CallContext(by="user"))
+    if result.get("status") == "appended" and redact(said) != said:
+        output.complain(
+            f"that looks like a secret, and {result['path']} holds it as it is, which journal and items would not",
+            "take the line out of the note, then what was kept of it: memory-core history purge --match TEXT",
+        )
     done = {"appended": "Added to", "nothing new": "Already in", "proposed": "To be reviewed, since this is private:"}
     return output.print_result(result, lambda found: print(f"{done[found['status']]} {found['path']}"))
 

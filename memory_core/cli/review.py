@@ -108,6 +108,8 @@ def _go_through(held: Review, options: Options) -> None:
                 accepted += key in "ae"
                 settled += key in "aen"
                 seen.add(each.id)
+            else:
+                output.write("This key does nothing here.")
         except click.Abort:  # the line is not edited after all
             continue
         except MemoryCoreError as error:
@@ -129,7 +131,8 @@ def _ask(proposal: Proposal | None, keys: str, *, left: int) -> str:
             output.write(f"  {ELSEWHERE}")
     output.write(f"{left} left; {', '.join(f'{key} {ALL_KEYS[key]}' for key in keys)}", output.DIM)
     try:
-        return click.getchar().lower().replace("\r", "a")
+        pressed = click.getchar()[:1]  # what was typed behind it in one go is not meant for the next proposal
+        return "a" if pressed in "\r\n" else pressed.lower()
     except (KeyboardInterrupt, EOFError):  # Ctrl-C and Ctrl-D
         return "q"
 

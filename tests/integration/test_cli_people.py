@@ -130,6 +130,14 @@ def test_a_text_is_added_and_opened(cli: Cli, here: Path) -> None:
     assert cli("open", "/etc/passwd")[0] != 0
 
 
+def test_a_secret_is_added_and_told_of(cli: Cli, here: Path) -> None:
+    write(here / "MEMORY.md", "# Memory\n")
+    code, out, err = cli("add", "my api key is sk-proj-" + "Ab3dE" * 8)
+    assert (code, "looks like a secret" in err, "history purge --match" in err) == (0, True, True)
+    assert "sk-proj" in (here / out.removeprefix("Added to ").strip()).read_text(encoding="utf-8")
+    assert cli("add", "Tea at four.")[2] == ""
+
+
 def test_a_text_is_added_from_standard_input(cli: Cli, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(here / "MEMORY.md", "# Memory\n")
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO("\ufeffThe café is shut.\r\n".encode())))

@@ -9,6 +9,7 @@ import select
 import subprocess
 import termios
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from memory_core.cli.review import describe
@@ -131,8 +132,8 @@ def _drain(process: subprocess.Popen[bytes], terminal: int) -> str:
     return told.decode(errors="replace")
 
 
-def _review(command: Command, keys: str, *options: str) -> str:
-    """Press a key whenever one is asked for; return what was shown."""
+def _review(command: Command, keys: Sequence[str], *options: str) -> str:
+    """Type a key, or several in one go, whenever one is asked for; return what was shown."""
     master, slave = pty.openpty()
     with subprocess.Popen(
         [*command.start(), "review", *options],
@@ -162,6 +163,13 @@ def test_a_person_goes_through_proposals_with_single_keys(command: Command) -> N
     changed = (command.workspace / "MEMORY.md").read_text(encoding="utf-8")
     assert ("£445" in changed) != ("Wednesdays" in changed)
     assert command("tidy").out == "0 proposals\n"
+
+
+def test_a_key_counts_with_enter_behind_it_and_an_unknown_one_is_told(command: Command) -> None:
+    write(command.workspace)
+    told = _review(command, ["x", "n\r", "q"])
+    assert "This key does nothing here" in told
+    assert "Never again" in told
 
 
 def test_what_is_taken_back_is_asked_again_and_ctrl_c_ends_the_review(command: Command) -> None:
