@@ -31,8 +31,8 @@ NEAR_BEST = 0.7
 # Of the best rank, for notes of the days that the question speaks of, by the most days: those of a day come first; longer periods
 # say nothing.
 FEW_DAYS = 2  # a day, or a weekend
-PERIOD_BONUSES = ((FEW_DAYS, 1.2), (10, 0.5), (31, 0.4), (62, 0.3))
-LONG_PERIOD = PERIOD_BONUSES[-1][0]
+LONG_PERIOD = 62
+PERIOD_BONUSES = ((FEW_DAYS, 1.2), (10, 0.5), (31, 0.4), (LONG_PERIOD, 0.3), (366, 0.15))
 NAMED_BONUS = 2.0  # for notes that the question names: more than all else together
 # Of the best rank, times the share of the question that a unit holds, for units from half of that rank: BM25 and cosines let one
 # rare word outweigh two. Lists gain from .1 on; from .15 a question in words of its own loses its line to one that shares few.
