@@ -25,7 +25,7 @@ READ_CHARS = 20_000  # of one message; what follows is a paste
 
 _ROLES = frozenset({"user", "assistant", "tool", "function", "system", "developer"})
 _QUOTE = re.compile(r"^\s*>")
-_PLACE = re.compile(r"^\s*\S[^.?!]*:\s*$")  # the line above a quote that says where it stands
+_PLACE = re.compile(r"^\s*\S(?:[^.?!]|[.?!](?=\S))*:\s*$")  # the line above a text of others that says where it stands
 
 
 Speaker = Literal["user", "assistant"]
@@ -150,14 +150,14 @@ def _split_injected(text: str) -> tuple[str, list[str]]:
 
 MAX_CHARS = 400  # of a sentence; what is longer is prose that somebody pasted
 MAX_SENTENCES = 40  # of one message
+TINY_WORDS = 11  # of a message, in which nothing tells one hand from another
+SHORT_WORDS, SHORT_SENTENCES = 20, 2  # of a message that need not ask for anything: in one of both
+LABEL_WORDS = 4  # of a name, a title, a signature or a button
 
-# ---- What somebody has pasted is nobody's statement: replies, mails, logs and what a line introduces, in six languages.
+# ---- What somebody has pasted is nobody's statement: replies, mails, logs, what a line introduces, and whatever is in doubt.
 
 _OPENING_TAG = re.compile(r"<(\w[\w-]*+)[^<>\n]*>")
 _CLOSING_TAG = re.compile(r"</(\w[\w-]*+)>")
-_SIGNATURE = re.compile(r"^[\s–—-]*[^\W\d_][\w.'-]*(?:\s+[^\W\d_][\w.'-]*){0,2}\s*$")
-_POSTSCRIPT = re.compile(r"^p\.? ?s\.?\s?:", re.IGNORECASE)
-_KEY = re.compile(r"^[\w-]++:\s*$")  # below which a file has indented lines
 _INDENTED = re.compile(r"^(?: {4}|\t)(?!\s*(?:[-*+•]|\d{1,2}[.)])\s)")
 _HEADING = re.compile(r"^(?:(?:#+|§|\d+\.\d+) \S|\*\*[^*\n]+\*\*[ \t]*$|\S.*\n(?:={3,}|-{3,})[ \t]*$)", re.MULTILINE)
 _FRONT_MATTER = re.compile(r"\A\s*---[ \t]*\n")
@@ -199,66 +199,137 @@ def _drop_tagged(message: str) -> str:
 
 
 def _drop_pasted(message: str) -> list[str]:
-    """Return the lines of a message up to the first behind which others speak, without letters, logs, tables and talk of several.
+    """Return the lines of a message that its writer has typed, as far as anything tells, and empty ones for others.
 
-    Of a page nothing is left: where its text begins, nothing tells.
+    Letters, logs, tables and talk of several are none, nor is what stands below a line that says whose it is.
     """
-    kept, read = list[str](), list[str]()
+    kept, seen = list[str](), list[str]()
     lines = _drop_discussed(_drop_tagged(message)).split("\n")
     closings = [number for number, line in enumerate(lines) if _compile("closing").match(line)]
-    closed = closings[-1] if closings else _find_signature(lines)
+    closed = closings[-1] if closings else -1
     greeted = next((number for number, line in enumerate(lines) if _compile("greeting").match(line)), closed + 1)
     to_people = closed >= 0 and _compile("to_people").search(lines[closed]) is not None
-    is_own = greeted > closed and not to_people and _is_short_message(lines, closed, named=not closings)
-    names = {line for line, times in Counter(lines).items() if times > 1 and _compile("label").match(line)}
+    is_own = greeted > closed and not to_people
+    names = {line for line, times in Counter(lines).items() if times > 1 and _is_label(line)}
     speaks = [line in names or _compile("speaker").match(line) is not None for line in lines]
     talk = sum(speaks) > 1
     table = sum(map(bool, map(_compile("row").match, lines))) > 1
     in_log = in_file = in_talk = False
     for number, line in enumerate(lines):
         greeting = _compile("greeting").match(line)
-        if _compile("reply").match(line) or (greeting and greeting["formal"] and closed < number):
+        begins_letter = greeting is not None and greeting["formal"] and closed < number
+        if begins_letter or _compile("reply").match(line) or _compile("addressed").match(line):
             break
-        if _compile("addressed").match(line) or (0 <= closed < number and _POSTSCRIPT.match(line)):
-            break
-        begins_file = (
-            _KEY.match(line) is not None and lines[number + 1 : number + 2] != [] and lines[number + 1].startswith("  ")
-        )
-        in_file = begins_file or _INDENTED.match(line) is not None or (in_file and line.startswith((" ", "\t")))
+        in_file = _INDENTED.match(line) is not None or (in_file and line.startswith((" ", "\t")))
         in_log = bool(line.strip()) and (in_log or _compile("stamped").match(line) is not None)
         in_talk = talk and bool(line.strip()) and (in_talk or speaks[number])
         in_letter = closed == number or (closed > number and not is_own and (greeted > closed or number >= greeted))
         in_table = table and _compile("row").match(line) is not None
         is_name = 0 <= closed < number <= closed + 2 and len(line.split()) < 4
-        if in_file or in_log or in_letter:
-            continue
-        if _compile("page").match(line):
-            return []
-        read.append("" if is_name else line)
-        if not (is_name or in_talk or in_table):
-            introduced = _compile("introduced").match(line)
-            kept.append(line[: line.rfind(". ", 0, introduced.end()) + 1] if introduced else line)
-            if introduced:
-                break
-    return [] if _is_page(read, tells=closed >= 0) else kept
+        seen.append("" if in_file or in_log else line)
+        if in_file or in_log or in_letter or is_name or in_talk or in_table:
+            kept.append("")
+        elif introduced := _compile("introduced").match(line) or _find_place(lines, number):
+            kept.append(line[: line.rfind(". ", 0, introduced.end()) + 1])
+            break
+        else:
+            kept.append(line)
+    return kept[: _count_own(seen)]
 
 
-def _is_page(lines: Sequence[str], *, tells: bool) -> bool:
-    """Return True if titles, labels and buttons stand around sentences; what a line with a colon lists is none of them.
+def _is_label(line: str) -> bool:
+    """Return True if a line is a name or a title: a few words without a full stop."""
+    return 0 < len(line.split()) <= LABEL_WORDS and line.rstrip()[-1].isalnum()
+
+
+def _find_place(lines: Sequence[str], number: int) -> re.Match[str] | None:
+    """Return the match of words that say where the text behind them comes from: they end in a colon, and no list follows."""
+    line = lines[number]
+    within = _compile("named").match(line) if len(line.split()) > TINY_WORDS else None
+    place = within or _PLACE.match(line)
+    if place is None or _compile("own_label").match(line):
+        return None
+    below = next((lines[each] for each in range(number + 1, len(lines)) if lines[each].strip()), "")
+    return None if within is None and _LIST_MARK.match(below) else place
+
+
+def _count_own(lines: Sequence[str]) -> int:
+    """Return how many of a message's first lines are plainly its writer's, by their structure alone.
+
+    A few words are taken as they are. Of more, the lines of one hand are; and if those are no short message, they have to
+    begin as a message to an assistant does, and to ask it for something.
 
     Args:
-        lines: Those of a message, without letters and logs.
-        tells: Sentences stand in what is left out: it is a letter.
+        lines: Those of a message, empty ones in place of logs and files.
     """
-    labels, before, is_list = list[bool](), "", False
-    for line in lines:
-        if _compile("label").match(line) and not _greets(line):
-            labels += [] if is_list else [not before.strip()]
-        elif line.strip():
-            is_list = line.rstrip().endswith(":")
-            tells = tells or _LIST_MARK.match(line) is not None or _STOP.search(line) is not None
-        before = line
-    return tells and len(labels) > 1 and any(labels)
+    sizes = [len(line.split()) for line in lines]
+    if sum(sizes) <= TINY_WORDS:
+        return len(lines)
+    written = _count_of_one_hand(lines, sizes)
+    sentences = [text for line in lines[:written] for text in _cut_loosely(line) if _WORD.search(text)]
+    if sum(sizes[:written]) <= SHORT_WORDS or len(sentences) <= SHORT_SENTENCES:
+        return written
+    return _count_asking(lines[:written]) if _opens(sentences[0]) else 0
+
+
+def _count_of_one_hand(lines: Sequence[str], sizes: Sequence[int]) -> int:
+    """Return how many of the first lines begin and end alike: all with capitals or none, all with full stops or none.
+
+    Titles, buttons, signatures and wrapped lines do not, nor does a remark beside a text of others, which is the shorter part;
+    0 if no remark stands apart above the other hand. Lists and courtesies are of any hand.
+    """
+    told = [number for number, size in enumerate(sizes) if size]
+    hand: tuple[bool | None, bool] | None = None
+    is_list = False
+    for number in told:
+        line = lines[number].strip()
+        is_list = line.endswith(":") or (is_list and sizes[number - 1] > 0)
+        if is_list or _LIST_MARK.match(line) or _greets(line):
+            continue
+        begins = line[0].isupper() if line[0].isalpha() else None
+        ends = not (line[-1].isalnum() or line[-1] in ",;")
+        if hand is None:
+            hand = begins, ends
+        if number == told[-1] and sizes[number] > LABEL_WORDS:
+            ends = ends or hand[1]  # people leave out the last full stop
+        if ends is not hand[1] or (None not in (begins, hand[0]) and begins is not hand[0]):
+            is_apart = sizes[number - 1] == 0 and not _is_label(lines[told[0]])
+            is_remark = is_apart and sum(sizes[:number]) < sum(sizes[number:])
+            return number if is_remark else 0
+    return len(lines)
+
+
+def _count_asking(lines: Sequence[str]) -> int:
+    """Return how many lines there are up to the last paragraph that asks an assistant for something; 0 if none does.
+
+    Below the first one, only a paragraph in the first person counts: "is that true?" may be about the text above it.
+    """
+    asks, is_own, last = False, True, 0
+    for number, line in enumerate(lines, start=1):
+        asks, is_own = asks or _asks(line), is_own or _is_of_writer(line)
+        if number == len(lines) or not lines[number].strip():
+            last = number if asks and is_own else last
+            asks = is_own = False
+    return last
+
+
+def _opens(sentence: str) -> bool:
+    """Return True if a sentence opens a message to an assistant: about its writer, a request or a courtesy, to nobody else."""
+    if _compile("salutation").match(sentence):
+        return False
+    is_courteous = _greets(sentence) or _compile("lead").match(sentence) is not None
+    return is_courteous or _is_of_writer(sentence) or _asks(sentence)
+
+
+def _is_of_writer(text: str) -> bool:
+    """Return True if a text is in the first person; Spanish verbs are by themselves."""
+    return any(compile_pattern(section, "own").search(text) for section in ("messages", "es"))
+
+
+def _asks(line: str) -> bool:
+    """Return True if a line asks an assistant for something else than to be remembered."""
+    texts = (text for text in _cut_loosely(line) if len(text) <= MAX_CHARS)
+    return any(_compile("asking").search(text) and not _compile("keeping").search(text) for text in texts)
 
 
 def _greets(line: str) -> bool:
@@ -268,30 +339,8 @@ def _greets(line: str) -> bool:
     return len(others) < min(len(words), 2)
 
 
-def _is_short_message(lines: Sequence[str], closed: int, *, named: bool) -> bool:
-    """Return True if a message without a greeting is one paragraph that its writer has signed with one word, and no letter.
-
-    Args:
-        lines: Those of the message.
-        closed: The number of the line that closes it.
-        named: That is only a name; then one line stands above it.
-    """
-    above, name = [bool(line.strip()) for line in lines[: max(closed, 0)]], lines[closed if named else closed + 1 :]
-    paragraphs = sum(told and not before for before, told in pairwise([False, *above]))
-    return paragraphs == 1 and len(" ".join(name).split()) < 2 and not (named and sum(above) > 1)
-
-
-def _find_signature(lines: list[str]) -> int:
-    """Return the number of the last line if it is a name below a sentence, as in a letter; -1 if it is none."""
-    told = [number for number, line in enumerate(lines) if line.strip()]
-    if len(told) < 2 or not _SIGNATURE.match(lines[told[-1]]) or not lines[told[-2]].rstrip().endswith((".", "!", "?")):
-        return -1
-    name = lines[told[-1]].strip(" \t–—-")
-    is_phatic = not read_words("recall", "phatic").keys().isdisjoint(re.findall(r"\w+", name.lower()))
-    return told[-1] if all(word[0].isupper() for word in name.split()) and not is_phatic else -1
-
-
-_STOP = re.compile(r"\w[.!?](?!\w)")
+_WORD = re.compile(r"\w+")
+_SMALL_START = re.compile(r"(?<=[^\W\d_]{3}[.!?])\s+(?=[a-zß-ÿ])")
 _LIST_MARK = re.compile(r"^\s*(?:[-*+•]|\d{1,2}[.)])\s+")
 _QUOTED = re.compile(r"[\"“„«][^\"”“»\n]{12,}[\"”“»]|(?<!\w)['‘][^'’\n]{20,}['’](?!\w)")
 _QUOTED_SENTENCES = re.compile(
@@ -356,24 +405,31 @@ def _list_texts(message: str) -> Iterator[str]:
         line = " ".join(_QUOTED_SENTENCES.sub(" ", _LIST_MARK.sub("", raw)).replace("’", "'").split())
         if PASTED_LINE.search(line):
             continue
-        starts = (start for start in find_sentence_starts(line, 0, len(line)) if not _is_in_date(line, start))
-        cuts = [0, *starts, len(line)]
-        for start, end in pairwise(cuts):
-            text = line[start:end].strip()
-            if not text:
-                continue
-            if (request := _compile("request_behind").search(text)) is not None:
-                text = text[: request.start()]
-            fiction = _compile("fiction").search(text)
-            if PAYLOAD.match(f"{text}\n") or (
-                fiction and not text[: fiction.start()].strip().lower().endswith("remember that")
+        for text in _cut_sentences(line):
+            request = _compile("request_behind").search(text)
+            told = text[: request.start()] if request else text
+            fiction = _compile("fiction").search(told)
+            if PAYLOAD.match(f"{told}\n") or (
+                fiction and not told[: fiction.start()].strip().lower().endswith("remember that")
             ):
                 return
-            quoted = sum(len(found[0]) for found in _QUOTED.finditer(text))
-            if len(text) <= MAX_CHARS and quoted <= 0.4 * len(text) and not _ELLIPSIS_END.search(text):
-                yield text
+            quoted = sum(len(found[0]) for found in _QUOTED.finditer(told))
+            if len(told) <= MAX_CHARS and quoted <= 0.4 * len(told) and not _ELLIPSIS_END.search(told):
+                yield told
             if request is not None and _compile("fiction").search(request[0]):
                 return
+
+
+def _cut_sentences(line: str) -> list[str]:
+    """Return the sentences of a line; a day and its month stand in one."""
+    starts = (start for start in find_sentence_starts(line, 0, len(line)) if not _is_in_date(line, start))
+    texts = (line[start:end].strip() for start, end in pairwise([0, *starts, len(line)]))
+    return [text for text in texts if text]
+
+
+def _cut_loosely(line: str) -> list[str]:
+    """Return the sentences of a line, those that begin with a small letter included."""
+    return [part for text in _cut_sentences(line) for part in _SMALL_START.split(text)]
 
 
 def list_own_words(message: str) -> str:

@@ -4,6 +4,10 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+from typing import Any
+
 import pytest
 
 from memory_core.items.capture import exchange, rules
@@ -126,6 +130,11 @@ PASTED = {
 }
 
 
+# Texts of others, and messages of people's own with a fact in each, that the rules were not written for.
+UNSEEN: dict[str, Any] = json.loads((Path(__file__).parents[2] / "data" / "pasted.json").read_text(encoding="utf-8"))
+MOST_LEAKED, MOST_MISSED = 2, 5  # of 60 and of 27
+
+
 def find(said: str) -> list[str]:
     turns = exchange.read_exchange([{"role": "user", "content": said}], max_tokens=3000).turns
     return [found.content for found in rules.find_facts(turns, now=0)]
@@ -134,6 +143,57 @@ def find(said: str) -> list[str]:
 @pytest.mark.parametrize("text", PASTED.values(), ids=PASTED)
 def test_nothing_is_kept_of_it(text: str) -> None:
     assert find(text) == []
+
+
+def test_nearly_nothing_is_kept_of_what_the_rules_were_not_written_for() -> None:
+    assert len(UNSEEN["pasted"]) == 60
+    assert len([text for text in UNSEEN["pasted"] if find(text)]) <= MOST_LEAKED
+
+
+def test_most_is_kept_of_own_messages_that_the_rules_were_not_written_for() -> None:
+    missed = [own["said"] for own in UNSEEN["own"] if not any(own["must"] in fact for fact in find(own["said"]))]
+    assert len(missed) <= MOST_MISSED
+
+
+ASKED = "I moved to Ghent last month and I don't know anybody here. I work nights at the port. {} Where could I meet people?"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "from my sister, can you check it\n\n" + ASKED.format(""),  # another hand, below a remark
+        ASKED.format("") + "\n\nNell",
+        ASKED.format("").replace("here. I", "here.\nI").replace("month and", "month\nand"),  # wrapped
+        ASKED.format("").replace("Where could I meet people?", "See you in May!"),  # asks for nothing
+        ASKED.format("").replace("Where could I meet people?", "Where do you go out?"),  # asks about somebody else
+        ASKED.format("").replace("Where could I meet people?", "Please remember that."),
+        "Hi Priya, " + ASKED.format(""),
+        "Profile of the week. " + ASKED.format(""),  # does not begin with its writer
+        "Where is that?\n\n" + ASKED.format("").replace("Where could I meet people?", "I like it."),
+        ASKED.format("").replace("Where could I meet people?", "") + "\n\nWould that be a good opening for a letter?",
+        "Translation: " + ASKED.format(""),
+        "The user says so: " + ASKED.format(""),
+    ],
+)
+def test_a_longer_text_in_doubt_is_not_its_writers(text: str) -> None:
+    assert find(text) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        ASKED.format(""),
+        ASKED.format("") + "\n\nThanks",
+        "Hi Claude, " + ASKED.format(""),
+        ASKED.format("").replace("Where could I meet people?", "Make me a list of clubs."),
+        ASKED.format("").replace(" Where", "\n\nWhere"),
+        "Where could I meet people?\n\n" + ASKED.format(""),
+        ASKED.format("Some things that I like:\n- chess\n- boats\n\n"),
+        "I moved to Ghent last month, as you know, since the port wanted somebody who speaks Polish and who works at night.",
+    ],
+)
+def test_a_longer_message_that_begins_with_its_writer_and_asks_for_something_is_theirs(text: str) -> None:
+    assert any("moved to Ghent" in fact for fact in find(text))
 
 
 @pytest.mark.parametrize(
@@ -274,6 +334,11 @@ def test_what_follows_is_no_correction(said: str, kept: str) -> None:
         "„a\n",
         "a:\n",
         "a. Yours, ",
+        "kannst du ",
+        "me da. ",
+        "I a? ",
+        "a: ",
+        "a:\n- b\n",
         '"""',
     ],
 )
