@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from memory_core.cli import output
-from memory_core.cli.app import Options, argument, command, find_state_dir, open_source
+from memory_core.cli.app import PATH, Options, argument, command, find_state_dir, open_source
 from memory_core.config.environment import quote_words, shorten_home
 from memory_core.config.load import find_adopted_config, load_config
 from memory_core.errors import ConfigError, InvalidArgument
@@ -29,7 +29,7 @@ ACTIONS: dict[record.Action, str] = {
 
 
 @command("adopt")
-@argument("path", required=False, type=click.Path(readable=False), help="a folder or file; the usual places without it")
+@argument("path", required=False, type=PATH, help="a folder or file; the usual places without it")
 @click.option("--copy", is_flag=True, help="copy into memory/imports of the workspace")
 @click.option("--yes", is_flag=True, help="do it; without it, nothing is changed")
 @click.option("--dry-run", is_flag=True, help="only show what would be done, as without --yes")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import get_args
@@ -17,6 +17,7 @@ from memory_core.cli import output
 from memory_core.cli.app import (
     APP,
     COMPLETION_VARIABLE,
+    PATH,
     PROGRAM,
     Group,
     Options,
@@ -31,7 +32,7 @@ from memory_core.cli.hosts import find_config_file
 from memory_core.config.agent import AgentConfig, explain_off
 from memory_core.config.description import Row, describe, describe_section, explain_other_spellings, render_new_config
 from memory_core.config.dialects import list_unread
-from memory_core.config.documents import parse_json5
+from memory_core.config.documents import get_mapping, parse_json5
 from memory_core.config.editing import read_document
 from memory_core.config.environment import VARIABLES_FILE, expand_home
 from memory_core.config.load import Config, ConfigSource, find_adopted_config, find_slot_problem, load_config
@@ -58,9 +59,7 @@ config = Group("config", help="Make, change, explain or check a configuration.")
 
 
 @config.command("check")
-@argument(
-    "file", required=False, type=click.Path(readable=False), help="the file, instead of the one that --config names"
-)
+@argument("file", required=False, type=PATH, help="the file, instead of the one that --config names")
 def check(options: Options, *, file: str | None) -> int:
     """Explain a configuration file, or list every error in it."""
     try:
@@ -72,7 +71,9 @@ def check(options: Options, *, file: str | None) -> int:
     try:
         warnings = _check(settings, options.agent)
     except ConfigError as error:
-        return _print_problems(error, [*_find_backend_doubts(_read_backend(settings))])
+        named = get_mapping(settings.document, "memory").get("backend")
+        backend = named if isinstance(named, str) else settings.agent().memory.backend
+        return _print_problems(error, [*_find_backend_doubts(backend)])
     unused = {warning.partition(":")[0] for warning in warnings}
     below = tuple(f"{key}." for key in unused)
     rows = [row for row in describe(settings, options.agent) if row.key not in unused and not row.key.startswith(below)]
@@ -83,7 +84,9 @@ def check(options: Options, *, file: str | None) -> int:
     if unread := list_unread(settings.document, settings.dialect):
         rows.insert(1, Row("not read", unread, "file"))
     if not output.prints_json({"settings": [row._asdict() for row in rows], "warnings": warnings}):
-        _print_settings(rows)
+        changed = [row for row in rows if row.origin != "default" or "." not in row.key]
+        output.print_pairs({row.key: _format_setting(row) for row in changed})
+        print(f"\n{len(rows) - len(changed)} other settings keep their defaults; --json lists them.")
         for warning in warnings:
             output.complain(warning)
     return 0
@@ -242,13 +245,6 @@ def use_model(options: Options, *, name: str) -> None:
     output.print_record(report, output.print_report)
 
 
-def _print_settings(rows: Sequence[Row]) -> None:
-    """Print a resolved configuration: document and places, then the settings that are not the default."""
-    changed = [row for row in rows if row.origin != "default" or "." not in row.key]
-    output.print_pairs({row.key: _format_setting(row) for row in changed})
-    print(f"\n{len(rows) - len(changed)} other settings keep their defaults; --json lists them.")
-
-
 def _format_setting(row: Row) -> str:
     spelling = f": {row.spelling}" if row.spelling else ""
     return f"{_format_value(row)}  ({row.origin}{spelling})"
@@ -307,13 +303,6 @@ def _find_provider_doubts(agent: AgentConfig) -> Iterator[str]:
                 resolve_endpoint(agent, provider, environ=os.environ, resolve_api_key=None)
         except ProviderUnavailable as error:
             yield f"{error}. {error.action}"
-
-
-def _read_backend(settings: Config) -> str:
-    """Return the chosen backend, also of a configuration whose other settings are wrong."""
-    memory = settings.document.get("memory")
-    named = memory.get("backend") if isinstance(memory, Mapping) else None
-    return named if isinstance(named, str) else settings.agent().memory.backend
 
 
 def _find_backend_doubts(backend: str) -> Iterator[str]:

@@ -243,6 +243,8 @@ MOST_SHOWN = 20  # notes, and places that still hold the text
 @click.option("--yes", is_flag=True, help="do not ask")
 def purge(options: Options, *, text: str, dry_run: bool, yes: bool) -> int:
     """Take a text out of all old versions for good, such as a secret that was pasted by mistake."""
+    from memory_core.upkeep.store import TidyStore
+
     wording = Wording(text)
     if len(wording.folded) < LEAST_CHARS:
         raise InvalidArgument("--match", f"expected a text of at least {LEAST_CHARS} characters")
@@ -274,9 +276,11 @@ def purge(options: Options, *, text: str, dry_run: bool, yes: bool) -> int:
                 output.complain("nothing was changed")
                 return 1
             # The history last: once it is marked, a later index finishes what a kill has left, but only there.
-            _delete(asides)
+            for file in (Path(f"{aside}{suffix}") for aside in asides for suffix in ("", "-wal", "-shm")):
+                file.unlink(missing_ok=True)
             _drop_activity(config, wording)
-            _drop_proposals(config, wording)
+            with closing(TidyStore(config.tidy_path)) as store:
+                store.purge(wording.stands_in)
             _drop_leftovers(config, wording)
             turns = _drop_turns(config, wording)
             learned = memory.items.forget_learned(turns)
@@ -326,13 +330,6 @@ def _drop_activity(config: AgentConfig, wording: Wording) -> None:
             config.activity_path, f"may still hold the text: {error.strerror or error}; nothing was purged",
             action="delete it, then run the same command again",
         ) from error  # fmt: skip
-
-
-def _drop_proposals(config: AgentConfig, wording: Wording) -> None:
-    from memory_core.upkeep.store import TidyStore
-
-    with closing(TidyStore(config.tidy_path)) as store:
-        store.purge(wording.stands_in)
 
 
 def _drop_turns(config: AgentConfig, wording: Wording, *, dry_run: bool = False) -> list[tuple[str, int]]:
@@ -434,12 +431,6 @@ def _confirm() -> bool:
     if not sys.stdin.isatty():
         raise InvalidArgument("--yes", "is required where nobody can be asked; --dry-run shows what would go")
     return click.confirm("Take it out for good? Nothing can bring it back.", err=True)
-
-
-def _delete(asides: list[Path]) -> None:
-    for file in asides:
-        for suffix in ("", "-wal", "-shm"):
-            Path(f"{file}{suffix}").unlink(missing_ok=True)
 
 
 def _wipe_items(config: AgentConfig) -> bool:

@@ -10,7 +10,7 @@ import click
 
 from memory_core.as_json import to_json
 from memory_core.cli import output
-from memory_core.cli.app import Group, Options, argument, command, join_words, open_memory, open_notes, read_text
+from memory_core.cli.app import PATH, Group, Options, argument, command, join_words, open_memory, open_notes, read_text
 from memory_core.config.agent import AgentConfig
 from memory_core.config.environment import quote_words
 from memory_core.errors import InvalidArgument, MemoryCoreError, StoreError
@@ -194,7 +194,7 @@ def export(options: Options) -> None:
 
 
 @items.command("import")
-@argument("file", type=click.Path(readable=False), help="JSON lines as `items export` prints them; - is standard input")
+@argument("file", type=PATH, help="JSON lines as `items export` prints them; - is standard input")
 def restore(options: Options, *, file: str) -> None:
     """Add exported items; those that are there already are left as they are."""
     try:

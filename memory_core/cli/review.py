@@ -182,14 +182,8 @@ def undo(options: Options) -> None:
     """Take back what was done last: a change that was accepted, or that a proposal was rejected."""
     with open_notes(options) as memory:
         undone = _open_review(memory).undo()
-    told = {
-        "undone": undone.id,
-        "path": undone.path,
-        "line": undone.line,
-        "text": undone.text,
-        "rejected": undone.rejected,
-    }
-    output.tell(told, _describe_undone(undone))
+    facts = undone._asdict()
+    output.tell({"undone": facts.pop("id"), **facts}, _describe_undone(undone))
 
 
 def _describe_undone(undone: Undone) -> str:
