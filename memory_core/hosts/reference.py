@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from memory_core.config.agent import AgentConfig
 from memory_core.config.fields import Secret
-from memory_core.config.load import load_config
+from memory_core.config.load import ConfigSource
 from memory_core.config.settings import DEFAULT_AGENT, ProviderAccount
 from memory_core.errors import MemoryCoreError
 from memory_core.plugin.slot import MemorySlot
@@ -299,25 +299,17 @@ def open_endpoint(config: AgentConfig, base_url: str | None, model: str) -> Chat
 
 
 def open_host(
-    config: str | Path | None,
-    *,
-    agent: str,
-    workspace: str | Path | None,
-    state_dir: str | Path | None,
-    base_url: str | None,
-    model: str,
-    context_window: int,
+    source: ConfigSource, agent: str, *, base_url: str | None, model: str, context_window: int
 ) -> ReferenceHost:
     """Return a host for one session at the terminal. Without a base URL, that of `models.providers.openai` is used.
 
     Raises:
         ConfigError: The configuration cannot be used.
     """
-    resolved = load_config(config, workspace=workspace, state_dir=state_dir).agent(agent)
-    endpoint = open_endpoint(resolved, base_url, model)
+    resolved = source.current().agent(agent)
     return ReferenceHost(
-        MemorySlot(config, workspace=workspace, state_dir=state_dir),
-        endpoint,
+        MemorySlot(source),
+        open_endpoint(resolved, base_url, model),
         state_dir=resolved.state_dir,
         context=CallContext(agent=resolved.agent, session_key=f"agent:{resolved.agent}:main", chat_type="direct"),
         context_window=context_window,
