@@ -170,18 +170,9 @@ def _append(call: ToolCall) -> dict[str, Any]:
     if target == PERSON and is_private and config.find_named(PERSON) is not None:
         return _propose_for_person(call)
     layer = config if context.access != "rw" else find_destination(config, target, call.today())
-    done = memory_append(
-        call.arguments,
-        workspace=layer.workspace,
-        state_dir=layer.state_dir,
-        today=call.today(),
-        access=context.access,
-        session=context.session_key,
-        by=context.by,
-        longterm=scope.is_main(context, config.agent),
-        # What was found in a daily note may well be promoted to long-term memory, when the model says so.
-        recalled=call.shown.of(context.session_key) if target in (None, "daily") else frozenset(),
-    )
+    # What was found in a daily note may well be promoted to long-term memory, when the model says so.
+    recalled = call.shown.of(context.session_key) if target in (None, "daily") else frozenset()
+    done = memory_append(call.arguments, layer, context, today=call.today(), recalled=recalled)
     return {**done, "path": layer.show(done["path"])}
 
 

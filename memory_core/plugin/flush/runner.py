@@ -76,10 +76,7 @@ def make_flush_tools(
 
     def append(arguments: Mapping[str, Any]) -> dict[str, Any]:
         layer = find_destination(config, None, turn.day)
-        return memory_append(
-            arguments, workspace=layer.workspace, state_dir=layer.state_dir, today=turn.day, pinned=turn.target,
-            recalled=recalled,
-        )  # fmt: skip
+        return memory_append(arguments, layer, CallContext(), today=turn.day, pinned=turn.target, recalled=recalled)
 
     return {APPEND["name"]: append}
 
