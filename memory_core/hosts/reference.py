@@ -34,6 +34,7 @@ log = logging.getLogger(__name__)
 Message = dict[str, Any]
 
 MAX_TOOL_STEPS = 8
+PAUSE_SECONDS = 120.0  # without data, after which an answer is given up
 KEEP_MESSAGES = 4  # stay word for word when a session is compacted
 OPENAI_URL = "https://api.openai.com/v1"
 BASE_PROMPT = "You are a helpful assistant. Be brief."
@@ -51,18 +52,15 @@ class ChatEndpoint:
         base_url: The URL without `/chat/completions`.
         model: The model's id at the endpoint.
         api_key: None for endpoints that need none.
-        timeout_seconds: The longest pause without data before an answer is given up.
     """
 
-    def __init__(
-        self, base_url: str, model: str, *, api_key: Secret | None = None, timeout_seconds: float = 120.0
-    ) -> None:
+    def __init__(self, base_url: str, model: str, *, api_key: Secret | None = None) -> None:
         import httpx
 
         headers = {"Authorization": f"Bearer {api_key.reveal()}"} if api_key else {}
         self._url = f"{base_url.rstrip('/')}/chat/completions"
         self._model = model
-        self._client = httpx.Client(headers=headers, timeout=timeout_seconds)
+        self._client = httpx.Client(headers=headers, timeout=PAUSE_SECONDS)
 
     def complete(
         self, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]], *, show: Callable[[str], None]
