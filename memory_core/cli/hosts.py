@@ -281,7 +281,7 @@ def _compare_workspace(name: str, parts: Sequence[changes.Part], config: AgentCo
 def chat(options: Options, *, base_url: str | None, model: str, context_window: int, script: str | None) -> None:
     """Chat with a model that has this memory (the reference host)."""
     lines = None if script is None else read_text("--script", script).split("\n")
-    with reference.open_host(
+    with reference.ReferenceHost(
         open_source(options), options.agent, base_url=base_url, model=model, context_window=context_window
     ) as host:
         if lines is not None:

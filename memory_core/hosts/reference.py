@@ -13,13 +13,12 @@ import time
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from memory_core.config.agent import AgentConfig
 from memory_core.config.fields import Secret
 from memory_core.config.load import ConfigSource
-from memory_core.config.settings import DEFAULT_AGENT, ProviderAccount
+from memory_core.config.settings import ProviderAccount
 from memory_core.errors import MemoryCoreError
 from memory_core.plugin.slot import MemorySlot
 from memory_core.records import CallContext
@@ -122,37 +121,31 @@ def _assemble(deltas: Iterable[Mapping[str, Any]], show: Callable[[str], None]) 
 
 
 class ReferenceHost:
-    """One session of one agent with one model.
+    """One session of one agent with one model, at the terminal.
 
     Args:
-        slot: The memory; the host closes it.
-        endpoint: The model; the host closes it.
-        state_dir: The folder of the sessions.
-        context: The session, as the slot gets it.
-        context_window: Tokens of the model's context.
-        reserve_tokens: Compact when fewer tokens are left.
-        show: Called with every piece of visible text.
+        source: The configuration.
+        agent: The agent's id.
+        base_url: Of the model's endpoint; None is that of `models.providers.openai`.
+        model: The model's id there.
+        context_window: Tokens of its context.
+
+    Raises:
+        ConfigError: The configuration cannot be used.
     """
 
     def __init__(
-        self,
-        slot: MemorySlot,
-        endpoint: ChatEndpoint,
-        *,
-        state_dir: Path,
-        context: CallContext,
-        context_window: int = 128_000,
-        reserve_tokens: int = 20_000,
-        show: Callable[[str], None] = print,
+        self, source: ConfigSource, agent: str, *, base_url: str | None, model: str, context_window: int
     ) -> None:
-        self._slot = slot
-        self._endpoint = endpoint
-        self._context = context
-        self._key = context.session_key or f"agent:{context.agent or DEFAULT_AGENT}:main"
-        self._sessions = state_dir / "agents" / (context.agent or DEFAULT_AGENT) / "sessions"
+        config = source.current().agent(agent)
+        self._slot = MemorySlot(source)
+        self._endpoint = open_endpoint(config, base_url, model)
+        self._key = f"agent:{config.agent}:main"
+        self._context = CallContext(agent=config.agent, session_key=self._key, chat_type="direct")
+        self._sessions = config.sessions_dir
         self._window = context_window
-        self._limit = max(context_window - reserve_tokens, context_window // 2)
-        self._show = show
+        self._limit = max(context_window - config.compaction.reserve_tokens_floor, context_window // 2)
+        self._show = partial(print, end="", flush=True)
         self._session_id = uuid.uuid4().hex
         self._transcript = self._sessions / f"{self._session_id}.jsonl"
         self._messages: list[Message] = []  # that are still in the model's context, without the system prompt
@@ -294,26 +287,6 @@ def open_endpoint(config: AgentConfig, base_url: str | None, model: str) -> Chat
     account = config.providers.get("openai", ProviderAccount())
     key = account.api_key or Secret(os.environ.get("OPENAI_API_KEY", ""))
     return ChatEndpoint(base_url or account.base_url or OPENAI_URL, model, api_key=key or None)
-
-
-def open_host(
-    source: ConfigSource, agent: str, *, base_url: str | None, model: str, context_window: int
-) -> ReferenceHost:
-    """Return a host for one session at the terminal. Without a base URL, that of `models.providers.openai` is used.
-
-    Raises:
-        ConfigError: The configuration cannot be used.
-    """
-    resolved = source.current().agent(agent)
-    return ReferenceHost(
-        MemorySlot(source),
-        open_endpoint(resolved, base_url, model),
-        state_dir=resolved.state_dir,
-        context=CallContext(agent=resolved.agent, session_key=f"agent:{resolved.agent}:main", chat_type="direct"),
-        context_window=context_window,
-        reserve_tokens=resolved.compaction.reserve_tokens_floor,
-        show=partial(print, end="", flush=True),
-    )
 
 
 def converse(host: ReferenceHost) -> None:
