@@ -30,7 +30,7 @@ from memory_core.sources.roots import advise_workspace, explain_no_workspace
 from memory_core.sources.session_logs import SOURCE
 from memory_core.text.dates import parse_instant
 from memory_core.tools import items, results, schemas, scope
-from memory_core.tools.append import APPEND, memory_append
+from memory_core.tools.append import memory_append
 from memory_core.tools.arguments import read_citation
 from memory_core.tools.shown import Shown
 
@@ -207,15 +207,15 @@ def _review(call: ToolCall) -> dict[str, Any]:
 
     config, context, arguments = call.config, call.context, call.arguments
     may_apply = config.search.tidy.agent_may_apply
-    if may_apply is None or may_apply == (call.name == schemas.PROPOSE["name"]) or context.access != "rw":
+    if may_apply is None or may_apply == (call.name == "memory_propose") or context.access != "rw":
         return results.shape_refusal("disabled", reviewing.NOT_OFFERED, reviewing.SWITCH_ON)
     if not scope.is_main(context, config.agent):
         return results.shape_refusal("denied", reviewing.NOT_HERE, items.TALK_ELSEWHERE)
     held = reviewing.Review(config, None, call.selector.sync)
-    if call.name == schemas.PROPOSE["name"]:
+    if call.name == "memory_propose":
         made = held.propose(arguments["path"], int(arguments["line"]), arguments["text"], arguments["why"])
         return {"status": "waits", "id": made.id}
-    if call.name == schemas.REVIEW["name"]:
+    if call.name == "memory_review":
         found = held.find()
         listed = found[: int(arguments.get("maxResults", reviewing.LIMIT))]
         return {"results": [reviewing.shape(each) for each in listed], "total": len(found)}
@@ -237,13 +237,13 @@ def record_call(call: ToolCall, result: dict[str, Any]) -> dict[str, Any]:
 
 
 RUN: Mapping[str, Callable[[ToolCall], dict[str, Any]]] = {
-    schemas.SEARCH["name"]: _search,
-    schemas.GET["name"]: _get,
-    APPEND["name"]: _append,
-    schemas.EXPLAIN["name"]: _explain,
-    schemas.RELATED["name"]: _relate,
-    **{tool["name"]: _use_items for tool in (items.STORE, items.RECALL, items.FORGET)},
-    **{tool["name"]: _review for tool in (schemas.REVIEW, schemas.RESOLVE, schemas.PROPOSE)},
+    "memory_search": _search,
+    "memory_get": _get,
+    "memory_append": _append,
+    "memory_explain": _explain,
+    "memory_related": _relate,
+    **dict.fromkeys(("memory_store", "memory_recall", "memory_forget"), _use_items),
+    **dict.fromkeys(("memory_review", "memory_resolve", "memory_propose"), _review),
 }
 
 

@@ -28,7 +28,6 @@ from memory_core.hosts.serving import resting_when_quiet
 from memory_core.plugin.slot import MemorySlot
 from memory_core.records import CallContext
 from memory_core.sources.roots import advise_workspace
-from memory_core.tools.append import APPEND
 
 if TYPE_CHECKING:
     from mcp.server.models import InitializationOptions
@@ -159,7 +158,7 @@ class Answers:
     async def _ask(self, ctx: Request, params: types.CallToolRequestParams) -> types.InputRequiredResult | None:
         """Return the question, or None if there is none, or it is answered; then the workspace is made that was chosen."""
         can_ask = types.ClientCapabilities(elicitation=types.ElicitationCapability())
-        if params.name != APPEND["name"] or ctx.protocol_version in HANDSHAKE_PROTOCOL_VERSIONS or self._is_declined:
+        if params.name != "memory_append" or ctx.protocol_version in HANDSHAKE_PROTOCOL_VERSIONS or self._is_declined:
             return None
         missing = await anyio.to_thread.run_sync(self._slot.list_missing_workspaces, self._context)
         if not missing or not ctx.session.check_client_capability(can_ask):
