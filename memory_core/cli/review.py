@@ -50,8 +50,7 @@ def _open_model(memory: Memory, model: str, base_url: str | None) -> Complete:
 
     if (program := open_program(model)) is not None:
         return program
-    endpoint = open_endpoint(memory.config(), base_url, model)
-    return lambda messages, tools, **_: endpoint.complete(messages, tools, show=lambda _: None)
+    return open_endpoint(memory.config(), base_url, model).complete
 
 
 def _print(found: Sequence[Proposal]) -> None:

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 Message = dict[str, Any]
+Show = Callable[[str], object]
 
 MAX_TOOL_STEPS = 8
 PAUSE_SECONDS = 120.0  # without data, after which an answer is given up
@@ -38,6 +39,10 @@ KEEP_MESSAGES = 4  # stay word for word when a session is compacted
 OPENAI_URL = "https://api.openai.com/v1"
 BASE_PROMPT = "You are a helpful assistant. Be brief."
 SUMMARY_PROMPT = "Summarise the conversation above in at most 200 words: facts, decisions, open questions."
+
+
+def _hide(_: str) -> None:
+    """Show a piece of text to nobody."""
 
 
 class EndpointFailed(MemoryCoreError):
@@ -62,9 +67,9 @@ class ChatEndpoint:
         self._client = httpx.Client(headers=headers, timeout=PAUSE_SECONDS)
 
     def complete(
-        self, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]], *, show: Callable[[str], None]
+        self, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]], *, show: Show = _hide, **_: float
     ) -> Message:
-        """Return the assistant's message: its text is shown as it arrives, its tool calls are put together.
+        """Return the assistant's message: its text is shown as it arrives, by default to nobody; its calls are put together.
 
         Raises:
             EndpointFailed: No answer, or one that is not a stream of completions.
@@ -100,7 +105,7 @@ def _read_deltas(response: httpx.Response) -> Iterable[Mapping[str, Any]]:
                 yield choice.get("delta") or {}
 
 
-def _assemble(deltas: Iterable[Mapping[str, Any]], show: Callable[[str], None]) -> Message:
+def _assemble(deltas: Iterable[Mapping[str, Any]], show: Show) -> Message:
     text: list[str] = []
     calls: dict[int, dict[str, Any]] = {}
     for delta in deltas:
@@ -184,7 +189,7 @@ class ReferenceHost:
         self._show("\n")
         self._record()
         self._slot.session_updated(self._key)
-        self._slot.turn_ended(self._context, self._messages, self._ask_silently, host="chat")
+        self._slot.turn_ended(self._context, self._messages, self._endpoint.complete, host="chat")
         if self.count_tokens() >= self._limit:
             self.compact()
         else:
@@ -202,7 +207,7 @@ class ReferenceHost:
         if not older:
             return
         asked = [*self._build_system(), *older, {"role": "user", "content": SUMMARY_PROMPT}]
-        self._summary, self._recalls = self._ask_silently(asked, [])["content"], []
+        self._summary, self._recalls = self._endpoint.complete(asked, [])["content"], []
         self._log({"type": "compaction", "summary": self._summary})
         self._slot.compacted(self._context)
         sessions_json.update(self._sessions / sessions_json.FILE_NAME, self._key, _count_compaction)
@@ -255,12 +260,8 @@ class ReferenceHost:
         if turn is None:
             return
 
-        outcome = self._slot.run_flush(turn, self._ask_silently, history=self._build_prompt())
+        outcome = self._slot.run_flush(turn, self._endpoint.complete, history=self._build_prompt())
         log.info("memory flush: %s, %s", outcome.status, outcome.reason)
-
-    def _ask_silently(self, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]], **_: object) -> Message:
-        """Ask the model; nothing of its answer is shown."""
-        return self._endpoint.complete(messages, tools, show=lambda _: None)
 
     def _build_system(self) -> list[Message]:
         parts = [BASE_PROMPT, self._slot.prompt_section(self._context), self._opening, *self._recalls]
