@@ -118,7 +118,10 @@ def _copy(asked: str | None, homes: Sequence[Home], config: AgentConfig, *, yes:
     shown = [{name: getattr(step, name) for name in ("action", "origin", "target", "reason")} for step in steps]
     if output.prints_json({"steps": shown, "changed": yes}):
         return
-    _print_steps(steps, workspace)
+    print()
+    for step in steps:
+        target, about = step.target.relative_to(workspace), f"  ({step.reason})" if step.reason else ""
+        print(f"{step.action:<6}  {shorten_home(Path(step.origin))}  ->  {target}{about}")
     counts = Counter(step.action for step in steps)
     done = ", ".join(f"{counts[action]} {words}" for action, words in ACTIONS.items() if counts[action])
     if yes:
@@ -126,14 +129,6 @@ def _copy(asked: str | None, homes: Sequence[Home], config: AgentConfig, *, yes:
         print("Next: memory-core index" if counts["copy"] + counts["update"] else "")
     else:
         print(f"\nNothing has been changed. To copy:  {_format_command(asked)} --copy --yes")
-
-
-def _print_steps(steps: Sequence[record.CopyStep], workspace: Path) -> None:
-    print()
-    for step in steps:
-        target = step.target.relative_to(workspace)
-        about = f"  ({step.reason})" if step.reason else ""
-        print(f"{step.action:<6}  {shorten_home(Path(step.origin))}  ->  {target}{about}")
 
 
 def _to_plain(home: Home) -> dict[str, object]:
