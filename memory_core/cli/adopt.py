@@ -5,20 +5,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from memory_core.cli import output
 from memory_core.cli.app import PATH, Options, argument, command, find_state_dir, open_source
+from memory_core.config.agent import AgentConfig
 from memory_core.config.environment import quote_words, shorten_home
 from memory_core.config.load import find_adopted_config, load_config
 from memory_core.errors import ConfigError, InvalidArgument
 from memory_core.hosts.adopt import record
 from memory_core.hosts.adopt.homes import Home, find_homes
-
-if TYPE_CHECKING:
-    from memory_core.config.agent import AgentConfig
 
 ACTIONS: dict[record.Action, str] = {
     "copy": "copied",

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import click
 
 from memory_core.cli import output
 from memory_core.cli.app import Group, Options, argument, command, open_notes
+from memory_core.completions import Complete
 from memory_core.errors import InvalidArgument, MemoryCoreError
 from memory_core.plugin.memory import Memory
 from memory_core.plugin.reviewing import Review
 from memory_core.upkeep.proposals import Proposal
 from memory_core.upkeep.tidy import Undone
-
-if TYPE_CHECKING:
-    from memory_core.completions import Complete
 
 ALL_KEYS = {"a": "accept", "e": "edit", "s": "skip", "n": "never again", "u": "undo", "q": "quit"}
 ELSEWHERE = "Its note lies outside the workspace, so only you can change it."
