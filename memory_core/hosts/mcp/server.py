@@ -39,9 +39,7 @@ PROGRESS_SECONDS = 0.25
 
 # For how long a client may take an answer for the current one. Lists are looked at for changes as often.
 FRESH: Mapping[CacheableMethod, CacheHint] = {
-    "tools/list": CacheHint(int(notes.SECONDS * 1000)),
-    "prompts/list": CacheHint(int(notes.SECONDS * 1000)),
-    "resources/list": CacheHint(int(notes.SECONDS * 1000)),
+    **dict.fromkeys(("tools/list", "prompts/list", "resources/list"), CacheHint(int(notes.SECONDS * 1000))),
     "resources/templates/list": CacheHint(3_600_000),
 }
 WORKSPACE = "workspace"  # the name of the question for one
