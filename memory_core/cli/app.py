@@ -7,8 +7,8 @@ import os
 import re
 import shlex
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from importlib import import_module
@@ -31,7 +31,7 @@ from memory_core.config.resolution import (
     recall_default_workspace,
 )
 from memory_core.config.settings import DEFAULT_AGENT, Source
-from memory_core.errors import ConfigError, InvalidArgument
+from memory_core.errors import ConfigError, InvalidArgument, StoreError
 
 if TYPE_CHECKING:
     from memory_core.config.agent import AgentConfig
@@ -519,6 +519,21 @@ def read_text(argument: str, file: str) -> str:
         raise InvalidArgument(argument, f"{shown} is not UTF-8 text") from error
     except OSError as error:
         raise InvalidArgument(argument, f"{shown} cannot be read: {describe_os_error(error)}") from error
+
+
+@contextmanager
+def changing(path: Path, problem: str, action: str) -> Iterator[None]:
+    """Say what is wrong with a file or folder of ours, and what to do, where the system lets nobody change it.
+
+    Raises:
+        StoreError: It does not.
+    """
+    from memory_core.sources.refusals import describe_os_error
+
+    try:
+        yield
+    except OSError as error:
+        raise StoreError(path, f"{problem}: {describe_os_error(error)}", action=action) from error
 
 
 def join_words(argument: str, words: Sequence[str]) -> str:
