@@ -78,8 +78,22 @@ class Config:
         Raises:
             ConfigError: Carries all of them, in the order of the document.
         """
-        if problems := [*self.problems, *more]:
-            _refuse(problems, self.document, self.origin)
+        problems = dict.fromkeys([*self.problems, *more])
+        if not problems:
+            return
+        order = {key: rank for rank, key in enumerate(_walk_keys(self.document, ""))}
+
+        def rank(problem: ConfigProblem) -> int:
+            key = problem.key
+            while key and key not in order:
+                key = key[: max(key.rfind("."), key.rfind("["), 0)]
+            return order.get(key, len(order))
+
+        is_environment = all(problem.key.startswith("MEMORY_CORE_") for problem in problems)
+        origin = "environment" if is_environment else "flags" if self.origin == "defaults" else self.origin
+        file = f" {quote_words(origin)}" if os.path.isabs(origin) else ""  # noqa: PTH117 - may be no path at all
+        check = "" if origin == "flags" else f", then run: memory-core config check{file}"
+        raise ConfigError(sorted(problems, key=rank), origin=origin, action=f"Correct what is named{check}")
 
 
 def load_config(
@@ -213,25 +227,6 @@ def _find_shared_stores(agents: Iterable[AgentConfig]) -> Iterator[ConfigProblem
                 f"the agents {owner!r} and {config.agent!r} would share one index file; put {{agentId}} into the path"
             )
             yield ConfigProblem("memorySearch.store.path", text)
-
-
-def _refuse(problems: Sequence[ConfigProblem], document: Mapping[str, Any], origin: str) -> None:
-    order = {key: rank for rank, key in enumerate(_walk_keys(document, ""))}
-
-    def rank(problem: ConfigProblem) -> int:
-        key = problem.key
-        while key and key not in order:
-            key = key[: max(key.rfind("."), key.rfind("["), 0)]
-        return order.get(key, len(order))
-
-    if all(problem.key.startswith("MEMORY_CORE_") for problem in problems):
-        origin = "environment"
-    elif origin == "defaults":
-        origin = "flags"
-    distinct = sorted(dict.fromkeys(problems), key=rank)
-    file = f" {quote_words(origin)}" if os.path.isabs(origin) else ""  # noqa: PTH117 - may be no path at all
-    check = "" if origin == "flags" else f", then run: memory-core config check{file}"
-    raise ConfigError(distinct, origin=origin, action=f"Correct what is named{check}")
 
 
 def _walk_keys(raw: object, key: str) -> Iterator[str]:
