@@ -77,7 +77,10 @@ def check(options: Options, *, file: str | None) -> int:
     unused = {warning.partition(":")[0] for warning in warnings}
     below = tuple(f"{key}." for key in unused)
     rows = [row for row in describe(settings, options.agent) if row.key not in unused and not row.key.startswith(below)]
-    rows = _add_tools(rows, settings.agent(options.agent))
+    if (agent := settings.agent(options.agent)).enabled:
+        names = [schema["name"] for schema in schemas.list_tools(agent, "rw")]
+        place = next(index for index, row in enumerate(rows) if row.key == "dialect") + 1  # which may change the names
+        rows.insert(place, Row("tools", names, "dialect" if agent.dialect == "orbit" else "default"))
     warnings = [*warnings, *explain_other_spellings(settings, options.agent)]
     if included := [str(path) for path in settings.included if path.name != VARIABLES_FILE]:
         rows.insert(1, Row("included by $include", included, "file"))
@@ -290,11 +293,7 @@ def _find_doubts(agent: AgentConfig) -> Iterator[str]:
         path = agent.workspace / expand_home(extra.path)
         if not os.path.lexists(path):
             yield f"memorySearch.extraPaths: {path} does not exist"
-    yield from _find_provider_doubts(agent)
-
-
-def _find_provider_doubts(agent: AgentConfig) -> Iterator[str]:
-    """Yield what is wrong with the endpoint or the model file of the providers, whose keys may come from elsewhere."""
+    # The endpoint or the model file of the providers; their keys may come from elsewhere.
     for provider in dict.fromkeys((agent.search.provider, agent.search.fallback)):
         try:
             if provider == "local":
@@ -311,15 +310,6 @@ def _find_backend_doubts(backend: str) -> Iterator[str]:
     except BackendError as error:
         log.debug("backend %r cannot be loaded", backend, exc_info=True)
         yield f"{error}; builtin answers instead"
-
-
-def _add_tools(rows: list[Row], agent: AgentConfig) -> list[Row]:
-    """Add the names of the tools behind the dialect, which may change them."""
-    if not agent.enabled:
-        return rows
-    names = [schema["name"] for schema in schemas.list_tools(agent, "rw")]
-    place = next(index for index, row in enumerate(rows) if row.key == "dialect") + 1
-    return [*rows[:place], Row("tools", names, "dialect" if agent.dialect == "orbit" else "default"), *rows[place:]]
 
 
 @command("completion")
