@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
 from pathlib import Path
+from typing import TypeVar
 
 from memory_core.config.agent import AgentConfig, Project, make_workspace_key
 from memory_core.config.documents import (
@@ -49,6 +50,8 @@ from memory_core.errors import ConfigError, ConfigProblem
 DEFAULT_WORKSPACE = "~/clawd"
 OWN_FOLDER = "memory-core"  # all that is ours in the state folder, which may be another program's
 STORE_PATH = ("store", "path")
+
+Kind = TypeVar("Kind")
 
 _AUTO = "auto"
 # What one provider understands, and what opens its endpoint only.
@@ -276,11 +279,16 @@ class Resolver:
         if find_ref_source(key) in ("exec", "store") and name not in self._find_chosen_accounts():
             node = change(node, ("apiKey",), lambda given: replace(given, content=None))  # no program runs for nothing
         account = expand(node, self.environ, self.secrets, note)
-        api_key = self._read_string(account, "apiKey")
+        api_key, base_url = (self._read_part(account, (part,), str, "a string") for part in ("apiKey", "baseUrl"))
+        headers: Mapping[str, Node] = self._read_part(account, ("headers",), dict, "an object") or {}
+        framing = [each.key for name, each in headers.items() if is_framing_header(name)]
+        self.warnings += [f"{each} is set by the connection itself; it is left out" for each in framing]
+        names = [name for name in headers if not is_framing_header(name)]
+        values = {name: self._read_part(account, ("headers", name), str, "a string") for name in names}
         return ProviderAccount(
             api_key=None if api_key is None else Secret(api_key),
-            base_url=self._read_string(account, "baseUrl"),
-            headers=self._read_headers(account),
+            base_url=base_url,
+            headers={name: Secret(value) for name, value in values.items() if value is not None},
         )
 
     def _find_chosen_accounts(self) -> set[str]:
@@ -290,26 +298,14 @@ class Resolver:
         named = {str(node.content) for node, rest in given if not rest}
         return named | {"google"} if "gemini" in named else named
 
-    def _read_string(self, account: Node, name: str) -> str | None:
-        node, rest = find(account, (name,))
+    def _read_part(self, account: Node, path: KeyPath, kind: type[Kind], words: str) -> Kind | None:
+        node, rest = find(account, path)
         if rest or node.content is None:
             return None
-        if isinstance(node.content, str):
+        if isinstance(node.content, kind):
             return node.content
-        self.warnings.append(f"{node.key}: expected a string, not {name_type(to_plain(node))}; it is left out")
+        self.warnings.append(f"{node.key}: expected {words}, not {name_type(to_plain(node))}; it is left out")
         return None
-
-    def _read_headers(self, account: Node) -> dict[str, Secret]:
-        node, rest = find(account, ("headers",))
-        if rest or node.content is None:
-            return {}
-        if not isinstance(node.content, dict):
-            self.warnings.append(f"{node.key}: expected an object, not {name_type(to_plain(node))}; it is left out")
-            return {}
-        framing = [name for name in node.content if is_framing_header(name)]
-        self.warnings += [f"{node.key}.{name} is set by the connection itself; it is left out" for name in framing]
-        values = {name: self._read_string(node, name) for name in node.content if name not in framing}
-        return {name: Secret(value) for name, value in values.items() if value is not None}
 
     def _resolve_workspace(self, agent: str) -> tuple[Path, Project | None]:
         """Return the workspace of an agent, and its project if that was found."""
