@@ -158,21 +158,15 @@ class ReferenceHost:
         self._opening, self._recalls = "", list[str]()  # what memory put in front of the session, and of its messages
 
     def __enter__(self) -> Self:
-        self.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def start(self) -> None:
         """Start the slot and this session."""
         self._slot.start()
         self._slot.session_started(self._context)
         self._opening = self._slot.session_context(self._context)
         sessions_json.update(self._sessions / sessions_json.FILE_NAME, self._key, _reset_entry)
         self._record()
+        return self
 
-    def close(self) -> None:
+    def __exit__(self, *_: object) -> None:
         """Close the slot and the endpoint."""
         self._slot.close()
         self._endpoint.close()
