@@ -280,12 +280,9 @@ def _wait_for(process: subprocess.Popen[str], prompt: str, copying: Copying) -> 
 
 
 def _is_gone(number: int) -> bool:
-    if os.name != "posix":
-        return False
     try:
-        os.kill(number, 0)
-    except ProcessLookupError:
-        return True
-    except PermissionError:  # it runs as another user
-        return False
+        if os.name == "posix":
+            os.kill(number, 0)
+    except OSError as error:  # PermissionError: it runs as another user
+        return isinstance(error, ProcessLookupError)
     return False
