@@ -41,9 +41,8 @@ HEAD_BYTES = 64 * 1024  # of a file, to see what it is
 SHOWN_EXCLUDED = 3  # that are named one by one
 TRASH = ("Trash", "trash", "_trash", "_Trash")
 SAMPLED = 20  # notes that show if a folder is basic-memory's
-STATE_FOLDERS = {"openclaw": ".openclaw", "moltbot": ".moltbot", "clawdbot": ".clawdbot"}
+# By the name of the configuration, and of the state folder, which begins with a dot.
 TITLES = {"openclaw": "OpenClaw", "moltbot": "Moltbot", "clawdbot": "Clawdbot"}
-CONFIGURATIONS = ("openclaw.json", "moltbot.json", "clawdbot.json")
 SHARED_WORKSPACE = "~/clawd"  # the default of the oldest releases, outside the state folder
 OPENCLAW_NOTES = ("MEMORY.md", "memory.md", "USER.md", "memory")  # what it searches in a workspace
 _PERMALINK = re.compile(r"\A---\n(?:.*\n)*?permalink:", re.MULTILINE)
@@ -182,7 +181,7 @@ def find_homes(path: str | None, time_zone: str | None = None) -> list[Home]:
         ConfigError: The path is relative, and the current folder was removed.
     """
     if path is None:
-        return list(_find_usual())
+        return [*filter(None, _look_around())]
     place = make_absolute(path, find_current_folder(), os.environ)
     if not place.exists():
         raise InvalidArgument("PATH", f"there is no file or folder {place}")
@@ -203,17 +202,14 @@ def find_homes(path: str | None, time_zone: str | None = None) -> list[Home]:
     return [found]
 
 
-def _find_usual() -> Iterator[Home]:
-    for name, folder in STATE_FOLDERS.items():
-        if found := find_openclaw(find_folder_of(f"{name.upper()}_STATE_DIR", folder)):
-            yield found
-    others = [
-        find_claude_code(PROGRAMS["claude-code"].find_home()),
-        find_hermes(PROGRAMS["hermes"].find_home()),
-        *(find_obsidian(vault) for vault in list_vaults()),
-        *(find_basic_memory(project) for project in list_basic_memory_projects()),
-    ]
-    yield from (found for found in others if found is not None)
+def _look_around() -> Iterator[Home | None]:
+    """Yield the home in each usual place, None where there is none."""
+    for name in TITLES:
+        yield find_openclaw(find_folder_of(f"{name.upper()}_STATE_DIR", f".{name}"))
+    yield find_claude_code(PROGRAMS["claude-code"].find_home())
+    yield find_hermes(PROGRAMS["hermes"].find_home())
+    yield from map(find_obsidian, list_vaults())
+    yield from map(find_basic_memory, list_basic_memory_projects())
 
 
 def find_claude_code(folder: Path) -> Home | None:
@@ -364,11 +360,10 @@ def _read_json(path: Path) -> Mapping[str, Any]:
 
 def find_openclaw(state_dir: Path) -> Home | None:
     """Return the home in a state folder; None if no such program keeps its state there."""
-    named = next((state_dir / name for name in CONFIGURATIONS if (state_dir / name).is_file()), None)
+    named = next((file for name in TITLES if (file := state_dir / f"{name}.json").is_file()), None)
     if named is None and not (state_dir / "agents").is_dir():
         return None
-    by_folder = {folder: name for name, folder in STATE_FOLDERS.items()}
-    source = by_folder.get(state_dir.name) or (named.stem if named else "openclaw")
+    source = next((name for name in TITLES if state_dir.name == f".{name}"), named.stem if named else "openclaw")
     remarks = [] if named is None else [named.name]
     try:
         document: Mapping[str, Any] = {} if named is None else read_file(named)
@@ -416,7 +411,7 @@ def _list_entries(agents: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str,
 def _guess(agent: str, main: str, state_dir: Path) -> list[Path]:
     shared = Path(expand_home(SHARED_WORKSPACE))
     if agent == main:
-        own = [] if state_dir.name == STATE_FOLDERS["openclaw"] else [shared]
+        own = [] if state_dir.name == ".openclaw" else [shared]
         return [state_dir / "workspace", *own]
     return [state_dir / f"workspace-{agent}", shared.with_name(f"{shared.name}-{agent}")]
 
