@@ -38,7 +38,7 @@ from memory_core.hookspecs import (
 from memory_core.hosts.mcp.http import TOKEN_VARIABLE
 from memory_core.records import CallContext
 from memory_core.stores.postgres import DSN_VARIABLE, PostgresConfig
-from memory_core.tools import items
+from memory_core.tools.arguments import TOOLS
 from memory_qmd.config import QmdConfig
 from tests import chart
 from tests import postgres_chart as postgres_drawing
@@ -125,7 +125,7 @@ def item_tools() -> str:
             f"`{name}{'' if name in schema['parameters']['required'] else '?'}`",
             given["description"],
         )
-        for schema in (items.STORE, items.RECALL, items.FORGET)
+        for schema in (TOOLS[f"memory_{each}"] for each in ("store", "recall", "forget"))
         for name, given in schema["parameters"]["properties"].items()
     ]
     return _table(("tool", "argument", "meaning"), rows)

@@ -37,7 +37,7 @@ from memory_core.plugin import MemorySlot
 from memory_core.plugin.flush.runner import FlushOutcome
 from memory_core.records import Query
 from memory_core.search import scores
-from memory_core.tools import schemas
+from memory_core.tools.arguments import TOOLS
 from tests import chart, generated
 from tests.benchmarks.postgres import tables
 from tests.command import REPOSITORY, SAMPLE
@@ -199,7 +199,7 @@ DOCUMENTED: dict[str, Iterable[str]] = {
     ],
     "docs/hosts.md": [
         *hooks(HostHooks),
-        *(schema["name"] for schema in schemas.ALL),
+        *(schema["name"] for schema in TOOLS.values()),
         *(field.name for field in dataclasses.fields(memory_core.CallContext)),
         *(
             "acall_tool",
@@ -305,7 +305,7 @@ def test_every_provider_can_be_a_fallback() -> None:
 
 def test_every_tool_has_a_handler(tmp_path: Path) -> None:
     with memory_core.open_memory(workspace=tmp_path, state_dir=tmp_path) as memory:
-        for schema in schemas.ALL:
+        for schema in TOOLS.values():
             assert "there is no tool" not in memory.call_tool(schema["name"], {}).get("error", "")
 
 

@@ -5,20 +5,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from memory_core.cli import output
-from memory_core.cli.app import Options, argument, command, find_state_dir, open_source
+from memory_core.cli.app import PATH, Options, argument, command, find_state_dir, open_source
+from memory_core.config.agent import AgentConfig
 from memory_core.config.environment import quote_words, shorten_home
 from memory_core.config.load import find_adopted_config, load_config
 from memory_core.errors import ConfigError, InvalidArgument
 from memory_core.hosts.adopt import record
 from memory_core.hosts.adopt.homes import Home, find_homes
-
-if TYPE_CHECKING:
-    from memory_core.config.agent import AgentConfig
 
 ACTIONS: dict[record.Action, str] = {
     "copy": "copied",
@@ -29,7 +26,7 @@ ACTIONS: dict[record.Action, str] = {
 
 
 @command("adopt")
-@argument("path", required=False, type=click.Path(readable=False), help="a folder or file; the usual places without it")
+@argument("path", required=False, type=PATH, help="a folder or file; the usual places without it")
 @click.option("--copy", is_flag=True, help="copy into memory/imports of the workspace")
 @click.option("--yes", is_flag=True, help="do it; without it, nothing is changed")
 @click.option("--dry-run", is_flag=True, help="only show what would be done, as without --yes")
@@ -118,7 +115,10 @@ def _copy(asked: str | None, homes: Sequence[Home], config: AgentConfig, *, yes:
     shown = [{name: getattr(step, name) for name in ("action", "origin", "target", "reason")} for step in steps]
     if output.prints_json({"steps": shown, "changed": yes}):
         return
-    _print_steps(steps, workspace)
+    print()
+    for step in steps:
+        target, about = step.target.relative_to(workspace), f"  ({step.reason})" if step.reason else ""
+        print(f"{step.action:<6}  {shorten_home(Path(step.origin))}  ->  {target}{about}")
     counts = Counter(step.action for step in steps)
     done = ", ".join(f"{counts[action]} {words}" for action, words in ACTIONS.items() if counts[action])
     if yes:
@@ -126,14 +126,6 @@ def _copy(asked: str | None, homes: Sequence[Home], config: AgentConfig, *, yes:
         print("Next: memory-core index" if counts["copy"] + counts["update"] else "")
     else:
         print(f"\nNothing has been changed. To copy:  {_format_command(asked)} --copy --yes")
-
-
-def _print_steps(steps: Sequence[record.CopyStep], workspace: Path) -> None:
-    print()
-    for step in steps:
-        target = step.target.relative_to(workspace)
-        about = f"  ({step.reason})" if step.reason else ""
-        print(f"{step.action:<6}  {shorten_home(Path(step.origin))}  ->  {target}{about}")
 
 
 def _to_plain(home: Home) -> dict[str, object]:

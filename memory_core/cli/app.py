@@ -7,8 +7,8 @@ import os
 import re
 import shlex
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from importlib import import_module
@@ -31,7 +31,7 @@ from memory_core.config.resolution import (
     recall_default_workspace,
 )
 from memory_core.config.settings import DEFAULT_AGENT, Source
-from memory_core.errors import ConfigError, InvalidArgument
+from memory_core.errors import ConfigError, InvalidArgument, StoreError
 
 if TYPE_CHECKING:
     from memory_core.config.agent import AgentConfig
@@ -131,13 +131,12 @@ def _make_common(name: str, **details: Any) -> click.Option:
     return click.Option([name], expose_value=False, callback=_keep, **details)
 
 
+PATH = click.Path(readable=False)  # a shell completes it, and the command itself says what is wrong with it
 COMMON: tuple[click.Parameter, ...] = (
     _make_common("--agent", metavar="ID", help=f"id of the agent ({DEFAULT_AGENT})"),
-    _make_common("--workspace", metavar="FOLDER", type=click.Path(readable=False), help="folder of the notes"),
-    _make_common(
-        "--config", metavar="FILE", type=click.Path(readable=False), help="configuration of the host, JSON5 or TOML"
-    ),
-    _make_common("--state-dir", metavar="FOLDER", type=click.Path(readable=False), help="folder of the index"),
+    _make_common("--workspace", metavar="FOLDER", type=PATH, help="folder of the notes"),
+    _make_common("--config", metavar="FILE", type=PATH, help="configuration of the host, JSON5 or TOML"),
+    _make_common("--state-dir", metavar="FOLDER", type=PATH, help="folder of the index"),
     _make_common("--json", is_flag=True, help="print the result as JSON"),
     _make_common("--debug", is_flag=True, help="show the traceback of an error"),
 )
@@ -217,6 +216,9 @@ def _remove_mark(value: Any) -> Any:
     return value.removeprefix(_MARK) if isinstance(value, str) else value
 
 
+Resolved = tuple[str | None, click.Command | None, list[str]]
+
+
 class Group(click.Group):
     """Commands with a name in common, such as `items list`."""
 
@@ -233,9 +235,7 @@ class Group(click.Group):
         """Return a command by its name, or by another one of it."""
         return super().get_command(ctx, self.aliases.get(cmd_name, cmd_name))
 
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> Resolved:
         """Return the name of the command that `args` begin with, the command, and the words after it.
 
         Raises:
@@ -270,9 +270,7 @@ class App(Group):
         command: click.Command = getattr(import_module(f"memory_core.cli.{module}"), attribute)
         return command
 
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> Resolved:
         """Take two words for one name where they are, as `history purge` is: `history` alone takes a path."""
         both = " ".join(args[:2])
         return super().resolve_command(ctx, [both, *args[2:]] if both in COMMANDS else args)
@@ -340,9 +338,8 @@ def find_state_dir(options: Options) -> Path:
 
 def list_options(options: Options) -> dict[str, str]:
     """Return the options that the host has to pass on, since it may not have this shell's variables; paths are absolute."""
-    asked = {"config": options.config, "workspace": options.workspace, "state-dir": options.state_dir}
-    named = {name: asked[name] or os.environ.get(variable) for name, variable in BINDING.items()}
-    given = {name: str(Path(value).expanduser().absolute()) for name, value in named.items() if value}
+    asked = {name: getattr(options, name.replace("-", "_")) or os.environ.get(at) for name, at in BINDING.items()}
+    given = {name: str(Path(value).expanduser().absolute()) for name, value in asked.items() if value}
     return given if options.agent == DEFAULT_AGENT else {**given, "agent": options.agent}
 
 
@@ -474,14 +471,6 @@ def _name_guess(settings: Config, agent: str) -> None:
     output.complain(f"using the notes in {shorten_home(config.workspace)} ({why})", "Others: --workspace FOLDER")
 
 
-def check_as_of(text: str | None) -> None:
-    """Refuse what is no time by the name of the option; the tools call it asOf."""
-    if text is not None:
-        from memory_core.text.dates import parse_instant
-
-        parse_instant(text, "--as-of")
-
-
 def explain_empty(memory: Memory) -> bool:
     """Say where a note goes in a workspace without any, or how many other Markdown files it holds; False if it has notes."""
     from memory_core.sources.files import list_files
@@ -530,6 +519,21 @@ def read_text(argument: str, file: str) -> str:
         raise InvalidArgument(argument, f"{shown} is not UTF-8 text") from error
     except OSError as error:
         raise InvalidArgument(argument, f"{shown} cannot be read: {describe_os_error(error)}") from error
+
+
+@contextmanager
+def changing(path: Path, problem: str, action: str) -> Iterator[None]:
+    """Say what is wrong with a file or folder of ours, and what to do, where the system lets nobody change it.
+
+    Raises:
+        StoreError: It does not.
+    """
+    from memory_core.sources.refusals import describe_os_error
+
+    try:
+        yield
+    except OSError as error:
+        raise StoreError(path, f"{problem}: {describe_os_error(error)}", action=action) from error
 
 
 def join_words(argument: str, words: Sequence[str]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import get_args
@@ -17,6 +17,7 @@ from memory_core.cli import output
 from memory_core.cli.app import (
     APP,
     COMPLETION_VARIABLE,
+    PATH,
     PROGRAM,
     Group,
     Options,
@@ -31,7 +32,7 @@ from memory_core.cli.hosts import find_config_file
 from memory_core.config.agent import AgentConfig, explain_off
 from memory_core.config.description import Row, describe, describe_section, explain_other_spellings, render_new_config
 from memory_core.config.dialects import list_unread
-from memory_core.config.documents import parse_json5
+from memory_core.config.documents import get_mapping, parse_json5
 from memory_core.config.editing import read_document
 from memory_core.config.environment import VARIABLES_FILE, expand_home
 from memory_core.config.load import Config, ConfigSource, find_adopted_config, find_slot_problem, load_config
@@ -58,9 +59,7 @@ config = Group("config", help="Make, change, explain or check a configuration.")
 
 
 @config.command("check")
-@argument(
-    "file", required=False, type=click.Path(readable=False), help="the file, instead of the one that --config names"
-)
+@argument("file", required=False, type=PATH, help="the file, instead of the one that --config names")
 def check(options: Options, *, file: str | None) -> int:
     """Explain a configuration file, or list every error in it."""
     try:
@@ -72,18 +71,25 @@ def check(options: Options, *, file: str | None) -> int:
     try:
         warnings = _check(settings, options.agent)
     except ConfigError as error:
-        return _print_problems(error, [*_find_backend_doubts(_read_backend(settings))])
+        named = get_mapping(settings.document, "memory").get("backend")
+        backend = named if isinstance(named, str) else settings.agent().memory.backend
+        return _print_problems(error, [*_find_backend_doubts(backend)])
     unused = {warning.partition(":")[0] for warning in warnings}
     below = tuple(f"{key}." for key in unused)
     rows = [row for row in describe(settings, options.agent) if row.key not in unused and not row.key.startswith(below)]
-    rows = _add_tools(rows, settings.agent(options.agent))
+    if (agent := settings.agent(options.agent)).enabled:
+        names = [schema["name"] for schema in schemas.list_tools(agent, "rw")]
+        place = next(index for index, row in enumerate(rows) if row.key == "dialect") + 1  # which may change the names
+        rows.insert(place, Row("tools", names, "dialect" if agent.dialect == "orbit" else "default"))
     warnings = [*warnings, *explain_other_spellings(settings, options.agent)]
     if included := [str(path) for path in settings.included if path.name != VARIABLES_FILE]:
         rows.insert(1, Row("included by $include", included, "file"))
     if unread := list_unread(settings.document, settings.dialect):
         rows.insert(1, Row("not read", unread, "file"))
     if not output.prints_json({"settings": [row._asdict() for row in rows], "warnings": warnings}):
-        _print_settings(rows)
+        changed = [row for row in rows if row.origin != "default" or "." not in row.key]
+        output.print_pairs({row.key: _format_setting(row) for row in changed})
+        print(f"\n{len(rows) - len(changed)} other settings keep their defaults; --json lists them.")
         for warning in warnings:
             output.complain(warning)
     return 0
@@ -242,13 +248,6 @@ def use_model(options: Options, *, name: str) -> None:
     output.print_record(report, output.print_report)
 
 
-def _print_settings(rows: Sequence[Row]) -> None:
-    """Print a resolved configuration: document and places, then the settings that are not the default."""
-    changed = [row for row in rows if row.origin != "default" or "." not in row.key]
-    output.print_pairs({row.key: _format_setting(row) for row in changed})
-    print(f"\n{len(rows) - len(changed)} other settings keep their defaults; --json lists them.")
-
-
 def _format_setting(row: Row) -> str:
     spelling = f": {row.spelling}" if row.spelling else ""
     return f"{_format_value(row)}  ({row.origin}{spelling})"
@@ -294,11 +293,7 @@ def _find_doubts(agent: AgentConfig) -> Iterator[str]:
         path = agent.workspace / expand_home(extra.path)
         if not os.path.lexists(path):
             yield f"memorySearch.extraPaths: {path} does not exist"
-    yield from _find_provider_doubts(agent)
-
-
-def _find_provider_doubts(agent: AgentConfig) -> Iterator[str]:
-    """Yield what is wrong with the endpoint or the model file of the providers, whose keys may come from elsewhere."""
+    # The endpoint or the model file of the providers; their keys may come from elsewhere.
     for provider in dict.fromkeys((agent.search.provider, agent.search.fallback)):
         try:
             if provider == "local":
@@ -309,28 +304,12 @@ def _find_provider_doubts(agent: AgentConfig) -> Iterator[str]:
             yield f"{error}. {error.action}"
 
 
-def _read_backend(settings: Config) -> str:
-    """Return the chosen backend, also of a configuration whose other settings are wrong."""
-    memory = settings.document.get("memory")
-    named = memory.get("backend") if isinstance(memory, Mapping) else None
-    return named if isinstance(named, str) else settings.agent().memory.backend
-
-
 def _find_backend_doubts(backend: str) -> Iterator[str]:
     try:
         find_plugin(backend)
     except BackendError as error:
         log.debug("backend %r cannot be loaded", backend, exc_info=True)
         yield f"{error}; builtin answers instead"
-
-
-def _add_tools(rows: list[Row], agent: AgentConfig) -> list[Row]:
-    """Add the names of the tools behind the dialect, which may change them."""
-    if not agent.enabled:
-        return rows
-    names = [schema["name"] for schema in schemas.list_tools(agent, "rw")]
-    place = next(index for index, row in enumerate(rows) if row.key == "dialect") + 1
-    return [*rows[:place], Row("tools", names, "dialect" if agent.dialect == "orbit" else "default"), *rows[place:]]
 
 
 @command("completion")

@@ -15,11 +15,11 @@ from click.shell_completion import CompletionItem
 
 from memory_core.atomic import TEMPORARY
 from memory_core.cli import output
-from memory_core.cli.app import Options, argument, command, open_notes, open_source
+from memory_core.cli.app import Options, argument, changing, command, open_notes, open_source
 from memory_core.config.agent import AgentConfig, refuse_off
 from memory_core.config.environment import quote_words
 from memory_core.config.settings import BUILTIN
-from memory_core.errors import HistoryUnavailable, InvalidArgument, StoreError, TextInUse
+from memory_core.errors import HistoryUnavailable, InvalidArgument, TextInUse
 from memory_core.history import importing, notes
 from memory_core.history.git_log import find_content, is_under_git
 from memory_core.history.history import BEGIN_IT, NONE_YET, History, show
@@ -234,6 +234,7 @@ LEAST_CHARS = 2
 LEFT_SECONDS = 10.0  # after which a temporary file is one of a writer that was killed
 LOOK_SECONDS = 10.0  # that commits are looked through, and other files of the state folder
 _LATE = "not all were looked through in time"
+AGAIN = "run the same command again"
 MOST_SHOWN = 20  # notes, and places that still hold the text
 
 
@@ -243,6 +244,8 @@ MOST_SHOWN = 20  # notes, and places that still hold the text
 @click.option("--yes", is_flag=True, help="do not ask")
 def purge(options: Options, *, text: str, dry_run: bool, yes: bool) -> int:
     """Take a text out of all old versions for good, such as a secret that was pasted by mistake."""
+    from memory_core.upkeep.store import TidyStore
+
     wording = Wording(text)
     if len(wording.folded) < LEAST_CHARS:
         raise InvalidArgument("--match", f"expected a text of at least {LEAST_CHARS} characters")
@@ -274,9 +277,14 @@ def purge(options: Options, *, text: str, dry_run: bool, yes: bool) -> int:
                 output.complain("nothing was changed")
                 return 1
             # The history last: once it is marked, a later index finishes what a kill has left, but only there.
-            _delete(asides)
-            _drop_activity(config, wording)
-            _drop_proposals(config, wording)
+            for file in (Path(f"{aside}{suffix}") for aside in asides for suffix in ("", "-wal", "-shm")):
+                file.unlink(missing_ok=True)
+            with changing(
+                config.activity_path, "nothing was purged, and it may hold the text", f"delete it, then {AGAIN}"
+            ):
+                drop_entries(config.activity_path, wording.stands_in)
+            with closing(TidyStore(config.tidy_path)) as store:
+                store.purge(wording.stands_in)
             _drop_leftovers(config, wording)
             turns = _drop_turns(config, wording)
             learned = memory.items.forget_learned(turns)
@@ -290,7 +298,7 @@ def purge(options: Options, *, text: str, dry_run: bool, yes: bool) -> int:
     if learned and not options.json:
         output.write(f"{output.count(len(learned), 'item')} learned from them forgotten.")
     if done and (held := find_held(config, text)):
-        output.complain(f"the text is still in files of this agent: {', '.join(held)}", "run the same command again")
+        output.complain(f"the text is still in files of this agent: {', '.join(held)}", AGAIN)
         code = 1
     return 1 if _warn_of_places(options, config, wording, text) else code
 
@@ -318,33 +326,12 @@ def _is_leftover(file: Path, wording: Wording) -> bool:
     return old or wording.stands_in(text) or (is_temporary and begun)
 
 
-def _drop_activity(config: AgentConfig, wording: Wording) -> None:
-    try:
-        drop_entries(config.activity_path, wording.stands_in)
-    except OSError as error:
-        raise StoreError(
-            config.activity_path, f"may still hold the text: {error.strerror or error}; nothing was purged",
-            action="delete it, then run the same command again",
-        ) from error  # fmt: skip
-
-
-def _drop_proposals(config: AgentConfig, wording: Wording) -> None:
-    from memory_core.upkeep.store import TidyStore
-
-    with closing(TidyStore(config.tidy_path)) as store:
-        store.purge(wording.stands_in)
-
-
 def _drop_turns(config: AgentConfig, wording: Wording, *, dry_run: bool = False) -> list[tuple[str, int]]:
     """Take the messages that hold the text out of the journal, unless it is a dry run; return where they stand or stood."""
     if not config.journal_dir.exists():
         return []
-    try:
+    with changing(config.journal_dir, "may still hold the text", AGAIN):
         return Journal(config.journal_dir).forget(lambda _session, said, _at: wording.stands_in(said), dry_run=dry_run)
-    except OSError as error:
-        raise StoreError(
-            config.journal_dir, f"may still hold the text: {error.strerror or error}", action="run the same command again"
-        ) from error  # fmt: skip
 
 
 def _warn_of_places(options: Options, config: AgentConfig, wording: Wording, text: str) -> bool:
@@ -434,12 +421,6 @@ def _confirm() -> bool:
     if not sys.stdin.isatty():
         raise InvalidArgument("--yes", "is required where nobody can be asked; --dry-run shows what would go")
     return click.confirm("Take it out for good? Nothing can bring it back.", err=True)
-
-
-def _delete(asides: list[Path]) -> None:
-    for file in asides:
-        for suffix in ("", "-wal", "-shm"):
-            Path(f"{file}{suffix}").unlink(missing_ok=True)
 
 
 def _wipe_items(config: AgentConfig) -> bool:

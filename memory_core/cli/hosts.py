@@ -16,6 +16,7 @@ import click
 from memory_core.cli import output
 from memory_core.cli.app import (
     BINDING,
+    PATH,
     Options,
     argument,
     check_agent,
@@ -23,6 +24,7 @@ from memory_core.cli.app import (
     find_state_dir,
     list_options,
     open_memory,
+    open_source,
     read_text,
 )
 from memory_core.config.agent import AgentConfig
@@ -99,7 +101,7 @@ def install_into(host: str, options: Options, *, capture: bool = False, dry_run:
     if program.serves:
         programs.check_server()
     bound = list_options(options)
-    parts = program.plan(program.find_home(), programs.find_start(bound))
+    parts = program.list_parts(bound)
     planned = [*changes.plan_install(parts, state_dir), *settings]
     if settings:
         output.print_aside(CAPTURE)
@@ -164,7 +166,7 @@ def find_config_file(options: Options) -> Path:
 def uninstall(options: Options, *, host: str, dry_run: bool) -> None:
     """Take memory-core out of the configuration of another host."""
     program = _find_program(host)
-    parts = program.plan(program.find_home(), programs.find_start())
+    parts = program.list_parts()
     state_dir = find_state_dir(options)
     released = changes.plan_release(host, state_dir)
     planned = [*changes.plan_uninstall(parts, state_dir), *released]
@@ -197,22 +199,16 @@ def _find_program(name: str) -> programs.Program:
 
 
 def _list_programs() -> None:
-    rows = []
+    rows: list[dict[str, Any]] = []
     for name, program in programs.PROGRAMS.items():
-        home = program.find_home()
-        parts = program.plan(home, programs.find_start())
-        in_place = changes.are_in_place(parts)
+        home, parts = program.find_home(), program.list_parts()
         found = parts[0].path.exists() if program.is_local else home.is_dir()
-        rows.append({"host": name, "found": found, "inPlace": in_place, "home": str(home)})
+        rows.append({"host": name, "found": found, "inPlace": changes.are_in_place(parts), "home": str(home)})
     if output.prints_json({"hosts": rows}):
         return
     rows.sort(key=lambda row: not row["found"])  # what this computer has comes first
     table = [
-        (
-            str(row["host"]),
-            "in place" if row["inPlace"] else "no" if row["found"] else "-",
-            shorten_home(Path(str(row["home"]))),
-        )
+        (row["host"], "in place" if row["inPlace"] else "no" if row["found"] else "-", shorten_home(Path(row["home"])))
         for row in rows
     ]
     output.print_table([("host", "memory-core", "its configuration"), *table])
@@ -243,30 +239,29 @@ def diagnose_hosts(config: AgentConfig) -> list[Finding]:
     for name, program in programs.PROGRAMS.items():
         if program.is_local:
             continue  # its entry holds in the current folder alone, where any `mcp.json` may lie
-        home = program.find_home()
-        parts = program.plan(home, programs.find_start())
+        parts = program.list_parts()
         missing = changes.find_missing(parts)
         action = f"memory-core install {name}"
         if len(missing) == len(parts):
-            if not home.is_dir():
+            if not program.find_home().is_dir():
                 continue
             message, action = f"memory-core is not in {program.title}; to change that: {action}", ""
         elif missing:
             message = f"{program.title}: {missing[0].path} lacks what memory-core needs there"
-        elif problem := programs.find_problem(name, home):
+        elif problem := programs.find_problem(parts):
             message = f"{program.title}: {problem}"
         else:
-            message, action = _compare_workspace(name, home, config)
+            message, action = _compare_workspace(name, parts, config)
         findings.append(Finding(subject="hosts", level="warn" if action else "ok", message=message, action=action))
     return findings
 
 
-def _compare_workspace(name: str, home: Path, config: AgentConfig) -> tuple[str, str]:
+def _compare_workspace(name: str, parts: Sequence[changes.Part], config: AgentConfig) -> tuple[str, str]:
     """Return what there is to say of a host in which memory-core works, and what to do if it does not search the notes here."""
     title = programs.PROGRAMS[name].title
     message = f"memory-core is in place in {title}"
     try:
-        settings, agent = _load_bound(programs.read_options(name, home))
+        settings, agent = _load_bound(programs.read_options(parts))
         theirs = settings.agent(agent).workspace
     except MemoryCoreError as error:
         return f"{title} starts memory-core so that it fails: {error}", f"memory-core install {name}"
@@ -282,25 +277,13 @@ def _compare_workspace(name: str, home: Path, config: AgentConfig) -> tuple[str,
 @click.option("--base-url", metavar="URL", help="an OpenAI-compatible endpoint, without /chat/completions")
 @click.option("--model", metavar="ID", required=True, help="the chat model's id at that endpoint")
 @click.option("--context-window", type=int, default=128_000, metavar="N", help="tokens of the model's context (128000)")
-@click.option(
-    "--script",
-    type=click.Path(readable=False),
-    metavar="FILE",
-    help="say the lines of a file instead of reading the terminal",
-)
+@click.option("--script", type=PATH, metavar="FILE", help="say the lines of a file instead of reading the terminal")
 def chat(options: Options, *, base_url: str | None, model: str, context_window: int, script: str | None) -> None:
     """Chat with a model that has this memory (the reference host)."""
     lines = None if script is None else read_text("--script", script).split("\n")
-    host = reference.open_host(
-        options.config,
-        agent=options.agent,
-        workspace=options.workspace,
-        state_dir=options.state_dir,
-        base_url=base_url,
-        model=model,
-        context_window=context_window,
-    )
-    with host:
+    with reference.ReferenceHost(
+        open_source(options), options.agent, base_url=base_url, model=model, context_window=context_window
+    ) as host:
         if lines is not None:
             reference.play(host, lines)
         else:

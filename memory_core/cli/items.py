@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from memory_core.as_json import to_json
-from memory_core.cli import output
-from memory_core.cli.app import Group, Options, argument, command, join_words, open_memory, open_notes, read_text
+from memory_core.cli import app, output
+from memory_core.cli.app import PATH, Group, Options, argument, command, join_words, open_memory, open_notes, read_text
 from memory_core.config.agent import AgentConfig
 from memory_core.config.environment import quote_words
-from memory_core.errors import InvalidArgument, MemoryCoreError, StoreError
+from memory_core.errors import InvalidArgument, MemoryCoreError
 from memory_core.history.history import History
 from memory_core.items.records import Item, read_items, write_items
 from memory_core.items.store.file import DROP_ASIDE, ItemsFile
@@ -22,7 +22,6 @@ from memory_core.records import ITEM_KINDS, Finding, Origin
 from memory_core.sharing.sharing import list_remains
 from memory_core.sources.journal import Journal
 from memory_core.sources.origins import cite_origin, load_sources
-from memory_core.sources.refusals import describe_os_error
 from memory_core.text.dates import begin_day, parse_day
 from memory_core.text.messages import quote_safely
 
@@ -194,7 +193,7 @@ def export(options: Options) -> None:
 
 
 @items.command("import")
-@argument("file", type=click.Path(readable=False), help="JSON lines as `items export` prints them; - is standard input")
+@argument("file", type=PATH, help="JSON lines as `items export` prints them; - is standard input")
 def restore(options: Options, *, file: str) -> None:
     """Add exported items; those that are there already are left as they are."""
     try:
@@ -251,13 +250,9 @@ def _changing(config: AgentConfig) -> Iterator[Journal]:
     Raises:
         StoreError: It cannot be written.
     """
-    try:
+    action = "make the folder writable, or try again in a moment"
+    with app.changing(config.journal_dir, "the journal cannot be changed", action):
         yield Journal(config.journal_dir)
-    except OSError as error:
-        action = "make the folder writable, or try again in a moment"
-        raise StoreError(
-            config.journal_dir, f"the journal cannot be changed: {describe_os_error(error)}", action=action
-        ) from error
 
 
 @command("pause")

@@ -34,8 +34,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         code = _run(list(sys.argv[1:] if arguments is None else arguments))
     except KeyboardInterrupt:  # while modules are imported: nothing has begun
         return 130
-    lost = _flush()
-    return code if lost is None else _complain_of_output(lost)
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # else Python complains at exit of what is still buffered
+        has_gone = isinstance(error, BrokenPipeError)  # the reader, as `| head` does
+        return 0 if has_gone else _complain_of_output(f"cannot be written: {error.strerror}")
+    return code
 
 
 def _open_streams() -> bool:
@@ -54,7 +59,7 @@ def _open_streams() -> bool:
             setattr(sys, name, _open_text(number))
     buffer = getattr(sys.stdout, "buffer", None)
     if isinstance(buffer, io.RawIOBase) or (not sys.stdout.isatty() and sys.stdout is sys.__stdout__):
-        # A write past a small buffer, or PYTHONUNBUFFERED, leaves nothing behind by which `_flush` could find out later.
+        # A write past a small buffer, or PYTHONUNBUFFERED, leaves nothing behind by which `main` could find out later.
         sys.stdout = _open_text(sys.stdout.fileno(), sys.stdout.encoding)
     return given
 
@@ -64,23 +69,12 @@ def _open_text(descriptor: int, encoding: str = "utf-8") -> TextIO:
     return cast("TextIO", open(descriptor, mode, OUTPUT_BYTES, encoding, closefd=False))  # kept
 
 
-def _flush() -> str | None:
-    """Write out what is printed; return why that fails, "" if the reader has gone, as `| head` does."""
-    try:
-        sys.stdout.flush()
-    except OSError as error:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # else Python complains at exit of what is still buffered
-        return "" if isinstance(error, BrokenPipeError) else f"cannot be written: {error.strerror}"
-    return None
-
-
 def _complain_of_output(problem: str) -> int:
-    """Print one line unless the problem is none; return the exit code."""
+    """Print one line; return the exit code."""
     from memory_core.cli import output
 
-    if problem:
-        output.complain(f"standard output {problem}", "Redirect it to a file with space, or to /dev/null.")
-    return 1 if problem else 0
+    output.complain(f"standard output {problem}", "Redirect it to a file with space, or to /dev/null.")
+    return 1
 
 
 def _run(arguments: list[str]) -> int:

@@ -49,7 +49,6 @@ log = logging.getLogger(__name__)
 @with_sources
 def get(options: Options, *, path: str, start: int | None, lines: int | None, as_of: str | None) -> int:
     """Print a note, or some lines of it."""
-    app.check_as_of(as_of)
     with open_notes(options) as memory:
         result = _get(memory, {"path": path, "from": start, "lines": lines, "asOf": as_of})
     whole = lines is None and read_citation(path).lines is None

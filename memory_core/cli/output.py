@@ -247,7 +247,8 @@ def print_result(result: Mapping[str, Any], show: Callable[[Mapping[str, Any]], 
     if not prints_json(result) and "error" not in result:
         show(result)
     if "error" in result:
-        complain_of(result)
+        error, help_of_command = _spell(result["error"])
+        complain(error, result.get("action") or help_of_command)
     elif result.get("status") == "not_found":
         if "asOf" in result:
             complain(
@@ -258,12 +259,6 @@ def print_result(result: Mapping[str, Any], show: Callable[[Mapping[str, Any]], 
             action = result.get("action") or "`memory-core status` names the workspace."
             complain(f"{result['path']}: there is no such note", action)
     return find_code(result)
-
-
-def complain_of(result: Mapping[str, Any]) -> None:
-    """Print the error of a tool."""
-    error, help_of_command = _spell(result["error"])
-    complain(error, result.get("action") or help_of_command)
 
 
 def _spell(error: str) -> tuple[str, str | None]:

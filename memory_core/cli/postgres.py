@@ -10,9 +10,8 @@ import click
 from memory_core.backends.loader import find_plugin, read_section
 from memory_core.backends.postgres import check_driver
 from memory_core.cli import output
-from memory_core.cli.app import Group, Options, argument
+from memory_core.cli.app import Group, Options, argument, open_source
 from memory_core.config.fields import Secret
-from memory_core.config.load import load_config
 from memory_core.stores.postgres import PostgresConfig
 
 if TYPE_CHECKING:
@@ -28,8 +27,7 @@ def _open(options: Options, dsn: str | None, schema: str | None) -> Operator:
     check_driver()
     from memory_core.stores.postgres.operator import Operator
 
-    config = load_config(options.config, state_dir=options.state_dir, workspace=options.workspace)
-    agent = config.agent(options.agent)
+    agent = open_source(options).current().agent(options.agent)
     settings: Any = read_section(agent, "postgres", find_plugin("postgres"))
     assert isinstance(settings, PostgresConfig)
     return Operator(Secret(dsn) if dsn else settings.find_dsn(agent.agent), schema or settings.schema)

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import click
 
 from memory_core.cli import output
 from memory_core.cli.app import Group, Options, argument, command, open_notes
+from memory_core.completions import Complete
 from memory_core.errors import InvalidArgument, MemoryCoreError
 from memory_core.plugin.memory import Memory
 from memory_core.plugin.reviewing import Review
 from memory_core.upkeep.proposals import Proposal
 from memory_core.upkeep.tidy import Undone
-
-if TYPE_CHECKING:
-    from memory_core.completions import Complete
 
 ALL_KEYS = {"a": "accept", "e": "edit", "s": "skip", "n": "never again", "u": "undo", "q": "quit"}
 ELSEWHERE = "Its note lies outside the workspace, so only you can change it."
@@ -50,8 +47,7 @@ def _open_model(memory: Memory, model: str, base_url: str | None) -> Complete:
 
     if (program := open_program(model)) is not None:
         return program
-    endpoint = open_endpoint(memory.config(), base_url, model)
-    return lambda messages, tools, **_: endpoint.complete(messages, tools, show=lambda _: None)
+    return open_endpoint(memory.config(), base_url, model).complete
 
 
 def _print(found: Sequence[Proposal]) -> None:
@@ -185,14 +181,8 @@ def undo(options: Options) -> None:
     """Take back what was done last: a change that was accepted, or that a proposal was rejected."""
     with open_notes(options) as memory:
         undone = _open_review(memory).undo()
-    told = {
-        "undone": undone.id,
-        "path": undone.path,
-        "line": undone.line,
-        "text": undone.text,
-        "rejected": undone.rejected,
-    }
-    output.tell(told, _describe_undone(undone))
+    facts = undone._asdict()
+    output.tell({"undone": facts.pop("id"), **facts}, _describe_undone(undone))
 
 
 def _describe_undone(undone: Undone) -> str:

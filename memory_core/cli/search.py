@@ -70,7 +70,6 @@ def search(
     **limits: Any,
 ) -> int:
     """Search the notes by meaning and by keyword."""
-    app.check_as_of(as_of)
     words = os.fsencode(" ".join(query)).decode("utf-8", "replace")
     asked = {"query": words, "asOf": as_of, **{to_camel(name): value for name, value in limits.items()}}
     with open_notes(options, today) as memory:
@@ -308,8 +307,9 @@ def _list_passages(found: explanations.Explanation) -> list[str]:
     rows: list[tuple[str, ...]] = [("", "score", "evidence", "words", "meaning", "passage")]
     for passage in found.passages[:SHOWN]:
         mark = str(passage.shown_as or {"gate": "-", "packing": "."}.get(passage.verdict.stage, "?"))
-        figures = map(_format, (passage.score, passage.evidence, passage.text_score, passage.vector_score))
-        rows.append((mark, *figures, f"{quote_name(passage.path)}#L{passage.start_line}"))
+        figures = (passage.score, passage.evidence, passage.text_score, passage.vector_score)
+        shown = ("" if figure is None else f"{figure:.2f}" for figure in figures)
+        rows.append((mark, *shown, f"{quote_name(passage.path)}#L{passage.start_line}"))
     lines = [
         f"{mark:>2}  {score:>5}  {evidence:>8}  {words:>5}  {meaning:>7}  {place}"
         for mark, score, evidence, words, meaning, place in rows
@@ -317,10 +317,6 @@ def _list_passages(found: explanations.Explanation) -> list[str]:
     more = len(found.passages) - SHOWN
     legend = "number: its result; -: below the gate; .: ranked behind"
     return [*lines, f"    ({legend}{f'; {more} more: --json' if more > 0 else ''})"]
-
-
-def _format(value: float | None) -> str:
-    return "" if value is None else f"{value:.2f}"
 
 
 def _draw(value: float | None) -> str:

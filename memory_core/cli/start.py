@@ -12,7 +12,7 @@ import click
 
 from memory_core.atomic import replace_file
 from memory_core.cli import app, hosts, output
-from memory_core.cli.app import Options, argument, command, find_state_dir, open_source
+from memory_core.cli.app import PATH, Options, argument, command, find_state_dir, open_source
 from memory_core.config.environment import expand_home, quote_words, shorten_home
 from memory_core.config.resolution import (
     find_current_folder,
@@ -44,7 +44,8 @@ def welcome(options: Options) -> None:
             "memory-core init ~/notes --default": "make a workspace, and use it from every folder",
             "memory-core adopt": "or search the notes that other programs keep",
         }
-    host = next(_find_free_hosts(), "" if any(map(_is_in_place, programs.PROGRAMS.values())) else "claude-code")
+    is_somewhere = any(changes.are_in_place(each.list_parts()) for each in programs.PROGRAMS.values())
+    host = next(_find_free_hosts(), "" if is_somewhere else "claude-code")
     if host:
         steps[f"memory-core install {host}"] = f"give them to {programs.PROGRAMS[host].title}"
     else:
@@ -69,9 +70,7 @@ def _print_steps(steps: Mapping[str, str]) -> None:
 
 
 @command("init")
-@argument(
-    "folder", required=False, type=click.Path(readable=False), help="the folder, new or not; without it the current one"
-)
+@argument("folder", required=False, type=PATH, help="the folder, new or not; without it the current one")
 @click.option("--default", "default", is_flag=True, help="also use it wherever no other workspace is named")
 def init(options: Options, *, folder: str | None, default: bool) -> None:
     """Make a workspace: a folder with MEMORY.md and memory/."""
@@ -115,12 +114,9 @@ def init(options: Options, *, folder: str | None, default: bool) -> None:
 def _find_free_hosts() -> Iterator[str]:
     """Yield the hosts that this user has, and that lack memory-core."""
     for name, program in programs.PROGRAMS.items():
-        if program.find_home != Path.cwd and program.find_home().is_dir() and not _is_in_place(program):
+        is_here = not program.is_local and program.find_home().is_dir()
+        if is_here and not changes.are_in_place(program.list_parts()):
             yield name
-
-
-def _is_in_place(program: programs.Program) -> bool:
-    return changes.are_in_place(program.plan(program.find_home(), programs.find_start()))
 
 
 def _put_into(host: str, workspace: Path, options: Options) -> bool:

@@ -11,7 +11,7 @@ import click
 
 from memory_core.as_json import to_json
 from memory_core.cli import output
-from memory_core.cli.app import Group, Options, argument, command, open_notes
+from memory_core.cli.app import PATH, Group, Options, argument, command, open_notes
 from memory_core.config.agent import AgentConfig
 from memory_core.config.environment import expand_home, shorten_home
 from memory_core.errors import InvalidArgument
@@ -54,7 +54,7 @@ def sync(context: click.Context, *, behind: bool) -> None:
 @sync.command("init")
 @argument("url", help="an empty git repository, or the one of your other machine, as git clone takes it")
 @click.option("--encrypt", is_flag=True, help="encrypt with age what is sent, to a new key")
-@click.option("--key", metavar="FILE", type=click.Path(readable=False), help="the key file of your other machine")
+@click.option("--key", metavar="FILE", type=PATH, help="the key file of your other machine")
 @click.option("--public", is_flag=True, help="send notes readable to a repository that anybody can read")
 def init(options: Options, *, url: str, encrypt: bool, key: str | None, public: bool) -> None:
     """Set up the sync with a remote, and sync; the notes of both sides are merged."""

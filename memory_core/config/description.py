@@ -123,15 +123,10 @@ def _make_rows(key: str, section: Any, node: Node, path: KeyPath = ()) -> Iterat
         if is_dataclass(value):
             yield from _make_rows(join_key(key, name), value, node, (*path, name))
         else:
-            yield _make_row(join_key(key, name), _show(name, value), node, (*path, name))
-
-
-def _make_row(key: str, value: Any, node: Node, path: KeyPath) -> Row:
-    place, rest = find(node, path)
-    if rest:
-        return Row(key, value, "default")
-    translated = place.origin == "file" and place.key.startswith("embedding.")
-    return Row(key, value, place.origin, place.key if translated else "")
+            place, rest = find(node, (*path, name))
+            origin: Origin = "default" if rest else place.origin
+            translated = origin == "file" and place.key.startswith("embedding.")
+            yield Row(join_key(key, name), _show(name, value), origin, place.key if translated else "")
 
 
 def _make_raw_row(key: str, node: Node) -> Row:
@@ -222,7 +217,8 @@ def _document(key: str, section: Any) -> Iterator[tuple[str, str, str]]:
             yield from _document(name, value)
         else:
             default = "unset" if value is None else json.dumps(_show(item.name, value))
-            extent = _describe_bounds(item.metadata) or _describe_choices(hints[item.name])
+            choices = get_args(hints[item.name]) if get_origin(hints[item.name]) is Literal else ()
+            extent = _describe_bounds(item.metadata) or " \\| ".join(f'"{choice}"' for choice in choices)
             yield name, default, f"{item.metadata['description']}{f' {extent}.' if extent else ''}"
 
 
@@ -234,10 +230,6 @@ def _describe_bounds(metadata: Mapping[str, Any]) -> str:
     if high is not None:
         return f"{lowest}{', at most' if above is not None else ' to'} {high:.15g}"
     return lowest if above is not None or low is None else f"At least {lowest}"
-
-
-def _describe_choices(hint: object) -> str:
-    return " \\| ".join(f'"{choice}"' for choice in get_args(hint)) if get_origin(hint) is Literal else ""
 
 
 Schema = dict[str, Any]
@@ -266,7 +258,16 @@ def build_config_schema(backends: Mapping[str, type[Any] | None] | None = None) 
     definitions["ExtraPath"] = {
         "anyOf": [{"type": "string", "minLength": 1, "pattern": WITHOUT_NUL}, definitions["ExtraPath"]]
     }
-    definitions["Agent"] = _build_agent(search, definitions.pop("Compaction"))
+    compaction = definitions.pop("Compaction")["properties"]
+    definitions["Agent"] = _describe_open(
+        workspace=TEXT,
+        memorySearch=search,
+        memory={**_describe_open(search=search), "additionalProperties": False},
+        compaction=_describe_open(**{name: _allow_null(compaction[name]) for name in COMPACTION_KEYS}),
+    )
+    # Values of an account that we cannot use are left out with a warning: any type passes.
+    account = _inline(ProviderAccount, definitions)["properties"]
+    described = {"properties": {name: {"description": each["description"]} for name, each in account.items()}}
     return {
         "$schema": DRAFT,
         **_describe_open(
@@ -274,7 +275,7 @@ def build_config_schema(backends: Mapping[str, type[Any] | None] | None = None) 
             memory=memory,
             memorySearch=search,
             agents=_build_agents(),
-            models=_describe_open(providers={**_describe_open(), "additionalProperties": _build_account(definitions)}),
+            models=_describe_open(providers={**_describe_open(), "additionalProperties": described}),
         ),
         "$defs": definitions,
     }
@@ -334,15 +335,3 @@ def _build_agents() -> Schema:
     with_id = {"allOf": [agent, {"type": "object", "properties": {"id": agent_id}, "required": ["id"]}]}
     entries = {**_describe_open(), "propertyNames": agent_id, "additionalProperties": agent}
     return _describe_open(defaults=agent, list={"type": ["array", "null"], "items": with_id}, entries=entries)
-
-
-def _build_agent(search: Schema, compaction: Schema) -> Schema:
-    ours = {name: _allow_null(compaction["properties"][name]) for name in COMPACTION_KEYS}
-    memory = {**_describe_open(search=search), "additionalProperties": False}
-    return _describe_open(workspace=TEXT, memorySearch=search, memory=memory, compaction=_describe_open(**ours))
-
-
-def _build_account(definitions: Schema) -> Schema:
-    """Return the schema of a provider's account. Values that we cannot use are left out with a warning: any type passes."""
-    described = _inline(ProviderAccount, definitions)["properties"]
-    return {"properties": {name: {"description": each["description"]} for name, each in described.items()}}

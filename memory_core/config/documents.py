@@ -224,15 +224,13 @@ KeyPath = tuple[str | int, ...]
 
 ADD_UP = "extraPaths"  # a later layer extends this list, and replaces all others
 
-_WORDS: dict[type[Any], str] = {
+_WORDS: dict[Any, str] = {
     type(None): "null",
     bool: "a boolean",
-    int: "a number",
-    float: "a number",
+    (int, float): "a number",
     str: "a string",
     Mapping: "an object",
-    list: "a list",
-    tuple: "a list",
+    (list, tuple): "a list",
 }
 
 

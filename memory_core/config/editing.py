@@ -86,12 +86,8 @@ def take_entry(text: str, suffix: str, keys: Sequence[str]) -> str:
 
 def _parse(text: str, suffix: str) -> tuple[Any, str]:
     """Return what a text says, and "", or None and what is wrong, which quotes no values."""
-    if suffix == ".yaml":
-        return _parse_yaml(text)
-    return parse_toml(text) if suffix == ".toml" else parse_json5(text)
-
-
-def _parse_yaml(text: str) -> tuple[Any, str]:
+    if suffix != ".yaml":
+        return parse_toml(text) if suffix == ".toml" else parse_json5(text)
     import yaml
 
     try:

@@ -78,8 +78,22 @@ class Config:
         Raises:
             ConfigError: Carries all of them, in the order of the document.
         """
-        if problems := [*self.problems, *more]:
-            _refuse(problems, self.document, self.origin)
+        problems = dict.fromkeys([*self.problems, *more])
+        if not problems:
+            return
+        order = {key: rank for rank, key in enumerate(_walk_keys(self.document, ""))}
+
+        def rank(problem: ConfigProblem) -> int:
+            key = problem.key
+            while key and key not in order:
+                key = key[: max(key.rfind("."), key.rfind("["), 0)]
+            return order.get(key, len(order))
+
+        is_environment = all(problem.key.startswith("MEMORY_CORE_") for problem in problems)
+        origin = "environment" if is_environment else "flags" if self.origin == "defaults" else self.origin
+        file = f" {quote_words(origin)}" if os.path.isabs(origin) else ""  # noqa: PTH117 - may be no path at all
+        check = "" if origin == "flags" else f", then run: memory-core config check{file}"
+        raise ConfigError(sorted(problems, key=rank), origin=origin, action=f"Correct what is named{check}")
 
 
 def load_config(
@@ -119,11 +133,21 @@ def load_config(
     environ = os.environ if environ is None else environ
     if source is None:
         source = find_default_config(environ, state_dir=state_dir, workspace=workspace)
-    here = find_current_folder()
+    base = here = find_current_folder()
     included: list[Path] = []
-    document, syntax, origin, base = _read_document(source, here, environ, included)
+    document: Document = {}
+    syntax: Syntax = "json5"
+    origin = "defaults"
+    if isinstance(source, Mapping):
+        document, syntax, origin = source, "mapping", "mapping"
+    elif source is not None:
+        path = make_absolute(str(source), here, environ)
+        document, base, origin = read_file(path, included), path.parent, str(path)
+        syntax = "toml" if is_toml(path) else "json5"
+        included.append(path.with_name(VARIABLES_FILE))
     flags = unflatten(overrides or {})
-    backends = [*known_backends, *_find_chosen_backends(document, flags, environ)]
+    chosen = [environ.get(BACKEND), *(get_mapping(raw, "memory").get("backend") for raw in (document, flags))]
+    backends = [*known_backends, *(name for name in chosen if isinstance(name, str))]
     if {*get_mapping(document, "memory")} - {*MEMORY_KEYS, "search", *backends}:
         from importlib.metadata import entry_points
 
@@ -179,31 +203,6 @@ def find_default_config(
     return path if path.is_file() else None
 
 
-def _read_document(
-    source: Path | str | Mapping[str, Any] | None, here: Path | None, environ: Mapping[str, str], included: list[Path]
-) -> tuple[Mapping[str, Any], Syntax, str, Path | None]:
-    """Return the parsed document, its syntax, its name for errors, and the base of its relative paths."""
-    if source is None:
-        return {}, "json5", "defaults", here
-    if isinstance(source, Mapping):
-        return source, "mapping", "mapping", here
-    path = make_absolute(str(source), here, environ)
-    document = read_file(path, included)
-    included.append(path.with_name(VARIABLES_FILE))
-    return document, "toml" if is_toml(path) else "json5", str(path), path.parent
-
-
-def _find_chosen_backends(
-    document: Mapping[str, Any], flags: Mapping[str, Any], environ: Mapping[str, str]
-) -> Iterator[str]:
-    """Yield the backends that the layers choose: sections of these are allowed."""
-    if BACKEND in environ:
-        yield environ[BACKEND]
-    for raw in (document, flags):
-        if isinstance(chosen := get_mapping(raw, "memory").get("backend"), str):
-            yield chosen
-
-
 def _find_shared_stores(agents: Iterable[AgentConfig]) -> Iterator[ConfigProblem]:
     owners: dict[Path, str] = {}
     for config in agents:
@@ -213,25 +212,6 @@ def _find_shared_stores(agents: Iterable[AgentConfig]) -> Iterator[ConfigProblem
                 f"the agents {owner!r} and {config.agent!r} would share one index file; put {{agentId}} into the path"
             )
             yield ConfigProblem("memorySearch.store.path", text)
-
-
-def _refuse(problems: Sequence[ConfigProblem], document: Mapping[str, Any], origin: str) -> None:
-    order = {key: rank for rank, key in enumerate(_walk_keys(document, ""))}
-
-    def rank(problem: ConfigProblem) -> int:
-        key = problem.key
-        while key and key not in order:
-            key = key[: max(key.rfind("."), key.rfind("["), 0)]
-        return order.get(key, len(order))
-
-    if all(problem.key.startswith("MEMORY_CORE_") for problem in problems):
-        origin = "environment"
-    elif origin == "defaults":
-        origin = "flags"
-    distinct = sorted(dict.fromkeys(problems), key=rank)
-    file = f" {quote_words(origin)}" if os.path.isabs(origin) else ""  # noqa: PTH117 - may be no path at all
-    check = "" if origin == "flags" else f", then run: memory-core config check{file}"
-    raise ConfigError(distinct, origin=origin, action=f"Correct what is named{check}")
 
 
 def _walk_keys(raw: object, key: str) -> Iterator[str]:

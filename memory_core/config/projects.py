@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from memory_core.config.agent import LOCAL, PERSON, AgentConfig, Project, make_workspace_key
+from memory_core.config.documents import read_file
 from memory_core.config.environment import expand_home
 from memory_core.errors import ConfigError, ConfigProblem
 
@@ -113,14 +114,8 @@ def read_project(folder: Path, repository: Path | None) -> Project:
     place = next((each for each in (folder, repository) if each and (each / PROJECT_FILE).is_file()), None)
     if place is None:
         return Project(folder=folder, repository=repository)
-    import tomllib
-
     path = place / PROJECT_FILE
-    try:
-        given = tomllib.loads(path.read_text(encoding="utf-8-sig"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        action = "correct the file, or remove it"
-        raise ConfigError(f"cannot be read: {error}", origin=str(path), action=action) from error
+    given = read_file(path)
     memory = given.get("memory", {})
     wrong = [key for key in given if key != "memory" or not isinstance(memory, dict)]
     if isinstance(memory, dict):

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
 from pathlib import Path
+from typing import TypeVar
 
 from memory_core.config.agent import AgentConfig, Project, make_workspace_key
 from memory_core.config.documents import (
@@ -49,6 +50,8 @@ from memory_core.errors import ConfigError, ConfigProblem
 DEFAULT_WORKSPACE = "~/clawd"
 OWN_FOLDER = "memory-core"  # all that is ours in the state folder, which may be another program's
 STORE_PATH = ("store", "path")
+
+Kind = TypeVar("Kind")
 
 _AUTO = "auto"
 # What one provider understands, and what opens its endpoint only.
@@ -142,10 +145,11 @@ def find_current_folder() -> Path | None:
         return None
 
 
+@dataclass(eq=False, repr=False)  # which would show the environment
 class Resolver:
     """Merges the layers, of which later ones win, validates the outcome, and resolves paths.
 
-    Args:
+    Attributes:
         layers: The sections of each layer.
         environ: The environment, with the variables that the document sets.
         secrets: The document's section `secrets`.
@@ -154,40 +158,33 @@ class Resolver:
         workspace: The one that the caller named for every agent, absolute; None when it named none.
         base: The base of the document's relative paths; None when that is the current folder, and there is none.
         folder: The one in which work goes on, whose project is found; None when there is none.
-        warnings: Those of the readers.
+        warnings: Those of the readers, and of what is left out here.
+        problems: All that is wrong.
+        slot: The value for the memory slot that wins; None when no layer names one.
+        memory: The section `memory`, merged.
     """
 
-    def __init__(
-        self,
-        layers: Sequence[Sections],
-        environ: Mapping[str, str],
-        secrets: Mapping[str, object],
-        *,
-        state_dir: Path,
-        state_dir_origin: Origin,
-        workspace: Path | None,
-        base: Path | None,
-        folder: Path | None,
-        warnings: Sequence[str] = (),
-    ) -> None:
-        self._layers = layers
-        self._environ = environ
-        self._secrets = secrets
-        self.state_dir_origin = state_dir_origin
-        self._state_dir, self._workspace, self._base, self._folder = state_dir, workspace, base, folder
-        self.problems: list[ConfigProblem] = []
-        self.warnings = list(warnings)
-        self.slot = next((layer.slot for layer in reversed(layers) if layer.slot), None)
-        self.memory = self._merge([layer.memory for layer in layers])
-        self._memory = (
-            validate(MemorySettings, self._expand(self.memory), self.problems, self.warnings) or MemorySettings()
-        )
-        accounts = dict.fromkeys(name for layer in layers for name in layer.providers)
+    layers: Sequence[Sections]
+    environ: Mapping[str, str]
+    secrets: Mapping[str, object]
+    state_dir: Path
+    state_dir_origin: Origin
+    workspace: Path | None
+    base: Path | None
+    folder: Path | None
+    warnings: list[str]
+    problems: list[ConfigProblem] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.slot = next((layer.slot for layer in reversed(self.layers) if layer.slot), None)
+        self.memory = self._merge([layer.memory for layer in self.layers])
+        memory = validate(MemorySettings, self._expand(self.memory), self.problems, self.warnings)
+        self._memory = memory or MemorySettings()
+        accounts = dict.fromkeys(name for layer in self.layers for name in layer.providers)
         self._providers = {name: self._read_account(name) for name in accounts}
-        names = dict.fromkeys(name for layer in layers for name in layer.backends)
-        self._backends: dict[str, Mapping[str, object]] = {
-            name: to_plain(expand(self.merge_backend(name), environ, secrets, None)) for name in names
-        }
+        names = dict.fromkeys(name for layer in self.layers for name in layer.backends)
+        backends = {name: expand(self.merge_backend(name), self.environ, self.secrets, None) for name in names}
+        self._backends: Mapping[str, Mapping[str, object]] = {name: to_plain(each) for name, each in backends.items()}
 
     @property
     def slot_id(self) -> str:
@@ -197,7 +194,7 @@ class Resolver:
     @property
     def named(self) -> tuple[str, ...]:
         """The agents that the layers name, in their order."""
-        return tuple(dict.fromkeys(name for layer in self._layers for name in layer.agents))
+        return tuple(dict.fromkeys(name for layer in self.layers for name in layer.agents))
 
     def resolve(self, agent: str, dialect: str) -> AgentConfig:
         """Return everything for one agent; errors are added to `problems`, and defaults are used in their place."""
@@ -211,7 +208,7 @@ class Resolver:
             workspace=workspace,
             project=project,
             is_found=self.find_workspace_origin(agent) == "default",
-            state_dir=self._state_dir,
+            state_dir=self.state_dir,
             store_path=self._resolve_store_path(agent, workspace, nodes, search),
             slot=self.slot_id,
             memory=self._memory,
@@ -225,10 +222,10 @@ class Resolver:
         if self._memory.backend not in LAYERED_BACKENDS:
             return config
         named = {
-            name: make_absolute(path, self._base, self._environ) if path else None
+            name: make_absolute(path, self.base, self.environ) if path else None
             for name, path in self._memory.layers.items()
         }
-        return replace(config, layers=tuple(list_layers(config, named, self._environ)))
+        return replace(config, layers=tuple(list_layers(config, named, self.environ)))
 
     def merge_search(self, agent: str) -> Node:
         """Merge `memorySearch` for an agent; every value keeps its key and origin."""
@@ -246,21 +243,21 @@ class Resolver:
     def find_workspace_origin(self, agent: str) -> Origin:
         """Return the layer that named an agent's workspace."""
         node = self.find_workspace(agent)
-        return "flag" if self._workspace else node.origin if node else "default"
+        return "flag" if self.workspace else node.origin if node else "default"
 
     def merge_provider(self, name: str) -> Node:
         """Merge `models.providers.<name>`; environment variables are not yet expanded."""
-        return self._merge([layer.providers.get(name) or make_empty() for layer in self._layers])
+        return self._merge([layer.providers.get(name) or make_empty() for layer in self.layers])
 
     def merge_backend(self, name: str) -> Node:
         """Merge `memory.<name>`."""
-        return self._merge([layer.backends.get(name) or make_empty() for layer in self._layers])
+        return self._merge([layer.backends.get(name) or make_empty() for layer in self.layers])
 
     def _own_sections(self, agent: str) -> tuple[list[Node], list[str]]:
         return leave_out_foreign([part.search for part in self._list_parts(agent)])
 
     def _list_parts(self, agent: str) -> list[AgentSections]:
-        return [part for layer in self._layers for part in (layer.defaults, layer.agent(agent))]
+        return [part for layer in self.layers for part in (layer.defaults, layer.agent(agent))]
 
     def _merge(self, nodes: Sequence[Node]) -> Node:
         return reduce(merge, [node for node in nodes if node.content], make_empty())
@@ -269,7 +266,7 @@ class Resolver:
         def note(where: Node, problem: str) -> None:
             self.problems.append(ConfigProblem(where.key, problem))
 
-        return expand(node, self._environ, self._secrets, note)
+        return expand(node, self.environ, self.secrets, note)
 
     def _read_account(self, name: str) -> ProviderAccount:
         """Read the parts of a provider's account that are ours; those that cannot be used are left out with a warning."""
@@ -281,12 +278,17 @@ class Resolver:
         key, _ = find(node, ("apiKey",))
         if find_ref_source(key) in ("exec", "store") and name not in self._find_chosen_accounts():
             node = change(node, ("apiKey",), lambda given: replace(given, content=None))  # no program runs for nothing
-        account = expand(node, self._environ, self._secrets, note)
-        api_key = self._read_string(account, "apiKey")
+        account = expand(node, self.environ, self.secrets, note)
+        api_key, base_url = (self._read_part(account, (part,), str, "a string") for part in ("apiKey", "baseUrl"))
+        headers: Mapping[str, Node] = self._read_part(account, ("headers",), dict, "an object") or {}
+        framing = [each.key for name, each in headers.items() if is_framing_header(name)]
+        self.warnings += [f"{each} is set by the connection itself; it is left out" for each in framing]
+        names = [name for name in headers if not is_framing_header(name)]
+        values = {name: self._read_part(account, ("headers", name), str, "a string") for name in names}
         return ProviderAccount(
             api_key=None if api_key is None else Secret(api_key),
-            base_url=self._read_string(account, "baseUrl"),
-            headers=self._read_headers(account),
+            base_url=base_url,
+            headers={name: Secret(value) for name, value in values.items() if value is not None},
         )
 
     def _find_chosen_accounts(self) -> set[str]:
@@ -296,31 +298,19 @@ class Resolver:
         named = {str(node.content) for node, rest in given if not rest}
         return named | {"google"} if "gemini" in named else named
 
-    def _read_string(self, account: Node, name: str) -> str | None:
-        node, rest = find(account, (name,))
+    def _read_part(self, account: Node, path: KeyPath, kind: type[Kind], words: str) -> Kind | None:
+        node, rest = find(account, path)
         if rest or node.content is None:
             return None
-        if isinstance(node.content, str):
+        if isinstance(node.content, kind):
             return node.content
-        self.warnings.append(f"{node.key}: expected a string, not {name_type(to_plain(node))}; it is left out")
+        self.warnings.append(f"{node.key}: expected {words}, not {name_type(to_plain(node))}; it is left out")
         return None
-
-    def _read_headers(self, account: Node) -> dict[str, Secret]:
-        node, rest = find(account, ("headers",))
-        if rest or node.content is None:
-            return {}
-        if not isinstance(node.content, dict):
-            self.warnings.append(f"{node.key}: expected an object, not {name_type(to_plain(node))}; it is left out")
-            return {}
-        framing = [name for name in node.content if is_framing_header(name)]
-        self.warnings += [f"{node.key}.{name} is set by the connection itself; it is left out" for name in framing]
-        values = {name: self._read_string(node, name) for name in node.content if name not in framing}
-        return {name: Secret(value) for name, value in values.items() if value is not None}
 
     def _resolve_workspace(self, agent: str) -> tuple[Path, Project | None]:
         """Return the workspace of an agent, and its project if that was found."""
-        if self._workspace:
-            return self._workspace, None
+        if self.workspace:
+            return self.workspace, None
         node = self.find_workspace(agent)
         node = self._expand(node) if node and node.origin == "file" else node
         if node and node.content:
@@ -329,7 +319,7 @@ class Resolver:
 
     @cached_property
     def _usual(self) -> tuple[Path, Project | None]:
-        return find_usual_workspace(self._environ, self._state_dir, self._folder)
+        return find_usual_workspace(self.environ, self.state_dir, self.folder)
 
     def _resolve_store_path(self, agent: str, workspace: Path, merged: Node, search: SearchSettings) -> Path:
         """Return the index file of an agent and its workspace, which no other agent and no other workspace has.
@@ -340,17 +330,17 @@ class Resolver:
         """
         key = make_workspace_key(workspace)
         if search.store.path is None:
-            return self._state_dir / "memory-core" / f"{agent}-{key}.sqlite"
+            return self.state_dir / "memory-core" / f"{agent}-{key}.sqlite"
         given, _ = find(merged, STORE_PATH)
         path = self._make_absolute(search.store.path.replace("{agentId}", agent).replace("{workspaceKey}", key), given)
-        own = any(find(layer.agent(agent).search, STORE_PATH)[0] is given for layer in self._layers)
+        own = any(find(layer.agent(agent).search, STORE_PATH)[0] is given for layer in self.layers)
         if own or "{agentId}" in search.store.path or agent == DEFAULT_AGENT:
             return path
         return path.parent / f"{path.stem}-{agent}{path.suffix}"
 
     def _make_absolute(self, path: str, given: Node | None) -> Path:
-        base = self._base if given and given.origin == "file" else find_current_folder()
-        return make_absolute(path, base, self._environ)
+        base = self.base if given and given.origin == "file" else find_current_folder()
+        return make_absolute(path, base, self.environ)
 
     def _finish(self, search: SearchSettings, warnings: list[str]) -> SearchSettings:
         sources = dict.fromkeys(search.sources)
@@ -361,7 +351,7 @@ class Resolver:
             warnings.append(
                 f"There is no time zone {search.time_zone!r}; that of this machine is used. Name one such as Europe/Paris."
             )
-        environ = self._environ
+        environ = self.environ
         local = replace(
             search.local,
             model_path=_expand_path(search.local.model_path, environ),

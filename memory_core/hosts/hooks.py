@@ -19,18 +19,16 @@ from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 from tempfile import TemporaryDirectory, gettempdir
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 from memory_core.config.load import ConfigSource
 from memory_core.config.settings import SLOT_ID
 from memory_core.hosts.events import HOSTS, SAVING, Event
 from memory_core.plugin import MemorySlot
+from memory_core.plugin.flush.policy import FlushTurn
 from memory_core.records import CallContext
 from memory_core.sources.roots import advise_workspace
 from memory_core.tools.shown import Shown
-
-if TYPE_CHECKING:
-    from memory_core.plugin.flush.policy import FlushTurn
 
 MAX_CHARS = 9_500  # Claude Code shows the model the beginning only of a text with more than 10,000
 POLL_SECONDS = 0.05
@@ -282,12 +280,9 @@ def _wait_for(process: subprocess.Popen[str], prompt: str, copying: Copying) -> 
 
 
 def _is_gone(number: int) -> bool:
-    if os.name != "posix":
-        return False
     try:
-        os.kill(number, 0)
-    except ProcessLookupError:
-        return True
-    except PermissionError:  # it runs as another user
-        return False
+        if os.name == "posix":
+            os.kill(number, 0)
+    except OSError as error:  # PermissionError: it runs as another user
+        return isinstance(error, ProcessLookupError)
     return False

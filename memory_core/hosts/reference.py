@@ -13,13 +13,12 @@ import time
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from memory_core.config.agent import AgentConfig
 from memory_core.config.fields import Secret
-from memory_core.config.load import load_config
-from memory_core.config.settings import DEFAULT_AGENT, ProviderAccount
+from memory_core.config.load import ConfigSource
+from memory_core.config.settings import ProviderAccount
 from memory_core.errors import MemoryCoreError
 from memory_core.plugin.slot import MemorySlot
 from memory_core.records import CallContext
@@ -32,12 +31,18 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 Message = dict[str, Any]
+Show = Callable[[str], object]
 
 MAX_TOOL_STEPS = 8
+PAUSE_SECONDS = 120.0  # without data, after which an answer is given up
 KEEP_MESSAGES = 4  # stay word for word when a session is compacted
 OPENAI_URL = "https://api.openai.com/v1"
 BASE_PROMPT = "You are a helpful assistant. Be brief."
 SUMMARY_PROMPT = "Summarise the conversation above in at most 200 words: facts, decisions, open questions."
+
+
+def _hide(_: str) -> None:
+    """Show a piece of text to nobody."""
 
 
 class EndpointFailed(MemoryCoreError):
@@ -51,23 +56,20 @@ class ChatEndpoint:
         base_url: The URL without `/chat/completions`.
         model: The model's id at the endpoint.
         api_key: None for endpoints that need none.
-        timeout_seconds: The longest pause without data before an answer is given up.
     """
 
-    def __init__(
-        self, base_url: str, model: str, *, api_key: Secret | None = None, timeout_seconds: float = 120.0
-    ) -> None:
+    def __init__(self, base_url: str, model: str, *, api_key: Secret | None = None) -> None:
         import httpx
 
         headers = {"Authorization": f"Bearer {api_key.reveal()}"} if api_key else {}
         self._url = f"{base_url.rstrip('/')}/chat/completions"
         self._model = model
-        self._client = httpx.Client(headers=headers, timeout=timeout_seconds)
+        self._client = httpx.Client(headers=headers, timeout=PAUSE_SECONDS)
 
     def complete(
-        self, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]], *, show: Callable[[str], None]
+        self, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]], *, show: Show = _hide, **_: float
     ) -> Message:
-        """Return the assistant's message: its text is shown as it arrives, its tool calls are put together.
+        """Return the assistant's message: its text is shown as it arrives, by default to nobody; its calls are put together.
 
         Raises:
             EndpointFailed: No answer, or one that is not a stream of completions.
@@ -103,7 +105,7 @@ def _read_deltas(response: httpx.Response) -> Iterable[Mapping[str, Any]]:
                 yield choice.get("delta") or {}
 
 
-def _assemble(deltas: Iterable[Mapping[str, Any]], show: Callable[[str], None]) -> Message:
+def _assemble(deltas: Iterable[Mapping[str, Any]], show: Show) -> Message:
     text: list[str] = []
     calls: dict[int, dict[str, Any]] = {}
     for delta in deltas:
@@ -124,37 +126,31 @@ def _assemble(deltas: Iterable[Mapping[str, Any]], show: Callable[[str], None]) 
 
 
 class ReferenceHost:
-    """One session of one agent with one model.
+    """One session of one agent with one model, at the terminal.
 
     Args:
-        slot: The memory; the host closes it.
-        endpoint: The model; the host closes it.
-        state_dir: The folder of the sessions.
-        context: The session, as the slot gets it.
-        context_window: Tokens of the model's context.
-        reserve_tokens: Compact when fewer tokens are left.
-        show: Called with every piece of visible text.
+        source: The configuration.
+        agent: The agent's id.
+        base_url: Of the model's endpoint; None is that of `models.providers.openai`.
+        model: The model's id there.
+        context_window: Tokens of its context.
+
+    Raises:
+        ConfigError: The configuration cannot be used.
     """
 
     def __init__(
-        self,
-        slot: MemorySlot,
-        endpoint: ChatEndpoint,
-        *,
-        state_dir: Path,
-        context: CallContext,
-        context_window: int = 128_000,
-        reserve_tokens: int = 20_000,
-        show: Callable[[str], None] = print,
+        self, source: ConfigSource, agent: str, *, base_url: str | None, model: str, context_window: int
     ) -> None:
-        self._slot = slot
-        self._endpoint = endpoint
-        self._context = context
-        self._key = context.session_key or f"agent:{context.agent or DEFAULT_AGENT}:main"
-        self._sessions = state_dir / "agents" / (context.agent or DEFAULT_AGENT) / "sessions"
+        config = source.current().agent(agent)
+        self._slot = MemorySlot(source)
+        self._endpoint = open_endpoint(config, base_url, model)
+        self._key = f"agent:{config.agent}:main"
+        self._context = CallContext(agent=config.agent, session_key=self._key, chat_type="direct")
+        self._sessions = config.sessions_dir
         self._window = context_window
-        self._limit = max(context_window - reserve_tokens, context_window // 2)
-        self._show = show
+        self._limit = max(context_window - config.compaction.reserve_tokens_floor, context_window // 2)
+        self._show = partial(print, end="", flush=True)
         self._session_id = uuid.uuid4().hex
         self._transcript = self._sessions / f"{self._session_id}.jsonl"
         self._messages: list[Message] = []  # that are still in the model's context, without the system prompt
@@ -162,21 +158,15 @@ class ReferenceHost:
         self._opening, self._recalls = "", list[str]()  # what memory put in front of the session, and of its messages
 
     def __enter__(self) -> Self:
-        self.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def start(self) -> None:
         """Start the slot and this session."""
         self._slot.start()
         self._slot.session_started(self._context)
         self._opening = self._slot.session_context(self._context)
         sessions_json.update(self._sessions / sessions_json.FILE_NAME, self._key, _reset_entry)
         self._record()
+        return self
 
-    def close(self) -> None:
+    def __exit__(self, *_: object) -> None:
         """Close the slot and the endpoint."""
         self._slot.close()
         self._endpoint.close()
@@ -193,7 +183,7 @@ class ReferenceHost:
         self._show("\n")
         self._record()
         self._slot.session_updated(self._key)
-        self._slot.turn_ended(self._context, self._messages, self._ask_silently, host="chat")
+        self._slot.turn_ended(self._context, self._messages, self._endpoint.complete, host="chat")
         if self.count_tokens() >= self._limit:
             self.compact()
         else:
@@ -211,7 +201,7 @@ class ReferenceHost:
         if not older:
             return
         asked = [*self._build_system(), *older, {"role": "user", "content": SUMMARY_PROMPT}]
-        self._summary, self._recalls = self._ask_silently(asked, [])["content"], []
+        self._summary, self._recalls = self._endpoint.complete(asked, [])["content"], []
         self._log({"type": "compaction", "summary": self._summary})
         self._slot.compacted(self._context)
         sessions_json.update(self._sessions / sessions_json.FILE_NAME, self._key, _count_compaction)
@@ -264,12 +254,8 @@ class ReferenceHost:
         if turn is None:
             return
 
-        outcome = self._slot.run_flush(turn, self._ask_silently, history=self._build_prompt())
+        outcome = self._slot.run_flush(turn, self._endpoint.complete, history=self._build_prompt())
         log.info("memory flush: %s, %s", outcome.status, outcome.reason)
-
-    def _ask_silently(self, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]], **_: object) -> Message:
-        """Ask the model; nothing of its answer is shown."""
-        return self._endpoint.complete(messages, tools, show=lambda _: None)
 
     def _build_system(self) -> list[Message]:
         parts = [BASE_PROMPT, self._slot.prompt_section(self._context), self._opening, *self._recalls]
@@ -296,34 +282,6 @@ def open_endpoint(config: AgentConfig, base_url: str | None, model: str) -> Chat
     account = config.providers.get("openai", ProviderAccount())
     key = account.api_key or Secret(os.environ.get("OPENAI_API_KEY", ""))
     return ChatEndpoint(base_url or account.base_url or OPENAI_URL, model, api_key=key or None)
-
-
-def open_host(
-    config: str | Path | None,
-    *,
-    agent: str,
-    workspace: str | Path | None,
-    state_dir: str | Path | None,
-    base_url: str | None,
-    model: str,
-    context_window: int,
-) -> ReferenceHost:
-    """Return a host for one session at the terminal. Without a base URL, that of `models.providers.openai` is used.
-
-    Raises:
-        ConfigError: The configuration cannot be used.
-    """
-    resolved = load_config(config, workspace=workspace, state_dir=state_dir).agent(agent)
-    endpoint = open_endpoint(resolved, base_url, model)
-    return ReferenceHost(
-        MemorySlot(config, workspace=workspace, state_dir=state_dir),
-        endpoint,
-        state_dir=resolved.state_dir,
-        context=CallContext(agent=resolved.agent, session_key=f"agent:{resolved.agent}:main", chat_type="direct"),
-        context_window=context_window,
-        reserve_tokens=resolved.compaction.reserve_tokens_floor,
-        show=partial(print, end="", flush=True),
-    )
 
 
 def converse(host: ReferenceHost) -> None:

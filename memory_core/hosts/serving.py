@@ -7,8 +7,12 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING, Literal
 
 from memory_core.errors import MemoryCoreError
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp
 
 log = logging.getLogger(__name__)
 
@@ -37,6 +41,24 @@ def listen(host: str, port: int) -> Iterator[socket.socket]:
         raise MemoryCoreError(f"cannot serve at {host}:{port}: {reason}", action=action) from error
     with listener:
         yield listener
+
+
+def run(app: ASGIApp, listener: socket.socket, *, lifespan: Literal["on", "off"], grace_seconds: int) -> None:
+    """Serve an application until SIGINT or SIGTERM.
+
+    Args:
+        app: The application.
+        listener: Where it is served.
+        lifespan: "on" for one that is told when it starts and ends.
+        grace_seconds: For open requests after a signal.
+    """
+    import uvicorn
+
+    config = uvicorn.Config(
+        app, log_config=None, access_log=False, ws="none", server_header=False, lifespan=lifespan,
+        timeout_graceful_shutdown=grace_seconds,
+    )  # fmt: skip
+    uvicorn.Server(config).run(sockets=[listener])
 
 
 @contextmanager

@@ -30,7 +30,7 @@ from memory_core.sources.roots import advise_workspace, explain_no_workspace
 from memory_core.sources.session_logs import SOURCE
 from memory_core.text.dates import parse_instant
 from memory_core.tools import items, results, schemas, scope
-from memory_core.tools.append import APPEND, memory_append
+from memory_core.tools.append import memory_append
 from memory_core.tools.arguments import read_citation
 from memory_core.tools.shown import Shown
 
@@ -170,18 +170,9 @@ def _append(call: ToolCall) -> dict[str, Any]:
     if target == PERSON and is_private and config.find_named(PERSON) is not None:
         return _propose_for_person(call)
     layer = config if context.access != "rw" else find_destination(config, target, call.today())
-    done = memory_append(
-        call.arguments,
-        workspace=layer.workspace,
-        state_dir=layer.state_dir,
-        today=call.today(),
-        access=context.access,
-        session=context.session_key,
-        by=context.by,
-        longterm=scope.is_main(context, config.agent),
-        # What was found in a daily note may well be promoted to long-term memory, when the model says so.
-        recalled=call.shown.of(context.session_key) if target in (None, "daily") else frozenset(),
-    )
+    # What was found in a daily note may well be promoted to long-term memory, when the model says so.
+    recalled = call.shown.of(context.session_key) if target in (None, "daily") else frozenset()
+    done = memory_append(call.arguments, layer, context, today=call.today(), recalled=recalled)
     return {**done, "path": layer.show(done["path"])}
 
 
@@ -216,15 +207,15 @@ def _review(call: ToolCall) -> dict[str, Any]:
 
     config, context, arguments = call.config, call.context, call.arguments
     may_apply = config.search.tidy.agent_may_apply
-    if may_apply is None or may_apply == (call.name == schemas.PROPOSE["name"]) or context.access != "rw":
+    if may_apply is None or may_apply == (call.name == "memory_propose") or context.access != "rw":
         return results.shape_refusal("disabled", reviewing.NOT_OFFERED, reviewing.SWITCH_ON)
     if not scope.is_main(context, config.agent):
         return results.shape_refusal("denied", reviewing.NOT_HERE, items.TALK_ELSEWHERE)
     held = reviewing.Review(config, None, call.selector.sync)
-    if call.name == schemas.PROPOSE["name"]:
+    if call.name == "memory_propose":
         made = held.propose(arguments["path"], int(arguments["line"]), arguments["text"], arguments["why"])
         return {"status": "waits", "id": made.id}
-    if call.name == schemas.REVIEW["name"]:
+    if call.name == "memory_review":
         found = held.find()
         listed = found[: int(arguments.get("maxResults", reviewing.LIMIT))]
         return {"results": [reviewing.shape(each) for each in listed], "total": len(found)}
@@ -246,13 +237,13 @@ def record_call(call: ToolCall, result: dict[str, Any]) -> dict[str, Any]:
 
 
 RUN: Mapping[str, Callable[[ToolCall], dict[str, Any]]] = {
-    schemas.SEARCH["name"]: _search,
-    schemas.GET["name"]: _get,
-    APPEND["name"]: _append,
-    schemas.EXPLAIN["name"]: _explain,
-    schemas.RELATED["name"]: _relate,
-    **{tool["name"]: _use_items for tool in (items.STORE, items.RECALL, items.FORGET)},
-    **{tool["name"]: _review for tool in (schemas.REVIEW, schemas.RESOLVE, schemas.PROPOSE)},
+    "memory_search": _search,
+    "memory_get": _get,
+    "memory_append": _append,
+    "memory_explain": _explain,
+    "memory_related": _relate,
+    **dict.fromkeys(("memory_store", "memory_recall", "memory_forget"), _use_items),
+    **dict.fromkeys(("memory_review", "memory_resolve", "memory_propose"), _review),
 }
 
 

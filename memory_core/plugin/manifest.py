@@ -12,7 +12,7 @@ from typing import Any
 from memory_core.__about__ import __version__
 from memory_core.config.description import build_config_schema
 from memory_core.config.settings import SLOT_ID
-from memory_core.tools import schemas
+from memory_core.tools.arguments import TOOLS
 
 STANDARD = "https://agent-plugins.org/schemas/1.0.0"
 NAMESPACE = "dev.memory-core"
@@ -35,7 +35,7 @@ def make_plugin_json() -> dict[str, Any]:
                 "id": SLOT_ID,
                 "kind": "memory",
                 "entryPoint": "memory_core.plugin:MemorySlot",
-                "tools": [dict(schema) for schema in schemas.ALL],
+                "tools": [dict(schema) for schema in TOOLS.values()],
                 "hooks": list(HOOKS),
                 "configSchema": build_config_schema(),
             }

@@ -477,7 +477,7 @@ class Memory:
             "query": query, "maxResults": max_results, "minScore": min_score, "after": after, "before": before, "about": about,
         }  # fmt: skip
         texts = {name: value.isoformat() if isinstance(value, date) else value for name, value in given.items()}
-        asked = check_arguments(schemas.SEARCH, texts, name="explain")
+        asked = check_arguments(TOOLS["memory_search"], texts, name="explain")
         self._refuse_closed()
         whole = self._source.current()
         config = whole.agent(self._agent)
@@ -500,7 +500,7 @@ class Memory:
             MemoryOff: Memory is off.
             MemoryCoreError: Memory cannot be read.
         """
-        checked = check_arguments(schemas.RELATED, {"name": name, "maxResults": max_results}, name="related")
+        checked = check_arguments(TOOLS["memory_related"], {"name": name, "maxResults": max_results}, name="related")
         return self._selector(self._config_if_on()).relate(schemas.read_related(checked))
 
     def list_activity(self, *, limit: int = 100, session: str | None = None) -> list[Activity]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import date
-from pathlib import Path
 from typing import Any
 
+from memory_core.config.agent import AgentConfig
 from memory_core.errors import InvalidArgument, PathRefused
-from memory_core.records import Access, Author, Origin
+from memory_core.records import CallContext, Origin
 from memory_core.sources import origins
 from memory_core.tools.arguments import TOOLS
+from memory_core.tools.scope import is_main
 
 APPEND = TOOLS["memory_append"]
 # In a flush turn the file is pinned, so there is nothing to choose.
@@ -22,30 +23,23 @@ PINNED_APPEND = {
 
 def memory_append(
     arguments: Mapping[str, Any],
+    config: AgentConfig,
+    context: CallContext,
     *,
-    workspace: Path,
-    state_dir: Path,
     today: date,
-    access: Access = "rw",
-    longterm: bool = False,
     pinned: str | None = None,
     recalled: frozenset[str] = frozenset(),
-    session: str | None = None,
-    by: Author = "agent",
 ) -> dict[str, Any]:
     """Run the tool.
 
     Args:
         arguments: `text` and perhaps `target` and `by`, as the schema allows them.
-        workspace: The folder of the notes.
-        state_dir: The folder of the lock and the journal.
+        config: Of the layer in which is written.
+        context: The session. MEMORY.md is written in a main private one only. What its user says is not recorded: it counts as
+            a line of theirs.
         today: The date in the user's timezone; names the daily note.
-        access: What the session may do in the workspace.
-        longterm: True if MEMORY.md may be written: in a main private session.
         pinned: In a flush turn, `FlushTurn.target`: the only note that is written; else None.
         recalled: Fingerprints of the passages that the session has been shown.
-        session: The key of the session.
-        by: Who says it, where the arguments name nobody. What the user says is not recorded: it counts as a line of theirs.
 
     Returns:
         `{path, status, appended, skipped?, startLine?, endLine?}`: status is "appended" or "nothing new", appended and
@@ -61,16 +55,17 @@ def memory_append(
         raise InvalidArgument("text", f"expected a string, not {type(text).__name__}")
     if target not in (None, "daily", "longterm", "person"):
         raise InvalidArgument("target", f'expected "daily", "longterm" or "person", not {target!r}')
-    if access != "rw":
+    if context.access != "rw":
         reason, action = "this session may not write in the workspace", "use a session with workspaceAccess rw"
         raise PathRefused("memory_append", reason, action=action)
     from memory_core.sources import writer
 
+    workspace, state_dir = config.workspace, config.state_dir
     path = pinned or writer.find_note(target, workspace, today)
     if target in ("longterm", "person"):
         if pinned is not None:
             raise PathRefused(path, f"in this turn only {pinned} is written", action="leave the target out")
-        if not longterm:
+        if not is_main(context, config.agent):
             raise PathRefused(path, "is written in the main private session only", action='Use the target "daily".')
     done = writer.append(text, path=path, workspace=workspace, state_dir=state_dir, recalled=recalled)
     status = "appended" if done.paragraphs else "nothing new"
@@ -78,7 +73,7 @@ def memory_append(
     if done.skipped:
         shaped["skipped"] = len(done.skipped)
     if done.paragraphs:
-        origin = Origin(by=arguments.get("by", by), session=session)
+        origin = Origin(by=arguments.get("by", context.by), session=context.session_key)
         if origin.by != "user":
             origins.record_written(done.path, done.paragraphs, origin, origins.find_record(workspace, state_dir))
         shaped.update(startLine=done.start_line, endLine=done.end_line)

@@ -195,7 +195,11 @@ def read_citation(path: str) -> Citation:
     return Citation(found["path"], first, max(last - first + 1, 1), found["at"])
 
 
-_TEXTS = ("agent", "session_key", "chat_type", "channel")
+_OPTIONAL: Mapping[str, tuple[type, str]] = {
+    **dict.fromkeys(("agent", "session_key", "chat_type", "channel"), (str, "a string")),
+    "main": (bool, "True, False"),
+    "now": (datetime, "a datetime"),
+}
 
 
 def check_context(context: CallContext | None) -> CallContext:
@@ -208,16 +212,12 @@ def check_context(context: CallContext | None) -> CallContext:
         return CallContext()
     if not isinstance(context, CallContext):
         raise InvalidArgument("context", f"expected a CallContext or None, not {type(context).__name__}")
-    for name in _TEXTS:
+    for name, (kind, words) in _OPTIONAL.items():
         value = getattr(context, name)
-        if value is not None and not isinstance(value, str):
-            raise InvalidArgument(name, f"expected a string or None, not {type(value).__name__}")
+        if value is not None and not isinstance(value, kind):
+            raise InvalidArgument(name, f"expected {words} or None, not {type(value).__name__}")
     check_choice("access", context.access, get_args(Access))
     check_choice("by", context.by, ("agent", "user"))
-    if context.main is not None and not isinstance(context.main, bool):
-        raise InvalidArgument("main", f"expected True, False or None, not {type(context.main).__name__}")
-    if context.now is not None and not isinstance(context.now, datetime):
-        raise InvalidArgument("now", f"expected a datetime or None, not {type(context.now).__name__}")
     return context
 
 

@@ -10,13 +10,11 @@ from memory_core.as_json import to_json
 from memory_core.errors import InvalidArgument
 from memory_core.records import OUTSIDERS, CallContext, Origin
 from memory_core.text.messages import quote_safely, replace_surrogates
-from memory_core.tools.arguments import TOOLS
 
 if TYPE_CHECKING:
     from memory_core.items.items import Items
     from memory_core.items.records import Item
 
-STORE, RECALL, FORGET = TOOLS["memory_store"], TOOLS["memory_recall"], TOOLS["memory_forget"]
 LIMIT = 6
 OFF = "items are off"
 SWITCH_ON = "set memorySearch.items.enabled to true"
@@ -46,9 +44,9 @@ def run(
     Raises:
         MemoryCoreError: It cannot be done.
     """
-    if name == STORE["name"]:
+    if name == "memory_store":
         return _store(items, arguments, context, recalled)
-    if name == RECALL["name"]:
+    if name == "memory_recall":
         return _recall(items, arguments, today)
     return _forget(items, arguments)
 

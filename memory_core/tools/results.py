@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from datetime import datetime
 from functools import cache
 from typing import Any, Literal, TypeVar, cast
@@ -15,7 +16,7 @@ from typing import Any, Literal, TypeVar, cast
 from memory_core.as_json import to_camel, to_json
 from memory_core.errors import ConfigError, InvalidArgument, MemoryCoreError, PathRefused
 from memory_core.explanations import Explanation
-from memory_core.records import AsOf, Document, Fallback, Hit, Related, SearchResult
+from memory_core.records import AsOf, Document, Hit, Related, SearchResult
 from memory_core.text.messages import replace_surrogates
 from memory_core.tools.arguments import DESCRIBED, EVERY_RESULT, resolve
 
@@ -106,22 +107,11 @@ def cite(hit: Hit) -> str:
 
 def shape_search(result: SearchResult, *, cite_hits: bool, citations: str) -> dict[str, Any]:
     """Return the result of memory_search."""
-    shaped: dict[str, Any] = {
-        "results": to_json(result.hits, brief=True),
-        "provider": result.provider,
-        "model": result.model,
-        "fallback": _shape_fallback(result.fallback),
-        "backend": result.backend,
-        "backendFallback": _shape_fallback(result.backend_fallback),
-        "citations": citations,
-        "mode": result.mode,
-        "asOf": _shape_as_of(result.as_of),
-        "period": result.period,
-        "interpretedAs": dict(result.interpreted_as) or None,
-        "stale": result.stale,
-        "warning": result.warning,
-        "action": result.action,
-    }
+    shaped: dict[str, Any] = {"results": to_json(result.hits, brief=True), **to_json(replace(result, hits=()))}
+    del shaped["hits"]
+    shaped |= {"citations": citations, "asOf": _shape_as_of(result.as_of)}
+    for fallback in filter(None, (shaped["fallback"], shaped["backendFallback"])):
+        fallback["from"] = fallback.pop("origin")
     for each in shaped["results"]:
         each.pop("evidence", None)
     if cite_hits:
@@ -129,10 +119,6 @@ def shape_search(result: SearchResult, *, cite_hits: bool, citations: str) -> di
         for hit, each in zip(result.hits, shaped["results"], strict=True):
             each["citation"] = cite(hit) + past
     return _leave_out_nothings(shaped, "asOf", "period", "interpretedAs", "stale", "warning", "action")
-
-
-def _shape_fallback(fallback: Fallback | None) -> dict[str, str] | None:
-    return None if fallback is None else {"from": fallback.origin, "to": fallback.to, "reason": fallback.reason}
 
 
 def shape_document(found: Document) -> dict[str, Any]:

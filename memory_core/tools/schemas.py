@@ -15,8 +15,6 @@ from memory_core.text.dates import get_today, parse_day, parse_instant
 from memory_core.text.messages import replace_surrogates
 from memory_core.text.periods import find_period
 from memory_core.text.terms import asks_for_several
-from memory_core.tools import items
-from memory_core.tools.append import APPEND
 from memory_core.tools.arguments import TOOLS, Schema, check_choice, get_plain
 from memory_core.tools.results import describe_tool
 
@@ -26,13 +24,7 @@ if TYPE_CHECKING:
 
 Form = Literal["bare", "openai", "anthropic", "mcp"]
 
-SEARCH, GET, EXPLAIN, RELATED = (TOOLS[f"memory_{each}"] for each in ("search", "get", "explain", "related"))
-# As `memorySearch.tidy.agentMayApply` says, agents see and settle proposals for notes, or make some.
-REVIEW, RESOLVE, PROPOSE = (TOOLS[f"memory_{each}"] for each in ("review", "resolve", "propose"))
-READING: tuple[Schema, ...] = (SEARCH, GET)
-WRITING: tuple[Schema, ...] = (*READING, APPEND)
-ALL: tuple[Schema, ...] = (*TOOLS.values(),)
-MOST_RESULTS: int = get_plain(SEARCH["parameters"]["properties"]["maxResults"])["maximum"]
+MOST_RESULTS: int = get_plain(TOOLS["memory_search"]["parameters"]["properties"]["maxResults"])["maximum"]
 
 ALIASES: Mapping[str, str] = {"search_memory": "memory_search", "get_memory": "memory_get"}
 _ORBIT = {ours: theirs for theirs, ours in ALIASES.items()}
@@ -59,17 +51,15 @@ def list_tools(config: AgentConfig, access: Access, *, main: bool = True) -> lis
         InvalidArgument: The access is none.
     """
     check_choice("access", access, get_args(Access))
-    offered = WRITING if access == "rw" else READING
-    if config.search.query.explain:
-        offered += (EXPLAIN,)
-    if config.search.query.related:
-        offered += (RELATED,)
+    names = ["search", "get", "append"] if access == "rw" else ["search", "get"]
+    names += [name for name in ("explain", "related") if getattr(config.search.query, name)]
     if config.search.items.enabled and main:
-        offered += (items.STORE, items.RECALL, items.FORGET) if access == "rw" else (items.RECALL,)
+        names += ["store", "recall", "forget"] if access == "rw" else ["recall"]
     if config.search.tidy.agent_may_apply is not None and main and access == "rw":
-        offered += (REVIEW, RESOLVE) if config.search.tidy.agent_may_apply else (PROPOSE,)
+        names += ["review", "resolve"] if config.search.tidy.agent_may_apply else ["propose"]
+    offered = [TOOLS[f"memory_{name}"] for name in names]
     if not config.search.history.enabled:
-        offered = tuple(_leave_out_past(schema) for schema in offered)
+        offered = [*map(_leave_out_past, offered)]
     return [adapt(schema, config) for schema in offered]
 
 

@@ -41,8 +41,18 @@ class Shown:
         key = session_key or ""
         if self._folder is not None:
             return frozenset(self._read(self._find_file(self._folder, key)))
+        from memory_core.text.paragraphs import fingerprint_recalled
+
         with self._lock:
-            return frozenset(self._find_fingerprints(key))
+            held = dict.fromkeys(self._sessions.get(key, ()))
+            # Texts are cut and hashed only now, since sessions search more than they write.
+            for text in self._texts.pop(key, ()):
+                for found in sorted(fingerprint_recalled([text])):
+                    held.pop(found, None)
+                    held[found] = None
+            if held:
+                self._sessions[key] = [*held][-FINGERPRINTS:]
+            return frozenset(self._sessions.get(key, ()))
 
     def add(self, session_key: str | None, texts: Iterable[str]) -> None:
         """Record that texts have been shown in a session."""
@@ -71,19 +81,6 @@ class Shown:
                 self._find_file(self._folder, key).unlink(missing_ok=True)
             except OSError as error:
                 log.warning("What has been shown is not shown again in this session: %s", error)
-
-    def _find_fingerprints(self, key: str) -> list[str]:
-        """Return the fingerprints of a session; texts are cut and hashed only now, since sessions search more than they write."""
-        from memory_core.text.paragraphs import fingerprint_recalled
-
-        held = dict.fromkeys(self._sessions.get(key, ()))
-        for text in self._texts.pop(key, ()):
-            for found in sorted(fingerprint_recalled([text])):
-                held.pop(found, None)
-                held[found] = None
-        if held:
-            self._sessions[key] = [*held][-FINGERPRINTS:]
-        return self._sessions.get(key, [])
 
     def _add_to_file(self, folder: Path, key: str, found: frozenset[str]) -> None:
         path = self._find_file(folder, key)

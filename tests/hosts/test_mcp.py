@@ -19,6 +19,7 @@ import pytest
 
 from memory_core.hosts.mcp import stdio
 from memory_core.tools import schemas
+from memory_core.tools.arguments import TOOLS
 from tests.command import REPOSITORY, Command
 from tests.hosts.mcp_server import DEADLINE_SECONDS, NOTE, Server, call, do, frame, talk
 from tests.servers.mcp_messages import OPENING, make_message
@@ -40,7 +41,7 @@ def test_the_official_client_uses_every_tool(mcp_client: Path, command: Command)
         call("memory_append", text="The boiler was serviced."),
     )
 
-    assert listed == [schemas.to_form(schema, "mcp") for schema in schemas.WRITING]
+    assert listed == [schemas.to_form(TOOLS[f"memory_{name}"], "mcp") for name in ("search", "get", "append")]
     assert not found["is_error"]
     assert found["structured"]["results"][0]["path"] == NOTE
     assert json.loads(found["text"]) == found["structured"]

@@ -14,6 +14,7 @@ import pytest
 
 from memory_core.__about__ import explain_install
 from memory_core.cli.output import print_probe, print_report, print_status
+from memory_core.config.load import load_config
 from memory_core.errors import PathRefused
 from memory_core.hookspecs import BACKENDS_GROUP
 from memory_core.plugin.memory import Memory, open_memory
@@ -202,13 +203,8 @@ def fill_in(config: Any, place: Place) -> Any:
 def test_the_action_of_a_pinned_append(place: Place, target: str | None) -> None:
     pinned = "memory/2026-03-01.md"
     try:
-        result = memory_append(
-            {"text": "x", "target": target},
-            workspace=place.workspace,
-            state_dir=place.state,
-            today=TODAY,
-            pinned=pinned,
-        )
+        config = load_config({}, workspace=place.workspace, state_dir=place.state).agent("main")
+        result = memory_append({"text": "x", "target": target}, config, LOCAL, today=TODAY, pinned=pinned)
     except PathRefused as error:
         result = shape_failure(error, "memory_append")
     assert result.get("action") == (None if target is None else "leave the target out")

@@ -14,7 +14,7 @@ import memory_core
 from memory_core.errors import MemoryOff
 from memory_core.plugin import MemorySlot
 from memory_core.records import CallContext
-from memory_core.tools import schemas
+from memory_core.tools.arguments import TOOLS
 from tests.command import Command
 
 MAIN = CallContext.local("agent:main:main")
@@ -247,4 +247,4 @@ def test_a_guess_is_promoted_by_command(command: Command, tmp_path: Path) -> Non
 
 
 def test_every_item_tool_is_in_the_table() -> None:
-    assert [schema["name"] for schema in schemas.ALL if schema["name"] in ITEM_TOOLS] == ITEM_TOOLS
+    assert [schema["name"] for schema in TOOLS.values() if schema["name"] in ITEM_TOOLS] == ITEM_TOOLS

@@ -30,6 +30,7 @@ _ROWS = ("results", "memories", "items", "data", "entities", "relations")  # of 
 _OWNERS = ("user_id", "agent_id", "run_id", "name")
 
 Row = Mapping[str, Any]
+Said = Iterator[tuple[str, str]]  # role and text of messages
 
 
 class Export(NamedTuple):
@@ -101,11 +102,7 @@ def _list_rows(document: Any) -> list[Row]:
 
 
 def _collect(
-    source: str,
-    title: str,
-    rows: Iterable[Row],
-    read: Callable[[Row], Iterator[tuple[str, str]]],
-    time_zone: str | None,
+    source: str, title: str, rows: Iterable[Row], read: Callable[[Row], Said], time_zone: str | None
 ) -> Export:
     """Return the conversations of an export, each a note named after its day and title, and Claude's memory and projects."""
     notes: dict[str, str] = {}
@@ -132,7 +129,7 @@ def _add(notes: dict[str, str], name: str, text: str) -> None:
     notes[name] = text
 
 
-def _walk_tree(row: Row) -> Iterator[tuple[str, str]]:
+def _walk_tree(row: Row) -> Said:
     """Yield role and text of the messages of ChatGPT's conversation, on the branch that was shown last."""
     nodes = get_mapping(row, "mapping")
     branch: list[Any] = []
@@ -159,7 +156,7 @@ def _walk_tree(row: Row) -> Iterator[tuple[str, str]]:
             yield role, "\n".join(part for part in spoken if isinstance(part, str))
 
 
-def _list_messages(row: Row) -> Iterator[tuple[str, str]]:
+def _list_messages(row: Row) -> Said:
     """Yield role and text of the messages of Claude's conversation."""
     for message in get_rows(row, "chat_messages"):
         parts = get_rows(message, "content")

@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -41,9 +41,8 @@ HEAD_BYTES = 64 * 1024  # of a file, to see what it is
 SHOWN_EXCLUDED = 3  # that are named one by one
 TRASH = ("Trash", "trash", "_trash", "_Trash")
 SAMPLED = 20  # notes that show if a folder is basic-memory's
-STATE_FOLDERS = {"openclaw": ".openclaw", "moltbot": ".moltbot", "clawdbot": ".clawdbot"}
+# By the name of the configuration, and of the state folder, which begins with a dot.
 TITLES = {"openclaw": "OpenClaw", "moltbot": "Moltbot", "clawdbot": "Clawdbot"}
-CONFIGURATIONS = ("openclaw.json", "moltbot.json", "clawdbot.json")
 SHARED_WORKSPACE = "~/clawd"  # the default of the oldest releases, outside the state folder
 OPENCLAW_NOTES = ("MEMORY.md", "memory.md", "USER.md", "memory")  # what it searches in a workspace
 _PERMALINK = re.compile(r"\A---\n(?:.*\n)*?permalink:", re.MULTILINE)
@@ -75,7 +74,7 @@ class FoundNote:
         return f"{self.file.real_path}#{self.part}" if self.part else str(self.file.real_path)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class ServedHome:
     """The memory of one program in one place, as it is served.
 
@@ -91,78 +90,49 @@ class ServedHome:
     source: str
     title: str
     path: Path
-    served: tuple[Path, ...] = ()
+    served: list[Path] = field(default_factory=list)
     workspaces: Mapping[str, Path] = field(default_factory=dict)
-    exclude: tuple[str, ...] = ()
+    exclude: Sequence[str] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Home(ServedHome):
-    """The memory of one program with its notes.
+    """The memory of one program with its notes, each file once, under the refusals that hold for any folder of notes.
 
     Attributes:
-        notes: Its files, sorted by target.
+        notes: Its files.
         remarks: What else was found, a few words each.
         failures: Files that cannot be read.
+        hidden: What Obsidian hides, see `list_hidden`.
     """
 
-    notes: tuple[FoundNote, ...]
-    remarks: tuple[str, ...] = ()
-    failures: tuple[FileFailure, ...] = ()
+    notes: list[FoundNote] = field(default_factory=list)
+    remarks: list[str] = field(default_factory=list)
+    failures: list[FileFailure] = field(default_factory=list)
+    hidden: Mapping[str, Any] = field(default_factory=dict)
+    _taken: set[str] = field(default_factory=set)
+    _seen: set[Path] = field(default_factory=set)
 
+    def serve(self, path: Path, below: str = "", *, layout: Layout = "plain") -> bool:
+        """Collect what a file or folder holds, and serve it; return False if it holds nothing new. See `collect`."""
+        before = len(self.notes)
+        self.collect(path, below, layout=layout)
+        if len(self.notes) > before:
+            self.served.append(path)
+        return len(self.notes) > before
 
-class NoteCollector:
-    """Collects the Markdown files of one home, each once, under the refusals that hold for any folder of notes."""
-
-    def __init__(self, source: str, folder: Path | None = None) -> None:
-        self._source = source
-        self._exclude = () if folder is None else tuple(find_excluded(folder))
-        self._hidden = {} if folder is None else list_hidden(str(folder))
-        self._taken: set[str] = set()
-        self._seen: set[Path] = set()
-        self.notes: list[FoundNote] = []
-        self.failures: list[FileFailure] = []
-
-    def add(self, path: Path, below: str = "", *, layout: Layout = "plain") -> int:
+    def collect(self, path: Path, below: str = "", *, layout: Layout = "plain") -> None:
         """Collect a file, or all Markdown files in a folder.
 
         Args:
             path: A Markdown file or a folder; one that is missing, or a symbolic link, holds nothing.
             below: The folder of the copies, below the home's own.
             layout: See `FoundNote`.
-
-        Returns:
-            The number of files that were found and had not been collected yet.
         """
-        before = len(self.notes)
         for relative, file in self._list(path):
             if file.real_path not in self._seen:
                 self._seen.add(file.real_path)
                 self.notes.append(FoundNote(file, self._choose_target(below, relative), layout))
-        return len(self.notes) - before
-
-    def make_home(
-        self,
-        title: str,
-        path: Path,
-        served: Iterable[Path],
-        *,
-        remarks: Iterable[str] = (),
-        workspaces: Mapping[str, Path] | None = None,
-    ) -> Home:
-        """Return the home with all that was collected; see `Home`."""
-        left_out = (*self._hidden, *self._exclude)
-        return Home(
-            source=self._source,
-            title=title,
-            path=path,
-            notes=tuple(self.notes),
-            served=tuple(served),
-            workspaces=workspaces or {},
-            remarks=(*remarks, *([f"without {_list_some(left_out)}"] if left_out else [])),
-            failures=tuple(self.failures),
-            exclude=self._exclude,
-        )
 
     def _list(self, path: Path) -> Iterator[tuple[str, MemoryFile]]:
         if path.is_symlink():
@@ -171,7 +141,7 @@ class NoteCollector:
             return
         is_file, real = path.is_file(), os.path.realpath(path)
         skipped = frozenset() if is_file else PACKAGE_TREES
-        left_out = tuple(filter(None, map(compile_glob, self._exclude)))
+        left_out = tuple(filter(None, map(compile_glob, self.exclude)))
         root = Root(
             source="memory",
             configured=str(path),
@@ -180,7 +150,7 @@ class NoteCollector:
             is_file=is_file,
             skipped=skipped,
             left_out=left_out,
-            hidden=tuple(self._hidden.values()),
+            hidden=tuple(self.hidden.values()),
         )
         listing = Survey([root]).list()
         self.failures += listing.failures
@@ -188,7 +158,7 @@ class NoteCollector:
             yield (path.name if is_file else file.path), file
 
     def _choose_target(self, below: str, relative: str) -> str:
-        parts = [self._source, *filter(None, [*below.split("/"), *relative.split("/")])]
+        parts = [self.source, *filter(None, [*below.split("/"), *relative.split("/")])]
         wanted = "/".join(make_fit(part) for part in parts)
         stem, target, number = wanted.removesuffix(".md"), wanted, 2
         while target.lower() in self._taken:  # two projects of one name, on file systems that fold case
@@ -211,7 +181,7 @@ def find_homes(path: str | None, time_zone: str | None = None) -> list[Home]:
         ConfigError: The path is relative, and the current folder was removed.
     """
     if path is None:
-        return list(_find_usual())
+        return [*filter(None, _look_around())]
     place = make_absolute(path, find_current_folder(), os.environ)
     if not place.exists():
         raise InvalidArgument("PATH", f"there is no file or folder {place}")
@@ -232,17 +202,14 @@ def find_homes(path: str | None, time_zone: str | None = None) -> list[Home]:
     return [found]
 
 
-def _find_usual() -> Iterator[Home]:
-    for name, folder in STATE_FOLDERS.items():
-        if found := find_openclaw(find_folder_of(f"{name.upper()}_STATE_DIR", folder)):
-            yield found
-    others = [
-        find_claude_code(PROGRAMS["claude-code"].find_home()),
-        find_hermes(PROGRAMS["hermes"].find_home()),
-        *(find_obsidian(vault) for vault in list_vaults()),
-        *(find_basic_memory(project) for project in list_basic_memory_projects()),
-    ]
-    yield from (found for found in others if found is not None)
+def _look_around() -> Iterator[Home | None]:
+    """Yield the home in each usual place, None where there is none."""
+    for name in TITLES:
+        yield find_openclaw(find_folder_of(f"{name.upper()}_STATE_DIR", f".{name}"))
+    yield find_claude_code(PROGRAMS["claude-code"].find_home())
+    yield find_hermes(PROGRAMS["hermes"].find_home())
+    yield from map(find_obsidian, list_vaults())
+    yield from map(find_basic_memory, list_basic_memory_projects())
 
 
 def find_claude_code(folder: Path) -> Home | None:
@@ -250,17 +217,14 @@ def find_claude_code(folder: Path) -> Home | None:
     projects = folder / "projects"
     if not (projects.is_dir() or (folder.name == ".claude" and (folder / "CLAUDE.md").is_file())):
         return None
-    collector = NoteCollector("claude-code")
-    below = {"CLAUDE.md": "", "rules": "rules"}
-    served = [folder / name for name, inner in below.items() if collector.add(folder / name, inner)]
-    names: list[str] = []
-    for project in sorted(projects.iterdir()) if projects.is_dir() else ():
-        name = _name_project(project)
-        if collector.add(project / "memory", f"projects/{name}"):
-            served.append(project / "memory")
-            names.append(name)
-    remarks = [f"project{'s' if len(names) > 1 else ''} {', '.join(names)}"] if names else []
-    return collector.make_home("Claude Code", folder, served, remarks=remarks) if collector.notes else None
+    home = Home(source="claude-code", title="Claude Code", path=folder)
+    home.serve(folder / "CLAUDE.md")
+    home.serve(folder / "rules", "rules")
+    found = {each: _name_project(each) for each in sorted(projects.iterdir())} if projects.is_dir() else {}
+    names = [name for project, name in found.items() if home.serve(project / "memory", f"projects/{name}")]
+    if names:
+        home.remarks.append(f"project{'s' if len(names) > 1 else ''} {', '.join(names)}")
+    return home if home.notes else None
 
 
 def _name_project(project: Path) -> str:
@@ -279,9 +243,10 @@ def find_hermes(folder: Path) -> Home | None:
     files = [place / name for name in HERMES_NOTES if (place / name).is_file()]
     if not files or not (place is memories or any(SECTION_SIGN.search(_read_head(file)) for file in files)):
         return None
-    collector = NoteCollector("hermes")
-    served = [file for file in files if collector.add(file, layout="hermes")]
-    return collector.make_home("Hermes", folder, served) if served else None
+    home = Home(source="hermes", title="Hermes", path=folder)
+    for file in files:
+        home.serve(file, layout="hermes")
+    return home if home.served else None
 
 
 def find_obsidian(folder: Path) -> Home | None:
@@ -293,9 +258,10 @@ def find_obsidian(folder: Path) -> Home | None:
 
 def _collect_folder(source: str, title: str, folder: Path, *, layout: Layout = "plain") -> Home | None:
     """Return the Markdown in a folder without what its owner keeps out of searches; None if it has none."""
-    collector = NoteCollector(source, folder)
-    collector.add(folder, make_fit(folder.name), layout=layout)
-    return collector.make_home(title, folder, [folder]) if collector.notes else None
+    exclude, hidden = find_excluded(folder), list_hidden(str(folder))
+    remarks = [f"without {_list_some([*hidden, *exclude])}"] if hidden or exclude else []
+    home = Home(source=source, title=title, path=folder, exclude=exclude, hidden=hidden, remarks=remarks)
+    return home if home.serve(folder, make_fit(folder.name), layout=layout) else None
 
 
 def find_excluded(folder: Path) -> list[str]:
@@ -338,16 +304,11 @@ def find_export(place: Path, time_zone: str | None = None) -> Home | None:
         return None
     file = place if place.is_file() else next(place.glob("conversations*.json"))
     origin = MemoryFile(source="memory", path=file.name, real_path=file.resolve(), stamp=read_stamp(file.stat()))
-    notes = tuple(
-        FoundNote(
-            origin,
-            f"{export.source}/{make_fit(name)}.md",
-            data=text.encode("utf-8", "replace"),
-            part=name if len(export.notes) > 1 else "",
-        )
-        for name, text in export.notes.items()
-    )
-    return Home(source=export.source, title=export.title, path=place, notes=notes, remarks=(export.remark,))
+    home = Home(source=export.source, title=export.title, path=place, remarks=[export.remark])
+    for name, text in export.notes.items():
+        target, part = f"{export.source}/{make_fit(name)}.md", name if len(export.notes) > 1 else ""
+        home.notes.append(FoundNote(origin, target, data=text.encode("utf-8", "replace"), part=part))
+    return home
 
 
 def find_folder(folder: Path) -> Home | None:
@@ -356,10 +317,10 @@ def find_folder(folder: Path) -> Home | None:
         return None
     if not ((folder / "MEMORY.md").is_file() or (folder / "memory").is_dir()):
         return _collect_folder("folder", "folder of Markdown", folder)
-    collector = NoteCollector("workspace")
-    below = {"MEMORY.md": "", "USER.md": "", "memory": "/memory"}
-    served = [folder / name for name, inner in below.items() if collector.add(folder / name, f"{folder.name}{inner}")]
-    return collector.make_home("workspace", folder, served, workspaces={"main": folder}) if served else None
+    home = Home(source="workspace", title="workspace", path=folder, workspaces={"main": folder})
+    for name, inner in {"MEMORY.md": "", "USER.md": "", "memory": "/memory"}.items():
+        home.serve(folder / name, f"{folder.name}{inner}")
+    return home if home.served else None
 
 
 def list_vaults() -> Iterator[Path]:
@@ -399,11 +360,10 @@ def _read_json(path: Path) -> Mapping[str, Any]:
 
 def find_openclaw(state_dir: Path) -> Home | None:
     """Return the home in a state folder; None if no such program keeps its state there."""
-    named = next((state_dir / name for name in CONFIGURATIONS if (state_dir / name).is_file()), None)
+    named = next((file for name in TITLES if (file := state_dir / f"{name}.json").is_file()), None)
     if named is None and not (state_dir / "agents").is_dir():
         return None
-    by_folder = {folder: name for name, folder in STATE_FOLDERS.items()}
-    source = by_folder.get(state_dir.name) or (named.stem if named else "openclaw")
+    source = next((name for name in TITLES if state_dir.name == f".{name}"), named.stem if named else "openclaw")
     remarks = [] if named is None else [named.name]
     try:
         document: Mapping[str, Any] = {} if named is None else read_file(named)
@@ -411,15 +371,16 @@ def find_openclaw(state_dir: Path) -> Home | None:
         document = {}
         remarks.append(f"which cannot be read: {error.problems[0]}")
     workspaces = dict(_list_workspaces(document, state_dir))
-    collector = NoteCollector(source)
+    home = Home(source=source, title=TITLES[source], path=state_dir, remarks=remarks, workspaces=workspaces)
     for agent, workspace in workspaces.items():
         for name in OPENCLAW_NOTES:
-            collector.add(workspace / name, agent)
+            home.collect(workspace / name, agent)
     if sessions := sum(1 for _ in state_dir.glob("agents/*/sessions/*.jsonl")):
         remarks.append(f"{sessions} session{'s' if sessions > 1 else ''}")
     remarks += [f"workspace {shorten_home(path)}" for path in dict.fromkeys(workspaces.values())]
-    served = [path / name for path in workspaces.values() for name in OPENCLAW_NOTES if _is_there(path / name)]
-    return collector.make_home(TITLES[source], state_dir, served, remarks=remarks, workspaces=workspaces)
+    places = [path / name for path in workspaces.values() for name in OPENCLAW_NOTES]
+    home.served += [place for place in places if place.exists() and not place.is_symlink()]
+    return home
 
 
 def _list_workspaces(document: Mapping[str, Any], state_dir: Path) -> Iterator[tuple[str, Path]]:
@@ -450,14 +411,10 @@ def _list_entries(agents: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str,
 def _guess(agent: str, main: str, state_dir: Path) -> list[Path]:
     shared = Path(expand_home(SHARED_WORKSPACE))
     if agent == main:
-        own = [] if state_dir.name == STATE_FOLDERS["openclaw"] else [shared]
+        own = [] if state_dir.name == ".openclaw" else [shared]
         return [state_dir / "workspace", *own]
     return [state_dir / f"workspace-{agent}", shared.with_name(f"{shared.name}-{agent}")]
 
 
 def _expand_path(path: str) -> Path:
     return Path(os.path.abspath(expand_home(path.strip())))  # noqa: PTH100  # symlinks stay as they are
-
-
-def _is_there(path: Path) -> bool:
-    return path.exists() and not path.is_symlink()

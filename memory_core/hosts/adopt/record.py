@@ -314,14 +314,13 @@ def _plan(adoption: Adoption, recorded: Mapping[str, str], note: FoundNote, impo
     except FileUnreadable as error:
         return CopyStep(action="leave", origin=origin, file=file, target=target, reason=error.reason)
     known, there = adoption.copies.get(str(target)), hash_file(target)
-    if there is None:
-        return CopyStep(action="copy", origin=origin, file=file, target=target, data=data)
     if there == hash_bytes(data):
         return CopyStep(action="same", origin=origin, file=file, target=target)
-    if known is None or there != known.copy_hash:
+    if there is not None and (known is None or there != known.copy_hash):
         reason = "the copy was edited since" if known else "another file is there"
         return CopyStep(action="leave", origin=origin, file=file, target=target, reason=reason)
-    return CopyStep(action="update", origin=origin, file=file, target=target, data=data)
+    action: Action = "update" if there else "copy"
+    return CopyStep(action=action, origin=origin, file=file, target=target, data=data)
 
 
 def _convert(note: FoundNote) -> bytes:

@@ -19,7 +19,7 @@ from memory_core.as_json import to_json
 from memory_core.config.agent import AgentConfig, refuse_off
 from memory_core.errors import InvalidArgument, MemoryCoreError, PathRefused
 from memory_core.hosts.inspect import notes
-from memory_core.hosts.serving import listen, resting_when_quiet
+from memory_core.hosts.serving import listen, resting_when_quiet, run
 from memory_core.items.layered import open_items
 from memory_core.records import Status
 from memory_core.sources.activity import Activity
@@ -56,7 +56,7 @@ def serve(memory: Memory, port: int, announce: Callable[[str], None], *, review:
     """
     try:
         import starlette  # noqa: F401 -- so that it is missed now, not when the first note is opened
-        import uvicorn
+        import uvicorn  # noqa: F401 -- as above
     except ImportError as error:
         raise MemoryCoreError(f"the page needs the package {error.name}", action=explain_install("inspect")) from error
     called = threading.Event()
@@ -64,12 +64,8 @@ def serve(memory: Memory, port: int, announce: Callable[[str], None], *, review:
         bound = listener.getsockname()[1]
         pen = secrets.token_urlsafe(32) if review else None
         guard = PageGuard(make_application(memory, called.set, pen), bound, pen)
-        config = uvicorn.Config(
-            guard, log_config=None, access_log=False, ws="none", lifespan="off", server_header=False,
-            timeout_graceful_shutdown=2,
-        )  # fmt: skip
         announce(f"http://{ADDRESS}:{bound}/#token={guard.token}")
-        uvicorn.Server(config).run(sockets=[listener])
+        run(guard, listener, lifespan="off", grace_seconds=2)
 
 
 def make_application(memory: Memory, note_call: Callable[[], None], pen: str | None = None) -> Starlette:

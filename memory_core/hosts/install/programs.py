@@ -9,7 +9,7 @@ import shlex
 import shutil
 import sys
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from importlib.util import find_spec
@@ -78,6 +78,10 @@ class Program:
         """It has no folder of its own: its configuration lies in the current one."""
         return self.find_home == Path.cwd
 
+    def list_parts(self, options: Mapping[str, str] | None = None) -> list[Part]:
+        """Return our parts in its folder, as they start this memory-core with some options."""
+        return self.plan(self.find_home(), find_start(options))
+
 
 def find_start(options: Mapping[str, str] | None = None) -> Start:
     """Return how to start this memory-core, whatever the path of the other program is."""
@@ -102,58 +106,58 @@ def check_server() -> None:
         raise MemoryCoreError("the MCP server needs the package mcp", action=explain_install("mcp"))
 
 
-def find_problem(name: str, home: Path) -> str:
-    """Return why memory-core does not work in a host although its parts are in place; "" if it does."""
-    for part in PROGRAMS[name].plan(home, find_start()):
+def find_problem(parts: Iterable[Part]) -> str:
+    """Return why memory-core does not work in a host although these parts are in place; "" if it does."""
+    for part in parts:
         try:
             text = part.path.read_text(encoding="utf-8-sig")
             is_manifest = isinstance(part, OwnFile) and part.path.name in ("plugin.json", GEMINI_MANIFEST)
             if is_manifest and json.loads(text)["version"] != __version__:
                 return f"its plugin is not of version {__version__}"
-            command = _read_command(part, text)
+            words = _read_words(part, text)
         except (ValueError, LookupError, TypeError, OSError):
             return f"{part.path} is damaged"
-        if command and shutil.which(command) is None:
-            return f"it starts {command}, which is no program"
+        if words and shutil.which(words[0]) is None:
+            return f"it starts {words[0]}, which is no program"
     return ""
 
 
-def read_options(name: str, home: Path) -> dict[str, str]:
-    """Return the options with which a host starts memory-core, by their names without dashes; {} where it has none.
+def read_options(parts: Iterable[Part]) -> dict[str, str]:
+    """Return the options with which these parts start memory-core, by their names without dashes; {} where they have none.
 
     Raises:
         MemoryCoreError: A file of the host cannot be read.
     """
     words: list[str] = []
-    for part in PROGRAMS[name].plan(home, find_start()):
+    for part in parts:
         try:
             text = part.path.read_text(encoding="utf-8-sig")
-            entry = _read_entry(part, text)
-        except (ValueError, OSError) as error:
+            words += _read_words(part, text)
+        except (ValueError, TypeError, OSError) as error:
             raise MemoryCoreError(f"{part.path} cannot be read: {type(error).__name__}") from None
-        if isinstance(entry, dict):
-            command = entry.get("command")
-            words += [*(command if isinstance(command, list) else ()), *(entry.get("args") or ())]
-        elif isinstance(part, OwnFile) and part.path.name == "__init__.py":
+        if isinstance(part, OwnFile) and part.path.name == "__init__.py":
             # Keyword arguments, as `_plan_hermes` writes them.
             for key, value in re.findall(r"(\w+)=('[^']*'|\"[^\"]*\")", text):
                 words += [f"--{key.replace('_', '-')}", value[1:-1]]
-    return {word[2:]: str(value) for word, value in pairwise(words) if str(word).startswith("--")}
+    return {word[2:]: value for word, value in pairwise(words) if word.startswith("--")}
 
 
-def _read_command(part: Part, text: str) -> str:
-    entry = _read_entry(part, text)
-    command = entry.get("command") if isinstance(entry, dict) else ""
-    return str(command[0] if isinstance(command, list) else command or "")
+def _read_words(part: Part, text: str) -> list[str]:
+    """Return the command line of the server in the text of a part; [] in a part that starts none.
 
-
-def _read_entry(part: Part, text: str) -> object:
-    """Return the entry of the server in the text of a part; None in a part that has none."""
-    if isinstance(part, Entry):
-        return find_entry(read_document(text, part.path.suffix), part.keys)
-    if isinstance(part, OwnFile) and part.path.name in (".mcp.json", GEMINI_MANIFEST):
-        return find_entry(read_document(text, part.path.suffix), ("mcpServers", SLOT_ID))
-    return None
+    Raises:
+        ValueError: It is empty.
+        TypeError: It is none.
+    """
+    if not isinstance(part, Entry) and part.path.name not in (".mcp.json", GEMINI_MANIFEST):
+        return []
+    keys = part.keys if isinstance(part, Entry) else ("mcpServers", SLOT_ID)
+    entry = find_entry(read_document(text, part.path.suffix), keys)
+    command = entry.get("command") if isinstance(entry, dict) else None
+    if command in (None, ""):
+        return []
+    first, *others = command if isinstance(command, list) else [command]
+    return [*map(str, (first, *others, *(entry.get("args") or ())))]
 
 
 def find_settings(linux: str, *, windows: str, mac: str, package: str = "") -> Path:

@@ -15,7 +15,6 @@ from ipaddress import ip_address
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-import uvicorn
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.responses import PlainTextResponse
 
@@ -23,7 +22,7 @@ from memory_core.errors import InvalidArgument, MemoryCoreError
 from memory_core.hosts.mcp.notes import MOST_SESSIONS
 from memory_core.hosts.mcp.server import end_process, make_server
 from memory_core.hosts.mcp.stdio import MAX_LINE_BYTES, tidy_json
-from memory_core.hosts.serving import listen
+from memory_core.hosts.serving import listen, run
 from memory_core.plugin.slot import MemorySlot
 from memory_core.records import CallContext
 
@@ -77,14 +76,6 @@ def serve_http(slot: MemorySlot, context: CallContext, host: str, port: int) -> 
         MemoryCoreError: The address cannot be used, or it is not local and no secret is set.
     """
     app = make_application(slot, context, local=is_local(host), token=read_token(host))
-    config = uvicorn.Config(
-        app,
-        log_config=None,
-        access_log=False,
-        ws="none",
-        lifespan="on",
-        timeout_graceful_shutdown=LAST_ANSWERS_SECONDS,
-    )
     try:
         with listen(host, port) as listener:
             for number in (signal.SIGINT, signal.SIGTERM):  # uvicorn raises it again when it has ended its requests
@@ -94,7 +85,7 @@ def serve_http(slot: MemorySlot, context: CallContext, host: str, port: int) -> 
             name = f"[{host}]" if ":" in host else host
             sys.stderr.write(f"memory-core: serving MCP at http://{name}:{listener.getsockname()[1]}{PATH}\n")
             sys.stderr.flush()
-            uvicorn.Server(config).run(sockets=[listener])
+            run(app, listener, lifespan="on", grace_seconds=LAST_ANSWERS_SECONDS)
     finally:
         slot.close()
 

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from mcp.server.session import ServerSession
     from mcp.server.subscriptions import ServerEvent
 
+    Request = ServerRequestContext[Any]
+
 log = logging.getLogger(__name__)
 
 ROOT = "memory:///"
@@ -51,19 +53,13 @@ def to_uri(path: str) -> str:
     return ROOT + quote(path, safe="/", errors="replace")
 
 
-async def list_notes(
-    slot: MemorySlot,
-    context: CallContext,
-    _: ServerRequestContext[Any],
-    params: types.PaginatedRequestParams | None,
-) -> types.ListResourcesResult:
-    """List a page of the notes, by path."""
-    files = await anyio.to_thread.run_sync(slot.list_notes, context)
-    behind = (params and params.cursor) or ""
-    rest = [file for file in files if file.path > behind]
-    page = rest[:PAGE]
-    following = page[-1].path if len(rest) > PAGE else None
-    return types.ListResourcesResult(resources=[_describe(file) for file in page], next_cursor=following)
+async def list_templates(_: Request, _page: types.PaginatedRequestParams | None) -> types.ListResourceTemplatesResult:
+    """List the one way to name a note."""
+    told = "A note by its path, as memory_search returns it."
+    template = types.ResourceTemplate(
+        uri_template=f"{ROOT}{{+path}}", name="note", title="Note", description=told, mime_type=MARKDOWN
+    )
+    return types.ListResourceTemplatesResult(resource_templates=[template])
 
 
 def _describe(file: MemoryFile) -> types.Resource:
@@ -77,40 +73,8 @@ def _describe(file: MemoryFile) -> types.Resource:
     )
 
 
-async def list_templates(
-    _: ServerRequestContext[Any], _page: types.PaginatedRequestParams | None
-) -> types.ListResourceTemplatesResult:
-    """List the one way to name a note."""
-    told = "A note by its path, as memory_search returns it."
-    template = types.ResourceTemplate(
-        uri_template=f"{ROOT}{{+path}}", name="note", title="Note", description=told, mime_type=MARKDOWN
-    )
-    return types.ListResourceTemplatesResult(resource_templates=[template])
-
-
-async def read_note(
-    slot: MemorySlot, context: CallContext, ctx: ServerRequestContext[Any], params: types.ReadResourceRequestParams
-) -> types.ReadResourceResult:
-    """Read a whole note.
-
-    Raises:
-        MCPError: It does not exist, or may not be read.
-    """
-    uri = str(params.uri)
-    if not uri.startswith(ROOT):
-        raise MCPError(types.INVALID_PARAMS, f"expected the URI of a note, such as {ROOT}MEMORY.md", data={"uri": uri})
-    found = await anyio.to_thread.run_sync(slot.read_note, unquote(uri.removeprefix(ROOT)), context)
-    if "error" in found:
-        raise MCPError(types.INVALID_PARAMS, found["error"], data={"uri": uri})
-    if found["status"] == "not_found":
-        code = NOT_FOUND if ctx.protocol_version in HANDSHAKE_PROTOCOL_VERSIONS else types.INVALID_PARAMS
-        raise MCPError(code, f"there is no note {found['path']}", data={"uri": uri})
-    text = types.TextResourceContents(uri=uri, mime_type=MARKDOWN, text=found["text"])
-    return types.ReadResourceResult(contents=[text])
-
-
-class Notifier:
-    """The clients of one server that want to hear of changes. All methods run in the event loop.
+class NoteServer:
+    """Lists and reads the notes, and tells the clients that want to hear of them of changes; in the event loop.
 
     Clients without a handshake listen on a stream of their own, which `listen` serves; all others hear of it once they are
     initialized.
@@ -134,32 +98,56 @@ class Notifier:
             self._listen.close()
             group.cancel_scope.cancel()
 
-    async def add_client(self, ctx: ServerRequestContext[Any], _: types.NotificationParams | None) -> None:
+    async def list_notes(self, _: Request, params: types.PaginatedRequestParams | None) -> types.ListResourcesResult:
+        """List a page of the notes, by path."""
+        files = await anyio.to_thread.run_sync(self._slot.list_notes, self._context)
+        behind = (params and params.cursor) or ""
+        rest = [file for file in files if file.path > behind]
+        page = rest[:PAGE]
+        following = page[-1].path if len(rest) > PAGE else None
+        return types.ListResourcesResult(resources=[_describe(file) for file in page], next_cursor=following)
+
+    async def read_note(self, ctx: Request, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
+        """Read a whole note.
+
+        Raises:
+            MCPError: It does not exist, or may not be read.
+        """
+        uri = str(params.uri)
+        if not uri.startswith(ROOT):
+            told = f"expected the URI of a note, such as {ROOT}MEMORY.md"
+            raise MCPError(types.INVALID_PARAMS, told, data={"uri": uri})
+        found = await anyio.to_thread.run_sync(self._slot.read_note, unquote(uri.removeprefix(ROOT)), self._context)
+        if "error" in found:
+            raise MCPError(types.INVALID_PARAMS, found["error"], data={"uri": uri})
+        if found["status"] == "not_found":
+            code = NOT_FOUND if ctx.protocol_version in HANDSHAKE_PROTOCOL_VERSIONS else types.INVALID_PARAMS
+            raise MCPError(code, f"there is no note {found['path']}", data={"uri": uri})
+        text = types.TextResourceContents(uri=uri, mime_type=MARKDOWN, text=found["text"])
+        return types.ReadResourceResult(contents=[text])
+
+    async def add_client(self, ctx: Request, _: types.NotificationParams | None) -> None:
         """Tell a client that is initialized of changes from now on."""
         self._find_uris(ctx)
 
-    async def subscribe(
-        self, ctx: ServerRequestContext[Any], params: types.SubscribeRequestParams
-    ) -> types.EmptyResult:
+    async def subscribe(self, ctx: Request, params: types.SubscribeRequestParams) -> types.EmptyResult:
         """Tell a client of every change of a note."""
         self._find_uris(ctx).add(str(params.uri))
         return types.EmptyResult()
 
-    async def unsubscribe(
-        self, ctx: ServerRequestContext[Any], params: types.UnsubscribeRequestParams
-    ) -> types.EmptyResult:
+    async def unsubscribe(self, ctx: Request, params: types.UnsubscribeRequestParams) -> types.EmptyResult:
         """Tell a client no more of the changes of a note."""
         self._find_uris(ctx).discard(str(params.uri))
         return types.EmptyResult()
 
     async def listen(
-        self, ctx: ServerRequestContext[Any], params: types.SubscriptionsListenRequestParams
+        self, ctx: Request, params: types.SubscriptionsListenRequestParams
     ) -> types.SubscriptionsListenResult:
         """Serve the stream of a client without a handshake."""
         self._wanted.set()
         return await self._listen(ctx, params)
 
-    def _find_uris(self, ctx: ServerRequestContext[Any]) -> set[str]:
+    def _find_uris(self, ctx: Request) -> set[str]:
         """Return the notes about which a client wants to hear, which makes it one that hears of all other changes."""
         key = "" if ctx.request is None else str(ctx.request.headers.get("mcp-session-id"))
         client = self._clients[key] = self._clients.pop(key, (ctx.session, set()))

@@ -11,7 +11,6 @@ import os
 import threading
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -29,20 +28,18 @@ from memory_core.hosts.serving import resting_when_quiet
 from memory_core.plugin.slot import MemorySlot
 from memory_core.records import CallContext
 from memory_core.sources.roots import advise_workspace
-from memory_core.tools.append import APPEND
 
 if TYPE_CHECKING:
-    from mcp.server.context import ServerRequestContext
     from mcp.server.models import InitializationOptions
     from mcp.server.session import ServerSession
+
+    from memory_core.hosts.mcp.notes import Request
 
 PROGRESS_SECONDS = 0.25
 
 # For how long a client may take an answer for the current one. Lists are looked at for changes as often.
 FRESH: Mapping[CacheableMethod, CacheHint] = {
-    "tools/list": CacheHint(int(notes.SECONDS * 1000)),
-    "prompts/list": CacheHint(int(notes.SECONDS * 1000)),
-    "resources/list": CacheHint(int(notes.SECONDS * 1000)),
+    **dict.fromkeys(("tools/list", "prompts/list", "resources/list"), CacheHint(int(notes.SECONDS * 1000))),
     "resources/templates/list": CacheHint(3_600_000),
 }
 WORKSPACE = "workspace"  # the name of the question for one
@@ -72,23 +69,12 @@ class _Server(Server[Any]):
 
 def make_server(slot: MemorySlot, context: CallContext) -> Server[Any]:
     """Return a server that offers the slot's tools, notes and prompts to one session."""
-    notifier = notes.Notifier(slot, context)
-    called = threading.Event()
-    chooser = _Chooser(slot, context)
-
-    async def call_tool(
-        ctx: ServerRequestContext[Any], params: types.CallToolRequestParams
-    ) -> types.CallToolResult | types.InputRequiredResult:
-        if (question := await chooser.ask(ctx, params)) is not None:
-            return question
-        result = await _call_tool(slot, context, ctx, params)
-        called.set()
-        return result
+    told, served = Answers(slot, context), notes.NoteServer(slot, context)
 
     @asynccontextmanager
     async def live(_: Server[Any]) -> AsyncIterator[None]:
-        with resting_when_quiet(slot.rest, called):
-            async with notifier.watch():
+        with resting_when_quiet(slot.rest, told.called):
+            async with served.watch():
                 yield
 
     server = _Server(
@@ -97,18 +83,18 @@ def make_server(slot: MemorySlot, context: CallContext) -> Server[Any]:
         instructions=_instruct(slot, context) or None,
         cache_hints=FRESH,
         lifespan=live,
-        on_list_tools=partial(_list_tools, slot, context),
-        on_call_tool=call_tool,
-        on_list_resources=partial(notes.list_notes, slot, context),
+        on_list_tools=told.list_tools,
+        on_call_tool=told.call_tool,
+        on_list_resources=served.list_notes,
         on_list_resource_templates=notes.list_templates,
-        on_read_resource=partial(notes.read_note, slot, context),
-        on_subscribe_resource=notifier.subscribe,
-        on_unsubscribe_resource=notifier.unsubscribe,
-        on_subscriptions_listen=notifier.listen,
-        on_list_prompts=partial(list_prompts, slot, context),
-        on_get_prompt=partial(get_prompt, slot, context),
+        on_read_resource=served.read_note,
+        on_subscribe_resource=served.subscribe,
+        on_unsubscribe_resource=served.unsubscribe,
+        on_subscriptions_listen=served.listen,
+        on_list_prompts=told.list_prompts,
+        on_get_prompt=told.get_prompt,
     )
-    server.add_notification_handler("notifications/initialized", types.NotificationParams, notifier.add_client)
+    server.add_notification_handler("notifications/initialized", types.NotificationParams, served.add_client)
     return server
 
 
@@ -125,48 +111,52 @@ def _instruct(slot: MemorySlot, context: CallContext) -> str:
     return f"{section}\n\nThe workspace of this memory is {workspace}."
 
 
-async def _list_tools(
-    slot: MemorySlot, context: CallContext, _: ServerRequestContext[Any], _page: types.PaginatedRequestParams | None
-) -> types.ListToolsResult:
-    schemas = slot.tool_schemas(context, form="mcp")
-    return types.ListToolsResult(tools=[types.Tool.model_validate(schema) for schema in schemas])
+class Answers:
+    """Answers what clients ask of tools and prompts, all in one session.
 
+    Before the first note is written where there is no workspace, the user is asked which to make. Clients with a handshake, and
+    those that cannot ask their user, get an error that says what to do.
 
-async def _call_tool(
-    slot: MemorySlot, context: CallContext, ctx: ServerRequestContext[Any], params: types.CallToolRequestParams
-) -> types.CallToolResult:
-    async with anyio.create_task_group() as group:
-        if ctx.meta and "progress_token" in ctx.meta:
-            group.start_soon(_report_progress, slot, context, ctx.session)
-        # Of anyio's idle threads the last one works, so that one heap serves; asyncio's take turns, and there are six.
-        answer = await anyio.to_thread.run_sync(
-            slot.call_tool, params.name, params.arguments or {}, context, abandon_on_cancel=True
-        )
-        group.cancel_scope.cancel()
-    return types.CallToolResult(
-        content=[types.TextContent(type="text", text=json.dumps(answer, ensure_ascii=False))],
-        structured_content=answer,
-        is_error="error" in answer,
-    )
-
-
-class _Chooser:
-    """Asks the user which workspace to make, before the first note is written where there is none.
-
-    Clients with a handshake, and those that cannot ask their user, get an error that says what to do.
+    Attributes:
+        called: Is set after each call of a tool.
     """
 
     def __init__(self, slot: MemorySlot, context: CallContext) -> None:
         self._slot = slot
         self._context = context
         self._is_declined = False
+        self.called = threading.Event()
 
-    async def ask(
-        self, ctx: ServerRequestContext[Any], params: types.CallToolRequestParams
-    ) -> types.InputRequiredResult | None:
+    async def list_tools(self, _: Request, _page: types.PaginatedRequestParams | None) -> types.ListToolsResult:
+        """List the tools that can be called now."""
+        schemas = self._slot.tool_schemas(self._context, form="mcp")
+        return types.ListToolsResult(tools=[types.Tool.model_validate(schema) for schema in schemas])
+
+    async def call_tool(
+        self, ctx: Request, params: types.CallToolRequestParams
+    ) -> types.CallToolResult | types.InputRequiredResult:
+        """Call a tool, unless the user is to be asked first."""
+        if (question := await self._ask(ctx, params)) is not None:
+            return question
+        async with anyio.create_task_group() as group:
+            if ctx.meta and "progress_token" in ctx.meta:
+                group.start_soon(self._report_progress, ctx.session)
+            # Of anyio's idle threads the last one works, so that one heap serves; asyncio's take turns, and there are six.
+            answer = await anyio.to_thread.run_sync(
+                self._slot.call_tool, params.name, params.arguments or {}, self._context, abandon_on_cancel=True
+            )
+            group.cancel_scope.cancel()
+        self.called.set()
+        return types.CallToolResult(
+            content=[types.TextContent(type="text", text=json.dumps(answer, ensure_ascii=False))],
+            structured_content=answer,
+            is_error="error" in answer,
+        )
+
+    async def _ask(self, ctx: Request, params: types.CallToolRequestParams) -> types.InputRequiredResult | None:
         """Return the question, or None if there is none, or it is answered; then the workspace is made that was chosen."""
         can_ask = types.ClientCapabilities(elicitation=types.ElicitationCapability())
-        if params.name != APPEND["name"] or ctx.protocol_version in HANDSHAKE_PROTOCOL_VERSIONS or self._is_declined:
+        if params.name != "memory_append" or ctx.protocol_version in HANDSHAKE_PROTOCOL_VERSIONS or self._is_declined:
             return None
         missing = await anyio.to_thread.run_sync(self._slot.list_missing_workspaces, self._context)
         if not missing or not ctx.session.check_client_capability(can_ask):
@@ -179,68 +169,62 @@ class _Chooser:
         self._is_declined = not made
         return None
 
+    async def _report_progress(self, session: ServerSession) -> None:
+        """Tell how many notes are indexed, as long as that grows: a first search waits for some of them."""
+        await anyio.sleep(PROGRESS_SECONDS)
+        total = len(await anyio.to_thread.run_sync(self._slot.list_notes, self._context))
+        told = -1
+        while True:
+            indexed = (await anyio.to_thread.run_sync(self._slot.status, self._context.agent or DEFAULT_AGENT)).files
+            if total and indexed > told:
+                message = f"{indexed:,} of {total:,} notes are indexed"
+                await session.report_progress(indexed, max(total, indexed), message)
+                told = indexed
+            await anyio.sleep(PROGRESS_SECONDS)
+
+    async def list_prompts(self, _: Request, _page: types.PaginatedRequestParams | None) -> types.ListPromptsResult:
+        """List the prompts that can be used now; none while memory is off."""
+
+        def find() -> list[types.Prompt]:
+            due = self._slot.should_flush(self._context, compacting=True).due
+            on = bool(self._slot.tool_schemas(self._context))
+            return [*([FLUSH] if due else []), *([RECALL] if on else [])]
+
+        return types.ListPromptsResult(prompts=await anyio.to_thread.run_sync(find))
+
+    async def get_prompt(self, _: Request, params: types.GetPromptRequestParams) -> types.GetPromptResult:
+        """Return the messages of a prompt.
+
+        Raises:
+            MCPError: There is no such prompt, it cannot be used now, or its argument is missing.
+        """
+        message = (params.arguments or {}).get("message", "")
+
+        def flush() -> str:
+            turn = self._slot.before_compaction(self._context, compacting=True)
+            if turn is None:
+                reason = self._slot.should_flush(self._context, compacting=True).reason
+                raise MCPError(types.INVALID_REQUEST, f"nothing can be saved: {reason}")
+            return f"{turn.system_prompt}\n\n{turn.prompt}"
+
+        def recall() -> str:
+            return "\n\n".join(filter(None, [self._slot.recall(self._context, message), message]))
+
+        if params.name not in (FLUSH.name, RECALL.name):
+            raise MCPError(types.INVALID_PARAMS, f"there is no prompt {params.name!r:.80}; there are flush and recall")
+        if params.name == RECALL.name and not message.strip():
+            raise MCPError(types.INVALID_PARAMS, "message: expected what is to be answered")
+        prompt, write = (FLUSH, flush) if params.name == FLUSH.name else (RECALL, recall)
+        text = types.TextContent(type="text", text=await anyio.to_thread.run_sync(write))
+        said = types.PromptMessage(role="user", content=text)
+        return types.GetPromptResult(description=prompt.description, messages=[said])
+
 
 def _ask_for_folder(missing: Sequence[Path]) -> types.ElicitRequest:
     told = f"The workspace {missing[0]} does not exist. In which folder shall memory-core keep notes? It will be made."
     field = {"type": "string", "title": "Folder", "enum": [str(each) for each in missing]}
     schema = {"type": "object", "properties": {FOLDER: field}, "required": [FOLDER]}
     return types.ElicitRequest(params=types.ElicitRequestFormParams(message=told, requested_schema=schema))
-
-
-async def _report_progress(slot: MemorySlot, context: CallContext, session: ServerSession) -> None:
-    """Tell how many notes are indexed, as long as that grows: a first search waits for some of them."""
-    await anyio.sleep(PROGRESS_SECONDS)
-    total = len(await anyio.to_thread.run_sync(slot.list_notes, context))
-    told = -1
-    while True:
-        indexed = (await anyio.to_thread.run_sync(slot.status, context.agent or DEFAULT_AGENT)).files
-        if total and indexed > told:
-            await session.report_progress(indexed, max(total, indexed), f"{indexed:,} of {total:,} notes are indexed")
-            told = indexed
-        await anyio.sleep(PROGRESS_SECONDS)
-
-
-async def list_prompts(
-    slot: MemorySlot, context: CallContext, _: ServerRequestContext[Any], _page: types.PaginatedRequestParams | None
-) -> types.ListPromptsResult:
-    """List the prompts that can be used now; none while memory is off."""
-
-    def find() -> list[types.Prompt]:
-        due = slot.should_flush(context, compacting=True).due
-        on = bool(slot.tool_schemas(context))
-        return [*([FLUSH] if due else []), *([RECALL] if on else [])]
-
-    return types.ListPromptsResult(prompts=await anyio.to_thread.run_sync(find))
-
-
-async def get_prompt(
-    slot: MemorySlot, context: CallContext, _: ServerRequestContext[Any], params: types.GetPromptRequestParams
-) -> types.GetPromptResult:
-    """Return the messages of a prompt.
-
-    Raises:
-        MCPError: There is no such prompt, it cannot be used now, or its argument is missing.
-    """
-    message = (params.arguments or {}).get("message", "")
-
-    def flush() -> str:
-        turn = slot.before_compaction(context, compacting=True)
-        if turn is None:
-            reason = slot.should_flush(context, compacting=True).reason
-            raise MCPError(types.INVALID_REQUEST, f"nothing can be saved: {reason}")
-        return f"{turn.system_prompt}\n\n{turn.prompt}"
-
-    def recall() -> str:
-        return "\n\n".join(filter(None, [slot.recall(context, message), message]))
-
-    if params.name not in (FLUSH.name, RECALL.name):
-        raise MCPError(types.INVALID_PARAMS, f"there is no prompt {params.name!r:.80}; there are flush and recall")
-    if params.name == RECALL.name and not message.strip():
-        raise MCPError(types.INVALID_PARAMS, "message: expected what is to be answered")
-    prompt, write = (FLUSH, flush) if params.name == FLUSH.name else (RECALL, recall)
-    text = types.TextContent(type="text", text=await anyio.to_thread.run_sync(write))
-    said = types.PromptMessage(role="user", content=text)
-    return types.GetPromptResult(description=prompt.description, messages=[said])
 
 
 def end_process(slot: MemorySlot, code: int) -> NoReturn:

@@ -249,31 +249,27 @@ def parse_message(line: bytes) -> tuple[types.JSONRPCMessage | None, types.JSONR
     Args:
         line: One line, as `read_lines` yields it.
     """
-
-    def refuse(code: int, message: str, number: int | str | None = None) -> tuple[None, types.JSONRPCError]:
-        error = types.ErrorData(code=code, message=message)
-        return None, types.JSONRPCError(jsonrpc="2.0", id=number, error=error)
-
     if len(line) > MAX_LINE_BYTES:
-        return refuse(types.INVALID_REQUEST, f"the line is longer than {MAX_LINE_BYTES:,} bytes", find_id(line))
+        return None, _refuse(types.INVALID_REQUEST, f"the line is longer than {MAX_LINE_BYTES:,} bytes", find_id(line))
     try:
         document = from_json(tidy_json(line), allow_inf_nan=False)
     except ValueError as error:
-        return refuse(types.PARSE_ERROR, f"the line is no JSON: {error}", find_id(line))
+        return None, _refuse(types.PARSE_ERROR, f"the line is no JSON: {error}", find_id(line))
     if not isinstance(document, dict):
-        return refuse(types.INVALID_REQUEST, "expected one JSON-RPC message, which is an object")
+        return None, _refuse(types.INVALID_REQUEST, "expected one JSON-RPC message, which is an object")
     known = _keep_id(document.get("id"))
     if "method" in document and "id" in document and known is None:
-        return refuse(types.INVALID_REQUEST, "id: expected a string or an integer")
+        return None, _refuse(types.INVALID_REQUEST, "id: expected a string or an integer")
     try:
         return types.jsonrpc_message_adapter.validate_python(document, by_name=False), None
     except ValidationError:
         # A message without a method answers a request of ours, whose number must not be taken for one of the client's.
-        return refuse(
-            types.INVALID_REQUEST,
-            'expected a JSON-RPC message: {"jsonrpc": "2.0", "id": 1, "method": "...", "params": {}}',
-            known if "method" in document else None,
-        )
+        told = 'expected a JSON-RPC message: {"jsonrpc": "2.0", "id": 1, "method": "...", "params": {}}'
+        return None, _refuse(types.INVALID_REQUEST, told, known if "method" in document else None)
+
+
+def _refuse(code: int, message: str, number: int | str | None = None) -> types.JSONRPCError:
+    return types.JSONRPCError(jsonrpc="2.0", id=number, error=types.ErrorData(code=code, message=message))
 
 
 def tidy_json(data: bytes) -> bytes:
@@ -328,12 +324,8 @@ def to_line(message: types.JSONRPCMessage) -> bytes:
             line = line.replace(mark, f"\\u{ord(mark):04x}")
         return line.encode() + b"\n"
     except ValueError as error:  # lone surrogates
-        reason = types.ErrorData(
-            code=types.INTERNAL_ERROR, message=f"the answer is no JSON: {error.__class__.__name__}"
-        )
-        number = getattr(message, "id", None)
-        failed = types.JSONRPCError(jsonrpc="2.0", id=number, error=reason)
-        return failed.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n"
+        told = f"the answer is no JSON: {error.__class__.__name__}"
+        return to_line(_refuse(types.INTERNAL_ERROR, told, getattr(message, "id", None)))
 
 
 def write(writer: int, data: bytes) -> None:

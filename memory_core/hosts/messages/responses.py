@@ -38,7 +38,9 @@ def _convert(items: Iterable[Mapping[str, Any]]) -> list[Message]:
             role = str(item.get("role", "user"))
             messages.append({"role": "system" if role == "developer" else role, "content": _join(item.get("content"))})
         elif kind in _CALLS:
-            _add_call(messages, chat.write_call(item.get("call_id"), item.get("name"), _read_arguments(item, kind)))
+            given = item.get(_CALLS[kind])  # JSON, but for a custom tool free text
+            arguments = {"input": given} if kind == "custom_tool_call" else chat.write_text(given) or "{}"
+            _add_call(messages, chat.write_call(item.get("call_id"), item.get("name"), arguments))
         elif kind in _RESULTS:
             messages.append(chat.write_result(item.get("call_id"), _join(item.get("output"))))
     return messages
@@ -67,14 +69,6 @@ def _add_call(messages: list[Message], call: dict[str, Any]) -> None:
         messages.append(chat.write_assistant(last.get("content") or "", [*last.get("tool_calls", ()), call]))
     else:
         messages.append(chat.write_assistant("", [call]))
-
-
-def _read_arguments(item: Mapping[str, Any], kind: str) -> str:
-    """Return the arguments of a call as JSON; a custom tool's input is free text."""
-    given = item.get(_CALLS[kind])
-    if kind == "custom_tool_call":
-        return chat.write_json({"input": given})
-    return chat.write_text(given) or "{}"
 
 
 def _join(content: object) -> str:

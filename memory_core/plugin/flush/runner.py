@@ -29,7 +29,7 @@ from memory_core.records import CallContext
 from memory_core.sources.redaction import redact
 from memory_core.text.messages import is_silent_reply
 from memory_core.tools import results
-from memory_core.tools.append import APPEND, memory_append
+from memory_core.tools.append import memory_append
 
 if TYPE_CHECKING:
     from memory_core.plugin.memory import Memory
@@ -76,12 +76,9 @@ def make_flush_tools(
 
     def append(arguments: Mapping[str, Any]) -> dict[str, Any]:
         layer = find_destination(config, None, turn.day)
-        return memory_append(
-            arguments, workspace=layer.workspace, state_dir=layer.state_dir, today=turn.day, pinned=turn.target,
-            recalled=recalled,
-        )  # fmt: skip
+        return memory_append(arguments, layer, CallContext(), today=turn.day, pinned=turn.target, recalled=recalled)
 
-    return {APPEND["name"]: append}
+    return {"memory_append": append}
 
 
 def make_handlers(memory: Memory, config: AgentConfig, turn: FlushTurn) -> dict[str, ToolFunction]:
@@ -212,11 +209,11 @@ def _answer(
     else:
         try:
             arguments = parse_arguments(function.get("arguments"))
-            result = handler(leave_out_secrets(arguments) if name == APPEND["name"] else arguments)
+            result = handler(leave_out_secrets(arguments) if name == "memory_append" else arguments)
         except Exception as error:
             logger.info("A tool of the memory flush of %s failed", turn.session_key, exc_info=True)
             result = {"error": f"{error}", "action": getattr(error, "action", "")}
-        if name == APPEND["name"] and isinstance(result, Mapping) and "error" not in result:
+        if name == "memory_append" and isinstance(result, Mapping) and "error" not in result:
             appended = result.get("appended")
             stored.append(appended if isinstance(appended, int) else 0)
     content = json.dumps(result, ensure_ascii=False, default=str)[:MAX_RESULT_CHARS]

@@ -8,7 +8,7 @@ from typing import Any
 
 import anyio
 
-from memory_core.hosts.mcp.server import list_prompts
+from memory_core.hosts.mcp.server import Answers
 from memory_core.plugin.flush.policy import Decision
 from memory_core.plugin.slot import MemorySlot
 from memory_core.records import CallContext
@@ -27,7 +27,7 @@ class Watched(MemorySlot):
 def test_files_are_read_beside_the_event_loop(tmp_path: Path) -> None:
     with Watched({}, workspace=tmp_path, state_dir=tmp_path / "state") as slot:
         asked: Any = None  # who asks is not looked at
-        listed = anyio.run(list_prompts, slot, CallContext(), asked, None)
+        listed = anyio.run(Answers(slot, CallContext()).list_prompts, asked, None)
         assert [prompt.name for prompt in listed.prompts] == ["flush", "recall"]
         assert slot.threads
         assert threading.current_thread() not in slot.threads

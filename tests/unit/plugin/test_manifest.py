@@ -16,7 +16,7 @@ import memory_core
 from memory_core.config.description import build_config_schema
 from memory_core.hookspecs import PROJECT, HostHooks
 from memory_core.plugin import MemorySlot, manifest
-from memory_core.tools import schemas
+from memory_core.tools.arguments import TOOLS
 from tests.command import REPOSITORY
 
 # The rules of Agent Plugins 1.0.0 in our own words: the top level of plugin.json is closed, everything a vendor adds
@@ -135,7 +135,7 @@ def test_our_extension_says_what_a_host_needs() -> None:
     jsonschema.validate({"memory": {"citations": "on"}, "agents": {"list": [{"id": "a"}]}}, OURS["configSchema"])
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate({"memory": {"citation": "on"}}, OURS["configSchema"])
-    assert OURS["tools"] == [dict(schema) for schema in schemas.ALL]
+    assert OURS["tools"] == [dict(schema) for schema in TOOLS.values()]
     for tool in OURS["tools"]:
         jsonschema.Draft202012Validator.check_schema(tool["parameters"])
         assert tool["parameters"]["additionalProperties"] is False

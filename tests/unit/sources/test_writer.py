@@ -22,6 +22,7 @@ from hypothesis import strategies as st
 from memory_core.atomic import OPENS_BELOW, locked
 from memory_core.config.load import load_config
 from memory_core.errors import FileUnreadable, InvalidArgument, NoteChanged, NoteNotWritten, PathRefused
+from memory_core.records import Access, CallContext
 from memory_core.sources import notes, pages, writer
 from memory_core.text.paragraphs import (
     Paragraph,
@@ -410,7 +411,8 @@ Writing = dict[str, Any]  # what memory_append is told beside its arguments
 
 @pytest.fixture
 def writing(folders: Folders) -> Writing:
-    return {"workspace": folders.workspace, "state_dir": folders.state_dir, "today": date(2026, 11, 21)}
+    config = load_config({}, workspace=folders.workspace, state_dir=folders.state_dir).agent("main")
+    return {"config": config, "context": CallContext(main=False), "today": date(2026, 11, 21)}
 
 
 def test_the_tool_appends_to_todays_note(writing: Writing, folders: Folders) -> None:
@@ -432,12 +434,12 @@ def test_the_tool_appends_to_todays_note(writing: Writing, folders: Folders) -> 
 def test_longterm_memory_needs_the_hosts_leave(writing: Writing) -> None:
     with pytest.raises(PathRefused, match="main private session"):
         memory_append({"text": "One.", "target": "longterm"}, **writing)
-    allowed = {**writing, "longterm": True}
+    allowed = {**writing, "context": CallContext(main=True)}
     assert memory_append({"text": "One.", "target": "longterm"}, **allowed)["path"] == "MEMORY.md"
 
 
 def test_in_a_flush_turn_only_the_pinned_note_is_written(writing: Writing) -> None:
-    pinned = {**writing, "longterm": True, "pinned": "memory/2026-11-20.md"}
+    pinned = {**writing, "context": CallContext(main=True), "pinned": "memory/2026-11-20.md"}
     assert memory_append({"text": "One."}, **pinned)["path"] == "memory/2026-11-20.md"
     assert memory_append({"text": "Two.", "target": "daily"}, **pinned)["path"] == "memory/2026-11-20.md"
     with pytest.raises(PathRefused, match="only memory/2026-11-20"):
@@ -447,9 +449,9 @@ def test_in_a_flush_turn_only_the_pinned_note_is_written(writing: Writing) -> No
 
 
 @pytest.mark.parametrize("access", ["ro", "none"])
-def test_without_write_access_nothing_is_written(access: str, writing: Writing, folders: Folders) -> None:
+def test_without_write_access_nothing_is_written(access: Access, writing: Writing, folders: Folders) -> None:
     with pytest.raises(PathRefused, match="may not write"):
-        memory_append({"text": "One."}, **{**writing, "access": access})
+        memory_append({"text": "One."}, **{**writing, "context": CallContext(access=access)})
     assert list(folders.workspace.iterdir()) == []
 
 

@@ -11,49 +11,50 @@ from jsonschema import Draft202012Validator
 
 from memory_core.config.settings import QuerySettings
 from memory_core.errors import InvalidArgument
-from memory_core.tools import items, schemas
+from memory_core.tools import schemas
 from memory_core.tools.append import APPEND
-from memory_core.tools.arguments import Schema, check_arguments, read_citation
+from memory_core.tools.arguments import TOOLS, Schema, check_arguments, read_citation
 
+SEARCH, GET, STORE = (TOOLS[f"memory_{name}"] for name in ("search", "get", "store"))
 TAGS = "tags: expected a list of 0 to 16 strings, each a string that is not empty, of at most 64 characters, not "
 
 
 @pytest.mark.parametrize(
     ("schema", "arguments", "named"),
     [
-        (schemas.SEARCH, {}, "query: is required"),
-        (schemas.SEARCH, {"query": 7}, "query: expected a string that is not empty, not 7"),
-        (schemas.SEARCH, {"query": ""}, 'query: expected a string that is not empty, not the string ""'),
-        (schemas.SEARCH, {"query": None}, "query: is required; null is no value for it"),
-        (schemas.SEARCH, {"query": "x", "maxResults": 0}, "maxResults: expected a whole number from 1 to 100, not 0"),
-        (schemas.SEARCH, {"query": "x", "maxResults": 101}, "maxResults: expected a whole number from 1 to 100, not 101"),
-        (schemas.SEARCH, {"query": "x", "maxResults": 2.5}, "maxResults: expected a whole number from 1 to 100, not 2.5"),
-        (schemas.SEARCH, {"query": "x", "maxResults": True}, "maxResults: expected a whole number from 1 to 100, not true"),
-        (schemas.SEARCH, {"query": "x", "maxResults": "5"},
+        (SEARCH, {}, "query: is required"),
+        (SEARCH, {"query": 7}, "query: expected a string that is not empty, not 7"),
+        (SEARCH, {"query": ""}, 'query: expected a string that is not empty, not the string ""'),
+        (SEARCH, {"query": None}, "query: is required; null is no value for it"),
+        (SEARCH, {"query": "x", "maxResults": 0}, "maxResults: expected a whole number from 1 to 100, not 0"),
+        (SEARCH, {"query": "x", "maxResults": 101}, "maxResults: expected a whole number from 1 to 100, not 101"),
+        (SEARCH, {"query": "x", "maxResults": 2.5}, "maxResults: expected a whole number from 1 to 100, not 2.5"),
+        (SEARCH, {"query": "x", "maxResults": True}, "maxResults: expected a whole number from 1 to 100, not true"),
+        (SEARCH, {"query": "x", "maxResults": "5"},
          'maxResults: expected a whole number from 1 to 100, not the string "5"'),
-        (schemas.SEARCH, {"query": "x", "maxResults": 10**5000}, "maxResults: expected a whole number from 1 to 100, not a n"),
-        (schemas.SEARCH, {"query": "x", "maxResults": [5]}, "maxResults: expected a whole number from 1 to 100, not a list"),
-        (schemas.SEARCH, {"query": "x", "minScore": -0.1}, "minScore: expected a number from 0 to 1, not -0.1"),
-        (schemas.SEARCH, {"query": "x", "minScore": "0.5"}, 'minScore: expected a number from 0 to 1, not the string "0.5"'),
-        (schemas.SEARCH, {"query": "x", "after": 20260301}, "after: expected a string, not 20260301"),
-        (schemas.SEARCH, {"query": "x", "max_results": None}, "max_results: is not an argument of memory_search; known are q"),
-        (schemas.SEARCH, {"query": "x", "maxResults": 0, "minScore": 2, "limit": 5},
+        (SEARCH, {"query": "x", "maxResults": 10**5000}, "maxResults: expected a whole number from 1 to 100, not a n"),
+        (SEARCH, {"query": "x", "maxResults": [5]}, "maxResults: expected a whole number from 1 to 100, not a list"),
+        (SEARCH, {"query": "x", "minScore": -0.1}, "minScore: expected a number from 0 to 1, not -0.1"),
+        (SEARCH, {"query": "x", "minScore": "0.5"}, 'minScore: expected a number from 0 to 1, not the string "0.5"'),
+        (SEARCH, {"query": "x", "after": 20260301}, "after: expected a string, not 20260301"),
+        (SEARCH, {"query": "x", "max_results": None}, "max_results: is not an argument of memory_search; known are q"),
+        (SEARCH, {"query": "x", "maxResults": 0, "minScore": 2, "limit": 5},
          "limit: is not an argument of memory_search; known are query, maxResults, minScore, after, before, about, asOf;"
          " maxResults: expected a whole number from 1 to 100, not 0; minScore: expected a number from 0 to 1, not 2"),
-        (schemas.GET, {"path": "a.md", "from": 0}, "from: expected a whole number, at least 1, not 0"),
-        (schemas.GET, {"path": "a.md", "from": 10**5000}, "from: expected a whole number, at least 1, not a number far out of"),
-        (schemas.GET, {"path": "a.md", "from": "x" * 99},
+        (GET, {"path": "a.md", "from": 0}, "from: expected a whole number, at least 1, not 0"),
+        (GET, {"path": "a.md", "from": 10**5000}, "from: expected a whole number, at least 1, not a number far out of"),
+        (GET, {"path": "a.md", "from": "x" * 99},
          f'from: expected a whole number, at least 1, not the string "{"x" * 40}…"'),
-        (schemas.GET, {"path": "a.md", "lines": 0}, "lines: "),
+        (GET, {"path": "a.md", "lines": 0}, "lines: "),
         (APPEND, {"text": "x", "target": "notes/x.md"}, 'target: expected "daily" or "longterm" or "person", not'),
-        (items.STORE, {"text": "x", "tags": "a"}, TAGS + 'the string "a"'),
-        (items.STORE, {"text": "x", "tags": ["a", ""]}, TAGS + 'one whose item 2 is the string ""'),
-        (items.STORE, {"text": "x", "tags": [5]}, TAGS + "one whose item 1 is 5"),
-        (items.STORE, {"text": "x", "tags": ["a"] * 17}, TAGS + "a list of 17"),
-        (schemas.GET, {"from": 1}, "path: is required"),
-        (schemas.GET, [], "arguments: expected an object"),
-        (schemas.GET, None, "arguments: expected an object"),
-        (schemas.GET, "a.md", "arguments: expected an object"),
+        (STORE, {"text": "x", "tags": "a"}, TAGS + 'the string "a"'),
+        (STORE, {"text": "x", "tags": ["a", ""]}, TAGS + 'one whose item 2 is the string ""'),
+        (STORE, {"text": "x", "tags": [5]}, TAGS + "one whose item 1 is 5"),
+        (STORE, {"text": "x", "tags": ["a"] * 17}, TAGS + "a list of 17"),
+        (GET, {"from": 1}, "path: is required"),
+        (GET, [], "arguments: expected an object"),
+        (GET, None, "arguments: expected an object"),
+        (GET, "a.md", "arguments: expected an object"),
     ],
 )  # fmt: skip
 def test_a_wrong_argument_is_named(schema: Schema, arguments: Any, named: str) -> None:
@@ -64,7 +65,7 @@ def test_a_wrong_argument_is_named(schema: Schema, arguments: Any, named: str) -
 
 def test_a_tool_is_named_as_it_was_called() -> None:
     with pytest.raises(InvalidArgument, match="is not an argument of search_memory"):
-        check_arguments(schemas.SEARCH, {"query": "x", "limit": 3}, name="search_memory")
+        check_arguments(SEARCH, {"query": "x", "limit": 3}, name="search_memory")
 
 
 @pytest.mark.parametrize(
@@ -111,7 +112,7 @@ JSON = st.recursive(
 
 
 @given(
-    st.sampled_from(schemas.READING),
+    st.sampled_from((SEARCH, GET)),
     st.dictionaries(
         st.sampled_from(["query", "maxResults", "minScore", "after", "before", "path", "from", "lines"])
         | st.text(max_size=5),
@@ -121,7 +122,7 @@ JSON = st.recursive(
 def test_any_arguments_are_taken_or_refused_by_name(schema: Schema, arguments: dict[str, Any]) -> None:
     try:
         checked = check_arguments(schema, arguments)
-        if schema is schemas.SEARCH:
+        if schema is SEARCH:
             query = schemas.read_query(checked, QuerySettings())
             assert 1 <= query.max_results <= 100
             assert 0 <= query.min_score <= 1

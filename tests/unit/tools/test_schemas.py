@@ -17,15 +17,16 @@ from memory_core.config.settings import ExtraPath, QuerySettings, SearchSettings
 from memory_core.errors import InvalidArgument
 from memory_core.records import AUTHORS, ITEM_KINDS
 from memory_core.tools import schemas
-from memory_core.tools.arguments import DESCRIBED, Schema, check_arguments, resolve
+from memory_core.tools.arguments import DESCRIBED, TOOLS, Schema, check_arguments, resolve
 
+SEARCH, GET, APPEND = (TOOLS[f"memory_{name}"] for name in ("search", "get", "append"))
 CONFIG = AgentConfig(agent="main", workspace=Path("/w"), state_dir=Path("/s"), store_path=Path("/s/main.sqlite"))
 ORBIT = AgentConfig(
     agent="main", workspace=Path("/w"), state_dir=Path("/s"), store_path=Path("/s/main.sqlite"), dialect="orbit"
 )
 
 
-@pytest.mark.parametrize("schema", schemas.ALL, ids=lambda schema: schema["name"])
+@pytest.mark.parametrize("schema", TOOLS.values(), ids=lambda schema: schema["name"])
 def test_schemas_are_valid_closed_and_explained(schema: Schema) -> None:
     Draft202012Validator.check_schema(schema["parameters"])
     assert schema["parameters"]["additionalProperties"] is False
@@ -40,7 +41,7 @@ def test_kinds_and_authors_are_those_of_the_records() -> None:
 
 
 def test_search_is_the_mandatory_recall_step() -> None:
-    text = schemas.SEARCH["description"].lower()
+    text = SEARCH["description"].lower()
     assert all(
         word in text
         for word in ("mandatory", "before answering", "decisions", "dates", "people", "preferences", "todos")
@@ -70,12 +71,12 @@ def test_the_texts_say_what_is_searched_and_how_the_tools_are_called() -> None:
     assert "(MEMORY.md, memory/*.md, earlier conversations, further folders of the user)" in json.dumps(
         schemas.list_tools(replace(CONFIG, search=everything), "ro")
     )
-    assert schemas.list_tools(CONFIG, "rw") == [dict(schema) for schema in schemas.WRITING]
+    assert schemas.list_tools(CONFIG, "rw") == [dict(schema) for schema in (SEARCH, GET, APPEND)]
 
 
 def test_hosts_with_strict_schemas_may_make_every_argument_required() -> None:
     """They send null for what is optional, so the published schema allows it there and nowhere else."""
-    for schema in schemas.ALL:
+    for schema in TOOLS.values():
         parameters = schema["parameters"]
         strict = Draft202012Validator({**parameters, "required": list(parameters["properties"])})
         needed = {name: parameters["properties"][name] for name in parameters["required"]}
@@ -88,15 +89,15 @@ def test_hosts_with_strict_schemas_may_make_every_argument_required() -> None:
 
 
 def test_forms() -> None:
-    bare = schemas.to_form(schemas.GET, "bare")
-    assert schemas.to_form(schemas.GET, "openai") == {"type": "function", "function": bare}
-    assert schemas.to_form(schemas.GET, "anthropic")["input_schema"] == bare["parameters"]
-    assert schemas.to_form(schemas.GET, "mcp")["inputSchema"] == bare["parameters"]
+    bare = schemas.to_form(GET, "bare")
+    assert schemas.to_form(GET, "openai") == {"type": "function", "function": bare}
+    assert schemas.to_form(GET, "anthropic")["input_schema"] == bare["parameters"]
+    assert schemas.to_form(GET, "mcp")["inputSchema"] == bare["parameters"]
 
 
 def test_whole_numbers_may_be_written_with_a_point() -> None:
     """JSON knows one kind of number: models write 6.0 for 6."""
-    checked = check_arguments(schemas.SEARCH, {"query": "x", "maxResults": 6.0})
+    checked = check_arguments(SEARCH, {"query": "x", "maxResults": 6.0})
     assert schemas.read_query(checked, QuerySettings()).max_results == 6
 
 
@@ -132,7 +133,7 @@ def test_what_no_schema_says(arguments: dict[str, Any], named: str) -> None:
 
 
 def test_mcp_clients_are_told_of_every_tool_what_it_does() -> None:
-    told = {schema["name"]: schemas.to_form(schema, "mcp") for schema in schemas.ALL}
+    told = {schema["name"]: schemas.to_form(schema, "mcp") for schema in TOOLS.values()}
     hints = {name: tool["annotations"] for name, tool in told.items()}
     assert {name for name in hints if hints[name]["readOnlyHint"]} == {
         "memory_search",
@@ -151,9 +152,9 @@ def test_mcp_clients_are_told_of_every_tool_what_it_does() -> None:
 
 
 def test_tools_under_orbits_names_are_described_as_ours() -> None:
-    orbit = schemas.to_form({**schemas.GET, "name": "get_memory"}, "mcp")
+    orbit = schemas.to_form({**GET, "name": "get_memory"}, "mcp")
     assert orbit["name"] == "get_memory"
-    assert orbit["title"] == schemas.to_form(schemas.GET, "mcp")["title"]
+    assert orbit["title"] == schemas.to_form(GET, "mcp")["title"]
 
 
 def test_a_question_for_several_things_asks_for_half_as_many_more() -> None:
