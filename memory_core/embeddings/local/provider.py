@@ -172,9 +172,9 @@ class LocalProvider:
     def _compute(
         self, model: Model, sequences: Sequence[Sequence[int]], kind: TextKind, deadline: Deadline
     ) -> Iterator[Computed]:
-        for stretch in model.split_batches(sequences):
+        for batch in model.split_batches(sequences):
             with self._take_turn(kind, deadline):
-                yield from model.embed([sequences[number] for number in stretch])
+                yield from model.embed(batch)
 
     def _combine(self, made: Sequence[Computed], cut: _Cut) -> TokenEmbedding | ProviderError:
         row = vectors.join_parts([self._check(computed.pooled) for computed in made], list(map(len, cut.stretches)))
