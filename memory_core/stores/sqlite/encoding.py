@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from functools import partial
 from operator import le
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import apsw
 
@@ -71,7 +71,6 @@ def unpack_lines(blob: bytes | None) -> Sequence[int]:
 
 
 Encoding: TypeAlias = Literal["int8", "float32"]
-T = TypeVar("T")
 
 WRONG_LENGTH = "an embedding has another length than those of its model"
 
@@ -135,14 +134,14 @@ def find_problem(settings: Vector) -> str | None:
         return load_vec0(connection, settings.extension_path)
 
 
-def ask(question: Callable[[], T]) -> T:
-    """Return the answer to a question that compares vectors.
+def compare(connection: Connection, statement: str, values: Mapping[str, Any]) -> list[Any]:
+    """Return the rows of a statement that compares vectors.
 
     Raises:
         DamagedRow: A vector has another length than the one that it is compared with.
     """
     try:
-        return question()
+        return connection.execute(statement, values).fetchall()
     except apsw.SQLError as error:
         if "vector" not in str(error).lower():
             raise

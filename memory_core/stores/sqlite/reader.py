@@ -15,12 +15,11 @@ from memory_core.stores.sqlite.connections import Connection, load_tokenizer
 from memory_core.stores.sqlite.encoding import (
     check_chunk,
     check_window,
-    choose_encoding,
     decode,
     unpack_lines,
     unpack_units,
 )
-from memory_core.stores.sqlite.vectors import VectorIndex, load_tokens
+from memory_core.stores.sqlite.vectors import VectorIndex, load_layout, load_tokens
 from memory_core.stores.values import (
     ChunkText,
     DateRange,
@@ -400,8 +399,8 @@ class SqliteReader:
             " AND EXISTS (SELECT 1 FROM windows w WHERE w.hash = e.hash) ORDER BY hash LIMIT ?",
             (space_id, limit),
         )
-        space = state.load_space(self.db, space_id)
-        return decode([row[0] for row in rows], choose_encoding(space), space.dimensions)
+        layout = load_layout(self.db, space_id)
+        return decode([row[0] for row in rows], layout.encoding, layout.dimensions)
 
     def _list(self, query: str, values: Any = ()) -> list[Any]:
         """Return the first column of what a query finds."""

@@ -8,6 +8,7 @@ from typing import Any, cast
 
 from memory_core.records import Space
 from memory_core.stores.sqlite.connections import Connection
+from memory_core.stores.sqlite.database import get_meta, set_meta
 from memory_core.stores.sqlite.encoding import DamagedRow, choose_encoding
 from memory_core.stores.values import StateValues, SyncState, recall_state, remember
 
@@ -37,8 +38,8 @@ def read_state(connection: Connection) -> SyncState:
 
 def read_workspace(connection: Connection) -> str | None:
     """Return the folder whose notes the index holds; see `SyncState.workspace`."""
-    row = connection.execute("SELECT value FROM meta WHERE key = 'workspace'").fetchone()
-    return None if row is None else cast("str | None", _read_value(row[0]))
+    value = get_meta(connection, "workspace")
+    return None if value is None else cast("str | None", _read_value(value))
 
 
 def write_state(connection: Connection, values: StateValues) -> None:
@@ -46,13 +47,8 @@ def write_state(connection: Connection, values: StateValues) -> None:
     held = _load(connection)
     kept = remember(held, values, generation=held.get("generation", 0))
     for name in values:
-        if name not in kept:
-            connection.execute("DELETE FROM meta WHERE key = ?", (name,))
-        elif kept[name] != held.get(name):
-            connection.execute(
-                "INSERT INTO meta VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value",
-                (name, json.dumps(kept[name])),
-            )
+        if kept.get(name) != held.get(name):
+            set_meta(connection, name, json.dumps(kept[name]) if name in kept else None)
 
 
 def _load(connection: Connection) -> dict[str, Any]:
@@ -72,15 +68,6 @@ def list_spaces(connection: Connection) -> dict[Space, int]:
     """Return the ids of all spaces, in the order in which they were made."""
     rows = connection.execute("SELECT id, provider, model, endpoint, input_type, dimensions FROM spaces ORDER BY id")
     return {Space(*about): number for number, *about in cast("Iterable[tuple[Any, ...]]", rows)}
-
-
-def load_space(connection: Connection, space_id: int) -> Space:
-    """Return the space with an id."""
-    found = connection.execute(
-        "SELECT provider, model, endpoint, input_type, dimensions FROM spaces WHERE id = ?", (space_id,)
-    ).fetchone()
-    assert found is not None
-    return Space(*cast("tuple[Any, ...]", found))
 
 
 def add_space(connection: Connection, space: Space) -> int:

@@ -10,7 +10,7 @@ from memory_core.embeddings.vectors import pack_signs
 from memory_core.records import Calibration, FileStamp, MemoryFile, Space
 from memory_core.stores.sqlite import state, upkeep, vectors
 from memory_core.stores.sqlite.connections import Connection
-from memory_core.stores.sqlite.encoding import choose_encoding, encode, pack_lines, pack_units
+from memory_core.stores.sqlite.encoding import encode, pack_lines, pack_units
 from memory_core.stores.sqlite.reader import SqliteReader
 from memory_core.stores.sqlite.vectors import VectorIndex
 from memory_core.stores.values import (
@@ -91,7 +91,7 @@ class SqliteWriter(SqliteReader):
     def put_embeddings(self, space_id: int, windows: EmbeddedWindows) -> None:
         """See `Writer`."""
         self._change_content()
-        packed = encode(windows.rows, choose_encoding(state.load_space(self.db, space_id)))
+        packed = encode(windows.rows, vectors.load_layout(self.db, space_id).encoding)
         self.db.executemany(
             "INSERT INTO embedding_cache (space_id, hash, embedding) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
             ((space_id, key, row) for key, row in zip(windows.hashes, packed, strict=True)),
