@@ -18,6 +18,7 @@ from memory_core.atomic import locked
 from memory_core.errors import NotIndexed, StoreCorrupt, StoreError, StoreReadOnly, StoreTooNew
 from memory_core.stores.sqlite import files
 from memory_core.stores.sqlite.connections import (
+    ELSEWHERE,
     INDEX,
     Connection,
     FileKind,
@@ -240,7 +241,7 @@ class Database:
             if problem is None:
                 return None
             if "another program" in problem:
-                raise StoreCorrupt(self.path, problem, action=self.kind.elsewhere)
+                raise StoreCorrupt(self.path, problem, action=ELSEWHERE)
             fresh = Path(f"{self.path}.rescued")
             files.delete_files(fresh)  # of a process that was killed
             rescue(fresh)
@@ -342,7 +343,7 @@ class Database:
             StoreTooNew: A newer memory-core wrote it.
         """
         path, kind = self.path, self.kind
-        elsewhere = kind.elsewhere.replace("place", "file")
+        elsewhere = ELSEWHERE.replace("place", "file")
         if size := files.find_foreign_size(path):
             problem = f"this is not {kind.article} {kind.noun} of memory-core, nor any SQLite database ({size} B)"
             raise StoreCorrupt(path, problem, action=f"delete it if nothing else needs it, or {elsewhere}")
