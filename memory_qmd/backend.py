@@ -47,9 +47,8 @@ class QmdBackend:
 
     def __init__(self, context: BackendContext) -> None:
         qmd = QmdContext.of(context)
-        config, settings = qmd.config, qmd.settings
         self._qmd = qmd
-        self._settings = settings
+        self._settings = settings = qmd.settings
         self._writable = context.access == "rw"
         self._client = qmd.client
         self._collections = qmd.collections
@@ -57,8 +56,8 @@ class QmdBackend:
         locator = FileLocator(self._collections)
         self._indexer = Indexer(qmd, on_update=locator.forget_slugs, on_rebuild=self._warm.stop)
         self._searcher = Searcher(qmd, self._warm)
-        self._hits = HitBuilder(config, settings, locator, self._indexer.database)
-        self._updates = Updates(config, settings, self._indexer, writable=self._writable)
+        self._hits = HitBuilder(qmd, locator, self._indexer.database)
+        self._updates = Updates(qmd, self._indexer, writable=self._writable)
 
     @hookimpl
     def memory_search(self, query: Query) -> SearchResult:
@@ -157,7 +156,7 @@ class QmdBackend:
         """Run QMD to list the collections, which opens the database; `--version` works even if nothing else does."""
         began = time.monotonic()
         try:
-            self._client.run(["collection", "list"], timeout_seconds=self._qmd.command_seconds)
+            self._client.run(["collection", "list"], timeout_seconds=self._client.command_seconds)
             typed_lines = self._client.takes_typed_lines()
             problems = self._qmd.models.find_problems(self._settings.search_mode, typed_lines=typed_lines)
             error, action = (problems[0].reason, problems[0].action) if problems else (None, None)

@@ -122,7 +122,6 @@ class QmdRow:
         path: Relative to the collection's root; slugged by versions before 2.5.
         score: As QMD gives it; its meaning depends on the mode.
         line: The line of the match, from 1; None if QMD gives none.
-        snippet: QMD's own; may miss the match.
         rerank: The reranker's judgement, 0..1; None without a reranker.
         cosine: The best cosine of the vector side; None without one.
     """
@@ -131,7 +130,6 @@ class QmdRow:
     path: str
     score: float
     line: int | None = None
-    snippet: str = ""
     rerank: float | None = None
     cosine: float | None = None
 
@@ -203,13 +201,11 @@ def _parse_row(item: Any) -> QmdRow | None:
     if not collection or not path or not is_text:
         return None
     line = item.get("line")
-    snippet = item.get("snippet")
     return QmdRow(
         collection=collection,
         path=path,
         score=_parse_number(item.get("score")) or 0.0,
         line=line if isinstance(line, int) and not isinstance(line, bool) and line > 0 else None,
-        snippet=snippet if isinstance(snippet, str) else "",
         **_parse_evidence(item.get("explain")),
     )
 
