@@ -268,10 +268,15 @@ class Providers:
         fallback = self._open_role(FALLBACK).provider if self._may_fall_back else None
         if fallback is not None and fallback.space.matches(space):
             return FALLBACK, fallback
-        provider = self._open_once(SERVING, lambda: registry.open_space(space))
-        if provider is None and active.problem is not None:
+        if space.provider == "static":
+            from memory_core.embeddings.static import StaticProvider
+
+            provider = self._open_once(SERVING, StaticProvider)
+            if provider is not None and provider.space == space:
+                return SERVING, provider
+        if active.problem is not None:
             raise active.problem
-        return (SERVING, provider) if provider is not None and provider.space == space else None
+        return None
 
     def _open_role(self, role: str) -> ActiveProvider:
         try:

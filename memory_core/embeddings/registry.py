@@ -12,7 +12,7 @@ from memory_core.config.agent import AgentConfig
 from memory_core.config.settings import ProviderId, Remote
 from memory_core.embeddings.protocols import EmbeddingProvider
 from memory_core.errors import ProviderUnavailable
-from memory_core.records import KeySources, Space
+from memory_core.records import KeySources
 
 # Order of "auto", after a local model.
 AUTOMATIC = ("openai", "gemini", "voyage", "mistral")
@@ -101,16 +101,6 @@ def open_fallback(config: AgentConfig, keys: KeySources) -> EmbeddingProvider | 
         remote=Remote(timeout_seconds=search.remote.timeout_seconds),
     )
     return _open(replace(config, search=own), search.fallback, keys)
-
-
-def open_space(space: Space) -> EmbeddingProvider | None:
-    """Open a provider that embeds into the space of an index, if that needs no configuration; else return None."""
-    if space.provider == "static":
-        from memory_core.embeddings.static import StaticProvider
-
-        provider = StaticProvider()
-        return provider if provider.space == space else None
-    return None
 
 
 def _open(config: AgentConfig, provider: str, keys: KeySources) -> EmbeddingProvider:
