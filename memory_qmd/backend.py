@@ -25,7 +25,7 @@ from memory_core.records import (
 from memory_core.sources import pages
 from memory_qmd.client import INDEX, QmdContext
 from memory_qmd.collections import FileLocator
-from memory_qmd.database import NOTHING, Contents, answer_or_nothing
+from memory_qmd.database import NOTHING, Contents, QmdFile, answer_or_nothing
 from memory_qmd.hits import HitBuilder
 from memory_qmd.home import BACKEND
 from memory_qmd.indexing import Indexer
@@ -53,7 +53,7 @@ class QmdBackend:
         self._client = qmd.client
         self._collections = qmd.collections
         self._warm = WarmServer(self._client, settings.search_mode)
-        locator = FileLocator(self._collections)
+        locator = FileLocator(self._collections, QmdFile(qmd.home.database))
         self._indexer = Indexer(qmd, on_update=locator.forget_slugs, on_rebuild=self._warm.stop)
         self._searcher = Searcher(qmd, self._warm)
         self._hits = HitBuilder(qmd, locator, self._indexer.database)
@@ -235,7 +235,5 @@ class QmdBackend:
             return NOTHING, [f"{error}; {error.action}" if error.action else str(error)]
 
     def _list_missing_models(self) -> list[str]:
-        if not self._settings.by_meaning:
-            return []
         problems = self._qmd.models.find_problems(self._settings.search_mode, typed_lines=True)
         return [f"QMD searches for words only: {problem.reason}; {problem.action}" for problem in problems]

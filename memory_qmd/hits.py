@@ -276,13 +276,10 @@ class HitBuilder:
         hits: list[Hit] = []
         seen: set[Path] = set()
 
-        def read_hashes(collection: str) -> dict[str, str]:
-            return answer_or_nothing(lambda: self._database.read_hashes(collection))
-
         for most, row, evidence in self._list_candidates(question, answer, judge):
             if most < query.min_score or (len(hits) >= wanted and most <= hits[wanted - 1].score):
                 break
-            file = self._locator.locate(row.collection, row.path, read_hashes)
+            file = self._locator.locate(row.collection, row.path)
             if file is None or file.real_path in seen:
                 continue
             seen.add(file.real_path)
