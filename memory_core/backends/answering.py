@@ -93,16 +93,13 @@ class _Degradation:
     fallback: Fallback | None = None
 
     def warn(self, sentence: str, action: str = "") -> None:
-        self.warnings.append(sentence)
+        if sentence not in self.warnings:
+            self.warnings.append(sentence)
         self.action = self.action or action
 
     def warn_of_nothing(self) -> None:
         """Warn that no note is indexed, which may be about to change."""
         self.warn(NOTHING_INDEXED, "the notes are being indexed: search again in a moment" if self.unfinished else "")
-
-    def warn_once(self, sentence: str, action: str = "") -> None:
-        if sentence not in self.warnings:
-            self.warn(sentence, action)
 
     def warn_because(self, sentence: str, error: ProviderError, outage: Outage | None = None) -> None:
         """Warn of what a search makes do with, and of the error, unless the sync has warned of it or its reason already."""
@@ -248,7 +245,7 @@ class Answerer:
                     reader = stack.enter_context(each.store.read())
                     refuse_other_workspace(each.config, reader.load_workspace(), each.store)
                 except MemoryCoreError as error:
-                    degradation.warn_once(f"the layer {each.config.layer!r} is not searched: {error}", error.action)
+                    degradation.warn(f"the layer {each.config.layer!r} is not searched: {error}", error.action)
                 else:
                     readers[each.config.show("")] = reader
             yield JoinedReader(readers)

@@ -272,7 +272,9 @@ class Turns:
         with self._condition:
             self._queries += query
             try:
-                if not self._condition.wait_for(lambda: self._is_free(query), deadline.left_seconds):
+                if not self._condition.wait_for(
+                    lambda: not self._busy and (query or not self._queries), deadline.left_seconds
+                ):
                     raise RequestTimeout("local", "the model was busy with other texts")
                 self._busy = True
             finally:
@@ -284,6 +286,3 @@ class Turns:
             with self._condition:
                 self._busy = False
                 self._condition.notify_all()
-
-    def _is_free(self, query: bool) -> bool:
-        return not self._busy and (query or not self._queries)
