@@ -29,7 +29,7 @@ from memory_qmd.database import NOTHING, Contents, QmdFile, answer_or_nothing
 from memory_qmd.hits import HitBuilder
 from memory_qmd.home import BACKEND
 from memory_qmd.indexing import Indexer
-from memory_qmd.queries import PreparedQuestion, extract_words, prepare
+from memory_qmd.queries import Bounds, PreparedQuestion, extract_words, prepare
 from memory_qmd.search import QmdAnswer, Searcher
 from memory_qmd.updates import Freshness, Updates
 from memory_qmd.warm_server import WarmServer
@@ -198,8 +198,9 @@ class QmdBackend:
         words = question.words if self._settings.by_meaning else question.known
         if not names or not words:
             return QmdAnswer(rows=(), scale="words", mode="keyword")
+        bounds = Bounds(names=names, limit=limit, deadline=deadline)
         try:
-            return self._searcher.search(question, names, contents=contents, limit=limit, deadline=deadline)
+            return self._searcher.search(question, bounds, contents=contents)
         except BackendUnavailable:
             self._client.forget_version()
             raise

@@ -41,6 +41,21 @@ _COUNTS = re.compile(r"(?<!\d)(\d{1,18}) (new|updated|unchanged|removed)")
 Scale = Literal["words", "explained", "cosine", "blend"]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bounds:
+    """The bounds of one search.
+
+    Attributes:
+        names: The collections to search, which every search names.
+        limit: The greatest number of rows.
+        deadline: `time.monotonic()` at which QMD is killed.
+    """
+
+    names: Sequence[str]
+    limit: int
+    deadline: float
+
+
 @dataclass(frozen=True, slots=True)
 class PreparedQuestion:
     """A question without syntax, with its words.
