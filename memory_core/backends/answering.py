@@ -30,6 +30,7 @@ from memory_core.errors import (
 from memory_core.records import (
     INDEX_LACKS,
     NOTHING_INDEXED,
+    AsOf,
     Fallback,
     Hit,
     Mode,
@@ -329,10 +330,13 @@ class Answerer:
                 from memory_core.stores.joined import JoinedReader
 
                 with ExitStack() as opened:
-                    yield JoinedReader({prefix: opened.enter_context(each.read()) for prefix, each in pasts.items()})
+                    yield JoinedReader(
+                        {prefix: opened.enter_context(each.store.read()) for prefix, each in pasts.items()}
+                    )
 
-            result = self._search_in(past.read if len(pasts) == 1 else read, asked, degradation, explainer)
-            return replace(result, hits=tuple(_compare_now(hit, pasts) for hit in result.hits), as_of=past.as_of)
+            result = self._search_in(past.store.read if len(pasts) == 1 else read, asked, degradation, explainer)
+            as_of = AsOf(instant=query.as_of, moment=past.moment.at)
+            return replace(result, hits=tuple(_compare_now(hit, pasts) for hit in result.hits), as_of=as_of)
 
     def _load_note(self, path: str) -> tuple[str | None, list[str]] | None:
         """Return the date and the lines of a note as it stands; None if it cannot be read."""
@@ -367,7 +371,7 @@ class Answerer:
         refuse_other_workspace(self.config, look.workspace, self.store)
         serving, outages = look.serving, self.providers.outages
         # A copy of the index, of which the past is made, may hold an outage that has ended.
-        outage = outages.judge(look.outage) if query.as_of is None else outages.current()
+        outage = outages.judge(look.state.outage) if query.as_of is None else outages.current()
         # While the provider works, the index is not held: its write-ahead log could not be emptied.
         if serving is None and not self._explain_missing(query, degradation):
             self._warn_without_embeddings(degradation)

@@ -17,7 +17,7 @@ from memory_core.embeddings.outage import Outage
 from memory_core.errors import MemoryCoreError, OtherWorkspace, StoreError, SyncBusy
 from memory_core.records import ProgressCallback, Space, SyncReport
 from memory_core.stores.interface import Reader, Store
-from memory_core.stores.values import ServingSpace
+from memory_core.stores.values import ServingSpace, SyncState
 from memory_core.sync.watcher import Watcher
 
 if TYPE_CHECKING:
@@ -35,15 +35,13 @@ class IndexLook(NamedTuple):
     """The state of an index as a search finds it, all from one moment.
 
     Attributes:
-        generation: Changes with the content.
-        outage: The recorded one, of whichever provider; None when there is none.
+        state: What it remembers from one sync to the next.
         is_empty: No chunk is indexed.
         workspace: The real path of the folder whose notes it holds; None if it does not say.
         serving: The space whose vectors answer; None when keywords answer alone.
     """
 
-    generation: str
-    outage: Outage | None
+    state: SyncState
     is_empty: bool
     workspace: str | None
     serving: ServingSpace | None
@@ -51,14 +49,7 @@ class IndexLook(NamedTuple):
 
 def look_at(reader: Reader) -> IndexLook:
     """Return the state of an index."""
-    held = reader.load_state()
-    return IndexLook(
-        generation=held.generation,
-        outage=Outage.from_json(held.outage),
-        is_empty=reader.is_empty(),
-        workspace=reader.load_workspace(),
-        serving=reader.load_serving_space(),
-    )
+    return IndexLook(reader.load_state(), reader.is_empty(), reader.load_workspace(), reader.load_serving_space())
 
 
 def refuse_other_workspace(config: AgentConfig, held: str | None, store: Store) -> None:
@@ -127,8 +118,8 @@ class SyncRunner:
         Args:
             look: At the index, as the search found it.
         """
-        has_outage = self.providers.outages.judge(look.outage) is not None
-        return self.may_be_fresh and not has_outage and self.watcher.is_fresh(look.generation)
+        has_outage = self.providers.outages.judge(look.state.outage) is not None
+        return self.may_be_fresh and not has_outage and self.watcher.is_fresh(look.state.generation)
 
     def follow_dimensions(self, serving: Space, dimensions: int) -> None:
         """Remember that the model of the space that serves gives other dimensions now, so that a sync embeds all notes anew."""
@@ -213,7 +204,7 @@ class SyncRunner:
 
         def choose(record: str | None) -> None:
             nonlocal active
-            outage = self.providers.outages.judge(Outage.from_json(record))
+            outage = self.providers.outages.judge(record)
             active = self.providers.choose_for_sync(outage, at_once=asked)
             sync.provider, sync.problem = active.provider, active.problem
             sync.embeds = self._may_embed(active, outage, asked=asked)
@@ -234,7 +225,7 @@ class SyncRunner:
         counts = sync.counts
         self.providers.record_result(
             active,
-            self.providers.outages.judge(Outage.from_json(sync.outage)),
+            self.providers.outages.judge(sync.outage),
             embedded=counts.embedded,
             problem=active.problem or counts.problem,
         )

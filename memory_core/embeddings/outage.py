@@ -150,10 +150,11 @@ class Outages:
             record = self._record.load()
         except MemoryCoreError:  # whoever needs the index is told there
             return self._unwritten
-        return self.judge(Outage.from_json(record))
+        return self.judge(record)
 
-    def judge(self, found: Outage | None) -> Outage | None:
+    def judge(self, record: str | None) -> Outage | None:
         """Return what `current` does, given the record that its caller has read."""
+        found = Outage.from_json(record)
         return found if found is not None and found.settings == self._settings else self._unwritten
 
     def record_failure(self, error: ProviderError, *, pause: bool = True) -> None:
