@@ -406,10 +406,8 @@ class Database:
         return self._writer
 
     def _open_writer(self) -> Connection:
-        if files.exists(self.path) and self.path.stat().st_size:  # before WAL mode touches another program's file
-            with contextlib.closing(open_reader(self.path, self.kind)) as reader:
-                if 0 < self._check_version(reader) <= self._older:
-                    raise self._refuse_older()
+        if self.is_older():  # which also looks if the file is ours, before WAL mode touches another program's
+            raise self._refuse_older()
         with closed_on_error(open_writer(self.path, self.kind)) as connection:
             self._prepare(connection)
             self._migrate(connection)

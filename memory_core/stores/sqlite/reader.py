@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import date, timedelta
 from itertools import islice, starmap
 from typing import TYPE_CHECKING, Any
@@ -173,28 +173,17 @@ class SqliteReader:
         clauses, bindings = self._limit(dates)
         count = depth * (_WINDOWS_OF_DATES if clauses else _WINDOWS)
         near = self._vectors.find_nearest(self.db, space_id, vector, count)
-        hashes = [window.hash for window in near]
-        holders = self._read_holders(hashes, clauses, bindings)
-        found: dict[int, float] = {}
-        for key, cosine in near:
-            for chunk_id in holders[key]:
-                found[chunk_id] = max(found.get(chunk_id, -1.0), cosine)
-        return best_of(self, found, depth)
-
-    def _read_holders(
-        self, hashes: Collection[bytes], clauses: str, bindings: Mapping[str, str | float]
-    ) -> dict[bytes, list[int]]:
-        """Return for every hash the chunks that hold a window with it, and whose files have the dates of the clauses."""
+        cosines = dict(near)
         rows = self._ask(
             "SELECT w.hash, w.chunk_id FROM windows w"
             + (" CROSS JOIN chunks c ON c.id = w.chunk_id CROSS JOIN files f ON f.id = c.file_id" if clauses else "")
-            + f" WHERE w.hash IN ({','.join('?' * len(hashes))}) {clauses}",
-            (*hashes, *bindings.values()),
+            + f" WHERE w.hash IN ({','.join('?' * len(cosines))}) {clauses}",
+            (*cosines, *bindings.values()),
         )
-        found: dict[bytes, list[int]] = {key: [] for key in hashes}
+        found: dict[int, float] = {}
         for key, chunk_id in rows:
-            found[key].append(chunk_id)
-        return found
+            found[chunk_id] = max(found.get(chunk_id, -1.0), cosines[key])
+        return best_of(self, found, depth)
 
     def find_by_name(self, name: str, dates: DateRange, limit: int) -> list[int]:
         """See `Reader`."""
