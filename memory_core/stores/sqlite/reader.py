@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from memory_core.records import Calibration, Space
 from memory_core.stores.interface import Place, best_of
-from memory_core.stores.sqlite import state
 from memory_core.stores.sqlite.connections import Connection, load_tokenizer
+from memory_core.stores.sqlite.database import get_meta
 from memory_core.stores.sqlite.encoding import (
+    DamagedRow,
     check_chunk,
     check_window,
     decode,
@@ -33,6 +34,7 @@ from memory_core.stores.values import (
     WindowTokens,
     count_rarest,
     pair_forms,
+    recall_state,
     slice_units,
     spell,
     to_indexed,
@@ -87,7 +89,8 @@ class SqliteReader:
 
     def load_workspace(self) -> str | None:
         """See `Reader`."""
-        return state.read_workspace(self.db)
+        value = get_meta(self.db, "workspace")
+        return None if value is None else _read_value(value)
 
     def load_serving_space(self) -> ServingSpace | None:
         """See `Reader`."""
@@ -310,11 +313,13 @@ class SqliteReader:
 
     def load_state(self) -> SyncState:
         """See `Reader`."""
-        return state.read_state(self.db)
+        held = self._load_meta()
+        return recall_state(held, generation=held.get("generation", 0), workspace=held.get("workspace"))
 
     def list_spaces(self) -> dict[Space, int]:
         """See `Reader`."""
-        return state.list_spaces(self.db)
+        rows = self._ask("SELECT id, provider, model, endpoint, input_type, dimensions FROM spaces ORDER BY id")
+        return {Space(*about): number for number, *about in rows}
 
     def find_pending(
         self, space_id: int | None, after: Place, limit: int, *, tokens: bool = False
@@ -391,6 +396,10 @@ class SqliteReader:
         layout = load_layout(self.db, space_id)
         return decode([row[0] for row in rows], layout.encoding, layout.dimensions)
 
+    def _load_meta(self) -> dict[str, Any]:
+        """Return the values that the index holds once, by their names; each is a row of `meta`, as JSON."""
+        return {name: _read_value(value) for name, value in self._ask("SELECT key, value FROM meta")}
+
     def _list(self, query: str, values: Any = ()) -> list[Any]:
         """Return the first column of what a query finds."""
         return [row[0] for row in self.db.execute(query, values)]
@@ -420,6 +429,13 @@ class SqliteReader:
         for chunk_id, first, last, *_ in windows:
             if chunk_id in self._units:
                 check_window(first, last, self._units[chunk_id])
+
+
+def _read_value(value: str) -> Any:
+    try:
+        return json.loads(value)
+    except ValueError as error:
+        raise DamagedRow("a value in it cannot be read") from error
 
 
 def match_expression(words: Iterable[str]) -> str:

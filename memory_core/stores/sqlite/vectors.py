@@ -306,11 +306,3 @@ def _unpack_tokens(bits: bytes, units: int, dimensions: int) -> tuple[NDArray[np
     if int(counts.sum()) != len(signs):
         raise DamagedRow("tokens are not those of their text")
     return counts, signs
-
-
-def put_tokens(connection: Connection, space_id: int, rows: Iterable[tuple[bytes, bytes]]) -> None:
-    """Store (hash of a window that has an embedding, its signs), inside a write transaction."""
-    connection.executemany(
-        "INSERT INTO token_bits SELECT id, ? FROM embedding_cache WHERE space_id = ? AND hash = ? ON CONFLICT DO NOTHING",
-        ((bits, space_id, key) for key, bits in rows),
-    )
