@@ -47,10 +47,8 @@ from memory_qmd.queries import PreparedQuestion, QmdRow, Scale
 from memory_qmd.search import QmdAnswer
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from memory_core.embeddings.static import StaticProvider
+    from memory_core.embeddings.vectors import Rows
 
 log = logging.getLogger(__name__)
 
@@ -149,7 +147,7 @@ def _load_model() -> StaticProvider:
 
 
 @lru_cache(maxsize=CACHED_CHUNKS)
-def _embed_windows(text: str) -> NDArray[np.float32]:
+def _embed_windows(text: str) -> Rows:
     """Embed a chunk's windows, shape (n, 256)."""
     import numpy as np
 

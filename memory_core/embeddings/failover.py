@@ -20,8 +20,7 @@ from memory_core.records import Fallback, KeySources, Space
 from memory_core.threads import Clock
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+    from memory_core.embeddings.vectors import Row
 
 log = logging.getLogger(__name__)
 
@@ -57,7 +56,7 @@ class EmbeddedQuestion(NamedTuple):
         problem: The reason why the configured provider did not make it, while that one's own embeddings are missing.
     """
 
-    vector: NDArray[np.float32]
+    vector: Row
     provider: EmbeddingProvider
     fallback: Fallback | None
     tokens: TokenEmbedding | None = None

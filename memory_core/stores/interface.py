@@ -32,8 +32,7 @@ from memory_core.stores.values import (
 from memory_core.text.languages import Relation
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+    from memory_core.embeddings.vectors import Row, Rows
 
 Place: TypeAlias = tuple[int, int]  # of a window: the id of its chunk, and its first unit
 
@@ -110,9 +109,7 @@ class Reader(Protocol):
             hold one of the rarer terms, if there are enough. Of equals at the end see `best_of`.
         """
 
-    def find_nearest(
-        self, space_id: int, vector: NDArray[np.float32], dates: DateRange, depth: int
-    ) -> dict[int, float]:
+    def find_nearest(self, space_id: int, vector: Row, dates: DateRange, depth: int) -> dict[int, float]:
         """Find the chunks with the windows nearest to a vector of unit length.
 
         Returns:
@@ -159,9 +156,7 @@ class Reader(Protocol):
 
     # Parts of chunks.
 
-    def compare_windows(
-        self, space_id: int, vector: NDArray[np.float32], chunk_ids: Collection[int]
-    ) -> Sequence[WindowCosine]:
+    def compare_windows(self, space_id: int, vector: Row, chunk_ids: Collection[int]) -> Sequence[WindowCosine]:
         """Return the exact cosines of all windows of some chunks; windows without an embedding are left out."""
 
     def load_tokens(self, space_id: int, chunk_ids: Collection[int]) -> Sequence[WindowTokens] | None:
@@ -236,7 +231,7 @@ class SyncReader(Reader, Protocol):
     def load_calibration(self, space_id: int) -> tuple[Calibration, int] | None:
         """Return a space's estimated calibration and of how many windows it was made; None before."""
 
-    def sample_embeddings(self, space_id: int, limit: int) -> NDArray[np.float32]:
+    def sample_embeddings(self, space_id: int, limit: int) -> Rows:
         """Return at most `limit` embeddings of windows that the index holds, as rows; always the same ones."""
 
 

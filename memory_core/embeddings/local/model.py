@@ -21,9 +21,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from memory_core.embeddings.vectors import Row
+    from memory_core.embeddings.vectors import Row, Rows
 
-    Rows = NDArray[np.float32]
 
 PACKAGE = "package:"  # before the name of an installed package, and a folder in it, that holds a model
 WEIGHTS = "model.safetensors"  # the file by which a folder is known as a model's

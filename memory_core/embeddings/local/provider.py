@@ -37,12 +37,8 @@ from memory_core.records import Space
 from memory_core.threads import NoAnswer, start_call, wait_for
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+    from memory_core.embeddings.vectors import Row, Rows
 
-    from memory_core.embeddings.vectors import Row
-
-    Rows = NDArray[np.float32]
 
 # Bytes hashed at the beginning, the middle and the end of a model file to tell it from others of its size.
 _SAMPLE_BYTES = 1 << 16

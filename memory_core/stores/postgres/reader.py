@@ -36,8 +36,7 @@ from memory_core.text.languages import Relation, stem_words
 from memory_core.text.terms import cut_cjk
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+    from memory_core.embeddings.vectors import Row, Rows
 
 # The windows of some chunks, and their embeddings, one by one: the planner, which knows little of how many rows there are, has
 # read every window of a large tenant for each chunk, and compared every window with every embedding, which took minutes.
@@ -164,9 +163,7 @@ class PostgresReader:
         )
         return best_of(self, {each: scorer.score(words, read_vector(at)) for each, words, at in rows}, depth)
 
-    def find_nearest(
-        self, space_id: int, vector: NDArray[np.float32], dates: DateRange, depth: int
-    ) -> dict[int, float]:
+    def find_nearest(self, space_id: int, vector: Row, dates: DateRange, depth: int) -> dict[int, float]:
         """See `Reader`. Of a large tenant, the windows that are nearest by their signs are compared, else all."""
         found = vectors.find_nearest(self.db, self._tenants, space_id, vector, days=_to_days(dates), depth=depth)
         return best_of(self, found, depth)
@@ -253,9 +250,7 @@ class PostgresReader:
             ChunkText(number, self._prefixes.get(tenant, "") + path, *values) for tenant, number, path, *values in rows
         ]
 
-    def compare_windows(
-        self, space_id: int, vector: NDArray[np.float32], chunk_ids: Collection[int]
-    ) -> Sequence[WindowCosine]:
+    def compare_windows(self, space_id: int, vector: Row, chunk_ids: Collection[int]) -> Sequence[WindowCosine]:
         """See `Reader`."""
         rows = self._rows(
             f"{_ASKED} SELECT a.chunk_id, a.first, a.last, {vectors.COSINE} FROM asked a CROSS JOIN LATERAL (SELECT v, h"
@@ -401,7 +396,7 @@ class PostgresReader:
         found = self._rows(f"{query} AND floor IS NOT NULL", {"space": space_id})
         return next(((Calibration(floor=floor, span=span), judged) for floor, span, judged in found), None)
 
-    def sample_embeddings(self, space_id: int, limit: int) -> NDArray[np.float32]:
+    def sample_embeddings(self, space_id: int, limit: int) -> Rows:
         """See `Reader`."""
         import numpy as np
 

@@ -18,8 +18,7 @@ from memory_core.stores.sqlite.connections import Connection, load_vec0
 from memory_core.stores.values import digest_chunk
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+    from memory_core.embeddings.vectors import Rows
 
 WIDE_UNIT, NARROW_UNIT = 16, 6  # bytes of one unit: four int32; or two uint16 and two uint8
 _NARROW = b"\0"  # in front of narrow ones, which makes their length odd
@@ -80,12 +79,12 @@ def choose_encoding(space: Space) -> Encoding:
     return "int8" if space.fits_int8 else "float32"
 
 
-def encode(rows: NDArray[np.float32], encoding: Encoding) -> Iterator[bytes]:
+def encode(rows: Rows, encoding: Encoding) -> Iterator[bytes]:
     """Yield each row as it is stored, little-endian."""
     return (row.tobytes() for row in (to_int8(rows)[0] if encoding == "int8" else rows.astype("<f4")))
 
 
-def decode(blobs: Sequence[bytes], encoding: Encoding, dimensions: int) -> NDArray[np.float32]:
+def decode(blobs: Sequence[bytes], encoding: Encoding, dimensions: int) -> Rows:
     """Return stored vectors as rows of unit length, or zero, shape (n, dimensions).
 
     Raises:

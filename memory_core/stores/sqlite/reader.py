@@ -47,8 +47,7 @@ from memory_core.text.languages import Relation, stem_words
 from memory_core.text.terms import is_single_cjk, write_index
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+    from memory_core.embeddings.vectors import Row, Rows
 
 # Windows looked at for each chunk asked for: some are of one chunk, or of files with excluded dates.
 _WINDOWS, _WINDOWS_OF_DATES = 2, 8
@@ -169,9 +168,7 @@ class SqliteReader:
             rows = self._ask(equals, bindings | {"match": match, "least": rows[depth][1]})
         return best_of(self, dict(rows), depth)
 
-    def find_nearest(
-        self, space_id: int, vector: NDArray[np.float32], dates: DateRange, depth: int
-    ) -> dict[int, float]:
+    def find_nearest(self, space_id: int, vector: Row, dates: DateRange, depth: int) -> dict[int, float]:
         """See `Reader`."""
         clauses, bindings = self._limit(dates)
         count = depth * (_WINDOWS_OF_DATES if clauses else _WINDOWS)
@@ -264,9 +261,7 @@ class SqliteReader:
         )
         return [*starmap(ChunkText, rows)]
 
-    def compare_windows(
-        self, space_id: int, vector: NDArray[np.float32], chunk_ids: Collection[int]
-    ) -> list[WindowCosine]:
+    def compare_windows(self, space_id: int, vector: Row, chunk_ids: Collection[int]) -> list[WindowCosine]:
         """See `Reader`."""
         windows = self._vectors.compare(self.db, space_id, vector, chunk_ids)
         self._check_windows(windows)
@@ -386,7 +381,7 @@ class SqliteReader:
         row = self._ask(query, (space_id,)).fetchone()
         return (Calibration(floor=row[0], span=row[1]), row[2]) if row else None
 
-    def sample_embeddings(self, space_id: int, limit: int) -> NDArray[np.float32]:
+    def sample_embeddings(self, space_id: int, limit: int) -> Rows:
         """See `Reader`. They are the first by hash, which is as good as chance."""
         rows = self.db.execute(
             "SELECT embedding FROM embedding_cache e WHERE space_id = ?"

@@ -39,8 +39,7 @@ from memory_core.stores.sqlite.writer import SqliteWriter
 from memory_core.stores.values import DIGEST_BYTES
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+    from memory_core.embeddings.vectors import Row
 
 log = logging.getLogger(__name__)
 
@@ -311,7 +310,7 @@ def _is_sound(embedding: bytes, space: Space) -> bool:
     return squares == 0 or abs(squares - 1) < 2 * _MOST_DEVIATION  # False for what is no number
 
 
-def decode_older(blob: bytes, dimensions: int) -> NDArray[np.float32]:
+def decode_older(blob: bytes, dimensions: int) -> Row:
     """Return an embedding of any schema: float32, float16, int8, or int8 with a factor behind it.
 
     Raises:

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from memory_core.embeddings.vectors import Row, Rows
+
 VectorSearch = Literal["exact", "signs", "off"]
 
 EXACT_LIMIT = 12_000  # embeddings that are all compared; of more, as many as follow are picked by their signs
@@ -56,7 +58,7 @@ class Layout:
     id: int
     dimensions: int
     encoding: Encoding
-    mean: NDArray[np.float32] | None
+    mean: Row | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +73,7 @@ class VectorIndex:
     settings: Vector
     exact_limit: int = EXACT_LIMIT
 
-    def find_nearest(
-        self, connection: Connection, space_id: int, query: NDArray[np.float32], limit: int
-    ) -> list[NearWindow]:
+    def find_nearest(self, connection: Connection, space_id: int, query: Row, limit: int) -> list[NearWindow]:
         """Find the windows most similar to a query, best first, and all that equal the last; none without direction."""
         load_distances(connection, self.settings)
         space = load_layout(connection, space_id)
@@ -88,7 +88,7 @@ class VectorIndex:
         return [each for each in near[: limit + _MOST_EQUAL] if each.cosine >= least]
 
     def compare(
-        self, connection: Connection, space_id: int, query: NDArray[np.float32], chunk_ids: Collection[int]
+        self, connection: Connection, space_id: int, query: Row, chunk_ids: Collection[int]
     ) -> list[WindowCosine]:
         """Return the cosines of the windows of some chunks, 0 without direction; windows without an embedding are left out."""
         load_distances(connection, self.settings)
@@ -153,11 +153,11 @@ def _count(connection: Connection, space_id: int, most: int) -> int:
     return int(connection.execute(query, (space_id, most)).get)
 
 
-def _encode_query(space: Layout, query: NDArray[np.float32]) -> bytes:
+def _encode_query(space: Layout, query: Row) -> bytes:
     return next(encode(query[None], space.encoding))
 
 
-def _find(connection: Connection, space: Layout, query: NDArray[np.float32], count: int) -> list[NearWindow]:
+def _find(connection: Connection, space: Layout, query: Row, count: int) -> list[NearWindow]:
     """Return the windows among the `count` nearest embeddings, best first."""
     values: dict[str, int | str | bytes] = {"query": _encode_query(space, query), "count": count}
     if space.mean is None:
@@ -178,7 +178,7 @@ def _find(connection: Connection, space: Layout, query: NDArray[np.float32], cou
     return [*map(NearWindow._make, compare(connection, statement, values))]
 
 
-def _pick(connection: Connection, space: Layout, query: NDArray[np.float32], count: int) -> list[int]:
+def _pick(connection: Connection, space: Layout, query: Row, count: int) -> list[int]:
     """Return the ids of the embeddings that agree with the query in the signs of most dimensions, more than `count` if equal."""
     import numpy as np
 
@@ -214,7 +214,7 @@ def _unpack(ids: bytes, bits: bytes) -> tuple[NDArray[np.int64], NDArray[np.uint
     return own, np.frombuffer(bits, "<u8").reshape(-1, len(own))
 
 
-def _make_signs(space: Layout, rows: NDArray[np.float32]) -> NDArray[np.uint64]:
+def _make_signs(space: Layout, rows: Rows) -> NDArray[np.uint64]:
     """Return a bit for each dimension of some rows, set above the mean, shape (ceil(dimensions / 64), n)."""
     import numpy as np
 
@@ -256,9 +256,7 @@ def _append_signs(connection: Connection, space: Layout) -> None:
             ids, words = ids[BLOCK:], words[:, BLOCK:]
 
 
-def _read_embeddings(
-    connection: Connection, space: Layout, last: int
-) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float32]]]:
+def _read_embeddings(connection: Connection, space: Layout, last: int) -> Iterator[tuple[NDArray[np.int64], Rows]]:
     """Yield the ids and the embeddings of a space behind an id, in steps."""
     import numpy as np
 
