@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from memory_core.embeddings.vectors import Row, Rows
 
 Place: TypeAlias = tuple[int, int]  # of a window: the id of its chunk, and its first unit
+Pending: TypeAlias = tuple[list[PendingWindow], Place | None]  # and the place behind which to go on
 
 
 class Reader(Protocol):
@@ -194,9 +195,7 @@ class SyncReader(Reader, Protocol):
     def list_spaces(self) -> Mapping[Space, int]:
         """Return all spaces that the index has seen with their ids, in the order in which they were made."""
 
-    def find_pending(
-        self, space_id: int | None, after: Place, limit: int, *, tokens: bool = False
-    ) -> tuple[list[PendingWindow], Place | None]:
+    def find_pending(self, space_id: int | None, after: Place, limit: int, *, tokens: bool = False) -> Pending:
         """Find the next windows without an embedding in a space, in the order in which their chunks were put, each text once.
 
         Args:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, LiteralString
 
 from memory_core.embeddings.vectors import unpack_signs
 from memory_core.records import Calibration, Space, Unit
-from memory_core.stores.interface import Place, best_of
+from memory_core.stores.interface import Pending, Place, best_of
 from memory_core.stores.postgres import NAME, vectors
 from memory_core.stores.postgres.stems import Scorer, list_lexemes, quote, read_vector, stem, write_query
 from memory_core.stores.postgres.tenants import Cursor, Tenant, fetch_value, load_space
@@ -338,9 +338,7 @@ class PostgresReader:
         query = "SELECT id, provider, model, endpoint, input_type, dimensions FROM spaces WHERE tenant_id = %(tenant)s"
         return {Space(*about): number for number, *about in self._rows(f"{query} ORDER BY made, id")}
 
-    def find_pending(
-        self, space_id: int | None, after: Place, limit: int, *, tokens: bool = False
-    ) -> tuple[list[PendingWindow], Place | None]:
+    def find_pending(self, space_id: int | None, after: Place, limit: int, *, tokens: bool = False) -> Pending:
         """See `Reader`."""
         # One by one, see `_ASKED`: to join the windows of a new tenant with its embeddings took minutes.
         rows = self._rows(

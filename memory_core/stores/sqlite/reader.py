@@ -9,7 +9,7 @@ from itertools import islice, starmap
 from typing import TYPE_CHECKING, Any
 
 from memory_core.records import Calibration, Space
-from memory_core.stores.interface import Place, best_of
+from memory_core.stores.interface import Pending, Place, best_of
 from memory_core.stores.sqlite.connections import Connection, load_tokenizer
 from memory_core.stores.sqlite.database import get_meta
 from memory_core.stores.sqlite.encoding import (
@@ -316,9 +316,7 @@ class SqliteReader:
         rows = self._ask("SELECT id, provider, model, endpoint, input_type, dimensions FROM spaces ORDER BY id")
         return {Space(*about): number for number, *about in rows}
 
-    def find_pending(
-        self, space_id: int | None, after: Place, limit: int, *, tokens: bool = False
-    ) -> tuple[list[PendingWindow], Place | None]:
+    def find_pending(self, space_id: int | None, after: Place, limit: int, *, tokens: bool = False) -> Pending:
         """See `Reader`."""
         rows = self._ask(
             "SELECT w.chunk_id, w.first, w.last, w.hash, c.text, c.units FROM windows w"
