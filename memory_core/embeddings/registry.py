@@ -54,13 +54,13 @@ def choose_provider(config: AgentConfig, keys: KeySources) -> Choice:
 
 
 def _choose_automatically(config: AgentConfig, keys: KeySources) -> Choice:
-    from memory_core.embeddings.credentials import find_key
+    from memory_core.embeddings.credentials import KeyPlaces, find_key
     from memory_core.embeddings.local.model import find_weights, resolve_model_path
 
     if (path := resolve_model_path(config)) and find_weights(path).is_file():
         return Choice("local", "memorySearch.local.modelPath names a model")
     for provider in AUTOMATIC:
-        found = find_key(config, provider, environ=keys.auto_environ, resolve_api_key=keys.resolve)
+        found = find_key(config, provider, KeyPlaces(keys.auto_environ, keys.resolve))
         if found:
             return Choice(provider, f"a key was found in {found[1]}")
     where = "" if keys.auto_environ else " in the configuration or offered by the host"
@@ -116,6 +116,7 @@ def _open(config: AgentConfig, provider: str, keys: KeySources) -> EmbeddingProv
         from memory_core.embeddings.local.provider import open_provider as open_local
 
         return open_local(config, environ=os.environ)
+    from memory_core.embeddings.credentials import KeyPlaces
     from memory_core.embeddings.remote.provider import open_remote
 
-    return open_remote(config, environ=os.environ, resolve_api_key=keys.resolve)
+    return open_remote(config, KeyPlaces(os.environ, keys.resolve))

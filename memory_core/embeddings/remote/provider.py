@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from memory_core.config.agent import AgentConfig
 from memory_core.embeddings import vectors
-from memory_core.embeddings.credentials import resolve_endpoint
+from memory_core.embeddings.credentials import KeyPlaces, resolve_endpoint
 from memory_core.embeddings.error_mapping import make_unusable, translate_errors
 from memory_core.embeddings.models import PROVIDERS, Plan, make_plan
 from memory_core.embeddings.protocols import (
@@ -42,7 +42,7 @@ from memory_core.errors import (
     RequestTimeout,
     TextRefused,
 )
-from memory_core.records import ResolveApiKey, Space
+from memory_core.records import Space
 from memory_core.text.tokens import estimate_tokens
 
 if TYPE_CHECKING:
@@ -89,19 +89,12 @@ def halve(text: str) -> tuple[str, str]:
     return text[:cut], text[cut:]
 
 
-def open_remote(
-    config: AgentConfig,
-    *,
-    environ: Mapping[str, str],
-    resolve_api_key: ResolveApiKey | None = None,
-    retries: Retries | None = None,
-) -> RequestProvider:
+def open_remote(config: AgentConfig, places: KeyPlaces, *, retries: Retries | None = None) -> RequestProvider:
     """Open the provider that `memorySearch.provider` names, one that is asked over a network. Connects to nothing yet.
 
     Args:
         config: Of the agent.
-        environ: Environment variables, which may hold a key.
-        resolve_api_key: The host's source of keys.
+        places: Where a key may be besides the configuration.
         retries: Of requests; None is the usual patience.
 
     Raises:
@@ -113,7 +106,7 @@ def open_remote(
         from memory_core.embeddings.remote.litellm_api import find_vendor
 
         vendor = find_vendor(config.search.model or "")
-    endpoint = resolve_endpoint(config, provider, environ=environ, resolve_api_key=resolve_api_key, vendor=vendor)
+    endpoint = resolve_endpoint(config, provider, places, vendor=vendor)
     plan = make_plan(config, provider, endpoint=endpoint.fingerprint)
     # Google's endpoint of OpenAI's protocol: https://ai.google.dev/gemini-api/docs/openai
     if route == "gemini" and (endpoint.base_url or "").endswith("/openai"):
