@@ -25,11 +25,11 @@ from memory_core.records import (
 from memory_core.sources import pages
 from memory_qmd.client import INDEX, QmdContext
 from memory_qmd.collections import FileLocator
-from memory_qmd.database import NOTHING, Contents, answer_or_nothing
+from memory_qmd.database import NOTHING, Contents, QmdFile, answer_or_nothing
 from memory_qmd.hits import HitBuilder
 from memory_qmd.home import BACKEND
 from memory_qmd.indexing import Indexer
-from memory_qmd.queries import PreparedQuestion, extract_words, prepare
+from memory_qmd.queries import Bounds, PreparedQuestion, extract_words, prepare
 from memory_qmd.search import QmdAnswer, Searcher
 from memory_qmd.updates import Freshness, Updates
 from memory_qmd.warm_server import WarmServer
@@ -47,18 +47,17 @@ class QmdBackend:
 
     def __init__(self, context: BackendContext) -> None:
         qmd = QmdContext.of(context)
-        config, settings = qmd.config, qmd.settings
         self._qmd = qmd
-        self._settings = settings
+        self._settings = settings = qmd.settings
         self._writable = context.access == "rw"
         self._client = qmd.client
         self._collections = qmd.collections
         self._warm = WarmServer(self._client, settings.search_mode)
-        locator = FileLocator(self._collections)
+        locator = FileLocator(self._collections, QmdFile(qmd.home.database))
         self._indexer = Indexer(qmd, on_update=locator.forget_slugs, on_rebuild=self._warm.stop)
         self._searcher = Searcher(qmd, self._warm)
-        self._hits = HitBuilder(config, settings, locator, self._indexer.database)
-        self._updates = Updates(config, settings, self._indexer, writable=self._writable)
+        self._hits = HitBuilder(qmd, locator, self._indexer.database)
+        self._updates = Updates(qmd, self._indexer, writable=self._writable)
 
     @hookimpl
     def memory_search(self, query: Query) -> SearchResult:
@@ -157,7 +156,7 @@ class QmdBackend:
         """Run QMD to list the collections, which opens the database; `--version` works even if nothing else does."""
         began = time.monotonic()
         try:
-            self._client.run(["collection", "list"], timeout_seconds=self._qmd.command_seconds)
+            self._client.run(["collection", "list"], timeout_seconds=self._client.command_seconds)
             typed_lines = self._client.takes_typed_lines()
             problems = self._qmd.models.find_problems(self._settings.search_mode, typed_lines=typed_lines)
             error, action = (problems[0].reason, problems[0].action) if problems else (None, None)
@@ -199,8 +198,9 @@ class QmdBackend:
         words = question.words if self._settings.by_meaning else question.known
         if not names or not words:
             return QmdAnswer(rows=(), scale="words", mode="keyword")
+        bounds = Bounds(names=names, limit=limit, deadline=deadline)
         try:
-            return self._searcher.search(question, names, contents=contents, limit=limit, deadline=deadline)
+            return self._searcher.search(question, bounds, contents=contents)
         except BackendUnavailable:
             self._client.forget_version()
             raise
@@ -236,7 +236,5 @@ class QmdBackend:
             return NOTHING, [f"{error}; {error.action}" if error.action else str(error)]
 
     def _list_missing_models(self) -> list[str]:
-        if not self._settings.by_meaning:
-            return []
         problems = self._qmd.models.find_problems(self._settings.search_mode, typed_lines=True)
         return [f"QMD searches for words only: {problem.reason}; {problem.action}" for problem in problems]

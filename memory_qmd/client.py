@@ -47,16 +47,16 @@ class QmdClient:
     Args:
         command: The program, a name on PATH or a path.
         home: The home that QMD is confined to.
-        probe_timeout_seconds: For a command that only asks QMD about itself, where nobody waits with a deadline.
+        command_seconds: The time of a command that only asks QMD about itself, where nobody waits with a deadline.
         processes: The owner of the children; None makes one.
     """
 
     def __init__(
-        self, command: str, home: QmdHome, *, probe_timeout_seconds: float, processes: Processes | None = None
+        self, command: str, home: QmdHome, *, command_seconds: float, processes: Processes | None = None
     ) -> None:
         self._command = command
         self._home = home
-        self._probe_timeout_seconds = probe_timeout_seconds
+        self.command_seconds = command_seconds
         self._processes = Processes() if processes is None else processes
         self._lock = threading.Lock()
         self._version: tuple[str, tuple[int, ...]] = ("", ())
@@ -69,9 +69,7 @@ class QmdClient:
 
     def move_to(self, home: QmdHome) -> QmdClient:
         """Return a client for another home; `close` ends its children, too."""
-        return QmdClient(
-            self._command, home, probe_timeout_seconds=self._probe_timeout_seconds, processes=self._processes
-        )
+        return QmdClient(self._command, home, command_seconds=self.command_seconds, processes=self._processes)
 
     def find_program(self) -> str:
         """Return the program's path.
@@ -105,7 +103,7 @@ class QmdClient:
         if trust_state and state.program == identity and state.version:
             version = parse_version(state.version.encode())
         else:
-            seconds = self._probe_timeout_seconds
+            seconds = self.command_seconds
             if deadline is not None:
                 seconds = min(seconds, deadline - time.monotonic())
             version = parse_version(self.run(["--version"], timeout_seconds=seconds).stdout)
@@ -234,14 +232,9 @@ class QmdContext:
             settings=settings,
             home=home,
             models=ModelFiles.choose(settings.models, home),
-            client=QmdClient(settings.command, home, probe_timeout_seconds=settings.update.command_timeout_ms / 1000),
+            client=QmdClient(settings.command, home, command_seconds=settings.update.command_timeout_ms / 1000),
             collections=Collections(config, settings, home),
         )
-
-    @property
-    def command_seconds(self) -> float:
-        """The time of a command that only asks QMD about itself."""
-        return self.settings.update.command_timeout_ms / 1000
 
 
 def stopped() -> SyncStopped:

@@ -10,7 +10,7 @@ import os
 import re
 import unicodedata
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import blake2b, sha256
@@ -27,6 +27,7 @@ from memory_core.sources import files, pages
 from memory_core.sources.files import Listing
 from memory_core.sources.roots import NOTES_FOLDER, PACKAGE_TREES, SUFFIX
 from memory_qmd.config import QmdConfig
+from memory_qmd.database import QmdFile, answer_or_nothing
 from memory_qmd.home import QmdHome
 
 PREFIX = "qmd/"
@@ -139,19 +140,24 @@ class Collections:
 
 
 class FileLocator:
-    """Finds the files of one agent's collections; remembers the slugs of their names."""
+    """Finds the files of one agent's collections; remembers the slugs of their names.
 
-    def __init__(self, collections: Collections) -> None:
+    Args:
+        collections: The agent's.
+        database: Tells apart files with one slug, by the SHA-256 of their indexed texts.
+    """
+
+    def __init__(self, collections: Collections, database: QmdFile) -> None:
+        self._database = database
         self._collections = collections
         self._slugs: dict[str, defaultdict[str, list[str]]] = {}
 
-    def locate(self, collection: str, path: str, read_hashes: Callable[[str], Mapping[str, str]]) -> MemoryFile | None:
+    def locate(self, collection: str, path: str) -> MemoryFile | None:
         """Return the file that a row names; None if it is gone, or may not be shown.
 
         Args:
             collection: The collection's name in the row.
             path: The path in the row; it may be a slug.
-            read_hashes: Reads the SHA-256 of a collection's indexed texts, by path; tells apart files with one slug.
         """
         item = next((item for item in self._collections.planned if item.name == collection), None)
         if item is None:
@@ -162,7 +168,7 @@ class FileLocator:
         slugged = self._find_by_slug(item, path.lower())
         found = [file for file in (self._resolve(item, other) for other in slugged) if file is not None]
         if len(found) > 1:
-            indexed = read_hashes(collection).get(path)
+            indexed = answer_or_nothing(lambda: self._database.read_hashes(collection)).get(path)
             found = [file for file in found if _hash_file(file.real_path) == indexed] or found
         return found[0] if found else None
 

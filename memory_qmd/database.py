@@ -6,7 +6,7 @@ It is read because QMD prints `[]` also when it has no index, an empty one, or n
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from memory_core.stores.sqlite.connections import Connection
 
 K = TypeVar("K")
+T = TypeVar("T")
 V = TypeVar("V")
 
 VECTORS = "vectors_vec"  # QMD's vec0 table
@@ -66,31 +67,19 @@ class QmdFile:
         Raises:
             StoreCorrupt: It is damaged or no database.
         """
-        with self._open("documents") as connection:
-            if connection is None:
-                return NOTHING
-            # octet_length reads no overflow pages: 10,000 notes take 10 ms
-            rows = connection.execute(
-                "SELECT collection, count(*), sum(octet_length(doc)) FROM documents JOIN content USING (hash)"
-                " WHERE active = 1 GROUP BY collection"
-            ).fetchall()
-            return Contents(
-                documents={str(name): int(str(count)) for name, count, _ in rows},
-                embedded=_count_embedded(connection),
-                size_bytes=sum(int(str(size)) for _, _, size in rows),
-                has_vectors=_has_table(connection, VECTORS),
-            )
+        return self._ask("documents", _read_contents, NOTHING)
 
     def count_documents(self, words: Sequence[str]) -> dict[str, int]:
         """Count the documents that hold each word, by QMD's own stemmer; empty if there is no index.
 
         A run of CJK characters is looked up as QMD 2.2 and newer index it: character by character.
         """
-        with self._open("documents_fts") as connection:
-            if connection is None:
-                return {}
-            query = "SELECT count(*) FROM documents_fts WHERE documents_fts MATCH ?"
+        query = "SELECT count(*) FROM documents_fts WHERE documents_fts MATCH ?"
+
+        def count(connection: Connection) -> dict[str, int]:
             return {word: int(connection.execute(query, (_quote(word),)).get) for word in words}
+
+        return self._ask("documents_fts", count, {})
 
     def find_words(
         self, words: Sequence[str], files: Sequence[tuple[str, str]]
@@ -104,9 +93,8 @@ class QmdFile:
         Returns:
             An entry for every file that is in the index.
         """
-        with self._open("documents_fts") as connection:
-            if connection is None:
-                return {}
+
+        def find(connection: Connection) -> dict[tuple[str, str], frozenset[str]]:
             query = "SELECT id FROM documents WHERE collection = ? AND path = ? AND active = 1"
             found = {file: connection.execute(query, file).get for file in files}
             ids = {int(row): file for file, row in found.items() if row is not None}
@@ -118,30 +106,33 @@ class QmdFile:
                     held[ids[int(str(row))]].add(word)
             return {file: frozenset(held_words) for file, held_words in held.items()}
 
+        return self._ask("documents_fts", find, {})
+
     def read_hashes(self, collection: str) -> dict[str, str]:
         """Read the SHA-256 of the texts that were indexed, by path in the collection."""
-        with self._open("documents") as connection:
-            if connection is None:
-                return {}
-            query = "SELECT path, hash FROM documents WHERE collection = ? AND active = 1"
+        query = "SELECT path, hash FROM documents WHERE collection = ? AND active = 1"
+
+        def read(connection: Connection) -> dict[str, str]:
             return {str(path): str(hash_) for path, hash_ in connection.execute(query, (collection,))}
+
+        return self._ask("documents", read, {})
 
     def count_vectors(self) -> int:
         """Count the embeddings; a long file has several."""
-        with self._open("content_vectors") as connection:
-            if connection is None:
-                return 0
-            return int(connection.execute("SELECT count(*) FROM content_vectors").get)
+        query = "SELECT count(*) FROM content_vectors"
+        return self._ask("content_vectors", lambda connection: int(connection.execute(query).get), 0)
 
     def sample_vectors(self, limit: int, extension_path: str | None) -> list[bytes]:
         """Read up to `limit` embeddings, float32; none if sqlite-vec cannot be loaded."""
         from memory_core.stores.sqlite.connections import load_vec0
 
-        with self._open(VECTORS) as connection:
-            if connection is None or load_vec0(connection, extension_path):
+        def read(connection: Connection) -> list[bytes]:
+            if load_vec0(connection, extension_path):
                 return []
             rows = connection.execute(f"SELECT embedding FROM {VECTORS} LIMIT ?", (limit,))  # noqa: S608 - our own word
             return [bytes(row[0]) for row in rows]
+
+        return self._ask(VECTORS, read, [])
 
     def is_damaged(self) -> bool:
         """Return True if the file must be deleted; one that cannot be read for another reason is not damaged."""
@@ -157,17 +148,15 @@ class QmdFile:
 
         delete_files(self.path)
 
-    @contextlib.contextmanager
-    def _open(self, table: str) -> Iterator[Connection | None]:
-        """Yield a connection; None if there is no index, or no table of this name in it."""
+    def _ask(self, table: str, question: Callable[[Connection], T], otherwise: T) -> T:
+        """Return the answer to a question; another one if there is no index, or no table of this name in it."""
         from memory_core.stores.sqlite.connections import open_reader, translate_errors
 
         if not self.path.exists():
-            yield None
-            return
+            return otherwise
         with contextlib.closing(open_reader(self.path)) as connection, translate_errors(self.path):
             connection.set_busy_timeout(_BUSY_TIMEOUT_MS)
-            yield connection if _has_table(connection, table) else None
+            return question(connection) if _has_table(connection, table) else otherwise
 
 
 def answer_or_nothing(question: Callable[[], dict[K, V]]) -> dict[K, V]:
@@ -190,14 +179,22 @@ def _has_table(connection: Connection, table: str) -> bool:
     return bool(connection.execute("SELECT count(*) FROM sqlite_master WHERE name = ?", (table,)).get)
 
 
-def _count_embedded(connection: Connection) -> int:
-    """Count the documents whose first piece has an embedding."""
-    if not _has_table(connection, "content_vectors"):
-        return 0
-    query = (
+def _read_contents(connection: Connection) -> Contents:
+    # octet_length reads no overflow pages: 10,000 notes take 10 ms
+    rows = connection.execute(
+        "SELECT collection, count(*), sum(octet_length(doc)) FROM documents JOIN content USING (hash)"
+        " WHERE active = 1 GROUP BY collection"
+    ).fetchall()
+    # Those whose first piece has an embedding.
+    embedded = (
         "SELECT count(*) FROM documents d JOIN content_vectors v ON v.hash = d.hash AND v.seq = 0 WHERE d.active = 1"
     )
-    return int(connection.execute(query).get)
+    return Contents(
+        documents={str(name): int(str(count)) for name, count, _ in rows},
+        embedded=int(connection.execute(embedded).get) if _has_table(connection, "content_vectors") else 0,
+        size_bytes=sum(int(str(size)) for _, _, size in rows),
+        has_vectors=_has_table(connection, VECTORS),
+    )
 
 
 def _quote(word: str) -> str:

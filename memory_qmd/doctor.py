@@ -54,7 +54,7 @@ def _check(qmd: QmdContext) -> Iterator[Finding]:
 def _check_node(qmd: QmdContext) -> Finding:
     """Have QMD open its database; `--version` would work under a Node that is too old for everything else."""
     command = ["collection", "list"]
-    outcome = qmd.client.attempt(command, timeout_seconds=qmd.command_seconds)
+    outcome = qmd.client.attempt(command, timeout_seconds=qmd.client.command_seconds)
     failure = find_failure(command, outcome)
     if failure is None:
         return Finding(subject="node", level="ok", message=f"QMD opens its database in {outcome.seconds:.2f} s")
@@ -79,7 +79,9 @@ def _describe_node(qmd: QmdContext) -> str:
     node = shutil.which("node")
     if node is None:
         return "there is no node on PATH"
-    version = parse_version(qmd.client.run_program([node, "--version"], timeout_seconds=qmd.command_seconds).stdout)
+    version = parse_version(
+        qmd.client.run_program([node, "--version"], timeout_seconds=qmd.client.command_seconds).stdout
+    )
     shown = ".".join(map(str, version)) or "unknown"
     if version[:2] >= MIN_NODE:
         return f"the node on PATH is {shown}, which is new enough: QMD's launcher may use another"

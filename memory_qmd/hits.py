@@ -29,7 +29,6 @@ from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from memory_core.config.agent import AgentConfig
 from memory_core.config.settings import Chunking
 from memory_core.embeddings.vectors import DEFAULT_CALIBRATION, SAMPLE, as_rows, estimate, is_outdated
 from memory_core.errors import FileUnreadable, MemoryCoreError, ProviderUnavailable
@@ -41,17 +40,15 @@ from memory_core.sources import notes
 from memory_core.text.chunks import split_chunks
 from memory_core.text.terms import is_question, is_single_cjk
 from memory_core.text.units import split_units, split_windows
+from memory_qmd.client import QmdContext
 from memory_qmd.collections import FileLocator
-from memory_qmd.config import QmdConfig
 from memory_qmd.database import QmdFile, answer_or_nothing, make_stemmer
 from memory_qmd.queries import PreparedQuestion, QmdRow, Scale
 from memory_qmd.search import QmdAnswer
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from memory_core.embeddings.static import StaticProvider
+    from memory_core.embeddings.vectors import Rows
 
 log = logging.getLogger(__name__)
 
@@ -150,7 +147,7 @@ def _load_model() -> StaticProvider:
 
 
 @lru_cache(maxsize=CACHED_CHUNKS)
-def _embed_windows(text: str) -> NDArray[np.float32]:
+def _embed_windows(text: str) -> Rows:
     """Embed a chunk's windows, shape (n, 256)."""
     import numpy as np
 
@@ -251,9 +248,9 @@ class PlaceFinder:
 class HitBuilder:
     """Builds the hits of one agent."""
 
-    def __init__(self, config: AgentConfig, settings: QmdConfig, locator: FileLocator, database: QmdFile) -> None:
-        self._config = config
-        self._limits = settings.limits
+    def __init__(self, qmd: QmdContext, locator: FileLocator, database: QmdFile) -> None:
+        self._config = qmd.config
+        self._limits = qmd.settings.limits
         self._locator = locator
         self._database = database
         self._estimate: tuple[Calibration, int] | None = None
@@ -277,17 +274,14 @@ class HitBuilder:
         hits: list[Hit] = []
         seen: set[Path] = set()
 
-        def read_hashes(collection: str) -> dict[str, str]:
-            return answer_or_nothing(lambda: self._database.read_hashes(collection))
-
         for most, row, evidence in self._list_candidates(question, answer, judge):
             if most < query.min_score or (len(hits) >= wanted and most <= hits[wanted - 1].score):
                 break
-            file = self._locator.locate(row.collection, row.path, read_hashes)
+            file = self._locator.locate(row.collection, row.path)
             if file is None or file.real_path in seen:
                 continue
             seen.add(file.real_path)
-            place = _find_place(file, row.line, evidence, query, finder, timezone=self._config.search.time_zone)
+            place = self._find_place(file, row, evidence, query, finder)
             score = 0.0 if place is None else judge.score(place.covered, place.meaning)
             if place is not None and score >= query.min_score:
                 hits.append(_build_hit(score, place, finder.cut(place, file, max_chars), file, judge))
@@ -312,6 +306,19 @@ class HitBuilder:
             candidates.append((judge.score(covered, judge.judge_meaning(evidence, None)), row, evidence))
         return sorted(candidates, key=lambda candidate: -candidate[0])
 
+    def _find_place(
+        self, file: MemoryFile, row: QmdRow, evidence: float | None, query: Query, finder: PlaceFinder
+    ) -> Place | None:
+        """Return the best place of one file; None if the file is gone or blank, or its date is not asked for."""
+        try:
+            text = notes.read_note(file).text
+        except FileUnreadable:
+            return None
+        day = notes.find_note_day(file, text, self._config.search.time_zone)
+        if (query.after and day < query.after) or (query.before and day > query.before):
+            return None
+        return finder.find(text, line=row.line, title=file.path, evidence=evidence)
+
     def _calibrate(self, answer: QmdAnswer) -> Calibration:
         """Return the worth of cosines of QMD's model, estimated anew when the number of vectors has changed much."""
         if answer.scale not in {"explained", "cosine"}:
@@ -325,26 +332,6 @@ class HitBuilder:
             log.info("QMD's vectors cannot be read, so its cosines are judged by default values: %s", error)
             return DEFAULT_CALIBRATION
         return self._estimate[0]
-
-
-def _find_place(
-    file: MemoryFile,
-    line: int | None,
-    evidence: float | None,
-    query: Query,
-    finder: PlaceFinder,
-    *,
-    timezone: str | None,
-) -> Place | None:
-    """Return the best place of one file; None if the file is gone or blank, or its date is not asked for."""
-    try:
-        text = notes.read_note(file).text
-    except FileUnreadable:
-        return None
-    day = notes.find_note_day(file, text, timezone)
-    if (query.after and day < query.after) or (query.before and day > query.before):
-        return None
-    return finder.find(text, line=line, title=file.path, evidence=evidence)
 
 
 def _build_hit(score: float, place: Place, passage: Passage, file: MemoryFile, judge: Judge) -> Hit:

@@ -166,12 +166,12 @@ class ModelFiles:
         return cls(uris, home)
 
     def find_problems(self, mode: SearchMode, *, typed_lines: bool) -> list[BackendUnavailable]:
-        """Return the problems because of which a mode cannot work, one a model; none for "search", which uses no model."""
-        return [
-            problem
-            for kind in list_needed(mode, typed_lines=typed_lines)
-            if (problem := self.find_problem(kind)) is not None
-        ]
+        """Return the problems because of which a mode cannot work, one a model.
+
+        "search" uses no model; with typed lines, "vsearch" needs the embedding model only.
+        """
+        needed = [] if mode == "search" else ["embed"] if mode == "vsearch" and typed_lines else [*DEFAULTS]
+        return [problem for kind in needed if (problem := self.find_problem(kind)) is not None]
 
     def find_problem(self, kind: str) -> BackendUnavailable | None:
         """Return the reason why a model cannot be loaded, found without loading it; None if there is none."""
@@ -212,13 +212,6 @@ class ModelFiles:
         folder = self.home.cache / "qmd" / "models"
         found = sorted(folder.glob(f"*{name}")) if folder.is_dir() else []
         return found[0] if found else None
-
-
-def list_needed(mode: SearchMode, *, typed_lines: bool) -> tuple[str, ...]:
-    """List the models that a mode loads: with typed lines, "vsearch" needs the embedding model only."""
-    if mode == "search":
-        return ()
-    return ("embed",) if mode == "vsearch" and typed_lines else ("embed", "generate", "rerank")
 
 
 def _expand(uri: str) -> str:

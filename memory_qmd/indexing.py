@@ -209,7 +209,8 @@ class Indexer:
     @contextmanager
     def _lock(self) -> Iterator[None]:
         """Hold the lock of the home, for which other processes are waited as long as for a command."""
-        client, until = self._qmd.client, time.monotonic() + self._qmd.command_seconds
+        client = self._qmd.client
+        until = time.monotonic() + client.command_seconds
         try:
             self._qmd.home.create()
             with ExitStack() as held:

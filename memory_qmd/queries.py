@@ -41,6 +41,21 @@ _COUNTS = re.compile(r"(?<!\d)(\d{1,18}) (new|updated|unchanged|removed)")
 Scale = Literal["words", "explained", "cosine", "blend"]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bounds:
+    """The bounds of one search.
+
+    Attributes:
+        names: The collections to search, which every search names.
+        limit: The greatest number of rows.
+        deadline: `time.monotonic()` at which QMD is killed.
+    """
+
+    names: Sequence[str]
+    limit: int
+    deadline: float
+
+
 @dataclass(frozen=True, slots=True)
 class PreparedQuestion:
     """A question without syntax, with its words.
@@ -122,7 +137,6 @@ class QmdRow:
         path: Relative to the collection's root; slugged by versions before 2.5.
         score: As QMD gives it; its meaning depends on the mode.
         line: The line of the match, from 1; None if QMD gives none.
-        snippet: QMD's own; may miss the match.
         rerank: The reranker's judgement, 0..1; None without a reranker.
         cosine: The best cosine of the vector side; None without one.
     """
@@ -131,7 +145,6 @@ class QmdRow:
     path: str
     score: float
     line: int | None = None
-    snippet: str = ""
     rerank: float | None = None
     cosine: float | None = None
 
@@ -203,13 +216,11 @@ def _parse_row(item: Any) -> QmdRow | None:
     if not collection or not path or not is_text:
         return None
     line = item.get("line")
-    snippet = item.get("snippet")
     return QmdRow(
         collection=collection,
         path=path,
         score=_parse_number(item.get("score")) or 0.0,
         line=line if isinstance(line, int) and not isinstance(line, bool) and line > 0 else None,
-        snippet=snippet if isinstance(snippet, str) else "",
         **_parse_evidence(item.get("explain")),
     )
 

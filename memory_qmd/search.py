@@ -11,7 +11,7 @@ from memory_core.threads import Cooldown
 from memory_qmd.client import INDEX, RETRIES, QmdContext
 from memory_qmd.database import Contents
 from memory_qmd.home import unavailable
-from memory_qmd.queries import PreparedQuestion, QmdRow, Scale, build_lines, join_lines
+from memory_qmd.queries import Bounds, PreparedQuestion, QmdRow, Scale, build_lines, join_lines
 from memory_qmd.warm_server import Route, WarmServer
 
 OLD_WORDS = 3  # an old QMD is asked once for each word and collection
@@ -46,36 +46,26 @@ class Searcher:
         self._warm = warm
         self.cooldown = Cooldown(RETRIES)
 
-    def search(
-        self,
-        question: PreparedQuestion,
-        names: Sequence[str],
-        *,
-        contents: Contents | None,
-        limit: int,
-        deadline: float,
-    ) -> QmdAnswer:
+    def search(self, question: PreparedQuestion, bounds: Bounds, *, contents: Contents | None) -> QmdAnswer:
         """Search in the configured mode, or for words alone if that mode cannot work now.
 
         Args:
             question: The question.
-            names: The collections to search, which every search names.
+            bounds: Of each search of QMD.
             contents: The size of the index; None if it is not known.
-            limit: The greatest number of rows of one search.
-            deadline: `time.monotonic()` at which QMD is killed.
 
         Raises:
             BackendUnavailable: QMD gave no answer.
         """
         if self._mode == "search":
-            return self._search_words(question, names, limit, deadline)
-        problem = self._find_problem(contents, deadline)
+            return self._search_words(question, bounds)
+        problem = self._find_problem(contents, bounds.deadline)
         if problem is not None:
-            answer = self._search_words(question, names, limit, deadline)
+            answer = self._search_words(question, bounds)
             warning = f"QMD searched for words only, not by meaning: {problem.reason}"
             return replace(answer, warning=warning, action=problem.action)
         try:
-            answer = self._search_meaning(question, names, limit, deadline)
+            answer = self._search_meaning(question, bounds)
         except BackendUnavailable as error:
             self.cooldown.record_failure(error.reason)
             raise
@@ -92,50 +82,45 @@ class Searcher:
             return unavailable("its index has no embeddings yet", action=INDEX)
         return None if (reason := self.cooldown.reason) is None else unavailable(reason)
 
-    def _search_words(self, question: PreparedQuestion, names: Sequence[str], limit: int, deadline: float) -> QmdAnswer:
+    def _search_words(self, question: PreparedQuestion, bounds: Bounds) -> QmdAnswer:
         lines = build_lines(question, by_meaning=False)
-        rows = self._ask("/query", lines, names, limit, deadline) if lines else []
+        rows = self._ask("/query", lines, bounds) if lines else []
         if rows is None:
-            rows = self._ask_old("search", question.known[:OLD_WORDS], names, limit, deadline)
+            rows = self._ask_old("search", question.known[:OLD_WORDS], bounds)
         return QmdAnswer(rows=rows, scale="words", mode="keyword")
 
-    def _search_meaning(
-        self, question: PreparedQuestion, names: Sequence[str], limit: int, deadline: float
-    ) -> QmdAnswer:
+    def _search_meaning(self, question: PreparedQuestion, bounds: Bounds) -> QmdAnswer:
         reranks = self._mode == "query"
         lines = question.text if reranks else build_lines(question, by_meaning=True)
         rows = None
-        if self._client.takes_typed_lines(deadline=deadline):
-            rows = self._ask("/evidence", lines, names, limit, deadline)
+        if self._client.takes_typed_lines(deadline=bounds.deadline):
+            rows = self._ask("/evidence", lines, bounds)
         if rows is not None:
             return QmdAnswer(rows=rows, scale="blend" if reranks else "explained", mode="hybrid")
-        rows = self._ask_old(self._mode, [question.text], names, limit, deadline)
+        rows = self._ask_old(self._mode, [question.text], bounds)
         rows.sort(key=lambda row: -row.score)
         return QmdAnswer(rows=rows, scale="blend" if reranks else "cosine", mode="hybrid" if reranks else "vector")
 
-    def _ask(
-        self, route: Route, asked: str | Sequence[tuple[str, str]], names: Sequence[str], limit: int, deadline: float
-    ) -> list[QmdRow] | None:
+    def _ask(self, route: Route, asked: str | Sequence[tuple[str, str]], bounds: Bounds) -> list[QmdRow] | None:
         """Ask the warm server, else run QMD; None if this QMD takes no typed lines. See `WarmServer.search`."""
-        rows = self._warm.search(route, asked, names, limit, deadline)
+        rows, deadline = self._warm.search(route, asked, bounds), bounds.deadline
         if rows is not None or not self._client.takes_typed_lines(deadline=deadline):
             return rows
-        options = [*(["--explain"] if route == "/evidence" else []), *_build_options(names, limit)]
+        options = [*(["--explain"] if route == "/evidence" else []), *_build_options(bounds.names, bounds.limit)]
         if isinstance(asked, str):
             return self._client.search(["query", *options], asked, deadline=deadline)
         return self._client.search(["query", "--no-rerank", *options], join_lines(asked), deadline=deadline)
 
-    def _ask_old(
-        self, command: str, texts: Sequence[str], names: Sequence[str], limit: int, deadline: float
-    ) -> list[QmdRow]:
+    def _ask_old(self, command: str, texts: Sequence[str], bounds: Bounds) -> list[QmdRow]:
         """Search for each text in each collection and keep each file's first row.
 
         For a QMD that joins words with AND and takes one collection only.
         """
         found: dict[tuple[str, str], QmdRow] = {}
         for text in texts:
-            for name in names:
-                for row in self._client.search([command, *_build_options([name], limit)], text, deadline=deadline):
+            for name in bounds.names:
+                options = _build_options([name], bounds.limit)
+                for row in self._client.search([command, *options], text, deadline=bounds.deadline):
                     found.setdefault((row.collection, row.path), row)
         return list(found.values())
 

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import logging
+import math
 import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, wait
 from dataclasses import dataclass
 
-from memory_core.config.agent import AgentConfig
 from memory_core.errors import BackendUnavailable, MemoryCoreError, SyncBusy, SyncStopped
 from memory_core.records import SyncReport
 from memory_core.threads import NoAnswer, SharedRun, start_call, wait_for
-from memory_qmd.config import QmdConfig, parse_duration
+from memory_qmd.client import QmdContext
+from memory_qmd.config import parse_duration
 from memory_qmd.indexing import IndexCheck, Indexer
 
 log = logging.getLogger(__name__)
+
+Task = Callable[[], None]
 
 UPDATE_SHARE = 0.5  # of the time for a search: the most that it waits for an update
 CLOSE_SECONDS = 5.0
@@ -42,16 +45,9 @@ class Freshness:
 class Updates:
     """Updates one agent's index. Making one starts nothing."""
 
-    def __init__(
-        self,
-        config: AgentConfig,
-        settings: QmdConfig,
-        indexer: Indexer,
-        *,
-        writable: bool,
-    ) -> None:
-        self._on_search = config.search.sync
-        self._settings = settings.update
+    def __init__(self, qmd: QmdContext, indexer: Indexer, *, writable: bool) -> None:
+        self._on_search = qmd.config.search.sync
+        self._settings = qmd.settings.update
         self._indexer = indexer
         self._writable = writable
         self._updating = SharedRun("memory-qmd-update", self._update)
@@ -65,11 +61,9 @@ class Updates:
         if self._started or not self._writable:
             return False
         self._started = True
-        update_seconds = parse_duration(self._settings.interval)
-        embed_seconds = parse_duration(self._settings.embed_interval)
-        at_once = self._settings.on_boot
-        self._schedule.add("update", self._update_quietly, interval_seconds=update_seconds, at_once=at_once)
-        self._schedule.add("embed", self._embed_if_due, interval_seconds=embed_seconds, at_once=False)
+        update_seconds, embed_seconds = map(parse_duration, (self._settings.interval, self._settings.embed_interval))
+        self._schedule.add(self._update_quietly, interval_seconds=update_seconds, at_once=self._settings.on_boot)
+        self._schedule.add(self._embed_if_due, interval_seconds=embed_seconds, at_once=False)
         self._schedule.start()
         return True
 
@@ -83,7 +77,7 @@ class Updates:
     def request(self) -> None:
         """Update after the debounce if the schedule runs, else at once in a thread; returns at once."""
         if self._started:
-            self._schedule.hasten("update", delay_seconds=self._settings.debounce_ms / 1000)
+            self._schedule.hasten(self._update_quietly, delay_seconds=self._settings.debounce_ms / 1000)
         elif self._writable:
             self._updating.begin()
 
@@ -108,7 +102,7 @@ class Updates:
             return Freshness(check)
         pause = self._settings.debounce_ms / 1000 - (time.time() - check.state.updated_at)
         if not first and pause > 0:
-            self._schedule.hasten("update", delay_seconds=pause)
+            self._schedule.hasten(self._update_quietly, delay_seconds=pause)
             return Freshness(check, stale=True)
         wait = UPDATE_SHARE * (deadline - time.monotonic())
         if not first:
@@ -174,27 +168,27 @@ class _Schedule:
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
-        self._tasks: dict[str, tuple[Callable[[], None], float]] = {}  # what to do, and the seconds between
-        self._due: dict[str, float] = {}
+        self._seconds: dict[Task, float] = {}  # from one run to the next
+        self._due: dict[Task, float] = {}
         self._loop: Future[None] | None = None
         self._closed = False
 
-    def add(self, name: str, work: Callable[[], None], *, interval_seconds: float, at_once: bool) -> None:
+    def add(self, task: Task, *, interval_seconds: float, at_once: bool) -> None:
         """Add a task before `start`; with an interval of 0 it runs only if `hasten` asks for it."""
-        self._tasks[name] = work, interval_seconds or float("inf")
-        self._due[name] = 0.0 if at_once else time.monotonic() + self._tasks[name][1]
+        self._seconds[task] = interval_seconds or math.inf
+        self._due[task] = 0.0 if at_once else time.monotonic() + self._seconds[task]
 
-    def hasten(self, name: str, *, delay_seconds: float) -> None:
+    def hasten(self, task: Task, *, delay_seconds: float) -> None:
         """Run a task no later than after a delay."""
         with self._changed:
-            if name in self._due:
-                self._due[name] = min(self._due[name], time.monotonic() + delay_seconds)
+            if task in self._due:
+                self._due[task] = min(self._due[task], time.monotonic() + delay_seconds)
                 self._changed.notify_all()
 
     def start(self) -> None:
-        """Start the thread; may be called twice."""
+        """Start the thread, unless `close` was called before."""
         with self._changed:
-            if self._loop is None and not self._closed:
+            if not self._closed:
                 self._loop = start_call(self._repeat, name="memory-qmd-schedule")
 
     def close(self, *, timeout_seconds: float) -> bool:
@@ -206,18 +200,17 @@ class _Schedule:
         return loop is None or bool(wait((loop,), timeout_seconds).done)
 
     def _repeat(self) -> None:
-        while (work := self._wait_for_task()) is not None:
-            work()
+        while (task := self._wait_for_task()) is not None:
+            task()
 
-    def _wait_for_task(self) -> Callable[[], None] | None:
+    def _wait_for_task(self) -> Task | None:
         """Wait until a task is due and return it; None if the schedule is closed."""
         with self._changed:
             while not self._closed:
                 now = time.monotonic()
-                name = min(self._due, key=self._due.__getitem__)
-                if self._due[name] <= now:
-                    work, interval_seconds = self._tasks[name]
-                    self._due[name] = now + interval_seconds
-                    return work
-                self._changed.wait(min(self._due[name] - now, threading.TIMEOUT_MAX))
+                task = min(self._due, key=self._due.__getitem__)
+                if self._due[task] <= now:
+                    self._due[task] = now + self._seconds[task]
+                    return task
+                self._changed.wait(min(self._due[task] - now, threading.TIMEOUT_MAX))
             return None

@@ -24,7 +24,7 @@ from memory_core.threads import Cooldown, start_call, wait_for
 from memory_qmd.client import RETRIES, QmdClient
 from memory_qmd.config import SearchMode
 from memory_qmd.process import MAX_OUTPUT_BYTES, ServerProcess
-from memory_qmd.queries import QmdRow, parse_server_rows
+from memory_qmd.queries import Bounds, QmdRow, parse_server_rows
 
 log = logging.getLogger(__name__)
 
@@ -72,24 +72,19 @@ class WarmServer:
             return (self._models or "ready") if self._ready else "starting"
         return self._cooldown.reason or "starts with the next question"
 
-    def search(
-        self, route: Route, asked: str | Sequence[tuple[str, str]], names: Sequence[str], limit: int, deadline: float
-    ) -> list[QmdRow] | None:
+    def search(self, route: Route, asked: str | Sequence[tuple[str, str]], bounds: Bounds) -> list[QmdRow] | None:
         """Search by one of its routes; None if the server cannot answer now, and QMD must be run instead.
 
         Args:
             route: "/query" for words; "/evidence" with what `qmd query --explain` tells besides.
             asked: Typed lines; or a plain question, which is reranked.
-            names: The collections to search.
-            limit: The greatest number of rows.
-            deadline: `time.monotonic()` at which the search must end. Typed lines get a share of the time, so that QMD can be
-                run instead. A question has all of it: if a warm reranker needs more than a share, a cold one cannot do with the
-                remainder.
+            bounds: Of the search. Typed lines get a share of the time until the deadline, so that QMD can be run instead. A
+                question has all of it: if a warm reranker needs more than a share, a cold one cannot do with the remainder.
         """
         if not (self._is_ready() if route == "/query" else self._has_models()):
             return None
-        body: dict[str, Any] = {"collections": list(names), "limit": limit}
-        seconds = deadline - time.monotonic()
+        body: dict[str, Any] = {"collections": list(bounds.names), "limit": bounds.limit}
+        seconds = bounds.deadline - time.monotonic()
         if isinstance(asked, str):
             body["query"] = asked
         else:

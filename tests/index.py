@@ -16,7 +16,6 @@ from memory_core.embeddings.protocols import EmbeddingProvider
 from memory_core.records import Hit, KeySources, Query, Status, SyncReport
 from memory_core.search.pipeline import search
 from memory_core.stores.sqlite.encoding import unpack_units
-from memory_core.stores.sqlite.state import list_spaces
 from memory_core.stores.sqlite.store import SqliteStore
 from memory_core.stores.sqlite.vectors import VectorIndex
 from memory_core.sync.context import SyncContext
@@ -88,8 +87,8 @@ class Index:
 
         With a provider also which texts have an embedding in its space.
         """
-        with self.store.database.read() as connection:
-            space_id = None if provider is None else list_spaces(connection).get(provider.space)
+        with self.store.read() as reader:
+            space_id = None if provider is None else reader.list_spaces().get(provider.space)
         return held(self.config.store_path, space_id)
 
     def close(self) -> None:

@@ -30,6 +30,7 @@ from memory_core.errors import (
 from memory_core.records import (
     INDEX_LACKS,
     NOTHING_INDEXED,
+    AsOf,
     Fallback,
     Hit,
     Mode,
@@ -93,16 +94,13 @@ class _Degradation:
     fallback: Fallback | None = None
 
     def warn(self, sentence: str, action: str = "") -> None:
-        self.warnings.append(sentence)
+        if sentence not in self.warnings:
+            self.warnings.append(sentence)
         self.action = self.action or action
 
     def warn_of_nothing(self) -> None:
         """Warn that no note is indexed, which may be about to change."""
         self.warn(NOTHING_INDEXED, "the notes are being indexed: search again in a moment" if self.unfinished else "")
-
-    def warn_once(self, sentence: str, action: str = "") -> None:
-        if sentence not in self.warnings:
-            self.warn(sentence, action)
 
     def warn_because(self, sentence: str, error: ProviderError, outage: Outage | None = None) -> None:
         """Warn of what a search makes do with, and of the error, unless the sync has warned of it or its reason already."""
@@ -248,7 +246,7 @@ class Answerer:
                     reader = stack.enter_context(each.store.read())
                     refuse_other_workspace(each.config, reader.load_workspace(), each.store)
                 except MemoryCoreError as error:
-                    degradation.warn_once(f"the layer {each.config.layer!r} is not searched: {error}", error.action)
+                    degradation.warn(f"the layer {each.config.layer!r} is not searched: {error}", error.action)
                 else:
                     readers[each.config.show("")] = reader
             yield JoinedReader(readers)
@@ -332,10 +330,13 @@ class Answerer:
                 from memory_core.stores.joined import JoinedReader
 
                 with ExitStack() as opened:
-                    yield JoinedReader({prefix: opened.enter_context(each.read()) for prefix, each in pasts.items()})
+                    yield JoinedReader(
+                        {prefix: opened.enter_context(each.store.read()) for prefix, each in pasts.items()}
+                    )
 
-            result = self._search_in(past.read if len(pasts) == 1 else read, asked, degradation, explainer)
-            return replace(result, hits=tuple(_compare_now(hit, pasts) for hit in result.hits), as_of=past.as_of)
+            result = self._search_in(past.store.read if len(pasts) == 1 else read, asked, degradation, explainer)
+            as_of = AsOf(instant=query.as_of, moment=past.moment.at)
+            return replace(result, hits=tuple(_compare_now(hit, pasts) for hit in result.hits), as_of=as_of)
 
     def _load_note(self, path: str) -> tuple[str | None, list[str]] | None:
         """Return the date and the lines of a note as it stands; None if it cannot be read."""
@@ -370,7 +371,7 @@ class Answerer:
         refuse_other_workspace(self.config, look.workspace, self.store)
         serving, outages = look.serving, self.providers.outages
         # A copy of the index, of which the past is made, may hold an outage that has ended.
-        outage = outages.judge(look.outage) if query.as_of is None else outages.current()
+        outage = outages.judge(look.state.outage) if query.as_of is None else outages.current()
         # While the provider works, the index is not held: its write-ahead log could not be emptied.
         if serving is None and not self._explain_missing(query, degradation):
             self._warn_without_embeddings(degradation)

@@ -60,22 +60,15 @@ class BreakerState(NamedTuple):
 
 
 class Breaker:
-    """Closed -> open after `failures` in a row -> one trial after a pause -> closed on success.
+    """Closed -> open after `FAILURES` in a row -> one trial after a pause -> closed on success.
 
     The pause grows with each trial that fails. All methods may be called from several threads. The pattern is Nygard's
     (Release It!, 2007).
     """
 
-    def __init__(
-        self,
-        *,
-        failures: int = FAILURES,
-        backoff: Backoff = BACKOFF,
-        clock: Clock = time.monotonic,
-    ) -> None:
-        self._limit = failures
+    def __init__(self, *, clock: Clock = time.monotonic) -> None:
         self._lock = threading.Lock()
-        self._cooldown = Cooldown(backoff, clock=clock)
+        self._cooldown = Cooldown(BACKOFF, clock=clock)
         self._failed = 0
         self._trial = False
         self._reason = ""
@@ -87,7 +80,7 @@ class Breaker:
             Refused: The breaker is open, or its one trial is under way.
         """
         with self._lock:
-            if self._failed < self._limit:
+            if self._failed < FAILURES:
                 return
             if self._trial or self._cooldown.left_seconds > 0:
                 raise Refused(self._reason)
@@ -102,11 +95,11 @@ class Breaker:
     def record_failure(self, reason: str) -> None:
         """Count a call that failed; a failed trial makes the pause longer."""
         with self._lock:
-            late = self._failed >= self._limit and not self._trial  # admitted before it opened: the same outage
+            late = self._failed >= FAILURES and not self._trial  # admitted before it opened: the same outage
             self._failed += 1
             self._reason = reason
             self._trial = False
-            if self._failed >= self._limit and not late:
+            if self._failed >= FAILURES and not late:
                 self._cooldown.record_failure()
 
     def release(self) -> None:
@@ -117,7 +110,7 @@ class Breaker:
     def read_state(self) -> BreakerState:
         """Return the state of this moment."""
         with self._lock:
-            if self._failed < self._limit:
+            if self._failed < FAILURES:
                 return BreakerState("closed", self._reason, 0.0)
             left = self._cooldown.left_seconds
             return BreakerState("open" if left > 0 else "half-open", self._reason, left)

@@ -78,8 +78,9 @@ class IndexBackend:
         self._providers = Providers(config, record, self._keys, clock=clock)
         self._watcher = Watcher(config)
         self._syncs = SyncRunner(
-            config, store, self._providers, self._watcher, recorder=recorder, standby=context.standby
-        )
+            config=config, store=store, providers=self._providers, watcher=self._watcher, recorder=recorder,
+            standby=context.standby,
+        )  # fmt: skip
         debounce_seconds = config.search.sync.watch_debounce_ms / 1000
         self._background = BackgroundSync(self._syncs.run, debounce_seconds=debounce_seconds)
         self._others = others

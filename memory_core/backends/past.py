@@ -10,21 +10,20 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, closing, contextmanager
-from dataclasses import replace
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
-from typing import NamedTuple
 
 from memory_core.config.agent import AgentConfig
 from memory_core.embeddings.protocols import EmbeddingProvider
 from memory_core.errors import MemoryCoreError
 from memory_core.history.history import History
 from memory_core.history.moments import Moment, NoteKey, Version
-from memory_core.records import AsOf, FileStamp, Hit, MemoryFile, Successor
+from memory_core.records import FileStamp, Hit, MemoryFile, Successor
 from memory_core.sources import pages, session_logs
 from memory_core.sources.roots import find_roots
-from memory_core.stores.interface import Reader, Writer
+from memory_core.stores.interface import Writer
 from memory_core.stores.sqlite.files import ASIDE
 from memory_core.stores.sqlite.store import PrivateStore, SqliteStore
 from memory_core.stores.values import PreparedFile
@@ -151,27 +150,44 @@ class HistoryRecorder:
         return not was_recorded
 
 
-class PastIndex(NamedTuple):
-    """The index of the notes as they stood once.
+@dataclass(frozen=True, slots=True)
+class PastIndex:
+    """The index of the notes as they stood at one moment.
 
     Attributes:
-        read: Hands out a reader, as `SqliteStore.read`.
-        as_of: The time asked for, and the moment that answers.
-        compare_now: Returns a hit with what became of it since then, and the line that took its place.
+        key: Equal for the same notes, as they are served now.
+        store: The copy of the index.
+        moment: Theirs.
+        versions: Those that stood, by note.
+        config: The agent's.
+        history: Keeps their texts.
     """
-
-    read: Callable[[], AbstractContextManager[Reader]]
-    as_of: AsOf
-    compare_now: Callable[[Hit], Hit]
-
-
-class _State(NamedTuple):
-    """The index of one moment."""
 
     key: object
     store: PrivateStore
     moment: Moment
     versions: Mapping[NoteKey, Version]
+    config: AgentConfig
+    history: History
+
+    def compare_now(self, hit: Hit) -> Hit:
+        """Return a hit with what became of it since then, and the line that took its place."""
+        from memory_core.history.notes import find_edit, find_now
+
+        version = self.versions[NoteKey(hit.source, hit.path)]
+        past, text = self.history.load_text(version).text.split("\n"), pages.find_text(self.config, hit.path)
+        now = None if text is None else text.split("\n")
+        found = find_now(
+            past, now, hit.start_line, hit.end_line, max_chars=self.config.search.query.max_snippet_chars
+        )  # fmt: skip
+        edit = None if now is None or found.status != "changed" else find_edit(past, now, hit.start_line, hit.end_line)
+        if edit is None or now is None:
+            return replace(hit, now=found)
+        old, new = edit
+        since = self.history.find_replacement(version, past[old - 1])
+        told = None if since is None else since.at.astimezone().isoformat(timespec="milliseconds")
+        newer = Successor(hit.path, new, now[new - 1].strip(), told, because="edit", replaces=old)
+        return replace(hit, now=found, superseded_by=newer)
 
 
 class IndexStates:
@@ -188,7 +204,7 @@ class IndexStates:
         self._store = store
         self._history = history
         self._lock = threading.Lock()
-        self._kept: list[_State] = []
+        self._kept: list[PastIndex] = []
 
     @contextmanager
     def read(self, instant: datetime, choose: ChooseProvider) -> Iterator[PastIndex]:
@@ -204,9 +220,7 @@ class IndexStates:
             StoreError: The index or the history cannot be read.
         """
         with self._lock:
-            state = self._find(self._history.find_moment(instant), choose)
-            as_of = AsOf(instant=instant, moment=state.moment.at)
-            yield PastIndex(state.store.read, as_of, lambda hit: self._compare_now(state, hit))
+            yield self._find(self._history.find_moment(instant), choose)
 
     def close(self) -> None:
         """Let go of what is kept; may be called twice."""
@@ -215,7 +229,7 @@ class IndexStates:
         for state in kept:
             state.store.close()
 
-    def _find(self, moment: Moment, choose: ChooseProvider) -> _State:
+    def _find(self, moment: Moment, choose: ChooseProvider) -> PastIndex:
         """Return the index of a moment, which is made if it is not kept; the last one asked for is kept longest."""
         with self._store.read() as reader:
             serving = reader.load_serving_space()
@@ -226,7 +240,7 @@ class IndexStates:
             versions = self._history.list_alive(moment)
             unserved = pages.find_unserved(self._config, [note.path for note in versions])  # by today's configuration
             versions = {note: version for note, version in versions.items() if note.path not in unserved}
-            state = _State(key, self._make(versions, choose), moment, versions)
+            state = PastIndex(key, self._make(versions, choose), moment, versions, self._config, self._history)
         else:
             self._kept.remove(state)
         self._kept.append(state)
@@ -281,21 +295,3 @@ class IndexStates:
                 waiting, chunks = [], 0
         inserted.append(writer.put_files(waiting))
         return min((each for each in inserted if each is not None), default=None)
-
-    def _compare_now(self, state: _State, hit: Hit) -> Hit:
-        from memory_core.history.notes import find_edit, find_now
-
-        version = state.versions[NoteKey(hit.source, hit.path)]
-        past, text = self._history.load_text(version).text.split("\n"), pages.find_text(self._config, hit.path)
-        now = None if text is None else text.split("\n")
-        found = find_now(
-            past, now, hit.start_line, hit.end_line, max_chars=self._config.search.query.max_snippet_chars
-        )  # fmt: skip
-        edit = None if now is None or found.status != "changed" else find_edit(past, now, hit.start_line, hit.end_line)
-        if edit is None or now is None:
-            return replace(hit, now=found)
-        old, new = edit
-        since = self._history.find_replacement(version, past[old - 1])
-        told = None if since is None else since.at.astimezone().isoformat(timespec="milliseconds")
-        newer = Successor(hit.path, new, now[new - 1].strip(), told, because="edit", replaces=old)
-        return replace(hit, now=found, superseded_by=newer)

@@ -40,7 +40,6 @@ class PostgresBackend(IndexBackend):
         from memory_core.stores.postgres.store import PostgresStore
 
         self._server = PostgresStore(context.config, context.settings, writable=context.access == "rw")
-        self._names = context.settings.list_tenants(context.config.agent, context.config.layer)
         others = [PostgresBackend(replace(context, config=layer), clock=clock) for layer in context.config.layers]
         super().__init__(NAME, context, self._server, others=others, clock=clock)
 
@@ -74,7 +73,7 @@ class PostgresBackend(IndexBackend):
     def memory_status(self) -> Status:
         """Report counts and states of the agent's own tenant."""
         status: Status = super().memory_status()
-        own, *others = self._names
+        own, *others = self._server.names
         return replace(status, details={**status.details, "tenant": own, "tenants": ", ".join(others) or None})
 
 
@@ -107,24 +106,24 @@ def diagnose(context: BackendContext) -> list[Finding]:
     from memory_core.stores.postgres.store import PostgresStore
 
     store = PostgresStore(context.config, context.settings, writable=False)
-    names = context.settings.list_tenants(context.config.agent)
     try:
         version, may, tenants = store.examine()
     except MemoryCoreError as error:
         return [Finding(subject="server", level="fail", message=str(error), action=error.action)]
     finally:
         store.close()
+    own = store.names[0]
     found = [Finding(subject="server", level="ok", message=f"PostgreSQL {version} answers")]
     held = tenants[0].workspace if tenants[0].chunks else None
     if held not in (None, store.workspace):
-        message = f"{names[0]} holds the notes of {held}, not of {store.workspace}"
+        message = f"{own} holds the notes of {held}, not of {store.workspace}"
         return [*found, Finding(subject="tenant", level="fail", message=message, action=store.separate)]
     found.append(
         Finding(
             subject="tenant",
             level="ok" if may else "warn",
-            message=f"{names[0]}: {tenants[0].chunks} chunks; this role {'may write it' if may else 'may only read it'}",
-            action="" if may else f"ask the operator to run: memory-core postgres grant ROLE {names[0]} --write",
+            message=f"{own}: {tenants[0].chunks} chunks; this role {'may write it' if may else 'may only read it'}",
+            action="" if may else f"ask the operator to run: memory-core postgres grant ROLE {own} --write",
         )
     )
     found += [

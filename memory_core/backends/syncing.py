@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from memory_core.config.agent import AgentConfig
@@ -17,7 +17,7 @@ from memory_core.embeddings.outage import Outage
 from memory_core.errors import MemoryCoreError, OtherWorkspace, StoreError, SyncBusy
 from memory_core.records import ProgressCallback, Space, SyncReport
 from memory_core.stores.interface import Reader, Store
-from memory_core.stores.values import ServingSpace
+from memory_core.stores.values import ServingSpace, SyncState
 from memory_core.sync.watcher import Watcher
 
 if TYPE_CHECKING:
@@ -35,15 +35,13 @@ class IndexLook(NamedTuple):
     """The state of an index as a search finds it, all from one moment.
 
     Attributes:
-        generation: Changes with the content.
-        outage: The recorded one, of whichever provider; None when there is none.
+        state: What it remembers from one sync to the next.
         is_empty: No chunk is indexed.
         workspace: The real path of the folder whose notes it holds; None if it does not say.
         serving: The space whose vectors answer; None when keywords answer alone.
     """
 
-    generation: str
-    outage: Outage | None
+    state: SyncState
     is_empty: bool
     workspace: str | None
     serving: ServingSpace | None
@@ -51,14 +49,7 @@ class IndexLook(NamedTuple):
 
 def look_at(reader: Reader) -> IndexLook:
     """Return the state of an index."""
-    held = reader.load_state()
-    return IndexLook(
-        generation=held.generation,
-        outage=Outage.from_json(held.outage),
-        is_empty=reader.is_empty(),
-        workspace=reader.load_workspace(),
-        serving=reader.load_serving_space(),
-    )
+    return IndexLook(reader.load_state(), reader.is_empty(), reader.load_workspace(), reader.load_serving_space())
 
 
 def refuse_other_workspace(config: AgentConfig, held: str | None, store: Store) -> None:
@@ -77,10 +68,11 @@ def refuse_other_workspace(config: AgentConfig, held: str | None, store: Store) 
         raise OtherWorkspace(store.path, held, wanted, action=store.separate)
 
 
+@dataclass(eq=False, kw_only=True)
 class SyncRunner:
     """Runs the syncs of one backend.
 
-    Args:
+    Attributes:
         config: The agent's.
         store: Its index.
         providers: Make the embeddings.
@@ -89,35 +81,27 @@ class SyncRunner:
         standby: Another backend serves, and this one is kept ready.
     """
 
-    def __init__(
-        self,
-        config: AgentConfig,
-        store: Store,
-        providers: Providers,
-        watcher: Watcher,
-        *,
-        recorder: HistoryRecorder | None = None,
-        standby: bool,
-    ) -> None:
-        self._config = config
-        self._store = store
-        self._providers = providers
-        self._recorder = recorder
-        self._standby = standby
+    config: AgentConfig
+    store: Store
+    providers: Providers
+    watcher: Watcher
+    recorder: HistoryRecorder | None
+    standby: bool
+
+    def __post_init__(self) -> None:
         self._lock = threading.Lock()
         # By the provider's role, when embeddings that it owes are requested again.
         self._embeds_at: dict[str, float] = {}
         # Session logs were compared with the index since this process or a session began.
         self._sessions_compared = False
         self._checked = False  # this process has looked for damage that the file was left with
-        self._watcher = watcher
         self.rebuilding: str | None = None  # a sentence, while a sync makes a damaged index anew
         self.busy: str | None = None  # a sentence, if the last sync found that another process syncs
 
     @property
     def saves_embeddings(self) -> bool:
         """True while another backend serves, unless embeddings cost nothing; keywords are indexed all the same."""
-        return self._standby and self._providers.choice.provider != FREE
+        return self.standby and self.providers.choice.provider != FREE
 
     def begin_session(self) -> None:
         """Let the next sync index session logs however little they have grown, as another session begins."""
@@ -126,7 +110,7 @@ class SyncRunner:
     @property
     def may_be_fresh(self) -> bool:
         """False if a search has to be preceded by a sync, whatever the index holds."""
-        return self._sessions_compared and not self._store.is_suspect
+        return self._sessions_compared and not self.store.is_suspect
 
     def is_fresh(self, look: IndexLook) -> bool:
         """Return True if a sync before a search would change nothing.
@@ -134,19 +118,19 @@ class SyncRunner:
         Args:
             look: At the index, as the search found it.
         """
-        has_outage = self._providers.outages.judge(look.outage) is not None
-        return self.may_be_fresh and not has_outage and self._watcher.is_fresh(look.generation)
+        has_outage = self.providers.outages.judge(look.state.outage) is not None
+        return self.may_be_fresh and not has_outage and self.watcher.is_fresh(look.state.generation)
 
     def follow_dimensions(self, serving: Space, dimensions: int) -> None:
         """Remember that the model of the space that serves gives other dimensions now, so that a sync embeds all notes anew."""
-        if not self._store.writable:
+        if not self.store.writable:
             return
         try:
-            with self._store.write() as writer:
+            with self.store.write() as writer:
                 writer.save_state(target=writer.add_space(replace(serving, dimensions=dimensions)))
         except MemoryCoreError as error:
             log.warning("the dimensions of %s cannot be recorded: %s", serving.model, error)
-        self._watcher.expire()  # no file has changed
+        self.watcher.expire()  # no file has changed
 
     def run(
         self,
@@ -170,9 +154,9 @@ class SyncRunner:
             SyncStopped: It was stopped.
             StoreError: The index cannot be written.
         """
-        with self._lock, self._keep_busy(), self._store.lock(wait_seconds=wait_seconds):
+        with self._lock, self._keep_busy(), self.store.lock(wait_seconds=wait_seconds):
             try:
-                if force or self._store.is_suspect or (not self._checked and self._store.needs_check()):
+                if force or self.store.is_suspect or (not self._checked and self.store.needs_check()):
                     self._repair()
                 self._checked = True
                 try:
@@ -199,10 +183,10 @@ class SyncRunner:
 
     def _repair(self) -> bool:
         """Move a damaged index aside; return True if this sync can now make a new one."""
-        problem = self._store.repair()
+        problem = self.store.repair()
         if problem is None:
             return False
-        log.warning("%s: %s (%s)", self._store.path, DAMAGED, problem)
+        log.warning("%s: %s (%s)", self.store.path, DAMAGED, problem)
         self.rebuilding = REBUILDING
         return True
 
@@ -215,33 +199,33 @@ class SyncRunner:
         every_session = asked or not self._sessions_compared
         active = ActiveProvider(CONFIGURED, None)
         sync = SyncContext(
-            config=self._config, store=self._store, progress=progress, stop=stop, every_session=every_session
+            config=self.config, store=self.store, progress=progress, stop=stop, every_session=every_session
         )
 
         def choose(record: str | None) -> None:
             nonlocal active
-            outage = self._providers.outages.judge(Outage.from_json(record))
-            active = self._providers.choose_for_sync(outage, at_once=asked)
+            outage = self.providers.outages.judge(record)
+            active = self.providers.choose_for_sync(outage, at_once=asked)
             sync.provider, sync.problem = active.provider, active.problem
             sync.embeds = self._may_embed(active, outage, asked=asked)
             sync.verifies = sync.embeds and asked
 
         sync.choose = choose
-        mark = self._watcher.mark()
+        mark = self.watcher.mark()
         self._sessions_compared |= every_session  # before it runs: a session that begins meanwhile takes it back
         try:
             report = Syncer(sync).run(force=force)
         except BaseException:
             self._sessions_compared &= not every_session
-            self._watcher.expire()
+            self.watcher.expire()
             raise
         told: tuple[str, ...] = ()
-        if self._recorder is not None:
-            told = self._recorder.record(sync, asked=asked)
+        if self.recorder is not None:
+            told = self.recorder.record(sync, asked=asked)
         counts = sync.counts
-        self._providers.record_result(
+        self.providers.record_result(
             active,
-            self._providers.outages.judge(Outage.from_json(sync.outage)),
+            self.providers.outages.judge(sync.outage),
             embedded=counts.embedded,
             problem=active.problem or counts.problem,
         )
@@ -250,9 +234,9 @@ class SyncRunner:
         if active.warning:
             report = replace(report, warnings=(*report.warnings, active.warning))
         if report.pending or report.warnings or active.problem or sync.may_change_unseen:
-            self._watcher.expire()
+            self.watcher.expire()
         else:
-            self._watcher.confirm(mark, sync.generation)
+            self.watcher.confirm(mark, sync.generation)
         if told and asked:  # the index is sound: a search has nothing to warn of
             report = replace(report, warnings=(*report.warnings, *told))
         return report
@@ -262,4 +246,4 @@ class SyncRunner:
         if self.saves_embeddings:
             return False
         is_due = time.monotonic() >= self._embeds_at.get(active.role, 0.0)
-        return asked or (is_due and self._providers.may_send(active, outage))
+        return asked or (is_due and self.providers.may_send(active, outage))

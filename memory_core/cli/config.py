@@ -37,7 +37,7 @@ from memory_core.config.editing import read_document
 from memory_core.config.environment import VARIABLES_FILE, expand_home
 from memory_core.config.load import Config, ConfigSource, find_adopted_config, find_slot_problem, load_config
 from memory_core.config.settings import SHIPPED_BACKENDS, ProviderId
-from memory_core.embeddings.credentials import resolve_endpoint
+from memory_core.embeddings.credentials import KeyPlaces, resolve_endpoint
 from memory_core.embeddings.local.model import find_model_file
 from memory_core.errors import (
     BackendError,
@@ -299,7 +299,7 @@ def _find_doubts(agent: AgentConfig) -> Iterator[str]:
             if provider == "local":
                 find_model_file(agent)
             elif provider == "openai-compatible":
-                resolve_endpoint(agent, provider, environ=os.environ, resolve_api_key=None)
+                resolve_endpoint(agent, provider, KeyPlaces(os.environ))
         except ProviderUnavailable as error:
             yield f"{error}. {error.action}"
 

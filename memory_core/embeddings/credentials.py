@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import parse_qsl, unquote, urlsplit, urlunsplit
 
 from memory_core.config.agent import AgentConfig
@@ -67,6 +68,18 @@ class Endpoint:
         return tuple(secret for secret in (*held, *find_credentials(self.base_url or "")) if len(secret) >= 4)
 
 
+class KeyPlaces(NamedTuple):
+    """The places in which a key is looked for besides the configuration.
+
+    Attributes:
+        environ: Environment variables.
+        resolve: The host's source of keys, which comes first.
+    """
+
+    environ: Mapping[str, str]
+    resolve: ResolveApiKey | None = None
+
+
 def find_credentials(url: str) -> list[str]:
     """Return what may be a credential in a URL: user, password, values of the query, and long words of the path."""
     parts = urlsplit(url)
@@ -90,21 +103,13 @@ def find_origin(url: str) -> str:
     return f"{parts.scheme}://{host}:{parts.port}" if parts.port else f"{parts.scheme}://{host}"
 
 
-def resolve_endpoint(
-    config: AgentConfig,
-    provider: str,
-    *,
-    environ: Mapping[str, str],
-    resolve_api_key: ResolveApiKey | None,
-    vendor: str = "",
-) -> Endpoint:
+def resolve_endpoint(config: AgentConfig, provider: str, places: KeyPlaces, *, vendor: str = "") -> Endpoint:
     """Resolve the endpoint of a provider from `memorySearch.remote`, `models.providers` and the environment.
 
     Args:
         config: Of the agent.
         provider: The provider's id.
-        environ: Environment variables, which may hold a key.
-        resolve_api_key: The host's source of keys.
+        places: Where a key may be, and in its environment a URL.
         vendor: The vendor whose account and key serve too, when the provider passes requests on ("cohere").
 
     Raises:
@@ -113,14 +118,13 @@ def resolve_endpoint(
     row = PROVIDERS[provider]
     if vendor:
         row = replace(row, accounts=(*row.accounts, vendor))
-    places = _list_keys(config, row, vendor or provider, environ, resolve_api_key)
-    found = _find_first(places)
+    found = _find_first(_list_keys(config, row, vendor or provider, places))
     if found is None and row.needs_key:
         action = f"Set {' or '.join(row.environment)}, or memorySearch.remote.apiKey."
         raise make_unusable(provider, "there is no API key", action=action)
     endpoint = Endpoint(
         provider=provider,
-        base_url=_find_url(config, provider, row, environ),
+        base_url=_find_url(config, provider, row, places.environ),
         api_key=found[0] if found else None,
         headers=merge_headers(config, row),
         timeout_seconds=config.search.remote.timeout_seconds,
@@ -129,11 +133,9 @@ def resolve_endpoint(
     return endpoint
 
 
-def find_key(
-    config: AgentConfig, provider: str, *, environ: Mapping[str, str], resolve_api_key: ResolveApiKey | None
-) -> tuple[Secret, str] | None:
+def find_key(config: AgentConfig, provider: str, places: KeyPlaces) -> tuple[Secret, str] | None:
     """Return the first key that is set for a provider, and where, such as "OPENAI_API_KEY"; None when there is none."""
-    return _find_first(_list_keys(config, PROVIDERS[provider], provider, environ, resolve_api_key))
+    return _find_first(_list_keys(config, PROVIDERS[provider], provider, places))
 
 
 def merge_headers(config: AgentConfig, row: ProviderRow) -> dict[str, Secret]:
@@ -151,20 +153,16 @@ def _find_first(places: Iterable[tuple[str | None, str]]) -> tuple[Secret, str] 
 
 
 def _list_keys(
-    config: AgentConfig,
-    row: ProviderRow,
-    provider: str,
-    environ: Mapping[str, str],
-    resolve_api_key: ResolveApiKey | None,
+    config: AgentConfig, row: ProviderRow, provider: str, places: KeyPlaces
 ) -> Iterator[tuple[str | None, str]]:
     remote = config.search.remote.api_key
     yield (remote.reveal() if remote else None), "memorySearch.remote.apiKey"
     for name, account in _list_accounts(config, row):
         yield (account.api_key.reveal() if account.api_key else None), f"models.providers.{name}"
-    if resolve_api_key is not None:
-        yield resolve_api_key(provider), "the host"
+    if places.resolve is not None:
+        yield places.resolve(provider), "the host"
     for variable in row.environment:
-        yield environ.get(variable), variable
+        yield places.environ.get(variable), variable
 
 
 def _list_accounts(config: AgentConfig, row: ProviderRow) -> Iterator[tuple[str, ProviderAccount]]:

@@ -6,6 +6,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -19,8 +20,7 @@ from memory_core.records import Fallback, KeySources, Space
 from memory_core.threads import Clock
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+    from memory_core.embeddings.vectors import Row
 
 log = logging.getLogger(__name__)
 
@@ -56,7 +56,7 @@ class EmbeddedQuestion(NamedTuple):
         problem: The reason why the configured provider did not make it, while that one's own embeddings are missing.
     """
 
-    vector: NDArray[np.float32]
+    vector: Row
     provider: EmbeddingProvider
     fallback: Fallback | None
     tokens: TokenEmbedding | None = None
@@ -70,21 +70,23 @@ def _embed_parts(provider: EmbeddingProvider, parts: Sequence[str], timeout_seco
     return EmbeddedQuestion(found.row, provider, None, found)
 
 
+@dataclass(eq=False)
 class Providers:
-    """Opens each provider once, when it is first needed. May be used from several threads."""
+    """Opens each provider once, when it is first needed. May be used from several threads.
 
-    def __init__(
-        self,
-        config: AgentConfig,
-        record: OutageRecord,
-        keys: KeySources,
-        *,
-        clock: Clock = time.time,
-    ) -> None:
-        self._config = config
-        self._record = record
-        self._keys = keys
-        self._clock = clock
+    Attributes:
+        config: The agent's.
+        record: Of the outage of the configured provider.
+        keys: The sources of keys for remote providers.
+        clock: Unix seconds.
+    """
+
+    config: AgentConfig
+    record: OutageRecord
+    keys: KeySources
+    clock: Clock = time.time
+
+    def __post_init__(self) -> None:
         self._lock = threading.Lock()
         self._opened: dict[str, EmbeddingProvider] = {}
         self._closed = False
@@ -92,12 +94,12 @@ class Providers:
     @cached_property
     def choice(self) -> Choice:
         """The configured provider, with the reason."""
-        return choose_provider(self._config, self._keys)
+        return choose_provider(self.config, self.keys)
 
     @cached_property
     def outages(self) -> Outages:
         """The outages of the configured provider."""
-        return Outages(self._config, self.choice.provider, self._record, self._clock)
+        return Outages(self.config, self.choice.provider, self.record, self.clock)
 
     def open_configured(self) -> EmbeddingProvider | None:
         """Return the configured provider, opened at the first call; None for "none".
@@ -105,7 +107,7 @@ class Providers:
         Raises:
             ProviderUnavailable: It cannot be opened.
         """
-        return self._open_once(CONFIGURED, lambda: registry.open_provider(self._config, self._keys))
+        return self._open_once(CONFIGURED, lambda: registry.open_provider(self.config, self.keys))
 
     def choose_for_sync(self, outage: Outage | None, *, at_once: bool) -> ActiveProvider:
         """Return the provider that embeds notes now: in a long outage the fallback, else the configured provider.
@@ -116,13 +118,13 @@ class Providers:
             outage: The current one of the configured provider, see `Outages.current`.
             at_once: Try it now, even if its pause is not over.
         """
-        if outage is None or not outage.is_long(self._clock()) or not self._may_fall_back:
+        if outage is None or not outage.is_long(self.clock()) or not self._may_fall_back:
             return self._open_role(CONFIGURED)
         fallback = self._open_role(FALLBACK)
         if fallback.problem is not None:
             log.warning("the fallback cannot take over: %s", fallback.problem)
             return self._open_role(CONFIGURED)._replace(warning=f"the fallback cannot take over: {fallback.problem}")
-        if at_once or outage.is_due(self._clock()):
+        if at_once or outage.is_due(self.clock()):
             self.outages.record_takeover()  # before the try: this command may end first, and the next one must not try again
             problem = self.try_configured()
             if problem is None:
@@ -138,7 +140,7 @@ class Providers:
         try:
             provider = self.open_configured()
             if provider is not None:
-                provider.embed_query("memory", timeout_seconds=self._config.search.query.embed_timeout_ms / 1000)
+                provider.embed_query("memory", timeout_seconds=self.config.search.query.embed_timeout_ms / 1000)
         except ProviderError as error:
             return error
         self.outages.record_success()
@@ -164,7 +166,7 @@ class Providers:
 
     def may_send(self, active: ActiveProvider, outage: Outage | None) -> bool:
         """Return True if a background sync may send notes: not while the configured provider has a pause."""
-        return active.role != CONFIGURED or outage is None or outage.is_due(self._clock())
+        return active.role != CONFIGURED or outage is None or outage.is_due(self.clock())
 
     def explain_missing(self, text: str, *, timeout_seconds: float | None) -> ProviderError | None:
         """Return the error because of which the index holds no embeddings yet; None when nothing is known to be wrong.
@@ -211,7 +213,7 @@ class Providers:
             return self._embed_with_configured(provider, parts, outage=outage, timeout_seconds=timeout_seconds)
         embedded = _embed_parts(provider, parts, timeout_seconds)
         if role == FALLBACK:
-            fallback = explain_fallback(self.outages.current(), self.choice.provider, self._config.search)
+            fallback = explain_fallback(self.outages.current(), self.choice.provider, self.config.search)
             return embedded._replace(fallback=fallback)
         return embedded._replace(problem=self._open_role(CONFIGURED).problem or self.outages.outage_error())
 
@@ -237,8 +239,8 @@ class Providers:
         self, provider: EmbeddingProvider, parts: Sequence[str], *, outage: Outage | None, timeout_seconds: float
     ) -> EmbeddedQuestion:
         """Embed a question, unless the provider has a pause, and record the outcome."""
-        if outage is not None and not outage.is_due(self._clock()):
-            raise outage.to_error(self._clock())
+        if outage is not None and not outage.is_due(self.clock()):
+            raise outage.to_error(self.clock())
         try:
             embedded = _embed_parts(provider, parts, timeout_seconds)
         except ProviderError as error:
@@ -254,7 +256,7 @@ class Providers:
 
     @cached_property
     def _may_fall_back(self) -> bool:
-        return may_fall_back(self.choice.provider, self._config.search)
+        return may_fall_back(self.choice.provider, self.config.search)
 
     def _find_for_space(self, space: Space) -> tuple[str, EmbeddingProvider] | None:
         """Return the provider of a space, with its role.
@@ -268,16 +270,21 @@ class Providers:
         fallback = self._open_role(FALLBACK).provider if self._may_fall_back else None
         if fallback is not None and fallback.space.matches(space):
             return FALLBACK, fallback
-        provider = self._open_once(SERVING, lambda: registry.open_space(space))
-        if provider is None and active.problem is not None:
+        if space.provider == "static":
+            from memory_core.embeddings.static import StaticProvider
+
+            provider = self._open_once(SERVING, StaticProvider)
+            if provider is not None and provider.space == space:
+                return SERVING, provider
+        if active.problem is not None:
             raise active.problem
-        return (SERVING, provider) if provider is not None and provider.space == space else None
+        return None
 
     def _open_role(self, role: str) -> ActiveProvider:
         try:
             if role == CONFIGURED:
                 return ActiveProvider(role, self.open_configured(), warning=self.choice.missing)
-            return ActiveProvider(role, self._open_once(role, lambda: registry.open_fallback(self._config, self._keys)))
+            return ActiveProvider(role, self._open_once(role, lambda: registry.open_fallback(self.config, self.keys)))
         except ProviderError as error:
             return ActiveProvider(role, None, error)
 

@@ -76,22 +76,17 @@ class Outage:
         """Return True if the provider is to be tried again; also if the clock was put back by more than any pause."""
         return not now < self.try_at <= now + REPLACED.longest_seconds
 
-    def after_failure(
-        self, now: float, reason: str, *, moved: bool, action: str = "", asked_seconds: float = 0.0
-    ) -> Outage:
+    def after_failure(self, now: float, *, moved: bool, asked_seconds: float = 0.0) -> Outage:
         """Return the outage after one more failed try.
 
         Args:
             now: Unix seconds.
-            reason: The message of the failure.
             moved: True if another provider takes over, or has done so.
-            action: What the user can do about it.
             asked_seconds: The pause that the provider asked for.
         """
         tries = self.tries + 1 if moved == self.moved else 1
         pause = (REPLACED if moved else AWAITED).pause(tries, asked_seconds=asked_seconds)
-        try_at = now + min(pause, REPLACED.longest_seconds)
-        return replace(self, reason=reason, action=action, moved=moved, try_at=try_at, tries=tries)
+        return replace(self, moved=moved, try_at=now + min(pause, REPLACED.longest_seconds), tries=tries)
 
     def to_error(self, now: float) -> ProviderUnavailable:
         """Return the error for whoever wants an embedding."""
@@ -155,10 +150,11 @@ class Outages:
             record = self._record.load()
         except MemoryCoreError:  # whoever needs the index is told there
             return self._unwritten
-        return self.judge(Outage.from_json(record))
+        return self.judge(record)
 
-    def judge(self, found: Outage | None) -> Outage | None:
+    def judge(self, record: str | None) -> Outage | None:
         """Return what `current` does, given the record that its caller has read."""
+        found = Outage.from_json(record)
         return found if found is not None and found.settings == self._settings else self._unwritten
 
     def record_failure(self, error: ProviderError, *, pause: bool = True) -> None:
@@ -178,9 +174,8 @@ class Outages:
             return
         if pause and (outage.moved or (error.retryable and not isinstance(error, InvalidEmbedding))):
             asked = error.retry_after_seconds if isinstance(error, RateLimited) else None
-            outage = outage.after_failure(
-                now, error.reason, moved=outage.moved, action=error.action, asked_seconds=asked or 0.0
-            )
+            outage = replace(outage, reason=error.reason, action=error.action)
+            outage = outage.after_failure(now, moved=outage.moved, asked_seconds=asked or 0.0)
         if outage != held:
             self._write(outage)
 
@@ -192,7 +187,7 @@ class Outages:
     def record_takeover(self) -> None:
         """Record that another provider takes over while this one is tried: a failure, unless `record_success` follows."""
         if (outage := self.current()) is not None:
-            self._write(outage.after_failure(self._clock(), outage.reason, moved=True, action=outage.action))
+            self._write(outage.after_failure(self._clock(), moved=True))
 
     def update_reason(self, error: ProviderError) -> None:
         """Record the message of the last try."""

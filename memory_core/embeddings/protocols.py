@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, Literal, Protocol, TypeGuard, TypeVar, runtime_checkable
@@ -142,6 +143,42 @@ class Deadline:
     def left_seconds(self) -> float | None:
         """Seconds until the deadline, 0 behind it; None without one."""
         return None if self.ends_at is None else max(0.0, self.ends_at - time.monotonic())
+
+
+@dataclass(slots=True)
+class Limits:
+    """The limits of what is sent or computed together.
+
+    Attributes:
+        items: Their number, at least 1; may be lowered while `pack` packs.
+        size: The sum of their sizes, such as tokens.
+    """
+
+    items: int
+    size: float = math.inf
+
+
+def pack(items: Iterable[T], limits: Limits, measure: Callable[[T], int]) -> Iterator[list[T]]:
+    """Yield runs of items, in order, each as long as the limits allow and never empty.
+
+    Lazy, and `limits` is read anew for every run, so that a limit learnt meanwhile holds for those that follow.
+
+    Args:
+        items: What is packed.
+        limits: Of one run; an item that exceeds the size alone gets a run of its own.
+        measure: Returns the size of an item.
+    """
+    run: list[T] = []
+    load = 0
+    for item in items:
+        size = measure(item)
+        if run and (len(run) >= limits.items or load + size > limits.size):
+            yield run
+            run, load = [], 0
+        run.append(item)
+        load += size
+    if run:
+        yield run
 
 
 def find_runs(outcomes: Mapping[int, T | ProviderError]) -> Iterator[tuple[int, list[T]]]:

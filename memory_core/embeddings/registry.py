@@ -12,7 +12,7 @@ from memory_core.config.agent import AgentConfig
 from memory_core.config.settings import ProviderId, Remote
 from memory_core.embeddings.protocols import EmbeddingProvider
 from memory_core.errors import ProviderUnavailable
-from memory_core.records import KeySources, Space
+from memory_core.records import KeySources
 
 # Order of "auto", after a local model.
 AUTOMATIC = ("openai", "gemini", "voyage", "mistral")
@@ -54,13 +54,13 @@ def choose_provider(config: AgentConfig, keys: KeySources) -> Choice:
 
 
 def _choose_automatically(config: AgentConfig, keys: KeySources) -> Choice:
-    from memory_core.embeddings.credentials import find_key
+    from memory_core.embeddings.credentials import KeyPlaces, find_key
     from memory_core.embeddings.local.model import find_weights, resolve_model_path
 
     if (path := resolve_model_path(config)) and find_weights(path).is_file():
         return Choice("local", "memorySearch.local.modelPath names a model")
     for provider in AUTOMATIC:
-        found = find_key(config, provider, environ=keys.auto_environ, resolve_api_key=keys.resolve)
+        found = find_key(config, provider, KeyPlaces(keys.auto_environ, keys.resolve))
         if found:
             return Choice(provider, f"a key was found in {found[1]}")
     where = "" if keys.auto_environ else " in the configuration or offered by the host"
@@ -103,16 +103,6 @@ def open_fallback(config: AgentConfig, keys: KeySources) -> EmbeddingProvider | 
     return _open(replace(config, search=own), search.fallback, keys)
 
 
-def open_space(space: Space) -> EmbeddingProvider | None:
-    """Open a provider that embeds into the space of an index, if that needs no configuration; else return None."""
-    if space.provider == "static":
-        from memory_core.embeddings.static import StaticProvider
-
-        provider = StaticProvider()
-        return provider if provider.space == space else None
-    return None
-
-
 def _open(config: AgentConfig, provider: str, keys: KeySources) -> EmbeddingProvider:
     """Open a provider by its id, through the module of its route."""
     config = replace(config, search=replace(config.search, provider=cast("ProviderId", provider)))
@@ -126,6 +116,7 @@ def _open(config: AgentConfig, provider: str, keys: KeySources) -> EmbeddingProv
         from memory_core.embeddings.local.provider import open_provider as open_local
 
         return open_local(config, environ=os.environ)
+    from memory_core.embeddings.credentials import KeyPlaces
     from memory_core.embeddings.remote.provider import open_remote
 
-    return open_remote(config, environ=os.environ, resolve_api_key=keys.resolve)
+    return open_remote(config, KeyPlaces(os.environ, keys.resolve))

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
     from memory_core.embeddings.protocols import TokenEmbedding
 
-    Row = NDArray[np.float32]
+    Row = NDArray[np.float32]  # shape (dimensions,)
+    Rows = Row  # shape (n, dimensions)
 
 _LARGEST_INT8 = 127
 MAX_TOKENS = 256  # of a unit whose signs are kept, so that text without white space takes no more
@@ -113,7 +114,7 @@ def shorten(row: Row, dimensions: int) -> Row:
     return row[:dimensions] if dimensions else row
 
 
-def as_rows(blobs: Sequence[bytes]) -> NDArray[np.float32]:
+def as_rows(blobs: Sequence[bytes]) -> Rows:
     """Return stored embeddings of one space as a matrix, shape (n, dimensions)."""
     import numpy as np
 
@@ -122,7 +123,7 @@ def as_rows(blobs: Sequence[bytes]) -> NDArray[np.float32]:
     return np.frombuffer(b"".join(blobs), dtype="<f4").reshape(len(blobs), -1)
 
 
-def to_int8(rows: NDArray[np.float32]) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
+def to_int8(rows: Rows) -> tuple[NDArray[np.int8], Rows]:
     """Scale every row to a largest number of 127, and round it.
 
     Args:
@@ -140,7 +141,7 @@ def to_int8(rows: NDArray[np.float32]) -> tuple[NDArray[np.int8], NDArray[np.flo
     return numbers.astype(np.int8), factors
 
 
-def round_to_int8(rows: NDArray[np.float32]) -> NDArray[np.float32]:
+def round_to_int8(rows: Rows) -> Rows:
     """Return rows that `to_int8` loses nothing of: those nearest to the given ones, of unit length."""
     numbers, factors = to_int8(rows)
     return numbers * factors
@@ -186,7 +187,7 @@ CHANGE = 0.1  # of the number of windows, after which the estimate is repeated
 DEFAULT_CALIBRATION = Calibration(floor=0.2, span=SPAN)  # serves until there is an estimate
 
 
-def estimate(rows: NDArray[np.float32], windows: int) -> Calibration:
+def estimate(rows: Rows, windows: int) -> Calibration:
     """Estimate the calibration of a space.
 
     The best of n unrelated cosines grows with sqrt(2 ln n), as the largest of n normal values does, and so does the floor.
@@ -214,7 +215,7 @@ def is_outdated(judged: int, windows: int) -> bool:
     return abs(windows - judged) > CHANGE * judged
 
 
-def _cone(rows: NDArray[np.float32]) -> float:
+def _cone(rows: Rows) -> float:
     """The distance of unrelated texts from their place in a model without a cone, 0..1; 0 where that is in doubt."""
     import numpy as np
 

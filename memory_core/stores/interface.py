@@ -32,10 +32,10 @@ from memory_core.stores.values import (
 from memory_core.text.languages import Relation
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+    from memory_core.embeddings.vectors import Row, Rows
 
 Place: TypeAlias = tuple[int, int]  # of a window: the id of its chunk, and its first unit
+Pending: TypeAlias = tuple[list[PendingWindow], Place | None]  # and the place behind which to go on
 
 
 class Reader(Protocol):
@@ -110,9 +110,7 @@ class Reader(Protocol):
             hold one of the rarer terms, if there are enough. Of equals at the end see `best_of`.
         """
 
-    def find_nearest(
-        self, space_id: int, vector: NDArray[np.float32], dates: DateRange, depth: int
-    ) -> dict[int, float]:
+    def find_nearest(self, space_id: int, vector: Row, dates: DateRange, depth: int) -> dict[int, float]:
         """Find the chunks with the windows nearest to a vector of unit length.
 
         Returns:
@@ -159,9 +157,7 @@ class Reader(Protocol):
 
     # Parts of chunks.
 
-    def compare_windows(
-        self, space_id: int, vector: NDArray[np.float32], chunk_ids: Collection[int]
-    ) -> Sequence[WindowCosine]:
+    def compare_windows(self, space_id: int, vector: Row, chunk_ids: Collection[int]) -> Sequence[WindowCosine]:
         """Return the exact cosines of all windows of some chunks; windows without an embedding are left out."""
 
     def load_tokens(self, space_id: int, chunk_ids: Collection[int]) -> Sequence[WindowTokens] | None:
@@ -199,9 +195,7 @@ class SyncReader(Reader, Protocol):
     def list_spaces(self) -> Mapping[Space, int]:
         """Return all spaces that the index has seen with their ids, in the order in which they were made."""
 
-    def find_pending(
-        self, space_id: int | None, after: Place, limit: int, *, tokens: bool = False
-    ) -> tuple[list[PendingWindow], Place | None]:
+    def find_pending(self, space_id: int | None, after: Place, limit: int, *, tokens: bool = False) -> Pending:
         """Find the next windows without an embedding in a space, in the order in which their chunks were put, each text once.
 
         Args:
@@ -236,7 +230,7 @@ class SyncReader(Reader, Protocol):
     def load_calibration(self, space_id: int) -> tuple[Calibration, int] | None:
         """Return a space's estimated calibration and of how many windows it was made; None before."""
 
-    def sample_embeddings(self, space_id: int, limit: int) -> NDArray[np.float32]:
+    def sample_embeddings(self, space_id: int, limit: int) -> Rows:
         """Return at most `limit` embeddings of windows that the index holds, as rows; always the same ones."""
 
 

@@ -23,8 +23,7 @@ from memory_core.stores.values import (
 from memory_core.text.languages import Relation
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+    from memory_core.embeddings.vectors import Row
 
 
 class JoinedReader:
@@ -125,13 +124,7 @@ class JoinedReader:
         counts = [self._counts[each][number] for each in spelt if each in self._counts]
         return min(max(counts, default=0), term.documents)
 
-    def find_nearest(
-        self,
-        space_id: int,  # noqa: ARG002
-        vector: NDArray[np.float32],
-        dates: DateRange,
-        depth: int,
-    ) -> dict[int, float]:
+    def find_nearest(self, space_id: int, vector: Row, dates: DateRange, depth: int) -> dict[int, float]:  # noqa: ARG002
         """See `Reader`."""
         found: dict[int, float] = {}
         for number, (reader, own) in enumerate(zip(self._readers, self._spaces, strict=True)):
@@ -189,12 +182,7 @@ class JoinedReader:
             for text in self._readers[number].load_texts(own, whole=whole)
         ]
 
-    def compare_windows(
-        self,
-        space_id: int,  # noqa: ARG002
-        vector: NDArray[np.float32],
-        chunk_ids: Collection[int],
-    ) -> list[WindowCosine]:
+    def compare_windows(self, space_id: int, vector: Row, chunk_ids: Collection[int]) -> list[WindowCosine]:  # noqa: ARG002
         """See `Reader`."""
         return [
             window._replace(chunk_id=self._widen(window.chunk_id, number))

@@ -24,7 +24,6 @@ TIDY = FileKind(
     application_id=0x4D454D54,  # "MEMT"
     repair="delete it, and run: memory-core tidy",
     retry="free some space, then run: memory-core tidy",
-    elsewhere="choose another place: --state-dir or memorySearch.store.path",
     empty="nothing is proposed yet",
     fill="run: memory-core tidy",
 )

@@ -13,7 +13,7 @@ import pytest
 
 import memory_core
 from memory_core.config.settings import Remote
-from memory_core.embeddings.credentials import resolve_endpoint
+from memory_core.embeddings.credentials import KeyPlaces, resolve_endpoint
 from memory_core.embeddings.registry import choose_provider
 from memory_core.plugin import MemorySlot
 from memory_core.records import KeySources
@@ -148,10 +148,10 @@ VARIABLES = [
 @pytest.mark.parametrize(("provider", "variable", "value", "url"), VARIABLES)
 def test_vendors_base_urls(provider: str, variable: str, value: str, url: str, tmp_path: Path) -> None:
     environ = {variable: value, f"{provider.upper()}_API_KEY": "k"}
-    found = resolve_endpoint(agent_config(tmp_path, provider), provider, environ=environ, resolve_api_key=None)
+    found = resolve_endpoint(agent_config(tmp_path, provider), provider, KeyPlaces(environ))
     assert found.base_url == url
     configured = agent_config(tmp_path, provider, remote=Remote(base_url="https://mine.example/v1"))
-    found = resolve_endpoint(configured, provider, environ=environ, resolve_api_key=None)
+    found = resolve_endpoint(configured, provider, KeyPlaces(environ))
     assert found.base_url == "https://mine.example/v1"
 
 

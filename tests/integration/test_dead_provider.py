@@ -308,7 +308,7 @@ def outage(**known: Any) -> Outage:
 def test_pauses_grow_to_a_bound(moved: bool, pauses: Any) -> None:
     tries, held, now = [0.0], outage(), 0.0
     for _ in range(12):
-        held = held.after_failure(now, "still away", moved=moved)
+        held = held.after_failure(now, moved=moved)
         assert not held.is_due(held.try_at - 0.1)
         assert held.is_due(held.try_at)
         now = held.try_at
@@ -320,10 +320,10 @@ def test_pauses_grow_to_a_bound(moved: bool, pauses: Any) -> None:
 
 
 def test_a_pause_that_was_asked_for_is_kept_and_a_clock_put_back_cannot_hold_it_for_ever() -> None:
-    held = outage().after_failure(1000.0, "slow down", moved=False, asked_seconds=120.0)
+    held = outage().after_failure(1000.0, moved=False, asked_seconds=120.0)
 
     assert held.try_at == 1120.0
-    assert held.after_failure(1120.0, "away", moved=False).try_at == 1120.0 + 2 * AWAITED.first_seconds
+    assert held.after_failure(1120.0, moved=False).try_at == 1120.0 + 2 * AWAITED.first_seconds
     assert held.is_due(1120.0 - 2 * REPLACED.longest_seconds)
 
 

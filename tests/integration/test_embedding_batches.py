@@ -12,6 +12,7 @@ import pytest
 
 from memory_core.config.fields import Secret
 from memory_core.config.settings import Batch, Remote
+from memory_core.embeddings.credentials import KeyPlaces
 from memory_core.embeddings.remote import batches
 from memory_core.embeddings.remote.batches import FAILURES_ALLOWED, SMALLEST
 from memory_core.embeddings.remote.openai_api import OpenAIApi
@@ -59,7 +60,7 @@ def opened(tmp_path: Path) -> Iterator[Open]:
         settings = Batch(enabled=True, **{"poll_interval_ms": 5, **batch})
         remote = Remote(base_url=url, api_key=Secret(KEY), batch=settings)
         config = agent_config(tmp_path, provider, remote=remote, output_dimensionality=64)
-        providers.append(open_remote(config, environ={}, retries=QUICK))
+        providers.append(open_remote(config, KeyPlaces({}), retries=QUICK))
         return providers[-1]
 
     yield open_one

@@ -13,6 +13,7 @@ import pytest
 from memory_core.config.fields import Secret
 from memory_core.config.settings import Remote
 from memory_core.embeddings import registry
+from memory_core.embeddings.credentials import KeyPlaces
 from memory_core.embeddings.protocols import EmbeddingProvider
 from memory_core.embeddings.remote.provider import open_remote
 from memory_core.errors import (
@@ -38,7 +39,7 @@ def opened(tmp_path: Path) -> Iterator[Open]:
     def open_one(provider: str, url: str, **search: Any) -> EmbeddingProvider:
         remote = Remote(base_url=url, api_key=Secret(KEY), headers=HEADERS)
         config = agent_config(tmp_path, provider, remote=remote, **search)
-        providers.append(open_remote(config, environ={}, retries=QUICK))
+        providers.append(open_remote(config, KeyPlaces({}), retries=QUICK))
         return providers[-1]
 
     yield open_one

@@ -16,6 +16,7 @@ import pytest
 
 from memory_core.config.fields import Secret
 from memory_core.config.settings import Remote
+from memory_core.embeddings.credentials import KeyPlaces
 from memory_core.embeddings.remote.provider import open_remote
 from memory_core.errors import (
     ProviderError,
@@ -59,7 +60,7 @@ def opened(tmp_path: Path) -> Iterator[Open]:
     def open_one(model: str, url: str, *, remote: Remote | None = None, **search: Any) -> RequestProvider:
         remote = remote or Remote(base_url=url, api_key=Secret(KEY), headers=HEADERS)
         config = agent_config(tmp_path, "litellm", model=model, remote=remote, **search)
-        providers.append(open_remote(config, environ={}, retries=QUICK))
+        providers.append(open_remote(config, KeyPlaces({}), retries=QUICK))
         return providers[-1]
 
     yield open_one
@@ -198,11 +199,12 @@ def test_opening_imports_nothing_heavy(tmp_path: Path) -> None:
     script = f"""
 import sys
 from pathlib import Path
+from memory_core.embeddings.credentials import KeyPlaces
 from memory_core.embeddings.remote.provider import open_remote
 from tests.servers.clients import agent_config
 for name, heavy in (("gemini", {{"httpx"}}), ("openai", {{"httpx"}}), ("litellm", set())):
     key = {{"GEMINI_API_KEY": "k", "OPENAI_API_KEY": "k"}}
-    open_remote(agent_config(Path({str(tmp_path)!r}), name, model="openai/m"), environ=key).close()
+    open_remote(agent_config(Path({str(tmp_path)!r}), name, model="openai/m"), KeyPlaces(key)).close()
     loaded = (heavy | {{"litellm", "tenacity", "openai"}}) & set(sys.modules)
     assert not loaded, loaded
 """

@@ -16,6 +16,7 @@ import pytest
 
 from memory_core.config.fields import Secret
 from memory_core.config.settings import Remote
+from memory_core.embeddings.credentials import KeyPlaces
 from memory_core.embeddings.models import make_plan
 from memory_core.embeddings.protocols import EmbeddingProvider, TextKind
 from memory_core.embeddings.remote.provider import HARMLESS, RequestProvider, open_remote
@@ -55,7 +56,7 @@ def opened(server: OpenAIServer, tmp_path: Path) -> Iterator[Open]:
         search.setdefault("model", "some-model")
         search.setdefault("remote", Remote(base_url=server.url, api_key=Secret(KEY)))
         config = agent_config(tmp_path, provider, **search)
-        providers.append(open_remote(config, environ={}, retries=QUICK))
+        providers.append(open_remote(config, KeyPlaces({}), retries=QUICK))
         return providers[-1]
 
     yield open_one

@@ -14,6 +14,7 @@ import pytest
 
 from memory_core.config.fields import Secret
 from memory_core.config.settings import Remote
+from memory_core.embeddings.credentials import KeyPlaces
 from memory_core.embeddings.error_mapping import scrub
 from memory_core.embeddings.remote.provider import open_remote
 from memory_core.errors import ProviderError
@@ -38,7 +39,7 @@ def well_formed(body: bytes) -> bytes:
 
 def ask(folder: Path, remote: Remote, timeout_seconds: float = TIMEOUT_SECONDS) -> ProviderError | None:
     """Embed one question; the error if there is one. Whatever else is raised fails the test."""
-    provider = open_remote(agent_config(folder, "openai-compatible", model="m", remote=remote), environ={})
+    provider = open_remote(agent_config(folder, "openai-compatible", model="m", remote=remote), KeyPlaces({}))
     try:
         provider.embed_query("Where is the kettle?", timeout_seconds=timeout_seconds)
     except ProviderError as error:

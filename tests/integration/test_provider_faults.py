@@ -20,6 +20,7 @@ import pytest
 import memory_core
 from memory_core.backends.builtin import BuiltinBackend
 from memory_core.config.settings import Chunking, QuerySettings, Remote, SearchSettings, SyncSettings
+from memory_core.embeddings.credentials import KeyPlaces
 from memory_core.embeddings.protocols import EmbeddingProvider
 from memory_core.embeddings.remote.loop import Retries
 from memory_core.embeddings.remote.provider import open_remote
@@ -72,7 +73,7 @@ class Notes(Index):
                 query=QuerySettings(embed_timeout_ms=300),
             ),
         )
-        self.provider: EmbeddingProvider = open_remote(self.config, environ={}, retries=QUICK)
+        self.provider: EmbeddingProvider = open_remote(self.config, KeyPlaces({}), retries=QUICK)
 
     def level(self) -> SyncReport:
         """One sync with the provider."""

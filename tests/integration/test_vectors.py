@@ -22,7 +22,6 @@ from memory_core.embeddings.static import StaticProvider
 from memory_core.errors import StoreCorrupt
 from memory_core.stores.sqlite import vectors
 from memory_core.stores.sqlite.connections import load_vec0
-from memory_core.stores.sqlite.state import add_space, list_spaces
 from memory_core.stores.sqlite.vectors import NearWindow, VectorIndex
 from tests.command import REPOSITORY
 from tests.fakes.providers import CountingProvider
@@ -245,8 +244,8 @@ def test_vectors_that_lie_in_one_cone_are_told_apart_by_their_signs(
     hashes = [n.to_bytes(16, "big") for n in range(len(rows))]
     index.note("MEMORY.md", prose(3))
     index.sync(None)
-    with index.store.database.write() as connection:
-        space_id = add_space(connection, CountingProvider(dimensions=64).space)
+    with index.store.write() as writer:
+        space_id, connection = writer.add_space(CountingProvider(dimensions=64).space), writer.db
         connection.executemany(
             "INSERT INTO embedding_cache (space_id, hash, embedding) VALUES (?, ?, ?)",
             [(space_id, key, row.tobytes()) for key, row in zip(hashes, rows, strict=True)],
@@ -317,15 +316,15 @@ def test_another_index_file_is_read(index: Index, provider: CountingProvider) ->
 def near(index: Index, provider: CountingProvider, query: NDArray[np.float32], *, limit: int = 50) -> list[NearWindow]:
     assert index.vectors is not None
     with index.store.read() as reader:
-        space_id = list_spaces(reader.db)[provider.space]
+        space_id = reader.list_spaces()[provider.space]
         assert space_id is not None
         return index.vectors.find_nearest(reader.db, space_id, query, limit)
 
 
 def compare_all(index: Index, provider: CountingProvider, query: NDArray[np.float32]) -> list[tuple[bytes, float]]:
     """All windows with their cosines, best first, by numpy alone."""
-    with index.store.database.read() as connection:
-        space_id = list_spaces(connection)[provider.space]
+    with index.store.read() as reader:
+        space_id, connection = reader.list_spaces()[provider.space], reader.db
         rows = connection.execute(
             "SELECT hash, embedding FROM embedding_cache e WHERE space_id = ?"
             " AND EXISTS (SELECT 1 FROM windows w WHERE w.hash = e.hash)",
@@ -339,8 +338,8 @@ def compare_all(index: Index, provider: CountingProvider, query: NDArray[np.floa
 
 def signs(index: Index, provider: CountingProvider) -> set[bytes]:
     """The texts whose signs the index holds in the provider's space; signs without an embedding count as b""."""
-    with index.store.database.read() as connection:
-        space_id = list_spaces(connection)[provider.space]
+    with index.store.read() as reader:
+        space_id, connection = reader.list_spaces()[provider.space], reader.db
         rows = connection.execute("SELECT id, hash FROM embedding_cache WHERE space_id = ?", (space_id,)).fetchall()
         blocks = connection.execute("SELECT ids FROM signs WHERE space_id = ?", (space_id,)).fetchall()
     texts = dict(cast("list[tuple[int, bytes]]", rows))
@@ -353,8 +352,8 @@ def signs(index: Index, provider: CountingProvider) -> set[bytes]:
 
 def embeddings(index: Index, provider: CountingProvider) -> set[bytes]:
     """All texts that have an embedding in the provider's space."""
-    with index.store.database.read() as connection:
-        space_id = list_spaces(connection)[provider.space]
+    with index.store.read() as reader:
+        space_id, connection = reader.list_spaces()[provider.space], reader.db
         return {
             row[0] for row in connection.execute("SELECT hash FROM embedding_cache WHERE space_id = ?", (space_id,))
         }

@@ -10,11 +10,13 @@ import psycopg
 import pytest
 
 from memory_core.backends.postgres import diagnose
+from memory_core.config.fields import Secret
 from memory_core.config.load import ConfigSource
 from memory_core.errors import BackendUnavailable, InvalidArgument
 from memory_core.hookspecs import BackendContext
 from memory_core.plugin.memory import Memory
 from memory_core.records import Query
+from memory_core.stores.postgres import PostgresConfig
 from tests.postgres.agents import open_agent
 from tests.servers.postgres import Database, make_database
 
@@ -293,7 +295,8 @@ def test_a_tenant_of_another_workspace_never_passes_for_the_own_notes(tmp_path: 
     assert backend.memory_get("MEMORY.md", 1, 9).text == "The gate is blue."
     (told,) = backend.memory_status().warnings
     assert (f"/ada holds the notes of {tmp_path}/ada" in told, "memory.postgres.tenant" in told) == (True, True)
-    finding = diagnose(BackendContext(config=backend._config, settings=backend._server._settings))[-1]
+    section = PostgresConfig(dsn=Secret(dsn), schema=database.schema, tenant="ada", statement_timeout_ms=20_000)
+    finding = diagnose(BackendContext(config=backend._config, settings=section))[-1]
     assert (finding.level, "memory.postgres.tenant" in finding.action) == ("fail", True)
     assert finding.message == f"ada holds the notes of {tmp_path}/ada/notes, not of {tmp_path}/eve/notes"
     backend.memory_close()

@@ -30,7 +30,7 @@ JSON_VALUES: st.SearchStrategy[Any] = st.recursive(
 
 def test_a_row_is_read() -> None:
     assert parse_rows(json.dumps([ROW]).encode()) == [
-        QmdRow(collection="notes-main", path="a b/c.md", score=0.5, line=3, snippet="s")
+        QmdRow(collection="notes-main", path="a b/c.md", score=0.5, line=3)
     ]
 
 

@@ -16,6 +16,8 @@ from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
+import numpy as np
+
 from memory_core.embeddings.local.model import (
     CONTEXT_TOKENS,
     WEIGHTS,
@@ -29,7 +31,6 @@ from memory_core.embeddings.local.model import (
 from memory_core.errors import ProviderUnavailable
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     Rows = NDArray[np.float32]
@@ -62,8 +63,6 @@ class _Norm:
 
     def apply(self, states: Rows) -> Rows:
         """Normalise rows in place."""
-        import numpy as np
-
         states -= states.mean(axis=1, keepdims=True)
         variance = np.einsum("ij,ij->i", states, states) / states.shape[1]
         states /= np.sqrt(variance + np.float32(self.epsilon))[:, None]
@@ -115,8 +114,6 @@ class BertModel(Model):
             return self._compute(sequences)
 
     def _compute(self, sequences: Sequence[Sequence[int]]) -> list[Computed]:
-        import numpy as np
-
         first, last = self.framing
         framed = [[*first, *sequence, *last] for sequence in sequences]
         ends = list(accumulate(map(len, framed)))
@@ -141,8 +138,6 @@ class BertModel(Model):
 
     def _attend(self, projected: Rows, spans: Sequence[slice]) -> Rows:
         """Mix the values of each sequence by how well its keys fit its queries."""
-        import numpy as np
-
         mixed = np.empty((len(projected), self.dimensions), np.float32)
         for span in spans:
             parts = projected[span].reshape(-1, 3, self._heads, self.dimensions // self._heads)
@@ -201,8 +196,6 @@ class BertModel(Model):
 
 def _read_layer(tensors: _Tensors, prefix: str, scale: float, epsilon: float) -> _Layer:
     """Return a layer; its queries are scaled in advance, so that each score is."""
-    import numpy as np
-
     query, key, value = (_read_linear(tensors, f"{prefix}attention.self.{part}") for part in ("query", "key", "value"))
     factor = np.float32(scale)
     return _Layer(
@@ -227,15 +220,11 @@ def _read_norm(tensors: _Tensors, name: str, epsilon: float) -> _Norm:
 
 
 def _read_tensor(tensors: _Tensors, name: str) -> Rows:
-    import numpy as np
-
     return cast("Rows", np.asarray(tensors[name], np.float32))
 
 
 def _apply_gelu(states: Rows) -> Rows:
     """Apply the usual approximation of GELU, as llama.cpp does: numpy has no error function."""
-    import numpy as np
-
     inner = states * states
     inner *= np.float32(0.044715)
     inner += 1

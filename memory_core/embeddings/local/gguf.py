@@ -31,10 +31,8 @@ from memory_core.embeddings.local.model import (
 from memory_core.errors import ProviderUnavailable
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+    from memory_core.embeddings.vectors import Rows
 
-    Rows = NDArray[np.float32]
 
 _MAGIC = b"GGUF"
 

@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING, Any
 from memory_core.config.agent import AgentConfig
 from memory_core.config.environment import expand_home
 from memory_core.embeddings.error_mapping import make_unusable
+from memory_core.embeddings.protocols import Limits, pack
 from memory_core.errors import ProviderUnavailable
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from memory_core.embeddings.vectors import Row
+    from memory_core.embeddings.vectors import Row, Rows
 
-    Rows = NDArray[np.float32]
 
 PACKAGE = "package:"  # before the name of an installed package, and a folder in it, that holds a model
 WEIGHTS = "model.safetensors"  # the file by which a folder is known as a model's
@@ -64,11 +64,10 @@ class Model(ABC):
         """The most tokens of text in one sequence."""
         return self.max_tokens - sum(map(len, self.framing))
 
-    def split_batches(self, sequences: Sequence[Sequence[int]]) -> Iterator[range]:
-        """Yield ranges of sequences that fit into one batch, in order; each sequence is at most `room` tokens long."""
-        around = sum(map(len, self.framing))
-        lengths = [len(sequence) + around for sequence in sequences]
-        return pack(lengths, tokens=self.max_tokens, sequences=self.most_sequences)
+    def split_batches(self, sequences: Sequence[Sequence[int]]) -> Iterator[list[Sequence[int]]]:
+        """Yield sequences that fit into one batch, in order; each sequence is at most `room` tokens long."""
+        around = self.max_tokens - self.room
+        return pack(sequences, Limits(self.most_sequences, self.max_tokens), lambda sequence: len(sequence) + around)
 
     @abstractmethod
     def tokenize(self, text: str) -> list[int]:
@@ -150,24 +149,6 @@ def _split_package(model_path: str) -> tuple[str, str]:
     """Return the name of the package, and the folder in it; "" for the package's own."""
     package, _, inside = model_path.removeprefix(PACKAGE).partition("/")
     return package, inside
-
-
-def pack(lengths: Sequence[int], *, tokens: int, sequences: int) -> Iterator[range]:
-    """Yield ranges of sequences, in order, that have at most so many tokens together; a longer sequence comes alone.
-
-    Args:
-        lengths: The tokens of each sequence, with those that mark its beginning and end.
-        tokens: The most tokens of one range.
-        sequences: The most sequences of one range.
-    """
-    start = load = 0
-    for number, size in enumerate(lengths):
-        if number > start and (load + size > tokens or number - start == sequences):
-            yield range(start, number)
-            start, load = number, 0
-        load += size
-    if start < len(lengths):
-        yield range(start, len(lengths))
 
 
 def find_framing(bare: Sequence[int], framed: Sequence[int]) -> tuple[list[int], list[int]]:

@@ -37,12 +37,8 @@ from memory_core.records import Space
 from memory_core.threads import NoAnswer, start_call, wait_for
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+    from memory_core.embeddings.vectors import Row, Rows
 
-    from memory_core.embeddings.vectors import Row
-
-    Rows = NDArray[np.float32]
 
 # Bytes hashed at the beginning, the middle and the end of a model file to tell it from others of its size.
 _SAMPLE_BYTES = 1 << 16
@@ -172,9 +168,9 @@ class LocalProvider:
     def _compute(
         self, model: Model, sequences: Sequence[Sequence[int]], kind: TextKind, deadline: Deadline
     ) -> Iterator[Computed]:
-        for stretch in model.split_batches(sequences):
+        for batch in model.split_batches(sequences):
             with self._take_turn(kind, deadline):
-                yield from model.embed([sequences[number] for number in stretch])
+                yield from model.embed(batch)
 
     def _combine(self, made: Sequence[Computed], cut: _Cut) -> TokenEmbedding | ProviderError:
         row = vectors.join_parts([self._check(computed.pooled) for computed in made], list(map(len, cut.stretches)))
@@ -272,7 +268,9 @@ class Turns:
         with self._condition:
             self._queries += query
             try:
-                if not self._condition.wait_for(lambda: self._is_free(query), deadline.left_seconds):
+                if not self._condition.wait_for(
+                    lambda: not self._busy and (query or not self._queries), deadline.left_seconds
+                ):
                     raise RequestTimeout("local", "the model was busy with other texts")
                 self._busy = True
             finally:
@@ -284,6 +282,3 @@ class Turns:
             with self._condition:
                 self._busy = False
                 self._condition.notify_all()
-
-    def _is_free(self, query: bool) -> bool:
-        return not self._busy and (query or not self._queries)

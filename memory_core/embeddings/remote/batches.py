@@ -19,10 +19,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
 from memory_core.atomic import replace_file
-from memory_core.config.agent import AgentConfig
 from memory_core.config.problems import get_adapter
 from memory_core.config.settings import Batch
 from memory_core.embeddings.error_mapping import translate_errors
+from memory_core.embeddings.protocols import Limits, pack
 from memory_core.embeddings.remote.loop import BackgroundLoop, Retries
 from memory_core.errors import InvalidEmbedding, ProviderError, ProviderUnavailable
 from memory_core.records import Space
@@ -131,21 +131,6 @@ def hash_text(text: str) -> str:
     return hashlib.blake2s(text.encode(), digest_size=16).hexdigest()
 
 
-def open_batches(config: AgentConfig, api: BatchApi, space: Space) -> BatchEmbedder | None:
-    """Return what embeds through batch jobs where the configuration enables them, else None. Opens nothing.
-
-    Args:
-        config: Says where jobs are remembered: in a file beside the index.
-        api: Of the vendor.
-        space: Of the vectors.
-    """
-    settings = config.search.remote.batch
-    if not settings.enabled:
-        return None
-    log = JobLog(config.store_path.with_suffix(".batches.json"))
-    return BatchEmbedder(api, space, settings, log)
-
-
 class BatchEmbedder:
     """Embeds many texts at once through batch jobs, cheaper and slower than requests. The constructor starts nothing."""
 
@@ -172,7 +157,10 @@ class BatchEmbedder:
         for job in self._log.read():
             wanted.discard(job.keys if job.space == self._space else ())
         if len(wanted.left) >= SMALLEST and failures[self._endpoint] < FAILURES_ALLOWED:
-            yield from self._run([partial(self._submit, part, wanted) for part in self._cut(wanted)])
+            limits = Limits(self._api.max_texts, self._api.max_bytes)
+            # A text is escaped as JSON, and has an envelope.
+            parts = pack(wanted.left.items(), limits, lambda item: len(item[1].encode()) * 2 + 400)
+            yield from self._run([partial(self._submit, dict(part), wanted) for part in parts])
 
     def close(self) -> None:
         """Stop waiting; jobs that run are collected another time."""
@@ -234,19 +222,6 @@ class BatchEmbedder:
             return await translate_errors(self._space.provider, call)
 
         return await _RETRIES.run(once)
-
-    def _cut(self, wanted: _Wanted) -> list[dict[str, str]]:
-        """Cut the texts that are left, each different one once, into parts that a job may hold."""
-        parts: list[dict[str, str]] = []
-        room = 0
-        for key, text in wanted.left.items():
-            size = len(text.encode()) * 2 + 400  # escaped as JSON, with its envelope
-            if not parts or len(parts[-1]) >= self._api.max_texts or size > room:
-                parts.append({})
-                room = self._api.max_bytes
-            parts[-1][key] = text
-            room -= size
-        return parts
 
 
 class _Wanted:

@@ -13,12 +13,12 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit, urlunsplit
 
-from memory_core.embeddings.credentials import Endpoint, find_origin
+from memory_core.embeddings.credentials import find_origin
 from memory_core.embeddings.error_mapping import make_unusable
 from memory_core.embeddings.models import Plan
 from memory_core.embeddings.protocols import TextKind
 from memory_core.embeddings.remote.batches import JobState
-from memory_core.embeddings.remote.http import Http, HttpApi, bound_answer, join_url
+from memory_core.embeddings.remote.http import HttpApi, bound_answer, join_url
 
 if TYPE_CHECKING:
     from memory_core.embeddings.vectors import Row
@@ -28,15 +28,13 @@ class GeminiApi(HttpApi):
     """A `Transport`, which sends one request to `<base URL>/models/<model>:batchEmbedContents`, and a `BatchApi`."""
 
     max_bytes = 500_000_000
-
-    def __init__(self, endpoint: Endpoint, plan: Plan) -> None:
-        super().__init__(endpoint, plan, Http(endpoint, key_header="x-goog-api-key", key_prefix=""))
+    key_header, key_prefix = "x-goog-api-key", ""
 
     async def send(self, texts: Sequence[str], kind: TextKind) -> Sequence[Row]:
         """See `Transport`."""
         url = join_url(self._url, f"/models/{self._plan.space.model}:batchEmbedContents")
         request = {"requests": [_make_item(self._plan, text, kind) for text in texts]}
-        _, body = await self._http.fetch("POST", url, max_bytes=bound_answer(len(texts)), json=request)
+        _, body = await self.fetch("POST", url, max_bytes=bound_answer(len(texts)), json=request)
         return self._read_rows(body, lambda answer: [item["values"] for item in answer["embeddings"]])
 
     async def submit(self, texts: Mapping[str, str]) -> str:
@@ -67,7 +65,7 @@ class GeminiApi(HttpApi):
 
     async def cancel(self, job: str) -> None:
         """See `BatchApi`."""
-        await self._http.fetch("POST", join_url(self._url, f"/{job}:cancel"))
+        await self.fetch("POST", join_url(self._url, f"/{job}:cancel"))
 
     async def _upload(self, content: bytes) -> str:
         """Upload a file and return its name, such as files/abc."""
@@ -78,7 +76,7 @@ class GeminiApi(HttpApi):
             "X-Goog-Upload-Header-Content-Type": "application/jsonl",
         }
         about = {"file": {"displayName": "memory-core"}}
-        headers, _ = await self._http.fetch(
+        headers, _ = await self.fetch(
             "POST", join_url(self._service_url("upload"), "/files"), headers=command, json=about
         )
         url = headers.get("x-goog-upload-url", "")

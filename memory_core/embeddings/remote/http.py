@@ -1,6 +1,6 @@
 """One HTTP call: bounded in bytes and in time, kept out of logs, with refusals and all errors turned into ours.
 
-`HttpApi` is the common half of the protocols that are spoken so: an endpoint, JSON objects as answers, and vectors in them.
+`HttpApi` makes it, and is the common half of the protocols that are spoken so: JSON objects as answers, and vectors in them.
 """
 
 from __future__ import annotations
@@ -132,14 +132,24 @@ def join_url(base: str, path: str) -> str:
     return urlunsplit(parts._replace(path=parts.path.rstrip("/") + path, fragment=""))
 
 
-class Http:
-    """A client of one endpoint, for one event loop. httpx is imported at the first call."""
+class HttpApi:
+    """A client of one endpoint, for one event loop: what every `Transport` and `BatchApi` over HTTP shares.
 
-    def __init__(self, endpoint: Endpoint, *, key_header: str = "Authorization", key_prefix: str = "Bearer ") -> None:
+    Each vendor's adds its requests and reads its answers. httpx is imported when the first request is sent.
+    """
+
+    max_texts = 50_000
+    key_header, key_prefix = "Authorization", "Bearer "
+
+    def __init__(self, endpoint: Endpoint, plan: Plan) -> None:
         self._endpoint = endpoint
-        self._key_header = key_header
-        self._key_prefix = key_prefix
+        self._provider = endpoint.provider
+        self._url = endpoint.base_url or ""
+        self._plan = plan
         self._client: httpx.AsyncClient | None = None
+
+    async def load(self) -> None:
+        """See `Transport`: httpx needs no time to load."""
 
     async def request(
         self, method: str, url: str, *, max_bytes: int = MAX_ANSWER_BYTES, **arguments: Any
@@ -185,10 +195,10 @@ class Http:
         """Return the error that a refusal stands for, its message without secrets."""
         text = body.decode("utf-8", errors="replace")
         shown = scrub(extract_message(text), self._endpoint.secrets)
-        return from_status(self._endpoint.provider, status, text, headers, shown=shown)
+        return from_status(self._provider, status, text, headers, shown=shown)
 
     async def close(self) -> None:
-        """Close connections."""
+        """See `Transport` and `BatchApi`."""
         if self._client is not None:
             await self._client.aclose()
 
@@ -208,7 +218,7 @@ class Http:
     def _map_error(self, error: Exception, url: str, shown: str) -> ProviderError:
         import httpx
 
-        provider, place = self._endpoint.provider, find_origin(url)
+        provider, place = self._provider, find_origin(url)
         if isinstance(error, TimeoutError):
             return RequestTimeout(provider, f"{place} did not answer within {self._endpoint.timeout_seconds:g} s")
         if isinstance(error, BadBody):
@@ -228,41 +238,18 @@ class Http:
         """Make a client without timeouts, redirects (a key would go along), and proxies for this machine."""
         import httpx
 
-        endpoint = self._endpoint
-        on_this_machine = is_on_this_machine(endpoint.base_url or "")
-        key = {self._key_header: self._key_prefix + endpoint.api_key.reveal()} if endpoint.api_key else {}
+        endpoint, on_this_machine = self._endpoint, is_on_this_machine(self._url)
+        key = {self.key_header: self.key_prefix + endpoint.api_key.reveal()} if endpoint.api_key else {}
         client = httpx.AsyncClient(
             timeout=None,  # noqa: S113 - each request stands under asyncio.timeout, which bounds it as a whole
             headers=key,
             trust_env=not on_this_machine,
             # Loading certificates that are not used takes 45 ms.
-            verify=not (on_this_machine and urlsplit(endpoint.base_url or "").scheme == "http"),
+            verify=not (on_this_machine and urlsplit(self._url).scheme == "http"),
         )
         client.headers.update({name: value.reveal() for name, value in endpoint.headers.items()})
         client.headers["Accept-Encoding"] = ACCEPTED
         return client
-
-
-class HttpApi:
-    """The part that every `Transport` and `BatchApi` over HTTP shares; each adds its requests and reads its answers.
-
-    httpx is imported when the first request is sent.
-    """
-
-    max_texts = 50_000
-
-    def __init__(self, endpoint: Endpoint, plan: Plan, http: Http) -> None:
-        self._provider = endpoint.provider
-        self._url = endpoint.base_url or ""
-        self._plan = plan
-        self._http = http
-
-    async def load(self) -> None:
-        """See `Transport`: httpx needs no time to load."""
-
-    async def close(self) -> None:
-        """See `Transport` and `BatchApi`."""
-        await self._http.close()
 
     async def _fetch_object(self, method: str, url: str, **arguments: Any) -> dict[str, Any]:
         """Return the JSON object that answers a request.
@@ -270,7 +257,7 @@ class HttpApi:
         Raises:
             InvalidEmbedding: The body is no JSON object.
         """
-        _, body = await self._http.fetch(method, url, **arguments)
+        _, body = await self.fetch(method, url, **arguments)
         try:
             found = json.loads(body)
         except (ValueError, RecursionError) as error:
@@ -296,7 +283,7 @@ class HttpApi:
     ) -> Mapping[str, Row]:
         """Return the vectors of a results file by key; a text whose line holds none is sent by a request."""
         limit = bound_answer(texts, most_bytes=MAX_RESULTS_BYTES)
-        _, body = await self._http.fetch("GET", url, max_bytes=limit)
+        _, body = await self.fetch("GET", url, max_bytes=limit)
         rows = {}
         for key, vector in map(find_vector, _parse_lines(body)):
             with suppress(InvalidEmbedding):

@@ -57,7 +57,7 @@ def find_vendor(model: str) -> str:
 
 
 class BoundedClient(httpx.Client):
-    """A client for vendors' libraries that call it in a thread. It reads answers within bounds, like `http.Http`.
+    """A client for vendors' libraries that call it in a thread. It reads answers within bounds, like `http.HttpApi`.
 
     It follows no redirect, because a key would go along.
 
@@ -137,9 +137,8 @@ class LitellmTransport:
 
     def _make_request(self, texts: Sequence[str], kind: TextKind) -> dict[str, Any]:
         plan, endpoint = self._plan, self._endpoint
-        gemini = self._vendor == "gemini"
-        client = self._open_client()
         headers = {name: value.reveal() for name, value in endpoint.headers.items()}
+        client = self._open_client(headers)
         optional = {
             "api_key": endpoint.api_key.reveal() if endpoint.api_key else None,
             "api_base": endpoint.base_url,
@@ -148,6 +147,7 @@ class LitellmTransport:
             "client": client,
             "extra_headers": headers if headers and client is None else None,
         }
+        gemini = self._vendor == "gemini"
         return {
             "model": to_litellm_name(plan.space.model),
             "input": [" " + text if gemini and text.startswith(_REFERENCES) else text for text in texts],
@@ -157,38 +157,29 @@ class LitellmTransport:
             **{name: value for name, value in optional.items() if value is not None},
         }
 
-    def _open_client(self) -> Any:
+    def _open_client(self, headers: dict[str, str]) -> Any:
         """Open the client that is closed with the provider, because litellm never closes its own; None where litellm takes none.
 
         It carries the configured headers, because litellm's code for Voyage drops them.
         """
-        endpoint = self._endpoint
+        url, key, seconds = self._endpoint.base_url, self._endpoint.api_key, self._endpoint.timeout_seconds
+        takes_one = self._vendor in {"gemini", "voyage"} or (self._vendor == "openai" and url and key)
         with _IMPORTING:
-            if self._client is None and self._vendor in {"gemini", "voyage"}:
+            if self._client is not None or not takes_one:
+                return self._client
+            http: Any = BoundedClient(texts=self._plan.provider.max_items, timeout_seconds=seconds, headers=headers)
+            if self._vendor == "openai" and key:
+                import openai  # its third version names httpx2's client in its types, and takes this one as well
+
+                self._client = openai.OpenAI(
+                    api_key=key.reveal(), base_url=url, timeout=seconds, max_retries=0, http_client=http
+                )
+            else:
                 from litellm.llms.custom_httpx.http_handler import HTTPHandler
 
-                self._http = self._new_http_client()
-                self._client = HTTPHandler(timeout=endpoint.timeout_seconds, client=self._http)
-            elif self._client is None and self._vendor == "openai" and endpoint.base_url and endpoint.api_key:
-                self._client = self._new_openai_client(endpoint.base_url, endpoint.api_key.reveal())
+                self._client = HTTPHandler(timeout=seconds, client=http)
+            self._http = http
             return self._client
-
-    def _new_openai_client(self, base_url: str, api_key: str) -> Any:
-        import openai
-
-        client: Any = self._new_http_client()  # openai 3 names httpx2's in its types, and takes this one as well
-        self._http = client
-        seconds = self._endpoint.timeout_seconds
-        return openai.OpenAI(api_key=api_key, base_url=base_url, timeout=seconds, max_retries=0, http_client=client)
-
-    def _new_http_client(self) -> BoundedClient:
-
-        endpoint = self._endpoint
-        return BoundedClient(
-            texts=self._plan.provider.max_items,
-            timeout_seconds=endpoint.timeout_seconds,
-            headers={name: value.reveal() for name, value in endpoint.headers.items()},
-        )
 
     def _read_rows(self, response: Any) -> list[Row]:
         provider = self._endpoint.provider

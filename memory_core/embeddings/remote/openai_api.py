@@ -17,7 +17,7 @@ from memory_core.embeddings.credentials import Endpoint
 from memory_core.embeddings.models import Plan
 from memory_core.embeddings.protocols import TextKind
 from memory_core.embeddings.remote.batches import JobState
-from memory_core.embeddings.remote.http import MAX_REFUSAL_BYTES, Http, HttpApi, bound_answer, join_url
+from memory_core.embeddings.remote.http import MAX_REFUSAL_BYTES, HttpApi, bound_answer, join_url
 
 if TYPE_CHECKING:
     from memory_core.embeddings.vectors import Row
@@ -32,19 +32,19 @@ class OpenAIApi(HttpApi):
     max_bytes = 190_000_000
 
     def __init__(self, endpoint: Endpoint, plan: Plan) -> None:
-        super().__init__(endpoint, plan, Http(endpoint))
+        super().__init__(endpoint, plan)
         self._asks_base64 = plan.provider.base64
 
     async def send(self, texts: Sequence[str], kind: TextKind) -> Sequence[Row]:
         """See `Transport`."""
         url, limit = join_url(self._url, "/embeddings"), bound_answer(len(texts))
         request = self._make_request(texts, kind)
-        status, headers, body = await self._http.request("POST", url, max_bytes=limit, json=request)
+        status, headers, body = await self.request("POST", url, max_bytes=limit, json=request)
         if self._asks_base64 and status in {400, 422} and b"encoding_format" in body:
             self._asks_base64 = False
             return await self.send(texts, kind)
         if status >= 300:
-            raise self._http.to_error(status, headers, body)
+            raise self.to_error(status, headers, body)
         return self._read_rows(body, lambda answer: self._find_vectors(answer, headers, body))
 
     async def submit(self, texts: Mapping[str, str]) -> str:
@@ -84,7 +84,7 @@ class OpenAIApi(HttpApi):
 
     def _find_vectors(self, answer: Any, headers: Mapping[str, str], body: bytes) -> list[Any]:
         if "data" not in answer and not {"error", "message", "detail"}.isdisjoint(answer):
-            raise self._http.to_error(_find_status(answer), headers, body[:MAX_REFUSAL_BYTES])
+            raise self.to_error(_find_status(answer), headers, body[:MAX_REFUSAL_BYTES])
         items = answer["data"]
         if all(isinstance(item.get("index"), int) for item in items):
             items = sorted(items, key=lambda item: item["index"])

@@ -6,31 +6,34 @@ Vendors differ in their `Transport` only, which sends one request.
 from __future__ import annotations
 
 import asyncio
+import math
 import statistics
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from itertools import takewhile
 from typing import TYPE_CHECKING, Protocol
 
 from memory_core.config.agent import AgentConfig
 from memory_core.embeddings import vectors
-from memory_core.embeddings.credentials import resolve_endpoint
+from memory_core.embeddings.credentials import KeyPlaces, resolve_endpoint
 from memory_core.embeddings.error_mapping import make_unusable, translate_errors
 from memory_core.embeddings.models import PROVIDERS, Plan, make_plan
 from memory_core.embeddings.protocols import (
     Deadline,
+    Limits,
     TextKind,
     blame_texts,
     find_runs,
     is_outage,
     list_failures,
+    pack,
     summarise,
 )
-from memory_core.embeddings.remote.batches import BatchApi, BatchEmbedder, open_batches
+from memory_core.embeddings.remote.batches import BatchApi, BatchEmbedder, JobLog
 from memory_core.embeddings.remote.loop import BackgroundLoop, Retries
 from memory_core.errors import (
     InputTooLarge,
@@ -39,7 +42,7 @@ from memory_core.errors import (
     RequestTimeout,
     TextRefused,
 )
-from memory_core.records import ResolveApiKey, Space
+from memory_core.records import Space
 from memory_core.text.tokens import estimate_tokens
 
 if TYPE_CHECKING:
@@ -77,46 +80,6 @@ class Transport(Protocol):
         """Close connections."""
 
 
-@dataclass(slots=True)
-class Limits:
-    """The limits of one request.
-
-    Attributes:
-        items: Texts, at least 1; lowered when the provider refuses a size.
-        tokens: Tokens of all texts; None means no limit.
-    """
-
-    items: int
-    tokens: int | None = None
-
-
-def pack_requests(indices: Iterable[int], limits: Limits, tokens: Callable[[int], int]) -> Iterator[list[int]]:
-    """Cut a row of texts into requests, in order, each as full as the limits allow.
-
-    Lazy, and `limits` is read anew for every request, so that a limit learnt from a refusal holds for the requests that follow.
-
-    Args:
-        indices: The texts' numbers.
-        limits: Of one request; a text that exceeds `tokens` alone gets a request of its own.
-        tokens: Returns how many tokens the text of a number has.
-
-    Yields:
-        The numbers of the texts of one request, never empty.
-    """
-    request: list[int] = []
-    load = 0
-    for index in indices:
-        size = tokens(index)
-        room = None if limits.tokens is None else int(limits.tokens * FILL)
-        if request and (len(request) >= limits.items or (room is not None and load + size > room)):
-            yield request
-            request, load = [], 0
-        request.append(index)
-        load += size
-    if request:
-        yield request
-
-
 def halve(text: str) -> tuple[str, str]:
     """Cut a text near its middle, at white space when there is some in the middle third; nothing is lost."""
     middle = len(text) // 2
@@ -126,19 +89,12 @@ def halve(text: str) -> tuple[str, str]:
     return text[:cut], text[cut:]
 
 
-def open_remote(
-    config: AgentConfig,
-    *,
-    environ: Mapping[str, str],
-    resolve_api_key: ResolveApiKey | None = None,
-    retries: Retries | None = None,
-) -> RequestProvider:
+def open_remote(config: AgentConfig, places: KeyPlaces, *, retries: Retries | None = None) -> RequestProvider:
     """Open the provider that `memorySearch.provider` names, one that is asked over a network. Connects to nothing yet.
 
     Args:
         config: Of the agent.
-        environ: Environment variables, which may hold a key.
-        resolve_api_key: The host's source of keys.
+        places: Where a key may be besides the configuration.
         retries: Of requests; None is the usual patience.
 
     Raises:
@@ -150,7 +106,7 @@ def open_remote(
         from memory_core.embeddings.remote.litellm_api import find_vendor
 
         vendor = find_vendor(config.search.model or "")
-    endpoint = resolve_endpoint(config, provider, environ=environ, resolve_api_key=resolve_api_key, vendor=vendor)
+    endpoint = resolve_endpoint(config, provider, places, vendor=vendor)
     plan = make_plan(config, provider, endpoint=endpoint.fingerprint)
     # Google's endpoint of OpenAI's protocol: https://ai.google.dev/gemini-api/docs/openai
     if route == "gemini" and (endpoint.base_url or "").endswith("/openai"):
@@ -170,7 +126,10 @@ def open_remote(
 
         transport = OpenAIApi(endpoint, plan)
         batches = OpenAIApi(endpoint, plan) if provider == "openai" else None
-    bulk = open_batches(config, batches, plan.space) if batches else None
+    settings, bulk = config.search.remote.batch, None
+    if batches and settings.enabled:
+        log = JobLog(config.store_path.with_suffix(".batches.json"))  # beside the index
+        bulk = BatchEmbedder(batches, plan.space, settings, log)
     return RequestProvider(plan, transport, retries=retries, bulk=bulk)
 
 
@@ -184,7 +143,7 @@ class RequestProvider:
         self._plan = plan
         self._space = plan.space
         self._transport = transport
-        self._limits = Limits(row.max_items, plan.model.max_tokens or row.max_tokens)
+        self._limits = Limits(row.max_items, FILL * (plan.model.max_tokens or row.max_tokens or math.inf))
         self._retries = retries or Retries()
         self._bulk = bulk
         self._has_answered = False
@@ -233,7 +192,7 @@ class RequestProvider:
         failures: list[ProviderError] = []
         requests = takewhile(
             lambda _: not any(map(is_outage, failures)),
-            pack_requests(indices, self._limits, lambda index: estimate_tokens(texts[index])),
+            pack(indices, self._limits, lambda index: estimate_tokens(texts[index])),
         )
         works = (partial(self._embed_request, request, texts) for request in requests)
         ended = self._loop.run_all(works, most=self._plan.provider.concurrency)

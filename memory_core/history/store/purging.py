@@ -116,15 +116,6 @@ class Purged(NamedTuple):
 Mark = tuple[Literal["dropped", "purged"], str]  # what was deleted, and which deletion it was
 
 
-def find_versions(connection: Connection, wording: Wording) -> list[int]:
-    """Return the ids of the versions whose bytes hold a text.
-
-    Raises:
-        DamagedBody: One cannot be unpacked.
-    """
-    return [number for number, old, new, _ in _walk(connection, lambda data: purge(data, [wording])) if old != new]
-
-
 def rewrite_versions(connection: Connection, wording: Wording) -> list[int]:
     """Put `PURGED` in the place of a text in all versions, inside a write transaction; return the ids of those that held it.
 
@@ -227,7 +218,8 @@ class Deletions:
         wording = Wording(text)
 
         def find(connection: Connection) -> list[Version]:
-            found = set(find_versions(connection, wording))
+            walked = _walk(connection, lambda data: purge(data, [wording]))
+            found = {number for number, old, new, _ in walked if old != new}
             return [each for each in rows.load_all(connection) if each.id in found or wording.stands_in(each.key.path)]
 
         return self._store.ask(find, [])

@@ -28,7 +28,6 @@ HISTORY = FileKind(
     application_id=0x4D454D48,  # "MEMH"
     repair="run: memory-core index (it sets the file aside and begins a new one)",
     retry="free some space, then run: memory-core index",
-    elsewhere="choose another place: --state-dir or memorySearch.store.path",
     empty="there is no history yet",
     fill="run: memory-core index",
 )

@@ -31,7 +31,6 @@ ITEMS = FileKind(
     application_id=0x4D454D49,  # "MEMI"
     repair="run: memory-core items list (it sets the file aside and saves what can be read)",
     retry="free some space, then try again",
-    elsewhere="choose another place: --state-dir or memorySearch.store.path",
     empty="there are no items yet",
     fill="add one: memory-core items add TEXT",
 )

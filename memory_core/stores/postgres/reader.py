@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, LiteralString
 
 from memory_core.embeddings.vectors import unpack_signs
 from memory_core.records import Calibration, Space, Unit
-from memory_core.stores.interface import Place, best_of
+from memory_core.stores.interface import Pending, Place, best_of
 from memory_core.stores.postgres import NAME, vectors
 from memory_core.stores.postgres.stems import Scorer, list_lexemes, quote, read_vector, stem, write_query
 from memory_core.stores.postgres.tenants import Cursor, Tenant, fetch_value, load_space
@@ -36,8 +36,7 @@ from memory_core.text.languages import Relation, stem_words
 from memory_core.text.terms import cut_cjk
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+    from memory_core.embeddings.vectors import Row, Rows
 
 # The windows of some chunks, and their embeddings, one by one: the planner, which knows little of how many rows there are, has
 # read every window of a large tenant for each chunk, and compared every window with every embedding, which took minutes.
@@ -47,7 +46,11 @@ _ASKED = (
     " WHERE c.tenant_id = ANY (%(tenants)s) AND c.id = ANY (%(ids)s) AND w.last < cardinality(c.units) / 4)"
 )
 _OF_ASKED = "embeddings WHERE tenant_id = a.tenant_id AND space_id = %(space)s AND hash = a.hash OFFSET 0"
-_FILE = "SELECT id, source, path, hash, error, size, mtime_ns, ctime_ns, inode FROM notes WHERE tenant_id = %s"
+_FILE = "SELECT id, source, path, hash, error, size, mtime_ns, ctime_ns, inode FROM notes WHERE tenant_id = %(tenant)s"
+_CHUNKS = (
+    " FROM chunks c JOIN notes n ON n.tenant_id = c.tenant_id AND n.id = c.note_id"
+    " WHERE c.tenant_id = ANY (%(tenants)s) AND n.tenant_id = ANY (%(tenants)s)"
+)
 
 
 class PostgresReader:
@@ -107,11 +110,12 @@ class PostgresReader:
         asked = [each for language in languages for each in stem_words(words, language)]
         if not asked:
             return {}
-        rows = self.db.execute(
-            "SELECT DISTINCT f.language, f.stem, f.word FROM word_forms f JOIN unnest(%s::text[], %s::text[]) a (language, stem)"
-            " ON f.language = a.language AND f.stem = a.stem WHERE f.tenant_id = ANY (%s)",
-            ([language for language, _, _ in asked], [each for _, each, _ in asked], self._ids),
-        ).fetchall()
+        rows = self._rows(
+            "SELECT DISTINCT f.language, f.stem, f.word FROM word_forms f"
+            " JOIN unnest(%(languages)s::text[], %(stems)s::text[]) a (language, stem)"
+            " ON f.language = a.language AND f.stem = a.stem WHERE f.tenant_id = ANY (%(tenants)s)",
+            {"languages": [language for language, _, _ in asked], "stems": [each for _, each, _ in asked]},
+        )
         # The table keeps words that no chunk holds any more.
         held = self._count_matches({word: write_query([word]) or quote(word) for _, _, word in rows})
         return pair_forms(asked, (row for row in rows if held[row[2]]))
@@ -122,18 +126,18 @@ class PostgresReader:
             "SELECT DISTINCT word FROM word_forms WHERE tenant_id = ANY (%(tenants)s) AND length(stem) BETWEEN %(shortest)s"
             " AND %(longest)s AND (language = 'spelt' AND starts_with(stem, %(begin)s)"
             " OR language = 'mirrored' AND starts_with(stem, %(end)s))",
-            {"tenants": self._ids, "begin": begin, "end": end[::-1], "shortest": lengths[0], "longest": lengths[1]},
+            {"begin": begin, "end": end[::-1], "shortest": lengths[0], "longest": lengths[1]},
         )
 
     def count_by_prefix(self, prefixes: Collection[str]) -> dict[str, int]:
         """See `Reader`."""
         if not prefixes:
             return {}
-        rows = self.db.execute(
-            "SELECT p.prefix, count_prefix(%s, p.prefix, p.query::tsquery)"
-            " FROM unnest(%s::text[], %s::text[]) p (prefix, query)",
-            (self._ids, [*prefixes], [f"{quote(prefix)}:*" for prefix in prefixes]),
-        ).fetchall()
+        rows = self._rows(
+            "SELECT p.prefix, count_prefix(%(tenants)s, p.prefix, p.query::tsquery)"
+            " FROM unnest(%(prefixes)s::text[], %(queries)s::text[]) p (prefix, query)",
+            {"prefixes": [*prefixes], "queries": [f"{quote(prefix)}:*" for prefix in prefixes]},
+        )
         return {prefix: int(documents) for prefix, documents in rows if documents}
 
     def count_phrase(self, phrase: str) -> int:
@@ -149,11 +153,7 @@ class PostgresReader:
             return {}
         if count < len(terms):  # as in builtin's expression, where the rarer ones stand twice
             spellings += spell(terms[:count])
-        lexemes, prefixes = list_lexemes(spellings)
-        rows = self.db.execute(
-            "SELECT id, words, found FROM find_stems(%s, %s::tsquery, %s, %s, %s, %s)",
-            (self._ids, query, lexemes, prefixes, *_to_days(dates)),
-        ).fetchall()
+        rows = self._find_stems("id, words, found", query, spellings, dates)
         held = self._count_spellings(spellings)
         scorer = Scorer(
             spellings,
@@ -163,9 +163,7 @@ class PostgresReader:
         )
         return best_of(self, {each: scorer.score(words, read_vector(at)) for each, words, at in rows}, depth)
 
-    def find_nearest(
-        self, space_id: int, vector: NDArray[np.float32], dates: DateRange, depth: int
-    ) -> dict[int, float]:
+    def find_nearest(self, space_id: int, vector: Row, dates: DateRange, depth: int) -> dict[int, float]:
         """See `Reader`. Of a large tenant, the windows that are nearest by their signs are compared, else all."""
         found = vectors.find_nearest(self.db, self._tenants, space_id, vector, days=_to_days(dates), depth=depth)
         return best_of(self, found, depth)
@@ -174,48 +172,40 @@ class PostgresReader:
         """See `Reader`."""
         first, last = _to_days(dates)
         return self._list(
-            "SELECT c.id FROM notes n JOIN chunks c ON c.tenant_id = n.tenant_id AND c.note_id = n.id"
-            " WHERE n.tenant_id = ANY (%(tenants)s) AND c.tenant_id = ANY (%(tenants)s) AND (n.date = %(name)s"
+            f"SELECT c.id{_CHUNKS} AND (n.date = %(name)s"
             " OR lower(n.path) = %(name)s OR right(lower(n.path), length(%(name)s) + 1) = '/' || %(name)s)"
             " AND coalesce(c.day, n.day) >= coalesce(%(first)s, '')"
             " AND coalesce(c.day, n.day) <= coalesce(%(last)s, '9999-99-99')"
             ' ORDER BY n.source, n.path COLLATE "C", c.start_line LIMIT %(limit)s',
-            {"tenants": self._ids, "name": name, "first": first, "last": last, "limit": limit},
+            {"name": name, "first": first, "last": last, "limit": limit},
         )
 
     def find_dated(self, first: date, last: date, limit: int) -> Sequence[int]:
         """See `Reader`."""
         return self._list(
-            "SELECT id FROM (SELECT c.id, c.day AS of, n.source, n.path, c.start_line, n.tenant_id"
-            " FROM chunks c JOIN notes n ON n.tenant_id = c.tenant_id AND n.id = c.note_id"
-            " WHERE c.tenant_id = ANY (%(tenants)s) AND n.tenant_id = ANY (%(tenants)s)"
+            f"SELECT id FROM (SELECT c.id, c.day AS of, n.source, n.path, c.start_line, n.tenant_id{_CHUNKS}"
             " AND c.day BETWEEN %(first)s AND %(last)s UNION ALL SELECT c.id, n.date, n.source, n.path, c.start_line, n.tenant_id"
-            " FROM notes n JOIN chunks c ON c.tenant_id = n.tenant_id AND c.note_id = n.id AND c.day IS NULL"
-            " WHERE n.tenant_id = ANY (%(tenants)s) AND c.tenant_id = ANY (%(tenants)s)"
-            " AND n.date BETWEEN %(first)s AND %(last)s)"
+            f"{_CHUNKS} AND c.day IS NULL AND n.date BETWEEN %(first)s AND %(last)s)"
             ' dated ORDER BY of, source, path COLLATE "C", start_line, tenant_id LIMIT %(limit)s',
-            {"tenants": self._ids, "first": first.isoformat(), "last": last.isoformat(), "limit": limit},
+            {"first": first.isoformat(), "last": last.isoformat(), "limit": limit},
         )
 
     def sort_equals(self, ids: Collection[int]) -> Sequence[int]:
         """See `Reader`."""
         return self._list(
-            "SELECT c.id FROM chunks c JOIN notes n ON n.tenant_id = c.tenant_id AND n.id = c.note_id"
-            " WHERE c.tenant_id = ANY (%(tenants)s) AND n.tenant_id = ANY (%(tenants)s) AND c.id = ANY (%(ids)s)"
+            f"SELECT c.id{_CHUNKS} AND c.id = ANY (%(ids)s)"
             " ORDER BY coalesce(c.day, n.date) IS NOT NULL, coalesce(c.day, n.date) DESC, n.source,"
             ' n.path COLLATE "C", c.start_line, n.tenant_id',
-            {"tenants": self._ids, "ids": list(ids)},
+            {"ids": list(ids)},
         )
 
     def load_chunks(self, ids: Collection[int]) -> list[IndexedChunk]:
         """See `Reader`."""
-        rows = self.db.execute(
+        rows = self._rows(
             "SELECT c.tenant_id, c.id, n.path, n.source, coalesce(c.day, n.date), c.start_line, c.context, c.text, c.units"
-            " FROM chunks c JOIN notes n ON n.tenant_id = c.tenant_id AND n.id = c.note_id"
-            " WHERE c.tenant_id = ANY (%(tenants)s) AND n.tenant_id = ANY (%(tenants)s) AND c.id = ANY (%(ids)s)"
-            " AND cardinality(c.units) > 0",
-            {"tenants": self._ids, "ids": list(ids)},
-        ).fetchall()
+            f"{_CHUNKS} AND c.id = ANY (%(ids)s) AND cardinality(c.units) > 0",
+            {"ids": list(ids)},
+        )
         chunks = []
         for tenant, number, path, source, day, start, context, text, numbers in rows:
             units = unpack_units(numbers)
@@ -231,23 +221,18 @@ class PostgresReader:
         query = write_query(phrases)
         if not query:
             return ()
-        return self._list(
-            "SELECT DISTINCT id FROM find_stems(%s, %s::tsquery, %s, %s, %s, %s)",
-            (self._ids, query, *list_lexemes(phrases), *_to_days(dates)),
-        )
+        return [row[0] for row in self._find_stems("DISTINCT id", query, phrases, dates)]
 
     def find_beginnings(self) -> Collection[int]:
         """See `Reader`."""
         return self._list(
-            "SELECT DISTINCT ON (c.tenant_id, c.note_id) c.id FROM notes n JOIN chunks c ON c.tenant_id = n.tenant_id"
-            " AND c.note_id = n.id WHERE n.tenant_id = ANY (%(tenants)s) AND c.tenant_id = ANY (%(tenants)s)"
-            " AND n.source <> 'sessions' ORDER BY c.tenant_id, c.note_id, c.start_line, c.id",
-            {"tenants": self._ids},
+            f"SELECT DISTINCT ON (c.tenant_id, c.note_id) c.id{_CHUNKS} AND n.source <> 'sessions'"
+            " ORDER BY c.tenant_id, c.note_id, c.start_line, c.id"
         )
 
     def find_linking(self) -> Collection[int]:
         """See `Reader`."""
-        return self._list("SELECT id FROM chunks WHERE tenant_id = ANY (%s) AND links", (self._ids,))
+        return self._list("SELECT id FROM chunks WHERE tenant_id = ANY (%(tenants)s) AND links")
 
     def load_texts(self, ids: Collection[int], *, whole: bool) -> Sequence[ChunkText]:
         """See `Reader`."""
@@ -255,39 +240,38 @@ class PostgresReader:
             "(c.tenant_id, c.note_id) IN (SELECT tenant_id, note_id FROM chunks WHERE tenant_id = ANY (%(tenants)s)"
             " AND id = ANY (%(ids)s))"
         )
-        rows = self.db.execute(
-            f"SELECT c.tenant_id, c.id, n.path, n.source, n.date, c.start_line, c.text FROM chunks c"
-            " JOIN notes n ON n.tenant_id = c.tenant_id AND n.id = c.note_id WHERE c.tenant_id = ANY (%(tenants)s)"
-            f" AND n.tenant_id = ANY (%(tenants)s) AND {same if whole else 'c.id = ANY (%(ids)s)'} AND n.source <> 'sessions'"
+        rows = self._rows(
+            f"SELECT c.tenant_id, c.id, n.path, n.source, n.date, c.start_line, c.text{_CHUNKS}"
+            f" AND {same if whole else 'c.id = ANY (%(ids)s)'} AND n.source <> 'sessions'"
             ' ORDER BY n.source, n.path COLLATE "C", n.tenant_id, c.start_line, c.id',
-            {"tenants": self._ids, "ids": list(ids)},
-        ).fetchall()
+            {"ids": list(ids)},
+        )
         return [
             ChunkText(number, self._prefixes.get(tenant, "") + path, *values) for tenant, number, path, *values in rows
         ]
 
-    def compare_windows(
-        self, space_id: int, vector: NDArray[np.float32], chunk_ids: Collection[int]
-    ) -> Sequence[WindowCosine]:
+    def compare_windows(self, space_id: int, vector: Row, chunk_ids: Collection[int]) -> Sequence[WindowCosine]:
         """See `Reader`."""
-        rows = self.db.execute(
+        rows = self._rows(
             f"{_ASKED} SELECT a.chunk_id, a.first, a.last, {vectors.COSINE} FROM asked a CROSS JOIN LATERAL (SELECT v, h"
             f" FROM {_OF_ASKED}) e WHERE {vectors.COMPARABLE}",
             {
-                "vector": vectors.write_vector(vector), "space": space_id, "tenants": self._ids, "ids": list(chunk_ids),
+                "vector": vectors.write_vector(vector),
+                "space": space_id,
+                "ids": list(chunk_ids),
                 "dimensions": len(vector),
             },
-        ).fetchall()  # fmt: skip
+        )
         return [WindowCosine(*row) for row in rows]
 
     def load_tokens(self, space_id: int, chunk_ids: Collection[int]) -> Sequence[WindowTokens] | None:
         """See `Reader`."""
-        rows = self.db.execute(
+        rows = self._rows(
             f"{_ASKED} SELECT a.chunk_id, a.first, a.last, s.dimensions, e.bits FROM asked a JOIN spaces s"
             " ON s.tenant_id = a.tenant_id AND s.id = %(space)s"
             f" LEFT JOIN LATERAL (SELECT bits FROM {_OF_ASKED}) e ON true",
-            {"tenants": self._ids, "space": space_id, "ids": list(chunk_ids)},
-        ).fetchall()
+            {"space": space_id, "ids": list(chunk_ids)},
+        )
         if not rows or not all(bits for *_, bits in rows):
             return None
         found = []
@@ -306,11 +290,10 @@ class PostgresReader:
     def load_text(self, path: str) -> str | None:
         """Return a note's text from its chunks, blank lines as blank as they may be; None if no tenant holds it."""
         tenant, own = self._find_tenant(path)
-        rows = self.db.execute(
-            "SELECT c.start_line, c.text FROM notes n JOIN chunks c ON c.tenant_id = n.tenant_id AND c.note_id = n.id"
-            " WHERE n.tenant_id = %s AND n.path = %s AND n.source <> 'sessions' AND n.hash <> ''",
-            (tenant.id, own),
-        ).fetchall()
+        rows = self._rows(
+            f"SELECT c.start_line, c.text{_CHUNKS} AND n.path = %(path)s AND n.source <> 'sessions' AND n.hash <> ''",
+            {"tenants": [tenant.id], "path": own},
+        )
         lines: dict[int, str] = {}
         for start, text in rows:
             lines.update(enumerate(text.split("\n"), start))
@@ -320,25 +303,25 @@ class PostgresReader:
 
     def list_files(self) -> list[IndexedFile]:
         """See `Reader`."""
-        return [to_indexed(row) for row in self.db.execute(_FILE, (self.own.id,)).fetchall()]
+        return [*map(to_indexed, self._rows(_FILE))]
 
     def list_stamps(self) -> dict[tuple[str, str], tuple[int, int, int, int] | None]:
         """See `Reader`."""
-        query = "SELECT source, path, error, size, mtime_ns, ctime_ns, inode FROM notes WHERE tenant_id = %s"
-        return to_stamps(self.db.execute(query, (self.own.id,)))
+        query = "SELECT source, path, error, size, mtime_ns, ctime_ns, inode FROM notes WHERE tenant_id = %(tenant)s"
+        return to_stamps(self._rows(query))
 
     def find_file(self, source: str, path: str) -> IndexedFile | None:
         """See `Reader`."""
-        row = self.db.execute(f"{_FILE} AND source = %s AND path = %s", (self.own.id, source, path)).fetchone()
-        return None if row is None else to_indexed(row)
+        rows = self._rows(f"{_FILE} AND source = %(source)s AND path = %(path)s", {"source": source, "path": path})
+        return to_indexed(rows[0]) if rows else None
 
     def find_paths(self, hashes: Sequence[bytes]) -> tuple[str, ...]:
         """See `Reader`."""
         found = self._list(
             "SELECT DISTINCT n.path FROM windows w JOIN chunks c ON c.tenant_id = w.tenant_id AND c.id = w.chunk_id"
             " JOIN notes n ON n.tenant_id = c.tenant_id AND n.id = c.note_id"
-            " WHERE w.tenant_id = %s AND w.hash = ANY (%s) ORDER BY n.path",
-            (self.own.id, list(hashes)),
+            " WHERE w.tenant_id = %(tenant)s AND w.hash = ANY (%(hashes)s) ORDER BY n.path",
+            {"hashes": list(hashes)},
         )
         return tuple(found)
 
@@ -352,25 +335,20 @@ class PostgresReader:
 
     def list_spaces(self) -> dict[Space, int]:
         """See `Reader`."""
-        rows = self.db.execute(
-            "SELECT id, provider, model, endpoint, input_type, dimensions FROM spaces WHERE tenant_id = %s ORDER BY made, id",
-            (self.own.id,),
-        ).fetchall()
-        return {Space(*about): number for number, *about in rows}
+        query = "SELECT id, provider, model, endpoint, input_type, dimensions FROM spaces WHERE tenant_id = %(tenant)s"
+        return {Space(*about): number for number, *about in self._rows(f"{query} ORDER BY made, id")}
 
-    def find_pending(
-        self, space_id: int | None, after: Place, limit: int, *, tokens: bool = False
-    ) -> tuple[list[PendingWindow], Place | None]:
+    def find_pending(self, space_id: int | None, after: Place, limit: int, *, tokens: bool = False) -> Pending:
         """See `Reader`."""
         # One by one, see `_ASKED`: to join the windows of a new tenant with its embeddings took minutes.
-        rows = self.db.execute(
+        rows = self._rows(
             "SELECT w.chunk_id, w.first, w.last, w.hash, c.units, c.text FROM (SELECT * FROM windows w"
             " WHERE tenant_id = %(tenant)s AND (chunk_id, first) > (%(chunk)s, %(first)s) AND NOT EXISTS (SELECT 1"
             f" FROM {_write_embedded(tokens=tokens)} AND hash = w.hash OFFSET 0) ORDER BY chunk_id, first LIMIT %(limit)s) w"
             " CROSS JOIN LATERAL (SELECT units, text FROM chunks WHERE tenant_id = %(tenant)s AND id = w.chunk_id OFFSET 0) c"
             " ORDER BY w.chunk_id, w.first",
-            {"tenant": self.own.id, "space": space_id, "chunk": after[0], "first": after[1], "limit": limit},
-        ).fetchall()
+            {"space": space_id, "chunk": after[0], "first": after[1], "limit": limit},
+        )
         texts = {
             key: slice_units(text, unpack_units(units)[first : last + 1]) for _, first, last, key, units, text in rows
         }
@@ -406,39 +384,51 @@ class PostgresReader:
         """See `Reader`."""
         found = self._list(
             f"SELECT hash FROM {_write_embedded(tokens=tokens)} AND hash = ANY (%(hashes)s)",
-            {"tenant": self.own.id, "space": space_id, "hashes": list(hashes)},
+            {"space": space_id, "hashes": list(hashes)},
         )
         return set(found)
 
     def load_calibration(self, space_id: int) -> tuple[Calibration, int] | None:
         """See `Reader`."""
-        row = self.db.execute(
-            "SELECT floor, span, judged FROM spaces WHERE tenant_id = %s AND id = %s AND floor IS NOT NULL",
-            (self.own.id, space_id),
-        ).fetchone()
-        return (Calibration(floor=row[0], span=row[1]), row[2]) if row else None
+        query = "SELECT floor, span, judged FROM spaces WHERE tenant_id = %(tenant)s AND id = %(space)s"
+        found = self._rows(f"{query} AND floor IS NOT NULL", {"space": space_id})
+        return next(((Calibration(floor=floor, span=span), judged) for floor, span, judged in found), None)
 
-    def sample_embeddings(self, space_id: int, limit: int) -> NDArray[np.float32]:
+    def sample_embeddings(self, space_id: int, limit: int) -> Rows:
         """See `Reader`."""
         import numpy as np
 
-        found = self.db.execute(
-            "SELECT coalesce(v::real[], h::vector::real[]) FROM embeddings e WHERE tenant_id = %s AND space_id = %s"
+        found = self._list(
+            "SELECT coalesce(v::real[], h::vector::real[]) FROM embeddings e"
+            " WHERE tenant_id = %(tenant)s AND space_id = %(space)s"
             " AND EXISTS (SELECT 1 FROM windows w WHERE w.tenant_id = e.tenant_id AND w.hash = e.hash OFFSET 0)"
-            " ORDER BY hash LIMIT %s",
-            (self.own.id, space_id, limit),
-        ).fetchall()
-        return np.array([row[0] for row in found], dtype=np.float32).reshape(len(found), -1 if found else 0)
+            " ORDER BY hash LIMIT %(limit)s",
+            {"space": space_id, "limit": limit},
+        )
+        return np.array(found, dtype=np.float32).reshape(len(found), -1 if found else 0)
 
-    def _list(self, query: LiteralString, values: Any) -> list[Any]:
+    def _rows(self, query: LiteralString, values: Mapping[str, object] | None = None) -> list[tuple[Any, ...]]:
+        """Return what a query finds, for which `%(tenants)s` are those to search, and `%(tenant)s` is the agent's own."""
+        return self.db.execute(query, {"tenants": self._ids, "tenant": self.own.id, **(values or {})}).fetchall()
+
+    def _list(self, query: LiteralString, values: Mapping[str, object] | None = None) -> list[Any]:
         """Return the first column of what a query finds."""
-        return [row[0] for row in self.db.execute(query, values).fetchall()]
+        return [row[0] for row in self._rows(query, values)]
+
+    def _find_stems(
+        self, columns: LiteralString, query: str, spellings: Sequence[str], dates: DateRange
+    ) -> list[tuple[Any, ...]]:
+        """Return columns of the chunks that match a query, with the places of the stems of some spellings."""
+        lexemes, prefixes = list_lexemes(spellings)
+        first, last = _to_days(dates)
+        return self._rows(
+            f"SELECT {columns} FROM find_stems(%(tenants)s, %(query)s::tsquery, %(lexemes)s, %(prefixes)s, %(first)s, %(last)s)",
+            {"query": query, "lexemes": lexemes, "prefixes": prefixes, "first": first, "last": last},
+        )
 
     def _count(self, rows: str, counted: str = "*", **values: object) -> int:
         """Count rows of the agent's own tenant, which `rows` calls `%(tenant)s`."""
-        query = f"SELECT count({counted}) FROM {rows}"
-        row = self.db.execute(query.encode(), {"tenant": self.own.id, **values}).fetchone()
-        return int(row[0]) if row else 0
+        return int(self._list(f"SELECT count({counted}) FROM {rows}", values)[0])
 
     def _find_tenant(self, path: str) -> tuple[Tenant, str]:
         for tenant in self._tenants:

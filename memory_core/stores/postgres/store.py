@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -31,19 +30,22 @@ class PostgresStore:
         config: The agent's.
         settings: The section `memory.postgres`; no DSN is read yet.
         writable: False if this session may only read.
+
+    Attributes:
+        names: The tenants to search, the agent's own first.
+        unreadable: Those that the last read did not find, or was not allowed to.
     """
 
     def __init__(self, config: AgentConfig, settings: PostgresConfig, *, writable: bool) -> None:
         self.writable = writable
-        self._settings = settings
-        self._dsn = settings.find_dsn(config.agent)
-        self._names = settings.list_tenants(config.agent, config.layer)
-        self.path = Path(f"{NAME}:{settings.schema}/{self._names[0]}")
+        self._half = settings.vectors == "halfvec"
+        self.names = settings.list_tenants(config.agent, config.layer)
+        self.path = Path(f"{NAME}:{settings.schema}/{self.names[0]}")
         self.workspace = os.path.realpath(config.workspace)
         self._timezone = config.search.time_zone
-        self.unreadable: list[str] = []  # tenants that the last read did not find, or was not allowed to
-        self._lock = threading.Lock()
-        self._connections: Connections | None = None
+        self.unreadable: list[str] = []
+        dsn, seconds = settings.find_dsn(config.agent), settings.statement_seconds
+        self._connections = Connections(dsn, schema=settings.schema, limit_seconds=seconds, most=settings.pool)
         self._lease = 0  # of the sync that runs; none is held
         self._unsigned: int | None = None  # the space whose vectors the next `tidy` gives signs
 
@@ -69,13 +71,12 @@ class PostgresStore:
             StoreReadOnly: This session, or this role, may not write.
         """
         with self._write() as cursor:
-            tenant, lease = lock_tenant(cursor, self._names[0]), self._lease
+            tenant, lease = lock_tenant(cursor, self.names[0]), self._lease
             if tenant is None:
                 raise self._refuse_role()
             if lease and tenant.lease != lease:
                 raise SyncBusy(f"{self.path}: another process has begun to sync it", action="sync again")
-            half = self._settings.vectors == "halfvec"
-            writer = PostgresWriter(cursor, tenant, self.workspace, half=half, timezone=self._timezone)
+            writer = PostgresWriter(cursor, tenant, self.workspace, half=self._half, timezone=self._timezone)
             yield writer
             writer.commit_tenant(renew_lease=bool(lease))
         self._unsigned = writer.unsigned or self._unsigned
@@ -98,16 +99,16 @@ class PostgresStore:
             finally:
                 self._lease = 0
                 with contextlib.suppress(Exception), self._write() as cursor:  # it ends by itself
-                    tenants.end_lease(cursor, self._names[0], lease)
+                    tenants.end_lease(cursor, self.names[0], lease)
         finally:
             tenants.held_here.discard(holder)
 
     def _take_lease(self, holder: str) -> int | None:
         """Return the number of a new lease; None while another sync, or somebody who writes, holds the tenant."""
         with self._write() as cursor:
-            tenant = lock_tenant(cursor, self._names[0], wait=False)
+            tenant = lock_tenant(cursor, self.names[0], wait=False)
             if tenant is None:
-                if not tenants.may_write(cursor, self._names[0]):
+                if not tenants.may_write(cursor, self.names[0]):
                     raise self._refuse_role()
                 return None
             if tenant.workspace not in (None, self.workspace) and tenants.has_notes(cursor, tenant.id):
@@ -116,7 +117,7 @@ class PostgresStore:
             return tenants.take_lease(cursor, tenant, holder)
 
     def _refuse_role(self) -> StoreReadOnly:
-        action = tenants.explain_grant(self._names[0])
+        action = tenants.explain_grant(self.names[0])
         return StoreReadOnly(self.path, "this role may only read the tenant", action=action)
 
     def prepare(self) -> None:
@@ -141,7 +142,7 @@ class PostgresStore:
         """
         with self._read() as (cursor, several):
             version = tenants.fetch_value(cursor, "SELECT current_setting('server_version')")
-            return version, tenants.may_write(cursor, self._names[0]), several
+            return version, tenants.may_write(cursor, self.names[0]), several
 
     @property
     def is_suspect(self) -> bool:
@@ -162,9 +163,7 @@ class PostgresStore:
 
     def close(self) -> None:
         """Close all connections; may be called twice."""
-        with self._lock:
-            if self._connections is not None:
-                self._connections.close()
+        self._connections.close()
 
     @contextlib.contextmanager
     def _read(self) -> Iterator[tuple[Cursor, list[Tenant]]]:
@@ -173,10 +172,10 @@ class PostgresStore:
         Raises:
             BackendUnavailable: The server does not answer, or this role may not read the agent's tenant.
         """
-        with self._name_missing(), self._connect().transaction(READ) as cursor:
-            several = load_tenants(cursor, self._names)
+        with self._name_missing(), self._connections.transaction(READ) as cursor:
+            several = load_tenants(cursor, self.names)
             held = {each.name for each in several}
-            self.unreadable = [name for name in self._names if name not in held]
+            self.unreadable = [name for name in self.names if name not in held]
             yield cursor, several
 
     @contextlib.contextmanager
@@ -184,7 +183,7 @@ class PostgresStore:
         """Yield a cursor inside one write transaction."""
         if not self.writable:
             raise StoreReadOnly(self.path, "this session may not write the index", action="run: memory-core index")
-        with self._name_missing(), self._connect().transaction(WRITE) as cursor:
+        with self._name_missing(), self._connections.transaction(WRITE) as cursor:
             yield cursor
 
     @contextlib.contextmanager
@@ -193,19 +192,8 @@ class PostgresStore:
         try:
             yield
         except BackendUnavailable as error:
-            others = ", ".join(self._names[1:])
+            others = ", ".join(self.names[1:])
             if not others:
                 raise
             reason = f"{error.reason}; the notes of {others} are missing meanwhile"
             raise BackendUnavailable(NAME, reason, action=error.action) from None
-
-    def _connect(self) -> Connections:
-        with self._lock:
-            if self._connections is None:
-                self._connections = Connections(
-                    self._dsn,
-                    schema=self._settings.schema,
-                    limit_seconds=self._settings.statement_seconds,
-                    most=self._settings.pool,
-                )
-            return self._connections

@@ -16,8 +16,7 @@ from memory_core.stores.postgres.tenants import Cursor, Tenant, fetch_value, loa
 from memory_core.stores.values import EmbeddedWindows
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+    from memory_core.embeddings.vectors import Row
 
 LARGE_WINDOWS = 20_000  # of a tenant above which signs are kept: comparing all took 70 ms of the server there
 NEAREST = 5000  # windows that are nearest by their signs, whose vectors are compared
@@ -117,7 +116,7 @@ def find_nearest(
     cursor: Cursor,
     tenants: Sequence[Tenant],
     space_id: int,
-    vector: NDArray[np.float32],
+    vector: Row,
     *,
     days: tuple[str | None, str | None],
     depth: int,

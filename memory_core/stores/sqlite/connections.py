@@ -29,6 +29,8 @@ READER_PATIENCE_MS = 100  # for searches to end; one of a process that stands st
 TOKENIZER = ("unicode61", "remove_diacritics", "2", "categories", "L* N* Co Mn Mc")  # vowel signs belong to words
 REBUILD = "rebuild it from the notes: memory-core index"
 WAIT = "try again in a moment"
+ELSEWHERE = "choose another place: --state-dir or memorySearch.store.path"  # for what cannot be opened or written
+MAKE_WRITABLE = f"make it writable, or {ELSEWHERE}"
 
 _SPAWN = 'start processes with "spawn" or "forkserver", or fork while memory is idle'
 
@@ -72,7 +74,6 @@ class FileKind:
         application_id: Stands in the header of every file of the kind.
         repair: What the user can do about a damaged file.
         retry: What the user can do once there is space again.
-        elsewhere: What the user can do about a file that cannot be opened or written.
         empty: A sentence about one that does not exist yet.
         fill: What the user can do about that.
     """
@@ -81,7 +82,6 @@ class FileKind:
     application_id: int
     repair: str
     retry: str
-    elsewhere: str
     empty: str
     fill: str
 
@@ -96,7 +96,6 @@ INDEX = FileKind(
     application_id=0x4D454D43,  # "MEMC"
     repair=REBUILD,
     retry="free some space, then run: memory-core index",
-    elsewhere="choose another place: --state-dir or memorySearch.store.path",
     empty="nothing is indexed yet",
     fill="run: memory-core index",
 )
@@ -104,15 +103,14 @@ INDEX = FileKind(
 
 def _list_meanings(kind: FileKind) -> tuple[tuple[type[apsw.Error], type[StoreError], str, str], ...]:
     """Return for the driver's errors ours, with what is wrong and what to do."""
-    foreign = f"delete it if nothing else needs it, or {kind.elsewhere.replace('place', 'file')}"
-    elsewhere = f"make it writable, or {kind.elsewhere}"
+    foreign = f"delete it if nothing else needs it, or {ELSEWHERE.replace('place', 'file')}"
     return (
         (apsw.NotADBError, StoreCorrupt, f"this is not {kind.article} {kind.noun} of memory-core", foreign),
         (apsw.CorruptError, StoreCorrupt, f"the {kind.noun} is damaged", kind.repair),
         (apsw.FullError, StoreFull, f"no space is left for the {kind.noun}", kind.retry),
-        (apsw.ReadOnlyError, StoreReadOnly, f"the {kind.noun} cannot be written", elsewhere),
-        (apsw.CantOpenError, StoreReadOnly, f"the {kind.noun} cannot be opened", elsewhere),
-        (apsw.PermissionsError, StoreReadOnly, f"the {kind.noun} cannot be opened", elsewhere),
+        (apsw.ReadOnlyError, StoreReadOnly, f"the {kind.noun} cannot be written", MAKE_WRITABLE),
+        (apsw.CantOpenError, StoreReadOnly, f"the {kind.noun} cannot be opened", MAKE_WRITABLE),
+        (apsw.PermissionsError, StoreReadOnly, f"the {kind.noun} cannot be opened", MAKE_WRITABLE),
     )
 
 
@@ -212,8 +210,7 @@ def open_writer(path: Path, kind: FileKind = INDEX) -> Connection:
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     except OSError as error:
-        action = f"make it writable, or {kind.elsewhere}"
-        raise StoreReadOnly(path, f"its folder cannot be made ({error.strerror})", action=action) from error
+        raise StoreReadOnly(path, f"its folder cannot be made ({error.strerror})", action=MAKE_WRITABLE) from error
     refuse_inherited(path)
     with translate_errors(path, kind):
         connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE)

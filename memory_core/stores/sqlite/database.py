@@ -18,6 +18,7 @@ from memory_core.atomic import locked
 from memory_core.errors import NotIndexed, StoreCorrupt, StoreError, StoreReadOnly, StoreTooNew
 from memory_core.stores.sqlite import files
 from memory_core.stores.sqlite.connections import (
+    ELSEWHERE,
     INDEX,
     Connection,
     FileKind,
@@ -240,7 +241,7 @@ class Database:
             if problem is None:
                 return None
             if "another program" in problem:
-                raise StoreCorrupt(self.path, problem, action=self.kind.elsewhere)
+                raise StoreCorrupt(self.path, problem, action=ELSEWHERE)
             fresh = Path(f"{self.path}.rescued")
             files.delete_files(fresh)  # of a process that was killed
             rescue(fresh)
@@ -342,7 +343,7 @@ class Database:
             StoreTooNew: A newer memory-core wrote it.
         """
         path, kind = self.path, self.kind
-        elsewhere = kind.elsewhere.replace("place", "file")
+        elsewhere = ELSEWHERE.replace("place", "file")
         if size := files.find_foreign_size(path):
             problem = f"this is not {kind.article} {kind.noun} of memory-core, nor any SQLite database ({size} B)"
             raise StoreCorrupt(path, problem, action=f"delete it if nothing else needs it, or {elsewhere}")
@@ -405,10 +406,8 @@ class Database:
         return self._writer
 
     def _open_writer(self) -> Connection:
-        if files.exists(self.path) and self.path.stat().st_size:  # before WAL mode touches another program's file
-            with contextlib.closing(open_reader(self.path, self.kind)) as reader:
-                if 0 < self._check_version(reader) <= self._older:
-                    raise self._refuse_older()
+        if self.is_older():  # which also looks if the file is ours, before WAL mode touches another program's
+            raise self._refuse_older()
         with closed_on_error(open_writer(self.path, self.kind)) as connection:
             self._prepare(connection)
             self._migrate(connection)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from functools import partial
 from operator import le
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import apsw
 
@@ -18,8 +18,7 @@ from memory_core.stores.sqlite.connections import Connection, load_vec0
 from memory_core.stores.values import digest_chunk
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+    from memory_core.embeddings.vectors import Rows
 
 WIDE_UNIT, NARROW_UNIT = 16, 6  # bytes of one unit: four int32; or two uint16 and two uint8
 _NARROW = b"\0"  # in front of narrow ones, which makes their length odd
@@ -71,7 +70,6 @@ def unpack_lines(blob: bytes | None) -> Sequence[int]:
 
 
 Encoding: TypeAlias = Literal["int8", "float32"]
-T = TypeVar("T")
 
 WRONG_LENGTH = "an embedding has another length than those of its model"
 
@@ -81,12 +79,12 @@ def choose_encoding(space: Space) -> Encoding:
     return "int8" if space.fits_int8 else "float32"
 
 
-def encode(rows: NDArray[np.float32], encoding: Encoding) -> Iterator[bytes]:
+def encode(rows: Rows, encoding: Encoding) -> Iterator[bytes]:
     """Yield each row as it is stored, little-endian."""
     return (row.tobytes() for row in (to_int8(rows)[0] if encoding == "int8" else rows.astype("<f4")))
 
 
-def decode(blobs: Sequence[bytes], encoding: Encoding, dimensions: int) -> NDArray[np.float32]:
+def decode(blobs: Sequence[bytes], encoding: Encoding, dimensions: int) -> Rows:
     """Return stored vectors as rows of unit length, or zero, shape (n, dimensions).
 
     Raises:
@@ -135,14 +133,14 @@ def find_problem(settings: Vector) -> str | None:
         return load_vec0(connection, settings.extension_path)
 
 
-def ask(question: Callable[[], T]) -> T:
-    """Return the answer to a question that compares vectors.
+def compare(connection: Connection, statement: str, values: Mapping[str, Any]) -> list[Any]:
+    """Return the rows of a statement that compares vectors.
 
     Raises:
         DamagedRow: A vector has another length than the one that it is compared with.
     """
     try:
-        return question()
+        return connection.execute(statement, values).fetchall()
     except apsw.SQLError as error:
         if "vector" not in str(error).lower():
             raise

@@ -15,7 +15,8 @@ import apsw
 from memory_core.atomic import find_holder, locked
 from memory_core.errors import StoreError, StoreReadOnly, SyncBusy
 from memory_core.stores.sqlite.connections import (
-    INDEX,
+    ELSEWHERE,
+    MAKE_WRITABLE,
     WAIT,
     Connection,
     FileKind,
@@ -30,9 +31,8 @@ UNCLEAN_BYTES = 50_000_000  # the same for a file that the last process to write
 ASIDE = ".damaged"  # behind the whole name; and the time behind it where what was set aside before is kept
 SIDE_FILES = ("-wal", "-shm", "-journal")
 POLL_SECONDS = 0.01  # between the tries of those who wait
-_ELSEWHERE = f"make it writable, or {INDEX.elsewhere}"
 _MAGIC = b"SQLite format 3\x00"  # at the beginning of every database
-_ENTER = "let this user enter its folders (chmod u+x), or choose another place: --state-dir or memorySearch.store.path"
+_ENTER = f"let this user enter its folders (chmod u+x), or {ELSEWHERE}"
 
 
 def exists(path: Path) -> bool:
@@ -64,15 +64,6 @@ def needs_check(path: Path) -> bool:
             return True
         return 0 < size <= UNCLEAN_BYTES and path.with_name(f"{path.name}-wal").stat().st_size > 0
     return False
-
-
-def is_ours(path: Path, kind: FileKind = INDEX) -> bool:
-    """Return True if a file's header says that memory-core wrote it, damaged or not.
-
-    The application id stands at offset 68 of a SQLite file (https://www.sqlite.org/fileformat.html#the_database_header).
-    """
-    header = read_header(path)
-    return header.startswith(_MAGIC) and header[68:72] == kind.application_id.to_bytes(4, "big")
 
 
 def read_header(path: Path) -> bytes:
@@ -167,7 +158,7 @@ def hold_lock(path: Path, *, wait_seconds: float, clear: bool = False) -> Iterat
             raise SyncBusy(f"{path}: another process is syncing this index{find_holder(path)}", action=WAIT) from error
         except OSError as error:
             reason = f"the index cannot be written, as its lock cannot be taken: {error.strerror}"
-            raise StoreReadOnly(path, reason, action=_ELSEWHERE) from error
+            raise StoreReadOnly(path, reason, action=MAKE_WRITABLE) from error
         yield
 
 

@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import date, timedelta
 from itertools import islice, starmap
 from typing import TYPE_CHECKING, Any
 
 from memory_core.records import Calibration, Space
-from memory_core.stores.interface import Place, best_of
-from memory_core.stores.sqlite import state
+from memory_core.stores.interface import Pending, Place, best_of
 from memory_core.stores.sqlite.connections import Connection, load_tokenizer
+from memory_core.stores.sqlite.database import get_meta
 from memory_core.stores.sqlite.encoding import (
+    DamagedRow,
     check_chunk,
     check_window,
-    choose_encoding,
     decode,
     unpack_lines,
     unpack_units,
 )
-from memory_core.stores.sqlite.vectors import VectorIndex, load_tokens
+from memory_core.stores.sqlite.vectors import VectorIndex, load_layout, load_tokens
 from memory_core.stores.values import (
     ChunkText,
     DateRange,
@@ -34,6 +34,7 @@ from memory_core.stores.values import (
     WindowTokens,
     count_rarest,
     pair_forms,
+    recall_state,
     slice_units,
     spell,
     to_indexed,
@@ -46,8 +47,7 @@ from memory_core.text.languages import Relation, stem_words
 from memory_core.text.terms import is_single_cjk, write_index
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+    from memory_core.embeddings.vectors import Row, Rows
 
 # Windows looked at for each chunk asked for: some are of one chunk, or of files with excluded dates.
 _WINDOWS, _WINDOWS_OF_DATES = 2, 8
@@ -88,7 +88,8 @@ class SqliteReader:
 
     def load_workspace(self) -> str | None:
         """See `Reader`."""
-        return state.read_workspace(self.db)
+        value = get_meta(self.db, "workspace")
+        return None if value is None else _read_value(value)
 
     def load_serving_space(self) -> ServingSpace | None:
         """See `Reader`."""
@@ -167,35 +168,22 @@ class SqliteReader:
             rows = self._ask(equals, bindings | {"match": match, "least": rows[depth][1]})
         return best_of(self, dict(rows), depth)
 
-    def find_nearest(
-        self, space_id: int, vector: NDArray[np.float32], dates: DateRange, depth: int
-    ) -> dict[int, float]:
+    def find_nearest(self, space_id: int, vector: Row, dates: DateRange, depth: int) -> dict[int, float]:
         """See `Reader`."""
         clauses, bindings = self._limit(dates)
         count = depth * (_WINDOWS_OF_DATES if clauses else _WINDOWS)
         near = self._vectors.find_nearest(self.db, space_id, vector, count)
-        hashes = [window.hash for window in near]
-        holders = self._read_holders(hashes, clauses, bindings)
-        found: dict[int, float] = {}
-        for key, cosine in near:
-            for chunk_id in holders[key]:
-                found[chunk_id] = max(found.get(chunk_id, -1.0), cosine)
-        return best_of(self, found, depth)
-
-    def _read_holders(
-        self, hashes: Collection[bytes], clauses: str, bindings: Mapping[str, str | float]
-    ) -> dict[bytes, list[int]]:
-        """Return for every hash the chunks that hold a window with it, and whose files have the dates of the clauses."""
+        cosines = dict(near)
         rows = self._ask(
             "SELECT w.hash, w.chunk_id FROM windows w"
             + (" CROSS JOIN chunks c ON c.id = w.chunk_id CROSS JOIN files f ON f.id = c.file_id" if clauses else "")
-            + f" WHERE w.hash IN ({','.join('?' * len(hashes))}) {clauses}",
-            (*hashes, *bindings.values()),
+            + f" WHERE w.hash IN ({','.join('?' * len(cosines))}) {clauses}",
+            (*cosines, *bindings.values()),
         )
-        found: dict[bytes, list[int]] = {key: [] for key in hashes}
+        found: dict[int, float] = {}
         for key, chunk_id in rows:
-            found[key].append(chunk_id)
-        return found
+            found[chunk_id] = max(found.get(chunk_id, -1.0), cosines[key])
+        return best_of(self, found, depth)
 
     def find_by_name(self, name: str, dates: DateRange, limit: int) -> list[int]:
         """See `Reader`."""
@@ -273,9 +261,7 @@ class SqliteReader:
         )
         return [*starmap(ChunkText, rows)]
 
-    def compare_windows(
-        self, space_id: int, vector: NDArray[np.float32], chunk_ids: Collection[int]
-    ) -> list[WindowCosine]:
+    def compare_windows(self, space_id: int, vector: Row, chunk_ids: Collection[int]) -> list[WindowCosine]:
         """See `Reader`."""
         windows = self._vectors.compare(self.db, space_id, vector, chunk_ids)
         self._check_windows(windows)
@@ -322,15 +308,15 @@ class SqliteReader:
 
     def load_state(self) -> SyncState:
         """See `Reader`."""
-        return state.read_state(self.db)
+        held = self._load_meta()
+        return recall_state(held, generation=held.get("generation", 0), workspace=held.get("workspace"))
 
     def list_spaces(self) -> dict[Space, int]:
         """See `Reader`."""
-        return state.list_spaces(self.db)
+        rows = self._ask("SELECT id, provider, model, endpoint, input_type, dimensions FROM spaces ORDER BY id")
+        return {Space(*about): number for number, *about in rows}
 
-    def find_pending(
-        self, space_id: int | None, after: Place, limit: int, *, tokens: bool = False
-    ) -> tuple[list[PendingWindow], Place | None]:
+    def find_pending(self, space_id: int | None, after: Place, limit: int, *, tokens: bool = False) -> Pending:
         """See `Reader`."""
         rows = self._ask(
             "SELECT w.chunk_id, w.first, w.last, w.hash, c.text, c.units FROM windows w"
@@ -393,15 +379,19 @@ class SqliteReader:
         row = self._ask(query, (space_id,)).fetchone()
         return (Calibration(floor=row[0], span=row[1]), row[2]) if row else None
 
-    def sample_embeddings(self, space_id: int, limit: int) -> NDArray[np.float32]:
+    def sample_embeddings(self, space_id: int, limit: int) -> Rows:
         """See `Reader`. They are the first by hash, which is as good as chance."""
         rows = self.db.execute(
             "SELECT embedding FROM embedding_cache e WHERE space_id = ?"
             " AND EXISTS (SELECT 1 FROM windows w WHERE w.hash = e.hash) ORDER BY hash LIMIT ?",
             (space_id, limit),
         )
-        space = state.load_space(self.db, space_id)
-        return decode([row[0] for row in rows], choose_encoding(space), space.dimensions)
+        layout = load_layout(self.db, space_id)
+        return decode([row[0] for row in rows], layout.encoding, layout.dimensions)
+
+    def _load_meta(self) -> dict[str, Any]:
+        """Return the values that the index holds once, by their names; each is a row of `meta`, as JSON."""
+        return {name: _read_value(value) for name, value in self._ask("SELECT key, value FROM meta")}
 
     def _list(self, query: str, values: Any = ()) -> list[Any]:
         """Return the first column of what a query finds."""
@@ -432,6 +422,13 @@ class SqliteReader:
         for chunk_id, first, last, *_ in windows:
             if chunk_id in self._units:
                 check_window(first, last, self._units[chunk_id])
+
+
+def _read_value(value: str) -> Any:
+    try:
+        return json.loads(value)
+    except ValueError as error:
+        raise DamagedRow("a value in it cannot be read") from error
 
 
 def match_expression(words: Iterable[str]) -> str:

@@ -28,20 +28,18 @@ from memory_core.stores.sqlite.files import (
     set_aside,
 )
 from memory_core.stores.sqlite.reader import SqliteReader
-from memory_core.stores.sqlite.state import add_space, bump_generation, list_spaces
 from memory_core.stores.sqlite.upkeep import (
     IndexDatabase,
     may_replace,
     remove_obstacles,
     replace_index,
 )
-from memory_core.stores.sqlite.vectors import VectorIndex, put_tokens
+from memory_core.stores.sqlite.vectors import VectorIndex
 from memory_core.stores.sqlite.writer import SqliteWriter
 from memory_core.stores.values import DIGEST_BYTES
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+    from memory_core.embeddings.vectors import Row
 
 log = logging.getLogger(__name__)
 
@@ -190,8 +188,7 @@ class SqliteStore:
             try:
                 while batch := [*islice(found, _SAVED_TOGETHER)]:
                     with database.write() as connection:
-                        put_embeddings(connection, self.vectors, batch)
-                        bump_generation(connection)
+                        _put_saved(SqliteWriter(connection, self.vectors, self.timezone), batch)
                     saved += len(batch)
             except MemoryCoreError as error:  # the sync that follows meets it, too, and tells
                 log.warning("embeddings of the former index are lost: %s", error)
@@ -242,7 +239,8 @@ def read_embeddings(path: Path) -> Generator[SavedRow]:
     try:
         with contextlib.closing(open_reader(path, damaged=True)) as connection:
             with translate_errors(path):
-                spaces: dict[object, Space] = {number: space for space, number in list_spaces(connection).items()}
+                reader = SqliteReader(connection, VectorIndex(Vector()))
+                spaces: dict[object, Space] = {number: space for space, number in reader.list_spaces().items()}
             for number, space_id, key, embedding in _read_rows(connection, path):
                 space = spaces.get(space_id)
                 if space is None or not isinstance(key, bytes) or len(key) != DIGEST_BYTES:
@@ -253,16 +251,11 @@ def read_embeddings(path: Path) -> Generator[SavedRow]:
         return  # what could be read was; the sync embeds the rest
 
 
-def put_embeddings(connection: Connection, vectors: VectorIndex, rows: Sequence[SavedRow]) -> None:
-    """Store rows and their signs, inside a write transaction."""
-    ids = {space: add_space(connection, space) for space in {row[0] for row in rows}}
-    connection.executemany(
-        "INSERT INTO embedding_cache (space_id, hash, embedding) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
-        ((ids[space], key, _encode(blob, space)) for space, key, blob, _ in rows),
-    )
-    for space, space_id in ids.items():
-        vectors.add_signs(connection, space_id)
-        put_tokens(connection, space_id, ((key, bits) for held, key, _, bits in rows if held == space and bits))
+def _put_saved(writer: SqliteWriter, rows: Sequence[SavedRow]) -> None:
+    for space in {row[0] for row in rows}:
+        own = [row for row in rows if row[0] == space]
+        packed = ((key, _encode(blob, space)) for _, key, blob, _ in own)
+        writer.put_packed(writer.add_space(space), packed, ((key, bits) for _, key, _, bits in own if bits))
 
 
 def _read_rows(connection: Connection, path: Path) -> Iterator[_Row]:
@@ -317,7 +310,7 @@ def _is_sound(embedding: bytes, space: Space) -> bool:
     return squares == 0 or abs(squares - 1) < 2 * _MOST_DEVIATION  # False for what is no number
 
 
-def decode_older(blob: bytes, dimensions: int) -> NDArray[np.float32]:
+def decode_older(blob: bytes, dimensions: int) -> Row:
     """Return an embedding of any schema: float32, float16, int8, or int8 with a factor behind it.
 
     Raises:

@@ -32,7 +32,6 @@ from memory_core.stores.sqlite.files import (
     SIDE_FILES,
     delete_side_files,
     find_foreign_size,
-    is_ours,
     read_header,
     remove_obstacle,
 )
@@ -147,11 +146,11 @@ def may_replace(path: Path, *, in_own_folder: bool) -> bool:
     if not os.access(path, os.R_OK):
         return False
     header = read_header(path)
-    if is_ours(path) or not header:
+    # A header that lost its first bytes still has the id (https://www.sqlite.org/fileformat.html#the_database_header).
+    if not header or header[68:72] == INDEX.application_id.to_bytes(4, "big"):
         return True
     if not in_own_folder:
-        # A header that lost its first bytes still has the id; one that was cut off behind them has nothing else.
-        return header[68:72] == INDEX.application_id.to_bytes(4, "big")
+        return False
     if find_foreign_size(path):
         return True  # no database at all
     try:

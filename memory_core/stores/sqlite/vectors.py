@@ -19,7 +19,7 @@ from memory_core.stores.sqlite.connections import Connection
 from memory_core.stores.sqlite.encoding import (
     DamagedRow,
     Encoding,
-    ask,
+    compare,
     decode,
     encode,
     find_problem,
@@ -31,6 +31,8 @@ from memory_core.stores.values import WindowCosine, WindowTokens
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+    from memory_core.embeddings.vectors import Row, Rows
 
 VectorSearch = Literal["exact", "signs", "off"]
 
@@ -50,13 +52,13 @@ class NearWindow(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class _Layout:
+class Layout:
     """The way in which the vectors of a space are stored, from its row; `mean` is set once there are signs."""
 
     id: int
     dimensions: int
     encoding: Encoding
-    mean: NDArray[np.float32] | None
+    mean: Row | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,12 +73,10 @@ class VectorIndex:
     settings: Vector
     exact_limit: int = EXACT_LIMIT
 
-    def find_nearest(
-        self, connection: Connection, space_id: int, query: NDArray[np.float32], limit: int
-    ) -> list[NearWindow]:
+    def find_nearest(self, connection: Connection, space_id: int, query: Row, limit: int) -> list[NearWindow]:
         """Find the windows most similar to a query, best first, and all that equal the last; none without direction."""
         load_distances(connection, self.settings)
-        space = _load_space(connection, space_id)
+        space = load_layout(connection, space_id)
         count = 2 * limit
         while True:
             near = _find(connection, space, query, count)
@@ -88,11 +88,11 @@ class VectorIndex:
         return [each for each in near[: limit + _MOST_EQUAL] if each.cosine >= least]
 
     def compare(
-        self, connection: Connection, space_id: int, query: NDArray[np.float32], chunk_ids: Collection[int]
+        self, connection: Connection, space_id: int, query: Row, chunk_ids: Collection[int]
     ) -> list[WindowCosine]:
         """Return the cosines of the windows of some chunks, 0 without direction; windows without an embedding are left out."""
         load_distances(connection, self.settings)
-        space = _load_space(connection, space_id)
+        space = load_layout(connection, space_id)
         distance = write_distance(space.encoding, "e.embedding")
         statement = (
             f"SELECT w.chunk_id, w.first, w.last, coalesce(1 - {distance}, 0.0) FROM windows w"
@@ -100,8 +100,7 @@ class VectorIndex:
             " WHERE w.chunk_id IN (SELECT value FROM json_each(:ids)) AND e.space_id = :space AND e.hash = w.hash"
         )
         values = {"ids": json.dumps([*chunk_ids]), "space": space_id, "query": _encode_query(space, query)}
-        rows = ask(lambda: connection.execute(statement, values).fetchall())
-        return [*map(WindowCosine._make, cast("list[tuple[int, int, int, float]]", rows))]
+        return [*map(WindowCosine._make, compare(connection, statement, values))]
 
     def describe(self, connection: Connection, space_id: int | None) -> tuple[VectorSearch, str | None]:
         """Return how the vectors of a space are searched, and why not by sqlite-vec; None if they are.
@@ -112,11 +111,11 @@ class VectorIndex:
         """
         if space_id is None:
             return "off", "there are no embeddings yet"
-        return "exact" if _load_space(connection, space_id).mean is None else "signs", find_problem(self.settings)
+        return "exact" if load_layout(connection, space_id).mean is None else "signs", find_problem(self.settings)
 
     def add_signs(self, connection: Connection, space_id: int) -> None:
         """Write the signs that embeddings of a space lack, if it is large or has some, inside a write transaction."""
-        space = _load_space(connection, space_id)
+        space = load_layout(connection, space_id)
         if space.mean is None:
             if _count(connection, space_id, self.exact_limit + 1) <= self.exact_limit:
                 return
@@ -142,10 +141,11 @@ def drop_signs(connection: Connection, ids: Sequence[int]) -> None:
             connection.execute("UPDATE signs SET first = ?, ids = ?, bits = ? WHERE rowid = ?", values)
 
 
-def _load_space(connection: Connection, space_id: int) -> _Layout:
+def load_layout(connection: Connection, space_id: int) -> Layout:
+    """Return how the vectors of a space are stored."""
     row = connection.execute("SELECT dimensions, encoding, mean FROM spaces WHERE id = ?", (space_id,)).get
     dimensions, encoding, mean = cast("tuple[int, Encoding, bytes | None]", row)
-    return _Layout(space_id, dimensions, encoding, None if mean is None else decode([mean], "float32", dimensions)[0])
+    return Layout(space_id, dimensions, encoding, None if mean is None else decode([mean], "float32", dimensions)[0])
 
 
 def _count(connection: Connection, space_id: int, most: int) -> int:
@@ -153,11 +153,11 @@ def _count(connection: Connection, space_id: int, most: int) -> int:
     return int(connection.execute(query, (space_id, most)).get)
 
 
-def _encode_query(space: _Layout, query: NDArray[np.float32]) -> bytes:
+def _encode_query(space: Layout, query: Row) -> bytes:
     return next(encode(query[None], space.encoding))
 
 
-def _find(connection: Connection, space: _Layout, query: NDArray[np.float32], count: int) -> list[NearWindow]:
+def _find(connection: Connection, space: Layout, query: Row, count: int) -> list[NearWindow]:
     """Return the windows among the `count` nearest embeddings, best first."""
     values: dict[str, int | str | bytes] = {"query": _encode_query(space, query), "count": count}
     if space.mean is None:
@@ -175,11 +175,10 @@ def _find(connection: Connection, space: _Layout, query: NDArray[np.float32], co
         f"SELECT hash, 1 - distance FROM ({nearest}) n WHERE distance IS NOT NULL"
         " AND EXISTS (SELECT 1 FROM windows w WHERE w.hash = n.hash) ORDER BY distance"
     )
-    rows = ask(lambda: connection.execute(statement, values).fetchall())
-    return [*map(NearWindow._make, cast("list[tuple[bytes, float]]", rows))]
+    return [*map(NearWindow._make, compare(connection, statement, values))]
 
 
-def _pick(connection: Connection, space: _Layout, query: NDArray[np.float32], count: int) -> list[int]:
+def _pick(connection: Connection, space: Layout, query: Row, count: int) -> list[int]:
     """Return the ids of the embeddings that agree with the query in the signs of most dimensions, more than `count` if equal."""
     import numpy as np
 
@@ -215,7 +214,7 @@ def _unpack(ids: bytes, bits: bytes) -> tuple[NDArray[np.int64], NDArray[np.uint
     return own, np.frombuffer(bits, "<u8").reshape(-1, len(own))
 
 
-def _make_signs(space: _Layout, rows: NDArray[np.float32]) -> NDArray[np.uint64]:
+def _make_signs(space: Layout, rows: Rows) -> NDArray[np.uint64]:
     """Return a bit for each dimension of some rows, set above the mean, shape (ceil(dimensions / 64), n)."""
     import numpy as np
 
@@ -225,7 +224,7 @@ def _make_signs(space: _Layout, rows: NDArray[np.float32]) -> NDArray[np.uint64]
     return np.ascontiguousarray(padded.view("<u8").T)
 
 
-def _put_mean(connection: Connection, space: _Layout) -> _Layout:
+def _put_mean(connection: Connection, space: Layout) -> Layout:
     """Find the mean of some embeddings of a space and store it, in whose row it stays."""
     step = max(_count(connection, space.id, 2**31) // _MEAN_OF, 1)
     rows = connection.execute(
@@ -237,7 +236,7 @@ def _put_mean(connection: Connection, space: _Layout) -> _Layout:
     return replace(space, mean=mean)
 
 
-def _append_signs(connection: Connection, space: _Layout) -> None:
+def _append_signs(connection: Connection, space: Layout) -> None:
     """Add the signs of embeddings with higher ids than those that have some: ids only grow, and are never used twice."""
     import numpy as np
 
@@ -257,9 +256,7 @@ def _append_signs(connection: Connection, space: _Layout) -> None:
             ids, words = ids[BLOCK:], words[:, BLOCK:]
 
 
-def _read_embeddings(
-    connection: Connection, space: _Layout, last: int
-) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float32]]]:
+def _read_embeddings(connection: Connection, space: Layout, last: int) -> Iterator[tuple[NDArray[np.int64], Rows]]:
     """Yield the ids and the embeddings of a space behind an id, in steps."""
     import numpy as np
 
@@ -307,11 +304,3 @@ def _unpack_tokens(bits: bytes, units: int, dimensions: int) -> tuple[NDArray[np
     if int(counts.sum()) != len(signs):
         raise DamagedRow("tokens are not those of their text")
     return counts, signs
-
-
-def put_tokens(connection: Connection, space_id: int, rows: Iterable[tuple[bytes, bytes]]) -> None:
-    """Store (hash of a window that has an embedding, its signs), inside a write transaction."""
-    connection.executemany(
-        "INSERT INTO token_bits SELECT id, ? FROM embedding_cache WHERE space_id = ? AND hash = ? ON CONFLICT DO NOTHING",
-        ((bits, space_id, key) for key, bits in rows),
-    )

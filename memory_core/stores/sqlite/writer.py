@@ -8,8 +8,9 @@ from typing import Unpack, cast
 
 from memory_core.embeddings.vectors import pack_signs
 from memory_core.records import Calibration, FileStamp, MemoryFile, Space
-from memory_core.stores.sqlite import state, upkeep, vectors
+from memory_core.stores.sqlite import upkeep, vectors
 from memory_core.stores.sqlite.connections import Connection
+from memory_core.stores.sqlite.database import set_meta
 from memory_core.stores.sqlite.encoding import choose_encoding, encode, pack_lines, pack_units
 from memory_core.stores.sqlite.reader import SqliteReader
 from memory_core.stores.sqlite.vectors import VectorIndex
@@ -21,6 +22,7 @@ from memory_core.stores.values import (
     StateValues,
     digest,
     pair_chunks,
+    remember,
 )
 from memory_core.text.folding import fold_words
 from memory_core.text.languages import Relation, relate_words
@@ -28,6 +30,13 @@ from memory_core.text.markdown import may_hold_links
 from memory_core.text.messages import replace_surrogates
 from memory_core.text.terms import write_index
 
+LONGEST_STEP = 10_000
+# Readers see by it that what they keep in memory is out of date. A new file does not count from where an older one did, and an
+# older state of a file, which somebody has put back, goes on by other steps than the state that it replaced.
+_BUMP_GENERATION = (
+    "INSERT INTO meta VALUES ('generation', CAST(abs(random() % 1000000000000000) AS TEXT))"
+    f" ON CONFLICT DO UPDATE SET value = CAST(value AS INTEGER) + 1 + abs(random() % {LONGEST_STEP})"
+)
 _STEP = 1000  # chunks whose texts are in memory together
 _GIVEN = "(SELECT value FROM json_each(?))"
 
@@ -44,7 +53,11 @@ class SqliteWriter(SqliteReader):
         """See `Writer`."""
         if (serving := values.get("serving")) is not None:
             self._vectors.add_signs(self.db, serving)
-        state.write_state(self.db, values)
+        held = self._load_meta()
+        kept = remember(held, values, generation=held.get("generation", 0))
+        for name in values:
+            if kept.get(name) != held.get(name):
+                set_meta(self.db, name, json.dumps(kept[name]) if name in kept else None)
 
     def put_files(self, prepared: Sequence[PreparedFile]) -> int | None:
         """See `Writer`."""
@@ -86,18 +99,36 @@ class SqliteWriter(SqliteReader):
 
     def add_space(self, space: Space) -> int:
         """See `Writer`."""
-        return state.add_space(self.db, space)
+        found = self.list_spaces().get(space)
+        if found is not None:
+            return found
+        self.db.execute(
+            "INSERT INTO spaces (provider, model, endpoint, input_type, dimensions, encoding) VALUES (?, ?, ?, ?, ?, ?)",
+            (space.provider, space.model, space.endpoint, space.input_type, space.dimensions, choose_encoding(space)),
+        )
+        return self.db.last_insert_rowid()
 
     def put_embeddings(self, space_id: int, windows: EmbeddedWindows) -> None:
         """See `Writer`."""
+        packed = encode(windows.rows, vectors.load_layout(self.db, space_id).encoding)
+        tokens = zip(windows.hashes, map(pack_signs, windows.tokens), strict=False)
+        self.put_packed(space_id, zip(windows.hashes, packed, strict=True), tokens)
+
+    def put_packed(
+        self, space_id: int, rows: Iterable[tuple[bytes, bytes]], tokens: Iterable[tuple[bytes, bytes]]
+    ) -> None:
+        """Store embeddings as they are packed, and the signs of tokens, each given behind the digest of its text."""
         self._change_content()
-        packed = encode(windows.rows, choose_encoding(state.load_space(self.db, space_id)))
         self.db.executemany(
             "INSERT INTO embedding_cache (space_id, hash, embedding) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
-            ((space_id, key, row) for key, row in zip(windows.hashes, packed, strict=True)),
+            ((space_id, key, row) for key, row in rows),
         )
         self._vectors.add_signs(self.db, space_id)
-        vectors.put_tokens(self.db, space_id, zip(windows.hashes, map(pack_signs, windows.tokens), strict=False))
+        self.db.executemany(
+            "INSERT INTO token_bits SELECT id, ? FROM embedding_cache WHERE space_id = ? AND hash = ?"
+            " ON CONFLICT DO NOTHING",
+            ((bits, space_id, key) for key, bits in tokens),
+        )
 
     def put_calibration(self, space_id: int, calibration: Calibration, *, windows: int) -> None:
         """See `Writer`."""
@@ -115,7 +146,7 @@ class SqliteWriter(SqliteReader):
         """Count a new generation, once for this transaction: what is remembered of the content holds no longer."""
         if not self._has_changed:
             self._has_changed = True
-            state.bump_generation(self.db)
+            self.db.execute(_BUMP_GENERATION)
 
     def _put_file(self, prepared: PreparedFile) -> int:
         file = prepared.file

@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_core.backends.breaker import Breaker, BreakerState, Refused, Worker
-from memory_core.threads import Backoff
+from memory_core.backends.breaker import BACKOFF, Breaker, BreakerState, Refused, Worker
 from tests.waiting import HANG_GUARD_SECONDS, Clock, eventually
 
 
@@ -22,7 +21,7 @@ def clock() -> Clock:
 
 @pytest.fixture
 def breaker(clock: Clock) -> Breaker:
-    return Breaker(failures=3, backoff=Backoff(first_seconds=5, longest_seconds=60), clock=clock)
+    return Breaker(clock=clock)
 
 
 def fail(breaker: Breaker, times: int = 1) -> None:
@@ -76,11 +75,11 @@ def test_after_the_pause_one_call_is_tried_and_only_one(breaker: Breaker, clock:
 def test_each_failed_trial_doubles_the_pause_up_to_the_longest(breaker: Breaker, clock: Clock) -> None:
     fail(breaker, 3)
     pauses = []
-    for _ in range(6):
+    for _ in range(8):
         pauses.append(breaker.read_state().retry_in_seconds)
         clock.now += pauses[-1]
         fail(breaker)
-    assert pauses == [5, 10, 20, 40, 60, 60]
+    assert pauses == [5, 10, 20, 40, 80, 160, 300, 300]
 
 
 def test_recovery_makes_the_pause_small_again(breaker: Breaker, clock: Clock) -> None:
@@ -128,7 +127,7 @@ def test_many_calls_that_fail_together_make_one_pause(breaker: Breaker, clock: C
 @given(st.lists(st.sampled_from(["call good", "call bad", "call nothing", "wait"]), max_size=60))
 def test_it_always_recovers_and_never_waits_longer_than_the_longest_pause(events: list[str]) -> None:
     clock = Clock()
-    breaker = Breaker(failures=2, backoff=Backoff(first_seconds=1, longest_seconds=8), clock=clock)
+    breaker = Breaker(clock=clock)
     endings: dict[str, Callable[[], None]] = {
         "call good": breaker.record_success,
         "call bad": lambda: breaker.record_failure("bad"),
@@ -136,11 +135,11 @@ def test_it_always_recovers_and_never_waits_longer_than_the_longest_pause(events
     }
     for event in events:
         if event == "wait":
-            clock.now += 1
+            clock.now += BACKOFF.first_seconds
         elif not _refused(breaker):
             endings[event]()
-        assert 0 <= breaker.read_state().retry_in_seconds <= 8
-    clock.now += 8
+        assert 0 <= breaker.read_state().retry_in_seconds <= BACKOFF.longest_seconds
+    clock.now += BACKOFF.longest_seconds
     breaker.admit()
     breaker.record_success()
     assert breaker.read_state() == BreakerState("closed", "", 0)

@@ -21,7 +21,6 @@ from memory_core.errors import ConfigError, InvalidArgument, NotIndexed, PathRef
 from memory_core.hookspecs import BACKENDS_GROUP
 from memory_core.plugin import MemorySlot
 from memory_core.records import CallContext, Fallback, Query, SearchResult
-from memory_core.threads import Backoff
 from tests.fakes import moody
 from tests.fakes.installed import install
 from tests.fakes.moody import TIMEOUT_SECONDS, Mood, MoodyBackend
@@ -248,9 +247,10 @@ def test_an_empty_index_is_answered_by_builtin_and_moves_nothing(selector: Selec
 
 
 def test_neither_failure_nor_abstention_of_a_trial_lets_a_second_one_in(clock: Clock) -> None:
-    breaker = Breaker(failures=1, backoff=Backoff(first_seconds=5, longest_seconds=300), clock=clock)
-    breaker.admit()
-    breaker.record_failure("boom")
+    breaker = Breaker(clock=clock)
+    for _ in range(guard.FAILURES):
+        breaker.admit()
+        breaker.record_failure("boom")
     clock.now += 5
     breaker.admit()
     with pytest.raises(Refused, match="boom"):

@@ -13,6 +13,7 @@ from memory_core.config.fields import Secret
 from memory_core.config.settings import Local, ProviderAccount, Remote
 from memory_core.embeddings.credentials import (
     Endpoint,
+    KeyPlaces,
     find_key,
     resolve_endpoint,
 )
@@ -44,8 +45,7 @@ def test_the_first_place_that_has_a_key_wins(tmp_path: Path, first: int) -> None
     found = find_key(
         config,
         "openai",
-        environ={"OPENAI_API_KEY": environment or ""},
-        resolve_api_key=lambda provider: host if provider == "openai" else None,
+        KeyPlaces({"OPENAI_API_KEY": environment or ""}, lambda provider: host if provider == "openai" else None),
     )
 
     assert found is not None
@@ -55,7 +55,7 @@ def test_the_first_place_that_has_a_key_wins(tmp_path: Path, first: int) -> None
 
 @pytest.mark.parametrize("blank", ["", "  ", "\n"])
 def test_a_blank_key_is_none(tmp_path: Path, blank: str) -> None:
-    assert find_key(configured(tmp_path), "openai", environ={"OPENAI_API_KEY": blank}, resolve_api_key=None) is None
+    assert find_key(configured(tmp_path), "openai", KeyPlaces({"OPENAI_API_KEY": blank})) is None
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_remote_beats_the_account_and_headers_merge(tmp_path: Path) -> None:
         },
         remote=Remote(base_url="https://remote.example/v1/", api_key=Secret(KEY), headers={"x-team": Secret("remote")}),
     )
-    endpoint = resolve_endpoint(config, "openai", environ={}, resolve_api_key=None)
+    endpoint = resolve_endpoint(config, "openai", KeyPlaces({}))
 
     assert endpoint.base_url == "https://remote.example/v1"
     assert {name: value.reveal() for name, value in endpoint.headers.items()} == {
@@ -126,13 +126,13 @@ def test_remote_beats_the_account_and_headers_merge(tmp_path: Path) -> None:
 
 def test_a_missing_key_says_where_to_put_it(tmp_path: Path) -> None:
     with pytest.raises(ProviderUnavailable, match="no API key") as caught:
-        resolve_endpoint(configured(tmp_path), "openai", environ={}, resolve_api_key=None)
+        resolve_endpoint(configured(tmp_path), "openai", KeyPlaces({}))
     assert "OPENAI_API_KEY" in caught.value.action
     assert not caught.value.retryable
 
 
 def test_ollama_needs_no_key(tmp_path: Path) -> None:
-    endpoint = resolve_endpoint(configured(tmp_path, "ollama"), "ollama", environ={}, resolve_api_key=None)
+    endpoint = resolve_endpoint(configured(tmp_path, "ollama"), "ollama", KeyPlaces({}))
 
     assert endpoint.api_key is None
     assert endpoint.base_url == "http://127.0.0.1:11434/v1"
@@ -141,14 +141,12 @@ def test_ollama_needs_no_key(tmp_path: Path) -> None:
 @pytest.mark.parametrize("url", ["ftp://host/v1", "host:8000", "http://", "http://host:port/v1"])
 def test_what_is_no_http_url_is_refused(tmp_path: Path, url: str) -> None:
     with pytest.raises(ProviderUnavailable, match="no http or https URL"):
-        resolve_endpoint(
-            configured(tmp_path, remote=Remote(base_url=url)), "openai-compatible", environ={}, resolve_api_key=None
-        )
+        resolve_endpoint(configured(tmp_path, remote=Remote(base_url=url)), "openai-compatible", KeyPlaces({}))
 
 
 def test_a_compatible_server_needs_a_url(tmp_path: Path) -> None:
     with pytest.raises(ProviderUnavailable, match="no URL is configured"):
-        resolve_endpoint(configured(tmp_path), "openai-compatible", environ={}, resolve_api_key=None)
+        resolve_endpoint(configured(tmp_path), "openai-compatible", KeyPlaces({}))
 
 
 def endpoint(url: str | None) -> Endpoint:

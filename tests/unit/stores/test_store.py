@@ -18,7 +18,7 @@ from memory_core.errors import NotIndexed, StoreCorrupt, StoreFull, StoreReadOnl
 from memory_core.records import Chunk, FileStamp, MemoryFile, Space, Unit
 from memory_core.stores.sqlite.connections import INDEX, load_tokenizer
 from memory_core.stores.sqlite.encoding import pack_units, unpack_units
-from memory_core.stores.sqlite.files import is_ours
+from memory_core.stores.sqlite.files import read_header
 from memory_core.stores.sqlite.store import SqliteStore
 from memory_core.stores.sqlite.upkeep import OLDER
 from memory_core.stores.values import PreparedChunk, PreparedFile, ServingSpace, digest
@@ -62,7 +62,7 @@ def test_its_folder_is_private(store: SqliteStore) -> None:
     put(store, "fence")
     store.close()
     assert store.path.parent.stat().st_mode & 0o777 == 0o700
-    assert is_ours(store.path)
+    assert read_header(store.path)[68:72] == b"MEMC"
 
 
 def test_a_transaction_that_fails_leaves_nothing(store: SqliteStore) -> None:
