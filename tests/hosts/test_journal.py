@@ -53,8 +53,8 @@ class Host:
         return json.dumps({"hook_event_name": name, "session_id": session, **facts, **more})
 
     def give(self, name: str, session: str = "s1", host: str = "claude-code", **more: Any) -> Outcome:
-        words = [*self.command.start(), "hook", host]
-        return run(words, {**self.command.variables(), "PATH": "/nowhere"}, feed=self.make_event(name, session, **more))
+        event = self.make_event(name, session, **more)
+        return self.command("hook", host, environment={"PATH": "/nowhere"}, feed=event)
 
     def find_behind(self) -> list[int]:
         """Return the processes behind, which hooks have started; before `give` returns, theirs has its command line."""
