@@ -246,6 +246,7 @@ def test_turns_of_frameworks_are_kept_at_their_end(host: Host) -> None:
         open_memory(config, workspace=host.command.workspace, state_dir=host.command.state_dir) as other,
     ):
         question = {"query": "When does the ferry to Kinsale leave?"}
+        other.sync()  # a search waits a moment only, and goes by words alone until then
         assert other.call_tool("memory_search", question)["results"] == []
         memory.turn_ended(messages[1:4], context=CallContext.local("thread 7"), host="ours")
         memory.turn_ended(messages[:1], context=CallContext(session_key="agent:main:slack:group:7", chat_type="group"))
