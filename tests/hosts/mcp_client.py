@@ -1,6 +1,7 @@
 """A program that uses the official MCP client; run by that client's own Python, it knows nothing of ours.
 
-Reads `{command, args, env, steps}`, or `{url, token, steps}`, from standard input and prints a list with what every step gave.
+Each line of standard input is a conversation, `{command, args, env, steps}` or `{url, token, steps}`, to which a line answers:
+`{answers}`, a list with what every step gave, or `{failed}`, the traceback.
 A step is `{call, arguments}`, `{write, text}` for a file, `{do, with}` for any method of the client, `{listen, append}`, which
 changes a note and gives the first event, `{at_once}` for a list of steps, or `{}`, which lists the tools. `mode` is "auto" or
 "legacy", which has a handshake. `choice` is the number of the folder that the user takes when asked for one, -1 to take none.
@@ -11,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
+import traceback
 import warnings
 from pathlib import Path
 from typing import Any
@@ -93,4 +95,9 @@ async def append(note: Path) -> None:
             file.write("more\n")
 
 
-print(json.dumps(asyncio.run(play(json.load(sys.stdin)))))
+for line in sys.stdin:
+    try:
+        told: dict[str, Any] = {"answers": asyncio.run(play(json.loads(line)))}
+    except Exception:  # noqa: BLE001 -- the test fails with it
+        told = {"failed": traceback.format_exc()}
+    print(json.dumps(told), flush=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import subprocess
@@ -9,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any, Self
 
@@ -55,18 +57,26 @@ def talk_http(python: Path, url: str, *steps: dict[str, Any], token: str = "", m
 
 
 def _play(python: Path, asked: dict[str, Any]) -> list[Any]:
-    done = subprocess.run(
-        [python, "-I", CLIENT],
-        input=json.dumps(asked),
-        capture_output=True,
-        check=False,
-        encoding="utf-8",
-        timeout=120,
-    )
-    assert done.returncode == 0, done.stderr
-    answers = json.loads(done.stdout)
+    client = _start_client(python)
+    assert client.stdin is not None
+    assert client.stdout is not None
+    client.stdin.write(f"{json.dumps(asked)}\n")
+    client.stdin.flush()
+    told = json.loads(client.stdout.readline())
+    assert "failed" not in told, told["failed"]
+    answers = told["answers"]
     assert isinstance(answers, list)
     return answers
+
+
+@cache
+def _start_client(python: Path) -> subprocess.Popen[str]:
+    """Start the client once for all conversations: it imports for a second."""
+    client = subprocess.Popen(
+        [python, "-I", CLIENT], stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8", cwd=REPOSITORY
+    )
+    atexit.register(client.communicate)
+    return client
 
 
 def call(name: str, **arguments: Any) -> dict[str, Any]:

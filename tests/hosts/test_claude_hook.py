@@ -30,7 +30,7 @@ PLUGIN = REPOSITORY / "memory_core" / "hosts" / "claude_code" / "plugin"
 def give(command: Command, event: object, **variables: str) -> Outcome:
     """Run the hook with an event; there is no Claude Code on the path."""
     given = event if isinstance(event, str) else json.dumps(event)
-    return run([*command.start(), "hook"], {**command.variables(), "PATH": "/nowhere", **variables}, feed=given)
+    return command("hook", environment={"PATH": "/nowhere", **variables}, feed=given)
 
 
 def test_a_session_starts_with_the_notes(command: Command) -> None:
@@ -45,7 +45,7 @@ def test_a_session_starts_with_the_notes(command: Command) -> None:
 def test_copilot_takes_the_notes_from_the_answer_itself(command: Command) -> None:
     (command.workspace / "MEMORY.md").write_text("The fence is green.\n", encoding="utf-8")
     event = json.dumps({"hook_event_name": "SessionStart", "session_id": "s1", "source": "new", "cwd": "/"})
-    done = run([*command.start(), "hook", "copilot"], {**command.variables(), "PATH": "/nowhere"}, feed=event)
+    done = command("hook", "copilot", environment={"PATH": "/nowhere"}, feed=event)
     assert done.json.keys() == {"additionalContext"}
     assert "> The fence is green." in done.json["additionalContext"]
 

@@ -53,8 +53,8 @@ class Host:
         return json.dumps({"hook_event_name": name, "session_id": session, **facts, **more})
 
     def give(self, name: str, session: str = "s1", host: str = "claude-code", **more: Any) -> Outcome:
-        words = [*self.command.start(), "hook", host]
-        return run(words, {**self.command.variables(), "PATH": "/nowhere"}, feed=self.make_event(name, session, **more))
+        event = self.make_event(name, session, **more)
+        return self.command("hook", host, environment={"PATH": "/nowhere"}, feed=event)
 
     def find_behind(self) -> list[int]:
         """Return the processes behind, which hooks have started; before `give` returns, theirs has its command line."""
@@ -246,6 +246,7 @@ def test_turns_of_frameworks_are_kept_at_their_end(host: Host) -> None:
         open_memory(config, workspace=host.command.workspace, state_dir=host.command.state_dir) as other,
     ):
         question = {"query": "When does the ferry to Kinsale leave?"}
+        other.sync()  # a search waits a moment only, and goes by words alone until then
         assert other.call_tool("memory_search", question)["results"] == []
         memory.turn_ended(messages[1:4], context=CallContext.local("thread 7"), host="ours")
         memory.turn_ended(messages[:1], context=CallContext(session_key="agent:main:slack:group:7", chat_type="group"))

@@ -101,7 +101,7 @@ def test_a_bad_note_is_named_and_the_rest_goes_on(note: BadNote, command: Comman
     indexed = command("index")
     assert indexed.code == 0
     # A slow machine tells how far it is, as "embeddings: 225 of 225".
-    said = [line for line in indexed.err.splitlines() if not re.fullmatch(r"embeddings: [\d,]+ of [\d,]+", line)]
+    said = [line for line in indexed.err.splitlines() if not re.fullmatch(r"\w+: [\d,]+ of [\d,]+", line)]
     assert len(said) == (note.lines if note.complaint else 0)
     assert note.complaint in indexed.err
     found = command("search", QUESTION, "--json")

@@ -24,8 +24,8 @@ from memory_core.stores.sqlite.store import SqliteStore
 from tests.command import REPOSITORY
 
 Open = Callable[[], BuiltinBackend]
-QUESTIONS, FIRST, SEARCHES = 50, 150, 1000
-GROWTH_BYTES = 85_000  # a search that left 100 bytes would leave as much
+QUESTIONS, FIRST, SEARCHES = 50, 200, 500
+GROWTH_BYTES = 30_000  # a search that left 100 bytes would leave as much
 
 
 @pytest.fixture

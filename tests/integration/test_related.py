@@ -178,6 +178,7 @@ def test_two_things_are_never_one(tmp_path: Path) -> None:
 
 def test_the_entities_of_the_sample_that_a_reader_would_name(tmp_path: Path) -> None:
     with memory_core.open_memory(configure(), workspace=SAMPLE, state_dir=tmp_path) as memory:
+        memory.sync()  # in a busy machine's own time: a call waits for a moment only
         listed = [{each.name, *each.aliases} for each in memory.related(max_results=15).names]
         folded = [{name.lower() for name in names} for names in listed]
         places = []

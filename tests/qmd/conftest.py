@@ -37,6 +37,15 @@ WARM_SECONDS = 200.0
 FAKE = Path(__file__).with_name("fake_qmd.py")
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests that need the real one, before those of a mark are chosen."""
+    for item in items:
+        ours = item.path.is_relative_to(FAKE.parent)
+        if ours and {"real", "old"}.intersection(getattr(item, "fixturenames", ())):
+            item.add_marker("real_qmd")
+
+
 @dataclass
 class FakeQmd:
     """The fake QMD as a test sees it."""

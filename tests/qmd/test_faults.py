@@ -272,6 +272,7 @@ def test_embedding_pauses_longer_after_every_failure(fence: QmdAgent, fake: Fake
     assert not backend._indexer.is_embedding_due()  # in the background; an explicit sync tries in spite of it
 
 
+@pytest.mark.real_qmd
 def test_many_calls_with_random_faults_leave_nothing_behind(
     fence: QmdAgent, fake: FakeQmd, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -184,6 +184,7 @@ def test_only_what_costs_nothing_is_embedded_while_another_backend_serves(
         assert server.requests == []
 
 
+@pytest.mark.real_qmd
 @pytest.mark.parametrize("mode", ["search", "vsearch"])
 def test_every_call_is_answered_in_time_and_nothing_is_left_behind(
     agent: QmdAgent, fake: FakeQmd, clock: Clock, monkeypatch: pytest.MonkeyPatch, mode: str

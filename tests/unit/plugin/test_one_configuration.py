@@ -172,8 +172,6 @@ def test_a_call_of_the_slot_asks_once(name: str, started: bool, oak: Path, tmp_p
         SLOT_CALLS[name](slot)
         assert host.asked == before + 1
     before = host.asked
-    slot.manifest()
-    slot.rest()
     assert slot.close() == ()
     assert host.asked == before
 
@@ -190,9 +188,28 @@ def test_a_call_of_a_memory_asks_once(name: str, started: bool, oak: Path, tmp_p
         MEMORY_CALLS[name](memory)
         assert host.asked == before + 1
     before = host.asked
-    memory.rest()
     assert memory.close() == ()
     assert host.asked == before
+
+
+@pytest.mark.parametrize("started", [False, True])
+def test_what_rests_or_is_described_asks_for_nothing(started: bool, oak: Path, tmp_path: Path) -> None:
+    host = Host(document(oak))
+    with (
+        MemorySlot(host, state_dir=tmp_path / "a") as slot,
+        Memory(ConfigSource(host, state_dir=tmp_path / "b")) as memory,
+    ):
+        if started:
+            slot.start()
+            memory.start()
+        for _ in range(2):
+            slot.call_tool("memory_search", QUESTION, MAIN)
+            memory.call_tool("memory_search", QUESTION)
+            before = host.asked
+            slot.manifest()
+            slot.rest()
+            memory.rest()
+            assert host.asked == before
 
 
 def test_a_search_works_with_one_configuration(oak: Path, iron: Path, tmp_path: Path) -> None:
