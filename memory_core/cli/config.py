@@ -181,7 +181,7 @@ def _shorten(key: str) -> str:
 
 def _report_change(options: Options, path: Path) -> None:
     own = path == find_adopted_config(find_state_dir(options))
-    where = "; it holds where neither --config nor --workspace is given" if own else ""
+    where = "; it holds where no --config is given, folders in it only where no workspace is named" if own else ""
     output.tell({"path": path}, f"Written: {path}{where}")
 
 

@@ -27,7 +27,7 @@ from memory_core.cli.app import (
 )
 from memory_core.config.agent import AgentConfig
 from memory_core.config.environment import CONFIG, expand_home, quote_words, shorten_home
-from memory_core.config.load import Config, ConfigSource, find_adopted_config, find_default_config, load_config
+from memory_core.config.load import Config, ConfigSource, find_adopted_config, load_config
 from memory_core.config.resolution import find_default_workspace
 from memory_core.config.settings import DEFAULT_AGENT
 from memory_core.errors import ConfigError, InvalidArgument, MemoryCoreError
@@ -140,8 +140,7 @@ def _load_bound(bound: Mapping[str, str]) -> tuple[Config, str]:
     """Return the configuration that a host has with these options, whatever the variables of this shell, and its agent."""
     environ = {name: value for name, value in os.environ.items() if name not in BINDING.values()}
     workspace, state_dir = bound.get("workspace"), bound.get("state-dir")
-    source = bound.get("config") or find_default_config(environ, state_dir=state_dir, workspace=workspace)
-    settings = load_config(source, environ=environ, state_dir=state_dir, workspace=workspace)
+    settings = load_config(bound.get("config"), environ=environ, state_dir=state_dir, workspace=workspace)
     return settings, bound.get("agent", DEFAULT_AGENT)
 
 
