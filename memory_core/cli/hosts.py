@@ -7,7 +7,6 @@ import re
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -92,10 +91,8 @@ def install_into(host: str, options: Options, *, capture: bool = False, dry_run:
     """
     program, state_dir = _find_program(host), find_state_dir(options)
     settings: list[changes.FileChange] = []
-    if capture:
-        path = find_config_file(options)
-        options = replace(options, config=str(path))
-        settings = changes.plan_settings(path, CAPTURED, host, state_dir)
+    if capture and program.captures:
+        settings = changes.plan_settings(find_config_file(options), CAPTURED, host, state_dir)
     if program.serves:
         programs.check_server()
     bound = list_options(options)
@@ -106,6 +103,8 @@ def install_into(host: str, options: Options, *, capture: bool = False, dry_run:
         if not dry_run and sys.stdin.isatty() and not click.confirm("Turn that on?", err=True):
             output.complain("nothing was changed")
             return
+    if capture and not program.captures:
+        output.complain(f"{program.title} {NO_TURNS}")
     notes = ""
     if not dry_run:
         changes.make_changes(planned, state_dir)
@@ -147,6 +146,10 @@ def _load_bound(bound: Mapping[str, str]) -> tuple[Config, str]:
 CAPTURE = (
     "What is said in your sessions will be kept on this machine without secrets, for 90 days, learned from, and put beside later"
     " messages that call it to mind. `memory-core pause` and `forget` leave things out, `uninstall` turns it off."
+)
+NO_TURNS = (
+    "hands on no turns, so nothing of its sessions is kept or recalled by itself, and no setting was changed. Its agents"
+    " search, read and write notes by the tools."
 )
 CAPTURED = (("items", "capture", "enabled"), ("items", "capture", "journal"), ("recall", "enabled"))  # in memorySearch
 
