@@ -228,7 +228,7 @@ def use_model(options: Options, *, name: str) -> None:
     if not found.ok:
         raise MemoryCoreError(
             found.error or f"{name} gives no embedding",
-            action=found.action if name in MODELS else f"{found.action or ''} By name: {', '.join(MODELS)}.",
+            action=(found.action or "") if name in MODELS else f"{found.action or ''} By name: {', '.join(MODELS)}.",
         )
     for key, value in chosen.items():
         changes.make_changes(changes.plan_value(path, ("memorySearch", *key.split(".")), value), state_dir)
