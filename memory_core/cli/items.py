@@ -116,12 +116,27 @@ def show(options: Options, *, item_id: str) -> None:
 @argument("text", nargs=-1, required=True, help="the fact, one or two sentences")
 @click.option("--scope", metavar="NAME", help="where it belongs (memorySearch.items.scope)")
 @_with_tags
-@click.option("--kind", type=click.Choice(ITEM_KINDS), default="fact", help="fact, preference or decision")
+@click.option("--kind", type=click.Choice(ITEM_KINDS), help="fact (without it), preference or decision")
 @click.option("--corrects", is_flag=True, help="it takes the place of the fact that it corrects")
-def add(options: Options, *, text: tuple[str, ...], corrects: bool, **facts: Any) -> None:
+@click.option("--corrects-id", metavar="ID", help="it takes the place of this fact")
+def add(
+    options: Options,
+    *,
+    text: tuple[str, ...],
+    corrects: bool,
+    corrects_id: str | None,
+    kind: str | None,
+    **facts: Any,
+) -> None:
     """Keep a short fact; the same fact is kept once."""
     with _open(options) as held:
-        done = held.write(join_words("TEXT", text), corrects=corrects, origin=Origin(by="user"), **facts)
+        if corrects_id is not None and held.get(corrects_id) is None:
+            raise InvalidArgument(
+                "--corrects-id", f"there is no item {corrects_id!r:.80}", action="memory-core items list"
+            )
+        facts["supersedes"] = () if corrects_id is None else (corrects_id,)
+        kind = kind or ("fact" if corrects_id is None else "correction")
+        done = held.write(join_words("TEXT", text), corrects=corrects, kind=kind, origin=Origin(by="user"), **facts)
         if not held.enabled:
             output.complain("items are off, so no agent gets it", TURN_ON)
     if output.prints_json(done):
@@ -139,7 +154,7 @@ def add(options: Options, *, text: tuple[str, ...], corrects: bool, **facts: Any
 @items.command("promote")
 @argument("ids", nargs=-1, required=True, metavar="ID...", help="ids as the list shows them")
 def promote(options: Options, *, ids: tuple[str, ...]) -> int:
-    """Let pending items count as facts, so that they are found and recalled."""
+    """Let pending items count as facts, and superseded ones again in place of what corrects them."""
     ids = tuple(dict.fromkeys(ids))
     with _open(options) as held:
         promoted = held.promote(ids)

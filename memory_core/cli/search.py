@@ -52,7 +52,7 @@ def _with_limits(most: str, least: str) -> Callable[[app.Run], app.Run]:
 
 @command("search")
 @argument("query", nargs=-1, required=True, help="question or words to look for")
-@_with_limits("show at most N hits", "leave out hits below X")
+@_with_limits("show at most N hits", "leave out hits whose evidence, not whose score, is below X")
 @click.option(
     "--as-of", metavar="TIME", help='as notes stood then: YYYY-MM-DD or "yesterday" (its end), or a date and time'
 )

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 
 from memory_core.config.agent import AgentConfig, normalize_agent_id
 from memory_core.config.dialects import MEMORY_KEYS, DialectReader, Syntax, unflatten
-from memory_core.config.documents import Sections, get_mapping, is_toml, join_key, read_file
+from memory_core.config.documents import ADD_UP, Sections, get_mapping, is_toml, join_key, read_file, remove
 from memory_core.config.environment import (
     BACKEND,
     CONFIG,
@@ -28,7 +28,7 @@ from memory_core.config.environment import (
     read_variables,
 )
 from memory_core.config.problems import HOLDS_NUL
-from memory_core.config.resolution import OWN_FOLDER, Resolver, find_current_folder, make_absolute
+from memory_core.config.resolution import OWN_FOLDER, STORE_PATH, Resolver, find_current_folder, make_absolute
 from memory_core.config.settings import BACKENDS_GROUP, DEFAULT_AGENT, NO_SLOT, SHIPPED_BACKENDS, SLOT_ID, SLOTS_GROUP
 from memory_core.errors import ConfigError, ConfigProblem, InvalidArgument
 
@@ -62,6 +62,11 @@ class Config:
     problems: tuple[ConfigProblem, ...] = ()
     document: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
     included: tuple[Path, ...] = ()
+
+    @property
+    def file(self) -> Path | None:
+        """The document's file; None for a mapping and for the defaults."""
+        return None if self.origin in ("mapping", "defaults") else Path(self.origin)
 
     def agent(self, agent_id: str = DEFAULT_AGENT) -> AgentConfig:
         """Return everything resolved for one agent; an agent that the document does not name has the defaults.
@@ -111,7 +116,8 @@ def load_config(
 
     Args:
         source: A file (TOML by its suffix, else JSON5), or a mapping that a host has parsed. None reads the file that
-            MEMORY_CORE_CONFIG names, else what `memory-core adopt` wrote, if anything.
+            MEMORY_CORE_CONFIG names, else the person's own, if there is one; where a workspace is named, that one without
+            the places in it.
         environ: The environment; None is the process's own. `ENVIRONMENT` lists the variables that are read.
         overrides: Flags: dotted keys of the document such as "memorySearch.query.maxResults", or nested objects; None
             means not given. They hold for every agent.
@@ -131,8 +137,9 @@ def load_config(
         if "\0" in str(given):
             raise InvalidArgument(name, HOLDS_NUL)
     environ = os.environ if environ is None else environ
+    without_places = source is None and not environ.get(CONFIG) and bool(workspace or environ.get(WORKSPACE))
     if source is None:
-        source = find_default_config(environ, state_dir=state_dir, workspace=workspace)
+        source = find_default_config(environ, state_dir=state_dir)
     base = here = find_current_folder()
     included: list[Path] = []
     document: Document = {}
@@ -154,6 +161,8 @@ def load_config(
         backends += entry_points(group=BACKENDS_GROUP).names
     reader, flag_reader = DialectReader("file", backends), DialectReader("flag", backends)
     read = Sections() if source is None else reader.read(document, syntax=syntax)
+    if without_places:
+        _leave_out_places(read)
     layers = [read, read_environment(environ), flag_reader.read_flags(flags)]
     resolver = Resolver(
         layers,
@@ -190,17 +199,23 @@ def find_adopted_config(state_dir: Path) -> Path:
     return state_dir / OWN_FOLDER / "config.json5"
 
 
-def find_default_config(
-    environ: Mapping[str, str], *, state_dir: Path | str | None, workspace: Path | str | None
-) -> Path | None:
-    """Return the configuration for a caller who names none: the one in the environment, else what was adopted, if anything."""
+def find_default_config(environ: Mapping[str, str], *, state_dir: Path | str | None) -> Path | None:
+    """Return the configuration for a caller who names none: the one in the environment, else the person's own, if it is there."""
     if environ.get(CONFIG):
         return Path(expand_home(environ[CONFIG], environ))
-    if workspace or environ.get(WORKSPACE):
-        return None
     state = expand_home(state_dir or environ.get(STATE_DIR) or DEFAULT_STATE_DIR, environ)
     path = find_adopted_config(Path(state))
     return path if path.is_file() else None
+
+
+def _leave_out_places(sections: Sections) -> None:
+    """Take out the folders and files that belong to the workspace of a person's own settings, not to one that was named."""
+    sections.memory = remove(sections.memory, ("layers",))
+    for part in (sections.defaults, *sections.agents.values()):
+        for path in ((ADD_UP,), STORE_PATH):
+            part.search = remove(part.search, path)
+    if "qmd" in sections.backends:
+        sections.backends["qmd"] = remove(sections.backends["qmd"], ("paths",))
 
 
 def _find_shared_stores(agents: Iterable[AgentConfig]) -> Iterator[ConfigProblem]:
@@ -230,8 +245,7 @@ class ConfigSource:
     """A configuration file, a mapping, a callable, nothing but the defaults, or one configuration that was read before.
 
     A file is read again when its time, size or inode changes, or that of a file that it includes; a callable is called each
-    time. Without an origin, the file that MEMORY_CORE_CONFIG names is read, else the one that `memory-core adopt` wrote, if
-    there is one.
+    time. Without an origin, the file that MEMORY_CORE_CONFIG names is read, else the person's own, as `load_config` says.
 
     Attributes:
         folder: The one in which work goes on, whose project is found where no workspace is named; None is the current one.
@@ -263,9 +277,8 @@ class ConfigSource:
         if isinstance(self._origin, Config):
             return self._origin
         document = self._call_host() if callable(self._origin) else self._origin
-        if document is None:
-            document = find_default_config(os.environ, state_dir=self._state_dir, workspace=self._workspace)
-        stamp = _stat(document) if isinstance(document, Path) else deepcopy(document)  # the host may change its own
+        found = find_default_config(os.environ, state_dir=self._state_dir) if document is None else document
+        stamp = _stat(found) if isinstance(found, Path) else deepcopy(found)  # the host may change its own
         held = self._held
         folder = self.folder
         if held is not None and held[0] == (stamp, folder, *map(_look, held[1].included)):

@@ -13,11 +13,11 @@ from typing import Literal
 
 from memory_core.atomic import replace_file
 from memory_core.config.agent import AgentConfig
-from memory_core.errors import HistoryUnavailable, NoteNotWritten, PathRefused
+from memory_core.errors import HistoryUnavailable, NoteChanged, NoteNotWritten, PathRefused
 from memory_core.history.history import History, show
 from memory_core.history.moments import Version
 from memory_core.records import AsOf, Document, Now
-from memory_core.sources import pages
+from memory_core.sources import pages, writer
 from memory_core.text.dates import get_today
 from memory_core.text.folding import clean
 from memory_core.text.matching import LineMatcher, count_changes
@@ -66,12 +66,19 @@ def _compare(config: AgentConfig, path: str, text: str) -> Literal["unchanged", 
     return "unchanged" if clean(now) == clean(text) else "changed"
 
 
-def restore(config: AgentConfig, history: History, path: str, instant: datetime) -> Path:
+def restore(config: AgentConfig, history: History, path: str, instant: datetime, *, over: bool = False) -> Path:
     """Write a note as it stood at an instant into a new file beside it, a deleted one under its own name; return the file.
+
+    Args:
+        config, history: Of the agent.
+        path: The note.
+        instant: The instant.
+        over: Write over the note itself, as it stands at the last moment of the history.
 
     Raises:
         HistoryUnavailable: There was no such note, or the history does not reach back to the instant.
-        NoteNotWritten: The copy exists already, or cannot be written.
+        NoteChanged: The note to be written over is not as the history has it.
+        NoteNotWritten: The copy exists already, or cannot be written; or the note to be written over is not in the workspace.
     """
     name = name_note(config, path)
     moment = history.find_moment(instant)
@@ -80,6 +87,8 @@ def restore(config: AgentConfig, history: History, path: str, instant: datetime)
         raise HistoryUnavailable(
             f"there was no note {name} at {show(moment.at)}", action=f"see its versions: memory-core history {name}"
         )
+    if over:
+        return _write_over(config, history, name, history.load_bytes(version))
     target, folder = _find_place(config, version, get_today(config.search.time_zone, instant).isoformat())
     if os.path.lexists(target):
         raise NoteNotWritten(str(target), "exists already", action="rename or remove it first")
@@ -88,6 +97,22 @@ def restore(config: AgentConfig, history: History, path: str, instant: datetime)
     except OSError as error:
         raise NoteNotWritten(str(target), f"cannot be written: {error.strerror}") from error
     return target
+
+
+def _write_over(config: AgentConfig, history: History, name: str, old: bytes) -> Path:
+    """Write an old version over a note of the workspace, unless that has a text which the history lacks."""
+    if os.path.isabs(name) or name.startswith("../"):  # noqa: PTH117 - the name of a note
+        raise NoteNotWritten(name, "is not in the workspace", action="write a copy beside it: leave --over out")
+    last = history.find_version(name, history.list_moments()[-1])
+    kept = None if last is None else history.load_bytes(last)
+
+    def change(now: bytes | None) -> bytes:
+        if now != kept:
+            raise NoteChanged(name)
+        return old
+
+    writer.rewrite(name, change, workspace=config.workspace, state_dir=config.state_dir)
+    return config.workspace / name
 
 
 def _find_place(config: AgentConfig, version: Version, day: str) -> tuple[Path, Path]:

@@ -32,7 +32,10 @@ def find_destination(config: AgentConfig, target: str | None, day: date) -> Agen
         person = config.find_named(PERSON)
         if person is None:
             action = 'Use the target "longterm", or name a folder: memory.layers.person'
-            raise PathRefused(PERSON, "is no layer that this session sees", action=action)
+            told = "goes with projects, and these notes are of none"
+            if project is not None:
+                told = "is no layer that this session sees"
+            raise PathRefused(PERSON, told, action=action)
         found = person
     elif project is not None and local is not None and not project.writes:
         note = writer.find_note(target, config.workspace, day)

@@ -140,6 +140,7 @@ class Items:
         said_at: float | None = None,
         embedding: Embedding | None = None,
         corrects: bool = False,
+        supersedes: Sequence[str] = (),
     ) -> Written:
         """Write one fact. The same fact in the same scope is reinforced, not written twice.
 
@@ -153,13 +154,14 @@ class Items:
             said_at: Unix seconds; None is now.
             embedding: Its vector, if the caller has computed it with the configured model.
             corrects: Look for the item that this fact corrects, and mark it as superseded.
+            supersedes: The ids of items that it corrects.
 
         Raises:
             InvalidArgument: An argument is no such thing, the content empty, too long or a secret, or the embedding does not fit.
         """
         draft = Draft(
             content=content, scope=self.scope if scope is None else scope, tags=check_texts("tags", tags), kind=kind,
-            pending=pending, origin=origin, said_at=said_at,
+            pending=pending, origin=origin, said_at=said_at, supersedes=tuple(check_texts("supersedes", supersedes)),
         )  # fmt: skip
         embeddings = None if embedding is None else [embedding]
         return self.write_many([draft], embeddings=embeddings, corrects=corrects, cued=corrects)[0]
@@ -413,7 +415,7 @@ class Items:
         return draft.said_at is not None and self._file.was_forgotten(draft.content, draft.said_at)
 
     def promote(self, ids: Sequence[str]) -> int:
-        """Turn pending items into settled ones; return how many were pending."""
+        """Let pending items count as facts, and superseded ones again in place of what corrects them; return how many now do."""
         if not self._writable:
             raise StoreReadOnly(self.path, READ_ONLY)
         return self._file.promote(check_texts("ids", ids))

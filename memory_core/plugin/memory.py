@@ -576,10 +576,12 @@ class Memory:
                 details={"off": off.reason},
             )  # fmt: skip
         status = self._selector(config).status()
+        details = dict(status.details)
+        if file := self._source.current().file:
+            details["settings"] = str(file)
         if config.search.items.capture.journal:
-            paused = Journal(config.journal_dir).is_paused
-            status = replace(status, details={**status.details, "journal": "paused" if paused else "keeps turns"})
-        return replace(status, warnings=(*_warn_of_workspace(config), *status.warnings))
+            details["journal"] = "paused" if Journal(config.journal_dir).is_paused else "keeps turns"
+        return replace(status, details=details, warnings=(*_warn_of_workspace(config), *status.warnings))
 
     def probe(self) -> Probe:
         """Try for real to embed a text.
@@ -600,7 +602,9 @@ class Memory:
         off = explain_off(config)
         if off is not None:
             return [Finding(subject="config", level="warn", message=str(off), action=off.action)]
-        return self._selector(config).diagnose()
+        file = self._source.current().file
+        told = [] if file is None else [Finding(subject="settings", level="ok", message=f"read from {file}")]
+        return [*told, *self._selector(config).diagnose()]
 
     def start(self, config: AgentConfig | None = None) -> None:
         """Start watching and syncing in the background; `close` ends it.

@@ -237,7 +237,7 @@ def _keep(data: bytes, there: bytes | None) -> bytes | None:
 
 
 def _import_history(config: AgentConfig, read: ReadFile, told: Sequence[Mapping[str, Any]]) -> tuple[int, int, int]:
-    """Put moments in front of the history; return the numbers of them, of their versions, and of those that are too late."""
+    """Put moments in front of the history; return the numbers of new ones, of new contents, and of moments that are too late."""
 
     def read_notes(notes: Sequence[Mapping[str, Any]]) -> Iterator[PastNote]:
         for note in notes:
@@ -248,15 +248,18 @@ def _import_history(config: AgentConfig, read: ReadFile, told: Sequence[Mapping[
     if not told or not config.search.history.enabled:
         return 0, 0, len(told)
     with closing(History(config)) as history, history.write() as connection:
+        known, contents = len(rows.load_moments(connection)), {each.hash.hex() for each in rows.load_all(connection)}
         rows.drop_moments(connection, ORIGIN)
         there = rows.load_moments(connection)
         earlier = [each for each in told if not there or int(each["at"]) < there[0].at_ms]
         first = there[0].id if there else 1
-        versions = insert(
+        insert(
             connection,
             ((int(each["at"]), read_notes(each["notes"])) for each in earlier),
             ORIGIN,
             first - len(earlier),
             first,
         )
-    return len(earlier), versions, len(told) - len(earlier)
+        moments = len(rows.load_moments(connection)) - known
+    brought = {note["version"] for each in earlier for note in each["notes"]}
+    return moments, len(brought - contents - {None}), len(told) - len(earlier)

@@ -184,14 +184,12 @@ class _View:
         number, index = counts.units[at]
         candidate = trace.candidates[number]
         examined = self._examine(candidate, number, index, judgement, counts)
-        shown = self._find_shown(number, index)
-        examined = replace(
-            examined,
-            unit_rank=self.unit_ranks[at],
-            shares=self._share(candidate, at, judgement),
-            shown_as=shown,
-            also_in=() if shown is None else trace.hits[shown - 1].also_in or (),
-        )
+        examined = replace(examined, unit_rank=self.unit_ranks[at], shares=self._share(candidate, at, judgement))
+        if (shown := self._find_shown(number, index)) is not None:
+            hit = trace.hits[shown - 1]
+            examined = replace(
+                examined, shown_as=shown, score=hit.score, evidence=hit.compared, also_in=hit.also_in or ()
+            )
         if not self._is_asked(candidate.chunk, index):
             return replace(examined, verdict=verdicts.judge_name(self.query))
         if at in trace.copies.shown and examined.shown_as is None:

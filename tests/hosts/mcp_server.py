@@ -8,7 +8,7 @@ import os
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -29,6 +29,7 @@ def talk(
     mode: str = "auto",
     choice: int | None = None,
     folder: Path | None = None,
+    entry: Mapping[str, Any] | None = None,
 ) -> list[Any]:
     """Return what the official client got in every step from a server that it starts, and what its user was asked.
 
@@ -40,11 +41,11 @@ def talk(
         mode: "legacy" has a handshake.
         choice: The number of the folder that the user takes when asked for one, -1 for none; None cannot be asked.
         folder: The one in which the server is started; None is the repository.
+        entry: `command` and `args` in the configuration of a host, which then start the server.
     """
     program, *arguments = command.start()
     given = {
-        "command": program,
-        "args": [*arguments, "mcp", *options],
+        **(entry or {"command": program, "args": [*arguments, "mcp", *options]}),
         "env": command.variables(),
         "cwd": str(folder or REPOSITORY),
     }

@@ -359,10 +359,22 @@ def test_without_a_named_configuration_capture_is_switched_on_in_the_users_own(
     own = command.state_dir / "memory-core" / "config.json5"
     assert command("install", "claude-code", "--capture", environment=variables).code == 0
     assert '"journal": true' in own.read_text(encoding="utf-8")
+    hooks = (tmp_path / "home" / ".claude" / "skills" / "memory-core" / "hooks" / "hooks.json").read_text(
+        encoding="utf-8"
+    )
+    assert "--config" not in hooks, "the user's own holds without being named"
     assert command("config", "set", "memorySearch.query.maxResults", "9", environment=variables).code == 0
     assert command("uninstall", "claude-code", environment=variables).code == 0
     kept = own.read_text(encoding="utf-8")
     assert ("journal" in kept, '"maxResults": 9' in kept) == (False, True)
+
+
+@pytest.mark.parametrize("host", ["cursor", "openclaw"])
+def test_a_host_that_hands_on_no_turns_turns_nothing_on(command: Command, tmp_path: Path, host: str) -> None:
+    variables = {"HOME": str(tmp_path / "home"), "MEMORY_CORE_CONFIG": ""}
+    done = command("install", host, "--capture", environment=variables)
+    assert (done.code, "hands on no turns" in done.error, "is in place" in done.out) == (0, True, True)
+    assert not (command.state_dir / "memory-core" / "config.json5").exists()
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import termios
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +59,22 @@ def test_the_official_client_uses_every_tool(mcp_client: Path, command: Command)
     assert refused["structured"]["denied"]
     assert not stored["is_error"]
     assert "The boiler was serviced." in (command.workspace / stored["structured"]["path"]).read_text()
+
+
+def test_the_entry_of_an_install_for_one_workspace_obeys_the_users_own_settings(
+    mcp_client: Path, command: Command, home: Path
+) -> None:
+    assert command("install", "cursor").code == 0
+    entry = json.loads((home / ".cursor" / "mcp.json").read_text(encoding="utf-8"))["mcpServers"]["memory-core"]
+    assert {"--workspace", "--state-dir"} < {*entry["args"]}
+    assert "--config" not in entry["args"]
+    assert command("config", "set", "memorySearch.provider", "none").code == 0
+    assert command("config", "set", "memorySearch.query.maxResults", "1").code == 0
+    plain = replace(command, environment={"MEMORY_CORE_PROVIDER": ""})
+    (found,) = talk(
+        mcp_client, plain, call("memory_search", query="Which retired teacher takes the puppy?"), entry=entry
+    )
+    assert (found["structured"]["provider"], len(found["structured"]["results"])) == ("none", 1)
 
 
 def test_it_serves_where_no_signal_can_be_awaited_and_no_stream_polled(command: Command) -> None:

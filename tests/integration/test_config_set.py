@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 
+import memory_core
 from memory_core.cli.main import main
 from memory_core.config.description import COMMON
 from memory_core.config.load import load_config
+from memory_core.plugin import MemorySlot
 from tests.fakes.homes import write
 
 Run = Callable[..., tuple[int, str, str]]
@@ -158,3 +160,61 @@ def test_an_unknown_key_is_no_answer(config: Run) -> None:
     code, _, err = config("get", "memorySearch.qury.maxResults")
     assert code == 2
     assert "did you mean 'memorySearch.query.maxResults'" in err
+
+
+@pytest.fixture
+def named(own: Path, tmp_path: Path) -> Path:
+    """A workspace that the user's own settings do not name; these name folders beside a setting."""
+    for folder in ("named", "usual", "vault", "handbook"):
+        write(tmp_path / folder / "MEMORY.md", f"The kayak of the {folder} is red.\n")
+    settings = f"""{{
+      memory: {{ layers: {{ handbook: "{tmp_path}/handbook" }} }},
+      agents: {{
+        defaults: {{
+          workspace: "{tmp_path}/usual",
+          memorySearch: {{ provider: "none", timeZone: "Asia/Tokyo", extraPaths: ["{tmp_path}/vault"] }},
+        }},
+        list: [{{ id: "main", workspace: "{tmp_path}/usual",
+                  memorySearch: {{ store: {{ path: "{tmp_path}/one.sqlite" }}, extraPaths: ["{tmp_path}/vault"] }} }}],
+      }},
+    }}"""
+    write(own, settings)
+    return tmp_path / "named"
+
+
+@pytest.mark.parametrize("how", ["argument", "variable"])
+def test_own_settings_hold_for_a_workspace_that_is_named_but_not_the_folders_in_them(
+    named: Path, own: Path, monkeypatch: pytest.MonkeyPatch, config: Run, how: str
+) -> None:
+    assert config("check")[0] == 0
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-placeholder")
+    if how == "variable":
+        monkeypatch.setenv("MEMORY_CORE_WORKSPACE", str(named))
+    given = None if how == "variable" else named
+    with MemorySlot(workspace=given) as slot:
+        assert slot.call_tool("memory_search", {"query": "kayak"}).get("provider") == "none"
+    with memory_core.open_memory(workspace=given) as memory:
+        resolved, report, status = memory.config(), memory.sync(), memory.status()
+    assert (resolved.workspace, report.files) == (named, 1)
+    assert (status.provider, resolved.search.time_zone) == ("none", "Asia/Tokyo")
+    assert (resolved.search.extra_paths, resolved.layers) == ((), ())
+    assert resolved.store_path.parent == own.parent
+    assert status.details["settings"] == str(own)
+
+
+def test_a_configuration_that_is_named_keeps_its_folders(
+    named: Path, own: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Naming the own file is naming one."""
+    monkeypatch.setenv("MEMORY_CORE_CONFIG", str(own))
+    resolved = load_config(workspace=named).agent()
+    assert [extra.path for extra in resolved.search.extra_paths] == [str(tmp_path / "vault")] * 2
+    assert resolved.store_path == tmp_path / "one.sqlite"
+
+
+def test_the_doctor_names_the_settings_that_hold(
+    named: Path, own: Path, config: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert config("get")[0] == 0
+    main(["doctor", "--workspace", str(named)])
+    assert f"ok    settings   read from {own}" in capsys.readouterr().out

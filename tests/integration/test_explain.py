@@ -277,6 +277,7 @@ def test_what_is_explained_is_what_is_found(houses: Houses) -> None:
         for number, passage in shown.items():
             hit = hits[number - 1]
             assert (passage.path, passage.verdict.stage) == (hit["path"], "shown")
+            assert passage.score == hit["score"]
             assert hit["startLine"] <= passage.start_line <= passage.end_line <= hit["endLine"]
         for passage in found.passages:
             parts = passage.shares

@@ -24,9 +24,9 @@ import memory_core
 from memory_core.cli import app
 from memory_core.cli.main import main
 from memory_core.config.agent import AgentConfig
-from memory_core.errors import HistoryUnavailable, InvalidArgument, NoteNotWritten
+from memory_core.errors import HistoryUnavailable, InvalidArgument, NoteChanged, NoteNotWritten
 from memory_core.history.history import History
-from memory_core.history.notes import list_events
+from memory_core.history.notes import list_events, restore
 from memory_core.history.store.store import HistoryStore
 from memory_core.plugin.memory import Memory
 from memory_core.text.dates import parse_instant
@@ -359,6 +359,22 @@ def test_the_commands_list_compare_and_restore(memory: Memory, capsys: pytest.Ca
         _run(memory, "restore", path, "--as-of", first)
 
 
+def test_an_old_version_is_put_over_the_note_whose_own_text_is_kept(memory: Memory) -> None:
+    path = "memory/house.md"
+    first, *_ = _edit(memory, path, "- rent 700\n", "- rent 800\n")
+    note = memory.config().workspace / path
+    note.write_text("- rent 900\n", encoding="utf-8")  # which no sync has seen
+    assert _run(memory, "restore", path, "--as-of", first, "--over") == (0, f"Written to {note}\n")
+    assert note.read_text(encoding="utf-8") == "- rent 700\n"
+    memory.sync()
+    assert "-- rent 900\n+- rent 700" in _run(memory, "diff", path)[1]
+    assert [*note.parent.iterdir()] == [note]
+    with contextlib.closing(History(memory.config())) as history:
+        note.write_text("- rent 1,000\n", encoding="utf-8")  # meanwhile
+        with pytest.raises(NoteChanged):
+            restore(memory.config(), history, path, datetime.fromisoformat(first), over=True)
+
+
 def test_without_times_diff_shows_the_last_change(memory: Memory) -> None:
     path = "memory/house.md"
     *_, last = _edit(memory, path, "- rent 700\n", "- rent 800\n")
@@ -417,6 +433,8 @@ def test_a_note_of_a_folder_elsewhere_comes_back_where_it_lay(tmp_path: Path) ->
             _run(opened, "restore", asked, "--as-of", stood, "--config", str(file))
             assert note.read_text(encoding="utf-8") == "- A book\n"
             opened.sync()
+            with pytest.raises(NoteNotWritten, match="not in the workspace"):
+                _run(opened, "restore", asked, "--as-of", stood, "--over", "--config", str(file))
     assert [*workspace.iterdir()] == []
 
 

@@ -246,5 +246,15 @@ def test_a_guess_is_promoted_by_command(command: Command, tmp_path: Path) -> Non
     assert json.loads(command("items", "promote", added["id"], "--json").out)["promoted"] == 0
 
 
+def test_a_fact_takes_the_place_of_one_that_is_named_and_gives_it_back(command: Command) -> None:
+    old = command("items", "add", "--kind", "preference", "Answer in French, please.", "--json").json["item"]["id"]
+    done = command("items", "add", "--corrects-id", old, "English from now on.", "--json").json
+    assert (done["superseded"], done["item"]["kind"]) == ([old], "preference")
+    assert command("items", "promote", old).out == f"{old}  Answer in French, please.\n1 item promoted.\n"
+    held = {item["id"]: item["supersededBy"] for item in command("items", "list", "--json").json["items"]}
+    assert held == {old: None, done["item"]["id"]: old}
+    assert "there is no item 'nine'" in command("items", "add", "--corrects-id", "nine", "Lin has a canoe.").error
+
+
 def test_every_item_tool_is_in_the_table() -> None:
     assert [schema["name"] for schema in TOOLS.values() if schema["name"] in ITEM_TOOLS] == ITEM_TOOLS

@@ -67,7 +67,7 @@ def test_nothing_is_lost_on_the_way(home_memory: Memory, tmp_path: Path, name: s
     assert (done.notes, done.items, done.moments, done.left_out) == (2, 3, 3, ())
     with open_memory(tmp_path / "b") as other:
         came = import_memory(other.config(), tmp_path / name)
-        assert (came.notes, came.items, came.moments, came.aside) == (2, 3, 3, ())
+        assert (came.notes, came.items, came.moments, came.versions, came.aside) == (2, 3, 3, done.versions, ())
         other.sync()
         for path in ("MEMORY.md", "memory/2026-03-01.md"):
             there = (tmp_path / "b" / "notes" / path).read_bytes()
@@ -76,7 +76,7 @@ def test_nothing_is_lost_on_the_way(home_memory: Memory, tmp_path: Path, name: s
         for path, versions in list_versions(home_memory).items():
             assert list_versions(other)[path][: len(versions)] == versions
         again = import_memory(other.config(), tmp_path / name)
-        assert (again.notes, again.items) == (0, 0)
+        assert (again.notes, again.items, again.moments, again.versions) == (0, 0, 0, 0)
         second = export_memory(other.config(), tmp_path / "second")
         assert second.versions == done.versions
     home_memory.close()
@@ -109,6 +109,17 @@ def test_what_is_there_stays(home_memory: Memory, tmp_path: Path) -> None:
         assert (
             tmp_path / "b" / "notes" / "memory" / "imports" / "MEMORY.md"
         ).read_bytes() == b"- The boiler is a Wolf.\n"
+
+
+def test_a_text_that_stood_twice_is_counted_once_on_both_sides(tmp_path: Path) -> None:
+    with open_memory(tmp_path / "a") as memory:
+        for said in (b"- one\n", b"- two\n", b"- one\n"):
+            write(tmp_path / "a", {"MEMORY.md": said})
+            memory.sync()
+        done = export_memory(memory.config(), tmp_path / "export")
+    with open_memory(tmp_path / "b") as other:
+        came = import_memory(other.config(), tmp_path / "export")
+    assert (done.moments, done.versions) == (came.moments, came.versions) == (3, 2)
 
 
 def test_what_init_has_made_gives_way(home_memory: Memory, tmp_path: Path) -> None:

@@ -64,6 +64,17 @@ def test_without_a_command_it_names_the_workspace_and_a_host_of_this_user(cli: C
     assert (told["workspace"], told["exists"], len(told["next"])) == (str(Path.cwd()), True, 3)
 
 
+def test_a_folder_that_its_file_alone_makes_a_workspace_is_not_said_to_hold_notes(cli: Cli) -> None:
+    write(Path(".memory-core.toml"), "[memory]\nwrite = true\n")
+    assert f"Workspace: {Path.cwd()} (the current folder, which holds .memory-core.toml)" in cli()[1]
+
+
+def test_the_persons_layer_is_refused_with_the_reason_where_there_is_no_project(cli: Cli) -> None:
+    assert cli("init", "~/notes", "--default")[0] == 0
+    code, _, err = cli("add", "--person", "Commit messages are in English.")
+    assert (code, "goes with projects, and these notes are of none" in err) == (1, True)
+
+
 def test_a_configuration_that_cannot_be_read_is_named_also_without_a_command(cli: Cli) -> None:
     write(Path("host.json5"), "{memory: {backend: 7}}")
     code, out, err = cli("--config", "host.json5")

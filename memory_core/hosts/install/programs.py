@@ -62,6 +62,7 @@ class Program:
         note: What a user has to know after installing.
         serves: It starts the MCP server.
         in_folder: It does so in the folder of a session, whose notes are served.
+        captures: It hands on its turns, which can be kept, and takes what is recalled for a message.
         copying: How to copy its session, where it runs a hook of ours before it compacts one; else None.
     """
 
@@ -71,6 +72,7 @@ class Program:
     note: str = ""
     serves: bool = True
     in_folder: bool = True
+    captures: bool = False
     copying: Copying | None = None
 
     @property

@@ -97,7 +97,8 @@ class ItemsFile(ItemStore):
                 )  # fmt: skip
             if repeated is not None and repeated not in named:
                 if draft.origin.by not in OUTSIDERS:
-                    rows.revive(connection, repeated, draft, now=now)
+                    said = now if draft.said_at is None else draft.said_at
+                    rows.revive(connection, repeated, said=said, now=now)
                 rows.reinforce(connection, repeated, draft, now=now)
                 same = rows.load_one(connection, repeated)
                 return Written(
@@ -197,11 +198,13 @@ class ItemsFile(ItemStore):
         return self.ask(lambda connection: rows.count(connection, wanted), 0)
 
     def promote(self, ids: Iterable[str]) -> int:
-        """Turn pending items into settled ones; return how many were pending."""
-        wanted = list(ids)
+        """Turn pending items into settled ones, and let superseded ones hold again; return how many were either."""
+        wanted, now = list(ids), self._now()
         with self.write() as connection:
             rows.let_go(connection, wanted)  # else the next change of the note would hide them again
-            return rows.promote(connection, wanted, now=self._now())
+            keys = rows.find_keys(connection, wanted)
+            revived = [key for key in keys if rows.revive(connection, key, said=now, now=now)]
+            return len(revived) + rows.promote(connection, wanted, now=now)
 
     def mark_recalled(self, ids: Iterable[str]) -> None:
         """Record that items were put in front of a model now."""

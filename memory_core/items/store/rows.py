@@ -241,21 +241,25 @@ def supersede(connection: Connection, key: int, by: str, *, now: float) -> None:
     connection.execute("UPDATE items SET superseded_by = ?, updated = ? WHERE key = ?", (by, now, key))
 
 
-def revive(connection: Connection, key: int, draft: Draft, *, now: float) -> None:
-    """Let a superseded item that is said again hold again, in place of the one that corrected it.
+def revive(connection: Connection, key: int, *, said: float, now: float) -> bool:
+    """Let a superseded item hold again, in place of the one that corrected it; return False if none did.
 
-    What was said before the correction, and is only heard again, revives nothing.
+    Args:
+        connection: Inside a write transaction.
+        key: Of the item.
+        said: When somebody said it again; what was said before the correction revives nothing.
+        now: The time of this change.
     """
     row = connection.execute(
         "SELECT old.id, old.superseded_by, new.said FROM items old LEFT JOIN items new ON new.id = old.superseded_by"
         " WHERE old.key = ?",
         (key,),
     ).fetchone()
-    said = now if draft.said_at is None else draft.said_at
     if row is None or row[1] is None or (row[2] is not None and said < float(str(row[2]))):
-        return
+        return False
     connection.execute("UPDATE items SET superseded_by = NULL, updated = ? WHERE key = ?", (now, key))
     connection.execute("UPDATE items SET superseded_by = ?, updated = ? WHERE id = ?", (row[0], now, row[1]))
+    return True
 
 
 def promote(connection: Connection, ids: Iterable[str], *, now: float) -> int:
