@@ -171,13 +171,13 @@ class Journal:
             self._append(session, place, [*lines, *found])
             return more
 
-    def add(self, session: JournalSession, messages: Iterable[Said]) -> list[int]:
+    def add(self, session: JournalSession, messages: Iterable[Said]) -> list[Line]:
         """Keep the messages of a turn, for a host without a transcript. A message that is known by its name is passed over.
 
         One that has neither name nor time is taken for a new one, though it may say what was said before.
 
         Returns:
-            For each message its line in the file of the session, from 1; 0 if it is not kept.
+            For each message its line, with the number of its "line" in the file, from 1; an empty one if it is not kept.
 
         Raises:
             OSError: The journal cannot be written, or another process holds its lock.
@@ -186,13 +186,13 @@ class Journal:
             place = self._load(self.folder / session.file_name)
             lines = place.tell(session)
             choose = _Keeper(place, key, leaves=session.leaves)
-            now, numbers = datetime.now(UTC).isoformat(timespec="microseconds"), []
+            now, kept = datetime.now(UTC).isoformat(timespec="microseconds"), []
             for said in messages:
                 line = choose.keep(said._replace(at=said.at or now))
                 lines += [line] if line else []
-                numbers.append(place.lines + len(lines) if "role" in line else 0)
+                kept.append({**line, "line": place.lines + len(lines)} if "role" in line else {})
             self._append(session, place, lines)
-            return numbers
+            return kept
 
     def knows(self, session: JournalSession) -> bool:
         """Return True if something was reported of a session, though nothing of it may be kept."""
@@ -268,7 +268,7 @@ class Journal:
         return count
 
     def end(self, session: JournalSession) -> None:
-        """Remember that a session is over, if anything of it is kept.
+        """Remember that a session is over, if anything was said in it, whether that is kept or not.
 
         Raises:
             OSError: The journal cannot be written, or another process holds its lock.
@@ -290,7 +290,9 @@ class Journal:
         learned = self._read_learned()
         for path in self._list_files():
             data = _read_whole_lines(path)
-            at = data.find(b"\n", data.rfind(learned[path.name].encode())) if path.name in learned else 0
+            # Its mark stands no more where all of it was forgotten since: what came then is new.
+            stands = data.rfind(learned[path.name].encode()) if path.name in learned else -1
+            at = data.find(b"\n", stands) if stands >= 0 else 0
             session = _find_session(data)
             if session is None or b',"role":"' not in data[at:]:
                 continue
@@ -302,20 +304,14 @@ class Journal:
             if new and is_over:
                 yield session, before, new
 
-    def mark_learned(self, session: JournalSession, last: str = "") -> None:
-        """Remember that messages of a session were learned from.
-
-        Args:
-            session: The session.
-            last: The id of the last of them; "" for the last one that is kept.
+    def mark_learned(self, session: JournalSession, last: str) -> None:
+        """Remember that the messages of a session were learned from, up to the one with an id.
 
         Raises:
             OSError: The journal cannot be written, or another process holds its lock.
         """
         with self._locked():
-            found = _ID.findall(_read_whole_lines(self.folder / session.file_name))
-            if last or found:
-                self._set_mark(LEARNED, session, last or found[-1].decode("ascii"))
+            self._set_mark(LEARNED, session, last)
 
     def _read_learned(self) -> dict[str, str]:
         """Return by the name of a file the id of the last message that was learned from."""

@@ -525,6 +525,21 @@ def test_sessions_that_are_over_or_idle_are_learned_from_once(journal: Journal, 
     assert list_texts(-1e12) == []
 
 
+@pytest.mark.parametrize("how", ["forget", "prune"])
+def test_a_session_that_goes_on_after_all_of_it_was_forgotten_is_learned_from(journal: Journal, how: str) -> None:
+    here, old = JournalSession("hermes", "agent:main:main"), "2020-03-01T10:00:00Z"
+    (line,) = journal.add(here, [Said("user", "I like tea.", old)])
+    journal.mark_learned(here, line["id"])
+    assert not list(journal.list_unlearned(idle_seconds=0))
+    if how == "prune":
+        assert journal.prune(90) == 1
+    else:
+        assert journal.forget(lambda *_: True)
+    journal.add(here, [Said("user", "I moved to Oslo.")])
+    ((_, before, new),) = journal.list_unlearned(idle_seconds=0)
+    assert (before, [line["content"] for line in new]) == ([], ["I moved to Oslo."])
+
+
 def test_problems_are_kept_for_the_doctor(journal: Journal) -> None:
     assert journal.find_problem() == ""
     journal.record_problem("the disk is full")
