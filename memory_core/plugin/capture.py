@@ -18,9 +18,8 @@ from memory_core.config.agent import AgentConfig
 from memory_core.errors import InvalidArgument, MemoryCoreError
 from memory_core.plugin.calls import record_capture
 from memory_core.plugin.recall import OpenItems
-from memory_core.sources.journal import Journal, JournalSession
+from memory_core.sources.journal import Journal, JournalSession, OffTheRecord
 from memory_core.sources.transcripts import SHOWN, SPEAKERS, Said
-from memory_core.text.messages import is_off_the_record
 from memory_core.text.tokens import estimate_tokens
 from memory_core.threads import start_call
 from memory_core.tools.shown import Shown
@@ -144,9 +143,11 @@ class SessionCapture:
         if capture.journal:
             project = "" if config.project is None else str(config.project.folder)
             said, journal_id = _keep_in_journal(config, JournalSession(host, session_key or "main", project), said)
-        if not capture.enabled or Journal(config.journal_dir).is_paused or _is_off_the_record(said):
+        if not capture.enabled or Journal(config.journal_dir).is_paused:
             return
-        turn = [_keep(message, capture.max_tokens) for message in said]
+        off = OffTheRecord()
+        kept = [message for message in said if not off.leaves(str(message.get("role")), join_text(message))]
+        turn = [_keep(message, capture.max_tokens) for message in kept]
         if not turn:
             return
         with self._changed:
@@ -377,10 +378,6 @@ def _keep_in_journal(
         for number, message in enumerate(turn)
     ]
     return placed, max(kept.items(), default=(0, {"id": ""}))[1]["id"]
-
-
-def _is_off_the_record(turn: Sequence[Mapping[str, Any]]) -> bool:
-    return any(message.get("role") == "user" and is_off_the_record(join_text(message)) for message in turn)
 
 
 def find_turn(messages: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:

@@ -211,6 +211,20 @@ def test_what_was_learned_from_before_is_context_and_not_learned_twice(tmp_path:
     assert ("The red one." in before, "The blue one." in before, "No, the blue one." in after) == (True, False, True)
 
 
+def test_what_is_off_the_record_is_learned_from_no_more_than_the_journal_keeps_it(tmp_path: Path) -> None:
+    said = [SAID, "Off the record: I prefer gin.", "I live in Oslo."]
+    messages = [
+        *({"role": "user", "content": each} for each in said),
+        {"role": "assistant", "content": "I prefer gin, too."},
+    ]
+    with open_slot(tmp_path, journal=True) as slot:
+        slot.turn_ended(MAIN, messages)
+        journal = Journal(load_config({}, workspace=tmp_path, state_dir=tmp_path).agent().journal_dir)
+        ((_, _, new),) = journal.list_unlearned(idle_seconds=-60)
+        assert [line["content"] for line in new] == [SAID]
+    assert contents(tmp_path) == [LEARNED]
+
+
 def test_a_turn_that_comes_while_the_model_reads_is_still_to_be_learned_from(tmp_path: Path) -> None:
     asked, goes_on = threading.Event(), threading.Event()
 

@@ -439,6 +439,16 @@ def test_what_is_forgotten_leaves_hashes_and_never_comes_back(journal: Journal, 
     assert b"fence" not in everything(journal)
 
 
+def test_a_look_at_what_would_be_forgotten_changes_nothing(journal: Journal, transcript: Path) -> None:
+    assert journal.forget(lambda *_: True, dry_run=True) == []
+    assert not journal.folder.exists()
+    journal.add(session(transcript), [Said("user", "one")])
+    journal.leave_note(JournalSession("hermes", "agent:main:main"), [Said("user", "two")])
+    before = {path.name: path.read_bytes() for path in journal.folder.iterdir()}
+    assert journal.forget(lambda *_: True, dry_run=True) == [("sessions/claude-code-s1.jsonl", 2)]
+    assert {path.name: path.read_bytes() for path in journal.folder.iterdir()} == before
+
+
 def test_what_is_too_old_goes(journal: Journal, transcript: Path) -> None:
     transcript.write_bytes(claude("user", "old") + claude("user", "new", timestamp="2999-01-01T00:00:00Z"))
     journal.follow(session(transcript))
