@@ -26,6 +26,8 @@ _REFERENCE = re.compile(
 # Of keys that stand in a row without a space, each pass shows the next one: after as many passes the rest of the row is blanked.
 MOST_PASSES = 4
 _RUN = re.compile(r"(?<![\w+/~-])[\w+/~-]*(?:\[redacted\][\w+/=.~-]*)+")
+# "&amp;amp;#61;" and "%25253D": escaped as often as somebody likes, and each time would be looked at.
+_ESCAPED_AGAIN = re.compile(r"&(?:amp;|#38;|#x26;)+|%(?:25)+(?=[0-9a-f]{2})", re.IGNORECASE)
 
 
 def redact(text: str) -> str:
@@ -41,7 +43,8 @@ def redact(text: str) -> str:
         if passes > MOST_PASSES:
             text = _RUN.sub(REDACTED, text)
     # Entities, full-width letters and invisible characters disguise a name from its pattern.
-    if (seen := clean(text)) != text and seen.count("\n") == text.count("\n") and _redact_once(seen) != seen:
+    seen = clean(_ESCAPED_AGAIN.sub(lambda found: found[0][0], text))
+    if seen != text and seen.count("\n") == text.count("\n") and _redact_once(seen) != seen:
         return redact(seen)
     return text
 

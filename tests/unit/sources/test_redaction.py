@@ -120,6 +120,14 @@ def test_what_a_name_gives_away(text: str, shown: str) -> None:
     assert redact(text) == shown
 
 
+def test_a_name_that_is_escaped_again_and_again_takes_no_quadratic_time() -> None:
+    def escape(depth: int) -> str:
+        return redact("\n".join(f"password&{'amp;' * times}#61;hunter2" for times in range(depth)))
+
+    assert escape(9) == "\n".join(["password=[redacted]"] * 9)
+    assert measure_growth(lambda length: escape(int(length**0.5)), 14_400) < MOST_GROWTH
+
+
 BODY = "MIIEpAIBAAKCAQEA0Z3VS5JJcds3xfn\nygWyF8PbnGy0AHB7MJD2gDsa3mNKLJ+/=\n"
 
 
