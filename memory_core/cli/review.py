@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from contextlib import closing
 
 import click
 
@@ -20,8 +21,8 @@ ALL_KEYS = {"a": "accept", "e": "edit", "s": "skip", "n": "never again", "u": "u
 ELSEWHERE = "Its note lies outside the workspace, so only you can change it."
 
 
-def _open_review(memory: Memory) -> Review:
-    return Review(memory.config(), memory.items, memory.sync)
+def _open_review(memory: Memory) -> closing[Review]:
+    return closing(Review(memory.config(), memory.items, memory.sync))
 
 
 @command("tidy")
@@ -35,8 +36,8 @@ def tidy(options: Options, *, model: str | None, base_url: str | None) -> None:
     """Find what is outdated, repeated or broken in the notes, and propose changes; nothing is written."""
     if base_url is not None and model is None:
         raise InvalidArgument("--base-url", "it is the endpoint of a model", action="name one: --model")
-    with open_notes(options) as memory:
-        found = _open_review(memory).find(_open_model(memory, model, base_url) if model else None)
+    with open_notes(options) as memory, _open_review(memory) as held:
+        found = held.find(_open_model(memory, model, base_url) if model else None)
     _print(found)
 
 
@@ -77,8 +78,8 @@ def review(context: click.Context) -> None:
     """Go through what `tidy` proposes, one by one; or accept, reject or undo by id."""
     if context.invoked_subcommand is None:
         options = context.ensure_object(Options)
-        with open_notes(options) as memory:
-            _go_through(_open_review(memory), options)
+        with open_notes(options) as memory, _open_review(memory) as held:
+            _go_through(held, options)
 
 
 def _go_through(held: Review, options: Options) -> None:
@@ -164,23 +165,23 @@ def accept(options: Options, *, ids: tuple[str, ...], text: str | None) -> None:
     """Make the changes that proposals name."""
     if text is not None and len(ids) > 1:
         raise InvalidArgument("--text", "one line is for one proposal")
-    with open_notes(options) as memory:
-        _report("Accepted", _open_review(memory).accept(ids, text))
+    with open_notes(options) as memory, _open_review(memory) as held:
+        _report("Accepted", held.accept(ids, text))
 
 
 @review.command("reject")
 @argument("ids", nargs=-1, required=True, help="ids of proposals, as tidy prints them")
 def reject(options: Options, *, ids: tuple[str, ...]) -> None:
     """Never propose these again; `never` is another name for it."""
-    with open_notes(options) as memory:
-        _report("Rejected", _open_review(memory).reject(ids))
+    with open_notes(options) as memory, _open_review(memory) as held:
+        _report("Rejected", held.reject(ids))
 
 
 @review.command("undo")
 def undo(options: Options) -> None:
     """Take back what was done last: a change that was accepted, or that a proposal was rejected."""
-    with open_notes(options) as memory:
-        undone = _open_review(memory).undo()
+    with open_notes(options) as memory, _open_review(memory) as held:
+        undone = held.undo()
     facts = undone._asdict()
     output.tell({"undone": facts.pop("id"), **facts}, _describe_undone(undone))
 

@@ -211,19 +211,19 @@ def _review(call: ToolCall) -> dict[str, Any]:
         return results.shape_refusal("disabled", reviewing.NOT_OFFERED, reviewing.SWITCH_ON)
     if not scope.is_main(context, config.agent):
         return results.shape_refusal("denied", reviewing.NOT_HERE, items.TALK_ELSEWHERE)
-    held = reviewing.Review(config, None, call.selector.sync)
-    if call.name == "memory_propose":
-        made = held.propose(arguments["path"], int(arguments["line"]), arguments["text"], arguments["why"])
-        return {"status": "waits", "id": made.id}
-    if call.name == "memory_review":
-        found = held.find()
-        listed = found[: int(arguments.get("maxResults", reviewing.LIMIT))]
-        return {"results": [reviewing.shape(each) for each in listed], "total": len(found)}
-    if arguments["action"] == "reject":
-        held.reject([arguments["id"]])
-        return {"status": "rejected"}
-    (done,) = held.accept([arguments["id"]], arguments.get("text"))
-    return {"status": "accepted", "path": done.path, "line": done.line}
+    with closing(reviewing.Review(config, None, call.selector.sync)) as held:
+        if call.name == "memory_propose":
+            made = held.propose(arguments["path"], int(arguments["line"]), arguments["text"], arguments["why"])
+            return {"status": "waits", "id": made.id}
+        if call.name == "memory_review":
+            found = held.find()
+            listed = found[: int(arguments.get("maxResults", reviewing.LIMIT))]
+            return {"results": [reviewing.shape(each) for each in listed], "total": len(found)}
+        if arguments["action"] == "reject":
+            held.reject([arguments["id"]])
+            return {"status": "rejected"}
+        (done,) = held.accept([arguments["id"]], arguments.get("text"))
+        return {"status": "accepted", "path": done.path, "line": done.line}
 
 
 def record_call(call: ToolCall, result: dict[str, Any]) -> dict[str, Any]:

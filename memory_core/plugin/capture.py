@@ -18,9 +18,8 @@ from memory_core.config.agent import AgentConfig
 from memory_core.errors import InvalidArgument, MemoryCoreError
 from memory_core.plugin.calls import record_capture
 from memory_core.plugin.recall import OpenItems
-from memory_core.sources.journal import Journal, JournalSession
+from memory_core.sources.journal import Journal, JournalSession, OffTheRecord
 from memory_core.sources.transcripts import SHOWN, SPEAKERS, Said
-from memory_core.text.messages import is_off_the_record
 from memory_core.text.tokens import estimate_tokens
 from memory_core.threads import start_call
 from memory_core.tools.shown import Shown
@@ -59,6 +58,7 @@ class _Waiting:
         ended: The session is over.
         calls: Of the model, in this session.
         host: The name of the host, for the journal; "" for what comes from there.
+        journal_id: Of the last message that the journal keeps of them; "" if it keeps none.
         shown: Fingerprints of what other processes have shown in the session.
     """
 
@@ -72,6 +72,7 @@ class _Waiting:
     ended: bool = False
     calls: int = 0
     host: str = ""
+    journal_id: str = ""
     shown: frozenset[str] = frozenset()
 
     @property
@@ -138,13 +139,15 @@ class SessionCapture:
         Raises:
             InvalidArgument: A message is no object.
         """
-        capture, said = config.search.items.capture, find_turn(messages)
+        capture, said, journal_id = config.search.items.capture, find_turn(messages), ""
         if capture.journal:
             project = "" if config.project is None else str(config.project.folder)
-            said = _keep_in_journal(config, JournalSession(host, session_key or "main", project), said)
-        if not capture.enabled or Journal(config.journal_dir).is_paused or _is_off_the_record(said):
+            said, journal_id = _keep_in_journal(config, JournalSession(host, session_key or "main", project), said)
+        if not capture.enabled or Journal(config.journal_dir).is_paused:
             return
-        turn = [_keep(message, capture.max_tokens) for message in said]
+        off = OffTheRecord()
+        kept = [message for message in said if not off.leaves(str(message.get("role")), join_text(message))]
+        turn = [_keep(message, capture.max_tokens) for message in kept]
         if not turn:
             return
         with self._changed:
@@ -155,6 +158,7 @@ class SessionCapture:
             waiting.messages += turn
             waiting.tokens += sum(estimate_tokens(message["content"]) for message in turn)
             waiting.turns += 1
+            waiting.journal_id = journal_id or waiting.journal_id
             waiting.last = time.monotonic()
             self._shrink()
             self._wake()
@@ -219,7 +223,7 @@ class SessionCapture:
                     continue
                 batch = replace(waiting)
                 waiting.context = [*waiting.context, *waiting.messages][-CONTEXT_MESSAGES:]
-                waiting.messages, waiting.tokens, waiting.turns = [], 0, 0
+                waiting.messages, waiting.tokens, waiting.turns, waiting.journal_id = [], 0, 0, ""
                 if waiting.ended:
                     del self._sessions[key]
             self._read(key, batch)
@@ -243,9 +247,10 @@ class SessionCapture:
             log.exception("capture: %d turns could not be learned from", batch.turns)
         else:
             log.info("capture: %d turns read, %d items are new", batch.turns, new)
-            if batch.host and batch.config.search.items.capture.journal:
+            if batch.journal_id:
                 with suppress(OSError):
-                    Journal(batch.config.journal_dir).mark_learned(JournalSession(batch.host, key or "main"))
+                    session = JournalSession(batch.host, key or "main")
+                    Journal(batch.config.journal_dir).mark_learned(session, batch.journal_id)
             return True
         return False
 
@@ -345,8 +350,12 @@ def _place(session: JournalSession, line: int) -> dict[str, Any]:
 
 def _keep_in_journal(
     config: AgentConfig, session: JournalSession, turn: Sequence[Mapping[str, Any]]
-) -> Sequence[Mapping[str, Any]]:
-    """Keep a turn in the journal, and return it with the places of its messages; a host does not notice if that fails."""
+) -> tuple[Sequence[Mapping[str, Any]], str]:
+    """Keep a turn in the journal; a host does not notice if that fails.
+
+    Returns:
+        The turn with the places of its messages, and the id of the last one that is kept; "" if none is.
+    """
     journal = Journal(config.journal_dir)
     said = {}
     for number, message in enumerate(turn):
@@ -355,23 +364,20 @@ def _keep_in_journal(
             said[number] = Said(str(role), text)
     session = replace(session, leaves=journal.is_paused)
     try:
-        lines = journal.add(session, said.values())
+        known = dict(zip(said, journal.add(session, said.values()), strict=True))
     except TimeoutError:  # another process holds the lock
         journal.leave_note(session, [*said.values()])
-        return turn
+        return turn, ""
     except OSError as error:
         log.warning("capture: a turn is not in the journal: %s", error)
         journal.record_problem(f"session {session.key} of {session.host}: {error}")
-        return turn
-    known = dict(zip(said, lines, strict=True))
-    return [
-        {**message, "place": _place(session, known[number])} if known.get(number) else message
+        return turn, ""
+    kept = {number: line for number, line in known.items() if line}
+    placed = [
+        {**message, "place": _place(session, kept[number]["line"])} if number in kept else message
         for number, message in enumerate(turn)
     ]
-
-
-def _is_off_the_record(turn: Sequence[Mapping[str, Any]]) -> bool:
-    return any(message.get("role") == "user" and is_off_the_record(join_text(message)) for message in turn)
+    return placed, max(kept.items(), default=(0, {"id": ""}))[1]["id"]
 
 
 def find_turn(messages: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:

@@ -33,10 +33,12 @@ TRUST: Mapping[str, Sequence[Author]] = {
     "all": AUTHORS,
 }
 
+_TOO_LONG = "it took longer than memorySearch.recall.timeoutMs"
 log = logging.getLogger(__name__)
 
 MOST_ITEMS = 5  # for one message: it should read a few lines, not a report
 MOST_CHARS = 1500  # for one message, framing included: about 400 tokens of every turn
+MOST_RUNNING = 8  # at once: each has a thread, which a provider that hangs does not give back
 
 
 def recall_nothing() -> Recall:
@@ -128,7 +130,7 @@ class SessionRecall:
         self._recalled = recalled
         self._shown = Shown()
         self._lock = threading.Lock()
-        self._running: Future[Recall] | None = None
+        self._running: dict[Future[Recall], tuple[str | None, float]] = {}  # with their sessions and deadlines
 
     def recall(
         self,
@@ -171,13 +173,17 @@ class SessionRecall:
             )
 
         with self._lock:
-            if self._running is not None and not self._running.done():  # a late one: a second would only be later
-                return self._report_late(begun)
-            self._running = future = start_call(work, name="memory-core-recall")
+            self._running = {each: told for each, told in self._running.items() if not each.done()}
+            if any(session == key and until < begun for session, until in self._running.values()):
+                return self._report_late(begun, f"an earlier message still waits for it: {_TOO_LONG}")
+            if len(self._running) >= MOST_RUNNING:
+                return self._report_late(begun, f"{MOST_RUNNING} others are still running")
+            future = start_call(work, name="memory-core-recall")
+            self._running[future] = key, deadline
         try:
             found = wait_for(future, max(deadline - time.monotonic(), 0.0))
         except NoAnswer:
-            return self._report_late(begun)
+            return self._report_late(begun, _TOO_LONG)
         trusted = TRUST[settings.trust]
         pieces = [
             piece
@@ -210,8 +216,8 @@ class SessionRecall:
         if not config.search.recall.enabled or not scope.is_main(context, config.agent):
             return ""
         preferences = self._items.get(config, context.access).list_standing(limit=20)
-        text = prompts.frame_standing(preferences)
-        self._shown.add(context.session_key, [item.content for item in preferences if item.id in text])
+        text, kept = prompts.frame_standing(preferences)
+        self._shown.add(context.session_key, [item.content for item in kept])
         return text
 
     def forget_session(self, session_key: str | None) -> None:
@@ -224,9 +230,9 @@ class SessionRecall:
             items = self._items.get(config)
             start_call(lambda: items.words, name="memory-core-recall-warm")
 
-    def _report_late(self, begun: float) -> Recall:
+    def _report_late(self, begun: float, why: str) -> Recall:
         from memory_core.items.recall import Recall
 
         seconds = time.monotonic() - begun
-        log.info("recalled nothing: late after %.0f ms", 1000 * seconds)
-        return Recall(late=True, seconds=seconds, warning="recall took longer than memorySearch.recall.timeoutMs")
+        log.info("recalled nothing after %.0f ms: %s", 1000 * seconds, why)
+        return Recall(late=True, seconds=seconds, warning=f"nothing is recalled: {why}")

@@ -36,7 +36,7 @@ NOT_HERE = "proposals may be used in the main private session only"
 
 
 class Review:
-    """The proposals of one agent.
+    """The proposals of one agent. The constructor opens nothing; close it.
 
     Args:
         config: The agent's.
@@ -48,6 +48,11 @@ class Review:
         self._config = config
         self._items = items
         self._sync = sync
+        self._tidy = Tidy(config)
+
+    def close(self) -> None:
+        """Close the file of tidy."""
+        self._tidy.close()
 
     def find(self, complete: Complete | None = None) -> list[Proposal]:
         """Look at what has changed in the notes, and return all that is proposed, the surest first.
@@ -55,15 +60,17 @@ class Review:
         Args:
             complete: Asks a model to judge what the rules suspect; see `Tidy.consult`.
         """
-        with closing(Tidy(self._config)) as tidy:
-            if complete is not None:
-                tidy.run(shown_chars=CONTEXT_CHARS)
-                tidy.consult(complete)
-            found = [*tidy.run(shown_chars=CONTEXT_CHARS), *self._list_pending()]
-            return [*found, *(each for each in self._list_personal() if not tidy.store.is_settled(each.id))]
+        if complete is not None:
+            self._tidy.run(shown_chars=CONTEXT_CHARS)
+            self._tidy.consult(complete)
+        found = [*self._tidy.run(shown_chars=CONTEXT_CHARS), *self._list_pending()]
+        return [*found, *(each for each in self._list_personal() if not self._tidy.store.is_settled(each.id))]
 
     def accept(self, ids: Sequence[str], text: str | None = None) -> list[Proposal]:
-        """Make the changes that proposals name, in order; return them. None is made if one of the ids cannot be accepted.
+        """Make the changes that proposals name, those of a note from its end to its beginning; return the proposals.
+
+        None is made if one of the ids cannot be accepted. Where a note changes or cannot be written meanwhile, what was made
+        before stays.
 
         Args:
             ids: Of the proposals.
@@ -74,11 +81,11 @@ class Review:
             PathRefused: The note does not lie in the workspace.
             NoteChanged, NoteNotWritten: A note was changed meanwhile, or cannot be written.
         """
-        done: list[Proposal] = []
         if self._config.search.history.enabled:
             self._sync()
         known, places = self.find(), dict[tuple[str, int], str]()
-        for found in [_pick(known, each) for each in dict.fromkeys(ids)]:
+        accepted = [_pick(known, each) for each in dict.fromkeys(ids)]
+        for found in accepted:
             if not self.can_change(found):
                 raise PathRefused(found.path, "does not lie in the workspace", action="change it by hand")
             choose_line(found, text)
@@ -86,17 +93,16 @@ class Review:
             if first != found.id and found.path != "items":
                 why = f"{first} and {found.id} change the same line, {found.path}:{found.line}"
                 raise InvalidArgument("id", why, action="accept one, and look at what is proposed then")
-        for each in dict.fromkeys(ids):
-            found = _pick(self.find() if done else known, each)
+        stands: dict[tuple[str, str], str] = {}  # the hash that a note has now, by its path and the hash that it had
+        for found in sorted(accepted, key=lambda each: -each.line):
             if found.kind == "pending" and self._items is not None:
                 self._items.promote([found.id])
             elif found.kind == "personal" and self._items is not None:
                 self._items.share([found.id])
             else:
-                with closing(Tidy(self._config)) as tidy:
-                    tidy.accept(found, text)
-            done.append(found)
-        return done
+                place = found.path, found.note_hash
+                stands[place] = self._tidy.accept(replace(found, note_hash=stands.get(place, found.note_hash)), text)
+        return accepted
 
     def can_change(self, proposal: Proposal) -> bool:
         """Return True for a proposal about an item, or about a note that lies in the workspace."""
@@ -117,22 +123,19 @@ class Review:
             if found.kind == "pending" and self._items is not None:
                 self._items.forget(ids=[found.id])
             else:
-                with closing(Tidy(self._config)) as tidy:
-                    tidy.store.settle(found.id)
+                self._tidy.store.settle(found.id)
         return done
 
     def propose(self, path: str, line: int, text: str, why: str) -> Proposal:
         """Keep what an agent proposes; see `Tidy.propose`."""
-        with closing(Tidy(self._config)) as tidy:
-            return tidy.propose(path, line, text, f"{why} (proposed by an agent)")
+        return self._tidy.propose(path, line, text, f"{why} (proposed by an agent)")
 
     def undo(self) -> Undone:
         """Take back the last change that was accepted, or what was rejected after it; see `Tidy.undo`."""
-        with closing(Tidy(self._config)) as tidy:
-            rejected = tidy.store.find_rejected()
-            if rejected is None:
-                return tidy.undo()
-            tidy.store.settle(rejected, settled=False)
+        rejected = self._tidy.store.find_rejected()
+        if rejected is None:
+            return self._tidy.undo()
+        self._tidy.store.settle(rejected, settled=False)
         found = next((each for each in self.find() if each.id == rejected), None)
         return Undone(
             rejected, *((found.path, found.line, found.text.strip()) if found else ("", 0, "")), rejected=True

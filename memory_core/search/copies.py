@@ -96,6 +96,11 @@ def _read_unit(chunk: IndexedChunk, index: int) -> str:
     return _SPEAKER.sub("", words, count=1) if chunk.source == SOURCE else words
 
 
+def count_words(chunk: IndexedChunk, index: int) -> int:
+    """Return the number of words of a unit, without headings and who said it."""
+    return len(_read_unit(chunk, index).split())
+
+
 def _is_quotation(chunk: IndexedChunk, index: int) -> bool:
     """Return True for a unit that a note quotes, below its headings."""
     return _HEADING.sub("", chunk.quote_unit(index)).lstrip().startswith(">")

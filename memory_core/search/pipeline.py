@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cache
@@ -27,7 +27,7 @@ from memory_core.search.candidates import (
     find_candidates,
 )
 from memory_core.search.confidence import SHOWN
-from memory_core.search.copies import Copies, find_copies, is_plain, name_places
+from memory_core.search.copies import Copies, count_words, find_copies, is_plain, name_places
 from memory_core.search.passages import (
     LOOK,
     SHARED,
@@ -169,7 +169,7 @@ def search(
     if passing and not hits:  # what passes may rank behind all that is shown
         hits, shown, copies = pack_best(passing)
     said = [_list_said(passage, counts, copies) for passage in shown]
-    hits = [_name_copies(*each, candidates, counts) for each in zip(hits, shown, said, strict=True)]
+    hits = [_name_copies(*each, candidates, counts, copies) for each in zip(hits, shown, strict=True)]
     hits = mark_replaced(hits, said, judgement.recency, candidates, counts)
     return Trace(
         hits=tuple(hits), mode=mode, question=question, about=about, by_text=by_text, near=near, weights=weights,
@@ -236,12 +236,17 @@ def _list_said(passage: Passage, counts: TermCounts, copies: Copies) -> set[int]
 
 
 def _name_copies(
-    hit: Hit, passage: Passage, said: Collection[int], candidates: Sequence[Candidate], counts: TermCounts
+    hit: Hit, passage: Passage, candidates: Sequence[Candidate], counts: TermCounts, copies: Copies
 ) -> Hit:
-    """Return a hit that names the other places in which half of its units stand, or more."""
-    held = [candidates[counts.units[at][0]] for at in said]
-    found = Counter(chunk.path for each in held for chunk in (each.chunk, *each.copies))
-    places = name_places(hit.path, (path for path, number in found.items() if number * 2 >= len(passage.units)))
+    """Return a hit that names the other places in which units with half of its words stand, or more."""
+    found, whole = Counter[str](), 0
+    for unit in passage.units:
+        words = count_words(candidates[unit.chunk].chunk, unit.index)
+        at = counts.firsts[unit.chunk] + unit.index
+        held = [candidates[counts.units[each][0]] for each in (at, *copies.others.get(at, ()))]
+        whole += words
+        found.update(dict.fromkeys((chunk.path for each in held for chunk in (each.chunk, *each.copies)), words))
+    places = name_places(hit.path, (path for path, words in found.items() if words * 2 >= whole))
     return replace(hit, also_in=places) if places else hit
 
 

@@ -23,7 +23,7 @@ import re
 import stat
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from hashlib import blake2b
@@ -171,13 +171,13 @@ class Journal:
             self._append(session, place, [*lines, *found])
             return more
 
-    def add(self, session: JournalSession, messages: Iterable[Said]) -> list[int]:
+    def add(self, session: JournalSession, messages: Iterable[Said]) -> list[Line]:
         """Keep the messages of a turn, for a host without a transcript. A message that is known by its name is passed over.
 
         One that has neither name nor time is taken for a new one, though it may say what was said before.
 
         Returns:
-            For each message its line in the file of the session, from 1; 0 if it is not kept.
+            For each message its line, with the number of its "line" in the file, from 1; an empty one if it is not kept.
 
         Raises:
             OSError: The journal cannot be written, or another process holds its lock.
@@ -186,13 +186,13 @@ class Journal:
             place = self._load(self.folder / session.file_name)
             lines = place.tell(session)
             choose = _Keeper(place, key, leaves=session.leaves)
-            now, numbers = datetime.now(UTC).isoformat(timespec="microseconds"), []
+            now, kept = datetime.now(UTC).isoformat(timespec="microseconds"), []
             for said in messages:
                 line = choose.keep(said._replace(at=said.at or now))
                 lines += [line] if line else []
-                numbers.append(place.lines + len(lines) if "role" in line else 0)
+                kept.append({**line, "line": place.lines + len(lines)} if "role" in line else {})
             self._append(session, place, lines)
-            return numbers
+            return kept
 
     def knows(self, session: JournalSession) -> bool:
         """Return True if something was reported of a session, though nothing of it may be kept."""
@@ -268,7 +268,7 @@ class Journal:
         return count
 
     def end(self, session: JournalSession) -> None:
-        """Remember that a session is over, if anything of it is kept.
+        """Remember that a session is over, if anything was said in it, whether that is kept or not.
 
         Raises:
             OSError: The journal cannot be written, or another process holds its lock.
@@ -290,32 +290,33 @@ class Journal:
         learned = self._read_learned()
         for path in self._list_files():
             data = _read_whole_lines(path)
-            at = data.find(b"\n", data.rfind(learned[path.name].encode())) if path.name in learned else 0
+            # Its mark stands no more where all of it was forgotten since: what came then is new.
+            stands = data.rfind(learned[path.name].encode()) if path.name in learned else -1
+            at = data.find(b"\n", stands) if stands >= 0 else 0
             session = _find_session(data)
-            if session is None or b',"role":"' not in data[at:]:
+            last = data.rfind(b',"role":"')
+            if session is None or last < at:
                 continue
-            first = data.count(b"\n", 0, at + 1)
-            parsed = [{**line, "line": number} for number, line in enumerate(map(parse_entry, data.split(b"\n")), 1)]
-            before, new = ([line for line in part if "role" in line] for part in (parsed[:first], parsed[first:]))
-            last = read_time(new[-1].get("timestamp")) if new else None
-            is_over = data.endswith(_encode([{"ended": True}])) or last is None or time.time() - last >= idle_seconds
-            if new and is_over:
+            said_at = read_time(
+                parse_entry(data[data.rfind(b"\n", 0, last) + 1 :].partition(b"\n")[0]).get("timestamp")
+            )
+            is_idle = said_at is None or time.time() - said_at >= idle_seconds
+            if is_idle or data.endswith(_encode([{"ended": True}])):
+                first = data.count(b"\n", 0, at + 1)
+                parsed = [
+                    {**line, "line": number} for number, line in enumerate(map(parse_entry, data.split(b"\n")), 1)
+                ]
+                before, new = ([line for line in part if "role" in line] for part in (parsed[:first], parsed[first:]))
                 yield session, before, new
 
-    def mark_learned(self, session: JournalSession, last: str = "") -> None:
-        """Remember that messages of a session were learned from.
-
-        Args:
-            session: The session.
-            last: The id of the last of them; "" for the last one that is kept.
+    def mark_learned(self, session: JournalSession, last: str) -> None:
+        """Remember that the messages of a session were learned from, up to the one with an id.
 
         Raises:
             OSError: The journal cannot be written, or another process holds its lock.
         """
         with self._locked():
-            found = _ID.findall(_read_whole_lines(self.folder / session.file_name))
-            if last or found:
-                self._set_mark(LEARNED, session, last or found[-1].decode("ascii"))
+            self._set_mark(LEARNED, session, last)
 
     def _read_learned(self) -> dict[str, str]:
         """Return by the name of a file the id of the last message that was learned from."""
@@ -386,17 +387,6 @@ class Journal:
         entries = [map(parse_entry, lines[first - 1 : last]) for first, last in places]
         return _find_session(data), [[entry for entry in each if "role" in entry] for each in entries]
 
-    def load_messages(self, path: str, numbers: Iterable[int]) -> dict[int, str]:
-        """Return the texts of messages by their lines, without those that are not kept any more.
-
-        Args:
-            path: Of their file, as search shows it.
-            numbers: Their lines, from 1.
-        """
-        lines = _read_whole_lines(self.folder / path.rpartition("/")[2]).split(b"\n")
-        found = {number: parse_entry(lines[number - 1]) for number in numbers if 0 < number <= len(lines)}
-        return {number: str(message["content"]) for number, message in found.items() if "role" in message}
-
     def count(self, key: str) -> int:
         """Return the number of messages that are kept of sessions with a name, of whichever host."""
         found = ((_find_session(data), data) for data in map(_read_whole_lines, self._list_files()))
@@ -409,7 +399,7 @@ class Journal:
 
         Args:
             is_forgotten: Takes the session, the text and the time of a message, in Unix seconds; None if nobody knows it.
-            dry_run: Only look for them.
+            dry_run: Only look for them, and change nothing; what `leave_note` has left is not looked at.
 
         Returns:
             Where they stood: the paths as search shows them, and the lines.
@@ -418,8 +408,9 @@ class Journal:
             OSError: The journal cannot be written, or another process holds its lock.
         """
         places: list[tuple[str, int]] = []
-        self._take_notes()
-        with self._locked():
+        if not dry_run:
+            self._take_notes()
+        with nullcontext() if dry_run else self._locked():
             for path in self._list_files():
                 data = _read_whole_lines(path)
                 if (session := _find_session(data)) is None:
@@ -564,6 +555,25 @@ class Journal:
             os.close(descriptor)
 
 
+class OffTheRecord:
+    """Tells which messages are left out: one in which the user says so, what the user says right behind it, and the answer.
+
+    Args:
+        leaves: The message before was left out.
+    """
+
+    def __init__(self, *, leaves: bool = False) -> None:
+        self._leaves = leaves
+        self._role = "assistant"
+
+    def leaves(self, role: str, text: str) -> bool:
+        """Return True if the next message is left out."""
+        if role == "user":
+            self._leaves = is_off_the_record(text) or (self._role == "user" and self._leaves)
+        self._role = role
+        return self._leaves
+
+
 class _Keeper:
     """Decides what is kept of each message.
 
@@ -575,8 +585,7 @@ class _Keeper:
 
     def __init__(self, place: _KeptSession, key: bytes, *, leaves: bool) -> None:
         self._ids, self._key, self._leaves = place.ids, key, leaves
-        self._turn_leaves = place.leaves
-        self._role = "assistant"
+        self._off_the_record = OffTheRecord(leaves=place.leaves)
 
     def keep(self, said: Said, end: int = 0) -> Line:
         """Return the line of a message; empty for one that is known.
@@ -585,17 +594,13 @@ class _Keeper:
             said: The message.
             end: Where it ends in the transcript, which tells messages from each other that have neither name nor time.
         """
-        if said.role == "user":
-            off = is_off_the_record(said.text)
-            self._turn_leaves = off or (self._role == "user" and self._turn_leaves)
-        self._role = said.role
+        leaves = self._off_the_record.leaves(said.role, said.text) or self._leaves
         facts = [said.name] if said.name else [said.role, said.text, said.at or str(end)]
         name = _digest("\0".join(facts).encode("utf-8", "replace"), self._key)
         if name.encode("ascii") in self._ids:
             return {}
         self._ids.add(name.encode("ascii"))
-        self._turn_leaves |= self._leaves
-        if self._turn_leaves:
+        if leaves:
             return {"id": name}
         at = said.at or datetime.now(UTC).isoformat(timespec="milliseconds")
         return {"id": name, "role": said.role, "content": redact(said.text[:TEXT_CHARS]), "timestamp": at}

@@ -109,7 +109,8 @@ def load_sources(config: AgentConfig, origins: Sequence[Origin]) -> list[str | N
     texts: dict[tuple[str | None, int | None], str] = {}
     for path, numbers in wanted.items():
         if path.startswith(SHOWN):
-            found = Journal(config.journal_dir).load_messages(path, numbers)
+            _, said = Journal(config.journal_dir).find_said(path, ((number, number) for number in numbers))
+            found = {number: str(each[0]["content"]) for number, each in zip(numbers, said, strict=True) if each}
         else:
             found = {at: line for at, line in enumerate(_read_lines(config, path), 1) if at in numbers}
         texts |= {(path, number): text for number, text in found.items()}

@@ -23,6 +23,11 @@ REDACTED = "[redacted]"
 _REFERENCE = re.compile(
     r"\$(?:[A-Z][A-Z0-9_]*|\{[A-Z][A-Z0-9_]*\})[\"'),;.]*|(?:os\.environ|os\.getenv|process\.env)\b\S*"
 )
+# Of keys that stand in a row without a space, each pass shows the next one: after as many passes the rest of the row is blanked.
+MOST_PASSES = 4
+_RUN = re.compile(r"(?<![\w+/~-])[\w+/~-]*(?:\[redacted\][\w+/=.~-]*)+")
+# "&amp;amp;#61;" and "%25253D": escaped as often as somebody likes, and each time would be looked at.
+_ESCAPED_AGAIN = re.compile(r"&(?:amp;|#38;|#x26;)+|%(?:25)+(?=[0-9a-f]{2})", re.IGNORECASE)
 
 
 def redact(text: str) -> str:
@@ -32,10 +37,14 @@ def redact(text: str) -> str:
     where they are, so that lines keep their numbers. Redacting again changes nothing. A text whose secret is
     disguised comes back as its reader sees it.
     """
+    passes = 0
     while (redacted := _redact_once(text)) != text:  # one secret may have hidden another from its pattern
-        text = redacted
+        text, passes = redacted, passes + 1
+        if passes > MOST_PASSES:
+            text = _RUN.sub(REDACTED, text)
     # Entities, full-width letters and invisible characters disguise a name from its pattern.
-    if (seen := clean(text)) != text and seen.count("\n") == text.count("\n") and _redact_once(seen) != seen:
+    seen = clean(_ESCAPED_AGAIN.sub(lambda found: found[0][0], text))
+    if seen != text and seen.count("\n") == text.count("\n") and _redact_once(seen) != seen:
         return redact(seen)
     return text
 
@@ -165,7 +174,8 @@ def _fill(text: str) -> str:
 NEAR = 70  # characters
 TOKEN_CHARS = 20  # of a token, at least
 _MADE_UP = re.compile(
-    r"""(?<![\w./@#$-])(?=[^\s\d]{1,40}\d|\d{1,40}[A-Za-z])[^\s,;:?"'()<>\[\]{}/\\=.`]{8,200}(?![\w/@=(]|\.\w)"""
+    r"""(?<![\w./@#$-])(?!redacted\])(?=[^\s\d]{1,40}\d|\d{1,40}[A-Za-z])"""
+    r"""[^\s,;:?"'()<>\[\]{}/\\=.`]{8,200}(?![\w/@=(]|\.\w)"""
 )
 # Words of that form which are names: versions, "16-character", commits, algorithms, programs, days.
 _KNOWN = re.compile(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from datetime import date, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -189,16 +189,21 @@ def frame(pieces: Iterable[Piece], max_chars: int) -> tuple[str, tuple[Piece, ..
     return "\n".join([RECALLED, *lines]), tuple(kept)
 
 
-def frame_standing(items: Sequence[Item]) -> str:
-    """Quote standing preferences, in order, as many as fit into `STANDING_CHARS`; "" without any."""
+def frame_standing(items: Iterable[Item]) -> tuple[str, tuple[Item, ...]]:
+    """Quote standing preferences, in order, as many as fit into `STANDING_CHARS`.
+
+    Returns:
+        The text, "" if none fits; and the preferences in it.
+    """
     left = STANDING_CHARS - len(_STANDING)
-    lines = []
+    lines, kept = [], []
     for item in items:
         line = f"> {item.id}: {quote_safely(item.content)}"
         if len(line) + 1 <= left:
             left -= len(line) + 1
             lines.append(line)
-    return "\n".join([_STANDING, *lines]) if lines else ""
+            kept.append(item)
+    return "\n".join([_STANDING, *lines]) if lines else "", tuple(kept)
 
 
 def _quote_piece(piece: Piece) -> str:

@@ -155,12 +155,15 @@ class Tidy:
             judged += len(verdicts)
         return judged
 
-    def accept(self, proposal: Proposal, text: str | None = None) -> None:
+    def accept(self, proposal: Proposal, text: str | None = None) -> str:
         """Make the change that a proposal names.
 
         Args:
             proposal: As `run` has returned it.
             text: The line to write in place of the proposed one.
+
+        Returns:
+            The hash of the note as it is now: its proposals for lines further up hold with that one.
 
         Raises:
             NoteChanged: The note is not as it was when the change was proposed.
@@ -177,7 +180,7 @@ class Tidy:
             lines = [line.encode() for line in new.split("\n")]
             return (start, old, b"") if not new else (start, ended, end.join(lines))
 
-        self._change(self._resolve(proposal.path), proposal.id, find)
+        return self._change(self._resolve(proposal.path), proposal.id, find)
 
     def undo(self) -> Undone:
         """Take back the last change that was accepted.
@@ -245,11 +248,14 @@ class Tidy:
             raise PathRefused(path, "there is no such note any more", action="run: memory-core tidy")
         return file
 
-    def _change(self, file: MemoryFile, proposal: str, find: Callable[[bytes], tuple[int, bytes, bytes]]) -> None:
+    def _change(self, file: MemoryFile, proposal: str, find: Callable[[bytes], tuple[int, bytes, bytes]]) -> str:
         begun: list[int] = []
+        now = b""
 
         def record(start: int, old: bytes, new: bytes, changed: bytes) -> None:
-            edit = Edit(0, proposal, file.path, start, old, new, hash_bytes(changed), done=0)
+            nonlocal now
+            now = hash_bytes(changed)
+            edit = Edit(0, proposal, file.path, start, old, new, now, done=0)
             begun.append(self.store.begin_edit(edit))
 
         try:
@@ -261,6 +267,7 @@ class Tidy:
                 self.store.end_edit(edit, -1)
             raise
         self.store.end_edit(begun[0], 1)
+        return now.hex()
 
     def _finish_edits(self) -> None:
         """Find out of edits and undos whose process was killed if they were made."""

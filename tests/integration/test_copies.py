@@ -179,6 +179,23 @@ def test_reports_of_a_host_stand_below_what_they_quote(memory: Memory) -> None:
         assert not any(fact in hit["snippet"] for hit in hits[1:])
 
 
+def test_a_stock_answer_that_sessions_share_makes_no_copy(memory: Memory) -> None:
+    write(memory, {"memory/boat.md": "- The boat has a new mast\n"})
+    said = "My name is Pavel, I live in Brno, and my sister Hana keeps the keys of the flat."
+    say(memory, "a", ("user", said), ("assistant", "Done. ok"))
+    say(memory, "b", ("user", "Rename the branch of the parser, please."), ("assistant", "Done. ok"))
+    say(memory, "c", ("user", said), ("assistant", "Done. ok"))
+    memory.sync()
+    (hit,) = [
+        hit for hit in ask(memory, "who keeps the keys of the flat, is it done, ok?") if "Pavel" in hit["snippet"]
+    ]
+    assert "Done. ok" in hit["snippet"]
+    assert [*hit["alsoIn"], hit["path"]] in (
+        ["sessions/a.jsonl", "sessions/c.jsonl"],
+        ["sessions/c.jsonl", "sessions/a.jsonl"],
+    )
+
+
 def test_a_correction_in_a_session_is_no_copy(memory: Memory) -> None:
     write(memory, {"memory/boat.md": f"- {FACTS[0][1]}\n"})
     said = f"Correction: {FACTS[0][1][:-1]} no longer, since the harbour master has given us number 14."

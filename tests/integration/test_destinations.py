@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,7 @@ SETTINGS: dict[str, Any] = {
     "memorySearch": {
         "provider": "static",
         "items": {"enabled": True, "capture": {"enabled": True}},
-        "recall": {"enabled": True},
+        "recall": {"enabled": True, "timeoutMs": 60_000},
     }
 }
 Open = Callable[[Path], Memory]
@@ -150,16 +150,16 @@ def test_a_private_project_gives_away_nothing_without_review(home: Path, open_in
     assert not other.items.list()
     assert not (home / ".memory-core" / "person" / "MEMORY.md").exists()
 
-    review = Review(secret.config(), secret.items, secret.sync)
-    proposed = [each for each in review.find() if each.kind == "personal"]
-    assert [each.text for each in proposed] == ["I prefer the codename Heron for the merger."]
-    review.reject([proposed[0].id])
-    assert not [each for each in review.find() if each.kind == "personal"]
-    secret.items.memorize([{"role": "user", "content": "I prefer dark mode in every editor."}], session="s")
-    (next_one,) = [each for each in review.find() if each.kind == "personal"]
-    review.accept([next_one.id])
-    assert [item.content for item in other.items.list()] == ["I prefer dark mode in every editor."]
-    assert not [each for each in review.find() if each.kind == "personal"]
+    with closing(Review(secret.config(), secret.items, secret.sync)) as review:
+        proposed = [each for each in review.find() if each.kind == "personal"]
+        assert [each.text for each in proposed] == ["I prefer the codename Heron for the merger."]
+        review.reject([proposed[0].id])
+        assert not [each for each in review.find() if each.kind == "personal"]
+        secret.items.memorize([{"role": "user", "content": "I prefer dark mode in every editor."}], session="s")
+        (next_one,) = [each for each in review.find() if each.kind == "personal"]
+        review.accept([next_one.id])
+        assert [item.content for item in other.items.list()] == ["I prefer dark mode in every editor."]
+        assert not [each for each in review.find() if each.kind == "personal"]
 
 
 def test_the_journal_of_a_private_project_is_its_own(home: Path, open_in: Open) -> None:

@@ -147,7 +147,7 @@ def test_an_item_leads_to_the_message_it_was_learned_from_and_goes_with_it(comma
     assert command("items", "list", "--json").json["items"] == []
     assert command("items", "import", str(exported)).code == 0
     assert command("items", "show", item["id"], "--json").json["origin"] == origin
-    assert Journal(command.state_dir / "memory-core" / "main.journal").load_messages(origin["path"], [2]) == {}
+    assert Journal(command.state_dir / "memory-core" / "main.journal").find_said(origin["path"], [(2, 2)])[1] == [[]]
 
 
 def test_items_that_were_exported_before_they_had_an_origin_are_read(command: Command, tmp_path: Path) -> None:

@@ -11,9 +11,9 @@ import pytest
 
 import memory_core
 from memory_core.config.load import load_config
-from memory_core.items.recall import Piece, read_message
+from memory_core.items.recall import Piece, Recall, read_message
 from memory_core.plugin import MemorySlot
-from memory_core.plugin.recall import OpenItems, SessionRecall
+from memory_core.plugin.recall import MOST_RUNNING, OpenItems, SessionRecall
 from memory_core.records import CallContext, KeySources, Origin, Query, SearchResult
 from memory_core.tools.prompts import RECALLED, frame
 from memory_core.tools.shown import Shown
@@ -177,6 +177,51 @@ def test_a_late_answer_is_an_empty_one_and_says_so(tmp_path: Path) -> None:
         assert "timeoutMs" in found.warning
     answers.set()
     items.close()
+
+
+def test_a_search_that_hangs_silences_no_other_session_and_keeps_few_threads(tmp_path: Path) -> None:
+    search = {"provider": "static", "recall": {"enabled": True, "timeoutMs": 50}}
+    config = load_config({"memorySearch": search}, workspace=tmp_path, state_dir=tmp_path).agent()
+    items, answers, asked = OpenItems(KeySources()), threading.Event(), list[str]()
+    recall = SessionRecall(items, Shown())
+
+    def hang(query: Query) -> SearchResult:
+        asked.append(query.text)
+        answers.wait(60)
+        return SearchResult(hits=(), provider="none", model=None, mode="keyword", backend="builtin")
+
+    warnings = [
+        recall.recall(config, "when is the wedding?", CallContext.local(f"agent:main:{number}"), hang).warning
+        for number in range(MOST_RUNNING + 2)
+    ]
+    assert eventually(lambda: len(asked) == MOST_RUNNING)
+    assert warnings == [
+        *["nothing is recalled: it took longer than memorySearch.recall.timeoutMs"] * MOST_RUNNING,
+        *[f"nothing is recalled: {MOST_RUNNING} others are still running"] * 2,
+    ]
+    answers.set()
+    assert eventually(lambda: not recall.recall(config, "when is the wedding?", MAIN, hang).late)
+    items.close()
+
+
+def test_one_question_in_several_threads_at_once_is_answered_in_each(slot: MemorySlot) -> None:
+    question = "When is my cousin's wedding?"
+    slot.call_tool("memory_search", {"query": question}, MAIN)
+    start, found = threading.Barrier(4), list[Recall]()
+
+    def ask(context: CallContext) -> None:
+        start.wait(60)
+        found.append(slot.recall_for_message(question, context))
+
+    for contexts in ([CallContext.local(f"agent:main:{number}") for number in range(4)], [MAIN] * 4):
+        found.clear()
+        threads = [threading.Thread(target=ask, args=(context,)) for context in contexts]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(60)
+        assert [each.late for each in found] == [False] * 4
+        assert sum(bool(each.pieces) for each in found) >= len({*contexts}), "a session may have been shown it just now"
 
 
 def test_poison_is_quoted_data_byte_by_byte() -> None:

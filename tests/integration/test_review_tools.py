@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ import pytest
 from memory_core.plugin.memory import Memory, open_memory
 from memory_core.plugin.reviewing import Review
 from memory_core.records import CallContext
-from tests.integration.test_review import write
+from tests.integration.test_review import MEMORY, write
 from tests.waiting import eventually
 
 TOOLS = {None: [], True: ["memory_review", "memory_resolve"], False: ["memory_propose"]}
@@ -61,17 +61,36 @@ def test_what_an_agent_proposes_waits_for_the_user(tmp_path: Path) -> None:
         made = memory.call_tool("memory_propose", told)
         assert made["status"] == "waits"
         assert "Tuesdays" not in (tmp_path / "ws/MEMORY.md").read_text(encoding="utf-8")
-        held = Review(memory.config(), None, memory.sync)
-        assert made["id"] in [each.id for each in held.find()]
-        held.accept([made["id"]])
+        with closing(Review(memory.config(), None, memory.sync)) as held:
+            assert made["id"] in [each.id for each in held.find()]
+            held.accept([made["id"]])
         assert "Tuesdays" in (tmp_path / "ws/MEMORY.md").read_text(encoding="utf-8")
         assert "no text in line 99" in memory.call_tool("memory_propose", {**told, "line": 99})["error"]
+
+
+def test_many_changes_of_one_note_are_made_together_and_taken_back_one_by_one(tmp_path: Path) -> None:
+    lines = [f"- The blue folder {number} with the deeds is under the stairs\n" for number in range(6)]
+    with opened(tmp_path) as memory, closing(Review(memory.config(), None, memory.sync)) as held:
+        longterm, bank = tmp_path / "ws/MEMORY.md", tmp_path / "ws/memory/bank.md"
+        longterm.write_text(MEMORY + "".join(lines), encoding="utf-8")
+        bank.write_text("# Bank\n\n- We bank in Leeds\n" + "".join(lines), encoding="utf-8")
+        before = longterm.read_bytes(), bank.read_bytes()
+        found = sorted(held.find(), key=lambda each: each.id)
+        assert held.accept([each.id for each in found]) == found
+        assert bank.read_text(encoding="utf-8") == "# Bank\n\n- We bank in Leeds\n"
+        assert "£445" in longterm.read_text(encoding="utf-8")
+        assert "Wednesdays" in longterm.read_text(encoding="utf-8")
+        for _ in found:
+            held.undo()
+        assert (longterm.read_bytes(), bank.read_bytes()) == before
+        assert len(found) == 8
 
 
 def test_a_session_is_told_once_a_day_that_proposals_wait(tmp_path: Path) -> None:
     with opened(tmp_path) as memory:
         assert "memory-core review" not in memory.session_context()
-        Review(memory.config(), None, memory.sync).find()
+        with closing(Review(memory.config(), None, memory.sync)) as held:
+            held.find()
         assert "wait for the user" not in memory.session_context(CallContext(session_key="agent:main:group:7"))
         assert memory.session_context().endswith("2 proposals for the notes wait for the user: memory-core review")
         assert "wait for the user" not in memory.session_context()
@@ -81,7 +100,8 @@ def test_a_search_marks_what_is_proposed_as_outdated_and_puts_it_behind(tmp_path
     with opened(tmp_path) as memory:
         before = memory.call_tool("memory_search", {"query": "rent a month"})["results"]
         assert {hit["path"] for hit in before} == {"MEMORY.md", "memory/2026-05-11.md"}
-        Review(memory.config(), None, memory.sync).find()
+        with closing(Review(memory.config(), None, memory.sync)) as held:
+            held.find()
         hits = memory.call_tool("memory_search", {"query": "rent a month"})["results"]
         assert [hit["path"] for hit in hits] == ["memory/2026-05-11.md", "MEMORY.md"]
         newer = hits[1]["supersededBy"]

@@ -20,6 +20,7 @@ from memory_core.plugin import MemorySlot
 from memory_core.plugin import capture as capturing
 from memory_core.plugin.recall import OpenItems
 from memory_core.records import CallContext, KeySources
+from memory_core.sources.journal import Journal
 from memory_core.tools.shown import Shown
 from tests.integration.test_items_file import configure
 from tests.waiting import eventually
@@ -208,6 +209,43 @@ def test_what_was_learned_from_before_is_context_and_not_learned_twice(tmp_path:
         slot.turn_ended(MAIN, turn("No, the blue one."), complete)
     before, after = asked[1].split("The exchange:")
     assert ("The red one." in before, "The blue one." in before, "No, the blue one." in after) == (True, False, True)
+
+
+def test_what_is_off_the_record_is_learned_from_no_more_than_the_journal_keeps_it(tmp_path: Path) -> None:
+    said = [SAID, "Off the record: I prefer gin.", "I live in Oslo."]
+    messages = [
+        *({"role": "user", "content": each} for each in said),
+        {"role": "assistant", "content": "I prefer gin, too."},
+    ]
+    with open_slot(tmp_path, journal=True) as slot:
+        slot.turn_ended(MAIN, messages)
+        journal = Journal(load_config({}, workspace=tmp_path, state_dir=tmp_path).agent().journal_dir)
+        ((_, _, new),) = journal.list_unlearned(idle_seconds=-60)
+        assert [line["content"] for line in new] == [SAID]
+    assert contents(tmp_path) == [LEARNED]
+
+
+def test_a_turn_that_comes_while_the_model_reads_is_still_to_be_learned_from(tmp_path: Path) -> None:
+    asked, goes_on = threading.Event(), threading.Event()
+
+    def complete(*_: object, **__: object) -> Message:
+        asked.set()
+        goes_on.wait(60)
+        return finding("The gate code book lies under the clock.")([], [])
+
+    with open_slot(tmp_path, journal=True) as slot:
+        journal = Journal(load_config({}, workspace=tmp_path, state_dir=tmp_path).agent().journal_dir)
+
+        def list_unlearned() -> list[str]:
+            return [line["content"] for _, _, new in journal.list_unlearned(idle_seconds=-60) for line in new]
+
+        slot.turn_ended(MAIN, turn(), complete)
+        slot.session_ended(MAIN)
+        assert asked.wait(60)
+        slot.turn_ended(MAIN, turn("I moved to Oslo."))
+        goes_on.set()
+        assert eventually(lambda: list_unlearned() == ["I moved to Oslo.", "All right."])
+    assert list_unlearned() == []
 
 
 @pytest.mark.parametrize(

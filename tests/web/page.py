@@ -120,7 +120,7 @@ def _keep_more(folder: Path, search: dict[str, Any]) -> None:
         memory.items.write("Prefers tea to coffee after four.", kind="preference", origin=said)
         journal, told = Journal(memory.config().journal_dir), JournalSession("claude-code", "7")
         (line,) = journal.add(told, [Said("user", "Lena writes that she may visit us in May, with both cats.")])
-        heard = replace(said, host=told.host, path=f"sessions/{told.file_name}", line=line)
+        heard = replace(said, host=told.host, path=f"sessions/{told.file_name}", line=line["line"])
         memory.items.write("Lena may visit in May.", pending=True, origin=heard)
         memory.items.write("The dentist is on 3 March at nine.", kind="decision", origin=said)
         memory.items.write("The dentist is on 5 March at nine, not on 3 March.", corrects=True, origin=said)

@@ -137,25 +137,23 @@ def _list_proposals(memory: Memory, pen: str | None) -> dict[str, Any]:
 
     if pen is None:
         return {"enabled": False, "proposals": []}
-    return {
-        "enabled": True,
-        "pen": pen,
-        "proposals": to_json(Review(memory.config(), memory.items, memory.sync).find()),
-    }
+    with closing(Review(memory.config(), memory.items, memory.sync)) as held:
+        return {"enabled": True, "pen": pen, "proposals": to_json(held.find())}
 
 
 def _resolve(memory: Memory, query: Mapping[str, str]) -> dict[str, Any]:
     """Accept, reject or undo, as the page's buttons ask for it."""
     from memory_core.plugin.reviewing import Review
 
-    held, action = Review(memory.config(), memory.items, memory.sync), _need(query, "action")
-    if action == "undo":
-        return {"path": held.undo().path}
-    if action not in ("accept", "reject"):
+    action = _need(query, "action")
+    if action not in ("accept", "reject", "undo"):
         raise InvalidArgument("action", f"expected accept, reject or undo, not {action!r:.20}")
-    ids = [_need(query, "id")]
-    (done,) = held.accept(ids, query.get("text") or None) if action == "accept" else held.reject(ids)
-    return {"path": done.path}
+    with closing(Review(memory.config(), memory.items, memory.sync)) as held:
+        if action == "undo":
+            return {"path": held.undo().path}
+        ids = [_need(query, "id")]
+        (done,) = held.accept(ids, query.get("text") or None) if action == "accept" else held.reject(ids)
+        return {"path": done.path}
 
 
 def _need(query: Mapping[str, str], name: str) -> str:

@@ -439,6 +439,16 @@ def test_what_is_forgotten_leaves_hashes_and_never_comes_back(journal: Journal, 
     assert b"fence" not in everything(journal)
 
 
+def test_a_look_at_what_would_be_forgotten_changes_nothing(journal: Journal, transcript: Path) -> None:
+    assert journal.forget(lambda *_: True, dry_run=True) == []
+    assert not journal.folder.exists()
+    journal.add(session(transcript), [Said("user", "one")])
+    journal.leave_note(JournalSession("hermes", "agent:main:main"), [Said("user", "two")])
+    before = {path.name: path.read_bytes() for path in journal.folder.iterdir()}
+    assert journal.forget(lambda *_: True, dry_run=True) == [("sessions/claude-code-s1.jsonl", 2)]
+    assert {path.name: path.read_bytes() for path in journal.folder.iterdir()} == before
+
+
 def test_what_is_too_old_goes(journal: Journal, transcript: Path) -> None:
     transcript.write_bytes(claude("user", "old") + claude("user", "new", timestamp="2999-01-01T00:00:00Z"))
     journal.follow(session(transcript))
@@ -523,6 +533,21 @@ def test_sessions_that_are_over_or_idle_are_learned_from_once(journal: Journal, 
     journal.follow(session(transcript))
     assert list_texts() == [(["one", "two"], ["three", "four"])], "nobody has said anything for long"
     assert list_texts(-1e12) == []
+
+
+@pytest.mark.parametrize("how", ["forget", "prune"])
+def test_a_session_that_goes_on_after_all_of_it_was_forgotten_is_learned_from(journal: Journal, how: str) -> None:
+    here, old = JournalSession("hermes", "agent:main:main"), "2020-03-01T10:00:00Z"
+    (line,) = journal.add(here, [Said("user", "I like tea.", old)])
+    journal.mark_learned(here, line["id"])
+    assert not list(journal.list_unlearned(idle_seconds=0))
+    if how == "prune":
+        assert journal.prune(90) == 1
+    else:
+        assert journal.forget(lambda *_: True)
+    journal.add(here, [Said("user", "I moved to Oslo.")])
+    ((_, before, new),) = journal.list_unlearned(idle_seconds=0)
+    assert (before, [line["content"] for line in new]) == ([], ["I moved to Oslo."])
 
 
 def test_problems_are_kept_for_the_doctor(journal: Journal) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import base64
+import random
+
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -117,6 +120,14 @@ def test_what_a_name_gives_away(text: str, shown: str) -> None:
     assert redact(text) == shown
 
 
+def test_a_name_that_is_escaped_again_and_again_takes_no_quadratic_time() -> None:
+    def escape(depth: int) -> str:
+        return redact("\n".join(f"password&{'amp;' * times}#61;hunter2" for times in range(depth)))
+
+    assert escape(9) == "\n".join(["password=[redacted]"] * 9)
+    assert measure_growth(lambda length: escape(int(length**0.5)), 14_400) < MOST_GROWTH
+
+
 BODY = "MIIEpAIBAAKCAQEA0Z3VS5JJcds3xfn\nygWyF8PbnGy0AHB7MJD2gDsa3mNKLJ+/=\n"
 
 
@@ -197,10 +208,22 @@ def test_a_key_is_found_whatever_stands_around_it(key: str, before: list[str], a
 @pytest.mark.parametrize(
     "piece",
     ["sk-", "-eyJ", "token=", "cookie:", "-----BEGIN PRIVATE KEY-----", "://a:", 'password="', "authorization: ", "AKIA",
-     "N-", "password", "bearer ", "1234567890:A", "passphrase ", "pwd='pwd=\"pwd=`"],
+     "N-", "password", "bearer ", "1234567890:A", "passphrase ", "pwd='pwd=\"pwd=`",
+     KEYS["Heroku"], KEYS["HubSpot"], KEYS["HubSpot"] + KEYS["Firecrawl"]],
 )  # fmt: skip
 def test_hostile_text_takes_no_quadratic_time(piece: str) -> None:
     assert measure_growth(lambda length: redact(piece * (length // len(piece))), 100_000) < MOST_GROWTH
+
+
+@pytest.mark.parametrize("width", [76, 40_000])
+def test_pasted_base64_takes_no_quadratic_time(width: int) -> None:
+    pasted = base64.b64encode(random.Random(7).randbytes(30_000)).decode()
+
+    def paste(length: int) -> str:
+        return redact("\n".join(pasted[start : start + width] for start in range(0, length, width)))
+
+    assert "[[" not in paste(40_000), "what is blanked is not blanked again"
+    assert measure_growth(paste, 40_000) < MOST_GROWTH
 
 
 @pytest.mark.parametrize(
