@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -31,7 +31,7 @@ def open_sharing(config: AgentConfig) -> Iterator[Sharing]:
         path=f"{ITEMS_FOLDER}{config.agent}.jsonl",
         read=lambda: write_shared(items.export()),
         merge=merge_items,
-        write=lambda text: items.take_over(read_shared(text)),
+        write=lambda was, new: items.take_over(take_change(was, new)),
     )
     with closing(items):
         yield Sharing(config, [text])
@@ -52,15 +52,24 @@ def read_shared(text: str) -> dict[str, Item]:
     return {item.id: item for item in read_items(text)}
 
 
+def take_change(was: str, new: str) -> Callable[[Mapping[str, Item]], dict[str, Item]]:
+    """Return a function that merges a change of the items with those that are held now."""
+    old, changed = read_shared(was), read_shared(new)
+    return lambda held: _merge(old, changed, held)
+
+
 def merge_items(base: str, first: str, second: str) -> str:
     """Merge the items of two machines.
 
     An item that one side has deleted is gone. Of two changes the later one counts, and of a fact that both have learned the item
     that is older. Clocks decide only where both sides have changed one item.
     """
+    return write_shared(_merge(*map(read_shared, (base, first, second))).values())
+
+
+def _merge(old: Mapping[str, Item], *sides: Mapping[str, Item]) -> dict[str, Item]:
     from memory_core.items.store.rows import fold
 
-    old, *sides = (read_shared(text) for text in (base, first, second))
     found: list[Item] = []
     for name in sides[0].keys() | sides[1].keys():
         versions = [side[name] for side in sides if name in side]
@@ -80,10 +89,10 @@ def merge_items(base: str, first: str, second: str) -> str:
                 pending=kept.pending and item.pending, superseded_by=kept.superseded_by and item.superseded_by,
             )  # fmt: skip
         facts[fact] = item
-    return write_shared(
-        replace(item, superseded_by=replaced.get(item.superseded_by or "", item.superseded_by))
+    return {
+        item.id: replace(item, superseded_by=replaced.get(item.superseded_by or "", item.superseded_by))
         for item in facts.values()
-    )
+    }
 
 
 def propose(config: AgentConfig, done: Shared) -> None:

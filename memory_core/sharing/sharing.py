@@ -54,13 +54,13 @@ class SharedText:
         path: In the repository.
         read: Returns the text; "" if there is none.
         merge: Merges the base and two versions.
-        write: Takes over a text.
+        write: Takes over a change: the text as it was read, and as it is to be. What was written since then stays.
     """
 
     path: str
     read: Callable[[], str]
     merge: Callable[[str, str, str], str]
-    write: Callable[[str], None]
+    write: Callable[[str, str], None]
 
 
 # By path, a text as it is and as it is to be; None if there is none.
@@ -301,8 +301,8 @@ class Sync:
             tell(self._git.list_refs()[WRITING])
             for path, other in self._others.items():
                 if path in texts:
-                    was, new = (each or "" for each in texts[path])
-                    other.write(other.merge(was, other.read(), new))
+                    was, new = texts[path]
+                    other.write(was or "", new or "")
                     tell(path)
             if notes := {path: each for path, each in sorted(texts.items()) if path not in self._others}:
                 space.write(notes, tell)

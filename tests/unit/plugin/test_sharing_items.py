@@ -8,7 +8,7 @@ from pathlib import Path
 from memory_core.config.load import load_config
 from memory_core.items.items import Items
 from memory_core.items.records import Item
-from memory_core.plugin.sharing import merge_items, read_shared, write_shared
+from memory_core.plugin.sharing import merge_items, read_shared, take_change, write_shared
 from memory_core.records import Origin
 
 ITEM = Item(
@@ -59,14 +59,14 @@ def test_items_that_are_taken_over_are_written_as_they_were(tmp_path: Path) -> N
     gone = items.write("I like salt.").item
     others.write("I live in Bern.")
     first = write_shared(items.export())
-    others.take_over(read_shared(first))
+    others.take_over(take_change(write_shared(others.export()), first))
     assert write_shared(others.export()) == first
     others.mark_recalled([kept.id])
     items.forget(ids=[gone.id])
     items.promote([kept.id])
     items.write("I like tea, green.", corrects=True)
     second = write_shared(items.export())
-    others.take_over(read_shared(second))
+    others.take_over(take_change(first, second))
     assert write_shared(others.export()) == second
     assert "I like tea, green." in [hit.item.content for hit in others.query("tea").hits]
     assert others.query("salt").hits == ()
