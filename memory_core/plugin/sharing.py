@@ -96,17 +96,21 @@ def _merge(old: Mapping[str, Item], *sides: Mapping[str, Item]) -> dict[str, Ite
 
 
 def propose(config: AgentConfig, done: Shared) -> None:
-    """Propose to take away the other machine's version of each line that both have changed; `review` shows it."""
+    """Propose to take away the other machine's version of what both have changed; `review` shows it."""
     from memory_core.upkeep.tidy import Tidy
 
     for path, conflict in done.conflicts:
         try:
             lines = (config.workspace / path).read_text(encoding="utf-8", errors="replace").split("\n")
-            why = f"Two machines have changed this line; the other version is: {conflict.second.strip()}"
+            first, second = conflict.first.split("\n"), conflict.second.split("\n")
+            which = "these lines" if len(first) > 1 else "this line"
+            why = f"Two machines have changed {which}; the other version is: {' / '.join(map(str.strip, second))}"
+            places = [at for at in range(len(lines)) if lines[at : at + len(first)] == first]
+            at = min(places, key=lambda at: lines[at + len(first) :][: len(second)] != second)  # beside it, if anywhere
             with closing(Tidy(config)) as tidy:
-                tidy.propose(path, lines.index(conflict.first) + 1, "", why)
+                tidy.propose(path, at + 1, "", why, count=len(first))
         except (MemoryCoreError, OSError, ValueError) as error:
-            log.info("both versions of a line stay in %s, and none is proposed: %s", path, error)
+            log.info("both versions stay in %s, and none is proposed: %s", path, error)
 
 
 def sync_behind(config: AgentConfig) -> None:

@@ -113,6 +113,28 @@ def test_a_line_that_both_changed_waits_for_review(machines: tuple[Command, Comm
     assert (desktop.workspace / "MEMORY.md").read_text() == note.replace("red", "red and old")
 
 
+def test_lines_that_both_wrote_into_one_block_wait_for_review(machines: tuple[Command, Command]) -> None:
+    laptop, desktop = machines
+    note = "---\nstatus: {}\n---\n\n```sh\nset -e\n{}```\n"
+    step = "if {0}; then\n  run {0}\nfi\n"
+    (laptop.workspace / "memory").mkdir()
+    (laptop.workspace / "memory" / "boat.md").write_text(note.format("open", ""))
+    init(machines)
+    for machine, status, name in ((laptop, "done", "linux"), (desktop, "late", "windows")):
+        (machine.workspace / "memory" / "boat.md").write_text(note.format(status, step.format(name)))
+    run(laptop, "sync")
+    assert "both versions of 4 lines stand in memory/boat.md" in desktop("sync").err
+    both = note.format("done\nstatus: late", step.format("linux") + step.format("windows"))
+    assert (desktop.workspace / "memory" / "boat.md").read_text() == both
+    found = run(desktop, "review", "--json").json["proposals"]
+    proposed = {each["text"]: each["id"] for each in found if each["kind"] == "proposed"}
+    assert set(proposed) == {"status: done", step.format("linux").rstrip()}
+    run(desktop, "review", "accept", proposed[step.format("linux").rstrip()])
+    assert (desktop.workspace / "memory" / "boat.md").read_text() == both.replace(step.format("linux"), "")
+    run(desktop, "review", "undo")
+    assert (desktop.workspace / "memory" / "boat.md").read_text() == both
+
+
 def test_a_secret_is_named_by_its_place_alone(machines: tuple[Command, Command]) -> None:
     laptop, desktop = machines
     (laptop.workspace / "MEMORY.md").write_text(f"# Memory\n\n- token: {SECRET}\n")
