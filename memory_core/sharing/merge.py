@@ -393,9 +393,9 @@ def find_renamed(base: Tree, side: Tree, read: Read) -> dict[str, str]:
     gone, new = sorted(base.keys() - side.keys()), sorted(side.keys() - base.keys())
     found: dict[str, str] = {}
     for is_near in (False, True):
-        lines = {path: _list_long(read(side[path]).split("\n")) for path in new} if is_near and gone else {}
+        lines = {path: list_long(read(side[path]).split("\n")) for path in new} if is_near and gone else {}
         for path in [each for each in gone if each not in found]:
-            mine = _list_long(read(base[path]).split("\n")) if lines else set()
+            mine = list_long(read(base[path]).split("\n")) if lines else set()
             for name in [each for each in new if each not in found.values()]:
                 if side[name] == base[path] or (mine and 2 * len(mine & lines.get(name, set())) >= len(mine)):
                     found[path] = name
@@ -406,12 +406,13 @@ def find_renamed(base: Tree, side: Tree, read: Read) -> dict[str, str]:
 def has_half(base: Tree, side: Tree, read: Read) -> bool:
     """Return True if at least half of the lines of a folder stand in another version of it, in whatever notes."""
     was, now = (
-        {line for blob in {*tree.values()} for line in _list_long(read(blob).split("\n"))} for tree in (base, side)
+        {line for blob in {*tree.values()} for line in list_long(read(blob).split("\n"))} for tree in (base, side)
     )
     return bool(was) and 2 * len(was & now) >= len(was)
 
 
-def _list_long(lines: Iterable[str]) -> set[str]:
+def list_long(lines: Iterable[str]) -> set[str]:
+    """Return the lines that are long enough to tell where they come from."""
     return {line.strip() for line in lines if len(line.strip()) > SHORT_CHARS}
 
 

@@ -21,7 +21,7 @@ from memory_core.atomic import replace_file
 from memory_core.config.agent import AgentConfig
 from memory_core.errors import InvalidArgument, MemoryCoreError, RemoteUnreachable, SharingFailed
 from memory_core.sharing import STATE, bundles
-from memory_core.sharing.merge import Conflict, Read, Tree, find_renamed, has_half, merge_folders
+from memory_core.sharing.merge import Conflict, Read, Tree, find_renamed, has_half, list_long, merge_folders
 from memory_core.sharing.repository import (
     ABSENT,
     FETCHED,
@@ -43,6 +43,7 @@ PAUSE_SECONDS = 0.05  # before the second try, on average half of it; doubled fo
 LONGEST_PAUSE = 6  # doublings
 MESSAGE = "memory-core: sync"
 NEXT = "next/"  # in the record's tree: the notes as they are to be
+LEFT = "has lost lines to {}, which is not sent"
 WRITTEN = "memory-core-written"  # in the repository: the record's hash, and the paths that are written, a line each
 
 
@@ -157,7 +158,9 @@ class Sync:
         )
         withheld = {path: found for path in up if path not in self._others and
                     (found := _find_secrets(up[path] or "", read(theirs[path]) if path in theirs else ""))}  # fmt: skip
-        up = {path: text for path, text in up.items() if path not in withheld}
+        sources = _find_sources(up, {path: read(theirs[path]) for path in up if path in theirs}, withheld)
+        left_out |= {path: LEFT.format(target) for path, target in sources.items()}
+        up = {path: text for path, text in up.items() if path not in withheld and path not in sources}
         down = {path: text for path, text in down.items() if path not in space.displaced}
         texts = {path: (read(mine[path]) if path in mine else None, text) for path, text in down.items()}
         commit = self._record(remote, up, texts)
@@ -367,6 +370,28 @@ def _find_secrets(text: str, known: str) -> list[int]:
     if redact(joined) == joined:
         return []
     return [number for number, line in new if redact(line) != line] or [new[0][0]]
+
+
+def _find_sources(up: Mapping[str, str | None], held: Mapping[str, str], withheld: Collection[str]) -> dict[str, str]:
+    """Find the notes that lines have left for one that is not sent: sent alone, they would take the lines from other machines.
+
+    Args:
+        up: The texts to be sent, by path; None for a note that is gone, or has another name.
+        held: The texts that the remote has.
+        withheld: The notes that are not sent.
+
+    Returns:
+        For each such note the one that has its lines.
+    """
+    lines = {path: (list_long(held.get(path, "").split("\n")), list_long((up[path] or "").split("\n"))) for path in up}
+    found: dict[str, str] = {}
+    targets = [*withheld]
+    for target in targets:  # which grows: lines may have left a third note for one of those
+        came = lines[target][1] - lines[target][0]
+        more = {path: target for path, (was, now) in lines.items() if path not in targets and came & (was - now)}
+        found |= more
+        targets += more
+    return found
 
 
 def _add(done: Shared, **more: Any) -> Shared:
