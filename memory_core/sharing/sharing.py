@@ -19,7 +19,8 @@ from typing import Any, Protocol
 
 from memory_core.atomic import replace_file
 from memory_core.config.agent import AgentConfig
-from memory_core.errors import InvalidArgument, MemoryCoreError, RemoteUnreachable, SharingFailed
+from memory_core.config.problems import get_adapter
+from memory_core.errors import InvalidArgument, RemoteUnreachable, SharingFailed
 from memory_core.sharing import STATE, bundles
 from memory_core.sharing.merge import Conflict, Read, Tree, find_renamed, has_half, list_long, merge_folders
 from memory_core.sharing.repository import (
@@ -53,15 +54,18 @@ class SharedText:
 
     Attributes:
         path: In the repository.
-        read: Returns the text; "" if there is none.
+        read: Returns the text; "" if there is none. It takes the last one that was synced, of which what has not changed since
+            then stays as it was written.
         merge: Merges the base and two versions.
         write: Takes over a change: the text as it was read, and as it is to be. What was written since then stays.
+        refuse: Returns the numbers of the lines of a text that cannot be used, from 1, and why.
     """
 
     path: str
-    read: Callable[[], str]
+    read: Callable[[str], str]
     merge: Callable[[str, str, str], str]
     write: Callable[[str, str], None]
+    refuse: Callable[[str], Mapping[int, str]]
 
 
 # By path, a text as it is and as it is to be; None if there is none.
@@ -222,10 +226,11 @@ class Sync:
         the note counts as the one that the remote has.
         """
         space = Workspace(self._config.workspace, self._config.state_dir, {**base, **theirs})
-        others = {path: other.read() for path, other in self._others.items()}
-        mine = space.hashes | {path: _hash(text) or "" for path, text in others.items() if text}
-        paths = {path for path in {*base, *theirs} if not base.get(path) == theirs.get(path) == mine.get(path)}
+        paths = {path for path in {*base, *theirs} if not base.get(path) == theirs.get(path) == space.hashes.get(path)}
         data = self._git.load(tree[path] for tree in (base, theirs) for path in paths & tree.keys())
+        texts = {blob: decode(each) or "" for blob, each in data.items()}
+        others = {path: other.read(texts.get(base.get(path, ""), "")) for path, other in self._others.items()}
+        mine = space.hashes | {path: _hash(text) or "" for path, text in others.items() if text}
         left_out |= {
             path: problem for path in paths & theirs.keys() if (problem := refuse_encoding(data[theirs[path]]))
         }
@@ -233,8 +238,12 @@ class Sync:
             for path in [path for path in paths & tree.keys() if refuse_encoding(data[tree[path]])]:
                 del tree[path]
         theirs |= {path: base[path] for path in left_out.keys() & base.keys()}
+        left_out |= {
+            f"{path}:{line}": problem
+            for path in self._others.keys() & theirs.keys()
+            for line, problem in self._others[path].refuse(texts[theirs[path]]).items()
+        }
         mine |= {path: theirs[path] for path in space.displaced & theirs.keys()}
-        texts = {blob: decode(each) or "" for blob, each in data.items()}
         places = {blob: path for path, blob in mine.items()}
 
         def read(blob: str) -> str:
@@ -456,12 +465,20 @@ class Sharing:
         self.key = self._folder / "key.txt"
 
     def load(self) -> SharingState | None:
-        """Return what is kept; None if it was never set up."""
+        """Return what is kept; None if it was never set up.
+
+        Raises:
+            SharingFailed: It cannot be read.
+        """
+        path = self._folder / STATE
         try:
-            values = json.loads((self._folder / STATE).read_bytes())
+            state: SharingState = get_adapter(SharingState).validate_json(path.read_bytes())
         except FileNotFoundError:
             return None
-        return SharingState(**{**values, "withheld": tuple(values["withheld"])})
+        except (OSError, ValueError) as error:
+            problem = f"{path}, which names the remote, cannot be read: {type(error).__name__}"
+            raise SharingFailed(problem, action="Name it again: memory-core sync init URL") from error
+        return state
 
     def init(self, url: str, *, encrypt: bool = False, key: Path | None = None, public: bool = False) -> Shared:
         """Set up the sync with a remote, and sync.
@@ -566,8 +583,9 @@ class Sharing:
         with self._open(state) as git:
             try:
                 done = work(git, self._open_remote(git, state))
-            except MemoryCoreError as error:
-                self._save(replace(state, tried=now, problem=str(error), waits=isinstance(error, RemoteUnreachable)))
+            except Exception as error:
+                problem = str(error) or type(error).__name__
+                self._save(replace(state, tried=now, problem=problem, waits=isinstance(error, RemoteUnreachable)))
                 raise
             self._save(replace(
                 state, tried=now, synced=now, problem="", waits=False, withheld=done.withheld, left_out=done.left_out,
@@ -577,7 +595,10 @@ class Sharing:
 
 def list_remains(config: AgentConfig, deleted: Sequence[object] = (True,)) -> list[str]:
     """Say where text that is deleted here remains; nothing where nothing was deleted or synced."""
-    state = Sharing(config).load() if deleted else None
+    try:
+        state = Sharing(config).load() if deleted else None
+    except SharingFailed as error:
+        return [f"it may remain where these notes were synced: {error}"]
     if state is None or not state.synced:
         return []
     return [
