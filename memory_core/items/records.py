@@ -303,14 +303,14 @@ def read_items(text: str, file: str = "the items") -> list[Item]:
     return found
 
 
-def read_known(line: str) -> Item:
-    """Return the item of a line, without the fields that only a newer version knows.
+def read_known(line: str) -> tuple[Item, bool]:
+    """Return the item of a line without the fields that only a newer version knows, and False if there are any.
 
     Raises:
         ValueError: It is no item.
     """
     try:
-        return _read_item(line)
+        return _read_item(line), True
     except ValueError:
         try:
             raw = json.loads(line)
@@ -319,7 +319,7 @@ def read_known(line: str) -> Item:
         known = _leave_out_unknown(raw, Item)
         if isinstance(known, dict) and "origin" in known:
             known["origin"] = _leave_out_unknown(known["origin"], Origin)
-        return _read_item(json.dumps(known))
+        return _read_item(json.dumps(known)), False
 
 
 def _leave_out_unknown(raw: Any, model: type[Item | Origin]) -> Any:

@@ -6,10 +6,12 @@ import json
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memory_core.as_json import to_json
+from memory_core.atomic import replace_file
 from memory_core.config.agent import AgentConfig
 from memory_core.errors import MemoryCoreError
 from memory_core.sharing import is_due
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+UNREAD = "unread-items.txt"  # in the folder of a workspace's sync
+
 
 @contextmanager
 def open_sharing(config: AgentConfig) -> Iterator[Sharing]:
@@ -28,12 +32,17 @@ def open_sharing(config: AgentConfig) -> Iterator[Sharing]:
     from memory_core.items.items import Items
     from memory_core.sharing.sharing import ITEMS_FOLDER, SharedText, Sharing
 
-    items = Items(config)
+    items, taken = Items(config), Taken(config.sharing_dir / UNREAD)
+
+    def write(was: str, new: str) -> None:
+        items.take_over(take_change(was, new))
+        taken.remember(new)
+
     text = SharedText(
         path=f"{ITEMS_FOLDER}{config.agent}.jsonl",
-        read=lambda base: write_shared(hold(items.export(), read_shared(base))),
-        merge=merge_items,
-        write=lambda was, new: items.take_over(take_change(was, new)),
+        read=lambda base: write_shared(hold(items.export(), read_shared(taken.pick(base)))),
+        merge=lambda base, first, second: merge_items(taken.pick(base), first, second),
+        write=write,
         refuse=refuse_lines,
     )
     with closing(items):
@@ -46,10 +55,39 @@ class SharedItem(NamedTuple):
     Attributes:
         line: Its JSON, without when it was recalled here, and with what a newer version has put into it.
         item: None if this version cannot read it; its line stays as it is.
+        whole: This version knows all of its fields.
     """
 
     line: str
     item: Item | None
+    whole: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """Of the items that were synced last, those that this machine has wholly taken.
+
+    A line that its version could not read was never taken: once a newer version reads it, it is new here, not deleted here.
+
+    Attributes:
+        path: A file with the ids of the others, a line each; need not exist.
+    """
+
+    path: Path
+
+    def pick(self, base: str) -> str:
+        """Leave out what this version reads and the one that synced it last did not."""
+        if not self.path.exists():
+            return base
+        unread = {*self.path.read_text(encoding="utf-8", errors="surrogateescape").split("\n")}
+        found = read_shared(base)
+        return write_shared({name: each for name, each in found.items() if not each.whole or name not in unread})
+
+    def remember(self, text: str) -> None:
+        """Remember what this version cannot read of items that are synced, or of their fields."""
+        unread = [name for name, each in read_shared(text).items() if not each.whole]
+        if unread or self.path.exists():
+            replace_file(self.path, "\n".join(unread).encode(errors="surrogateescape"))
 
 
 def read_shared(text: str) -> dict[str, SharedItem]:
@@ -59,10 +97,10 @@ def read_shared(text: str) -> dict[str, SharedItem]:
     found: dict[str, SharedItem] = {}
     for line in filter(str.strip, text.split("\n")):
         try:
-            item = read_known(line)
-            found[item.id] = SharedItem(line, item)
+            item, whole = read_known(line)
+            found[item.id] = SharedItem(line, item, whole)
         except ValueError:
-            found[_find_id(line)] = SharedItem(line, None)
+            found[_find_id(line)] = SharedItem(line, None, whole=False)
     return found
 
 
@@ -129,7 +167,8 @@ def merge_items(base: str, first: str, second: str) -> str:
     """Merge the items of two machines.
 
     An item that one side has deleted is gone. Of two changes the later one counts, and of a fact that both have learned the item
-    that is older. Clocks decide only where both sides have changed one item. A line that cannot be read is the later change.
+    that is older. Clocks decide only where both sides have changed one item; of two changes at one time the first side's counts.
+    A line that cannot be read is the later change.
     """
     return write_shared(_merge(*map(read_shared, (base, first, second))))
 
@@ -143,7 +182,7 @@ def _merge(old: Mapping[str, SharedItem], *sides: Mapping[str, SharedItem]) -> d
         versions = [side[name] for side in sides if name in side]
         changed = [each for each in versions if each != old.get(name)] or versions
         if len(versions) == 2 or name not in old:
-            latest = max(changed, key=lambda each: (not each.item, each.item.updated if each.item else 0.0, each.line))
+            latest = max(changed, key=lambda each: (not each.item, each.item.updated if each.item else 0.0))
             if latest.item is None:
                 merged[name] = latest
             else:

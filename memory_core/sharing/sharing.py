@@ -392,6 +392,8 @@ def _find_sources(up: Mapping[str, str | None], held: Mapping[str, str], withhel
     Returns:
         For each such note the one that has its lines.
     """
+    if not withheld:
+        return {}
     lines = {path: (list_long(held.get(path, "").split("\n")), list_long((up[path] or "").split("\n"))) for path in up}
     found: dict[str, str] = {}
     targets = [*withheld]

@@ -14,7 +14,7 @@ import pytest
 from memory_core.errors import SharingFailed
 from memory_core.items.items import Items
 from memory_core.items.records import Draft
-from memory_core.plugin.sharing import open_sharing
+from memory_core.plugin.sharing import UNREAD, open_sharing
 from memory_core.sharing import is_due
 from memory_core.sharing.sharing import Shared, SharedText, Sharing, list_remains
 from tests.machines import Machine, make_machines, run_git
@@ -124,6 +124,26 @@ def test_a_newer_version_on_another_machine_stops_nothing(machines: tuple[Machin
     before = run_git(laptop.remote, "rev-list", "--count", "main")
     assert (sync(desktop).sent, sync(laptop).sent, sync(desktop).taken) == ((), (), ())
     assert run_git(laptop.remote, "rev-list", "--count", "main") == before
+
+
+def test_what_a_machine_could_not_read_before_it_was_updated_is_taken_then(machines: tuple[Machine, Machine]) -> None:
+    """An update is a state that another version has left: items that were synced, and are not held."""
+    laptop, desktop = machines
+    learn(desktop, "I like tea.", "I like salt.")
+    sync(desktop)
+    sync(laptop)
+    with closing(Items(laptop.config)) as items:
+        for item in [*items.export()]:
+            items.delete(item.id)
+    (laptop.config.sharing_dir / UNREAD).write_text(f"{item.id}\n")
+    sync(laptop)
+    sync(desktop)
+    assert list_facts(laptop) == list_facts(desktop) == {item.content}
+    with closing(Items(laptop.config)) as items:
+        items.delete(item.id)
+    sync(laptop)
+    sync(desktop)
+    assert list_facts(desktop) == set()
 
 
 def test_whatever_stops_a_sync_is_kept_for_status(machines: tuple[Machine, Machine]) -> None:

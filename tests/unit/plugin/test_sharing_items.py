@@ -9,7 +9,7 @@ from pathlib import Path
 from memory_core.config.load import load_config
 from memory_core.items.items import Items
 from memory_core.items.records import Item
-from memory_core.plugin.sharing import hold, merge_items, read_shared, refuse_lines, take_change, write_shared
+from memory_core.plugin.sharing import Taken, hold, merge_items, read_shared, refuse_lines, take_change, write_shared
 from memory_core.records import Origin
 
 ITEM = Item(
@@ -80,7 +80,7 @@ def test_items_that_are_taken_over_are_written_as_they_were(tmp_path: Path) -> N
 
 
 NEWER = show([ITEM]).replace('"id"', '"mood": {"of": "user"}, "id"').replace('"by"', '"device": "phone", "by"')
-STRANGE = [show([replace(ITEM, id="bb")]).replace('"user"', '"robot"'), '{"id": "cc", "content"\n', "[]\n"]
+STRANGE = [show([replace(ITEM, id="bb")]).replace('"user"', '"robot"'), '{"id": "cc", "content": 3}\n', "[]\n"]
 
 
 def test_what_a_newer_version_has_written_stays_in_what_this_one_sends() -> None:
@@ -90,6 +90,21 @@ def test_what_a_newer_version_has_written_stays_in_what_this_one_sends() -> None
     assert merge_items(NEWER, NEWER.replace("phone", "watch"), NEWER) == NEWER.replace("phone", "watch")
     twin = replace(ITEM, id="bb", created=11.0)
     assert '"device": "phone"' in merge_items("", NEWER, show([twin]))
+
+
+def test_what_is_not_wholly_read_is_remembered_until_it_is(tmp_path: Path) -> None:
+    taken = Taken(tmp_path / "unread.txt")
+    other = show([replace(ITEM, id="dd")])
+    taken.remember(other)
+    assert not taken.path.exists()
+    text = "".join([other, NEWER, *STRANGE])
+    taken.remember(text)
+    assert taken.pick(text) == write_shared(read_shared(text))
+    plain = show([ITEM, *(replace(ITEM, id=name) for name in ("bb", "cc", "dd"))])
+    assert taken.pick(plain) == other
+    assert merge_items(taken.pick(show([ITEM])), show([replace(ITEM, kind="other")]), show([ITEM])).count("other") == 1
+    taken.remember(plain)
+    assert taken.pick(plain) == plain
 
 
 def test_lines_that_cannot_be_read_are_named_and_stay(tmp_path: Path) -> None:
