@@ -63,10 +63,10 @@ def _print(found: Sequence[Proposal]) -> None:
 def describe(proposal: Proposal) -> str:
     """Return a proposal as it is printed: its place, the line as it is and as it is to be, and what speaks for it."""
     lines = [f"{proposal.id}  {proposal.kind}, {proposal.path}:{proposal.line}"]
-    old, new = proposal.text.strip(), proposal.new or "" if proposal.path != "items" else ""
-    after = [line.strip() for line in new.split("\n")]
-    lines += [f"  - {old}"] if old and old not in after else []
-    lines += [f"  + {line}" for line in after if line not in ("", old)]
+    new = proposal.new or "" if proposal.path != "items" else ""
+    old, after = ([line.strip() for line in text.split("\n")] for text in (proposal.text, new))
+    lines += [f"  - {line}" for line in old if line and line not in after]
+    lines += [f"  + {line}" for line in after if line and line not in old]
     lines += [f"  {proposal.why}"]
     lines += [f"  {each.path}:{each.line}: {each.text}" for each in proposal.evidence[:3]]
     return "\n".join(lines)

@@ -118,7 +118,8 @@ def _report(config: AgentConfig, done: Shared) -> None:
     output.write(f"Sent {output.count(len(done.sent), 'file')}, took {len(done.taken)}.")
     if done.conflicts:
         names = ", ".join(sorted({path for path, _ in done.conflicts}))
-        what = f"both versions of {output.count(len(done.conflicts), 'line')} stand in {names}"
+        lines = sum(each.first.count("\n") + 1 for _, each in done.conflicts)
+        what = f"both versions of {output.count(lines, 'line')} stand in {names}"
         output.complain(what, "Choose: memory-core review")
     _name_rest(done)
 

@@ -453,15 +453,15 @@ class Items:
             self._embedder.start()
         return new
 
-    def take_over(self, items: Mapping[str, Item]) -> None:
-        """Hold these items, by id, and no others; when they were recalled here stays known."""
+    def take_over(self, merge: Callable[[Mapping[str, Item]], Mapping[str, Item]]) -> None:
+        """Hold what a function makes of the items; nobody writes one while it runs.
+
+        Args:
+            merge: Takes the items by id, and returns those to hold. When they were recalled here it neither sees nor changes.
+        """
         if not self._writable:
             raise StoreReadOnly(self.path, READ_ONLY)
-        held = {item.id: replace(item, recalled=None) for item in self.export()}
-        changed = [item for item in items.values() if held.get(item.id) != item]
-        gone = held.keys() - items.keys()
-        if changed or gone:
-            self._file.take_over(changed, gone)
+        changed, gone = self._file.take_over(merge)
         if gone:
             self._file.wipe()
         if changed:

@@ -8,10 +8,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Literal
 
-from memory_core.as_json import to_json
+from memory_core.as_json import to_camel, to_json
 from memory_core.config.fields import STRICT
 from memory_core.config.problems import get_adapter
 from memory_core.errors import InvalidArgument
@@ -301,6 +301,30 @@ def read_items(text: str, file: str = "the items") -> list[Item]:
             except ValueError as error:
                 raise ValueError(f"line {number} of {file} is no item: {error}") from error
     return found
+
+
+def read_known(line: str) -> tuple[Item, bool]:
+    """Return the item of a line without the fields that only a newer version knows, and False if there are any.
+
+    Raises:
+        ValueError: It is no item.
+    """
+    try:
+        return _read_item(line), True
+    except ValueError:
+        try:
+            raw = json.loads(line)
+        except RecursionError as error:
+            raise ValueError("its objects are nested too deeply") from error
+        known = _leave_out_unknown(raw, Item)
+        if isinstance(known, dict) and "origin" in known:
+            known["origin"] = _leave_out_unknown(known["origin"], Origin)
+        return _read_item(json.dumps(known)), False
+
+
+def _leave_out_unknown(raw: Any, model: type[Item | Origin]) -> Any:
+    names = {to_camel(each.name) for each in fields(model)}
+    return {name: raw[name] for name in raw if name in names} if isinstance(raw, dict) else raw
 
 
 def _read_item(line: str) -> Item:

@@ -22,7 +22,6 @@ from memory_core.history.history import History
 from memory_core.history.notes import get_document
 from memory_core.plugin import explaining
 from memory_core.records import NOTHING_INDEXED, CallContext, Origin, Query, SearchResult
-from memory_core.sharing import is_due
 from memory_core.sources.activity import Action, Activity, append_entry, load_entries
 from memory_core.sources.origins import find_origins
 from memory_core.sources.redaction import redact
@@ -194,7 +193,7 @@ def _use_items(call: ToolCall) -> dict[str, Any]:
     known = call.shown.of(context.session_key)
     opened = call.items.get(config, context.access)
     result = items.run(call.name, opened, call.arguments, context, recalled=known, today=call.today())
-    if result.get("deleted") and is_due(config):
+    if result.get("deleted"):
         from memory_core.sharing.sharing import list_remains
 
         result["remains"] = [*result.get("remains", ()), *list_remains(config)]

@@ -372,17 +372,23 @@ class Memory:
         config, context = self._open_config(), check_context(context)
         capture = config.search.items.capture
         _tidy_soon(config)
-        if minutes := config.memory.sharing.interval_minutes:
+        if (minutes := config.memory.sharing.interval_minutes) and context.access == "rw":
             sync_if_due(config, minutes)
         wanted = capture.enabled or capture.journal
         if wanted and context.access == "rw" and scope.is_main(context, config.agent) and self.allows(context, config):
             self._capture.add(config, context.session_key, messages, complete, host=host or context.channel or "host")
 
-    def session_ended(self, session_key: str | None) -> None:
-        """Learn now, in the background, from the turns of a session that have not been read yet; sync with other machines."""
+    def session_ended(self, session_key: str | None, access: Access = "rw") -> None:
+        """Learn now, in the background, from the turns of a session that have not been read yet; sync with other machines.
+
+        Args:
+            session_key: The session.
+            access: What it may do in the workspace; only the end of one that may write starts a sync.
+        """
         self._refuse_closed()
         self._capture.end_session(session_key)
-        sync_if_due(self.config())
+        if access == "rw":
+            sync_if_due(self.config())
 
     def compacted(self, context: CallContext | None = None) -> None:
         """Count a compaction, so that the session is asked to save again in its next cycle, and shown again what it was shown.

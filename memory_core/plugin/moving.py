@@ -14,13 +14,13 @@ import json
 import os
 import shutil
 import zipfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, NamedTuple
 
 from memory_core.atomic import append_bytes
 from memory_core.config.agent import AgentConfig
@@ -33,8 +33,9 @@ from memory_core.items.items import Items
 from memory_core.items.records import read_items, write_items
 from memory_core.sources import pages, writer
 from memory_core.sources.files import list_files
+from memory_core.sources.notes import open_past_no_link
 from memory_core.sources.origins import IMPORTS, find_record, pick_written
-from memory_core.sources.refusals import describe_os_error
+from memory_core.sources.refusals import SYMLINK, describe_os_error, refuse_type
 
 FORMAT = 1
 MANIFEST, NOTES, ITEMS, HISTORY, VERSIONS = "memory-core.json", "notes", "items.jsonl", "history.jsonl", "versions"
@@ -43,6 +44,13 @@ ORIGIN = "import"  # of moments
 ReadFile = Callable[[str], bytes]  # of an export, by its name
 FREE = (None, writer.FIRST_NOTE.encode())  # where an imported note goes: no file, and what `init` has made
 NO_EXPORT = "name what memory-core export has written; of other notes: memory-core adopt FOLDER"
+
+
+class _Moment(NamedTuple):
+    """A moment of an export: the notes that changed at it, if each lies in a vault, and the name of its version."""
+
+    at_ms: int
+    notes: list[tuple[NoteKey, bool, str | None]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,35 +157,56 @@ def _read_moments(history: History, folder: Path, names: set[str]) -> Iterator[t
 def import_memory(config: AgentConfig, source: Path) -> Moved:
     """Add what an export holds to a workspace, its items and its history. Nothing that is there is changed.
 
+    All of it is read before anything is written.
+
     Raises:
-        InvalidArgument: The source is no export, or holds what no export does.
+        InvalidArgument: The source is no export, or holds what no export does; nothing is written.
         MemoryCoreError: Something cannot be written.
     """
     with _open_export(source) as read:
         manifest = json.loads(read(MANIFEST))
         if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
             raise InvalidArgument("SOURCE", f"{source} is no export of format {FORMAT}", action=NO_EXPORT)
-        notes, aside, left_out = _import_notes(config, read, manifest.get("notes"))
-        found = read_items(read(ITEMS).decode("utf-8"))
+        changes, aside, left_out = _choose_notes(config, read, manifest.get("notes"))
+        written = b""
+        with suppress(FileNotFoundError):  # an older version has written the export
+            written = pick_written(read(WRITTEN), changes)
+        found, told = read_items(read(ITEMS).decode("utf-8")), _read_history(read)
         with closing(Items(config)) as items:
             new = items.restore(found)
-        told = [json.loads(line) for line in read(HISTORY).decode("utf-8").split("\n") if line.strip()]
+        config.workspace.mkdir(parents=True, exist_ok=True)
+        for place, data in changes.items():
+            writer.rewrite(place, partial(_keep, data), workspace=config.workspace, state_dir=config.state_dir)
+        if written:
+            append_bytes(find_record(config.workspace, config.state_dir), b"\n" + written)
         moments, versions, later = _import_history(config, read, told)
     if later:
         left_out.append(
             f"what the history tells of {later} {'moment' if later == 1 else 'moments'}: the history here begins before that"
         )
     return Moved(
-        notes=notes, items=new, moments=moments, versions=versions, aside=tuple(aside), left_out=tuple(left_out)
+        notes=len(changes), items=new, moments=moments, versions=versions, aside=tuple(aside), left_out=tuple(left_out)
     )
 
 
 def _read_exported(root: Path | zipfile.Path, name: str) -> bytes:
-    """Return the bytes of a file of an export, whose name must not lead out of it."""
+    """Return the bytes of a file of an export, whose name must not lead out of it, nor a link on the way."""
     if name.startswith("/") or ".." in name.split("/") or "\\" in name:
         raise InvalidArgument("SOURCE", f"holds a name that leads elsewhere: {name!r:.80}", action=NO_EXPORT)
-    with root.joinpath(name).open("rb") as file:
-        return bytes(file.read())
+    if isinstance(root, zipfile.Path):
+        with root.joinpath(name).open("rb") as file:
+            return bytes(file.read())
+    place = Path(os.path.realpath(root), name)
+    if any(each.is_symlink() for each in (place, *place.parents)):
+        raise ValueError(f"{name} {SYMLINK}")
+    opened = open_past_no_link(str(place))
+    try:
+        if problem := refuse_type(os.fstat(opened)):
+            raise ValueError(f"{name} {problem}")
+        with open(opened, "rb", closefd=False) as stream:
+            return stream.read()
+    finally:
+        os.close(opened)
 
 
 @contextmanager
@@ -197,11 +226,10 @@ def _open_export(source: Path) -> Iterator[ReadFile]:
         raise InvalidArgument("SOURCE", problem, action=NO_EXPORT) from error
 
 
-def _import_notes(config: AgentConfig, read: ReadFile, paths: Any) -> tuple[int, list[str], list[str]]:
-    """Write the notes that are not there; return their number, those that were put aside, and why others were left out."""
+def _choose_notes(config: AgentConfig, read: ReadFile, paths: Any) -> tuple[dict[str, bytes], list[str], list[str]]:
+    """Read the notes that are not there; return them by their place, those that go aside, and why others are left out."""
     if not isinstance(paths, list) or not all(isinstance(path, str) for path in paths):
         raise InvalidArgument("SOURCE", f"{MANIFEST} lists no notes", action=NO_EXPORT)
-    config.workspace.mkdir(parents=True, exist_ok=True)
     refused = pages.find_unserved(config, paths)
     left_out = [f"{path} {reason}" for path, reason in refused.items()]
     changes: dict[str, bytes] = {}
@@ -223,27 +251,33 @@ def _import_notes(config: AgentConfig, read: ReadFile, paths: Any) -> tuple[int,
                 break
         else:
             left_out.append(f"{path}: other notes stand there and at {IMPORTS}{path}")
-    for place, data in changes.items():
-        keep = partial(_keep, data)
-        writer.rewrite(place, keep, workspace=config.workspace, state_dir=config.state_dir)
-    with suppress(FileNotFoundError):  # an older version has written the export
-        if written := pick_written(read(WRITTEN), changes):
-            append_bytes(find_record(config.workspace, config.state_dir), b"\n" + written)
-    return len(changes), aside, left_out
+    return changes, aside, left_out
 
 
 def _keep(data: bytes, there: bytes | None) -> bytes | None:
     return data if there in FREE else there
 
 
-def _import_history(config: AgentConfig, read: ReadFile, told: Sequence[Mapping[str, Any]]) -> tuple[int, int, int]:
+def _read_history(read: ReadFile) -> list[_Moment]:
+    """Return the moments of an export, each version of which can be read."""
+    told = [json.loads(line) for line in read(HISTORY).decode("utf-8").split("\n") if line.strip()]
+    moments = [
+        _Moment(int(each["at"]), [
+            (NoteKey(str(note["source"]), str(note["path"])), bool(note["inVault"]), note["version"]) for note in each["notes"]
+        ])
+        for each in told
+    ]  # fmt: skip
+    for version in {version for moment in moments for *_, version in moment.notes if version is not None}:
+        read(f"{VERSIONS}/{version}")
+    return moments
+
+
+def _import_history(config: AgentConfig, read: ReadFile, told: Sequence[_Moment]) -> tuple[int, int, int]:
     """Put moments in front of the history; return the numbers of new ones, of new contents, and of moments that are too late."""
 
-    def read_notes(notes: Sequence[Mapping[str, Any]]) -> Iterator[PastNote]:
-        for note in notes:
-            name = note["version"]
-            data = None if name is None else read(f"{VERSIONS}/{name}")
-            yield PastNote(NoteKey(str(note["source"]), str(note["path"])), bool(note["inVault"]), data)
+    def read_notes(moment: _Moment) -> Iterator[PastNote]:
+        for key, in_vault, version in moment.notes:
+            yield PastNote(key, in_vault, None if version is None else read(f"{VERSIONS}/{version}"))
 
     if not told or not config.search.history.enabled:
         return 0, 0, len(told)
@@ -251,15 +285,9 @@ def _import_history(config: AgentConfig, read: ReadFile, told: Sequence[Mapping[
         known, contents = len(rows.load_moments(connection)), {each.hash.hex() for each in rows.load_all(connection)}
         rows.drop_moments(connection, ORIGIN)
         there = rows.load_moments(connection)
-        earlier = [each for each in told if not there or int(each["at"]) < there[0].at_ms]
+        earlier = [each for each in told if not there or each.at_ms < there[0].at_ms]
         first = there[0].id if there else 1
-        insert(
-            connection,
-            ((int(each["at"]), read_notes(each["notes"])) for each in earlier),
-            ORIGIN,
-            first - len(earlier),
-            first,
-        )
+        insert(connection, ((each.at_ms, read_notes(each)) for each in earlier), ORIGIN, first - len(earlier), first)
         moments = len(rows.load_moments(connection)) - known
-    brought = {note["version"] for each in earlier for note in each["notes"]}
+    brought = {version for each in earlier for *_, version in each.notes}
     return moments, len(brought - contents - {None}), len(told) - len(earlier)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from memory_core.as_json import to_json
+from memory_core.atomic import replace_file
 from memory_core.config.agent import AgentConfig
 from memory_core.errors import MemoryCoreError
 from memory_core.sharing import is_due
@@ -19,6 +23,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+UNREAD = "unread-items.txt"  # in the folder of a workspace's sync
+
 
 @contextmanager
 def open_sharing(config: AgentConfig) -> Iterator[Sharing]:
@@ -26,78 +32,198 @@ def open_sharing(config: AgentConfig) -> Iterator[Sharing]:
     from memory_core.items.items import Items
     from memory_core.sharing.sharing import ITEMS_FOLDER, SharedText, Sharing
 
-    items = Items(config)
+    items, taken = Items(config), Taken(config.sharing_dir / UNREAD)
+
+    def write(was: str, new: str) -> None:
+        items.take_over(take_change(was, new))
+        taken.remember(new)
+
     text = SharedText(
         path=f"{ITEMS_FOLDER}{config.agent}.jsonl",
-        read=lambda: write_shared(items.export()),
-        merge=merge_items,
-        write=lambda text: items.take_over(read_shared(text)),
+        read=lambda base: write_shared(hold(items.export(), read_shared(taken.pick(base)))),
+        merge=lambda base, first, second: merge_items(taken.pick(base), first, second),
+        write=write,
+        refuse=refuse_lines,
     )
     with closing(items):
         yield Sharing(config, [text])
 
 
-def write_shared(items: Iterable[Item]) -> str:
-    """Return items as they are synced: a line each, in the order of their ids, without when they were recalled here."""
-    from memory_core.items.records import write_items
+class SharedItem(NamedTuple):
+    """An item as it is synced.
 
-    ordered = sorted(items, key=lambda item: item.id)
-    return "".join(write_items(replace(item, recalled=None) for item in ordered))
+    Attributes:
+        line: Its JSON, without when it was recalled here, and with what a newer version has put into it.
+        item: None if this version cannot read it; its line stays as it is.
+        whole: This version knows all of its fields.
+    """
+
+    line: str
+    item: Item | None
+    whole: bool = True
 
 
-def read_shared(text: str) -> dict[str, Item]:
-    """Return the items of `write_shared`, by id."""
-    from memory_core.items.records import read_items
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """Of the items that were synced last, those that this machine has wholly taken.
 
-    return {item.id: item for item in read_items(text)}
+    A line that its version could not read was never taken: once a newer version reads it, it is new here, not deleted here.
+
+    Attributes:
+        path: A file with the ids of the others, a line each; need not exist.
+    """
+
+    path: Path
+
+    def pick(self, base: str) -> str:
+        """Leave out what this version reads and the one that synced it last did not."""
+        if not self.path.exists():
+            return base
+        unread = {*self.path.read_text(encoding="utf-8", errors="surrogateescape").split("\n")}
+        found = read_shared(base)
+        return write_shared({name: each for name, each in found.items() if not each.whole or name not in unread})
+
+    def remember(self, text: str) -> None:
+        """Remember what this version cannot read of items that are synced, or of their fields."""
+        unread = [name for name, each in read_shared(text).items() if not each.whole]
+        if unread or self.path.exists():
+            replace_file(self.path, "\n".join(unread).encode(errors="surrogateescape"))
+
+
+def read_shared(text: str) -> dict[str, SharedItem]:
+    """Return the lines of items, by the id; a line that has none is its own."""
+    from memory_core.items.records import read_known
+
+    found: dict[str, SharedItem] = {}
+    for line in filter(str.strip, text.split("\n")):
+        try:
+            item, whole = read_known(line)
+            found[item.id] = SharedItem(line, item, whole)
+        except ValueError:
+            found[_find_id(line)] = SharedItem(line, None, whole=False)
+    return found
+
+
+def _find_id(line: str) -> str:
+    try:
+        return str(json.loads(line)["id"])
+    except (ValueError, LookupError, TypeError, RecursionError):
+        return line
+
+
+def refuse_lines(text: str) -> dict[int, str]:
+    """Return the numbers of the lines that this version cannot read, from 1, and why."""
+    from memory_core.items.records import read_known
+
+    found: dict[int, str] = {}
+    for number, line in enumerate(text.split("\n"), 1):
+        try:
+            if line.strip():
+                read_known(line)
+        except ValueError as error:
+            found[number] = f"is no item that this version can read, and stays as it is ({error})"
+    return found
+
+
+def write_shared(items: Mapping[str, SharedItem]) -> str:
+    """Return items as they are synced: a line each, in the order of their ids."""
+    return "".join(f"{items[name].line}\n" for name in sorted(items))
+
+
+def hold(items: Iterable[Item], base: Mapping[str, SharedItem]) -> dict[str, SharedItem]:
+    """Return the items of this machine as they are synced: those that have not changed since the base with its lines."""
+    unread = {name: each for name, each in base.items() if each.item is None}
+    return {item.id: _write(item, base.get(item.id)) for item in items} | unread
+
+
+def _write(item: Item, known: SharedItem | None) -> SharedItem:
+    """Return an item as it is synced, with what is known of it that this version does not read."""
+    item = replace(item, recalled=None)
+    if known is not None and known.item == item:
+        return known
+    raw = to_json(item) if known is None or known.item is None else _put_over(json.loads(known.line), to_json(item))
+    return SharedItem(json.dumps(raw, ensure_ascii=False), item)
+
+
+def _put_over(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an object with the fields of a new one, objects in it likewise, and those that only the old one has."""
+    inner = {name for name, value in new.items() if isinstance(value, dict) and isinstance(old.get(name), dict)}
+    return {**old, **new, **{name: _put_over(old[name], new[name]) for name in inner}}
+
+
+def take_change(was: str, new: str) -> Callable[[Mapping[str, Item]], dict[str, Item]]:
+    """Return a function that merges a change of the items with those that are held now."""
+    old, changed = read_shared(was), read_shared(new)
+
+    def take(held: Mapping[str, Item]) -> dict[str, Item]:
+        merged = _merge(old, changed, hold(held.values(), old))
+        read = {name: each.item or held.get(name) for name, each in merged.items()}
+        return {name: item for name, item in read.items() if item is not None}
+
+    return take
 
 
 def merge_items(base: str, first: str, second: str) -> str:
     """Merge the items of two machines.
 
     An item that one side has deleted is gone. Of two changes the later one counts, and of a fact that both have learned the item
-    that is older. Clocks decide only where both sides have changed one item.
+    that is older. Clocks decide only where both sides have changed one item; of two changes at one time the first side's counts.
+    A line that cannot be read is the later change.
     """
+    return write_shared(_merge(*map(read_shared, (base, first, second))))
+
+
+def _merge(old: Mapping[str, SharedItem], *sides: Mapping[str, SharedItem]) -> dict[str, SharedItem]:
     from memory_core.items.store.rows import fold
 
-    old, *sides = (read_shared(text) for text in (base, first, second))
-    found: list[Item] = []
+    merged: dict[str, SharedItem] = {}
+    found: list[tuple[Item, SharedItem]] = []
     for name in sides[0].keys() | sides[1].keys():
         versions = [side[name] for side in sides if name in side]
         changed = [each for each in versions if each != old.get(name)] or versions
         if len(versions) == 2 or name not in old:
-            found.append(max(changed, key=lambda item: (item.updated, item.content)))
-    facts: dict[tuple[str, str], Item] = {}
+            latest = max(changed, key=lambda each: (not each.item, each.item.updated if each.item else 0.0))
+            if latest.item is None:
+                merged[name] = latest
+            else:
+                found.append((latest.item, latest))
+    facts: dict[tuple[str, str], tuple[Item, SharedItem]] = {}
     replaced: dict[str, str] = {}
-    for item in sorted(found, key=lambda item: (item.created, item.id)):
+    for item, shared in sorted(found, key=lambda each: (each[0].created, each[0].id)):
         fact = item.scope, fold(item.content)
-        kept = facts.get(fact)
-        if kept is not None:
-            replaced[item.id] = kept.id
-            item = replace(  # noqa: PLW2901  # said on both machines
-                kept, said=max(kept.said, item.said), updated=max(kept.updated, item.updated),
-                tags=tuple(dict.fromkeys((*kept.tags, *item.tags))), reinforced=kept.reinforced + item.reinforced + 1,
-                pending=kept.pending and item.pending, superseded_by=kept.superseded_by and item.superseded_by,
-            )  # fmt: skip
-        facts[fact] = item
-    return write_shared(
-        replace(item, superseded_by=replaced.get(item.superseded_by or "", item.superseded_by))
-        for item in facts.values()
-    )
+        if fact not in facts:
+            facts[fact] = item, shared
+            continue
+        kept, known = facts[fact]  # said on both machines
+        replaced[item.id] = kept.id
+        both = replace(
+            kept, said=max(kept.said, item.said), updated=max(kept.updated, item.updated),
+            tags=tuple(dict.fromkeys((*kept.tags, *item.tags))), reinforced=kept.reinforced + item.reinforced + 1,
+            pending=kept.pending and item.pending, superseded_by=kept.superseded_by and item.superseded_by,
+        )  # fmt: skip
+        facts[fact] = both, known
+    for item, known in facts.values():
+        by = replaced.get(item.superseded_by or "", item.superseded_by)
+        merged[item.id] = _write(replace(item, superseded_by=by), known)
+    return merged
 
 
 def propose(config: AgentConfig, done: Shared) -> None:
-    """Propose to take away the other machine's version of each line that both have changed; `review` shows it."""
+    """Propose to take away the other machine's version of what both have changed; `review` shows it."""
     from memory_core.upkeep.tidy import Tidy
 
     for path, conflict in done.conflicts:
         try:
             lines = (config.workspace / path).read_text(encoding="utf-8", errors="replace").split("\n")
-            why = f"Two machines have changed this line; the other version is: {conflict.second.strip()}"
+            first, second = conflict.first.split("\n"), conflict.second.split("\n")
+            which = "these lines" if len(first) > 1 else "this line"
+            why = f"Two machines have changed {which}; the other version is: {' / '.join(map(str.strip, second))}"
+            places = [at for at in range(len(lines)) if lines[at : at + len(first)] == first]
+            at = min(places, key=lambda at: lines[at + len(first) :][: len(second)] != second)  # beside it, if anywhere
             with closing(Tidy(config)) as tidy:
-                tidy.propose(path, lines.index(conflict.first) + 1, "", why)
+                tidy.propose(path, at + 1, "", why, count=len(first))
         except (MemoryCoreError, OSError, ValueError) as error:
-            log.info("both versions of a line stay in %s, and none is proposed: %s", path, error)
+            log.info("both versions stay in %s, and none is proposed: %s", path, error)
 
 
 def sync_behind(config: AgentConfig) -> None:
@@ -107,6 +233,8 @@ def sync_behind(config: AgentConfig) -> None:
             propose(config, sharing.sync())
     except MemoryCoreError as error:
         log.info("the notes are not synced: %s", error)
+    except Exception as error:  # noqa: BLE001 -- nobody waits for it; `Sharing` has kept what `sync status` tells
+        log.warning("the notes are not synced, which is a defect: %r", error)
 
 
 def sync_if_due(config: AgentConfig, minutes: float = 0.0) -> None:

@@ -370,7 +370,7 @@ class MemorySlot:
     def session_ended(self, context: CallContext | None = None) -> None:
         """Learn now, in the background, from the turns of a session that have not been read yet."""
         context = check_context(context)
-        self._find(context).session_ended(context.session_key)
+        self._find(context).session_ended(context.session_key, context.access)
 
     # The flush before a compaction.
 

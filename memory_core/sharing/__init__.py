@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 
 from memory_core.config.agent import AgentConfig
@@ -10,9 +11,11 @@ STATE = "state.json"  # in the folder of a workspace's sync; written by each syn
 
 
 def is_due(config: AgentConfig, minutes: float = 0.0) -> bool:
-    """Return True if the notes of a workspace are synced, and were not within so many minutes."""
+    """Return True if memory and the sync of its notes are on, and the last try to sync is at least so many minutes ago."""
+    path = config.sharing_dir / STATE
     try:
-        last = (config.sharing_dir / STATE).stat().st_mtime
-    except OSError:
+        last = path.stat().st_mtime
+        is_on = config.enabled and json.loads(path.read_bytes())["on"] is True
+    except (OSError, ValueError, LookupError, TypeError):  # not set up, or damaged, which `sync status` tells
         return False
-    return not 0 <= time.time() - last < minutes * 60
+    return is_on and not 0 <= time.time() - last < minutes * 60

@@ -130,7 +130,9 @@ class _Merge:
         edits = [side.atoms[own] for side, own in edited if own not in side.dropped]
         if len(edits) == 2 and edits[0].text != edits[1].text:
             if atom.kind == "block":
-                return [_merge_block(atom, *edits)]
+                block, conflicts = _merge_block(atom, *edits)
+                self.conflicts += conflicts
+                return [block]
             self.conflicts.append(Conflict(atom.raw, edits[0].raw, edits[1].raw))
             return edits
         if edits:
@@ -251,29 +253,52 @@ def _order(sides: tuple[Side, Side], numbers: Sequence[Sequence[int]]) -> Iterat
     return ((side, own) for _, side, block in ordered for own in block)
 
 
-def _merge_block(base: Atom, first: Atom, second: Atom) -> Atom:
-    """Merge a block line by line; where both sides have changed one line, both versions stand."""
+class _Change(NamedTuple):
+    """The lines of a block from `start` to before `end`, from 0, and those that one side has put in their place."""
+
+    start: int
+    end: int
+    run: list[str]
+
+    def meets(self, other: _Change) -> bool:
+        """Return True if both have written in one place, and neither has only written on what the other has."""
+        is_near = self.start == other.start or (self.start < other.end and other.start < self.end)
+        return is_near and bool(self.run and other.run) and (self.start != other.start or not self.joins(other))
+
+    def joins(self, other: _Change) -> bool:
+        """Return True if the longer run begins with the shorter one."""
+        common = min(len(self.run), len(other.run))
+        return self.run[:common] == other.run[:common]
+
+
+def _merge_block(base: Atom, first: Atom, second: Atom) -> tuple[Atom, list[Conflict]]:
+    """Merge a block line by line; where both sides have written in one place, all lines of both stand, and are told."""
     lines, *others = (atom.raw.split("\n") for atom in (base, first, second))
     if len(lines) * max(map(len, others)) > MOST_COMPARED:
-        return replace(first, raw=f"{first.raw}\n\n{second.raw}")
-    keeps: list[set[int]] = []
-    news: list[dict[int, list[str]]] = []
-    for other in others:
-        keep, new = set[int](), dict[int, list[str]]()
-        for tag, i1, i2, j1, j2 in SequenceMatcher(None, lines, other, autojunk=False).get_opcodes():
-            if tag == "equal":
-                keep.update(range(i1, i2))
-            elif j2 > j1:
-                new[i1 - 1] = other[j1:j2]
-        keeps.append(keep)
-        news.append(new)
+        return replace(first, raw=f"{first.raw}\n\n{second.raw}"), [Conflict(base.raw, first.raw, second.raw)]
+    one, two = (
+        [
+            _Change(start, end, other[j1:j2])
+            for tag, start, end, j1, j2 in SequenceMatcher(None, lines, other, autojunk=False).get_opcodes()
+            if tag != "equal"
+        ]
+        for other in others
+    )
+    conflicts = [
+        Conflict("\n".join(lines[min(a.start, b.start) : max(a.end, b.end)]), "\n".join(a.run), "\n".join(b.run))
+        for a in one
+        for b in two
+        if a.meets(b)
+    ]
+    gone = {number for each in (*one, *two) for number in range(each.start, each.end)}
+    places = [{each.start: each for each in side} for side in (one, two)]
     out: list[str] = []
-    for number in range(-1, len(lines)):
-        if number in keeps[0] and number in keeps[1]:
-            out.append(lines[number])
-        mine, theirs = (new.get(number, []) for new in news)
-        out += mine + [line for line in theirs if line not in mine]
-    return replace(first, raw="\n".join(out))
+    for number in range(len(lines) + 1):
+        mine, theirs = (side.get(number, _Change(number, number, [])) for side in places)
+        longer = mine.run if len(mine.run) > len(theirs.run) else theirs.run
+        out += longer if mine.joins(theirs) else [*mine.run, *theirs.run]
+        out += lines[number : number + 1] if number not in gone else []
+    return replace(first, raw="\n".join(out)), conflicts
 
 
 def _join(atoms: Sequence[Atom], sides: tuple[Side, Side]) -> str:
@@ -368,9 +393,9 @@ def find_renamed(base: Tree, side: Tree, read: Read) -> dict[str, str]:
     gone, new = sorted(base.keys() - side.keys()), sorted(side.keys() - base.keys())
     found: dict[str, str] = {}
     for is_near in (False, True):
-        lines = {path: _list_long(read(side[path]).split("\n")) for path in new} if is_near and gone else {}
+        lines = {path: list_long(read(side[path]).split("\n")) for path in new} if is_near and gone else {}
         for path in [each for each in gone if each not in found]:
-            mine = _list_long(read(base[path]).split("\n")) if lines else set()
+            mine = list_long(read(base[path]).split("\n")) if lines else set()
             for name in [each for each in new if each not in found.values()]:
                 if side[name] == base[path] or (mine and 2 * len(mine & lines.get(name, set())) >= len(mine)):
                     found[path] = name
@@ -381,12 +406,13 @@ def find_renamed(base: Tree, side: Tree, read: Read) -> dict[str, str]:
 def has_half(base: Tree, side: Tree, read: Read) -> bool:
     """Return True if at least half of the lines of a folder stand in another version of it, in whatever notes."""
     was, now = (
-        {line for blob in {*tree.values()} for line in _list_long(read(blob).split("\n"))} for tree in (base, side)
+        {line for blob in {*tree.values()} for line in list_long(read(blob).split("\n"))} for tree in (base, side)
     )
     return bool(was) and 2 * len(was & now) >= len(was)
 
 
-def _list_long(lines: Iterable[str]) -> set[str]:
+def list_long(lines: Iterable[str]) -> set[str]:
+    """Return the lines that are long enough to tell where they come from."""
     return {line.strip() for line in lines if len(line.strip()) > SHORT_CHARS}
 
 

@@ -27,7 +27,7 @@ OWN = "refs/memory-core/own"  # the last state that this machine has merged and 
 SENT = "refs/memory-core/sent"  # the last commit below `OWN` of which it is certain that the remote has it
 ABSENT = "refs/memory-core/absent"  # the paths of notes of `OWN`, a line each, for which there was no place here
 MADE = "refs/memory-core/made"  # a commit that was made and may never be sent
-WRITING = "refs/memory-core/writing"  # the record of notes that are being written: see `syncing`
+WRITING = "refs/memory-core/writing"  # the record of notes that are being written: see `sharing`
 
 SECONDS = 120.0  # that one call of git may take
 LOCK_SECONDS = 20.0  # that a sync waits for another one

@@ -19,9 +19,10 @@ from typing import Any, Protocol
 
 from memory_core.atomic import replace_file
 from memory_core.config.agent import AgentConfig
-from memory_core.errors import InvalidArgument, MemoryCoreError, RemoteUnreachable, SharingFailed
+from memory_core.config.problems import get_adapter
+from memory_core.errors import InvalidArgument, RemoteUnreachable, SharingFailed
 from memory_core.sharing import STATE, bundles
-from memory_core.sharing.merge import Conflict, Read, Tree, find_renamed, has_half, merge_folders
+from memory_core.sharing.merge import Conflict, Read, Tree, find_renamed, has_half, list_long, merge_folders
 from memory_core.sharing.repository import (
     ABSENT,
     FETCHED,
@@ -43,6 +44,7 @@ PAUSE_SECONDS = 0.05  # before the second try, on average half of it; doubled fo
 LONGEST_PAUSE = 6  # doublings
 MESSAGE = "memory-core: sync"
 NEXT = "next/"  # in the record's tree: the notes as they are to be
+LEFT = "has lost lines to {}, which is not sent"
 WRITTEN = "memory-core-written"  # in the repository: the record's hash, and the paths that are written, a line each
 
 
@@ -52,15 +54,18 @@ class SharedText:
 
     Attributes:
         path: In the repository.
-        read: Returns the text; "" if there is none.
+        read: Returns the text; "" if there is none. It takes the last one that was synced, of which what has not changed since
+            then stays as it was written.
         merge: Merges the base and two versions.
-        write: Takes over a text.
+        write: Takes over a change: the text as it was read, and as it is to be. What was written since then stays.
+        refuse: Returns the numbers of the lines of a text that cannot be used, from 1, and why.
     """
 
     path: str
-    read: Callable[[], str]
+    read: Callable[[str], str]
     merge: Callable[[str, str, str], str]
-    write: Callable[[str], None]
+    write: Callable[[str, str], None]
+    refuse: Callable[[str], Mapping[int, str]]
 
 
 # By path, a text as it is and as it is to be; None if there is none.
@@ -157,7 +162,9 @@ class Sync:
         )
         withheld = {path: found for path in up if path not in self._others and
                     (found := _find_secrets(up[path] or "", read(theirs[path]) if path in theirs else ""))}  # fmt: skip
-        up = {path: text for path, text in up.items() if path not in withheld}
+        sources = _find_sources(up, {path: read(theirs[path]) for path in up if path in theirs}, withheld)
+        left_out |= {path: LEFT.format(target) for path, target in sources.items()}
+        up = {path: text for path, text in up.items() if path not in withheld and path not in sources}
         down = {path: text for path, text in down.items() if path not in space.displaced}
         texts = {path: (read(mine[path]) if path in mine else None, text) for path, text in down.items()}
         commit = self._record(remote, up, texts)
@@ -219,10 +226,11 @@ class Sync:
         the note counts as the one that the remote has.
         """
         space = Workspace(self._config.workspace, self._config.state_dir, {**base, **theirs})
-        others = {path: other.read() for path, other in self._others.items()}
-        mine = space.hashes | {path: _hash(text) or "" for path, text in others.items() if text}
-        paths = {path for path in {*base, *theirs} if not base.get(path) == theirs.get(path) == mine.get(path)}
+        paths = {path for path in {*base, *theirs} if not base.get(path) == theirs.get(path) == space.hashes.get(path)}
         data = self._git.load(tree[path] for tree in (base, theirs) for path in paths & tree.keys())
+        texts = {blob: decode(each) or "" for blob, each in data.items()}
+        others = {path: other.read(texts.get(base.get(path, ""), "")) for path, other in self._others.items()}
+        mine = space.hashes | {path: _hash(text) or "" for path, text in others.items() if text}
         left_out |= {
             path: problem for path in paths & theirs.keys() if (problem := refuse_encoding(data[theirs[path]]))
         }
@@ -230,8 +238,12 @@ class Sync:
             for path in [path for path in paths & tree.keys() if refuse_encoding(data[tree[path]])]:
                 del tree[path]
         theirs |= {path: base[path] for path in left_out.keys() & base.keys()}
+        left_out |= {
+            f"{path}:{line}": problem
+            for path in self._others.keys() & theirs.keys()
+            for line, problem in self._others[path].refuse(texts[theirs[path]]).items()
+        }
         mine |= {path: theirs[path] for path in space.displaced & theirs.keys()}
-        texts = {blob: decode(each) or "" for blob, each in data.items()}
         places = {blob: path for path, blob in mine.items()}
 
         def read(blob: str) -> str:
@@ -301,8 +313,8 @@ class Sync:
             tell(self._git.list_refs()[WRITING])
             for path, other in self._others.items():
                 if path in texts:
-                    was, new = (each or "" for each in texts[path])
-                    other.write(other.merge(was, other.read(), new))
+                    was, new = texts[path]
+                    other.write(was or "", new or "")
                     tell(path)
             if notes := {path: each for path, each in sorted(texts.items()) if path not in self._others}:
                 space.write(notes, tell)
@@ -369,6 +381,30 @@ def _find_secrets(text: str, known: str) -> list[int]:
     return [number for number, line in new if redact(line) != line] or [new[0][0]]
 
 
+def _find_sources(up: Mapping[str, str | None], held: Mapping[str, str], withheld: Collection[str]) -> dict[str, str]:
+    """Find the notes that lines have left for one that is not sent: sent alone, they would take the lines from other machines.
+
+    Args:
+        up: The texts to be sent, by path; None for a note that is gone, or has another name.
+        held: The texts that the remote has.
+        withheld: The notes that are not sent.
+
+    Returns:
+        For each such note the one that has its lines.
+    """
+    if not withheld:
+        return {}
+    lines = {path: (list_long(held.get(path, "").split("\n")), list_long((up[path] or "").split("\n"))) for path in up}
+    found: dict[str, str] = {}
+    targets = [*withheld]
+    for target in targets:  # which grows: lines may have left a third note for one of those
+        came = lines[target][1] - lines[target][0]
+        more = {path: target for path, (was, now) in lines.items() if path not in targets and came & (was - now)}
+        found |= more
+        targets += more
+    return found
+
+
 def _add(done: Shared, **more: Any) -> Shared:
     """Return an outcome with that of a further try."""
     earlier = {name: getattr(done, name) for name in ("sent", "taken", "conflicts")}
@@ -431,12 +467,20 @@ class Sharing:
         self.key = self._folder / "key.txt"
 
     def load(self) -> SharingState | None:
-        """Return what is kept; None if it was never set up."""
+        """Return what is kept; None if it was never set up.
+
+        Raises:
+            SharingFailed: It cannot be read.
+        """
+        path = self._folder / STATE
         try:
-            values = json.loads((self._folder / STATE).read_bytes())
+            state: SharingState = get_adapter(SharingState).validate_json(path.read_bytes())
         except FileNotFoundError:
             return None
-        return SharingState(**{**values, "withheld": tuple(values["withheld"])})
+        except (OSError, ValueError) as error:
+            problem = f"{path}, which names the remote, cannot be read: {type(error).__name__}"
+            raise SharingFailed(problem, action="Name it again: memory-core sync init URL") from error
+        return state
 
     def init(self, url: str, *, encrypt: bool = False, key: Path | None = None, public: bool = False) -> Shared:
         """Set up the sync with a remote, and sync.
@@ -541,8 +585,9 @@ class Sharing:
         with self._open(state) as git:
             try:
                 done = work(git, self._open_remote(git, state))
-            except MemoryCoreError as error:
-                self._save(replace(state, tried=now, problem=str(error), waits=isinstance(error, RemoteUnreachable)))
+            except Exception as error:
+                problem = str(error) or type(error).__name__
+                self._save(replace(state, tried=now, problem=problem, waits=isinstance(error, RemoteUnreachable)))
                 raise
             self._save(replace(
                 state, tried=now, synced=now, problem="", waits=False, withheld=done.withheld, left_out=done.left_out,
@@ -552,7 +597,10 @@ class Sharing:
 
 def list_remains(config: AgentConfig, deleted: Sequence[object] = (True,)) -> list[str]:
     """Say where text that is deleted here remains; nothing where nothing was deleted or synced."""
-    state = Sharing(config).load() if deleted else None
+    try:
+        state = Sharing(config).load() if deleted else None
+    except SharingFailed as error:
+        return [f"it may remain where these notes were synced: {error}"]
     if state is None or not state.synced:
         return []
     return [

@@ -161,7 +161,7 @@ def open_file(file: MemoryFile, *, max_bytes: int) -> Iterator[tuple[os.stat_res
             raise FileUnreadable(
                 file.path, problem
             )  # to open a link or a pipe is not refused here, so they are not opened
-        fd = _open_past_no_link(real)
+        fd = open_past_no_link(real)
         try:
             info = os.fstat(fd)
             if problem := refuse_type(info) or _refuse_size(file, info, max_bytes):
@@ -177,7 +177,7 @@ def open_file(file: MemoryFile, *, max_bytes: int) -> Iterator[tuple[os.stat_res
         raise FileUnreadable(file.path, SYMLINK if is_linked else describe_os_error(error)) from error
 
 
-def _open_past_no_link(real: str) -> int:
+def open_past_no_link(real: str) -> int:
     """Open a file, folder by folder where the system can: one may have become a link since the listing."""
     flags = os.O_RDONLY | NOFOLLOW | NONBLOCK | CLOEXEC | BINARY
     if not _WALKS:

@@ -31,7 +31,7 @@ class Proposal:
         kind: The rule that found it.
         path: The note.
         line: The line, from 1.
-        text: The line as it stands.
+        text: The line as it stands; or several, all of which `new` replaces.
         new: The line as it is to be; "" takes it away, and None leaves the change to the reader.
         why: A sentence.
         evidence: The lines that speak for it.

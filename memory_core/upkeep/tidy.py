@@ -8,6 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from functools import cache, partial
 from typing import Any, NamedTuple
@@ -174,7 +175,7 @@ class Tidy:
         def find(data: bytes) -> tuple[int, bytes, bytes]:
             if hash_bytes(data).hex() != proposal.note_hash:
                 raise NoteChanged(proposal.path)
-            start, old = _find_line(data, proposal.line)
+            start, old = _find_lines(data, proposal.line, proposal.text.count("\n") + 1)
             ended = old.rstrip(b"\r\n")
             end = old[len(ended) :] or (b"\r\n" if b"\r\n" in data else b"\n")
             lines = [line.encode() for line in new.split("\n")]
@@ -218,7 +219,7 @@ class Tidy:
             return hash_bytes(data) != edit.hash and edit.old in data and (not edit.new or edit.new not in data)
         return False
 
-    def propose(self, path: str, line: int, text: str, why: str) -> Proposal:
+    def propose(self, path: str, line: int, text: str, why: str, *, count: int = 1) -> Proposal:
         """Keep the proposal of an agent until somebody accepts or rejects it.
 
         Args:
@@ -226,19 +227,20 @@ class Tidy:
             line: Its line, from 1.
             text: The line to write in its place; "" takes it away.
             why: A sentence, which may tell who proposes it.
+            count: The number of lines that it is about; of several, the first one is given.
 
         Raises:
             InvalidArgument: The note has no such line.
             PathRefused: It does not lie in the workspace.
         """
         reader = _Lines(self._config, {path: self._resolve(path)})
-        stands = findings.pick(reader.lines(path), line)
+        stands = "\n".join(findings.pick(reader.lines(path), number) for number in range(line, line + count))
         if not stands.strip():
             raise InvalidArgument("line", f"{path} has no text in line {line}")
         made = _make(reader, "proposed", path, line, text, why, score=outdated.SHOWN)
         if made.new is None:
             raise PathRefused(path, "does not lie in the workspace", action="tell the user what to change")
-        made = sign(made, self.store.get_key(), reader.hash(path))
+        made = sign(replace(made, text=stands), self.store.get_key(), reader.hash(path))
         self.store.add_proposal(made)
         return made
 
@@ -299,13 +301,13 @@ def choose_line(proposal: Proposal, text: str | None) -> str:
     return new
 
 
-def _find_line(data: bytes, number: int) -> tuple[int, bytes]:
-    """Return where a line of a note begins, and its bytes with their line end."""
+def _find_lines(data: bytes, number: int, count: int) -> tuple[int, bytes]:
+    """Return where lines of a note begin, and their bytes with the line ends."""
     lines = data.split(b"\n")
     start = sum(len(line) + 1 for line in lines[: number - 1])
     mark = b"\xef\xbb\xbf" if number == 1 and data.startswith(b"\xef\xbb\xbf") else b""
-    end = b"\n" if number < len(lines) else b""
-    return start + len(mark), (lines[number - 1] + end)[len(mark) :]
+    end = b"\n" if number + count - 1 < len(lines) else b""
+    return start + len(mark), (b"\n".join(lines[number - 1 : number - 1 + count]) + end)[len(mark) :]
 
 
 class _Lines:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import zipfile
 from pathlib import Path
 
@@ -159,6 +160,49 @@ def test_names_lead_nowhere_else(tmp_path: Path, path: str) -> None:
         assert came.notes == 0
         assert came.left_out
     assert not list(tmp_path.rglob("outside.md"))
+
+
+def list_all(folder: Path) -> list[Path]:
+    return [path for path in folder.rglob("*") if path.is_file()]
+
+
+@pytest.mark.parametrize("where", ["note", "folder", "items", "pipe"])
+def test_no_link_leads_out_of_an_export(home_memory: Memory, tmp_path: Path, where: str) -> None:
+    secret = tmp_path / "outside"
+    secret.mkdir()
+    export_memory(home_memory.config(), tmp_path / "export")
+    home_memory.close()
+    names = {
+        "note": "notes/memory/2026-03-01.md",
+        "folder": "notes/memory",
+        "items": "items.jsonl",
+        "pipe": "notes/MEMORY.md",
+    }
+    place = tmp_path / "export" / names[where]
+    place.rename(secret / "moved")
+    if where == "pipe":
+        os.mkfifo(place)
+    else:
+        place.symlink_to(secret / "moved")
+    with open_memory(tmp_path / "b") as other:
+        with pytest.raises(InvalidArgument, match="is no regular file" if where == "pipe" else "is a symbolic link"):
+            import_memory(other.config(), tmp_path / "export")
+        assert (list_all(tmp_path / "b" / "notes"), other.items.count()) == ([], 0)
+
+
+@pytest.mark.parametrize("name", ["items.jsonl", "history.jsonl", "versions"])
+def test_a_damaged_export_changes_nothing(home_memory: Memory, tmp_path: Path, name: str) -> None:
+    export_memory(home_memory.config(), tmp_path / "export")
+    home_memory.close()
+    damaged = tmp_path / "export" / name
+    if damaged.is_dir():
+        next(damaged.iterdir()).unlink()
+    else:
+        damaged.write_bytes(damaged.read_bytes()[:-20])
+    with open_memory(tmp_path / "b") as other:
+        with pytest.raises(InvalidArgument, match="cannot be read as an export"):
+            import_memory(other.config(), tmp_path / "export")
+        assert (list_all(tmp_path / "b" / "notes"), other.items.count()) == ([], 0)
 
 
 @pytest.mark.parametrize("what", ["nothing", "text", "format"])

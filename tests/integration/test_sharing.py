@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from memory_core.errors import InvalidArgument, RemoteUnreachable, SharingFailed
+from memory_core.sharing.sharing import LEFT
 from memory_core.sharing.workspace import ODD_NAME, SAME_NAME
 from memory_core.sources.refusals import FOLDER
 from tests.machines import MARKS, Machine, list_objects, make_machines, make_remote, run_git
@@ -286,6 +287,45 @@ def test_a_secret_stays_here_and_is_named_without_being_told(machines: tuple[Mac
     assert not any(secret.encode() in data for data in list_objects(laptop.remote))
     laptop.write("MEMORY.md", laptop.read("MEMORY.md").replace(f"- token: {secret}\n", ""))
     sync_all(laptop, desktop)
+
+
+@pytest.mark.parametrize("way", ["renamed", "moved", "by a third note"])
+def test_what_went_into_a_note_with_a_secret_stays_on_other_machines(
+    machines: tuple[Machine, Machine], way: str
+) -> None:
+    laptop, desktop = machines
+    secret = "ghp_" + "a1B2c3D4e5" * 4
+    lines = [f"- The line of number {number}.\n" for number in range(3)]
+    laptop.write("memory/a.md", "# A\n\n" + "".join(lines))
+    laptop.write("memory/c.md", "# C\n\n- The line that goes to a.\n- It stays here.\n")
+    sync_all(laptop, desktop)
+    before = desktop.notes()
+    if way == "renamed":
+        laptop.path("memory/a.md").rename(laptop.path("memory/b.md"))
+    else:
+        laptop.write("memory/a.md", "# A\n\n" + "".join(lines[1:]))
+        laptop.write("memory/b.md", "# B\n\n" + lines[0])
+    if way == "by a third note":
+        laptop.write("memory/c.md", "# C\n\n- It stays here.\n")
+        laptop.append("memory/a.md", "- The line that goes to a.\n")
+    laptop.append("memory/b.md", f"- token: {secret}\n")
+    laptop.append(DAY, "- 15:00 Walk\n")
+    done = laptop.sync()
+    assert done.sent == (DAY,)
+    told = {"memory/a.md": LEFT.format("memory/b.md"), "memory/c.md": LEFT.format("memory/a.md")}
+    assert done.left_out == {path: told[path] for path in [*told][: 1 + (way == "by a third note")]}
+    desktop.sync()
+    desktop.append("memory/a.md", "- A line of the desktop.\n")
+    assert {**desktop.notes(), DAY: b"", "memory/a.md": b""} == {**before, DAY: b"", "memory/a.md": b""}
+    assert desktop.read("memory/a.md") == before["memory/a.md"].decode() + "- A line of the desktop.\n"
+    desktop.sync()
+    laptop.sync()
+    laptop.write("memory/b.md", laptop.read("memory/b.md").replace(f"- token: {secret}\n", ""))
+    sync_all(laptop, desktop)
+    stands = desktop.count_lines()
+    assert {stands[line.strip()] for line in (*lines, "- A line of the desktop.")} == {1}
+    assert desktop.path("memory/a.md").exists() == (way != "renamed")
+    assert not any(secret.encode() in data for data in list_objects(laptop.remote))
 
 
 @pytest.mark.parametrize("step", range(9, 15))

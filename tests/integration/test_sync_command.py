@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 import threading
+import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from memory_core import open_memory
+from memory_core.plugin.slot import MemorySlot
+from memory_core.records import Access, CallContext
 from memory_core.sources.notes import find_journal
 from tests.command import Command, Outcome
 from tests.machines import make_remote
@@ -113,6 +116,28 @@ def test_a_line_that_both_changed_waits_for_review(machines: tuple[Command, Comm
     assert (desktop.workspace / "MEMORY.md").read_text() == note.replace("red", "red and old")
 
 
+def test_lines_that_both_wrote_into_one_block_wait_for_review(machines: tuple[Command, Command]) -> None:
+    laptop, desktop = machines
+    note = "---\nstatus: {}\n---\n\n```sh\nset -e\n{}```\n"
+    step = "if {0}; then\n  run {0}\nfi\n"
+    (laptop.workspace / "memory").mkdir()
+    (laptop.workspace / "memory" / "boat.md").write_text(note.format("open", ""))
+    init(machines)
+    for machine, status, name in ((laptop, "done", "linux"), (desktop, "late", "windows")):
+        (machine.workspace / "memory" / "boat.md").write_text(note.format(status, step.format(name)))
+    run(laptop, "sync")
+    assert "both versions of 4 lines stand in memory/boat.md" in desktop("sync").err
+    both = note.format("done\nstatus: late", step.format("linux") + step.format("windows"))
+    assert (desktop.workspace / "memory" / "boat.md").read_text() == both
+    found = run(desktop, "review", "--json").json["proposals"]
+    proposed = {each["text"]: each["id"] for each in found if each["kind"] == "proposed"}
+    assert set(proposed) == {"status: done", step.format("linux").rstrip()}
+    run(desktop, "review", "accept", proposed[step.format("linux").rstrip()])
+    assert (desktop.workspace / "memory" / "boat.md").read_text() == both.replace(step.format("linux"), "")
+    run(desktop, "review", "undo")
+    assert (desktop.workspace / "memory" / "boat.md").read_text() == both
+
+
 def test_a_secret_is_named_by_its_place_alone(machines: tuple[Command, Command]) -> None:
     laptop, desktop = machines
     (laptop.workspace / "MEMORY.md").write_text(f"# Memory\n\n- token: {SECRET}\n")
@@ -158,11 +183,7 @@ def test_a_session_that_ends_is_synced(machines: tuple[Command, Command]) -> Non
     run(laptop, "add", "--longterm", "The boat is in the harbour of Thun.")
     init(machines)
     run(laptop, "add", "--longterm", "The mast was mended.")
-    event = json.dumps({"hook_event_name": "SessionEnd", "session_id": "s1", "cwd": str(laptop.workspace)})
-    subprocess.run(
-        [sys.executable, "-m", "memory_core", "--workspace", str(laptop.workspace), "--state-dir", str(laptop.state_dir), "hook"],
-        input=event.encode(), check=True, timeout=60,
-    )  # fmt: skip
+    end_by_hook(laptop)
 
     def arrives() -> bool:
         run(desktop, "sync")
@@ -184,3 +205,39 @@ def test_a_long_session_syncs_at_intervals(machines: tuple[Command, Command]) ->
             assert eventually(lambda: "memory-core-sharing" not in {thread.name for thread in threading.enumerate()})
         run(desktop, "sync")
         assert (f"Written at {minutes}." in (desktop.workspace / "MEMORY.md").read_text()) is arrives
+
+
+def end_by_hook(machine: Command, *options: str) -> None:
+    event = json.dumps({"hook_event_name": "SessionEnd", "session_id": "s1", "cwd": str(machine.workspace)})
+    subprocess.run([*machine.start(), *options, "hook"], input=event.encode(), check=True, timeout=60)
+
+
+@pytest.mark.parametrize("why", ["memory is off", "the session may not write", "sync is off"])
+def test_a_session_sends_nothing_against_the_user_s_will(
+    machines: tuple[Command, Command], tmp_path: Path, why: str
+) -> None:
+    laptop, _ = machines
+    run(laptop, "add", "--longterm", "The boat is in the harbour of Thun.")
+    init(machines)
+    run(laptop, "add", "--longterm", "The mast was mended.")
+    is_off = why == "memory is off"
+    access: Access = "ro" if why == "the session may not write" else "rw"
+    if why == "sync is off":
+        run(laptop, "sync", "off")
+    document = {
+        "memorySearch": {"enabled": not is_off},
+        "memory": {"sharing": {"intervalMinutes": 0.0001}},
+    }
+    (state,) = laptop.state_dir.rglob("state.json")
+    before = state.read_bytes()
+    context = CallContext(agent="main", session_key="agent:main:main", access=access)
+    with closing(MemorySlot(document, workspace=laptop.workspace, state_dir=laptop.state_dir)) as slot:
+        slot.turn_ended(context, [{"role": "user", "content": "The mast was mended."}])
+        slot.session_ended(context)
+        assert "memory-core-sharing" not in {thread.name for thread in threading.enumerate()}
+    if access == "rw":
+        config = tmp_path / "config.json"
+        config.write_text(json.dumps(document))
+        end_by_hook(laptop, "--config", str(config))
+        time.sleep(2)  # in which a process would have synced
+    assert state.read_bytes() == before

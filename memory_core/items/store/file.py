@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -133,14 +134,19 @@ class ItemsFile(ItemStore):
                 rows.restore(connection, item, index_text(Draft(content=item.content, tags=item.tags)))
             return rows.count(connection, Filter()) - before
 
-    def take_over(self, changed: Iterable[Item], gone: Iterable[str]) -> None:
-        """Delete items, and put others in their place or beside them, as another machine has them."""
+    def take_over(self, merge: Callable[[Mapping[str, Item]], Mapping[str, Item]]) -> tuple[int, int]:
+        """Hold what a function makes of the items, see `Items.take_over`; return how many were changed and how many are gone."""
         with self.write() as connection:
-            deleted = rows.delete(connection, gone)
-            rows.remember_forgotten(connection, [item.content for item in deleted], now=self._now())
+            listed = rows.load_page(connection, Filter(), limit=-1, offset=0)
+            held = {item.id: replace(item, recalled=None) for item in listed}
+            items = merge(held)
+            changed = [item for item in items.values() if held.get(item.id) != item]
+            gone = rows.delete(connection, held.keys() - items.keys())
+            rows.remember_forgotten(connection, [item.content for item in gone], now=self._now())
             for item in changed:
                 rows.allow_again(connection, item.content)
                 rows.overwrite(connection, item, index_text(Draft(content=item.content, tags=item.tags)))
+            return len(changed), len(gone)
 
     def find(
         self,

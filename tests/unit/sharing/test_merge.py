@@ -77,6 +77,31 @@ def test_code_is_merged_by_line_and_stays_in_one_fence() -> None:
     assert merged == "```py\na = 10\nb = 2\nc = 30\n```\n"
 
 
+def test_what_both_write_into_a_block_stands_whole_and_is_told() -> None:
+    first, second = (f"if {name}; then\n  run {name}\nfi" for name in ("linux", "windows"))
+    block = "```sh\nset -e\n{}\n```\n"
+    merged = merge_notes("```sh\nset -e\n```\n", block.format(first), block.format(second))
+    assert merged.text == block.format(f"{first}\n{second}")
+    assert merged.conflicts == (("", first, second),)
+    matter = "---\nstatus: {}\nowner: ann\n---\n\nText.\n"
+    merged = merge_notes(*(matter.format(word) for word in ("open", "done", "late")))
+    assert merged.text == matter.format("done\nstatus: late")
+    assert merged.conflicts == (("status: open", "status: done", "status: late"),)
+
+
+def test_changes_of_a_block_that_overlap_are_told() -> None:
+    base = "```\na = 1\nb = 2\nc = 3\n```\n"
+    merged = merge_notes(base, base.replace("a = 1\nb = 2", "a = 10"), base.replace("b = 2\nc = 3", "b = 20"))
+    assert merged.text == "```\na = 10\nb = 20\n```\n"
+    assert merged.conflicts == (("a = 1\nb = 2\nc = 3", "a = 10", "b = 20"),)
+
+
+def test_what_both_begin_with_stands_once_in_a_block() -> None:
+    base = "```\na = 1\n```\n"
+    first, second = (base.replace("a = 1", f"a = 1\n{lines}") for lines in ("b = 2", "b = 2\nc = 3"))
+    assert merge_notes(base, first, second) == merge_notes(base, second, first) == (second, ())
+
+
 def test_a_fence_that_is_never_closed_swallows_nothing() -> None:
     base = "```\n- One.\n- Two.\n"
     assert merge(base, base + "- Three.\n", base.replace("- One.\n", "")) == "```\n- Two.\n- Three.\n"
@@ -170,6 +195,38 @@ def test_any_text_merges_and_no_line_of_two_new_notes_is_lost(first: str, second
     lines = {line.rstrip() for line in merged.split("\n")}
     assert {line.rstrip() for text in (first, second) for line in text.split("\n") if line.strip()} <= lines
     assert merge(merged, first, merged) == first
+
+
+@given(st.lists(st.integers(0, 9), max_size=8, unique=True), st.data())
+def test_every_line_that_a_side_writes_into_a_block_stands_as_often_as_it_was_written(
+    base: list[int], data: st.DataObject
+) -> None:
+    """Runs of lines such as `fi`, which repeat, are put between unique lines, of which each side deletes some."""
+    drawn = st.lists(st.sampled_from(["if a", "if b", "fi"]), max_size=3)
+    texts = ["\n".join(["```sh", *(f"line {n}" for n in base), "```", ""])]
+    sides: list[dict[int, list[str]]] = []  # what each has written, by the number of base lines up to the last kept
+    kept = {*base}
+    for _ in range(2):
+        stays = data.draw(st.sets(st.sampled_from(base))) if base else set()
+        runs, lines, at = {0: data.draw(drawn)}, list[str](), 0
+        lines += runs[0]
+        for place, n in enumerate(base, 1):
+            at = place if n in stays else at
+            run = data.draw(drawn)
+            runs[at] = [*runs.get(at, []), *run]
+            lines += [*([f"line {n}"] if n in stays else []), *run]
+        texts.append("\n".join(["```sh", *lines, "```", ""]))
+        sides.append(runs)
+        kept &= stays
+    merged, conflicts = merge_notes(*texts)
+    wanted, told = Counter(f"line {n}" for n in kept), 0
+    for at in range(len(base) + 1):
+        first, second = sorted((side.get(at, []) for side in sides), key=len)
+        is_once = second[: len(first)] == first
+        wanted.update(second if is_once else [*first, *second])
+        told += not is_once
+    assert Counter(merged.split("\n")[1:-2]) == wanted
+    assert len(conflicts) >= told
 
 
 @pytest.mark.parametrize("line", ["```a", "- a", "a b", "<!--", "#", "---"])

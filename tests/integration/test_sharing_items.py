@@ -1,0 +1,176 @@
+"""Items of two machines that are synced while sessions learn."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import threading
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from memory_core.errors import SharingFailed
+from memory_core.items.items import Items
+from memory_core.items.records import Draft
+from memory_core.plugin.sharing import UNREAD, open_sharing
+from memory_core.sharing import is_due
+from memory_core.sharing.sharing import Shared, SharedText, Sharing, list_remains
+from tests.machines import Machine, make_machines, run_git
+
+
+@pytest.fixture
+def machines(tmp_path: Path) -> tuple[Machine, Machine]:
+    laptop, desktop = make_machines(tmp_path, ["laptop", "desktop"])
+    return laptop, desktop
+
+
+def sync(machine: Machine) -> Shared:
+    with open_sharing(machine.config) as sharing:
+        return sharing.sync()
+
+
+def learn(machine: Machine, *facts: str) -> None:
+    with closing(Items(machine.config)) as items:
+        items.write_many([Draft(content=fact) for fact in facts])
+
+
+def list_facts(machine: Machine) -> set[str]:
+    with closing(Items(machine.config, access="ro")) as items:
+        return {item.content for item in items.export()}
+
+
+def keep_on(work: Callable[[int], None], until: threading.Event) -> threading.Thread:
+    """Start a thread that works, with rising numbers, until it is told to end."""
+
+    def run() -> None:
+        number = 0
+        while not until.wait(0.01):
+            work(number)
+            number += 1
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    return thread
+
+
+def test_what_is_learned_during_a_sync_stays_and_travels(machines: tuple[Machine, Machine]) -> None:
+    laptop, desktop = machines
+    done, learned = threading.Event(), list[str]()
+    with closing(Items(desktop.config)) as items:
+
+        def write(number: int) -> None:
+            fact = f"The parcel {number * 7919} is in the yard."
+            items.write(fact)
+            learned.append(fact)
+
+        thread = keep_on(write, done)
+        try:
+            for number in range(4):
+                learn(laptop, f"The laptop has told number {number * 104729}.")
+                sync(laptop)
+                sync(desktop)
+        finally:
+            done.set()
+            thread.join()
+        assert set(learned) <= list_facts(desktop)
+        assert not any(items.was_forgotten(Draft(content=fact, said_at=0.0)) for fact in learned)
+    sync(desktop)
+    sync(laptop)
+    assert list_facts(laptop) == list_facts(desktop) >= set(learned)
+
+
+ITEMS = "items/main.jsonl"
+
+
+def change_items(machine: Machine, change: Callable[[str], str]) -> None:
+    """Change what the remote has, as a machine with another version may."""
+    text = change(run_git(machine.remote, "show", f"main:{ITEMS}")).encode()
+    head = "commit refs/heads/main\ncommitter a <a@b> 1 +0000\ndata 1\nx\nfrom refs/heads/main^0\n"
+    command = ["git", f"--git-dir={machine.remote}", "fast-import", "--quiet"]
+    given = f"{head}M 100644 inline {ITEMS}\ndata {len(text)}\n".encode() + text + b"\n"
+    subprocess.run(command, input=given, check=True, capture_output=True)
+
+
+def test_a_newer_version_on_another_machine_stops_nothing(machines: tuple[Machine, Machine]) -> None:
+    laptop, desktop = machines
+    learn(laptop, "I like tea.", "I like salt.")
+    sync(laptop)
+    sync(desktop)
+
+    def write_anew(text: str) -> str:
+        first, second = text.splitlines()
+        mood = json.dumps({"mood": "sure", **json.loads(first)}, ensure_ascii=False)
+        strange = json.loads(second) | {"origin": "of another kind"}
+        return f"{mood}\n{json.dumps(strange)}\n{{torn\n"
+
+    change_items(laptop, write_anew)
+    written = run_git(laptop.remote, "show", f"main:{ITEMS}")
+    laptop.write("MEMORY.md", "# Memory\n\n- The cat is called Mia.\n")
+    for _ in range(2):
+        done = sync(laptop)
+        assert list(done.left_out) == [f"{ITEMS}:2", f"{ITEMS}:3"]
+        assert "no item that this version can read" in done.left_out[f"{ITEMS}:2"]
+    assert sorted(run_git(laptop.remote, "show", f"main:{ITEMS}").splitlines()) == sorted(written.splitlines())
+    assert list_facts(laptop) == {"I like tea.", "I like salt."}
+    learn(desktop, "I like pepper.")
+    sync(desktop)
+    sync(laptop)
+    assert desktop.read("MEMORY.md").endswith("Mia.\n")
+    assert list_facts(laptop) == list_facts(desktop) == {"I like tea.", "I like salt.", "I like pepper."}
+    told = run_git(laptop.remote, "show", f"main:{ITEMS}")
+    assert {*written.splitlines()} < {*told.splitlines()}
+    before = run_git(laptop.remote, "rev-list", "--count", "main")
+    assert (sync(desktop).sent, sync(laptop).sent, sync(desktop).taken) == ((), (), ())
+    assert run_git(laptop.remote, "rev-list", "--count", "main") == before
+
+
+def test_what_a_machine_could_not_read_before_it_was_updated_is_taken_then(machines: tuple[Machine, Machine]) -> None:
+    """An update is a state that another version has left: items that were synced, and are not held."""
+    laptop, desktop = machines
+    learn(desktop, "I like tea.", "I like salt.")
+    sync(desktop)
+    sync(laptop)
+    with closing(Items(laptop.config)) as items:
+        for item in [*items.export()]:
+            items.delete(item.id)
+    (laptop.config.sharing_dir / UNREAD).write_text(f"{item.id}\n")
+    sync(laptop)
+    sync(desktop)
+    assert list_facts(laptop) == list_facts(desktop) == {item.content}
+    with closing(Items(laptop.config)) as items:
+        items.delete(item.id)
+    sync(laptop)
+    sync(desktop)
+    assert list_facts(desktop) == set()
+
+
+def test_whatever_stops_a_sync_is_kept_for_status(machines: tuple[Machine, Machine]) -> None:
+    laptop, _ = machines
+
+    def fail(_: str) -> str:
+        raise OSError("the disk is gone")
+
+    text = SharedText(path=ITEMS, read=fail, merge=lambda *_: "", write=lambda *_: None, refuse=lambda _: {})
+    with pytest.raises(OSError, match="the disk is gone"):
+        Sharing(laptop.config, [text]).sync()
+    state = laptop.sharing.load()
+    assert state is not None
+    assert state.problem == "the disk is gone"
+
+
+def test_a_state_of_a_newer_version_is_read_and_a_torn_one_is_one_problem(machines: tuple[Machine, Machine]) -> None:
+    laptop, _ = machines
+    path = laptop.config.sharing_dir / "state.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"colour": "blue"}))
+    sync(laptop)
+    path.write_text(path.read_text()[:40])
+    for call in (laptop.sharing.load, laptop.sync, laptop.sharing.switch_off):
+        with pytest.raises(SharingFailed, match=r"state\.json, which names the remote, cannot be read"):
+            call()
+    assert "may remain where these notes were synced" in list_remains(laptop.config)[0]
+    assert list_remains(laptop.config, []) == []
+    assert not is_due(laptop.config)
+    laptop.init()
+    assert is_due(laptop.config)
