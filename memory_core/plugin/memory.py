@@ -23,7 +23,7 @@ from memory_core.plugin import calls, explaining
 from memory_core.plugin.calls import ToolCall
 from memory_core.plugin.capture import SessionCapture
 from memory_core.plugin.recall import OpenItems, SessionRecall
-from memory_core.plugin.sharing import sync_if_due
+from memory_core.plugin.sharing import diagnose_sharing, sync_if_due
 from memory_core.records import (
     Access,
     CallContext,
@@ -579,7 +579,8 @@ class Memory:
         if config.search.items.capture.journal:
             paused = Journal(config.journal_dir).is_paused
             status = replace(status, details={**status.details, "journal": "paused" if paused else "keeps turns"})
-        return replace(status, warnings=(*_warn_of_workspace(config), *status.warnings))
+        unsent = tuple(f"{found.message}; {found.action}" for found in diagnose_sharing(config))
+        return replace(status, warnings=(*_warn_of_workspace(config), *unsent, *status.warnings))
 
     def probe(self) -> Probe:
         """Try for real to embed a text.
@@ -600,7 +601,7 @@ class Memory:
         off = explain_off(config)
         if off is not None:
             return [Finding(subject="config", level="warn", message=str(off), action=off.action)]
-        return self._selector(config).diagnose()
+        return [*self._selector(config).diagnose(), *diagnose_sharing(config)]
 
     def start(self, config: AgentConfig | None = None) -> None:
         """Start watching and syncing in the background; `close` ends it.

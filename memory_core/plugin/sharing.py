@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from memory_core.config.agent import AgentConfig
 from memory_core.errors import MemoryCoreError
+from memory_core.records import Finding
 from memory_core.sharing import is_due
 from memory_core.threads import start_call
 
@@ -84,6 +85,22 @@ def merge_items(base: str, first: str, second: str) -> str:
         replace(item, superseded_by=replaced.get(item.superseded_by or "", item.superseded_by))
         for item in facts.values()
     )
+
+
+def diagnose_sharing(config: AgentConfig) -> list[Finding]:
+    """Return a finding about the last sync with other machines, if it did not work."""
+    if not is_due(config):
+        return []
+    from memory_core.sharing.sharing import Sharing
+
+    try:
+        state = Sharing(config).load()
+    except MemoryCoreError as error:
+        return [Finding(subject="sync", level="fail", message=str(error), action=error.action)]
+    if state is None or not state.on or not state.problem:
+        return []
+    action = "it will be tried again; see: memory-core sync status" if state.waits else state.action
+    return [Finding(subject="sync", level="warn", message=f"the notes are not synced: {state.problem}", action=action)]
 
 
 def propose(config: AgentConfig, done: Shared) -> None:

@@ -378,12 +378,24 @@ def find_renamed(base: Tree, side: Tree, read: Read) -> dict[str, str]:
     return found
 
 
-def has_half(base: Tree, side: Tree, read: Read) -> bool:
-    """Return True if at least half of the lines of a folder stand in another version of it, in whatever notes."""
-    was, now = (
-        {line for blob in {*tree.values()} for line in _list_long(read(blob).split("\n"))} for tree in (base, side)
-    )
-    return bool(was) and 2 * len(was & now) >= len(was)
+def find_lost(base: Tree, side: Tree, read: Read) -> set[str]:
+    """Return the paths of the notes that a version of a folder has lost: less than half of their lines stand in it.
+
+    In which notes they stand does not count. A note under its old name whose text is another one counts only where no other note is kept: else it was written anew.
+    """
+    blobs = {*side.values()}
+    texts = {path: _list_own(read(blob)) for path, blob in base.items() if blob not in blobs}
+    stands = {line for blob in blobs for line in _list_own(read(blob))} if texts else set()
+    lost = {path for path, lines in texts.items() if 2 * len(lines & stands) < len(lines) or not lines}
+    if len(lost) == len(base):
+        return lost
+    return {path for path in lost if path not in side or not read(side[path]).strip()}
+
+
+def _list_own(text: str) -> set[str]:
+    """Return the lines of a note that tell it from others: no headings, and short ones only where there are no others."""
+    lines = {line.strip() for line in text.split("\n") if line.strip() and not line.startswith("#")}
+    return _list_long(lines) or lines
 
 
 def _list_long(lines: Iterable[str]) -> set[str]:

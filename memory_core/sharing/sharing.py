@@ -15,13 +15,13 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from memory_core.atomic import replace_file
 from memory_core.config.agent import AgentConfig
 from memory_core.errors import InvalidArgument, MemoryCoreError, RemoteUnreachable, SharingFailed
 from memory_core.sharing import STATE, bundles
-from memory_core.sharing.merge import Conflict, Read, Tree, find_renamed, has_half, merge_folders
+from memory_core.sharing.merge import Conflict, Read, Tree, find_lost, find_renamed, merge_folders
 from memory_core.sharing.repository import (
     ABSENT,
     FETCHED,
@@ -42,6 +42,9 @@ TRIES = 10  # while other machines are faster
 PAUSE_SECONDS = 0.05  # before the second try, on average half of it; doubled for each further one
 LONGEST_PAUSE = 6  # doublings
 MESSAGE = "memory-core: sync"
+FEW = 2  # notes that are deleted without a question, also if they are most
+TAKE_BACK = "Take them back: memory-core sync --restore; or delete them on all machines: memory-core sync --delete"
+SEND_AGAIN = "Send them again: memory-core sync --restore; or delete them here, too: memory-core sync --delete"
 NEXT = "next/"  # in the record's tree: the notes as they are to be
 WRITTEN = "memory-core-written"  # in the repository: the record's hash, and the paths that are written, a line each
 
@@ -62,6 +65,9 @@ class SharedText:
     merge: Callable[[str, str, str], str]
     write: Callable[[str], None]
 
+
+# What happens to notes that one side has lost: too many are refused; all return, or only too many; or all are deleted.
+Losses = Literal["refuse", "restore", "join", "delete"]
 
 # By path, a text as it is and as it is to be; None if there is none.
 _Texts = Mapping[str, tuple[str | None, str | None]]
@@ -104,15 +110,22 @@ class Sync:
         repository: Its repository.
         remote: Where other machines find them.
         others: What is synced besides.
+        losses: What happens to notes that one side has lost.
     """
 
     def __init__(
-        self, config: AgentConfig, repository: Repository, remote: SharedRemote, others: Sequence[SharedText] = ()
+        self,
+        config: AgentConfig,
+        repository: Repository,
+        remote: SharedRemote,
+        others: Sequence[SharedText] = (),
+        losses: Losses = "refuse",
     ) -> None:
         self._config = config
         self._git = repository
         self._remote = remote
         self._others = {each.path: each for each in others}
+        self._losses = losses
         self._written = repository.folder / WRITTEN
         self._refs: dict[str, str] = {}
         self._is_purged = False  # the remote has replaced its past
@@ -124,6 +137,8 @@ class Sync:
             RemoteUnreachable: There is no answer; what was written here is sent by the next sync.
             SharingFailed: The notes or the repository cannot be used.
         """
+        if self._losses in ("restore", "join"):
+            self._config.workspace.mkdir(parents=True, exist_ok=True)
         self._git.prepare()
         self._finish()
         done = Shared()
@@ -145,6 +160,7 @@ class Sync:
         base = {path: blob for path, blob in base.items() if path not in absent}
         theirs, left_out = self._list(remote, base)
         space, mine, read = self._read(base, theirs, left_out)
+        self._settle_losses(base, mine, theirs, read)
         if mine == theirs:
             if remote and (self._refs.get(OWN) != remote or space.displaced != absent):
                 self._settle(remote, remote, space.displaced)
@@ -239,29 +255,36 @@ class Sync:
                 texts[blob] = others.get(places[blob]) or space.read(places[blob]) or ""
             return texts[blob]
 
-        self._refuse_losses(space, base, theirs, read)
-        left_out |= space.left_out
-        return space, mine, read
-
-    def _refuse_losses(self, space: Workspace, base: Tree, theirs: Tree, read: Read) -> None:
-        """Raise where notes would seem to be deleted."""
         for path, problem in space.left_out.items():
             if path not in space.displaced and (path in base or path in theirs):
                 raise SharingFailed(f"{path} cannot be synced: it {problem}", action="Put the note back in its place.")
-        notes = {path: blob for path, blob in base.items() if path not in self._others}
-        kept = [
-            bool(notes.keys() & side.keys() or {*notes.values()} & {*side.values()} or has_half(notes, side, read))
-            for side in (space.hashes, theirs)
-        ]
-        if len(notes) > 1 and kept == [False, True]:
-            problem = (
-                f"{self._config.workspace} holds none of its {len(notes)} notes, which would be deleted everywhere"
-            )
-            raise SharingFailed(problem, action="Bring them back, or run: memory-core sync off")
-        if len(notes) > 1 and kept == [True, False]:
-            problem = f"the remote holds none of its {len(notes)} notes any more, which would be deleted here"
-            action = "Delete them here, too, or name another repository: memory-core sync init URL"
-            raise SharingFailed(problem, action=action)
+        left_out |= space.left_out
+        return space, mine, read
+
+    def _settle_losses(self, base: dict[str, str], mine: Tree, theirs: Tree, read: Read) -> None:
+        """Take from the base the notes that are to return where they were lost.
+
+        Raises:
+            SharingFailed: Most notes would be deleted here or elsewhere, and nobody has said so.
+        """
+        notes, *sides = (
+            {path: blob for path, blob in tree.items() if path not in self._others} for tree in (base, mine, theirs)
+        )
+        here, there = (find_lost(notes, side, read) for side in sides)
+        has_none = [len(lost) == len(notes) > 1 for lost in (here, there)]
+        # Of most notes that the remote has lost, the person of the other machine was asked.
+        is_most = has_none[0] or (len(here - there) > FEW and 2 * len(here - there) > len(notes)), has_none[1]
+        would = f"of its {len(notes)} notes, which would be deleted"
+        told = (
+            (f"{self._config.workspace} has lost {len(here - there)} {would} everywhere", TAKE_BACK),
+            (f"the remote has lost {len(there - here)} {would} here", SEND_AGAIN),
+        )
+        for lost, is_much, (problem, action) in zip((here - there, there - here), is_most, told, strict=True):
+            if self._losses == "restore" or (self._losses == "join" and is_much):
+                for path in lost:
+                    del base[path]
+            elif self._losses == "refuse" and is_much and lost:
+                raise SharingFailed(problem, action=action)
 
     def _merge(
         self, base: Mapping[str, str], theirs: Mapping[str, str], mine: Mapping[str, str], read: Callable[[str], str]
@@ -383,6 +406,7 @@ def _add(done: Shared, **more: Any) -> Shared:
 
 ITEMS_FOLDER = "items/"  # of the repository
 README = "README.md"  # which hosts of repositories put into a new one
+NOT_SYNCED = "these notes are not synced"
 INIT = "run: memory-core sync init URL"
 
 
@@ -395,7 +419,7 @@ class SharingState:
         encrypted: The remote cannot read what it keeps.
         on: It is synced.
         tried, synced: Unix seconds of the last try, and of the last one that worked; 0 for never.
-        problem: Why the last try did not work; "" if it did.
+        problem, action: Why the last try did not work, and what to do; "" if it did.
         waits: The remote did not answer, and is tried again.
         withheld, left_out: See `Shared`.
     """
@@ -406,6 +430,7 @@ class SharingState:
     tried: float = 0.0
     synced: float = 0.0
     problem: str = ""
+    action: str = ""
     waits: bool = False
     withheld: tuple[str, ...] = ()
     left_out: Mapping[str, str] = field(default_factory=dict)
@@ -475,15 +500,18 @@ class Sharing:
                 if not is_note(path) and not path.startswith(ITEMS_FOLDER) and path != README:
                     raise InvalidArgument("URL", f"that repository holds {path}", action="Name an empty repository.")
             self._save(state)
-        return self.sync()
+        return self.sync("join")
 
-    def sync(self) -> Shared:
+    def sync(self, losses: Losses = "refuse") -> Shared:
         """Sync once; see `Sync.run`. What came of it is kept.
+
+        Args:
+            losses: What happens to notes that one side has lost.
 
         Raises:
             SharingFailed: It was not set up, or does not work; `RemoteUnreachable` if it is tried again.
         """
-        return self._run(lambda git, remote: Sync(self._config, git, remote, self._others).run())
+        return self._run(lambda git, remote: Sync(self._config, git, remote, self._others, losses).run())
 
     def purge(self) -> Shared:
         """Sync, and put one commit without a past in the place of all that the remote has; other machines follow.
@@ -513,14 +541,16 @@ class Sharing:
         Raises:
             SharingFailed: It was not set up.
         """
-        state = self._load_on()
+        if (state := self.load()) is None:
+            raise SharingFailed(NOT_SYNCED, action=INIT)
         with hold(self._folder / "lock"):
             self._save(replace(state, on=False))
 
     def _load_on(self) -> SharingState:
         state = self.load()
         if state is None or not state.on:
-            raise SharingFailed("these notes are not synced", action=INIT)
+            action = INIT if state is None else INIT.replace("URL", state.shown_url)
+            raise SharingFailed(NOT_SYNCED, action=action)
         return state
 
     @contextmanager
@@ -542,10 +572,11 @@ class Sharing:
             try:
                 done = work(git, self._open_remote(git, state))
             except MemoryCoreError as error:
-                self._save(replace(state, tried=now, problem=str(error), waits=isinstance(error, RemoteUnreachable)))
+                waits = isinstance(error, RemoteUnreachable)
+                self._save(replace(state, tried=now, problem=str(error), action=error.action, waits=waits))
                 raise
             self._save(replace(
-                state, tried=now, synced=now, problem="", waits=False, withheld=done.withheld, left_out=done.left_out,
+                state, tried=now, synced=now, problem="", action="", waits=False, withheld=done.withheld, left_out=done.left_out,
             ))  # fmt: skip
         return done
 

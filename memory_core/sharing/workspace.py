@@ -114,7 +114,9 @@ class Workspace:
     def _list_files(self) -> Iterator[str]:
         """Yield the paths of what may be notes, in order."""
         if problem := roots.find_workspace_problem(self._root):
-            raise SharingFailed(problem, action=roots.advise_workspace(self._root))
+            raise SharingFailed(
+                problem, action="Bring it back, or take its notes from the remote: memory-core sync --restore"
+            )
         yield from (each.name for each in self._root.iterdir() if fold(each.name) in _TOP)
         top = self._root / roots.NOTES_FOLDER
         if top.is_symlink():

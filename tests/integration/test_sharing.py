@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import unicodedata
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -434,24 +436,90 @@ def test_a_folder_of_notes_that_became_a_link_is_not_taken_for_deleted(machines:
     assert desktop.path("memory/people/ann.md").exists()
 
 
-def test_a_workspace_that_has_lost_all_notes_deletes_none_elsewhere(machines: tuple[Machine, Machine]) -> None:
+def wipe(machine: Machine, *kept: str) -> None:
+    for name in machine.notes().keys() - kept:
+        machine.path(name).unlink()
+
+
+NEW = {
+    "nothing": {},
+    "another day": {"memory/2026-03-03.md": "# 2026-03-03\n"},
+    "old names": {"MEMORY.md": "# Memory\n", DAY: "# 2026-03-02\n\n- 20:00 Began anew\n"},
+}
+
+
+@pytest.mark.parametrize("new", NEW.values(), ids=NEW)
+def test_a_workspace_that_has_lost_all_notes_deletes_none_elsewhere(
+    machines: tuple[Machine, Machine], new: dict[str, str]
+) -> None:
     laptop, desktop = machines
-    for name in laptop.notes():
-        laptop.path(name).unlink()
-    for new in ("", "memory/2026-03-03.md"):  # also once somebody has begun anew
-        if new:
-            laptop.write(new, "# 2026-03-03\n")
-        with pytest.raises(SharingFailed, match="holds none of its 2 notes"):
-            laptop.sync()
+    before = desktop.count_lines()
+    wipe(laptop)
+    for name, text in new.items():
+        laptop.write(name, text)
+    with pytest.raises(SharingFailed, match="has lost 2 of its 2 notes") as error:
+        laptop.sync()
+    assert "sync --restore" in error.value.action
+    desktop.append("MEMORY.md", "- Written meanwhile.\n")
     desktop.sync()
-    assert len(desktop.notes()) == 2
+    laptop.sharing.sync("restore")
+    sync_all(laptop, desktop)
+    assert before + Counter(["- Written meanwhile."]) <= laptop.count_lines()
+    assert {line for text in new.values() for line in text.split("\n") if line} <= laptop.count_lines().keys()
+
+
+def test_most_notes_are_deleted_only_if_the_person_says_so(machines: tuple[Machine, Machine]) -> None:
+    laptop, desktop = machines
+    for name in ("a", "b", "c"):
+        laptop.write(f"memory/{name}.md", f"# Note {name}\n\n- What stands in {name}.\n")
+    sync_all(laptop, desktop)
+    before = desktop.notes()
+    wipe(laptop, "MEMORY.md")
+    laptop.append("MEMORY.md", "- Written after.\n")
+    with pytest.raises(SharingFailed, match="has lost 4 of its 5 notes"):
+        laptop.sync()
+    state = laptop.sharing.load()
+    assert state is not None
+    assert "--delete" in state.action
+    laptop.sharing.sync("restore")
+    sync_all(desktop, laptop)
+    assert laptop.notes().keys() == before.keys()
+    wipe(laptop, "MEMORY.md")
+    laptop.sharing.sync("delete")
+    sync_all(desktop, laptop)
+    assert desktop.notes().keys() == {"MEMORY.md"}
+
+
+def test_a_few_of_many_notes_are_deleted_without_a_question_and_restored_if_asked(
+    machines: tuple[Machine, Machine],
+) -> None:
+    laptop, desktop = machines
+    for number in range(6):
+        laptop.write(f"memory/{number}.md", f"# Note {number}\n\n- What stands in it: {number}.\n")
+    sync_all(laptop, desktop)
+    before = laptop.notes()
+    wipe(laptop, *sorted(before)[:4])
+    laptop.sharing.sync("restore")
+    assert laptop.notes() == before
+    wipe(laptop, *sorted(before)[:4])
+    sync_all(laptop, desktop)
+    assert len(desktop.notes()) == 4
+
+
+def test_an_emptied_workspace_that_is_set_up_again_takes_what_the_remote_has(machines: tuple[Machine, Machine]) -> None:
+    laptop, desktop = machines
+    shutil.rmtree(laptop.workspace)
+    laptop.sharing.switch_off()
+    laptop.init()
+    sync_all(laptop, desktop)
+    assert len(laptop.notes()) == 2
 
 
 def test_a_remote_that_has_lost_all_notes_deletes_none_here(machines: tuple[Machine, Machine]) -> None:
     laptop, desktop = machines
     before = laptop.notes()
     add_commit(laptop.remote, "refs/heads/main", f"D MEMORY.md\nD {DAY}\nM 100644 inline memory/b.md\ndata 2\nx\n\n")
-    with pytest.raises(SharingFailed, match="the remote holds none of its 2 notes any more"):
+    with pytest.raises(SharingFailed, match="the remote has lost 2 of its 2 notes"):
         laptop.sync()
     assert laptop.notes() == before
     for name in desktop.notes():  # whoever means it deletes them here, too
