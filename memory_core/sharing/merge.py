@@ -381,15 +381,17 @@ def find_renamed(base: Tree, side: Tree, read: Read) -> dict[str, str]:
 def find_lost(base: Tree, side: Tree, read: Read) -> set[str]:
     """Return the paths of the notes that a version of a folder has lost: less than half of their lines stand in it.
 
-    In which notes they stand does not count. A note under its old name whose text is another one counts only where no other note is kept: else it was written anew.
+    In which notes they stand does not count. One whose name stands over another text counts only where no note is kept: all
+    were written anew.
     """
     blobs = {*side.values()}
-    texts = {path: _list_own(read(blob)) for path, blob in base.items() if blob not in blobs}
-    stands = {line for blob in blobs for line in _list_own(read(blob))} if texts else set()
+    changed = [path for path, blob in base.items() if blob not in blobs]
+    gone = [path for path in changed if path not in side or not read(side[path]).strip()]
+    suspects = changed if len(changed) == len(base) else gone
+    stands = {line for blob in blobs for line in _list_own(read(blob))} if suspects else set()
+    texts = {path: _list_own(read(base[path])) for path in suspects}
     lost = {path for path, lines in texts.items() if 2 * len(lines & stands) < len(lines) or not lines}
-    if len(lost) == len(base):
-        return lost
-    return {path for path in lost if path not in side or not read(side[path]).strip()}
+    return lost if len(lost) == len(base) else lost.intersection(gone)
 
 
 def _list_own(text: str) -> set[str]:

@@ -216,6 +216,8 @@ class Sync:
         names: dict[str, str] = {}
         files = self._git.list_files(commit) if commit else ()
         for path, blob, size in sorted(files, key=lambda each: each[0] not in known):
+            if bundles.is_bundle(path):
+                raise SharingFailed("the remote is encrypted by now", action=f"{INIT} --key FILE")
             if path not in self._others and not is_candidate(path):
                 continue
             first = names.setdefault(fold(path), path)
@@ -473,7 +475,8 @@ class Sharing:
             public: The remote may be one that anybody can read.
 
         Raises:
-            InvalidArgument: Anybody can read the remote, it holds other files, or the key is none.
+            InvalidArgument: Anybody can read the remote, it holds other files, or the key is none or not the one here.
+            SharingFailed: The remote is encrypted to another key, or the notes cannot be synced.
             RemoteUnreachable: There is no answer, or the credentials are refused.
         """
         local = Path(url).expanduser()
@@ -481,10 +484,7 @@ class Sharing:
             url=str(local.resolve()) if url.strip() and local.exists() else url, encrypted=encrypt or key is not None
         )
         with self._open(state) as git:
-            if key is not None:
-                bundles.take_key(key, self.key)
-            elif encrypt:
-                bundles.make_key(self.key)
+            chosen = self._choose_key(key) if state.encrypted else None
             git.prepare()
             if not (public or state.encrypted) and git.is_public():
                 raise InvalidArgument(
@@ -492,15 +492,39 @@ class Sharing:
                     "anybody can read that repository",
                     action="Name a private one, or add --encrypt or --public.",
                 )
-            tip = self._open_remote(git, state).fetch()
+            remote = None if chosen is None else bundles.EncryptedRemote(git, chosen)
+            tip = (remote or git).fetch()
+            if remote:
+                remote.check()
             held = [path for path, _, _ in git.list_files(tip)] if tip else []
             for path in held:
-                if path.endswith(bundles.SUFFIX):
-                    raise InvalidArgument("URL", "that repository is encrypted", action="Add: --key FILE")
+                if bundles.is_bundle(path):
+                    action = f"Add: --key {self.key if self.key.exists() else 'FILE'}"
+                    raise InvalidArgument("URL", "that repository is encrypted", action=action)
                 if not is_note(path) and not path.startswith(ITEMS_FOLDER) and path != README:
                     raise InvalidArgument("URL", f"that repository holds {path}", action="Name an empty repository.")
+            if chosen and not self.key.exists():
+                replace_file(self.key, chosen.text.encode())
             self._save(state)
         return self.sync("join")
+
+    def _choose_key(self, given: Path | None) -> bundles.Key:
+        """Return the key of a file, or that which is kept here, or a new one."""
+        kept = self._load_key() if self.key.exists() else None
+        if given is None:
+            return kept or bundles.make_key()
+        key = bundles.read_key(given)
+        if kept and str(kept.identity.to_public()) != str(key.identity.to_public()):
+            action = f"Move {self.key} to where you keep keys, if it is no longer needed here."
+            raise InvalidArgument("--key", f"{given} is another key than {self.key}", action=action)
+        return key
+
+    def _load_key(self) -> bundles.Key:
+        try:
+            return bundles.read_key(self.key)
+        except InvalidArgument as error:
+            action = "Put your copy of the key in its place."
+            raise SharingFailed(f"the key file {self.key} is lost or damaged", action=action) from error
 
     def sync(self, losses: Losses = "refuse") -> Shared:
         """Sync once; see `Sync.run`. What came of it is kept.
@@ -559,7 +583,7 @@ class Sharing:
             yield Repository(self._folder / "notes.git", state.url, inherited)
 
     def _open_remote(self, git: Repository, state: SharingState) -> SharedRemote:
-        return bundles.EncryptedRemote(git, self.key) if state.encrypted else git
+        return bundles.EncryptedRemote(git, self._load_key()) if state.encrypted else git
 
     def _save(self, state: SharingState) -> None:
         replace_file(self._folder / STATE, json.dumps(asdict(state)).encode())
