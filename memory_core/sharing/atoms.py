@@ -6,6 +6,7 @@ An atom is a line of a heading, a list item or a paragraph, or a whole fence, co
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -148,7 +149,7 @@ class Side:
         same: The base atom that each one was; new ones are missing.
         of: The reverse of `same`.
         stable: Own atoms that stayed in the order of the base; others of `same` were moved.
-        edits: The base atom that each new one replaces, where they share half of their words.
+        edits: The base atom that each new one replaces, where they share half of their words, or a heading what stands below it.
         edited: The reverse of `edits`.
         runs: The own atoms, new or moved, behind each base atom that stayed; behind -1 those at the beginning.
         dropped: New own atoms that do not stand in the merged note.
@@ -193,7 +194,11 @@ def align(base: Sequence[Atom], atoms: list[Atom]) -> Side:
 
 
 def _pair_edits(base: Sequence[Atom], side: Side) -> None:
-    """Pair what is gone with what is new between two atoms that stayed, in order, where they share half of their words."""
+    """Pair what is gone with what is new between two atoms that stayed, in order, where they share half of their words.
+
+    A heading over most of what stood below another one is that one, renamed.
+    """
+    renamed = _find_renamed(base, side)
     stayed = sorted((own, side.same[own]) for own in side.stable)
     for (own0, b0), (own1, b1) in pairwise([(-1, -1), *stayed, (len(side.atoms), len(base))]):
         new = [own for own in range(own0 + 1, own1) if own not in side.same][:MOST_PAIRED]
@@ -203,10 +208,22 @@ def _pair_edits(base: Sequence[Atom], side: Side) -> None:
         for b in gone:
             mine = _list_words(base[b])
             for place in range(start, min(start + MOST_AHEAD, len(new))):
-                if side.atoms[new[place]].kind == base[b].kind and _are_near(base[b], mine, words[place]):
+                named = renamed.get(new[place], b if _are_near(base[b], mine, words[place]) else None)
+                if side.atoms[new[place]].kind == base[b].kind and named == b:
                     side.edits[new[place]], side.edited[b] = b, new[place]
                     start = place + 1
                     break
+
+
+def _find_renamed(base: Sequence[Atom], side: Side) -> dict[int, int]:
+    """Return the base heading under which most of what stayed below a new heading stood, where that one is gone."""
+    stood: dict[int, Counter[int]] = {}
+    for own, b in side.same.items():
+        heading, old = side.atoms[own].parent, base[b].parent
+        if heading is not None and old is not None and heading not in side.same and base[old].kind == "heading":
+            stood.setdefault(heading, Counter())[old] += 1
+    found = {heading: counts.most_common(1)[0][0] for heading, counts in stood.items()}
+    return {heading: old for heading, old in found.items() if old not in side.of}
 
 
 def _list_words(atom: Atom) -> set[str]:

@@ -174,10 +174,13 @@ class _Merge:
         one, two = self.sides
         first, second = (_cut_run(side, side.runs.get(number, ())).sections for side in self.sides)
         for section in first:
-            self._show(one, section)
+            self._show(one, section[:1])
+            rest = [section[1:], []]
             for other in [each for each in second if two.atoms[each[0]].key == one.atoms[section[0]].key]:
-                self._show(two, other[1:])
+                rest[1] += other[1:]
                 second.remove(other)
+            for side, own in _order(self.sides, rest):
+                self._show(side, [own])
         for section in second:
             self._show(two, section)
 
