@@ -91,7 +91,7 @@ class Shared:
         sent: The notes that were sent, by path.
         taken: The notes that were changed here, by path.
         conflicts: The parts that both sides had changed, with the path of their note.
-        withheld: The places of secrets, as `path:line`, whose notes were not sent.
+        withheld: The places of secrets, as `path:line` or by the redacted name, whose notes were not sent.
         left_out: The files that are not synced, and why, by path.
     """
 
@@ -149,7 +149,7 @@ class Sync:
                     self._git.clean(purge=self._is_purged or bool(done.withheld))
                 return done
             time.sleep(random.uniform(0, PAUSE_SECONDS * 2 ** min(attempt, LONGEST_PAUSE)))  # noqa: S311
-        raise RemoteUnreachable("other machines were always faster", action="It will be tried again.")
+        raise self._git.give_up()
 
     def _try(self, before: Shared) -> tuple[bool, Shared]:
         """Sync once; return False if another machine was faster, and the outcome with that of earlier tries."""
@@ -172,7 +172,7 @@ class Sync:
             {path: text for path, text in changes.items() if _hash(text) != side.get(path)} for side in (theirs, mine)
         )
         withheld = {path: found for path in up if path not in self._others and
-                    (found := _find_secrets(up[path] or "", read(theirs[path]) if path in theirs else ""))}  # fmt: skip
+                    (found := _find_secrets(path, up[path], read(theirs[path]) if path in theirs else None))}  # fmt: skip
         up = {path: text for path, text in up.items() if path not in withheld}
         down = {path: text for path, text in down.items() if path not in space.displaced}
         texts = {path: (read(mine[path]) if path in mine else None, text) for path, text in down.items()}
@@ -181,7 +181,7 @@ class Sync:
         self._settle(commit, remote, space.displaced)
         done = _add(
             before, sent=(*up,), taken=(*down,), conflicts=(*conflicts,), left_out=left_out,
-            withheld=tuple(f"{path}:{line}" for path, lines in withheld.items() for line in lines),
+            withheld=tuple(place for places in withheld.values() for place in places),
         )  # fmt: skip
         if not up or commit is None:
             return True, done
@@ -384,14 +384,22 @@ def _hash(text: str | None) -> str | None:
     return None if data is None else name_blob(data)
 
 
-def _find_secrets(text: str, known: str) -> list[int]:
-    """Return the lines of a note, from 1, that are new and hold a secret."""
-    old = set(known.split("\n"))
-    new = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line not in old]
+def _find_secrets(path: str, text: str | None, known: str | None) -> list[str]:
+    """Return the places of a note, as `Shared.withheld` names them, that are new and hold a secret.
+
+    Args:
+        path: Of the note.
+        text: Its text; None if it is deleted.
+        known: The text that the remote has; None if it has none.
+    """
+    if text is not None and known is None and redact(path) != path:
+        return [f"the name of {redact(path)}"]
+    old = set((known or "").split("\n"))
+    new = [(number, line) for number, line in enumerate((text or "").split("\n"), 1) if line not in old]
     joined = "\n".join(line for _, line in new)
     if redact(joined) == joined:
         return []
-    return [number for number, line in new if redact(line) != line] or [new[0][0]]
+    return [f"{path}:{number}" for number, line in new if redact(line) != line] or [f"{path}:{new[0][0]}"]
 
 
 def _add(done: Shared, **more: Any) -> Shared:
@@ -557,7 +565,7 @@ class Sharing:
                 git.set_refs({OWN: new, SENT: new, FETCHED: new})
                 git.clean(purge=True)
                 return done
-        raise RemoteUnreachable("other machines were always faster", action="Try again.")
+        raise git.give_up()
 
     def switch_off(self) -> None:
         """Sync no more; what is kept stays, so that `init` goes on from there.

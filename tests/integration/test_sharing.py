@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 from memory_core.errors import InvalidArgument, RemoteUnreachable, SharingFailed
-from memory_core.sharing.workspace import ODD_NAME, SAME_NAME
-from memory_core.sources.refusals import FOLDER
+from memory_core.sharing import sharing
+from memory_core.sharing.workspace import BELOW_NOTE, ODD_NAME, SAME_NAME, TOO_LARGE
+from memory_core.sources.refusals import BINARY, FOLDER
 from tests.machines import MARKS, Machine, list_objects, make_machines, make_remote, run_git
 
 DAY = "memory/2026-03-02.md"
@@ -342,6 +343,7 @@ def test_names_that_some_systems_do_not_allow_are_named_and_left_out(machines: t
     laptop.path("memory/link.md").symlink_to(laptop.path("MEMORY.md"))
     done = laptop.sync()
     assert set(done.left_out) == odd
+    assert (done.left_out["memory/z.md/y.md"], done.left_out["memory/con.md"]) == (BELOW_NOTE, ODD_NAME)
     assert set(done.sent) == {"memory/Day.md", "memory/console.md"}
 
 
@@ -353,6 +355,40 @@ def test_a_note_that_cannot_be_read_is_not_taken_for_deleted(machines: tuple[Mac
         laptop.sync()
     desktop.sync()
     assert desktop.path("MEMORY.md").exists()
+
+
+@pytest.mark.parametrize(("data", "problem"), [(b"x" * 4_500_000, TOO_LARGE), (b"a\0b\n", BINARY)])
+def test_a_note_that_is_none_any_more_is_named_and_the_others_are_synced(
+    machines: tuple[Machine, Machine], data: bytes, problem: str
+) -> None:
+    laptop, desktop = machines
+    before = laptop.read("MEMORY.md")
+    laptop.path("MEMORY.md").write_bytes(data)
+    laptop.append(DAY, "- 18:00 From the laptop\n")
+    for number in range(2):
+        desktop.append("MEMORY.md", f"- Line {number} of the desktop.\n")
+        desktop.sync()
+        assert laptop.sync().left_out == {"MEMORY.md": problem}
+    desktop.sync()
+    assert "- 18:00 From the laptop" in desktop.count_lines()
+    assert laptop.path("MEMORY.md").read_bytes() == data
+    laptop.write("MEMORY.md", before + "- Mended.\n")
+    sync_all(laptop, desktop)
+    lines = [*before.split("\n")[2:-1], "- Line 0 of the desktop.", "- Line 1 of the desktop.", "- Mended."]
+    assert [desktop.count_lines()[line] for line in lines] == [1] * 5
+
+
+def test_a_secret_in_a_name_is_not_sent(machines: tuple[Machine, Machine]) -> None:
+    laptop, desktop = machines
+    secret = "ghp_" + "a1B2c3D4e5" * 4
+    laptop.write(f"memory/{secret}.md", "# A token\n")
+    laptop.append(DAY, "- 18:00 From the laptop\n")
+    done = laptop.sync()
+    assert len(done.withheld) == 1
+    assert secret not in done.withheld[0]
+    desktop.sync()
+    assert desktop.notes().keys() == {"MEMORY.md", DAY}
+    assert not any(secret.encode() in data for data in list_objects(laptop.remote))
 
 
 @pytest.mark.parametrize("is_known", [False, True])
@@ -532,7 +568,7 @@ def test_a_remote_that_has_lost_all_notes_deletes_none_here(machines: tuple[Mach
 ODD_FILES = {
     "M 120000 inline memory/a.md\ndata 11\n/etc/passwd\n": "is a symbolic link, which memory ignores",
     "M 100644 inline memory/a.md\ndata 3\na\0b\n": "is binary, or UTF-16: it holds NUL bytes",
-    f"M 100644 inline memory/a.md\ndata 4500000\n{'x' * 4500000}\n": "is larger than 4 MB",
+    f"M 100644 inline memory/a.md\ndata 4500000\n{'x' * 4500000}\n": TOO_LARGE,
 }
 
 
@@ -604,6 +640,35 @@ def test_a_remote_that_asks_for_a_password_fails_without_a_question(tmp_path: Pa
 def test_a_url_that_would_run_a_program_is_refused(tmp_path: Path, url: str) -> None:
     with pytest.raises(SharingFailed, match="names no remote"):
         Machine(tmp_path / "m", tmp_path).sharing.init(url)
+
+
+def test_a_lock_that_a_killed_git_left_in_the_remote_is_named(
+    machines: tuple[Machine, Machine], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sharing, "TRIES", 2)
+    laptop, _ = machines
+    laptop.append(DAY, "- 18:00 From the laptop\n")
+    lock = laptop.remote / "refs" / "heads" / "main.lock"
+    lock.touch()
+    with pytest.raises(RemoteUnreachable, match=r"refs/heads/main\.lock$") as error:
+        laptop.sync()
+    assert "Remove that file" in error.value.action
+    lock.unlink()
+    laptop.sync()
+
+
+def test_what_a_server_says_that_takes_nothing_is_told(machines: tuple[Machine, Machine]) -> None:
+    laptop, _ = machines
+    laptop.append(DAY, "- 18:00 From the laptop\n")
+    hook = laptop.remote / "hooks" / "pre-receive"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text("#!/bin/sh\necho 'The archive is frozen.' >&2\necho 'Ask Ann.' >&2\nexit 1\n")
+    hook.chmod(0o755)
+    with pytest.raises(SharingFailed, match=r"it says: The archive is frozen\. Ask Ann\.$") as error:
+        laptop.sync()
+    assert error.value.action == ""
+    hook.unlink()
+    assert laptop.sync().sent == (DAY,)
 
 
 def test_a_repository_with_other_files_is_not_taken_for_notes(tmp_path: Path) -> None:
