@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Timer
 from typing import TYPE_CHECKING
 
 import click
@@ -18,21 +20,37 @@ from memory_core.errors import InvalidArgument
 from memory_core.plugin.sharing import open_sharing, propose, sync_behind
 from memory_core.sharing import is_due
 from memory_core.sharing.sharing import INIT, NOT_SYNCED, Shared, Sharing
+from memory_core.sources.redaction import redact
 
 if TYPE_CHECKING:
     from memory_core.plugin.memory import Memory
     from memory_core.plugin.moving import Moved
 
+QUIET_SECONDS = 5.0  # before a terminal is told what is waited for
 KEEP_KEY = (
     "Keep a copy of it where you keep passwords: whoever loses it cannot read the remote any more, and nobody can help"
 )
 
 
 @contextmanager
-def _open(options: Options) -> Iterator[tuple[Sharing, AgentConfig]]:
+def _open(options: Options, url: str = "") -> Iterator[tuple[Sharing, AgentConfig]]:
+    """Open the sync of a workspace; a terminal is told which remote is waited for, if that takes long."""
     config = _find_config(options)
     with open_sharing(config) as sharing:
-        yield sharing, config
+
+        def tell() -> None:
+            state = sharing.load()
+            remote = redact(url) or (state.shown_url if state else "the remote")
+            output.print_aside(f"Waiting for {remote}, which has two minutes to answer.")
+
+        timer = Timer(QUIET_SECONDS, tell)
+        timer.daemon = True
+        if sys.stderr.isatty():
+            timer.start()
+        try:
+            yield sharing, config
+        finally:
+            timer.cancel()
 
 
 def _find_config(options: Options) -> AgentConfig:
@@ -72,7 +90,7 @@ def sync(context: click.Context, *, behind: bool, restore: bool, delete: bool) -
 @click.option("--public", is_flag=True, help="send notes readable to a repository that anybody can read")
 def init(options: Options, *, url: str, encrypt: bool, key: str | None, public: bool) -> None:
     """Set up the sync with a remote, and sync; the notes of both sides are merged."""
-    with _open(options) as (sharing, config):
+    with _open(options, url) as (sharing, config):
         done = sharing.init(url, encrypt=encrypt, key=None if key is None else Path(key), public=public)
         _report(config, done)
         output.complain("synced are MEMORY.md, USER.md, memory/ and the items, no other file")
