@@ -18,7 +18,7 @@ from memory_core.config.agent import AgentConfig
 from memory_core.config.environment import expand_home, shorten_home
 from memory_core.errors import InvalidArgument
 from memory_core.plugin.sharing import open_sharing, propose, sync_behind
-from memory_core.sharing import is_due
+from memory_core.sharing import STATE
 from memory_core.sharing.sharing import INIT, NOT_SYNCED, Shared, Sharing
 from memory_core.sources.redaction import redact
 
@@ -57,7 +57,7 @@ def _find_config(options: Options) -> AgentConfig:
     """Return the configuration of a workspace; of one that is gone only where it was synced, which tells the way back."""
     with open_memory(options) as memory:
         config = memory.config()
-    if not is_due(config):
+    if not (config.sharing_dir / STATE).exists():
         open_notes(options, writes=True).close()
     return config
 

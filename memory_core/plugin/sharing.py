@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from memory_core.config.agent import AgentConfig
 from memory_core.errors import MemoryCoreError
 from memory_core.records import Finding
-from memory_core.sharing import is_due
+from memory_core.sharing import STATE, is_due
 from memory_core.threads import start_call
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def merge_items(base: str, first: str, second: str) -> str:
 
 def diagnose_sharing(config: AgentConfig) -> list[Finding]:
     """Return a finding about the last sync with other machines, if it did not work."""
-    if not is_due(config):
+    if not (config.sharing_dir / STATE).exists():
         return []
     from memory_core.sharing.sharing import Sharing
 
