@@ -152,6 +152,7 @@ class Side:
         edits: The base atom that each new one replaces, where they share half of their words, or a heading what stands below it.
         edited: The reverse of `edits`.
         runs: The own atoms, new or moved, behind each base atom that stayed; behind -1 those at the beginning.
+        sections: Those from a new heading on, behind the last base atom before the next one that stayed.
         dropped: New own atoms that do not stand in the merged note.
     """
 
@@ -162,6 +163,7 @@ class Side:
     edits: dict[int, int] = field(default_factory=dict)
     edited: dict[int, int] = field(default_factory=dict)
     runs: dict[int, list[int]] = field(default_factory=dict)
+    sections: dict[int, list[int]] = field(default_factory=dict)
     dropped: set[int] = field(default_factory=set)
 
 
@@ -182,14 +184,12 @@ def align(base: Sequence[Atom], atoms: list[Atom]) -> Side:
     pairs = sorted(side.same.items())
     side.stable = {pairs[place][0] for place in find_longest_run([b for _, b in pairs])}
     _pair_edits(base, side)
-    behind = -1
-    for number in range(len(atoms)):
-        if number in side.stable:
-            behind = side.same[number]
-        elif number in side.edits:
-            behind = side.edits[number]
-        else:
-            side.runs.setdefault(behind, []).append(number)
+    stayed = sorted(({own: side.same[own] for own in side.stable} | side.edits).items())
+    for (own0, b0), (own1, b1) in pairwise([(-1, -1), *stayed, (len(atoms), len(base))]):
+        run = [*range(own0 + 1, own1)]
+        heading = next((at for at, own in enumerate(run) if atoms[own].kind == "heading"), len(run))
+        if run:
+            side.runs[b0], side.sections[b1 - 1] = run[:heading], run[heading:]
     return side
 
 

@@ -169,10 +169,10 @@ class _Merge:
 
     def _put_sections(self, number: int) -> None:
         """Put new sections, which stay where they were written even if the atom above them was moved."""
-        if not any(number in side.runs for side in self.sides):
+        if not any(number in side.sections for side in self.sides):
             return
         one, two = self.sides
-        first, second = (_cut_run(side, side.runs.get(number, ())).sections for side in self.sides)
+        first, second = (_cut_run(side, side.sections.get(number, ())).sections for side in self.sides)
         for section in first:
             self._show(one, section[:1])
             rest = [section[1:], []]

@@ -83,6 +83,14 @@ def test_what_stands_below_a_heading_stays_there_if_one_side_renames_it(swap: bo
     assert merged == f"# Memory\n\n{work}\n{home}"
 
 
+@pytest.mark.parametrize("swap", [False, True])
+def test_a_new_section_stands_behind_what_is_added_above_it(swap: bool) -> None:
+    base = "# Memory\n\n## Work\n\n- Deploy on Thursdays\n"
+    first = "# Memory\n\n## Work\n\n## Garden\n\n- The roses are red\n"
+    merged = merge(base, *((f"{base}- CI is green\n", first) if swap else (first, f"{base}- CI is green\n")))
+    assert merged == "# Memory\n\n## Work\n\n- CI is green\n\n## Garden\n\n- The roses are red\n"
+
+
 def test_a_moved_line_stays_moved_and_is_not_doubled() -> None:
     moved = BASE.replace("- The car is red.\n", "") + "\n- The car is red.\n"
     other = BASE.replace("Mia", "Mia the cat")
