@@ -275,10 +275,10 @@ def list_commands() -> list[tuple[str, click.Command]]:
         for name in group.list_commands(context):
             command = group.get_command(context, name)
             assert command is not None, name
+            if not isinstance(command, click.Group) or command.invoke_without_command:
+                yield f"{path}{name}", command
             if isinstance(command, click.Group):
                 yield from walk(command, f"{path}{name} ")
-            else:
-                yield f"{path}{name}", command
 
     return list(walk(app.APP, ""))
 

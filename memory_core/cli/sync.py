@@ -2,53 +2,85 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Timer
 from typing import TYPE_CHECKING
 
 import click
 
 from memory_core.as_json import to_json
 from memory_core.cli import output
-from memory_core.cli.app import PATH, Group, Options, argument, command, open_notes
+from memory_core.cli.app import PATH, Group, Options, argument, command, open_memory, open_notes
 from memory_core.config.agent import AgentConfig
 from memory_core.config.environment import expand_home, shorten_home
 from memory_core.errors import InvalidArgument
 from memory_core.plugin.sharing import open_sharing, propose, sync_behind
-from memory_core.sharing.sharing import INIT, Shared, Sharing
+from memory_core.sharing import STATE
+from memory_core.sharing.sharing import INIT, NOT_SYNCED, Shared, Sharing
+from memory_core.sources.redaction import redact
 
 if TYPE_CHECKING:
     from memory_core.plugin.memory import Memory
     from memory_core.plugin.moving import Moved
 
+QUIET_SECONDS = 5.0  # before a terminal is told what is waited for
 KEEP_KEY = (
     "Keep a copy of it where you keep passwords: whoever loses it cannot read the remote any more, and nobody can help"
 )
 
 
 @contextmanager
-def _open(options: Options) -> Iterator[tuple[Sharing, AgentConfig]]:
-    with open_notes(options, writes=True) as memory:
-        config = memory.config()
-        with open_sharing(config) as sharing:
+def _open(options: Options, url: str = "") -> Iterator[tuple[Sharing, AgentConfig]]:
+    """Open the sync of a workspace; a terminal is told which remote is waited for, if that takes long."""
+    config = _find_config(options)
+    with open_sharing(config) as sharing:
+
+        def tell() -> None:
+            state = sharing.load()
+            remote = redact(url) or (state.shown_url if state else "the remote")
+            output.print_aside(f"Waiting for {remote}, which has two minutes to answer.")
+
+        timer = Timer(QUIET_SECONDS, tell)
+        timer.daemon = True
+        if sys.stderr.isatty():
+            timer.start()
+        try:
             yield sharing, config
+        finally:
+            timer.cancel()
+
+
+def _find_config(options: Options) -> AgentConfig:
+    """Return the configuration of a workspace; of one that is gone only where it was synced, which tells the way back."""
+    with open_memory(options) as memory:
+        config = memory.config()
+    if not (config.sharing_dir / STATE).exists():
+        open_notes(options, writes=True).close()
+    return config
 
 
 @click.group("sync", cls=Group, invoke_without_command=True)
 @click.option("--behind", is_flag=True, help="as hooks of hosts start it: says nothing, also when it does not work")
+@click.option(
+    "--restore", is_flag=True, help="take back the notes that are gone here, and send again those that are gone there"
+)
+@click.option("--delete", is_flag=True, help="also delete most notes, which a sync refuses without it")
 @click.pass_context
-def sync(context: click.Context, *, behind: bool) -> None:
+def sync(context: click.Context, *, behind: bool, restore: bool, delete: bool) -> None:
     """Sync notes and items with the other machines; once `sync init` has set it up, sessions do so when they end."""
     if context.invoked_subcommand is not None:
         return
     options = context.ensure_object(Options)
+    if restore and delete:
+        raise InvalidArgument("--restore", "it does not go with --delete")
     if behind:
-        with open_notes(options, writes=True) as memory:
-            sync_behind(memory.config())
+        sync_behind(_find_config(options))
         return
     with _open(options) as (sharing, config):
-        _report(config, sharing.sync())
+        _report(config, sharing.sync("restore" if restore else "delete" if delete else "refuse"))
 
 
 @sync.command("init")
@@ -58,7 +90,7 @@ def sync(context: click.Context, *, behind: bool) -> None:
 @click.option("--public", is_flag=True, help="send notes readable to a repository that anybody can read")
 def init(options: Options, *, url: str, encrypt: bool, key: str | None, public: bool) -> None:
     """Set up the sync with a remote, and sync; the notes of both sides are merged."""
-    with _open(options) as (sharing, config):
+    with _open(options, url) as (sharing, config):
         done = sharing.init(url, encrypt=encrypt, key=None if key is None else Path(key), public=public)
         _report(config, done)
         output.complain("synced are MEMORY.md, USER.md, memory/ and the items, no other file")
@@ -75,7 +107,7 @@ def show_status(options: Options) -> int:
     if output.prints_json({"on": False} | told):
         return 0
     if state is None:
-        output.complain("these notes are not synced", INIT)
+        output.complain(NOT_SYNCED, INIT)
         return 0
     pairs: dict[str, object] = {
         "remote": state.shown_url, "encrypted": "yes" if state.encrypted else "no", "state": "on" if state.on else "off",
@@ -84,7 +116,10 @@ def show_status(options: Options) -> int:
     if state.problem:
         again = "; it will be tried again" if state.waits else ""
         pairs |= {"last tried": output.format_time(state.tried), "problem": f"{state.problem}{again}"}
+        pairs |= {"next step": state.action} if state.action else {}
     output.print_pairs(pairs)
+    if not state.on:
+        output.complain(NOT_SYNCED, INIT.replace("URL", state.shown_url))
     _name_rest(Shared(withheld=state.withheld, left_out=state.left_out))
     return 0
 

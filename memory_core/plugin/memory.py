@@ -23,7 +23,7 @@ from memory_core.plugin import calls, explaining
 from memory_core.plugin.calls import ToolCall
 from memory_core.plugin.capture import SessionCapture
 from memory_core.plugin.recall import OpenItems, SessionRecall
-from memory_core.plugin.sharing import sync_if_due
+from memory_core.plugin.sharing import diagnose_sharing, sync_if_due
 from memory_core.records import (
     Access,
     CallContext,
@@ -574,7 +574,9 @@ class Memory:
         Raises:
             MemoryCoreError: The configuration or the index cannot be used.
         """
-        config = self._open_config()
+        self._refuse_closed()
+        whole = self._source.current()
+        config = whole.agent(self._agent)
         off = explain_off(config)
         if off is not None:
             return Status(
@@ -583,11 +585,12 @@ class Memory:
             )  # fmt: skip
         status = self._selector(config).status()
         details = dict(status.details)
-        if file := self._source.current().file:
-            details["settings"] = str(file)
+        if whole.file:
+            details["settings"] = str(whole.file)
         if config.search.items.capture.journal:
             details["journal"] = "paused" if Journal(config.journal_dir).is_paused else "keeps turns"
-        return replace(status, details=details, warnings=(*_warn_of_workspace(config), *status.warnings))
+        unsent = tuple(f"{found.message}; {found.action}" for found in diagnose_sharing(config))
+        return replace(status, details=details, warnings=(*_warn_of_workspace(config), *unsent, *status.warnings))
 
     def probe(self) -> Probe:
         """Try for real to embed a text.
@@ -604,13 +607,14 @@ class Memory:
         Raises:
             MemoryCoreError: The configuration cannot be used.
         """
-        config = self._open_config()
+        self._refuse_closed()
+        whole = self._source.current()
+        config = whole.agent(self._agent)
         off = explain_off(config)
         if off is not None:
             return [Finding(subject="config", level="warn", message=str(off), action=off.action)]
-        file = self._source.current().file
-        told = [] if file is None else [Finding(subject="settings", level="ok", message=f"read from {file}")]
-        return [*told, *self._selector(config).diagnose()]
+        told = [Finding(subject="settings", level="ok", message=f"read from {whole.file}")] if whole.file else []
+        return [*told, *self._selector(config).diagnose(), *diagnose_sharing(config)]
 
     def start(self, config: AgentConfig | None = None) -> None:
         """Start watching and syncing in the background; `close` ends it.

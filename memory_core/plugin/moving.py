@@ -23,7 +23,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 from memory_core.atomic import append_bytes
-from memory_core.config.agent import AgentConfig
+from memory_core.config.agent import PERSON, AgentConfig
 from memory_core.errors import InvalidArgument, MemoryCoreError, NotIndexed
 from memory_core.history.history import History
 from memory_core.history.moments import NoteKey
@@ -114,7 +114,10 @@ def _write_all(config: AgentConfig, folder: Path) -> Moved:
     record = find_record(config.workspace, config.state_dir)
     (folder / WRITTEN).write_bytes(pick_written(record.read_bytes(), {*paths}) if record.exists() else b"")
     with closing(Items(config, access="ro")) as items, (folder / ITEMS).open("w", encoding="utf-8") as lines:
-        count = sum(bool(lines.write(line)) for line in write_items(items.export()))
+        found = (
+            items.export() if config.layer in ("", PERSON) else ()
+        )  # other layers have none, but name the person's file
+        count = sum(bool(lines.write(line)) for line in write_items(found))
     names: set[str] = set()
     moments = 0
     with closing(History(config, writable=False)) as history, (folder / HISTORY).open("w", encoding="utf-8") as lines:

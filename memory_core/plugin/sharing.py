@@ -14,7 +14,8 @@ from memory_core.as_json import to_json
 from memory_core.atomic import replace_file
 from memory_core.config.agent import AgentConfig
 from memory_core.errors import MemoryCoreError
-from memory_core.sharing import is_due
+from memory_core.records import Finding
+from memory_core.sharing import STATE, is_due
 from memory_core.threads import start_call
 
 if TYPE_CHECKING:
@@ -206,6 +207,22 @@ def _merge(old: Mapping[str, SharedItem], *sides: Mapping[str, SharedItem]) -> d
         by = replaced.get(item.superseded_by or "", item.superseded_by)
         merged[item.id] = _write(replace(item, superseded_by=by), known)
     return merged
+
+
+def diagnose_sharing(config: AgentConfig) -> list[Finding]:
+    """Return a finding about the last sync with other machines, if it did not work."""
+    if not (config.sharing_dir / STATE).exists():
+        return []
+    from memory_core.sharing.sharing import Sharing
+
+    try:
+        state = Sharing(config).load()
+    except MemoryCoreError as error:
+        return [Finding(subject="sync", level="fail", message=str(error), action=error.action)]
+    if state is None or not state.on or not state.problem:
+        return []
+    action = "it will be tried again; see: memory-core sync status" if state.waits else state.action
+    return [Finding(subject="sync", level="warn", message=f"the notes are not synced: {state.problem}", action=action)]
 
 
 def propose(config: AgentConfig, done: Shared) -> None:

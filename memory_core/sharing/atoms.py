@@ -6,6 +6,7 @@ An atom is a line of a heading, a list item or a paragraph, or a whole fence, co
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -148,9 +149,10 @@ class Side:
         same: The base atom that each one was; new ones are missing.
         of: The reverse of `same`.
         stable: Own atoms that stayed in the order of the base; others of `same` were moved.
-        edits: The base atom that each new one replaces, where they share half of their words.
+        edits: The base atom that each new one replaces, where they share half of their words, or a heading what stands below it.
         edited: The reverse of `edits`.
         runs: The own atoms, new or moved, behind each base atom that stayed; behind -1 those at the beginning.
+        sections: Those from a new heading on, behind the last base atom before the next one that stayed.
         dropped: New own atoms that do not stand in the merged note.
     """
 
@@ -161,6 +163,7 @@ class Side:
     edits: dict[int, int] = field(default_factory=dict)
     edited: dict[int, int] = field(default_factory=dict)
     runs: dict[int, list[int]] = field(default_factory=dict)
+    sections: dict[int, list[int]] = field(default_factory=dict)
     dropped: set[int] = field(default_factory=set)
 
 
@@ -181,19 +184,21 @@ def align(base: Sequence[Atom], atoms: list[Atom]) -> Side:
     pairs = sorted(side.same.items())
     side.stable = {pairs[place][0] for place in find_longest_run([b for _, b in pairs])}
     _pair_edits(base, side)
-    behind = -1
-    for number in range(len(atoms)):
-        if number in side.stable:
-            behind = side.same[number]
-        elif number in side.edits:
-            behind = side.edits[number]
-        else:
-            side.runs.setdefault(behind, []).append(number)
+    stayed = sorted(({own: side.same[own] for own in side.stable} | side.edits).items())
+    for (own0, b0), (own1, b1) in pairwise([(-1, -1), *stayed, (len(atoms), len(base))]):
+        run = [*range(own0 + 1, own1)]
+        heading = next((at for at, own in enumerate(run) if atoms[own].kind == "heading"), len(run))
+        if run:
+            side.runs[b0], side.sections[b1 - 1] = run[:heading], run[heading:]
     return side
 
 
 def _pair_edits(base: Sequence[Atom], side: Side) -> None:
-    """Pair what is gone with what is new between two atoms that stayed, in order, where they share half of their words."""
+    """Pair what is gone with what is new between two atoms that stayed, in order, where they share half of their words.
+
+    A heading over most of what stood below another one is that one, renamed.
+    """
+    renamed = _find_renamed(base, side)
     stayed = sorted((own, side.same[own]) for own in side.stable)
     for (own0, b0), (own1, b1) in pairwise([(-1, -1), *stayed, (len(side.atoms), len(base))]):
         new = [own for own in range(own0 + 1, own1) if own not in side.same][:MOST_PAIRED]
@@ -203,10 +208,22 @@ def _pair_edits(base: Sequence[Atom], side: Side) -> None:
         for b in gone:
             mine = _list_words(base[b])
             for place in range(start, min(start + MOST_AHEAD, len(new))):
-                if side.atoms[new[place]].kind == base[b].kind and _are_near(base[b], mine, words[place]):
+                named = renamed.get(new[place], b if _are_near(base[b], mine, words[place]) else None)
+                if side.atoms[new[place]].kind == base[b].kind and named == b:
                     side.edits[new[place]], side.edited[b] = b, new[place]
                     start = place + 1
                     break
+
+
+def _find_renamed(base: Sequence[Atom], side: Side) -> dict[int, int]:
+    """Return the base heading under which most of what stayed below a new heading stood, where that one is gone."""
+    stood: dict[int, Counter[int]] = {}
+    for own, b in side.same.items():
+        heading, old = side.atoms[own].parent, base[b].parent
+        if heading is not None and old is not None and heading not in side.same and base[old].kind == "heading":
+            stood.setdefault(heading, Counter())[old] += 1
+    found = {heading: counts.most_common(1)[0][0] for heading, counts in stood.items()}
+    return {heading: old for heading, old in found.items() if old not in side.of}
 
 
 def _list_words(atom: Atom) -> set[str]:

@@ -6,11 +6,11 @@ the commits are merged as with any remote. Where there are many bundles, one wit
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from memory_core.__about__ import explain_install
-from memory_core.atomic import replace_file
 from memory_core.errors import InvalidArgument, SharingFailed
 from memory_core.sharing.repository import FETCHED, MADE, NewCommit, Repository
 
@@ -22,22 +22,41 @@ LEAST_BYTES = 4096  # the size of a small bundle; others are a multiple of an ei
 _MARK = "AGE-SECRET-KEY-"
 
 
-def make_key(path: Path) -> None:
-    """Write a new key, unless there is one."""
-    age = _import_age()
-    if not path.exists():
-        identity = age.x25519.Identity.generate()
-        replace_file(path, f"# public key: {identity.to_public()}\n{identity}\n".encode())
+class Key(NamedTuple):
+    """A key of age, and the text of its file."""
+
+    identity: Any
+    text: str
 
 
-def take_key(given: Path, path: Path) -> None:
-    """Copy the key of another machine.
+def make_key() -> Key:
+    """Return a new key."""
+    identity = _import_age().x25519.Identity.generate()
+    return Key(identity, f"# public key: {identity.to_public()}\n{identity}\n")
+
+
+def read_key(path: Path) -> Key:
+    """Return the key of a file.
 
     Raises:
         InvalidArgument: The file holds none.
     """
-    _, text = _read_key(given)
-    replace_file(path, text.encode())
+    age = _import_age()
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        action = "Name the key file of the other machine."
+        raise InvalidArgument("--key", f"{path} cannot be read", action=action) from error
+    line = next((line.strip() for line in text.splitlines() if line.strip().startswith(_MARK)), "")
+    try:
+        return Key(age.x25519.Identity.from_str(line), text)
+    except age.IdentityError as error:
+        raise InvalidArgument("--key", f"{path} holds no key of age", action=f"Its line begins with {_MARK}") from error
+
+
+def is_bundle(path: str) -> bool:
+    """Return True if a file of a commit is a bundle, so that its remote is encrypted."""
+    return re.fullmatch(r"\d+\.age", path) is not None
 
 
 def _import_age() -> Any:
@@ -49,32 +68,17 @@ def _import_age() -> Any:
     return pyrage
 
 
-def _read_key(path: Path) -> tuple[Any, str]:
-    """Return a key, and the text of its file."""
-    age = _import_age()
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        action = "Name the key file of the other machine."
-        raise InvalidArgument("--key", f"{path} cannot be read", action=action) from error
-    line = next((line.strip() for line in text.splitlines() if line.strip().startswith(_MARK)), "")
-    try:
-        return age.x25519.Identity.from_str(line), text
-    except age.IdentityError as error:
-        raise InvalidArgument("--key", f"{path} holds no key of age", action=f"Its line begins with {_MARK}") from error
-
-
 class EncryptedRemote:
     """The remote of a repository, encrypted to the key of one person.
 
     Args:
         repository: Holds the commits, readable.
-        key: The key file.
+        key: The person's.
     """
 
-    def __init__(self, repository: Repository, key: Path) -> None:
+    def __init__(self, repository: Repository, key: Key) -> None:
         self._git = repository
-        self._key, _ = _read_key(key)
+        self._key = key.identity
 
     def fetch(self) -> str | None:
         """Fetch, and take the commits out of new bundles; return the last commit, None while there is none.
@@ -84,9 +88,12 @@ class EncryptedRemote:
         """
         outer = self._git.fetch(OUTER)
         refs = self._git.list_refs()
-        if outer is None or refs.get(READ) == outer:
-            return None if outer is None else refs.get(FETCHED)
-        seen = self._list(refs[READ]) if READ in refs else {}
+        if outer is None:
+            return None
+        is_whole = READ not in refs or refs.get(FETCHED) == outer  # which was fetched without a key
+        if not is_whole and refs[READ] == outer:
+            return refs.get(FETCHED)
+        seen = {} if is_whole else self._list(refs[READ])
         bundles = self._list(outer)
         if not bundles:
             raise SharingFailed("the remote is not encrypted", action="Name an empty repository.")
@@ -98,13 +105,22 @@ class EncryptedRemote:
         self._git.set_refs({FETCHED: tip, READ: outer})
         return tip
 
+    def check(self) -> None:
+        """Open the last bundle that was fetched: the other machines could not read what is sent to another key.
+
+        Raises:
+            SharingFailed: It is encrypted to another key.
+        """
+        outer = self._git.list_refs().get(OUTER)
+        if outer and (names := self._list(outer)):
+            self._decrypt(*self._git.load([names[max(names)]]).values())
+
     def push(self, commit: str, replaces: str | None = None) -> bool:
         """Send the commits that the remote lacks as one bundle; return False if another machine was faster."""
         refs = self._git.list_refs()
         outer = refs.get(OUTER)
         names = self._list(outer) if outer else {}
-        if names:  # the other machines could not read what is sent to another key
-            self._decrypt(*self._git.load([names[max(names)]]).values())
+        self.check()
         whole = outer is None or replaces is not None or len(names) >= MOST_BUNDLES
         self._git.set_refs({MADE: commit})
         bundle = self._git.run("bundle", "create", "-", MADE, *([] if whole else [f"^{refs[FETCHED]}"]))
@@ -117,7 +133,7 @@ class EncryptedRemote:
         return True
 
     def _list(self, outer: str) -> dict[str, str]:
-        return {name: blob for name, blob, _ in self._git.list_files(outer) if name.endswith(SUFFIX)}
+        return {name: blob for name, blob, _ in self._git.list_files(outer) if is_bundle(name)}
 
     def _encrypt(self, bundle: bytes) -> bytes:
         step = max(LEAST_BYTES, 1 << max(0, len(bundle).bit_length() - 4))

@@ -171,15 +171,18 @@ class _Merge:
 
     def _put_sections(self, number: int) -> None:
         """Put new sections, which stay where they were written even if the atom above them was moved."""
-        if not any(number in side.runs for side in self.sides):
+        if not any(number in side.sections for side in self.sides):
             return
         one, two = self.sides
-        first, second = (_cut_run(side, side.runs.get(number, ())).sections for side in self.sides)
+        first, second = (_cut_run(side, side.sections.get(number, ())).sections for side in self.sides)
         for section in first:
-            self._show(one, section)
+            self._show(one, section[:1])
+            rest = [section[1:], []]
             for other in [each for each in second if two.atoms[each[0]].key == one.atoms[section[0]].key]:
-                self._show(two, other[1:])
+                rest[1] += other[1:]
                 second.remove(other)
+            for side, own in _order(self.sides, rest):
+                self._show(side, [own])
         for section in second:
             self._show(two, section)
 
@@ -403,12 +406,26 @@ def find_renamed(base: Tree, side: Tree, read: Read) -> dict[str, str]:
     return found
 
 
-def has_half(base: Tree, side: Tree, read: Read) -> bool:
-    """Return True if at least half of the lines of a folder stand in another version of it, in whatever notes."""
-    was, now = (
-        {line for blob in {*tree.values()} for line in list_long(read(blob).split("\n"))} for tree in (base, side)
-    )
-    return bool(was) and 2 * len(was & now) >= len(was)
+def find_lost(base: Tree, side: Tree, read: Read) -> set[str]:
+    """Return the paths of the notes that a version of a folder has lost: less than half of their lines stand in it.
+
+    In which notes they stand does not count. One whose name stands over another text counts only where no note is kept: all
+    were written anew.
+    """
+    blobs = {*side.values()}
+    changed = [path for path, blob in base.items() if blob not in blobs]
+    gone = [path for path in changed if path not in side or not read(side[path]).strip()]
+    suspects = changed if len(changed) == len(base) else gone
+    stands = {line for blob in blobs for line in _list_own(read(blob))} if suspects else set()
+    texts = {path: _list_own(read(base[path])) for path in suspects}
+    lost = {path for path, lines in texts.items() if 2 * len(lines & stands) < len(lines) or not lines}
+    return lost if len(lost) == len(base) else lost.intersection(gone)
+
+
+def _list_own(text: str) -> set[str]:
+    """Return the lines of a note that tell it from others: no headings, and short ones only where there are no others."""
+    lines = {line.strip() for line in text.split("\n") if line.strip() and not line.startswith("#")}
+    return list_long(lines) or lines
 
 
 def list_long(lines: Iterable[str]) -> set[str]:

@@ -29,7 +29,9 @@ ABSENT = "refs/memory-core/absent"  # the paths of notes of `OWN`, a line each, 
 MADE = "refs/memory-core/made"  # a commit that was made and may never be sent
 WRITING = "refs/memory-core/writing"  # the record of notes that are being written: see `sharing`
 
-SECONDS = 120.0  # that one call of git may take
+SECONDS = 100.0  # that one call of git may take
+PROBE_SECONDS = 20.0  # that the question may take whether anybody can read a remote; with one call of git, two minutes
+SHOWN_CHARS = 300  # of what git says
 LOCK_SECONDS = 20.0  # that a sync waits for another one
 LOCK_POLL_SECONDS = 0.02
 _FILES = (b"100644", b"100755")
@@ -56,6 +58,9 @@ _LATE = re.compile(
     r"\[rejected\]|fetch first|non-fast-forward|failed to lock|cannot lock ref|failed to update ref|incorrect old value"
     r"|reference already exists|stale info"
 )
+_LOCKED = re.compile(r"Unable to create '(.+?\.lock)': File exists")
+_REFUSED = re.compile(r"\[remote rejected\] \((.+?)\)")
+_TOLD = re.compile(r"remote: (.*?)(?= remote:| error: failed to push| To |$)")  # the server's lines
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +96,7 @@ class Repository:
             raise SharingFailed(f"{url!r:.80} names no remote", action="Name a repository as git clone takes it.")
         self.folder, self.url = folder, url
         self._inherited = inherited
+        self._late = ""  # what git said of the last push
         kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_") or name in _KEPT}
         self._environment = kept | {
             "GIT_DIR": str(folder), "GIT_TERMINAL_PROMPT": "0", "GIT_ASKPASS": "true", "SSH_ASKPASS_REQUIRE": "never",
@@ -113,27 +119,33 @@ class Repository:
         """
         code, output, said = self._try(*arguments, given=given, environment=environment)
         if code:
-            raise SharingFailed(f"git {arguments[0]} failed: {said}", action="Try again; see also: memory-core doctor")
+            raise SharingFailed(
+                f"git {arguments[0]} failed: {said[-SHOWN_CHARS:]}", action="Try again; see also: memory-core doctor"
+            )
         return output
 
     def _try(
-        self, *arguments: str, given: bytes = b"", environment: Mapping[str, str] | None = None
+        self,
+        *arguments: str,
+        given: bytes = b"",
+        environment: Mapping[str, str] | None = None,
+        seconds: float = SECONDS,
     ) -> tuple[int, bytes, str]:
         """Run git; return its exit code, its output, and what it complains of, without secrets."""
         try:
             done = subprocess.run(  # noqa: S603  # git, without a shell; a session of its own has no terminal to ask on
-                ["git", *_OPTIONS, *arguments], input=given, capture_output=True, check=False, timeout=SECONDS,  # noqa: S607
+                ["git", *_OPTIONS, *arguments], input=given, capture_output=True, check=False, timeout=seconds,  # noqa: S607
                 env={**self._environment, **(environment or {})}, cwd=self.folder.parent, pass_fds=self._inherited,
                 start_new_session=True,
             )  # fmt: skip
         except subprocess.TimeoutExpired:
-            return -1, b"", f"no answer within {SECONDS:g} s"
+            return -1, b"", f"no answer within {seconds:g} s"
         except OSError as error:
             action = "Install git." if isinstance(error, FileNotFoundError) else ""
             raise SharingFailed(f"git cannot be run: {error.strerror}", action=action) from error
         said = " ".join((done.stdout if done.returncode else b"").decode(errors="replace").split())
         said = f"{' '.join(done.stderr.decode(errors='replace').split())} {said}".partition(_ALWAYS_SAID)[0].strip()
-        return done.returncode, done.stdout, redact(said)[-300:]
+        return done.returncode, done.stdout, redact(said)
 
     def list_refs(self) -> dict[str, str]:
         """Return the commits of all refs."""
@@ -155,7 +167,7 @@ class Repository:
             "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-gc", self.url, f"+{BRANCH}:{ref}"
         )
         if code and "couldn't find remote ref" not in said:
-            raise RemoteUnreachable(f"the remote cannot be read: {said}", action=_CHECK)
+            raise RemoteUnreachable(f"the remote cannot be read: {said[-SHOWN_CHARS:]}", action=_CHECK)
         if code:
             self.set_refs({ref: None})
         return self.list_refs().get(ref)
@@ -169,14 +181,26 @@ class Repository:
 
         Raises:
             RemoteUnreachable: There is no answer, or the credentials are refused.
+            SharingFailed: The server does not take it.
         """
         lease = [] if replaces is None else [f"--force-with-lease={BRANCH}:{replaces}"]
         code, _, said = self._try(
             "push", "--quiet", "--porcelain", "--no-verify", *lease, self.url, f"{commit}:{BRANCH}"
         )
         if code and not _LATE.search(said):
-            raise RemoteUnreachable(f"the remote cannot be written: {said}", action=_CHECK)
+            if refusal := _REFUSED.search(said):
+                told = " ".join(_TOLD.findall(said)) or refusal[1]
+                raise SharingFailed(f"the remote does not take what is sent; it says: {told[:SHOWN_CHARS]}")
+            raise RemoteUnreachable(f"the remote cannot be written: {said[-SHOWN_CHARS:]}", action=_CHECK)
+        self._late = said
         return not code
+
+    def give_up(self) -> RemoteUnreachable:
+        """Return the error for pushes that were too late again and again."""
+        if lock := _LOCKED.search(self._late):
+            problem = f"a git that was killed has left a lock in the remote, {lock[1]}"
+            return RemoteUnreachable(problem, action="Remove that file if no git runs there")
+        return RemoteUnreachable("other machines were always faster", action="It will be tried again.")
 
     def is_public(self) -> bool:
         """Return True if anybody can read the remote without a password."""
@@ -186,7 +210,7 @@ class Repository:
         if not url or Path(self.url).exists():
             return False
         nobody = {"HOME": str(self.folder.parent), "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull}
-        return not self._try("ls-remote", "--quiet", url, environment=nobody)[0]
+        return not self._try("ls-remote", "--quiet", url, environment=nobody, seconds=PROBE_SECONDS)[0]
 
     def find_base(self, first: str, second: str) -> str | None:
         """Return the last commit that two others have in common; None if there is none."""
@@ -194,7 +218,7 @@ class Repository:
             return first
         code, output, said = self._try("merge-base", first, second)
         if code > 1:
-            raise SharingFailed(f"git merge-base failed: {said}", action="Try again.")
+            raise SharingFailed(f"git merge-base failed: {said[-SHOWN_CHARS:]}", action="Try again.")
         return output.decode().strip() or None
 
     def find_line(self, commit: str) -> str:

@@ -15,14 +15,14 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from memory_core.atomic import replace_file
 from memory_core.config.agent import AgentConfig
 from memory_core.config.problems import get_adapter
 from memory_core.errors import InvalidArgument, RemoteUnreachable, SharingFailed
 from memory_core.sharing import STATE, bundles
-from memory_core.sharing.merge import Conflict, Read, Tree, find_renamed, has_half, list_long, merge_folders
+from memory_core.sharing.merge import Conflict, Read, Tree, find_lost, find_renamed, list_long, merge_folders
 from memory_core.sharing.repository import (
     ABSENT,
     FETCHED,
@@ -43,6 +43,9 @@ TRIES = 10  # while other machines are faster
 PAUSE_SECONDS = 0.05  # before the second try, on average half of it; doubled for each further one
 LONGEST_PAUSE = 6  # doublings
 MESSAGE = "memory-core: sync"
+FEW = 2  # notes that are deleted without a question, also if they are most
+TAKE_BACK = "Take them back: memory-core sync --restore; or delete them on all machines: memory-core sync --delete"
+SEND_AGAIN = "Send them again: memory-core sync --restore; or delete them here, too: memory-core sync --delete"
 NEXT = "next/"  # in the record's tree: the notes as they are to be
 LEFT = "has lost lines to {}, which is not sent"
 WRITTEN = "memory-core-written"  # in the repository: the record's hash, and the paths that are written, a line each
@@ -68,6 +71,9 @@ class SharedText:
     refuse: Callable[[str], Mapping[int, str]]
 
 
+# What happens to notes that one side has lost: too many are refused; all return, or only too many; or all are deleted.
+Losses = Literal["refuse", "restore", "join", "delete"]
+
 # By path, a text as it is and as it is to be; None if there is none.
 _Texts = Mapping[str, tuple[str | None, str | None]]
 
@@ -90,7 +96,7 @@ class Shared:
         sent: The notes that were sent, by path.
         taken: The notes that were changed here, by path.
         conflicts: The parts that both sides had changed, with the path of their note.
-        withheld: The places of secrets, as `path:line`, whose notes were not sent.
+        withheld: The places of secrets, as `path:line` or by the redacted name, whose notes were not sent.
         left_out: The files that are not synced, and why, by path.
     """
 
@@ -109,15 +115,22 @@ class Sync:
         repository: Its repository.
         remote: Where other machines find them.
         others: What is synced besides.
+        losses: What happens to notes that one side has lost.
     """
 
     def __init__(
-        self, config: AgentConfig, repository: Repository, remote: SharedRemote, others: Sequence[SharedText] = ()
+        self,
+        config: AgentConfig,
+        repository: Repository,
+        remote: SharedRemote,
+        others: Sequence[SharedText] = (),
+        losses: Losses = "refuse",
     ) -> None:
         self._config = config
         self._git = repository
         self._remote = remote
         self._others = {each.path: each for each in others}
+        self._losses = losses
         self._written = repository.folder / WRITTEN
         self._refs: dict[str, str] = {}
         self._is_purged = False  # the remote has replaced its past
@@ -129,6 +142,8 @@ class Sync:
             RemoteUnreachable: There is no answer; what was written here is sent by the next sync.
             SharingFailed: The notes or the repository cannot be used.
         """
+        if self._losses in ("restore", "join"):
+            self._config.workspace.mkdir(parents=True, exist_ok=True)
         self._git.prepare()
         self._finish()
         done = Shared()
@@ -139,7 +154,7 @@ class Sync:
                     self._git.clean(purge=self._is_purged or bool(done.withheld))
                 return done
             time.sleep(random.uniform(0, PAUSE_SECONDS * 2 ** min(attempt, LONGEST_PAUSE)))  # noqa: S311
-        raise RemoteUnreachable("other machines were always faster", action="It will be tried again.")
+        raise self._git.give_up()
 
     def _try(self, before: Shared) -> tuple[bool, Shared]:
         """Sync once; return False if another machine was faster, and the outcome with that of earlier tries."""
@@ -150,6 +165,7 @@ class Sync:
         base = {path: blob for path, blob in base.items() if path not in absent}
         theirs, left_out = self._list(remote, base)
         space, mine, read = self._read(base, theirs, left_out)
+        self._settle_losses(base, mine, theirs, read)
         if mine == theirs:
             if remote and (self._refs.get(OWN) != remote or space.displaced != absent):
                 self._settle(remote, remote, space.displaced)
@@ -161,7 +177,7 @@ class Sync:
             {path: text for path, text in changes.items() if _hash(text) != side.get(path)} for side in (theirs, mine)
         )
         withheld = {path: found for path in up if path not in self._others and
-                    (found := _find_secrets(up[path] or "", read(theirs[path]) if path in theirs else ""))}  # fmt: skip
+                    (found := _find_secrets(path, up[path], read(theirs[path]) if path in theirs else None))}  # fmt: skip
         sources = _find_sources(up, {path: read(theirs[path]) for path in up if path in theirs}, withheld)
         left_out |= {path: LEFT.format(target) for path, target in sources.items()}
         up = {path: text for path, text in up.items() if path not in withheld and path not in sources}
@@ -172,7 +188,7 @@ class Sync:
         self._settle(commit, remote, space.displaced)
         done = _add(
             before, sent=(*up,), taken=(*down,), conflicts=(*conflicts,), left_out=left_out,
-            withheld=tuple(f"{path}:{line}" for path, lines in withheld.items() for line in lines),
+            withheld=tuple(place for places in withheld.values() for place in places),
         )  # fmt: skip
         if not up or commit is None:
             return True, done
@@ -207,6 +223,8 @@ class Sync:
         names: dict[str, str] = {}
         files = self._git.list_files(commit) if commit else ()
         for path, blob, size in sorted(files, key=lambda each: each[0] not in known):
+            if bundles.is_bundle(path):
+                raise SharingFailed("the remote is encrypted by now", action=f"{INIT} --key FILE")
             if path not in self._others and not is_candidate(path):
                 continue
             first = names.setdefault(fold(path), path)
@@ -251,29 +269,36 @@ class Sync:
                 texts[blob] = others.get(places[blob]) or space.read(places[blob]) or ""
             return texts[blob]
 
-        self._refuse_losses(space, base, theirs, read)
-        left_out |= space.left_out
-        return space, mine, read
-
-    def _refuse_losses(self, space: Workspace, base: Tree, theirs: Tree, read: Read) -> None:
-        """Raise where notes would seem to be deleted."""
         for path, problem in space.left_out.items():
             if path not in space.displaced and (path in base or path in theirs):
                 raise SharingFailed(f"{path} cannot be synced: it {problem}", action="Put the note back in its place.")
-        notes = {path: blob for path, blob in base.items() if path not in self._others}
-        kept = [
-            bool(notes.keys() & side.keys() or {*notes.values()} & {*side.values()} or has_half(notes, side, read))
-            for side in (space.hashes, theirs)
-        ]
-        if len(notes) > 1 and kept == [False, True]:
-            problem = (
-                f"{self._config.workspace} holds none of its {len(notes)} notes, which would be deleted everywhere"
-            )
-            raise SharingFailed(problem, action="Bring them back, or run: memory-core sync off")
-        if len(notes) > 1 and kept == [True, False]:
-            problem = f"the remote holds none of its {len(notes)} notes any more, which would be deleted here"
-            action = "Delete them here, too, or name another repository: memory-core sync init URL"
-            raise SharingFailed(problem, action=action)
+        left_out |= space.left_out
+        return space, mine, read
+
+    def _settle_losses(self, base: dict[str, str], mine: Tree, theirs: Tree, read: Read) -> None:
+        """Take from the base the notes that are to return where they were lost.
+
+        Raises:
+            SharingFailed: Most notes would be deleted here or elsewhere, and nobody has said so.
+        """
+        notes, *sides = (
+            {path: blob for path, blob in tree.items() if path not in self._others} for tree in (base, mine, theirs)
+        )
+        here, there = (find_lost(notes, side, read) for side in sides)
+        has_none = [len(lost) == len(notes) > 1 for lost in (here, there)]
+        # Of most notes that the remote has lost, the person of the other machine was asked.
+        is_most = has_none[0] or (len(here - there) > FEW and 2 * len(here - there) > len(notes)), has_none[1]
+        would = f"of its {len(notes)} notes, which would be deleted"
+        told = (
+            (f"{self._config.workspace} has lost {len(here - there)} {would} everywhere", TAKE_BACK),
+            (f"the remote has lost {len(there - here)} {would} here", SEND_AGAIN),
+        )
+        for lost, is_much, (problem, action) in zip((here - there, there - here), is_most, told, strict=True):
+            if self._losses == "restore" or (self._losses == "join" and is_much):
+                for path in lost:
+                    del base[path]
+            elif self._losses == "refuse" and is_much and lost:
+                raise SharingFailed(problem, action=action)
 
     def _merge(
         self, base: Mapping[str, str], theirs: Mapping[str, str], mine: Mapping[str, str], read: Callable[[str], str]
@@ -371,14 +396,22 @@ def _hash(text: str | None) -> str | None:
     return None if data is None else name_blob(data)
 
 
-def _find_secrets(text: str, known: str) -> list[int]:
-    """Return the lines of a note, from 1, that are new and hold a secret."""
-    old = set(known.split("\n"))
-    new = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line not in old]
+def _find_secrets(path: str, text: str | None, known: str | None) -> list[str]:
+    """Return the places of a note, as `Shared.withheld` names them, that are new and hold a secret.
+
+    Args:
+        path: Of the note.
+        text: Its text; None if it is deleted.
+        known: The text that the remote has; None if it has none.
+    """
+    if text is not None and known is None and redact(path) != path:
+        return [f"the name of {redact(path)}"]
+    old = set((known or "").split("\n"))
+    new = [(number, line) for number, line in enumerate((text or "").split("\n"), 1) if line not in old]
     joined = "\n".join(line for _, line in new)
     if redact(joined) == joined:
         return []
-    return [number for number, line in new if redact(line) != line] or [new[0][0]]
+    return [f"{path}:{number}" for number, line in new if redact(line) != line] or [f"{path}:{new[0][0]}"]
 
 
 def _find_sources(up: Mapping[str, str | None], held: Mapping[str, str], withheld: Collection[str]) -> dict[str, str]:
@@ -419,6 +452,7 @@ def _add(done: Shared, **more: Any) -> Shared:
 
 ITEMS_FOLDER = "items/"  # of the repository
 README = "README.md"  # which hosts of repositories put into a new one
+NOT_SYNCED = "these notes are not synced"
 INIT = "run: memory-core sync init URL"
 
 
@@ -431,7 +465,7 @@ class SharingState:
         encrypted: The remote cannot read what it keeps.
         on: It is synced.
         tried, synced: Unix seconds of the last try, and of the last one that worked; 0 for never.
-        problem: Why the last try did not work; "" if it did.
+        problem, action: Why the last try did not work, and what to do; "" if it did.
         waits: The remote did not answer, and is tried again.
         withheld, left_out: See `Shared`.
     """
@@ -442,6 +476,7 @@ class SharingState:
     tried: float = 0.0
     synced: float = 0.0
     problem: str = ""
+    action: str = ""
     waits: bool = False
     withheld: tuple[str, ...] = ()
     left_out: Mapping[str, str] = field(default_factory=dict)
@@ -492,7 +527,8 @@ class Sharing:
             public: The remote may be one that anybody can read.
 
         Raises:
-            InvalidArgument: Anybody can read the remote, it holds other files, or the key is none.
+            InvalidArgument: Anybody can read the remote, it holds other files, or the key is none or not the one here.
+            SharingFailed: The remote is encrypted to another key, or the notes cannot be synced.
             RemoteUnreachable: There is no answer, or the credentials are refused.
         """
         local = Path(url).expanduser()
@@ -500,10 +536,7 @@ class Sharing:
             url=str(local.resolve()) if url.strip() and local.exists() else url, encrypted=encrypt or key is not None
         )
         with self._open(state) as git:
-            if key is not None:
-                bundles.take_key(key, self.key)
-            elif encrypt:
-                bundles.make_key(self.key)
+            chosen = self._choose_key(key) if state.encrypted else None
             git.prepare()
             if not (public or state.encrypted) and git.is_public():
                 raise InvalidArgument(
@@ -511,23 +544,50 @@ class Sharing:
                     "anybody can read that repository",
                     action="Name a private one, or add --encrypt or --public.",
                 )
-            tip = self._open_remote(git, state).fetch()
+            remote = None if chosen is None else bundles.EncryptedRemote(git, chosen)
+            tip = (remote or git).fetch()
+            if remote:
+                remote.check()
             held = [path for path, _, _ in git.list_files(tip)] if tip else []
             for path in held:
-                if path.endswith(bundles.SUFFIX):
-                    raise InvalidArgument("URL", "that repository is encrypted", action="Add: --key FILE")
+                if bundles.is_bundle(path):
+                    action = f"Add: --key {self.key if self.key.exists() else 'FILE'}"
+                    raise InvalidArgument("URL", "that repository is encrypted", action=action)
                 if not is_note(path) and not path.startswith(ITEMS_FOLDER) and path != README:
                     raise InvalidArgument("URL", f"that repository holds {path}", action="Name an empty repository.")
+            if chosen and not self.key.exists():
+                replace_file(self.key, chosen.text.encode())
             self._save(state)
-        return self.sync()
+        return self.sync("join")
 
-    def sync(self) -> Shared:
+    def _choose_key(self, given: Path | None) -> bundles.Key:
+        """Return the key of a file, or that which is kept here, or a new one."""
+        kept = self._load_key() if self.key.exists() else None
+        if given is None:
+            return kept or bundles.make_key()
+        key = bundles.read_key(given)
+        if kept and str(kept.identity.to_public()) != str(key.identity.to_public()):
+            action = f"Move {self.key} to where you keep keys, if it is no longer needed here."
+            raise InvalidArgument("--key", f"{given} is another key than {self.key}", action=action)
+        return key
+
+    def _load_key(self) -> bundles.Key:
+        try:
+            return bundles.read_key(self.key)
+        except InvalidArgument as error:
+            action = "Put your copy of the key in its place."
+            raise SharingFailed(f"the key file {self.key} is lost or damaged", action=action) from error
+
+    def sync(self, losses: Losses = "refuse") -> Shared:
         """Sync once; see `Sync.run`. What came of it is kept.
+
+        Args:
+            losses: What happens to notes that one side has lost.
 
         Raises:
             SharingFailed: It was not set up, or does not work; `RemoteUnreachable` if it is tried again.
         """
-        return self._run(lambda git, remote: Sync(self._config, git, remote, self._others).run())
+        return self._run(lambda git, remote: Sync(self._config, git, remote, self._others, losses).run())
 
     def purge(self) -> Shared:
         """Sync, and put one commit without a past in the place of all that the remote has; other machines follow.
@@ -549,7 +609,7 @@ class Sharing:
                 git.set_refs({OWN: new, SENT: new, FETCHED: new})
                 git.clean(purge=True)
                 return done
-        raise RemoteUnreachable("other machines were always faster", action="Try again.")
+        raise git.give_up()
 
     def switch_off(self) -> None:
         """Sync no more; what is kept stays, so that `init` goes on from there.
@@ -557,14 +617,16 @@ class Sharing:
         Raises:
             SharingFailed: It was not set up.
         """
-        state = self._load_on()
+        if (state := self.load()) is None:
+            raise SharingFailed(NOT_SYNCED, action=INIT)
         with hold(self._folder / "lock"):
             self._save(replace(state, on=False))
 
     def _load_on(self) -> SharingState:
         state = self.load()
         if state is None or not state.on:
-            raise SharingFailed("these notes are not synced", action=INIT)
+            action = INIT if state is None else INIT.replace("URL", state.shown_url)
+            raise SharingFailed(NOT_SYNCED, action=action)
         return state
 
     @contextmanager
@@ -573,7 +635,7 @@ class Sharing:
             yield Repository(self._folder / "notes.git", state.url, inherited)
 
     def _open_remote(self, git: Repository, state: SharingState) -> SharedRemote:
-        return bundles.EncryptedRemote(git, self.key) if state.encrypted else git
+        return bundles.EncryptedRemote(git, self._load_key()) if state.encrypted else git
 
     def _save(self, state: SharingState) -> None:
         replace_file(self._folder / STATE, json.dumps(asdict(state)).encode())
@@ -586,11 +648,12 @@ class Sharing:
             try:
                 done = work(git, self._open_remote(git, state))
             except Exception as error:
-                problem = str(error) or type(error).__name__
-                self._save(replace(state, tried=now, problem=problem, waits=isinstance(error, RemoteUnreachable)))
+                problem, action = str(error) or type(error).__name__, getattr(error, "action", "")
+                waits = isinstance(error, RemoteUnreachable)
+                self._save(replace(state, tried=now, problem=problem, action=action, waits=waits))
                 raise
             self._save(replace(
-                state, tried=now, synced=now, problem="", waits=False, withheld=done.withheld, left_out=done.left_out,
+                state, tried=now, synced=now, problem="", action="", waits=False, withheld=done.withheld, left_out=done.left_out,
             ))  # fmt: skip
         return done
 

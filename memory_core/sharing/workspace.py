@@ -20,6 +20,8 @@ _RESERVED = re.compile(r"(con|conin\$|conout\$|prn|aux|nul|(com|lpt)[\d¹²³]) 
 ODD_NAME = "has a name that some systems do not allow; rename it"
 SAME_NAME = "differs from {} by capitals alone; rename it"
 BELOW_FILE = "would stand below a file"
+BELOW_NOTE = "stands in a folder whose name ends in .md; rename the folder"
+TOO_LARGE = f"is larger than {MAX_BYTES >> 20} MB; divide it into several notes"
 
 
 def fold(path: str) -> str:
@@ -39,20 +41,26 @@ def is_candidate(path: str) -> bool:
 
 def is_note(path: str) -> bool:
     """Return True if a file under this path is a note on any system."""
+    return is_candidate(path) and _refuse_name(path) is None
+
+
+def _refuse_name(path: str) -> str | None:
+    """Return the reason why a path is none on some system; None if it may be one on all."""
     parts = path.split("/")
     is_portable = all(
         _PART.fullmatch(part) and not _RESERVED.match(part) and len(part.encode()) <= MAX_NAME_BYTES for part in parts
     )
+    if not is_portable or len(parts) > 20:
+        return ODD_NAME
     # The folder would be a file on another machine.
-    is_below_note = any(part.endswith(roots.SUFFIX) for part in parts[:-1])
-    return is_candidate(path) and is_portable and not is_below_note and len(parts) <= 20
+    return BELOW_NOTE if any(part.endswith(roots.SUFFIX) for part in parts[:-1]) else None
 
 
 def refuse(path: str, size: int) -> str | None:
-    """Return the reason why a file of a commit is no note; None if it may be one."""
-    if not is_note(path):
-        return ODD_NAME
-    return refusals.SYMLINK if size < 0 else f"is larger than {MAX_BYTES >> 20} MB" if size > MAX_BYTES else None
+    """Return the reason why a candidate of a commit is no note; None if it may be one."""
+    if problem := _refuse_name(path):
+        return problem
+    return refusals.SYMLINK if size < 0 else TOO_LARGE if size > MAX_BYTES else None
 
 
 def decode(data: bytes | None) -> str | None:
@@ -89,7 +97,8 @@ class Workspace:
     Attributes:
         hashes: The hash of the text of each note, by path.
         left_out: What is not synced, and why, by path.
-        displaced: Those of `left_out` that have no place here: a folder stands there, or a file where a folder should.
+        displaced: Those of `left_out` in whose place stands what is no text of a note, or that have none: a folder stands there,
+            or a file where a folder should.
     """
 
     def __init__(self, root: Path, state_dir: Path, known: Iterable[str]) -> None:
@@ -109,12 +118,15 @@ class Workspace:
         for path in filter(is_note, {*known} - self.hashes.keys() - self.left_out.keys()):
             if problem := self._find_obstacle(PurePosixPath(path)):
                 self.left_out[path] = problem
-        self.displaced = {path for path, problem in self.left_out.items() if problem in (refusals.FOLDER, BELOW_FILE)}
+        harmless = (refusals.FOLDER, BELOW_FILE, TOO_LARGE, refusals.UTF16, refusals.BINARY)
+        self.displaced = {path for path, problem in self.left_out.items() if problem in harmless}
 
     def _list_files(self) -> Iterator[str]:
         """Yield the paths of what may be notes, in order."""
         if problem := roots.find_workspace_problem(self._root):
-            raise SharingFailed(problem, action=roots.advise_workspace(self._root))
+            raise SharingFailed(
+                problem, action="Bring it back, or take its notes from the remote: memory-core sync --restore"
+            )
         yield from (each.name for each in self._root.iterdir() if fold(each.name) in _TOP)
         top = self._root / roots.NOTES_FOLDER
         if top.is_symlink():

@@ -11,6 +11,8 @@ SYMLINK = "is a symbolic link, which memory ignores"
 FOLDER = "is a folder"
 NO_FILE = "is no regular file"
 OUTSIDE = "is not in this agent's memory: MEMORY.md, memory/ and the configured extra paths are"
+UTF16 = "is UTF-16: save it as UTF-8"
+BINARY = "is binary, or UTF-16: it holds NUL bytes"
 NOT_MARKDOWN = "is not Markdown (.md)"
 EXCLUDED = "is excluded by the configuration"
 HIDDEN = "is left out by Obsidian: it is among its excluded files, or in a folder of templates"
@@ -49,8 +51,8 @@ def refuse_type(info: os.stat_result) -> str | None:
 def refuse_encoding(data: bytes) -> str | None:
     """Return the reason why bytes are no text in UTF-8; None if they may be read as such."""
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return "is UTF-16: save it as UTF-8"
-    return "is binary, or UTF-16: it holds NUL bytes" if b"\0" in data else None
+        return UTF16
+    return BINARY if b"\0" in data else None
 
 
 def describe_os_error(error: OSError) -> str:

@@ -205,6 +205,21 @@ def test_a_damaged_export_changes_nothing(home_memory: Memory, tmp_path: Path, n
         assert (list_all(tmp_path / "b" / "notes"), other.items.count()) == ([], 0)
 
 
+def test_a_layer_of_notes_is_exported_without_the_items_of_the_person(tmp_path: Path) -> None:
+    layers = {name: str(tmp_path / name) for name in ("person", "handbook")}
+    settings = {"memorySearch": {"provider": "none"}, "memory": {"layers": layers}}
+    for name in ("notes", "person", "handbook"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "MEMORY.md").write_text(f"- Of {name}.\n")
+    with Memory(ConfigSource(settings, workspace=tmp_path / "notes", state_dir=tmp_path / "state")) as memory:
+        memory.items.write("I like green tea.")
+        for name, items in (("person", 1), ("handbook", 0)):
+            layer = memory.config().find_named(name)
+            assert layer is not None
+            done = export_memory(layer, tmp_path / f"{name}.out")
+            assert (done.notes, done.items) == (1, items)
+
+
 @pytest.mark.parametrize("what", ["nothing", "text", "format"])
 def test_what_is_no_export_is_refused(tmp_path: Path, what: str) -> None:
     source = tmp_path / "source"

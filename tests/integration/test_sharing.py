@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import unicodedata
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from memory_core.errors import InvalidArgument, RemoteUnreachable, SharingFailed
+from memory_core.sharing import sharing
 from memory_core.sharing.sharing import LEFT
-from memory_core.sharing.workspace import ODD_NAME, SAME_NAME
-from memory_core.sources.refusals import FOLDER
+from memory_core.sharing.workspace import BELOW_NOTE, ODD_NAME, SAME_NAME, TOO_LARGE
+from memory_core.sources.refusals import BINARY, FOLDER
 from tests.machines import MARKS, Machine, list_objects, make_machines, make_remote, run_git
 
 DAY = "memory/2026-03-02.md"
@@ -380,6 +383,7 @@ def test_names_that_some_systems_do_not_allow_are_named_and_left_out(machines: t
     laptop.path("memory/link.md").symlink_to(laptop.path("MEMORY.md"))
     done = laptop.sync()
     assert set(done.left_out) == odd
+    assert (done.left_out["memory/z.md/y.md"], done.left_out["memory/con.md"]) == (BELOW_NOTE, ODD_NAME)
     assert set(done.sent) == {"memory/Day.md", "memory/console.md"}
 
 
@@ -391,6 +395,40 @@ def test_a_note_that_cannot_be_read_is_not_taken_for_deleted(machines: tuple[Mac
         laptop.sync()
     desktop.sync()
     assert desktop.path("MEMORY.md").exists()
+
+
+@pytest.mark.parametrize(("data", "problem"), [(b"x" * 4_500_000, TOO_LARGE), (b"a\0b\n", BINARY)])
+def test_a_note_that_is_none_any_more_is_named_and_the_others_are_synced(
+    machines: tuple[Machine, Machine], data: bytes, problem: str
+) -> None:
+    laptop, desktop = machines
+    before = laptop.read("MEMORY.md")
+    laptop.path("MEMORY.md").write_bytes(data)
+    laptop.append(DAY, "- 18:00 From the laptop\n")
+    for number in range(2):
+        desktop.append("MEMORY.md", f"- Line {number} of the desktop.\n")
+        desktop.sync()
+        assert laptop.sync().left_out == {"MEMORY.md": problem}
+    desktop.sync()
+    assert "- 18:00 From the laptop" in desktop.count_lines()
+    assert laptop.path("MEMORY.md").read_bytes() == data
+    laptop.write("MEMORY.md", before + "- Mended.\n")
+    sync_all(laptop, desktop)
+    lines = [*before.split("\n")[2:-1], "- Line 0 of the desktop.", "- Line 1 of the desktop.", "- Mended."]
+    assert [desktop.count_lines()[line] for line in lines] == [1] * 5
+
+
+def test_a_secret_in_a_name_is_not_sent(machines: tuple[Machine, Machine]) -> None:
+    laptop, desktop = machines
+    secret = "ghp_" + "a1B2c3D4e5" * 4
+    laptop.write(f"memory/{secret}.md", "# A token\n")
+    laptop.append(DAY, "- 18:00 From the laptop\n")
+    done = laptop.sync()
+    assert len(done.withheld) == 1
+    assert secret not in done.withheld[0]
+    desktop.sync()
+    assert desktop.notes().keys() == {"MEMORY.md", DAY}
+    assert not any(secret.encode() in data for data in list_objects(laptop.remote))
 
 
 @pytest.mark.parametrize("is_known", [False, True])
@@ -474,24 +512,90 @@ def test_a_folder_of_notes_that_became_a_link_is_not_taken_for_deleted(machines:
     assert desktop.path("memory/people/ann.md").exists()
 
 
-def test_a_workspace_that_has_lost_all_notes_deletes_none_elsewhere(machines: tuple[Machine, Machine]) -> None:
+def wipe(machine: Machine, *kept: str) -> None:
+    for name in machine.notes().keys() - kept:
+        machine.path(name).unlink()
+
+
+NEW = {
+    "nothing": {},
+    "another day": {"memory/2026-03-03.md": "# 2026-03-03\n"},
+    "old names": {"MEMORY.md": "# Memory\n", DAY: "# 2026-03-02\n\n- 20:00 Began anew\n"},
+}
+
+
+@pytest.mark.parametrize("new", NEW.values(), ids=NEW)
+def test_a_workspace_that_has_lost_all_notes_deletes_none_elsewhere(
+    machines: tuple[Machine, Machine], new: dict[str, str]
+) -> None:
     laptop, desktop = machines
-    for name in laptop.notes():
-        laptop.path(name).unlink()
-    for new in ("", "memory/2026-03-03.md"):  # also once somebody has begun anew
-        if new:
-            laptop.write(new, "# 2026-03-03\n")
-        with pytest.raises(SharingFailed, match="holds none of its 2 notes"):
-            laptop.sync()
+    before = desktop.count_lines()
+    wipe(laptop)
+    for name, text in new.items():
+        laptop.write(name, text)
+    with pytest.raises(SharingFailed, match="has lost 2 of its 2 notes") as error:
+        laptop.sync()
+    assert "sync --restore" in error.value.action
+    desktop.append("MEMORY.md", "- Written meanwhile.\n")
     desktop.sync()
-    assert len(desktop.notes()) == 2
+    laptop.sharing.sync("restore")
+    sync_all(laptop, desktop)
+    assert before + Counter(["- Written meanwhile."]) <= laptop.count_lines()
+    assert {line for text in new.values() for line in text.split("\n") if line} <= laptop.count_lines().keys()
+
+
+def test_most_notes_are_deleted_only_if_the_person_says_so(machines: tuple[Machine, Machine]) -> None:
+    laptop, desktop = machines
+    for name in ("a", "b", "c"):
+        laptop.write(f"memory/{name}.md", f"# Note {name}\n\n- What stands in {name}.\n")
+    sync_all(laptop, desktop)
+    before = desktop.notes()
+    wipe(laptop, "MEMORY.md")
+    laptop.append("MEMORY.md", "- Written after.\n")
+    with pytest.raises(SharingFailed, match="has lost 4 of its 5 notes"):
+        laptop.sync()
+    state = laptop.sharing.load()
+    assert state is not None
+    assert "--delete" in state.action
+    laptop.sharing.sync("restore")
+    sync_all(desktop, laptop)
+    assert laptop.notes().keys() == before.keys()
+    wipe(laptop, "MEMORY.md")
+    laptop.sharing.sync("delete")
+    sync_all(desktop, laptop)
+    assert desktop.notes().keys() == {"MEMORY.md"}
+
+
+def test_a_few_of_many_notes_are_deleted_without_a_question_and_restored_if_asked(
+    machines: tuple[Machine, Machine],
+) -> None:
+    laptop, desktop = machines
+    for number in range(6):
+        laptop.write(f"memory/{number}.md", f"# Note {number}\n\n- What stands in it: {number}.\n")
+    sync_all(laptop, desktop)
+    before = laptop.notes()
+    wipe(laptop, *sorted(before)[:4])
+    laptop.sharing.sync("restore")
+    assert laptop.notes() == before
+    wipe(laptop, *sorted(before)[:4])
+    sync_all(laptop, desktop)
+    assert len(desktop.notes()) == 4
+
+
+def test_an_emptied_workspace_that_is_set_up_again_takes_what_the_remote_has(machines: tuple[Machine, Machine]) -> None:
+    laptop, desktop = machines
+    shutil.rmtree(laptop.workspace)
+    laptop.sharing.switch_off()
+    laptop.init()
+    sync_all(laptop, desktop)
+    assert len(laptop.notes()) == 2
 
 
 def test_a_remote_that_has_lost_all_notes_deletes_none_here(machines: tuple[Machine, Machine]) -> None:
     laptop, desktop = machines
     before = laptop.notes()
     add_commit(laptop.remote, "refs/heads/main", f"D MEMORY.md\nD {DAY}\nM 100644 inline memory/b.md\ndata 2\nx\n\n")
-    with pytest.raises(SharingFailed, match="the remote holds none of its 2 notes any more"):
+    with pytest.raises(SharingFailed, match="the remote has lost 2 of its 2 notes"):
         laptop.sync()
     assert laptop.notes() == before
     for name in desktop.notes():  # whoever means it deletes them here, too
@@ -504,7 +608,7 @@ def test_a_remote_that_has_lost_all_notes_deletes_none_here(machines: tuple[Mach
 ODD_FILES = {
     "M 120000 inline memory/a.md\ndata 11\n/etc/passwd\n": "is a symbolic link, which memory ignores",
     "M 100644 inline memory/a.md\ndata 3\na\0b\n": "is binary, or UTF-16: it holds NUL bytes",
-    f"M 100644 inline memory/a.md\ndata 4500000\n{'x' * 4500000}\n": "is larger than 4 MB",
+    f"M 100644 inline memory/a.md\ndata 4500000\n{'x' * 4500000}\n": TOO_LARGE,
 }
 
 
@@ -576,6 +680,35 @@ def test_a_remote_that_asks_for_a_password_fails_without_a_question(tmp_path: Pa
 def test_a_url_that_would_run_a_program_is_refused(tmp_path: Path, url: str) -> None:
     with pytest.raises(SharingFailed, match="names no remote"):
         Machine(tmp_path / "m", tmp_path).sharing.init(url)
+
+
+def test_a_lock_that_a_killed_git_left_in_the_remote_is_named(
+    machines: tuple[Machine, Machine], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sharing, "TRIES", 2)
+    laptop, _ = machines
+    laptop.append(DAY, "- 18:00 From the laptop\n")
+    lock = laptop.remote / "refs" / "heads" / "main.lock"
+    lock.touch()
+    with pytest.raises(RemoteUnreachable, match=r"refs/heads/main\.lock$") as error:
+        laptop.sync()
+    assert "Remove that file" in error.value.action
+    lock.unlink()
+    laptop.sync()
+
+
+def test_what_a_server_says_that_takes_nothing_is_told(machines: tuple[Machine, Machine]) -> None:
+    laptop, _ = machines
+    laptop.append(DAY, "- 18:00 From the laptop\n")
+    hook = laptop.remote / "hooks" / "pre-receive"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text("#!/bin/sh\necho 'The archive is frozen.' >&2\necho 'Ask Ann.' >&2\nexit 1\n")
+    hook.chmod(0o755)
+    with pytest.raises(SharingFailed, match=r"it says: The archive is frozen\. Ask Ann\.$") as error:
+        laptop.sync()
+    assert error.value.action == ""
+    hook.unlink()
+    assert laptop.sync().sent == (DAY,)
 
 
 def test_a_repository_with_other_files_is_not_taken_for_notes(tmp_path: Path) -> None:

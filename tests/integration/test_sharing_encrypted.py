@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -62,17 +63,53 @@ def test_the_key_is_needed_and_must_be_the_right_one(machines: tuple[Machine, Ma
     assert third.notes() == machines[0].notes()
     right = third.sharing.key.read_text(encoding="utf-8")
     third.append(DAY, "- 09:00 Of the third\n")
-    bundles.make_key(tmp_path / "other")
-    for wrong in ((tmp_path / "other").read_text(encoding="utf-8"), "nothing\n", None):
+    for wrong in (bundles.make_key().text, "nothing\n", None):
         third.sharing.key.unlink()
         if wrong:
             third.sharing.key.write_text(wrong, encoding="utf-8")
-        with pytest.raises((SharingFailed, InvalidArgument), match=r"another key|no key of age|cannot be read"):
+        with pytest.raises(SharingFailed, match=r"another key|lost or damaged"):
             third.sync()
     machines[0].sync()  # nothing was sent that only the other key opens
     third.sharing.key.write_text(right, encoding="utf-8")
     sync_all(third, *machines)
     assert machines[0].sharing.key.stat().st_mode & 0o777 == 0o600
+
+
+def test_no_key_is_overwritten_and_one_is_kept_only_if_it_opens_the_remote(
+    machines: tuple[Machine, Machine], tmp_path: Path
+) -> None:
+    laptop, _ = machines
+    right = laptop.sharing.key.read_text(encoding="utf-8")
+    other = tmp_path / "other.txt"
+    other.write_text(bundles.make_key().text, encoding="utf-8")
+    with pytest.raises(InvalidArgument, match=f"{other} is another key than {laptop.sharing.key}"):
+        laptop.init(key=other)
+    assert laptop.sharing.key.read_text(encoding="utf-8") == right
+    laptop.sharing.key.unlink()
+    for encrypt, key in ((True, None), (False, other)):
+        with pytest.raises(SharingFailed, match="to another key"):
+            laptop.init(encrypt=encrypt, key=key)
+        assert not laptop.sharing.key.exists()
+    other.write_text(right, encoding="utf-8")
+    with pytest.raises(InvalidArgument, match="is encrypted"):
+        laptop.init()
+    laptop.init(key=other)  # which opens the remote also after a call without it
+    assert laptop.sharing.key.read_text(encoding="utf-8") == right
+    sync_all(*machines)
+
+
+def test_nothing_readable_is_sent_to_a_remote_that_was_made_anew_and_encrypted(
+    machines: tuple[Machine, Machine], tmp_path: Path
+) -> None:
+    remote = make_remote(tmp_path / "readable.git")
+    first = Machine(tmp_path / "first", remote)
+    first.write("MEMORY.md", "# Memory\n\n- The party is a surprise.\n")
+    first.init()
+    shutil.rmtree(remote)
+    machines[0].remote.rename(remote)
+    with pytest.raises(SharingFailed, match="the remote is encrypted"):
+        first.sync()
+    assert not any(b"surprise" in each for each in list_objects(remote))
 
 
 def test_a_remote_that_is_readable_is_not_taken_for_an_encrypted_one(tmp_path: Path) -> None:
@@ -82,3 +119,4 @@ def test_a_remote_that_is_readable_is_not_taken_for_an_encrypted_one(tmp_path: P
     first.init()
     with pytest.raises(SharingFailed, match="is not encrypted"):
         Machine(tmp_path / "second", remote).init(encrypt=True)
+    assert not Machine(tmp_path / "second", remote).sharing.key.exists()

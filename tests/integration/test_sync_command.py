@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import threading
 import time
@@ -97,7 +98,7 @@ def test_status_says_when_it_was_synced_and_what_waits(machines: tuple[Command, 
     assert f"{why}; it will be tried again" in run(laptop, "sync", "status").out
     remote.with_name("away").rename(remote)
     run(laptop, "sync", "off")
-    assert laptop("sync").error == "memory-core: these notes are not synced. Run: memory-core sync init URL"
+    assert laptop("sync").error == f"memory-core: these notes are not synced. Run: memory-core sync init {remote}"
 
 
 def test_a_line_that_both_changed_waits_for_review(machines: tuple[Command, Command]) -> None:
@@ -147,6 +148,36 @@ def test_a_secret_is_named_by_its_place_alone(machines: tuple[Command, Command])
     assert SECRET not in done.err + done.out + run(laptop, "sync", "status").err
     run(desktop, "sync", "init", remote)
     assert not (desktop.workspace / "MEMORY.md").exists()
+
+
+def test_a_workspace_that_is_gone_is_told_and_comes_back(machines: tuple[Command, Command]) -> None:
+    laptop, desktop = machines
+    for number in range(4):
+        note = laptop.workspace / "memory" / f"{number}.md"
+        note.parent.mkdir(exist_ok=True)
+        note.write_text(f"# Note {number}\n\n- What stands in it: {number}.\n")
+    run(laptop, "add", "--longterm", "The boat is in the harbour of Thun.")
+    init(machines)
+    shutil.rmtree(desktop.workspace)
+    assert "memory-core sync --restore" in desktop("sync").error
+    desktop.workspace.mkdir()
+    run(desktop, "add", "--longterm", "Begun anew.")
+    run(desktop, "sync", "--behind")
+    lost = "has lost 5 of its 5 notes, which would be deleted everywhere"
+    way = "Take them back: memory-core sync --restore; or delete them on all machines: memory-core sync --delete"
+    status = run(desktop, "sync", "status").out
+    assert lost in status
+    assert way in status
+    assert lost in run(desktop, "status").err
+    found = desktop("doctor", "--json").json["findings"]
+    assert [each["action"] for each in found if each["subject"] == "sync"] == [way]
+    shutil.rmtree(desktop.workspace)
+    assert run(desktop, "sync", "--restore").out == "Sent 0 files, took 5.\n"
+    assert "harbour of Thun" in (desktop.workspace / "MEMORY.md").read_text()
+    assert not [each for each in desktop("doctor", "--json").json["findings"] if each["subject"] == "sync"]
+    run(desktop, "sync", "off")
+    run(desktop, "sync", "off")
+    assert f"memory-core sync init {laptop.workspace.with_name('remote.git')}" in run(desktop, "sync", "status").err
 
 
 def test_forgetting_names_the_remote_and_a_purge_empties_its_past(machines: tuple[Command, Command]) -> None:

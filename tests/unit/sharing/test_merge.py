@@ -65,6 +65,32 @@ def test_a_day_that_both_have_begun_has_one_heading() -> None:
     assert merge("", "# 2026-03-02\n\nOne.\n", "# 2026-03-02\n\nTwo.\n") == "# 2026-03-02\n\nOne.\n\nTwo.\n"
 
 
+def test_a_day_that_both_have_begun_stands_in_the_order_of_its_times() -> None:
+    day = "# 2026-03-02\n\n- {} One\n- {} Two\n"
+    merged = merge("", day.format("08:00", "10:00"), day.format("07:30", "09:00"))
+    assert [line[2:7] for line in merged.split("\n") if line.startswith("- ")] == ["07:30", "08:00", "09:00", "10:00"]
+
+
+@pytest.mark.parametrize("swap", [False, True])
+def test_what_stands_below_a_heading_stays_there_if_one_side_renames_it(swap: bool) -> None:
+    base = "# Memory\n\n## Work\n\n- Deploy on Thursdays\n\n## Home\n\n- The cat is Tom\n"
+    first = "# Memory\n\n## Household\n\n- The cat is Tom\n- The dog is Rex\n"
+    second = base.replace("Thursdays\n", "Thursdays\n- CI is green\n").replace(
+        "## Home\n\n", "## Home\n\n- Tea is out\n"
+    )
+    merged = merge(base, *((second, first) if swap else (first, second)))
+    work, home = "## Work\n\n- CI is green\n", "## Household\n\n- Tea is out\n- The cat is Tom\n- The dog is Rex\n"
+    assert merged == f"# Memory\n\n{work}\n{home}"
+
+
+@pytest.mark.parametrize("swap", [False, True])
+def test_a_new_section_stands_behind_what_is_added_above_it(swap: bool) -> None:
+    base = "# Memory\n\n## Work\n\n- Deploy on Thursdays\n"
+    first = "# Memory\n\n## Work\n\n## Garden\n\n- The roses are red\n"
+    merged = merge(base, *((f"{base}- CI is green\n", first) if swap else (first, f"{base}- CI is green\n")))
+    assert merged == "# Memory\n\n## Work\n\n- CI is green\n\n## Garden\n\n- The roses are red\n"
+
+
 def test_a_moved_line_stays_moved_and_is_not_doubled() -> None:
     moved = BASE.replace("- The car is red.\n", "") + "\n- The car is red.\n"
     other = BASE.replace("Mia", "Mia the cat")
