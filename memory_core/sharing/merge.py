@@ -22,6 +22,7 @@ from typing import NamedTuple
 from memory_core.sharing.atoms import Atom, Key, Side, align, split
 
 MOST_COMPARED = 4_000_000  # pairs of lines of two blocks; longer ones both stand
+_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 _TIME = re.compile(r"\A\s*+(?:[-*+]|\d{1,9}[.)])?\s*+\W{0,2}([01]?\d|2[0-3])[:.h]([0-5]\d)\b")
 
 
@@ -406,25 +407,28 @@ def find_renamed(base: Tree, side: Tree, read: Read) -> dict[str, str]:
     return found
 
 
-def find_lost(base: Tree, side: Tree, read: Read) -> set[str]:
-    """Return the paths of the notes that a version of a folder has lost: less than half of their lines stand in it.
+def find_lost(base: Tree, side: Tree, read: Read) -> tuple[set[str], bool]:
+    """Find the notes that a version of a folder has lost: less than half of their lines stand in it, in whatever notes.
 
-    In which notes they stand does not count. One whose name stands over another text counts only where no note is kept: all
-    were written anew.
+    One whose name stands over another text counts only where no note is kept: all were written anew.
+
+    Returns:
+        Their paths, and True if no note is kept.
     """
     blobs = {*side.values()}
     changed = [path for path, blob in base.items() if blob not in blobs]
-    gone = [path for path in changed if path not in side or not read(side[path]).strip()]
-    suspects = changed if len(changed) == len(base) else gone
-    stands = {line for blob in blobs for line in _list_own(read(blob))} if suspects else set()
-    texts = {path: _list_own(read(base[path])) for path in suspects}
+    gone = [path for path in changed if path not in side or not _list_own(read(side[path]))]
+    is_kept = not changed or any(blob in blobs and _list_own(read(blob)) for blob in base.values())
+    texts = {path: _list_own(read(base[path])) for path in (gone if is_kept else changed)}
+    stands = {line for blob in blobs for line in _list_own(read(blob))} if texts else set()
     lost = {path for path, lines in texts.items() if 2 * len(lines & stands) < len(lines) or not lines}
-    return lost if len(lost) == len(base) else lost.intersection(gone)
+    is_all = not is_kept and len(lost) == len(changed)
+    return (lost if is_all else lost.intersection(gone)), is_all
 
 
 def _list_own(text: str) -> set[str]:
-    """Return the lines of a note that tell it from others: no headings, and short ones only where there are no others."""
-    lines = {line.strip() for line in text.split("\n") if line.strip() and not line.startswith("#")}
+    """Return the lines that tell a note from others: no headings or comments, and short ones only where all are."""
+    lines = {line.strip() for line in _COMMENT.sub("", text).split("\n") if line.strip() and not line.startswith("#")}
     return list_long(lines) or lines
 
 

@@ -165,11 +165,11 @@ class Sync:
         base = {path: blob for path, blob in base.items() if path not in absent}
         theirs, left_out = self._list(remote, base)
         space, mine, read = self._read(base, theirs, left_out)
-        self._settle_losses(base, mine, theirs, read)
         if mine == theirs:
             if remote and (self._refs.get(OWN) != remote or space.displaced != absent):
                 self._settle(remote, remote, space.displaced)
             return True, _add(before, left_out=left_out)
+        self._settle_losses(base, mine, theirs, read)
         if not space.displaced <= absent:  # before the record, as a killed sync is finished without looking for them
             self._git.set_refs({ABSENT: self._keep_names(absent | space.displaced)})
         changes, conflicts = self._merge(base, theirs, mine, read)
@@ -284,21 +284,24 @@ class Sync:
         notes, *sides = (
             {path: blob for path, blob in tree.items() if path not in self._others} for tree in (base, mine, theirs)
         )
-        here, there = (find_lost(notes, side, read) for side in sides)
-        has_none = [len(lost) == len(notes) > 1 for lost in (here, there)]
+        (here, is_empty), (there, is_empty_there) = (find_lost(notes, side, read) for side in sides)
         # Of most notes that the remote has lost, the person of the other machine was asked.
-        is_most = has_none[0] or (len(here - there) > FEW and 2 * len(here - there) > len(notes)), has_none[1]
+        is_most = (
+            (is_empty and len(here) > 1) or (len(here - there) > FEW and 2 * len(here - there) > len(notes)),
+            is_empty_there and len(there) > 1,
+        )
         would = f"of its {len(notes)} notes, which would be deleted"
         told = (
             (f"{self._config.workspace} has lost {len(here - there)} {would} everywhere", TAKE_BACK),
             (f"the remote has lost {len(there - here)} {would} here", SEND_AGAIN),
         )
         for lost, is_much, (problem, action) in zip((here - there, there - here), is_most, told, strict=True):
-            if self._losses == "restore" or (self._losses == "join" and is_much):
-                for path in lost:
-                    del base[path]
-            elif self._losses == "refuse" and is_much and lost:
+            if lost and is_much and self._losses == "refuse":
                 raise SharingFailed(problem, action=action)
+            if self._losses == "restore" or (is_much and self._losses == "join"):
+                # Of what was begun anew under an old name, nothing tells which lines were deleted.
+                for path in notes if is_much else lost:
+                    base.pop(path, None)
 
     def _merge(
         self, base: Mapping[str, str], theirs: Mapping[str, str], mine: Mapping[str, str], read: Callable[[str], str]

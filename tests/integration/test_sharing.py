@@ -16,6 +16,7 @@ from memory_core.sharing import sharing
 from memory_core.sharing.sharing import LEFT
 from memory_core.sharing.workspace import BELOW_NOTE, ODD_NAME, SAME_NAME, TOO_LARGE
 from memory_core.sources.refusals import BINARY, FOLDER
+from memory_core.sources.writer import FIRST_NOTE
 from tests.machines import MARKS, Machine, list_objects, make_machines, make_remote, run_git
 
 DAY = "memory/2026-03-02.md"
@@ -520,7 +521,7 @@ def wipe(machine: Machine, *kept: str) -> None:
 NEW = {
     "nothing": {},
     "another day": {"memory/2026-03-03.md": "# 2026-03-03\n"},
-    "old names": {"MEMORY.md": "# Memory\n", DAY: "# 2026-03-02\n\n- 20:00 Began anew\n"},
+    "old names": {"MEMORY.md": FIRST_NOTE, DAY: "# 2026-03-02\n\n- 20:00 Began anew\n"},
 }
 
 
@@ -529,6 +530,8 @@ def test_a_workspace_that_has_lost_all_notes_deletes_none_elsewhere(
     machines: tuple[Machine, Machine], new: dict[str, str]
 ) -> None:
     laptop, desktop = machines
+    laptop.write("MEMORY.md", f"{FIRST_NOTE}\n- The cat is called Mia.\n")
+    sync_all(laptop, desktop)
     before = desktop.count_lines()
     wipe(laptop)
     for name, text in new.items():

@@ -152,6 +152,7 @@ def test_a_secret_is_named_by_its_place_alone(machines: tuple[Command, Command])
 
 def test_a_workspace_that_is_gone_is_told_and_comes_back(machines: tuple[Command, Command]) -> None:
     laptop, desktop = machines
+    run(laptop, "init", str(laptop.workspace))
     for number in range(4):
         note = laptop.workspace / "memory" / f"{number}.md"
         note.parent.mkdir(exist_ok=True)
@@ -160,8 +161,8 @@ def test_a_workspace_that_is_gone_is_told_and_comes_back(machines: tuple[Command
     init(machines)
     shutil.rmtree(desktop.workspace)
     assert "memory-core sync --restore" in desktop("sync").error
-    desktop.workspace.mkdir()
-    run(desktop, "add", "--longterm", "Begun anew.")
+    run(desktop, "init", str(desktop.workspace))
+    run(desktop, "add", "Begun anew.")
     run(desktop, "sync", "--behind")
     lost = "has lost 5 of its 5 notes, which would be deleted everywhere"
     way = "Take them back: memory-core sync --restore; or delete them on all machines: memory-core sync --delete"
@@ -172,7 +173,9 @@ def test_a_workspace_that_is_gone_is_told_and_comes_back(machines: tuple[Command
     found = desktop("doctor", "--json").json["findings"]
     assert [each["action"] for each in found if each["subject"] == "sync"] == [way]
     shutil.rmtree(desktop.workspace)
+    run(desktop, "init", str(desktop.workspace))
     assert run(desktop, "sync", "--restore").out == "Sent 0 files, took 5.\n"
+    assert "Sent 0 files, took 0." in run(laptop, "sync").out
     assert "harbour of Thun" in (desktop.workspace / "MEMORY.md").read_text()
     assert not [each for each in desktop("doctor", "--json").json["findings"] if each["subject"] == "sync"]
     run(desktop, "sync", "off")
