@@ -31,7 +31,7 @@ NEAR_BEST = 0.7
 # Of the best rank, for notes of the days that the question speaks of, by the most days: those of a day come first; longer periods
 # say nothing.
 FEW_DAYS = 2  # a day, or a weekend
-LONG_PERIOD = 62
+LONG_PERIOD = 62  # of a longer one neither further passages nor lines that name it are looked for
 PERIOD_BONUSES = ((FEW_DAYS, 1.2), (10, 0.5), (31, 0.4), (LONG_PERIOD, 0.3), (366, 0.15))
 NAMED_BONUS = 2.0  # for notes that the question names: more than all else together
 # Of the best rank, times the share of the question that a unit holds, for units from half of that rank: BM25 and cosines let one
