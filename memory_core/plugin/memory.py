@@ -39,7 +39,7 @@ from memory_core.records import (
 )
 from memory_core.sources.activity import Activity
 from memory_core.sources.journal import Journal
-from memory_core.sources.roots import advise_workspace, explain_no_workspace
+from memory_core.sources.roots import warn_of_workspace
 from memory_core.text.dates import get_today
 from memory_core.threads import start_call
 from memory_core.tools import prompts, results, schemas, scope
@@ -336,7 +336,10 @@ class Memory:
             MemoryCoreError: The configuration cannot be used.
         """
         config, context = self._open_config(), check_context(context)
-        _tidy_soon(config)
+        if config.enabled and config.search.tidy.interval:
+            from memory_core.plugin.reviewing import run_if_due
+
+            start_call(lambda: run_if_due(config), name="memory-core-tidy")
         if not config.enabled or not config.search.sync.on_session_start or context.access != "rw":
             return
         key = context.session_key or ""
@@ -371,7 +374,10 @@ class Memory:
         check_turn(messages, complete)
         config, context = self._open_config(), check_context(context)
         capture = config.search.items.capture
-        _tidy_soon(config)
+        if config.enabled and config.search.tidy.interval:
+            from memory_core.plugin.reviewing import run_if_due
+
+            start_call(lambda: run_if_due(config), name="memory-core-tidy")
         if (minutes := config.memory.sharing.interval_minutes) and context.access == "rw":
             sync_if_due(config, minutes)
         wanted = capture.enabled or capture.journal
@@ -379,12 +385,7 @@ class Memory:
             self._capture.add(config, context.session_key, messages, complete, host=host or context.channel or "host")
 
     def session_ended(self, session_key: str | None, access: Access = "rw") -> None:
-        """Learn now, in the background, from the turns of a session that have not been read yet; sync with other machines.
-
-        Args:
-            session_key: The session.
-            access: What it may do in the workspace; only the end of one that may write starts a sync.
-        """
+        """Learn now, in the background, from the turns of a session that have not been read yet; sync if its access is "rw"."""
         self._refuse_closed()
         self._capture.end_session(session_key)
         if access == "rw":
@@ -536,7 +537,7 @@ class Memory:
         found = self._capture.read_notes(config)
         self._capture.catch_up(config)
         report = self._selector(config).sync(force=force, progress=progress)
-        return replace(report, warnings=(*_warn_of_workspace(config), *found, *report.warnings))
+        return replace(report, warnings=(*warn_of_workspace(config), *found, *report.warnings))
 
     def finish_sync(self, backend: str, *, progress: ProgressCallback | None = None) -> bool:
         """Finish the sync that a stale search has left to the background; return True if a further search is worth it.
@@ -584,13 +585,11 @@ class Memory:
                 details={"off": off.reason},
             )  # fmt: skip
         status = self._selector(config).status()
-        details = dict(status.details)
-        if whole.file:
-            details["settings"] = str(whole.file)
+        details = {**status.details, **({"settings": str(whole.file)} if whole.file else {})}
         if config.search.items.capture.journal:
             details["journal"] = "paused" if Journal(config.journal_dir).is_paused else "keeps turns"
         unsent = tuple(f"{found.message}; {found.action}" for found in diagnose_sharing(config))
-        return replace(status, details=details, warnings=(*_warn_of_workspace(config), *unsent, *status.warnings))
+        return replace(status, details=details, warnings=(*warn_of_workspace(config), *unsent, *status.warnings))
 
     def probe(self) -> Probe:
         """Try for real to embed a text.
@@ -719,16 +718,3 @@ class Memory:
         with self._lock:
             selectors, self._selectors = list(self._selectors.values()), {}
         return tuple(problem for _, selector in selectors for problem in selector.close())
-
-
-def _tidy_soon(config: AgentConfig) -> None:
-    """Run tidy in the background, where `memorySearch.tidy.interval` says so and it is due."""
-    if config.enabled and config.search.tidy.interval:
-        from memory_core.plugin.reviewing import run_if_due
-
-        start_call(lambda: run_if_due(config), name="memory-core-tidy")
-
-
-def _warn_of_workspace(config: AgentConfig) -> tuple[str, ...]:
-    problem = explain_no_workspace(config)
-    return () if problem is None else (f"{problem}; {advise_workspace(config.workspace)}",)

@@ -46,7 +46,7 @@ FREE = (None, writer.FIRST_NOTE.encode())  # where an imported note goes: no fil
 NO_EXPORT = "name what memory-core export has written; of other notes: memory-core adopt FOLDER"
 
 
-class _Moment(NamedTuple):
+class _PastMoment(NamedTuple):
     """A moment of an export: the notes that changed at it, if each lies in a vault, and the name of its version."""
 
     at_ms: int
@@ -261,11 +261,11 @@ def _keep(data: bytes, there: bytes | None) -> bytes | None:
     return data if there in FREE else there
 
 
-def _read_history(read: ReadFile) -> list[_Moment]:
+def _read_history(read: ReadFile) -> list[_PastMoment]:
     """Return the moments of an export, each version of which can be read."""
     told = [json.loads(line) for line in read(HISTORY).decode("utf-8").split("\n") if line.strip()]
     moments = [
-        _Moment(int(each["at"]), [
+        _PastMoment(int(each["at"]), [
             (NoteKey(str(note["source"]), str(note["path"])), bool(note["inVault"]), note["version"]) for note in each["notes"]
         ])
         for each in told
@@ -275,10 +275,10 @@ def _read_history(read: ReadFile) -> list[_Moment]:
     return moments
 
 
-def _import_history(config: AgentConfig, read: ReadFile, told: Sequence[_Moment]) -> tuple[int, int, int]:
+def _import_history(config: AgentConfig, read: ReadFile, told: Sequence[_PastMoment]) -> tuple[int, int, int]:
     """Put moments in front of the history; return the numbers of new ones, of new contents, and of moments that are too late."""
 
-    def read_notes(moment: _Moment) -> Iterator[PastNote]:
+    def read_notes(moment: _PastMoment) -> Iterator[PastNote]:
         for key, in_vault, version in moment.notes:
             yield PastNote(key, in_vault, None if version is None else read(f"{VERSIONS}/{version}"))
 

@@ -89,6 +89,12 @@ def explain_no_workspace(config: AgentConfig) -> str | None:
     return None if config.project is not None else find_workspace_problem(config.workspace)
 
 
+def warn_of_workspace(config: AgentConfig) -> tuple[str, ...]:
+    """Return that there is no workspace, and what to do; nothing if there is one."""
+    problem = explain_no_workspace(config)
+    return () if problem is None else (f"{problem}; {advise_workspace(config.workspace)}",)
+
+
 SUFFIX = ".md"
 USER_NAME = "USER.md"  # what the agent knows of its user; OpenClaw searches it beside the notes
 LONGTERM_NAMES = ("MEMORY.md", "memory.md", "MEMORY.MD")  # the first wins where the file system takes both for one file
