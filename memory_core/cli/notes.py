@@ -97,7 +97,7 @@ def add(options: Options, *, text: tuple[str, ...], target: str | None) -> int:
         result = memory.call_tool("memory_append", {"text": said, "target": target or "daily"}, CallContext(by="user"))
     if result.get("status") == "appended" and redact(said) != said:
         output.complain(
-            f"that looks like a secret, and {result['path']} holds it as it is, which journal and items would not",
+            f"that looks like a secret, and stands in {result['path']} as it is",
             "take the line out of the note, then what was kept of it: memory-core history purge --match TEXT",
         )
     done = {"appended": "Added to", "nothing new": "Already in", "proposed": "To be reviewed, since this is private:"}

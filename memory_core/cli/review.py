@@ -129,7 +129,7 @@ def _ask(proposal: Proposal | None, keys: str, *, left: int) -> str:
     output.write(f"{left} left; {', '.join(f'{key} {ALL_KEYS[key]}' for key in keys)}", output.DIM)
     try:
         pressed = click.getchar()[:1]  # what was typed behind it in one go is not meant for the next proposal
-        return "a" if pressed in "\r\n" else pressed.lower()
+        return "a" if pressed in ("\r", "\n") else pressed.lower() or "q"  # "" where the terminal is gone
     except (KeyboardInterrupt, EOFError):  # Ctrl-C and Ctrl-D
         return "q"
 

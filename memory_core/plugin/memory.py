@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Self
 from memory_core.backends.selector import Selector
 from memory_core.completions import AsyncComplete, Complete
 from memory_core.config.agent import PERSON, AgentConfig, explain_off, refuse_off
-from memory_core.config.load import ConfigSource, Origin
+from memory_core.config.load import Config, ConfigSource, Origin
 from memory_core.config.settings import BUILTIN, DEFAULT_AGENT
 from memory_core.errors import InvalidArgument, MemoryClosed, MemoryCoreError, refuse_past
 from memory_core.explanations import Explanation
@@ -43,7 +43,7 @@ from memory_core.sources.roots import warn_of_workspace
 from memory_core.text.dates import get_today
 from memory_core.threads import start_call
 from memory_core.tools import prompts, results, schemas, scope
-from memory_core.tools.arguments import TOOLS, check_arguments, check_context, check_turn
+from memory_core.tools.arguments import TOOLS, check_arguments, check_context, check_kind, check_turn
 from memory_core.tools.shown import Shown
 
 if TYPE_CHECKING:
@@ -192,8 +192,7 @@ class Memory:
             return results.shape_refusal(
                 "disabled", "this session has no access to the workspace", "use a session with workspaceAccess ro or rw"
             )
-        if not isinstance(name, str):
-            raise InvalidArgument("name", f"expected the name of a tool, not {type(name).__name__}")
+        check_kind("name", name, str)
         schema = TOOLS.get(schemas.ALIASES.get(name, name))
         if schema is None:
             raise InvalidArgument("name", f"there is no tool {name!r:.80}", action="offer the tools of tool_schemas()")
@@ -336,10 +335,7 @@ class Memory:
             MemoryCoreError: The configuration cannot be used.
         """
         config, context = self._open_config(), check_context(context)
-        if config.enabled and config.search.tidy.interval:
-            from memory_core.plugin.reviewing import run_if_due
-
-            start_call(lambda: run_if_due(config), name="memory-core-tidy")
+        _tidy_soon(config)
         if not config.enabled or not config.search.sync.on_session_start or context.access != "rw":
             return
         key = context.session_key or ""
@@ -374,10 +370,7 @@ class Memory:
         check_turn(messages, complete)
         config, context = self._open_config(), check_context(context)
         capture = config.search.items.capture
-        if config.enabled and config.search.tidy.interval:
-            from memory_core.plugin.reviewing import run_if_due
-
-            start_call(lambda: run_if_due(config), name="memory-core-tidy")
+        _tidy_soon(config)
         if (minutes := config.memory.sharing.interval_minutes) and context.access == "rw":
             sync_if_due(config, minutes)
         wanted = capture.enabled or capture.journal
@@ -485,9 +478,7 @@ class Memory:
         }  # fmt: skip
         texts = {name: value.isoformat() if isinstance(value, date) else value for name, value in given.items()}
         asked = check_arguments(TOOLS["memory_search"], texts, name="explain")
-        self._refuse_closed()
-        whole = self._source.current()
-        config = whole.agent(self._agent)
+        whole, config = self._open_whole()
         others = [whole.agent(each) for each in whole.agents if each != config.agent]
         place = None if path is None else explaining.read_place(path, line)
         refuse_off(config)
@@ -575,9 +566,7 @@ class Memory:
         Raises:
             MemoryCoreError: The configuration or the index cannot be used.
         """
-        self._refuse_closed()
-        whole = self._source.current()
-        config = whole.agent(self._agent)
+        whole, config = self._open_whole()
         off = explain_off(config)
         if off is not None:
             return Status(
@@ -606,9 +595,7 @@ class Memory:
         Raises:
             MemoryCoreError: The configuration cannot be used.
         """
-        self._refuse_closed()
-        whole = self._source.current()
-        config = whole.agent(self._agent)
+        whole, config = self._open_whole()
         off = explain_off(config)
         if off is not None:
             return [Finding(subject="config", level="warn", message=str(off), action=off.action)]
@@ -659,8 +646,13 @@ class Memory:
 
     def _open_config(self) -> AgentConfig:
         """Resolve the configuration for a call that needs an open memory."""
+        return self._open_whole()[1]
+
+    def _open_whole(self) -> tuple[Config, AgentConfig]:
+        """Resolve that of all agents as well."""
         self._refuse_closed()
-        return self.config()
+        whole = self._source.current()
+        return whole, whole.agent(self._agent)
 
     def _config_if_on(self) -> AgentConfig:
         config = self._open_config()
@@ -718,3 +710,11 @@ class Memory:
         with self._lock:
             selectors, self._selectors = list(self._selectors.values()), {}
         return tuple(problem for _, selector in selectors for problem in selector.close())
+
+
+def _tidy_soon(config: AgentConfig) -> None:
+    """Run tidy in the background, where `memorySearch.tidy.interval` says so and it is due."""
+    if config.enabled and config.search.tidy.interval:
+        from memory_core.plugin.reviewing import run_if_due
+
+        start_call(lambda: run_if_due(config), name="memory-core-tidy")

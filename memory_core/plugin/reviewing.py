@@ -89,10 +89,11 @@ class Review:
             if not self.can_change(found):
                 raise PathRefused(found.path, "does not lie in the workspace", action="change it by hand")
             choose_line(found, text)
-            first = places.setdefault((found.path, found.line), found.id)
-            if first != found.id and found.path != "items":
-                why = f"{first} and {found.id} change the same line, {found.path}:{found.line}"
-                raise InvalidArgument("id", why, action="accept one, and look at what is proposed then")
+            for line in range(found.line, found.line + found.text.count("\n") + 1):
+                first = places.setdefault((found.path, line), found.id)
+                if first != found.id and found.path != "items":
+                    why = f"{first} and {found.id} change the same line, {found.path}:{line}"
+                    raise InvalidArgument("id", why, action="accept one, and look at what is proposed then")
         stands: dict[tuple[str, str], str] = {}  # the hash that a note has now, by its path and the hash that it had
         for found in sorted(accepted, key=lambda each: -each.line):
             if found.kind == "pending" and self._items is not None:

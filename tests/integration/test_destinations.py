@@ -121,7 +121,7 @@ def test_a_workspace_that_was_named_is_written_as_ever(home: Path) -> None:
     shop = make_project(home / "shop", remote=True)
     with Memory(ConfigSource(SETTINGS, workspace=shop, state_dir=home / "state")) as memory:
         assert append(memory, "- Lamps ship on Fridays.", "longterm")["path"] == "MEMORY.md"
-        assert "no layer" in append(memory, "- I like lamps.", "person")["error"]
+        assert "goes with projects" in append(memory, "- I like lamps.", "person")["error"]
         assert memory.items.path.name == "main.items.sqlite"
 
 
