@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
@@ -211,7 +212,7 @@ def _merge(old: Mapping[str, SharedItem], *sides: Mapping[str, SharedItem]) -> d
 
 def diagnose_sharing(config: AgentConfig) -> list[Finding]:
     """Return a finding about the last sync with other machines, if it did not work."""
-    if not (config.sharing_dir / STATE).exists():
+    if not os.path.isfile(config.sharing_dir / STATE):  # noqa: PTH113 -- Path raises in a folder that may not be entered
         return []
     from memory_core.sharing.sharing import Sharing
 
