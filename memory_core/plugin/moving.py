@@ -287,9 +287,8 @@ def _import_history(config: AgentConfig, read: ReadFile, told: Sequence[_PastMom
     with closing(History(config)) as history, history.write() as connection:
         known, contents = rows.load_moments(connection), {each.hash.hex() for each in rows.load_all(connection)}
         times = {each.at_ms for each in known}
-        held = [each for each in known if each.origin == ORIGIN]
         # An earlier import of the same memory gives way to this one; that of another memory stays.
-        if known[: len(held)] == held and {each.at_ms for each in held} <= {each.at_ms for each in told}:
+        if {each.at_ms for each in known if each.origin == ORIGIN} <= {each.at_ms for each in told}:
             rows.drop_moments(connection, ORIGIN)
         there = rows.load_moments(connection)
         earlier = [each for each in told if not there or each.at_ms < there[0].at_ms]
