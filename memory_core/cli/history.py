@@ -154,7 +154,7 @@ def _find_before_change(history: History, path: str, last: Moment) -> Moment:
 @click.option("--as-of", metavar="TIME", required=True, help='YYYY-MM-DD or "yesterday" (its end), or a date and time')
 @click.option("--over", is_flag=True, help="write over the note; how it stands now stays in the history")
 def restore(options: Options, *, path: str, as_of: str, over: bool) -> None:
-    """Write a copy of a note as it stood beside it, or bring back one that is gone; a note that stands is left alone."""
+    """Write a note as it stood beside it, or bring back one that is gone; a note that stands is left alone without --over."""
     if over:
         with open_notes(options) as memory:
             memory.sync()

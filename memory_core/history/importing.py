@@ -48,7 +48,7 @@ class Imported:
 
 
 def import_git(config: AgentConfig) -> Imported:
-    """Put the commits before the first sync in front of it, as moments; what an earlier import has put there is replaced.
+    """Put the commits before the first moment in front of it, as moments; those that an earlier call has put there are replaced.
 
     All of it is one transaction: an import that is interrupted has done nothing. Texts that were purged from this history
     stay away, as far as an old version tells where in the commits they stand.
@@ -62,15 +62,15 @@ def import_git(config: AgentConfig) -> Imported:
     store = HistoryStore(config.history_path)
     try:
         with open_blobs(config.workspace) as blobs, store.write() as connection:
-            moments = [each for each in rows.load_moments(connection) if each.origin != ORIGIN]
-            if not moments:
+            if all(each.origin == ORIGIN for each in rows.load_moments(connection)):
                 raise HistoryUnavailable(NONE_YET, action=BEGIN_IT)
             naming = _Naming(config)
             purged = load_purged(connection)
             reader = _CommitReader(naming.find, blobs, _find_purged(commits, naming.find, blobs, purged))
             rows.drop_moments(connection, ORIGIN)
-            earlier = _select(commits, naming.find, before_ms=moments[0].at_ms)
-            first = moments[0].id
+            behind = rows.load_moments(connection)[0]  # a sync, or what was imported in front of the commits
+            earlier = _select(commits, naming.find, before_ms=behind.at_ms)
+            first = behind.id
             states = reader.read_moments(earlier)
             versions = insert(connection, states, ORIGIN, first - len(earlier), first)
     finally:

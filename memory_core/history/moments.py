@@ -48,7 +48,7 @@ class Moment(NamedTuple):
     Attributes:
         id: Higher is later, whatever the clock said.
         at_ms: Unix milliseconds, repaired: never falls from one moment to the next.
-        origin: "sync" or "git".
+        origin: "sync", "git" or "import".
     """
 
     id: int

@@ -12,6 +12,7 @@ import sys
 import time
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack, closing
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
@@ -143,8 +144,8 @@ class ReferenceHost:
         self, source: ConfigSource, agent: str, *, base_url: str | None, model: str, context_window: int
     ) -> None:
         config = source.current().agent(agent)
-        self._slot = MemorySlot(source)
-        self._endpoint = open_endpoint(config, base_url, model)
+        self._open_slot = partial(MemorySlot, source)
+        self._open_endpoint = partial(open_endpoint, config, base_url, model)
         self._key = f"agent:{config.agent}:main"
         self._context = CallContext(agent=config.agent, session_key=self._key, chat_type="direct")
         self._sessions = config.sessions_dir
@@ -158,18 +159,21 @@ class ReferenceHost:
         self._opening, self._recalls = "", list[str]()  # what memory put in front of the session, and of its messages
 
     def __enter__(self) -> Self:
-        """Start the slot and this session."""
-        self._slot.start()
-        self._slot.session_started(self._context)
-        self._opening = self._slot.session_context(self._context)
-        sessions_json.update(self._sessions / sessions_json.FILE_NAME, self._key, _reset_entry)
-        self._record()
+        """Open the slot and the endpoint, and start this session."""
+        with ExitStack() as opened:
+            self._endpoint = opened.enter_context(closing(self._open_endpoint()))
+            self._slot = opened.enter_context(closing(self._open_slot()))
+            self._slot.start()
+            self._slot.session_started(self._context)
+            self._opening = self._slot.session_context(self._context)
+            sessions_json.update(self._sessions / sessions_json.FILE_NAME, self._key, _reset_entry)
+            self._record()
+            self._opened = opened.pop_all()
         return self
 
     def __exit__(self, *_: object) -> None:
         """Close the slot and the endpoint."""
-        self._slot.close()
-        self._endpoint.close()
+        self._opened.close()
 
     def run_turn(self, text: str) -> str:
         """Answer the user: ask the model, run its tool calls, ask again; then compact if the window is full.

@@ -285,12 +285,15 @@ def _import_history(config: AgentConfig, read: ReadFile, told: Sequence[_PastMom
     if not told or not config.search.history.enabled:
         return 0, 0, len(told)
     with closing(History(config)) as history, history.write() as connection:
-        known, contents = len(rows.load_moments(connection)), {each.hash.hex() for each in rows.load_all(connection)}
-        rows.drop_moments(connection, ORIGIN)
+        known, contents = rows.load_moments(connection), {each.hash.hex() for each in rows.load_all(connection)}
+        times = {each.at_ms for each in known}
+        # An earlier import of the same memory gives way to this one; that of another memory stays.
+        if {each.at_ms for each in known if each.origin == ORIGIN} <= {each.at_ms for each in told}:
+            rows.drop_moments(connection, ORIGIN)
         there = rows.load_moments(connection)
         earlier = [each for each in told if not there or each.at_ms < there[0].at_ms]
         first = there[0].id if there else 1
         insert(connection, ((each.at_ms, read_notes(each)) for each in earlier), ORIGIN, first - len(earlier), first)
-        moments = len(rows.load_moments(connection)) - known
+    new, untold = (sum(each.at_ms not in times for each in moments) for moments in (earlier, told))
     brought = {version for each in earlier for *_, version in each.notes}
-    return moments, len(brought - contents - {None}), len(told) - len(earlier)
+    return new, len(brought - contents - {None}), untold - new

@@ -510,7 +510,15 @@ def test_an_entry_that_install_made_goes_with_the_first_uninstall(
     assert list_files(home) == before
 
 
-@pytest.mark.parametrize("text", ['command = "x"', 'command = "/old"\nargs = ["mcp"]'])
+@pytest.mark.parametrize(
+    "text",
+    [
+        'command = "x"',
+        'command = "/old"\nargs = ["mcp"]',
+        'command = "other"\nargs = ["--dir", "/x/memory-core"]',
+        'command = "python"\nargs = ["-m", "other", "memory-core"]',
+    ],
+)
 def test_an_entry_that_was_there_is_given_back_and_goes_with_the_next_uninstall(
     command: Command, home: Path, text: str
 ) -> None:
@@ -523,6 +531,22 @@ def test_an_entry_that_was_there_is_given_back_and_goes_with_the_next_uninstall(
     assert "to remove it, uninstall again" in command("uninstall", "codex").out
     assert list_files(home) == before
     assert command("uninstall", "codex").code == 0
+    assert list_files(home) == {}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'command = "/old/memory-core"\nargs = ["mcp", "--workspace", "notes"]',
+        'command = "/old/python"\nargs = ["-P", "-m", "memory_core", "mcp"]',
+    ],
+)
+def test_an_entry_of_an_older_install_goes_with_the_first_uninstall(command: Command, home: Path, text: str) -> None:
+    path = home / FILES["codex"][0]
+    path.parent.mkdir(parents=True)
+    path.write_text(f"[mcp_servers.memory-core]\n{text}\n", encoding="utf-8")
+    assert command("install", "codex").code == 0
+    assert "is without memory-core" in command("uninstall", "codex").out
     assert list_files(home) == {}
 
 

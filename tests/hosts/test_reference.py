@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import subprocess
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -12,6 +13,8 @@ from typing import Any
 
 import pytest
 
+from memory_core.config.load import ConfigSource
+from memory_core.errors import SessionsUnusable
 from memory_core.hosts import reference
 from memory_core.plugin.flush.policy import PROMPT
 from tests.command import Command, Outcome
@@ -263,3 +266,15 @@ def test_the_endpoint_and_its_key_come_from_the_configuration_and_the_key_shows_
     assert refused.code == 1
     files = [path.read_bytes() for path in chatting.command.state_dir.rglob("*") if path.is_file()]
     assert KEY_PLANTED.encode() not in b"".join([(told.out + told.err + refused.out + refused.err).encode(), *files])
+
+
+def test_a_session_that_cannot_begin_leaves_nothing_running(command: Command) -> None:
+    sessions = command.state_dir / "agents" / "main" / "sessions"
+    sessions.parent.mkdir(parents=True)
+    sessions.write_text("no folder")
+    source = ConfigSource({}, workspace=command.workspace, state_dir=command.state_dir)
+    before = set(threading.enumerate())
+    host = reference.ReferenceHost(source, "main", base_url="http://127.0.0.1:9", model="rules", context_window=128_000)
+    with pytest.raises(SessionsUnusable), host:
+        pytest.fail("the session began")
+    assert set(threading.enumerate()) <= before

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -17,6 +18,7 @@ from memory_core.errors import HistoryUnavailable
 from memory_core.history.history import History
 from memory_core.history.importing import Imported, import_git
 from memory_core.plugin.memory import Memory
+from memory_core.plugin.moving import import_memory
 from tests.history import Writer, write_notes
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
@@ -106,6 +108,25 @@ def test_an_import_may_be_repeated(memory: Memory) -> None:
     for _ in range(2):
         _import(memory)
         assert [each for each in _list_states(memory) if each[0] == "git"] == states[:20]
+
+
+def test_what_was_imported_in_front_of_the_commits_stays_when_they_are_imported_again(
+    memory: Memory, tmp_path: Path
+) -> None:
+    _commit(memory, {"MEMORY.md": "- one\n"}, 0)
+    assert _import(memory).commits == 1
+    export = tmp_path / "export"
+    (export / "versions").mkdir(parents=True)
+    (export / "versions" / "old").write_text("- older\n")
+    note = {"source": "memory", "path": "MEMORY.md", "inVault": False, "version": "old"}
+    (export / "history.jsonl").write_text(json.dumps({"at": (START - DAY) * 1000, "notes": [note]}))
+    (export / "memory-core.json").write_text(json.dumps({"format": 1, "notes": []}))
+    (export / "items.jsonl").touch()
+    assert import_memory(memory.config(), export).moments == 1
+    states = _list_states(memory)
+    assert [(origin, day) for origin, day, _ in states[:2]] == [("import", "12-31"), ("git", "01-01")]
+    assert _import(memory).commits == 0
+    assert _list_states(memory) == states
 
 
 def test_a_branch_that_was_merged_is_one_moment(memory: Memory) -> None:

@@ -112,6 +112,44 @@ def test_what_is_there_stays(home_memory: Memory, tmp_path: Path) -> None:
         ).read_bytes() == b"- The boiler is a Wolf.\n"
 
 
+@pytest.mark.parametrize("first", ["older", "younger"])
+def test_the_history_of_another_import_stays(tmp_path: Path, first: str) -> None:
+    exports = {}
+    for name, said in (("older", (b"- one\n", b"- two\n", b"- three\n")), ("younger", (b"- four\n",))):
+        with open_memory(tmp_path / name) as memory:
+            for each in said:
+                write(tmp_path / name, {"MEMORY.md": each})
+                memory.sync()
+            exports[name] = export_memory(memory.config(), tmp_path / f"{name}.zip").moments
+    second = "younger" if first == "older" else "older"
+    with open_memory(tmp_path / "b") as other:
+        assert import_memory(other.config(), tmp_path / f"{first}.zip").moments == exports[first]
+        before = list_versions(other)["MEMORY.md"]
+        came = import_memory(other.config(), tmp_path / f"{second}.zip")
+        if first == "older":  # what happened later cannot be put in front of it
+            assert (came.moments, came.versions) == (0, 0)
+            assert came.left_out == ("what the history tells of 1 moment: the history here begins before that",)
+            assert list_versions(other)["MEMORY.md"] == before
+        else:
+            assert (came.moments, came.versions, came.left_out) == (3, 3, ())
+            assert list_versions(other)["MEMORY.md"] == [b"- one\n", b"- two\n", b"- three\n", b"- four\n"]
+        there = list_versions(other)["MEMORY.md"]
+        again = import_memory(other.config(), tmp_path / f"{first}.zip")
+        assert (again.moments, again.versions, again.left_out) == (0, 0, ())
+        assert list_versions(other)["MEMORY.md"] == there
+
+
+def test_a_later_export_of_the_same_memory_adds_to_what_the_first_one_brought(tmp_path: Path) -> None:
+    with open_memory(tmp_path / "a") as memory, open_memory(tmp_path / "b") as other:
+        for number, said in enumerate((b"- one\n", b"- two\n")):
+            write(tmp_path / "a", {"MEMORY.md": said})
+            memory.sync()
+            export_memory(memory.config(), tmp_path / f"{number}.zip")
+            came = import_memory(other.config(), tmp_path / f"{number}.zip")
+            assert (came.moments, came.versions) == (1, 1)
+        assert list_versions(other)["MEMORY.md"] == [b"- one\n", b"- two\n"]
+
+
 def test_a_text_that_stood_twice_is_counted_once_on_both_sides(tmp_path: Path) -> None:
     with open_memory(tmp_path / "a") as memory:
         for said in (b"- one\n", b"- two\n", b"- one\n"):

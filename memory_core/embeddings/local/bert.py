@@ -33,7 +33,8 @@ from memory_core.errors import ProviderUnavailable
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    Rows = NDArray[np.float32]
+    from memory_core.embeddings.vectors import Rows
+
     _Tensors = Mapping[str, NDArray[np.generic]]
 
 _PARTS = {"Transformer", "Pooling", "Normalize"}  # of a model of sentence-transformers; more than these computes more

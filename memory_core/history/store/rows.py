@@ -252,10 +252,11 @@ def drop_before(connection: Connection, moment: int) -> int:
 
 
 def drop_moments(connection: Connection, origin: str) -> None:
-    """Drop the moments of an origin that lie before all others, with the versions that did not stand any more after them."""
-    last = connection.execute("SELECT max(id) FROM moments WHERE origin = ?", (origin,)).get
-    if last is not None:
-        gone = connection.execute("SELECT id FROM versions WHERE since <= ?", (last,)).fetchall()
+    """Drop the moments of an origin with the versions that did not stand any more after them, if all others lie behind them."""
+    moments = load_moments(connection)
+    held = [each for each in moments if each.origin == origin]
+    if held and moments[: len(held)] == held:
+        gone = connection.execute("SELECT id FROM versions WHERE since <= ?", (held[-1].id,)).fetchall()
         drop_versions(connection, [row[0] for row in cast("list[tuple[int]]", gone)])
         connection.execute("DELETE FROM moments WHERE origin = ?", (origin,))
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from hashlib import sha256
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -399,7 +400,8 @@ def _starts_this(part: Entry, entry: Any) -> bool:
         *(command if isinstance(command, list) else [command]),
         *(arguments if isinstance(arguments, list) else ()),
     ]
-    return any(Path(str(word)).stem.replace("_", "-") == SLOT_ID for word in words)
+    started = [*words[:1], *(module for option, module in pairwise(words) if option == "-m")]
+    return any(Path(str(word)).stem.replace("_", "-") == SLOT_ID for word in started)
 
 
 def _kept(path: Path, state_dir: Path) -> Path:

@@ -210,7 +210,7 @@ class ItemsFile(ItemStore):
             rows.let_go(connection, wanted)  # else the next change of the note would hide them again
             keys = rows.find_keys(connection, wanted)
             revived = [key for key in keys if rows.revive(connection, key, said=now, now=now)]
-            return len(revived) + rows.promote(connection, wanted, now=now)
+            return len({*revived, *rows.promote(connection, wanted, now=now)})
 
     def mark_recalled(self, ids: Iterable[str]) -> None:
         """Record that items were put in front of a model now."""

@@ -242,33 +242,36 @@ def supersede(connection: Connection, key: int, by: str, *, now: float) -> None:
 
 
 def revive(connection: Connection, key: int, *, said: float, now: float) -> bool:
-    """Let a superseded item hold again, in place of the one that corrected it; return False if none did.
+    """Let a superseded item hold again, in place of the one that holds after all corrections; return False if none did.
 
     Args:
         connection: Inside a write transaction.
         key: Of the item.
-        said: When somebody said it again; what was said before the correction revives nothing.
+        said: When somebody said it again; what was said before the last correction revives nothing.
         now: The time of this change.
     """
     row = connection.execute(
-        "SELECT old.id, old.superseded_by, new.said FROM items old LEFT JOIN items new ON new.id = old.superseded_by"
-        " WHERE old.key = ?",
+        "WITH RECURSIVE heirs(id) AS (SELECT superseded_by FROM items WHERE key = ?1"
+        " UNION SELECT superseded_by FROM heirs JOIN items USING (id) WHERE superseded_by IS NOT NULL)"
+        " SELECT old.id, new.id, new.said FROM items old"
+        " LEFT JOIN items new ON new.id IN (SELECT id FROM heirs) AND new.superseded_by IS NULL"
+        " WHERE old.key = ?1 AND old.superseded_by IS NOT NULL",
         (key,),
     ).fetchone()
-    if row is None or row[1] is None or (row[2] is not None and said < float(str(row[2]))):
+    if row is None or (row[2] is not None and said < float(str(row[2]))):
         return False
     connection.execute("UPDATE items SET superseded_by = NULL, updated = ? WHERE key = ?", (now, key))
     connection.execute("UPDATE items SET superseded_by = ?, updated = ? WHERE id = ?", (row[0], now, row[1]))
     return True
 
 
-def promote(connection: Connection, ids: Iterable[str], *, now: float) -> int:
-    """Turn pending items into settled ones; return how many were pending."""
-    connection.execute(
-        "UPDATE items SET pending = 0, updated = ? WHERE pending AND id IN (SELECT value FROM json_each(?))",
+def promote(connection: Connection, ids: Iterable[str], *, now: float) -> list[int]:
+    """Turn pending items into settled ones; return the keys of those that were pending."""
+    found = connection.execute(
+        "UPDATE items SET pending = 0, updated = ? WHERE pending AND id IN (SELECT value FROM json_each(?)) RETURNING key",
         (now, json.dumps([*ids])),
     )
-    return connection.changes()
+    return [int(str(row[0])) for row in found]
 
 
 def mark_recalled(connection: Connection, ids: Iterable[str], now: float) -> None:

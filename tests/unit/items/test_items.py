@@ -261,6 +261,31 @@ def test_forgetting_a_fact_forgets_what_it_has_replaced(items: Items) -> None:
     assert not any(b"tulip" in path.read_bytes() for path in folder.rglob("*") if path.is_file())
 
 
+@pytest.mark.parametrize("way", ["promoted", "said again"])
+def test_the_first_of_a_chain_takes_the_place_of_the_last(items: Items, clock: Clock, way: str) -> None:
+    written = [items.write("The cat is called Miso.").item]
+    for text in ("The cat is called Nori.", "The cat is called Udon."):
+        clock.now += 1
+        written += [each.item for each in items.write_many([Draft(content=text, supersedes=(written[-1].id,))])]
+    first, second, third = written
+    clock.now += 1
+    if way == "promoted":
+        assert items.promote([first.id]) == 1
+    else:
+        assert items.write(first.content).outcome == "reinforced"
+    found = {item.id: item.superseded_by for item in items.list()}
+    assert found == {first.id: None, second.id: third.id, third.id: first.id}
+    assert [hit.item.id for hit in items.query("What is the cat called?").hits] == [first.id]
+
+
+def test_an_item_that_was_both_a_guess_and_superseded_is_promoted_once(items: Items) -> None:
+    guess = items.write("The cat is called Miso.", pending=True).item
+    other = items.write_many([Draft(content="The cat is called Nori.", supersedes=(guess.id,))])[0].item
+    assert items.promote([guess.id]) == 1
+    found = {item.id: (item.pending, item.superseded_by) for item in items.list()}
+    assert found == {guess.id: (False, None), other.id: (False, guess.id)}
+
+
 def test_forgetting_a_session_tells_what_stays_of_another_one(items: Items) -> None:
     old = items.write("The standup is at 9:30.", origin=said("s1")).item
     new = items.write("The standup is now at 10:15.", corrects=True, origin=said("s2"))
