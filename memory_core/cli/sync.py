@@ -65,9 +65,11 @@ def _find_config(options: Options) -> AgentConfig:
 @click.group("sync", cls=Group, invoke_without_command=True)
 @click.option("--behind", is_flag=True, help="as hooks of hosts start it: says nothing, also when it does not work")
 @click.option(
-    "--restore", is_flag=True, help="take back the notes that are gone here, and send again those that are gone there"
+    "--restore",
+    is_flag=True,
+    help="take back notes and items that are gone here, and send again those that are gone there",
 )
-@click.option("--delete", is_flag=True, help="also delete most notes, which a sync refuses without it")
+@click.option("--delete", is_flag=True, help="also delete most notes or items, which a sync refuses without it")
 @click.pass_context
 def sync(context: click.Context, *, behind: bool, restore: bool, delete: bool) -> None:
     """Sync notes and items with the other machines; once `sync init` has set it up, sessions do so when they end."""

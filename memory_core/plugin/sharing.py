@@ -45,6 +45,7 @@ def open_sharing(config: AgentConfig) -> Iterator[Sharing]:
         merge=lambda base, first, second: merge_items(taken.pick(base), first, second),
         write=write,
         refuse=refuse_lines,
+        list_ids=lambda text: {name for name, each in read_shared(taken.pick(text)).items() if each.item},
     )
     with closing(items):
         yield Sharing(config, [text])

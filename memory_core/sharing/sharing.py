@@ -62,6 +62,7 @@ class SharedText:
         merge: Merges the base and two versions.
         write: Takes over a change: the text as it was read, and as it is to be. What was written since then stays.
         refuse: Returns the numbers of the lines of a text that cannot be used, from 1, and why.
+        list_ids: Returns the ids of what a text holds and this version reads; what is lost of them is treated as lost notes are.
     """
 
     path: str
@@ -69,6 +70,7 @@ class SharedText:
     merge: Callable[[str, str, str], str]
     write: Callable[[str, str], None]
     refuse: Callable[[str], Mapping[int, str]]
+    list_ids: Callable[[str], Collection[str]]
 
 
 # What happens to notes that one side has lost: too many are refused; all return, or only too many; or all are deleted.
@@ -276,10 +278,10 @@ class Sync:
         return space, mine, read
 
     def _settle_losses(self, base: dict[str, str], mine: Tree, theirs: Tree, read: Read) -> None:
-        """Take from the base the notes that are to return where they were lost.
+        """Take from the base the notes and other texts that are to return where they were lost.
 
         Raises:
-            SharingFailed: Most notes would be deleted here or elsewhere, and nobody has said so.
+            SharingFailed: Most notes would be deleted here or elsewhere, or most items elsewhere, and nobody has said so.
         """
         notes, *sides = (
             {path: blob for path, blob in tree.items() if path not in self._others} for tree in (base, mine, theirs)
@@ -287,7 +289,7 @@ class Sync:
         (here, is_empty), (there, is_empty_there) = (find_lost(notes, side, read) for side in sides)
         # Of most notes that the remote has lost, the person of the other machine was asked.
         is_most = (
-            (is_empty and len(here) > 1) or (len(here - there) > FEW and 2 * len(here - there) > len(notes)),
+            (is_empty and len(here) > 1) or _is_most(here - there, notes),
             is_empty_there and len(there) > 1,
         )
         would = f"of its {len(notes)} notes, which would be deleted"
@@ -302,6 +304,21 @@ class Sync:
                 # Of what was begun anew under an old name, nothing tells which lines were deleted.
                 for path in notes if is_much else lost:
                     base.pop(path, None)
+        for path, other in self._others.items():
+            known, mine_ids, their_ids = (
+                {*other.list_ids(read(tree[path]))} if path in tree else set() for tree in (base, mine, theirs)
+            )
+            gone = (known & their_ids) - mine_ids
+            is_much = (not known & mine_ids and len(gone) > 1) or _is_most(gone, known)
+            if is_much and self._losses == "refuse":
+                problem = (
+                    f"{path} here has lost {len(gone)} of its {len(known)} items, which would be deleted everywhere"
+                )
+                raise SharingFailed(problem, action=TAKE_BACK)
+            if not known <= mine_ids & their_ids and (
+                self._losses == "restore" or (is_much and self._losses == "join")
+            ):
+                base.pop(path)
 
     def _merge(
         self, base: Mapping[str, str], theirs: Mapping[str, str], mine: Mapping[str, str], read: Callable[[str], str]
@@ -397,6 +414,10 @@ class Sync:
 def _hash(text: str | None) -> str | None:
     data = encode(text)
     return None if data is None else name_blob(data)
+
+
+def _is_most(lost: Collection[str], known: Collection[str]) -> bool:
+    return len(lost) > FEW and 2 * len(lost) > len(known)
 
 
 def _find_secrets(path: str, text: str | None, known: str | None) -> list[str]:
