@@ -22,7 +22,7 @@ from memory_core.config.agent import AgentConfig
 from memory_core.config.problems import get_adapter
 from memory_core.errors import InvalidArgument, RemoteUnreachable, SharingFailed
 from memory_core.sharing import STATE, bundles
-from memory_core.sharing.merge import Conflict, Read, Tree, find_lost, find_renamed, list_long, merge_folders
+from memory_core.sharing.merge import Conflict, Read, Tree, find_lost, find_renamed, list_long, list_own, merge_folders
 from memory_core.sharing.repository import (
     ABSENT,
     FETCHED,
@@ -451,12 +451,16 @@ def _find_sources(up: Mapping[str, str | None], held: Mapping[str, str], withhel
     """
     if not withheld:
         return {}
-    lines = {path: (list_long(held.get(path, "").split("\n")), list_long((up[path] or "").split("\n"))) for path in up}
+    lines = {
+        path: tuple({line.strip() for line in (text or "").split("\n")} for text in (held.get(path), up[path]))
+        for path in up
+    }
+    telling = {path: list_long(text.split("\n")) | list_own(text) for path, text in held.items()}
     found: dict[str, str] = {}
     targets = [*withheld]
     for target in targets:  # which grows: lines may have left a third note for one of those
         came = lines[target][1] - lines[target][0]
-        more = {path: target for path, (was, now) in lines.items() if path not in targets and came & (was - now)}
+        more = {path: target for path, told in telling.items() if path not in targets and came & told - lines[path][1]}
         found |= more
         targets += more
     return found

@@ -332,6 +332,26 @@ def test_what_went_into_a_note_with_a_secret_stays_on_other_machines(
     assert not any(secret.encode() in data for data in list_objects(laptop.remote))
 
 
+def test_a_note_of_short_lines_that_is_renamed_and_gains_a_secret_stays_on_other_machines(
+    machines: tuple[Machine, Machine],
+) -> None:
+    laptop, desktop = machines
+    secret = "ghp_" + "a1B2c3D4e5" * 4
+    laptop.write("memory/a.md", "# A\n\n- milk\n- eggs\n- bread\n")
+    sync_all(laptop, desktop)
+    laptop.path("memory/a.md").rename(laptop.path("memory/b.md"))
+    laptop.append("memory/b.md", f"- token: {secret}\n")
+    done = laptop.sync()
+    assert done.sent == ()
+    assert done.left_out == {"memory/a.md": LEFT.format("memory/b.md")}
+    desktop.sync()
+    assert desktop.read("memory/a.md") == "# A\n\n- milk\n- eggs\n- bread\n"
+    laptop.write("memory/b.md", laptop.read("memory/b.md").replace(f"- token: {secret}\n", ""))
+    sync_all(laptop, desktop)
+    assert "memory/a.md" not in desktop.notes()
+    assert desktop.read("memory/b.md") == "# A\n\n- milk\n- eggs\n- bread\n"
+
+
 @pytest.mark.parametrize("step", range(9, 15))
 def test_a_note_with_a_secret_loses_nothing_by_a_killed_sync(machines: tuple[Machine, Machine], step: int) -> None:
     laptop, desktop = machines
