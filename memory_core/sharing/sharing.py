@@ -181,7 +181,7 @@ class Sync:
         withheld = {path: found for path in up if path not in self._others and
                     (found := _find_secrets(path, up[path], read(theirs[path]) if path in theirs else None))}  # fmt: skip
         sources = _find_sources(up, {path: read(theirs[path]) for path in up if path in theirs}, withheld)
-        left_out |= {path: LEFT.format(target) for path, target in sources.items()}
+        left_out |= {path: LEFT.format(redact(target)) for path, target in sources.items()}
         up = {path: text for path, text in up.items() if path not in withheld and path not in sources}
         down = {path: text for path, text in down.items() if path not in space.displaced}
         texts = {path: (read(mine[path]) if path in mine else None, text) for path, text in down.items()}

@@ -447,6 +447,10 @@ def test_a_secret_in_a_name_is_not_sent(machines: tuple[Machine, Machine]) -> No
     done = laptop.sync()
     assert len(done.withheld) == 1
     assert secret not in done.withheld[0]
+    laptop.path("MEMORY.md").rename(laptop.path(f"memory/{secret}.md"))
+    told = laptop.sync()
+    assert told.left_out.keys() == {"MEMORY.md"}
+    assert secret not in repr(told)
     desktop.sync()
     assert desktop.notes().keys() == {"MEMORY.md", DAY}
     assert not any(secret.encode() in data for data in list_objects(laptop.remote))
