@@ -563,7 +563,8 @@ class Sharing:
         state = SharingState(
             url=str(local.resolve()) if url.strip() and local.exists() else url, encrypted=encrypt or key is not None
         )
-        with self._open(state) as git:
+        with hold(self._folder / "lock") as inherited:
+            git = self._open(state, inherited)
             chosen = self._choose_key(key) if state.encrypted else None
             git.prepare()
             if not (public or state.encrypted) and git.is_public():
@@ -645,22 +646,24 @@ class Sharing:
         Raises:
             SharingFailed: It was not set up.
         """
-        if (state := self.load()) is None:
-            raise SharingFailed(NOT_SYNCED, action=INIT)
-        with hold(self._folder / "lock"):
+        with self._hold() as (state, _):
             self._save(replace(state, on=False))
 
-    def _load_on(self) -> SharingState:
+    def _load_set_up(self) -> SharingState:
         state = self.load()
-        if state is None or not state.on:
-            action = INIT if state is None else INIT.replace("URL", state.shown_url)
-            raise SharingFailed(NOT_SYNCED, action=action)
+        if state is None:
+            raise SharingFailed(NOT_SYNCED, action=INIT)
         return state
 
     @contextmanager
-    def _open(self, state: SharingState) -> Iterator[Repository]:
+    def _hold(self) -> Iterator[tuple[SharingState, tuple[int, ...]]]:
+        """Hold the lock; yields the state as it is then, and descriptors for git to inherit."""
+        self._load_set_up()  # else the lock would make a folder
         with hold(self._folder / "lock") as inherited:
-            yield Repository(self._folder / "notes.git", state.url, inherited)
+            yield self._load_set_up(), inherited
+
+    def _open(self, state: SharingState, inherited: tuple[int, ...]) -> Repository:
+        return Repository(self._folder / "notes.git", state.url, inherited)
 
     def _open_remote(self, git: Repository, state: SharingState) -> SharedRemote:
         return bundles.EncryptedRemote(git, self._load_key()) if state.encrypted else git
@@ -669,10 +672,12 @@ class Sharing:
         replace_file(self._folder / STATE, json.dumps(asdict(state)).encode())
 
     def _run(self, work: Callable[[Repository, SharedRemote], Shared]) -> Shared:
-        """Work on the repository under its lock, and keep what came of it."""
-        state = self._load_on()
+        """Work on the repository under its lock, and keep what came of it; it may be switched off until the lock is free."""
         now = time.time()
-        with self._open(state) as git:
+        with self._hold() as (state, inherited):
+            if not state.on:
+                raise SharingFailed(NOT_SYNCED, action=INIT.replace("URL", state.shown_url))
+            git = self._open(state, inherited)
             try:
                 done = work(git, self._open_remote(git, state))
             except Exception as error:

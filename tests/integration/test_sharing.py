@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
+import time
 import unicodedata
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from memory_core.errors import InvalidArgument, RemoteUnreachable, SharingFailed
-from memory_core.sharing import sharing
+from memory_core.sharing import STATE, sharing
+from memory_core.sharing.repository import hold
 from memory_core.sharing.sharing import LEFT
 from memory_core.sharing.workspace import BELOW_NOTE, ODD_NAME, SAME_NAME, TOO_LARGE
 from memory_core.sources.refusals import BINARY, FOLDER
@@ -774,6 +778,21 @@ def test_purged_text_is_gone_and_other_machines_do_not_bring_it_back(machines: t
     assert laptop.count_lines()["- 21:00 Written after it"] == desktop.count_lines()["- 20:00 Written while away"] == 1
     assert "surprise" not in desktop.read("MEMORY.md")
     assert run_git(laptop.remote, "rev-list", "--count", "main").strip() == "2"
+
+
+def test_a_sync_that_waits_for_the_lock_does_not_undo_what_is_said_meanwhile(
+    machines: tuple[Machine, Machine],
+) -> None:
+    laptop, _ = machines
+    state = laptop.config.sharing_dir / STATE
+    said = json.loads(state.read_text()) | {"on": False, "url": "/elsewhere"}
+    with ThreadPoolExecutor(1) as pool:
+        with hold(state.with_name("lock")):
+            waiting = pool.submit(laptop.sync)
+            time.sleep(0.5)  # until it waits
+            state.write_text(json.dumps(said))
+        assert isinstance(waiting.exception(), SharingFailed)
+    assert json.loads(state.read_text()) == said
 
 
 def test_sync_off_and_init_again_go_on_from_there(machines: tuple[Machine, Machine]) -> None:
