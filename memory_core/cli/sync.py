@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Timer
 from typing import TYPE_CHECKING
@@ -16,7 +16,7 @@ from memory_core.cli import output
 from memory_core.cli.app import PATH, Group, Options, argument, command, open_memory, open_notes
 from memory_core.config.agent import AgentConfig
 from memory_core.config.environment import expand_home, shorten_home
-from memory_core.errors import InvalidArgument
+from memory_core.errors import InvalidArgument, SharingFailed
 from memory_core.plugin.sharing import open_sharing, propose, sync_behind
 from memory_core.sharing import STATE
 from memory_core.sharing.sharing import INIT, NOT_SYNCED, Shared, Sharing
@@ -39,9 +39,10 @@ def _open(options: Options, url: str = "") -> Iterator[tuple[Sharing, AgentConfi
     with open_sharing(config) as sharing:
 
         def tell() -> None:
-            state = sharing.load()
-            remote = redact(url) or (state.shown_url if state else "the remote")
-            output.print_aside(f"Waiting for {remote}, which has two minutes to answer.")
+            with suppress(SharingFailed):  # of a damaged state, which the command tells
+                state = None if url else sharing.load()
+                remote = redact(url) or (state.shown_url if state else "the remote")
+                output.print_aside(f"Waiting for {remote}, which has two minutes for each answer.")
 
         timer = Timer(QUIET_SECONDS, tell)
         timer.daemon = True
