@@ -166,7 +166,7 @@ def _name_rest(done: Shared) -> None:
     for place in done.withheld:
         output.complain(f"{place} looks like a secret; that note is not sent", "Take the secret out of it.")
     for path, problem in done.left_out.items():
-        output.complain(f"{path} is not synced: it {problem}")
+        output.complain(f"left out: {path} {problem}")
 
 
 _with_layer = click.option("--layer", metavar="NAME", help="of this layer, such as person, not of the workspace")

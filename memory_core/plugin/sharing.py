@@ -123,7 +123,7 @@ def refuse_lines(text: str) -> dict[int, str]:
             if line.strip():
                 read_known(line)
         except ValueError as error:
-            found[number] = f"is no item that this version can read, and stays as it is ({error})"
+            found[number] = f"is no item that this version can read; it is kept and synced as it is ({error})"
     return found
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from memory_core import open_memory
 from memory_core.errors import SharingFailed
 from memory_core.items.items import Items
 from memory_core.items.records import Draft
@@ -111,7 +112,7 @@ def test_a_newer_version_on_another_machine_stops_nothing(machines: tuple[Machin
     for _ in range(2):
         done = sync(laptop)
         assert list(done.left_out) == [f"{ITEMS}:2", f"{ITEMS}:3"]
-        assert "no item that this version can read" in done.left_out[f"{ITEMS}:2"]
+        assert "no item that this version can read; it is kept and synced" in done.left_out[f"{ITEMS}:2"]
     assert sorted(run_git(laptop.remote, "show", f"main:{ITEMS}").splitlines()) == sorted(written.splitlines())
     assert list_facts(laptop) == {"I like tea.", "I like salt."}
     learn(desktop, "I like pepper.")
@@ -216,6 +217,8 @@ def test_whatever_stops_a_sync_is_kept_for_status(machines: tuple[Machine, Machi
     state = laptop.sharing.load()
     assert state is not None
     assert state.problem == "the disk is gone"
+    with open_memory(workspace=laptop.workspace, state_dir=laptop.folder / "state") as memory:
+        assert "the notes are not synced: the disk is gone" in memory.status().warnings
 
 
 def test_a_state_of_a_newer_version_is_read_and_a_torn_one_is_one_problem(machines: tuple[Machine, Machine]) -> None:
