@@ -29,7 +29,10 @@ UNREAD = "unread-items.txt"  # in the folder of a workspace's sync
 
 @contextmanager
 def open_sharing(config: AgentConfig) -> Iterator[Sharing]:
-    """Open the sync of a workspace, with the items that belong to it alone: none of another layer."""
+    """Open the sync of a workspace, with its items: those of its project if one was found, else those of the agent.
+
+    So the items of the person go with each workspace that is named by its folder, such as that of `local`.
+    """
     from memory_core.items.items import Items
     from memory_core.sharing.sharing import ITEMS_FOLDER, SharedText, Sharing
 
