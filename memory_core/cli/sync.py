@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Timer
 from typing import TYPE_CHECKING
@@ -16,7 +16,7 @@ from memory_core.cli import output
 from memory_core.cli.app import PATH, Group, Options, argument, command, open_memory, open_notes
 from memory_core.config.agent import AgentConfig
 from memory_core.config.environment import expand_home, shorten_home
-from memory_core.errors import InvalidArgument
+from memory_core.errors import InvalidArgument, SharingFailed
 from memory_core.plugin.sharing import open_sharing, propose, sync_behind
 from memory_core.sharing import STATE
 from memory_core.sharing.sharing import INIT, NOT_SYNCED, Shared, Sharing
@@ -39,9 +39,10 @@ def _open(options: Options, url: str = "") -> Iterator[tuple[Sharing, AgentConfi
     with open_sharing(config) as sharing:
 
         def tell() -> None:
-            state = sharing.load()
-            remote = redact(url) or (state.shown_url if state else "the remote")
-            output.print_aside(f"Waiting for {remote}, which has two minutes to answer.")
+            with suppress(SharingFailed):  # of a damaged state, which the command tells
+                state = None if url else sharing.load()
+                remote = redact(url) or (state.shown_url if state else "the remote")
+                output.print_aside(f"Waiting for {remote}, which has two minutes for each answer.")
 
         timer = Timer(QUIET_SECONDS, tell)
         timer.daemon = True
@@ -65,9 +66,11 @@ def _find_config(options: Options) -> AgentConfig:
 @click.group("sync", cls=Group, invoke_without_command=True)
 @click.option("--behind", is_flag=True, help="as hooks of hosts start it: says nothing, also when it does not work")
 @click.option(
-    "--restore", is_flag=True, help="take back the notes that are gone here, and send again those that are gone there"
+    "--restore",
+    is_flag=True,
+    help="take back notes and items that are gone here, and send again those that are gone there",
 )
-@click.option("--delete", is_flag=True, help="also delete most notes, which a sync refuses without it")
+@click.option("--delete", is_flag=True, help="also delete most notes or items, which a sync refuses without it")
 @click.pass_context
 def sync(context: click.Context, *, behind: bool, restore: bool, delete: bool) -> None:
     """Sync notes and items with the other machines; once `sync init` has set it up, sessions do so when they end."""
@@ -163,7 +166,7 @@ def _name_rest(done: Shared) -> None:
     for place in done.withheld:
         output.complain(f"{place} looks like a secret; that note is not sent", "Take the secret out of it.")
     for path, problem in done.left_out.items():
-        output.complain(f"{path} is not synced: it {problem}")
+        output.complain(f"left out: {path} {problem}")
 
 
 _with_layer = click.option("--layer", metavar="NAME", help="of this layer, such as person, not of the workspace")

@@ -577,7 +577,7 @@ class Memory:
         details = {**status.details, **({"settings": str(whole.file)} if whole.file else {})}
         if config.search.items.capture.journal:
             details["journal"] = "paused" if Journal(config.journal_dir).is_paused else "keeps turns"
-        unsent = tuple(f"{found.message}; {found.action}" for found in diagnose_sharing(config))
+        unsent = tuple("; ".join(filter(None, (found.message, found.action))) for found in diagnose_sharing(config))
         return replace(status, details=details, warnings=(*warn_of_workspace(config), *unsent, *status.warnings))
 
     def probe(self) -> Probe:

@@ -30,7 +30,10 @@ UNREAD = "unread-items.txt"  # in the folder of a workspace's sync
 
 @contextmanager
 def open_sharing(config: AgentConfig) -> Iterator[Sharing]:
-    """Open the sync of a workspace, with the items that belong to it alone: none of another layer."""
+    """Open the sync of a workspace, with its items: those of its project if one was found, else those of the agent.
+
+    So the items of the person go with each workspace that is named by its folder, such as that of `local`.
+    """
     from memory_core.items.items import Items
     from memory_core.sharing.sharing import ITEMS_FOLDER, SharedText, Sharing
 
@@ -46,6 +49,7 @@ def open_sharing(config: AgentConfig) -> Iterator[Sharing]:
         merge=lambda base, first, second: merge_items(taken.pick(base), first, second),
         write=write,
         refuse=refuse_lines,
+        list_ids=lambda text: {name for name, each in read_shared(taken.pick(text)).items() if each.item},
     )
     with closing(items):
         yield Sharing(config, [text])
@@ -123,7 +127,7 @@ def refuse_lines(text: str) -> dict[int, str]:
             if line.strip():
                 read_known(line)
         except ValueError as error:
-            found[number] = f"is no item that this version can read, and stays as it is ({error})"
+            found[number] = f"is no item that this version can read; it is kept and synced as it is ({error})"
     return found
 
 

@@ -22,7 +22,7 @@ from memory_core.config.agent import AgentConfig
 from memory_core.config.problems import get_adapter
 from memory_core.errors import InvalidArgument, RemoteUnreachable, SharingFailed
 from memory_core.sharing import STATE, bundles
-from memory_core.sharing.merge import Conflict, Read, Tree, find_lost, find_renamed, list_long, merge_folders
+from memory_core.sharing.merge import Conflict, Read, Tree, find_lost, find_renamed, list_long, list_own, merge_folders
 from memory_core.sharing.repository import (
     ABSENT,
     FETCHED,
@@ -62,6 +62,7 @@ class SharedText:
         merge: Merges the base and two versions.
         write: Takes over a change: the text as it was read, and as it is to be. What was written since then stays.
         refuse: Returns the numbers of the lines of a text that cannot be used, from 1, and why.
+        list_ids: Returns the ids of what a text holds and this version reads; what is lost of them is treated as lost notes are.
     """
 
     path: str
@@ -69,6 +70,7 @@ class SharedText:
     merge: Callable[[str, str, str], str]
     write: Callable[[str, str], None]
     refuse: Callable[[str], Mapping[int, str]]
+    list_ids: Callable[[str], Collection[str]]
 
 
 # What happens to notes that one side has lost: too many are refused; all return, or only too many; or all are deleted.
@@ -179,7 +181,7 @@ class Sync:
         withheld = {path: found for path in up if path not in self._others and
                     (found := _find_secrets(path, up[path], read(theirs[path]) if path in theirs else None))}  # fmt: skip
         sources = _find_sources(up, {path: read(theirs[path]) for path in up if path in theirs}, withheld)
-        left_out |= {path: LEFT.format(target) for path, target in sources.items()}
+        left_out |= {path: LEFT.format(redact(target)) for path, target in sources.items()}
         up = {path: text for path, text in up.items() if path not in withheld and path not in sources}
         down = {path: text for path, text in down.items() if path not in space.displaced}
         texts = {path: (read(mine[path]) if path in mine else None, text) for path, text in down.items()}
@@ -276,10 +278,10 @@ class Sync:
         return space, mine, read
 
     def _settle_losses(self, base: dict[str, str], mine: Tree, theirs: Tree, read: Read) -> None:
-        """Take from the base the notes that are to return where they were lost.
+        """Take from the base the notes and other texts that are to return where they were lost.
 
         Raises:
-            SharingFailed: Most notes would be deleted here or elsewhere, and nobody has said so.
+            SharingFailed: Most notes would be deleted here or elsewhere, or most items elsewhere, and nobody has said so.
         """
         notes, *sides = (
             {path: blob for path, blob in tree.items() if path not in self._others} for tree in (base, mine, theirs)
@@ -287,7 +289,7 @@ class Sync:
         (here, is_empty), (there, is_empty_there) = (find_lost(notes, side, read) for side in sides)
         # Of most notes that the remote has lost, the person of the other machine was asked.
         is_most = (
-            (is_empty and len(here) > 1) or (len(here - there) > FEW and 2 * len(here - there) > len(notes)),
+            (is_empty and len(here) > 1) or _is_most(here - there, notes),
             is_empty_there and len(there) > 1,
         )
         would = f"of its {len(notes)} notes, which would be deleted"
@@ -302,6 +304,21 @@ class Sync:
                 # Of what was begun anew under an old name, nothing tells which lines were deleted.
                 for path in notes if is_much else lost:
                     base.pop(path, None)
+        for path, other in self._others.items():
+            known, mine_ids, their_ids = (
+                {*other.list_ids(read(tree[path]))} if path in tree else set() for tree in (base, mine, theirs)
+            )
+            gone = (known & their_ids) - mine_ids
+            is_much = (not known & mine_ids and len(gone) > 1) or _is_most(gone, known)
+            if is_much and self._losses == "refuse":
+                problem = (
+                    f"{path} here has lost {len(gone)} of its {len(known)} items, which would be deleted everywhere"
+                )
+                raise SharingFailed(problem, action=TAKE_BACK)
+            if not known <= mine_ids & their_ids and (
+                self._losses == "restore" or (is_much and self._losses == "join")
+            ):
+                base.pop(path)
 
     def _merge(
         self, base: Mapping[str, str], theirs: Mapping[str, str], mine: Mapping[str, str], read: Callable[[str], str]
@@ -399,6 +416,10 @@ def _hash(text: str | None) -> str | None:
     return None if data is None else name_blob(data)
 
 
+def _is_most(lost: Collection[str], known: Collection[str]) -> bool:
+    return len(lost) > FEW and 2 * len(lost) > len(known)
+
+
 def _find_secrets(path: str, text: str | None, known: str | None) -> list[str]:
     """Return the places of a note, as `Shared.withheld` names them, that are new and hold a secret.
 
@@ -430,12 +451,16 @@ def _find_sources(up: Mapping[str, str | None], held: Mapping[str, str], withhel
     """
     if not withheld:
         return {}
-    lines = {path: (list_long(held.get(path, "").split("\n")), list_long((up[path] or "").split("\n"))) for path in up}
+    lines = {
+        path: tuple({line.strip() for line in (text or "").split("\n")} for text in (held.get(path), up[path]))
+        for path in up
+    }
+    telling = {path: list_long(text.split("\n")) | list_own(text) for path, text in held.items()}
     found: dict[str, str] = {}
     targets = [*withheld]
     for target in targets:  # which grows: lines may have left a third note for one of those
         came = lines[target][1] - lines[target][0]
-        more = {path: target for path, (was, now) in lines.items() if path not in targets and came & (was - now)}
+        more = {path: target for path, told in telling.items() if path not in targets and came & told - lines[path][1]}
         found |= more
         targets += more
     return found
@@ -538,7 +563,8 @@ class Sharing:
         state = SharingState(
             url=str(local.resolve()) if url.strip() and local.exists() else url, encrypted=encrypt or key is not None
         )
-        with self._open(state) as git:
+        with hold(self._folder / "lock") as inherited:
+            git = self._open(state, inherited)
             chosen = self._choose_key(key) if state.encrypted else None
             git.prepare()
             if not (public or state.encrypted) and git.is_public():
@@ -620,22 +646,24 @@ class Sharing:
         Raises:
             SharingFailed: It was not set up.
         """
-        if (state := self.load()) is None:
-            raise SharingFailed(NOT_SYNCED, action=INIT)
-        with hold(self._folder / "lock"):
+        with self._hold() as (state, _):
             self._save(replace(state, on=False))
 
-    def _load_on(self) -> SharingState:
+    def _load_set_up(self) -> SharingState:
         state = self.load()
-        if state is None or not state.on:
-            action = INIT if state is None else INIT.replace("URL", state.shown_url)
-            raise SharingFailed(NOT_SYNCED, action=action)
+        if state is None:
+            raise SharingFailed(NOT_SYNCED, action=INIT)
         return state
 
     @contextmanager
-    def _open(self, state: SharingState) -> Iterator[Repository]:
+    def _hold(self) -> Iterator[tuple[SharingState, tuple[int, ...]]]:
+        """Hold the lock; yields the state as it is then, and descriptors for git to inherit."""
+        self._load_set_up()  # else the lock would make a folder
         with hold(self._folder / "lock") as inherited:
-            yield Repository(self._folder / "notes.git", state.url, inherited)
+            yield self._load_set_up(), inherited
+
+    def _open(self, state: SharingState, inherited: tuple[int, ...]) -> Repository:
+        return Repository(self._folder / "notes.git", state.url, inherited)
 
     def _open_remote(self, git: Repository, state: SharingState) -> SharedRemote:
         return bundles.EncryptedRemote(git, self._load_key()) if state.encrypted else git
@@ -644,10 +672,12 @@ class Sharing:
         replace_file(self._folder / STATE, json.dumps(asdict(state)).encode())
 
     def _run(self, work: Callable[[Repository, SharedRemote], Shared]) -> Shared:
-        """Work on the repository under its lock, and keep what came of it."""
-        state = self._load_on()
+        """Work on the repository under its lock, and keep what came of it; it may be switched off until the lock is free."""
         now = time.time()
-        with self._open(state) as git:
+        with self._hold() as (state, inherited):
+            if not state.on:
+                raise SharingFailed(NOT_SYNCED, action=INIT.replace("URL", state.shown_url))
+            git = self._open(state, inherited)
             try:
                 done = work(git, self._open_remote(git, state))
             except Exception as error:

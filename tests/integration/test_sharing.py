@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
+import time
 import unicodedata
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from memory_core.errors import InvalidArgument, RemoteUnreachable, SharingFailed
-from memory_core.sharing import sharing
+from memory_core.sharing import STATE, sharing
+from memory_core.sharing.repository import hold
 from memory_core.sharing.sharing import LEFT
 from memory_core.sharing.workspace import BELOW_NOTE, ODD_NAME, SAME_NAME, TOO_LARGE
 from memory_core.sources.refusals import BINARY, FOLDER
@@ -332,6 +336,26 @@ def test_what_went_into_a_note_with_a_secret_stays_on_other_machines(
     assert not any(secret.encode() in data for data in list_objects(laptop.remote))
 
 
+def test_a_note_of_short_lines_that_is_renamed_and_gains_a_secret_stays_on_other_machines(
+    machines: tuple[Machine, Machine],
+) -> None:
+    laptop, desktop = machines
+    secret = "ghp_" + "a1B2c3D4e5" * 4
+    laptop.write("memory/a.md", "# A\n\n- milk\n- eggs\n- bread\n")
+    sync_all(laptop, desktop)
+    laptop.path("memory/a.md").rename(laptop.path("memory/b.md"))
+    laptop.append("memory/b.md", f"- token: {secret}\n")
+    done = laptop.sync()
+    assert done.sent == ()
+    assert done.left_out == {"memory/a.md": LEFT.format("memory/b.md")}
+    desktop.sync()
+    assert desktop.read("memory/a.md") == "# A\n\n- milk\n- eggs\n- bread\n"
+    laptop.write("memory/b.md", laptop.read("memory/b.md").replace(f"- token: {secret}\n", ""))
+    sync_all(laptop, desktop)
+    assert "memory/a.md" not in desktop.notes()
+    assert desktop.read("memory/b.md") == "# A\n\n- milk\n- eggs\n- bread\n"
+
+
 @pytest.mark.parametrize("step", range(9, 15))
 def test_a_note_with_a_secret_loses_nothing_by_a_killed_sync(machines: tuple[Machine, Machine], step: int) -> None:
     laptop, desktop = machines
@@ -427,6 +451,10 @@ def test_a_secret_in_a_name_is_not_sent(machines: tuple[Machine, Machine]) -> No
     done = laptop.sync()
     assert len(done.withheld) == 1
     assert secret not in done.withheld[0]
+    laptop.path("MEMORY.md").rename(laptop.path(f"memory/{secret}.md"))
+    told = laptop.sync()
+    assert told.left_out.keys() == {"MEMORY.md"}
+    assert secret not in repr(told)
     desktop.sync()
     assert desktop.notes().keys() == {"MEMORY.md", DAY}
     assert not any(secret.encode() in data for data in list_objects(laptop.remote))
@@ -750,6 +778,21 @@ def test_purged_text_is_gone_and_other_machines_do_not_bring_it_back(machines: t
     assert laptop.count_lines()["- 21:00 Written after it"] == desktop.count_lines()["- 20:00 Written while away"] == 1
     assert "surprise" not in desktop.read("MEMORY.md")
     assert run_git(laptop.remote, "rev-list", "--count", "main").strip() == "2"
+
+
+def test_a_sync_that_waits_for_the_lock_does_not_undo_what_is_said_meanwhile(
+    machines: tuple[Machine, Machine],
+) -> None:
+    laptop, _ = machines
+    state = laptop.config.sharing_dir / STATE
+    said = json.loads(state.read_text()) | {"on": False, "url": "/elsewhere"}
+    with ThreadPoolExecutor(1) as pool:
+        with hold(state.with_name("lock")):
+            waiting = pool.submit(laptop.sync)
+            time.sleep(0.5)  # until it waits
+            state.write_text(json.dumps(said))
+        assert isinstance(waiting.exception(), SharingFailed)
+    assert json.loads(state.read_text()) == said
 
 
 def test_sync_off_and_init_again_go_on_from_there(machines: tuple[Machine, Machine]) -> None:

@@ -11,12 +11,13 @@ from pathlib import Path
 
 import pytest
 
+from memory_core import open_memory
 from memory_core.errors import SharingFailed
 from memory_core.items.items import Items
 from memory_core.items.records import Draft
 from memory_core.plugin.sharing import UNREAD, open_sharing
 from memory_core.sharing import is_due
-from memory_core.sharing.sharing import Shared, SharedText, Sharing, list_remains
+from memory_core.sharing.sharing import Losses, Shared, SharedText, Sharing, list_remains
 from tests.machines import Machine, make_machines, run_git
 
 
@@ -26,9 +27,9 @@ def machines(tmp_path: Path) -> tuple[Machine, Machine]:
     return laptop, desktop
 
 
-def sync(machine: Machine) -> Shared:
+def sync(machine: Machine, losses: Losses = "refuse") -> Shared:
     with open_sharing(machine.config) as sharing:
-        return sharing.sync()
+        return sharing.sync(losses)
 
 
 def learn(machine: Machine, *facts: str) -> None:
@@ -111,7 +112,7 @@ def test_a_newer_version_on_another_machine_stops_nothing(machines: tuple[Machin
     for _ in range(2):
         done = sync(laptop)
         assert list(done.left_out) == [f"{ITEMS}:2", f"{ITEMS}:3"]
-        assert "no item that this version can read" in done.left_out[f"{ITEMS}:2"]
+        assert "no item that this version can read; it is kept and synced" in done.left_out[f"{ITEMS}:2"]
     assert sorted(run_git(laptop.remote, "show", f"main:{ITEMS}").splitlines()) == sorted(written.splitlines())
     assert list_facts(laptop) == {"I like tea.", "I like salt."}
     learn(desktop, "I like pepper.")
@@ -146,18 +147,78 @@ def test_what_a_machine_could_not_read_before_it_was_updated_is_taken_then(machi
     assert list_facts(desktop) == set()
 
 
+FACTS = ("I like tea.", "I like salt.", "I like pepper.", "I like rice.")
+
+
+@pytest.mark.parametrize("way", ["restore", "init", "delete"])
+@pytest.mark.parametrize("facts", [FACTS[:2], FACTS], ids=["two", "four"])
+def test_a_lost_items_file_deletes_no_items_elsewhere_unless_the_person_says_so(
+    machines: tuple[Machine, Machine], way: str, facts: tuple[str, ...]
+) -> None:
+    laptop, desktop = machines
+    learn(laptop, *facts)
+    sync(laptop)
+    sync(desktop)
+    with closing(Items(laptop.config)) as items:
+        path = items.path
+    for file in path.parent.glob(f"{path.name}*"):
+        file.unlink()
+    learn(laptop, "I like mint.")
+    with pytest.raises(SharingFailed, match=f"has lost {len(facts)} of its {len(facts)} items") as error:
+        sync(laptop)
+    assert "sync --restore" in error.value.action
+    sync(desktop)
+    assert list_facts(desktop) == {*facts}
+    if way == "init":
+        with open_sharing(laptop.config) as sharing:
+            sharing.init(str(laptop.remote))
+    else:
+        sync(laptop, "restore" if way == "restore" else "delete")
+    sync(desktop)
+    kept = set() if way == "delete" else {*facts}
+    assert list_facts(laptop) == list_facts(desktop) == {"I like mint.", *kept}
+
+
+def test_most_items_are_deleted_only_if_the_person_says_so_and_few_without_a_question(
+    machines: tuple[Machine, Machine],
+) -> None:
+    laptop, desktop = machines
+    learn(laptop, *FACTS)
+    sync(laptop)
+    sync(desktop)
+
+    def forget(*facts: str) -> None:
+        with closing(Items(laptop.config)) as items:
+            for item in [each for each in items.export() if each.content in facts]:
+                items.delete(item.id)
+
+    forget(*FACTS[:3])
+    with pytest.raises(SharingFailed, match="has lost 3 of its 4 items"):
+        sync(laptop)
+    sync(laptop, "restore")
+    assert list_facts(laptop) == {*FACTS}
+    forget(*FACTS[:2])
+    sync(laptop)
+    sync(desktop)
+    assert list_facts(laptop) == list_facts(desktop) == {*FACTS[2:]}
+
+
 def test_whatever_stops_a_sync_is_kept_for_status(machines: tuple[Machine, Machine]) -> None:
     laptop, _ = machines
 
     def fail(_: str) -> str:
         raise OSError("the disk is gone")
 
-    text = SharedText(path=ITEMS, read=fail, merge=lambda *_: "", write=lambda *_: None, refuse=lambda _: {})
+    text = SharedText(
+        path=ITEMS, read=fail, merge=lambda *_: "", write=lambda *_: None, refuse=lambda _: {}, list_ids=lambda _: ()
+    )
     with pytest.raises(OSError, match="the disk is gone"):
         Sharing(laptop.config, [text]).sync()
     state = laptop.sharing.load()
     assert state is not None
     assert state.problem == "the disk is gone"
+    with open_memory(workspace=laptop.workspace, state_dir=laptop.folder / "state") as memory:
+        assert "the notes are not synced: the disk is gone" in memory.status().warnings
 
 
 def test_a_state_of_a_newer_version_is_read_and_a_torn_one_is_one_problem(machines: tuple[Machine, Machine]) -> None:

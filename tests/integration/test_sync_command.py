@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
+import sys
 import threading
 import time
 from contextlib import closing
@@ -15,8 +17,9 @@ import pytest
 from memory_core import open_memory
 from memory_core.plugin.slot import MemorySlot
 from memory_core.records import Access, CallContext
+from memory_core.sharing.repository import hold
 from memory_core.sources.notes import find_journal
-from tests.command import Command, Outcome
+from tests.command import REPOSITORY, Command, Outcome
 from tests.machines import make_remote
 from tests.waiting import eventually
 
@@ -77,6 +80,26 @@ def test_an_item_that_is_forgotten_after_a_broken_sync_has_taken_it_stays_forgot
     run(desktop, "sync")
     assert "green tea" not in run(desktop, "items", "list").out
     assert "Thun" in (laptop.workspace / "memory" / "boat.md").read_text()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="it has no such terminals")
+def test_a_terminal_is_told_what_is_waited_for_also_where_the_state_is_damaged(
+    machines: tuple[Command, Command],
+) -> None:
+    laptop, _ = machines
+    init(machines)
+    (state,) = laptop.state_dir.rglob("state.json")
+    state.write_text("torn")
+    remote = str(laptop.workspace.with_name("remote.git"))
+    with hold(state.with_name("lock")):
+        own, terminal = os.openpty()
+        words = [*laptop.start(), "sync", "init", remote]
+        started = subprocess.Popen(words, stderr=terminal, cwd=REPOSITORY, env=laptop.variables())
+        os.close(terminal)
+        told = os.read(own, 1000).decode()
+    assert started.wait(60) == 0
+    os.close(own)
+    assert told.startswith(f"Waiting for {remote}, which")
 
 
 def test_status_says_when_it_was_synced_and_what_waits(machines: tuple[Command, Command]) -> None:
