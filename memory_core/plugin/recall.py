@@ -175,7 +175,7 @@ class SessionRecall:
         with self._lock:
             self._running = {each: told for each, told in self._running.items() if not each.done()}
             if any(session == key and until < begun for session, until in self._running.values()):
-                return self._report_late(begun, "an earlier message of this session takes longer than memorySearch.recall.timeoutMs")
+                return self._report_late(begun, "an earlier message takes longer than memorySearch.recall.timeoutMs")
             if len(self._running) >= MOST_RUNNING:
                 return self._report_late(begun, f"{MOST_RUNNING} others are still running")
             future = start_call(work, name="memory-core-recall")
