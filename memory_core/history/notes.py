@@ -17,7 +17,7 @@ from memory_core.errors import HistoryUnavailable, NoteChanged, NoteNotWritten, 
 from memory_core.history.history import History, show
 from memory_core.history.moments import Version
 from memory_core.records import AsOf, Document, Now
-from memory_core.sources import pages, writer
+from memory_core.sources import pages
 from memory_core.text.dates import get_today
 from memory_core.text.folding import clean
 from memory_core.text.matching import LineMatcher, count_changes
@@ -101,6 +101,8 @@ def restore(config: AgentConfig, history: History, path: str, instant: datetime,
 
 def _write_over(config: AgentConfig, history: History, name: str, old: bytes) -> Path:
     """Write an old version over a note of the workspace, unless that has a text which the history lacks."""
+    from memory_core.sources import writer
+
     if os.path.isabs(name) or name.startswith("../"):  # noqa: PTH117 - the name of a note
         raise NoteNotWritten(name, "is not in the workspace", action="write a copy beside it: leave --over out")
     last = history.find_version(name, history.list_moments()[-1])
