@@ -93,6 +93,18 @@ class Command:
         )
         return Outcome(done.returncode, done.stdout, done.stderr)
 
+    def find_behind(self) -> list[int]:
+        """Return the processes behind, which hooks have started; before a hook ends, theirs has its command line."""
+        found = []
+        for process in Path("/proc").glob("[0-9]*"):
+            try:
+                words = (process / "cmdline").read_bytes()
+            except OSError:
+                continue
+            if b"--behind" in words and os.fsencode(self.state_dir) in words:
+                found.append(int(process.name))
+        return found
+
     def shell(
         self,
         arguments: str,

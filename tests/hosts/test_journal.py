@@ -57,16 +57,8 @@ class Host:
         return self.command("hook", host, environment={"PATH": "/nowhere"}, feed=event)
 
     def find_behind(self) -> list[int]:
-        """Return the processes behind, which hooks have started; before `give` returns, theirs has its command line."""
-        found = []
-        for process in Path("/proc").glob("[0-9]*"):
-            try:
-                words = (process / "cmdline").read_bytes()
-            except OSError:
-                continue
-            if b"--behind" in words and os.fsencode(self.command.state_dir) in words:
-                found.append(int(process.name))
-        return found
+        """Return the processes behind; see `Command.find_behind`."""
+        return self.command.find_behind()
 
     def settle(self) -> None:
         """Wait until no process behind runs, so that nothing changes any more with the settings that it has read."""

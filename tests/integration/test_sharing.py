@@ -6,10 +6,10 @@ import json
 import os
 import shutil
 import subprocess
-import time
 import unicodedata
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -22,6 +22,7 @@ from memory_core.sharing.workspace import BELOW_NOTE, ODD_NAME, SAME_NAME, TOO_L
 from memory_core.sources.refusals import BINARY, FOLDER
 from memory_core.sources.writer import FIRST_NOTE
 from tests.machines import MARKS, Machine, list_objects, make_machines, make_remote, run_git
+from tests.waiting import eventually
 
 DAY = "memory/2026-03-02.md"
 
@@ -780,6 +781,15 @@ def test_purged_text_is_gone_and_other_machines_do_not_bring_it_back(machines: t
     assert run_git(laptop.remote, "rev-list", "--count", "main").strip() == "2"
 
 
+def count_open(path: Path) -> int:
+    """Return how many descriptors of this process are of a file."""
+    wanted, found = path.stat(), 0
+    for descriptor in range(1024):
+        with suppress(OSError):  # it is closed
+            found += os.path.samestat(os.fstat(descriptor), wanted)
+    return found
+
+
 def test_a_sync_that_waits_for_the_lock_does_not_undo_what_is_said_meanwhile(
     machines: tuple[Machine, Machine],
 ) -> None:
@@ -789,7 +799,7 @@ def test_a_sync_that_waits_for_the_lock_does_not_undo_what_is_said_meanwhile(
     with ThreadPoolExecutor(1) as pool:
         with hold(state.with_name("lock")):
             waiting = pool.submit(laptop.sync)
-            time.sleep(0.5)  # until it waits
+            assert eventually(lambda: count_open(state.with_name("lock")) == 2), "it does not wait for the lock"
             state.write_text(json.dumps(said))
         assert isinstance(waiting.exception(), SharingFailed)
     assert json.loads(state.read_text()) == said

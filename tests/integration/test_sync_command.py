@@ -8,7 +8,6 @@ import shutil
 import subprocess
 import sys
 import threading
-import time
 from contextlib import closing
 from pathlib import Path
 
@@ -296,5 +295,5 @@ def test_a_session_sends_nothing_against_the_user_s_will(
         config = tmp_path / "config.json"
         config.write_text(json.dumps(document))
         end_by_hook(laptop, "--config", str(config))
-        time.sleep(2)  # in which a process would have synced
+        assert eventually(lambda: not laptop.find_behind()), "a process behind does not end"
     assert state.read_bytes() == before
