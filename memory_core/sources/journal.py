@@ -110,6 +110,7 @@ class _KeptSession:
     """The state of a session as its file in the journal tells it.
 
     Attributes:
+        path: The file.
         session: None if the file is new.
         end, mark: How far the transcript was read.
         leaves: The turn that goes on is left out.
@@ -118,6 +119,7 @@ class _KeptSession:
         told: How many bytes of them follow the beginning of the line that says the session.
     """
 
+    path: Path
     session: JournalSession | None = None
     end: int = 0
     mark: str = ""
@@ -203,7 +205,7 @@ class Journal:
 
         It holds what is to be kept of the messages of a turn, for a host without a transcript.
         """
-        keeper, now = _Keeper(_KeptSession(), b"", leaves=session.leaves), datetime.now(UTC).isoformat()
+        keeper, now = _Keeper(_KeptSession(self.folder), b"", leaves=session.leaves), datetime.now(UTC).isoformat()
         lines = ((each, keeper.keep(each._replace(at=each.at or now))) for each in messages)
         kept = [[line["role"], line["content"], line["timestamp"], each.name] for each, line in lines if "role" in line]
         note = self.folder / f"{session.file_name}{f'.{time.time_ns()}' if kept else ''}{MISSED}"
@@ -502,7 +504,7 @@ class Journal:
 
     def _load(self, path: Path) -> _KeptSession:
         data = _read_whole_lines(path)
-        place = _KeptSession(session=_find_session(data), ids=set(_ID.findall(data)), size=len(data))
+        place = _KeptSession(path, _find_session(data), ids=set(_ID.findall(data)), size=len(data))
         place.lines, place.told = data.count(b"\n"), len(data) - data.rfind(_SESSION)
         for raw in reversed(data.split(b"\n")):
             line = parse_entry(raw)
@@ -525,8 +527,10 @@ class Journal:
         if end > size or (end and _digest(tail, key) != place.mark):
             stream.seek(0)
             end, tail, place.leaves = 0, b"", False
-        if not end:  # a new transcript may be a fork of another one
-            for path in (*self._list_files(), self.folder / FORGOTTEN):
+        since = _find_change(place.path) - SLACK_NS if end else 0
+        # A fork holds what another session holds, and may be read before it.
+        for path in (*self._list_files(), self.folder / FORGOTTEN):
+            if path != place.path and _find_change(path) >= since:
                 place.ids.update(_ID.findall(_read_whole_lines(path)))
         choose = _Keeper(place, key, leaves=leaves)
         lines: list[Line] = []
@@ -658,6 +662,14 @@ def _read_whole_lines(path: Path) -> bytes:
     except FileNotFoundError:
         return b""
     return data[: data.rfind(b"\n") + 1]
+
+
+def _find_change(path: Path) -> int:
+    """Return when a file was changed, in nanoseconds; 0 if there is none."""
+    try:
+        return path.stat().st_mtime_ns
+    except FileNotFoundError:
+        return 0
 
 
 def _replace(path: Path, lines: Iterable[Line]) -> None:

@@ -559,6 +559,7 @@ def test_problems_are_kept_for_the_doctor(journal: Journal) -> None:
 _FOLLOW = """
 import sys
 from memory_core.sources.journal import Journal, JournalSession
+print("ready", flush=True)
 Journal(__import__("pathlib").Path(sys.argv[1])).follow(JournalSession("claude-code", sys.argv[3], "", sys.argv[2]))
 """
 
@@ -571,16 +572,21 @@ def test_kills_lose_and_repeat_nothing(journal: Journal, tmp_path: Path) -> None
     lines: dict[str, list[bytes]] = {"a": [], "b": []}
     killed = 0
     for number in range(ROUNDS):
-        key = chance.choice("ab")
+        key = chance.choice(sorted(lines))
         for _ in range(chance.randint(1, 4)):
             said.append(f"message {len(said)}")
             lines[key].append(claude(chance.choice(["user", "assistant"]), said[-1]))
-        if number % 10 == 9:  # a fork, which both go on from
+        if number % 10 == 9:  # both go on from what was said last
             lines["b" if key == "a" else "a"] += lines[key][-2:]
+        if number % 5 == 4:  # a fork, read before what it was forked from
+            lines[f"fork {number}"] = [*lines[key]]
+            key = f"fork {number}"
         (tmp_path / key).write_bytes(b"".join(lines[key]) + claude("user", "half")[: chance.randint(0, 60)])
         words = [sys.executable, "-c", _FOLLOW, str(journal.folder), str(tmp_path / key), key]
-        with subprocess.Popen(words) as reader:
-            time.sleep(chance.uniform(0.0, 0.12))
+        with subprocess.Popen(words, stdout=subprocess.PIPE) as reader:
+            assert reader.stdout is not None
+            assert reader.stdout.readline() == b"ready\n"
+            time.sleep(chance.uniform(0.0, 0.05))
             if reader.poll() is None:
                 reader.send_signal(signal.SIGKILL)
                 killed += 1
