@@ -178,11 +178,26 @@ _BREAK = str(10**20 + int.from_bytes(os.urandom(8), "big"))
 _BEFORE = 2  # texts of a candidate before its units: its headings, and what it repeats of the chunk before
 
 
+class UnitPlace(NamedTuple):
+    """The place of a unit: the number of its candidate, and its index among the units of that chunk, both from 0."""
+
+    candidate: int
+    within: int
+
+
 class TermCounts:
-    """Term counts of all candidates and of their units, as the keyword index would count them.
+    """The units of all candidates, with the terms that they and their chunks hold, as the keyword index would count them.
+
+    The number of a unit counts the units of all candidates, from 0.
+
+    Args:
+        question: Its terms are counted.
+        candidates: Their units are counted.
+        stem: The stemmer of the keyword index.
 
     Attributes:
-        units: (number of the candidate, number of the unit in it) of every unit, in order.
+        question, candidates: As they were given.
+        units: The place of every unit, by its number.
         firsts: For every candidate the number of its first unit.
         counts: For every unit, the number of times it holds each term.
         lengths: Words of every unit.
@@ -196,7 +211,9 @@ class TermCounts:
     """
 
     def __init__(self, question: Question, candidates: Sequence[Candidate], stem: Stem) -> None:
-        self.units: list[tuple[int, int]] = []
+        self.question = question
+        self.candidates = candidates
+        self.units: list[UnitPlace] = []
         self.firsts: list[int] = []
         self.counts: list[dict[int, float]] = []
         self.lengths: list[int] = []
@@ -214,7 +231,7 @@ class TermCounts:
             first = begin + _BEFORE
             end = first + size
             self.firsts.append(len(self.units))
-            self.units += [(number, index) for index in range(size)]
+            self.units += [UnitPlace(number, index) for index in range(size)]
             self.counts += counts[first:end]
             self.lengths += words[first:end]
             following = begin + len(stemmed[number].sizes)
@@ -228,6 +245,14 @@ class TermCounts:
             self.chunk_counts.append(add_up([own, *counts[begin + 1 : first]]))
             self.chunk_lengths.append(sum(words[begin:end]))
             begin = following
+
+    def get_chunk(self, unit: int) -> IndexedChunk:
+        """Return the chunk of a unit, which is given by its number."""
+        return self.candidates[self.units[unit].candidate].chunk
+
+    def quote(self, unit: int) -> str:
+        """Return the text of a unit, which is given by its number."""
+        return self.get_chunk(unit).quote_unit(self.units[unit].within)
 
     def best_shares(self, weights: Sequence[float]) -> list[float]:
         """Return for every candidate the largest share of the weight of the first terms that one of its units holds, 0..1."""

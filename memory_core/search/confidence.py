@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import TypeAlias
 
-from memory_core.search.candidates import DIALLED, Candidate, TermCounts, names_telephone
+from memory_core.search.candidates import DIALLED, TermCounts, names_telephone
 from memory_core.search.question import Question
 from memory_core.text.periods import names_day
 from memory_core.text.tables import PHRASES
@@ -45,27 +45,29 @@ class Confidence:
     """Tells how surely the units of a search answer its question.
 
     Attributes:
-        question: The question.
-        candidates: Its candidates.
-        counts: Of their terms.
+        counts: Of the candidates of the question.
         others: For every unit how weak it is: 1 where the other one of two speakers says it.
         score_window: The score of the cosine of a unit's window, 0..1, by the unit's number; None without vectors.
         alike: For every unit what each word of the question counts at least, as a share of the question; None without a table.
         points: The confidences at which hits show `SHOWN`; None where that was not measured, and they show their evidence.
     """
 
-    question: Question
-    candidates: Sequence[Candidate]
     counts: TermCounts
     others: Sequence[float]
     score_window: Callable[[int], float] | None = None
     alike: Sequence[Sequence[float]] | None = None
     points: Points | None = BY_KEYWORD
 
+    @property
+    def question(self) -> Question:
+        """The question."""
+        return self.counts.question
+
     def support(self, unit: int) -> float:
         """Return the share of the question that a unit holds, 0..1; words that stand near it count less."""
-        counts, number = self.counts, self.counts.units[unit][0]
-        first, end = counts.firsts[number], counts.firsts[number] + len(self.candidates[number].chunk.units)
+        counts, chunk = self.counts, self.counts.get_chunk(unit)
+        first = unit - counts.units[unit].within
+        end = first + len(chunk.units)
         held: dict[int, float] = {}
         for distance, worth in ((2, BESIDE[1]), (1, BESIDE[0])):
             for place in (unit - distance, unit + distance):
@@ -76,27 +78,25 @@ class Confidence:
             held[term] = ABOVE
         for term, count in counts.counts[unit].items():
             held[term] = count if count < 1 else 1.0
-        if self.question.period_words and self.question.is_dated(self.candidates[number].chunk):
+        if self.question.period_words and self.question.is_dated(chunk):
             held.update(dict.fromkeys(self.question.period_words, 1.0))
         values = [held.get(word, 0.0) * share for word, share in enumerate(self._shares)]
         return sum(values if self.alike is None else map(max, values, self.alike[unit]))
 
     def measure(self, unit: int) -> float:
         """Return how surely a unit answers the question; it may be below 0."""
-        number, index = self.counts.units[unit]
         support = self.support(unit)
         value = support * len(self._shares) / (len(self._shares) + 1) - OTHER_SPEAKER * self.others[unit]
         if self.score_window is not None and self.others[unit] <= 1:  # what only asks is near, and answers nothing
             value += (MEANING if self.alike is None else TABLE_MEANING * support**0.5) * self.score_window(unit)
         if self.lack_names(unit):
             value -= LACKS_NAME
-        chunk = self.candidates[number].chunk
-        said = chunk.quote_unit(index)
+        said = self.counts.quote(unit)
         if self._wants_number and not _NUMBER.search(said):
             value -= LACKS_NUMBER
         if self._wants_telephone and not DIALLED.search(" ".join(_WORD.findall(said))):
             value -= LACKS_TELEPHONE
-        if self._wants_time and not chunk.date and not _names_time(said):
+        if self._wants_time and not self.counts.get_chunk(unit).date and not _names_time(said):
             value -= LACKS_TIME
         return value
 

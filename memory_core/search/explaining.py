@@ -104,15 +104,19 @@ class _View:
         if self.trace.about is None or counts is None:
             return order
         left_out = {
-            at for at, (number, index) in enumerate(counts.units)
-            if not self._is_asked(self.trace.candidates[number].chunk, index)
-        }  # fmt: skip
+            at for at, place in enumerate(counts.units) if not self._is_asked(counts.get_chunk(at), place.within)
+        }
         return sorted(order, key=left_out.__contains__)
 
     def _is_asked(self, chunk: IndexedChunk, index: int) -> bool:
         """Return False for a unit that does not mention the name to which the search is restricted."""
         about = self.trace.about
         return about is None or about.holds(chunk.path, chunk.quote_unit(index))
+
+    @property
+    def candidates(self) -> Sequence[Candidate]:
+        """The candidates of the search; none if it did not come to them."""
+        return () if self.trace.counts is None else self.trace.counts.candidates
 
     @cached_property
     def unit_ranks(self) -> dict[int, int]:
@@ -127,7 +131,7 @@ class _View:
     @cached_property
     def embedded(self) -> frozenset[int] | None:
         """The ids of the candidates that have an embedding; None without a vector search."""
-        return self._find_embedded([candidate.chunk for candidate in self.trace.candidates])
+        return self._find_embedded([candidate.chunk for candidate in self.candidates])
 
     def _find_embedded(self, chunks: Sequence[IndexedChunk]) -> frozenset[int] | None:
         vectors = self.vectors
@@ -167,11 +171,11 @@ class _View:
         """Examine the unit of a note that came nearest to being shown; with a line, of the units there."""
         counts = self.trace.counts
         ours = {chunk.id for chunk in chunks}
-        numbers = {n for n, each in enumerate(self.trace.candidates) if each.chunk.id in ours}
+        numbers = {n for n, each in enumerate(self.candidates) if each.chunk.id in ours}
         if counts is not None and numbers:
             for at in self.order:
                 number, index = counts.units[at]
-                chunk = self.trace.candidates[number].chunk
+                chunk = self.candidates[number].chunk
                 if number in numbers and _is_on(chunk, index, line):
                     return self._examine_candidate(at)
         return self._examine_outsiders(chunks, line)
@@ -182,7 +186,7 @@ class _View:
         assert counts is not None
         assert judgement is not None
         number, index = counts.units[at]
-        candidate = trace.candidates[number]
+        candidate = self.candidates[number]
         examined = self._examine(candidate, number, index, judgement, counts)
         examined = replace(examined, unit_rank=self.unit_ranks[at], shares=self._share(candidate, at, judgement))
         if (shown := self._find_shown(number, index)) is not None:
@@ -199,7 +203,7 @@ class _View:
     def _judge_copy(self, at: int, counts: TermCounts) -> Verdict:
         """Return the verdict on a unit that another one, by its number, stands for."""
         number, index = counts.units[self.trace.copies.shown.get(at, at)]
-        chunk = self.trace.candidates[number].chunk
+        chunk = self.candidates[number].chunk
         line = chunk.start_line + chunk.units[index].first_line
         return verdicts.judge_copy(chunk.path, line, self._find_shown(number, index))
 
@@ -208,7 +212,7 @@ class _View:
             asked_in=self.asked_in,
             text=candidate.chunk.text,
             lacks_embeddings=self.lacks_embeddings,
-            looked_at=len(self.trace.candidates),
+            looked_at=len(self.candidates),
         )
 
     def _find_shown(self, number: int, index: int) -> int | None:
@@ -231,9 +235,7 @@ class _View:
         """Examine the best of chunks that were no candidates: what they would have scored, and where they rank."""
         candidates = [Candidate(chunk) for chunk in chunks]
         counts = TermCounts(self.trace.question, candidates, self.reader.stem)
-        judgement = judge(
-            self.reader, self.trace.question, candidates, counts, weights=self.trace.weights, vectors=self.vectors
-        )
+        judgement = judge(self.reader, counts, weights=self.trace.weights, vectors=self.vectors)
         number = max(range(len(chunks)), key=lambda n: judgement.scores[n].whole)
         own = [
             (at, index) for at, (n, index) in enumerate(counts.units) if n == number and _is_on(chunks[n], index, line)
@@ -241,7 +243,7 @@ class _View:
         index = max(own, key=lambda each: judgement.ranks[each[0]])[1]
         examined = self._examine(candidates[number], number, index, judgement, counts, outside=True)
         chunk = chunks[number]
-        for other, each in enumerate(self.trace.candidates):
+        for other, each in enumerate(self.candidates):
             if self.trace.counts is not None and chunk.id in (copy.id for copy in each.copies):
                 at = self.trace.counts.firsts[other] + index
                 return replace(examined, verdict=self._judge_copy(at, self.trace.counts))

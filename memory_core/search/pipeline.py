@@ -70,8 +70,7 @@ class Trace:
         by_text: Keyword scores by chunk id, best first.
         near: Cosines by chunk id, best first.
         weights: Of the two sides.
-        candidates: The chunks whose units were ranked.
-        counts: Of their terms.
+        counts: The candidates, with the units that were ranked; None if there are none.
         judgement: The parts of the ranks of their units, and the scores of the candidates.
         shown: The passages that became hits, in order.
         left_out: The number of notes of a period for which there was no room.
@@ -85,7 +84,6 @@ class Trace:
     by_text: Mapping[int, float] = field(default_factory=dict)
     near: Mapping[int, float] = field(default_factory=dict)
     weights: scores.Weights = BY_KEYWORD
-    candidates: Sequence[Candidate] = ()
     counts: TermCounts | None = None
     judgement: Judgement | None = None
     shown: Sequence[Passage] = ()
@@ -135,7 +133,8 @@ def search(
         ranked=ranked,
     )  # fmt: skip
     dates = DateRange(query.after, query.before) if about is None else None
-    candidates, counts, judgement = _rank(reader, question, candidates, weights=weights, vectors=vectors, dates=dates)
+    counts, judgement = _rank(reader, question, candidates, weights=weights, vectors=vectors, dates=dates)
+    candidates = [*counts.candidates]
     ranks = judgement.ranks
     enough = scores.NEAR_BEST * max(ranks, default=0.0) if vectors is not None else math.inf
 
@@ -148,32 +147,32 @@ def search(
     def pack_best(numbers: Iterable[int]) -> tuple[list[Hit], list[Passage], Copies]:
         # Of equals the first candidate's stay first.
         order = sorted(filter(is_worth_showing, numbers), key=ranks.__getitem__, reverse=True)
-        order = _leave_room(order, passes, candidates, counts, query.max_results)
+        order = _leave_room(order, passes, counts, query.max_results)
         looked_at = order[: LOOK * max(query.max_results, SHARED)]
         copies = find_copies([each.chunk for each in candidates], {i: counts.units[i] for i in looked_at})
         order = list(dict.fromkeys(copies.shown.get(i, i) for i in order))
         ranked = ((*counts.units[i], bool(counts.counts[i]) or ranks[i] >= enough) for i in order)
-        place = _make_placing(candidates, question, reader.stem, query.max_snippet_chars)
+        place = _make_placing(counts, reader.stem, query.max_snippet_chars)
         if query.joined:
             passages = _pack(candidates, ranked, place, query)
         else:
             chosen = (place(*each) for each in islice(ranked, query.max_results))
             passages = [Passage([unit], query.max_snippet_chars, _find_lead(candidates, unit)) for unit in chosen]
-        hits = _keep_best(passages, judgement, counts, query, question)
+        hits = _keep_best(passages, judgement, counts, query)
         return hits, passages[: len(hits)], copies
 
-    units = range(len(ranks)) if about is None else _find_units(candidates, counts, about)
+    units = range(len(ranks)) if about is None else _find_units(counts, about)
     passes = [round(score.whole, _DIGITS) >= query.min_score for score in judgement.scores]
     passing = [i for i in units if passes[counts.units[i][0]]]
     hits, shown, copies = pack_best(units) if passing else ([], [], Copies())
     if passing and not hits:  # what passes may rank behind all that is shown
         hits, shown, copies = pack_best(passing)
     said = [_list_said(passage, counts, copies) for passage in shown]
-    hits = [_name_copies(*each, candidates, counts, copies) for each in zip(hits, shown, strict=True)]
-    hits = mark_replaced(hits, said, judgement.recency, candidates, counts)
+    hits = [_name_copies(*each, counts, copies) for each in zip(hits, shown, strict=True)]
+    hits = mark_replaced(hits, said, judgement.recency, counts)
     return Trace(
         hits=tuple(hits), mode=mode, question=question, about=about, by_text=by_text, near=near, weights=weights,
-        candidates=candidates, counts=counts, judgement=judgement, shown=shown, copies=copies,
+        counts=counts, judgement=judgement, shown=shown, copies=copies,
     )  # fmt: skip
 
 
@@ -185,14 +184,14 @@ def _rank(
     weights: scores.Weights,
     vectors: VectorQuery | None,
     dates: DateRange | None,
-) -> tuple[list[Candidate], TermCounts, Judgement]:
+) -> tuple[TermCounts, Judgement]:
     """Count the terms of candidates, and rank their units: first a later line that says the same as the best one, if one does.
 
     Args:
         dates: Those of the notes in which such a line is looked for, which may add a candidate; None looks for none.
     """
     counts = TermCounts(question, candidates, reader.stem)
-    judgement = judge(reader, question, candidates, counts, weights=weights, vectors=vectors)
+    judgement = judge(reader, counts, weights=weights, vectors=vectors)
     judgement = prefer_matter(judgement)
     later = find_later(reader, judgement.confidence, judgement.ranks, dates) if dates and judgement.confidence else None
     if later is not None:
@@ -201,16 +200,14 @@ def _rank(
         if chunk.id not in ids:
             ids.append(chunk.id)
             candidates = [*candidates, Candidate(chunk)]
-            _, counts, judgement = _rank(reader, question, candidates, weights=weights, vectors=vectors, dates=None)
+            counts, judgement = _rank(reader, question, candidates, weights=weights, vectors=vectors, dates=None)
         judgement = put_first(judgement, counts.firsts[ids.index(chunk.id)] + index)
-    return candidates, counts, judgement
+    return counts, judgement
 
 
-def _leave_room(
-    order: Sequence[int], passes: Sequence[bool], candidates: Sequence[Candidate], counts: TermCounts, count: int
-) -> list[int]:
+def _leave_room(order: Sequence[int], passes: Sequence[bool], counts: TermCounts, count: int) -> list[int]:
     """Put notes that pass before the session logs and reports for which there is no room: those fill half of the hits."""
-    plain = [is_plain(each.chunk) for each in candidates]
+    plain = [is_plain(each.chunk) for each in counts.candidates]
     if all(plain):
         return [*order]
     best: dict[int, int] = {}
@@ -235,15 +232,13 @@ def _list_said(passage: Passage, counts: TermCounts, copies: Copies) -> set[int]
     return own.union(*(copies.others.get(at, ()) for at in own))
 
 
-def _name_copies(
-    hit: Hit, passage: Passage, candidates: Sequence[Candidate], counts: TermCounts, copies: Copies
-) -> Hit:
+def _name_copies(hit: Hit, passage: Passage, counts: TermCounts, copies: Copies) -> Hit:
     """Return a hit that names the other places in which units with half of its words stand, or more."""
     found, whole = Counter[str](), 0
     for unit in passage.units:
-        words = count_words(candidates[unit.chunk].chunk, unit.index)
+        words = count_words(counts.candidates[unit.chunk].chunk, unit.index)
         at = counts.firsts[unit.chunk] + unit.index
-        held = [candidates[counts.units[each][0]] for each in (at, *copies.others.get(at, ()))]
+        held = [counts.candidates[counts.units[each].candidate] for each in (at, *copies.others.get(at, ()))]
         whole += words
         found.update(dict.fromkeys((chunk.path for each in held for chunk in (each.chunk, *each.copies)), words))
     places = name_places(hit.path, (path for path, words in found.items() if words * 2 >= whole))
@@ -264,18 +259,13 @@ def _list_period(reader: Reader, query: Query, question: Question, mode: Mode) -
     )  # fmt: skip
     return Trace(
         hits=tuple(_to_hit(passage, OF_PERIOD, OF_PERIOD.whole, OF_PERIOD.whole) for passage in passages), mode=mode,
-        question=question, candidates=candidates, counts=counts, judgement=judgement, shown=passages, left_out=left_out,
+        question=question, counts=counts, judgement=judgement, shown=passages, left_out=left_out,
     )  # fmt: skip
 
 
-def _find_units(candidates: Sequence[Candidate], counts: TermCounts, about: About) -> list[int]:
+def _find_units(counts: TermCounts, about: About) -> list[int]:
     """Return the numbers of the units that mention a name."""
-    found = []
-    for at, (number, index) in enumerate(counts.units):
-        chunk = candidates[number].chunk
-        if about.holds(chunk.path, chunk.quote_unit(index)):
-            found.append(at)
-    return found
+    return [at for at in range(len(counts.units)) if about.holds(counts.get_chunk(at).path, counts.quote(at))]
 
 
 def _weights(mode: Mode, hybrid: Hybrid) -> scores.Weights:
@@ -325,17 +315,15 @@ def _find_lead(candidates: Sequence[Candidate], unit: PlacedUnit) -> Lead | None
     return Lead("\n".join(lines[each][:MOST_LEAD] for each in leads), chunk.start_line + last if last >= 0 else 0)
 
 
-def _make_placing(
-    candidates: Sequence[Candidate], question: Question, stem: Stem, max_chars: int
-) -> Callable[[int, int, bool], PlacedUnit]:
+def _make_placing(counts: TermCounts, stem: Stem, max_chars: int) -> Callable[[int, int, bool], PlacedUnit]:
     """Return what gives units their places, and cuts those that are too long around the words of the question.
 
     Args:
-        candidates: The chunks of the units.
-        question: Whose words are looked for in long units.
+        counts: Of the candidates; the words of their question are looked for in long units.
         stem: The stemmer of the keyword index.
         max_chars: The most characters of a unit.
     """
+    question = counts.question
     asked = {
         stem: weight
         for word, weight in zip(question.words, question.weights, strict=True)
@@ -346,7 +334,7 @@ def _make_placing(
         return find_marks(unit.text, (unit.start, unit.end), asked, stem)
 
     def place(number: int, index: int, matches: bool) -> PlacedUnit:
-        chunk = candidates[number].chunk
+        chunk = counts.candidates[number].chunk
         unit = leave_out_matter(chunk, index)
         return PlacedUnit(
             chunk.start_line + unit.first_line, chunk.start_line + unit.last_line, unit.start, unit.end,
@@ -356,9 +344,7 @@ def _make_placing(
     return place
 
 
-def _keep_best(
-    passages: Sequence[Passage], judgement: Judgement, counts: TermCounts, query: Query, question: Question
-) -> list[Hit]:
+def _keep_best(passages: Sequence[Passage], judgement: Judgement, counts: TermCounts, query: Query) -> list[Hit]:
     """Turn the best passages into hits, as many as are asked for, each with at least the minimum of evidence.
 
     The evidence of a hit is that of its best chunk, its score that of its best unit, or those of a hit behind it if higher. A
@@ -371,7 +357,7 @@ def _keep_best(
         units = [(counts.firsts[unit.chunk] + unit.index, unit.chunk) for unit in one.units]
         holding = [unit for unit in units if counts.counts[unit[0]]]
         sure.append(max(judgement.show(*unit) for unit in holding or units))
-    kind, words = question.kind, len(question.words)
+    kind, words = counts.question.kind, len(counts.question.words)
     evidence = scores.lift([score.whole for score in own], kind, words=words)
     shown = [
         max(score, min(each, SHOWN[0])) for score, each in zip(scores.lift(sure, "question"), evidence, strict=True)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 
 from memory_core.records import Hit, Successor
-from memory_core.search.candidates import Candidate, TermCounts
+from memory_core.search.candidates import TermCounts
 from memory_core.search.confidence import Confidence
 from memory_core.search.copies import is_plain
 from memory_core.search.scores import coverage_weight
@@ -93,10 +93,10 @@ def compare_ages(confidence: Confidence, ranks: Sequence[float]) -> Recency:
         unit: (CHANGED if unit in changes else NEWER) * share * support[unit] * places[day]
         for unit, day in later.items()
     }
-    values = _find_values(_quote(confidence, first)) if later else {}
+    values = _find_values(counts.quote(first)) if later else {}
     words = counts.counts[first].keys()
     comparable = [unit for unit in later if values and (unit in changes or counts.counts[unit].keys() >= words)]
-    revalued = [unit for unit in comparable if _differ(values, _find_values(_quote(confidence, unit)))]
+    revalued = [unit for unit in comparable if _differ(values, _find_values(counts.quote(unit)))]
     last = max(map(later.__getitem__, revalued), default="")
     top = max(rank + bonuses.get(unit, 0.0) for unit, rank in enumerate(ranks))
     bonuses |= {unit: ABOVE * top - ranks[unit] for unit in revalued if later[unit] == last}
@@ -107,8 +107,8 @@ def compare_ages(confidence: Confidence, ranks: Sequence[float]) -> Recency:
         if "" < day < alike[newest] and counts.counts[unit].keys() == counts.counts[newest].keys()
     ]
     if replaced and (newest not in changes or not _tells_of(confidence, newest)):
-        values = _find_values(_quote(confidence, newest))
-        replaced = [unit for unit in replaced if _differ(values, _find_values(_quote(confidence, unit)))]
+        values = _find_values(counts.quote(newest))
+        replaced = [unit for unit in replaced if _differ(values, _find_values(counts.quote(unit)))]
     return Recency(bonuses, newest, frozenset(replaced))
 
 
@@ -130,8 +130,7 @@ def find_later(
     if not ranks or question.cjk or question.time != "now":
         return None
     best = max(range(len(ranks)), key=ranks.__getitem__)
-    number, index = confidence.counts.units[best]
-    chunk = confidence.candidates[number].chunk
+    index, chunk = confidence.counts.units[best].within, confidence.counts.get_chunk(best)
     if _is_said(chunk, index) or confidence.support(best) < LEAST:
         return None
 
@@ -181,34 +180,27 @@ def find_later(
 
 
 def mark_replaced(
-    hits: Sequence[Hit],
-    numbers: Sequence[Collection[int]],
-    recency: Recency,
-    candidates: Sequence[Candidate],
-    counts: TermCounts,
+    hits: Sequence[Hit], numbers: Sequence[Collection[int]], recency: Recency, counts: TermCounts
 ) -> list[Hit]:
     """Return hits, those that the newest statement of one before them replaces with `superseded_by`.
 
     Args:
-        hits: The hits, each with the numbers of its units and of their copies.
-        numbers: Those numbers.
+        hits: In order.
+        numbers: For every hit the numbers of its units and of their copies.
         recency: The ages of statements.
-        candidates: The chunks of the units.
         counts: Of the candidates.
     """
     place = next((place for place, own in enumerate(numbers) if recency.newest in own), None)
     if recency.newest is None or place is None:
         return [*hits]
-    number, index = counts.units[recency.newest]
-    chunk = candidates[number].chunk
-    line, text = _find_statement(chunk, index)
+    chunk = counts.get_chunk(recency.newest)
+    line, text = _find_statement(chunk, counts.units[recency.newest].within)
     newer = Successor(chunk.path, line, text, chunk.date, because="newer")
     marked = [*hits]
     for behind in range(place + 1, len(hits)):
         if former := sorted(recency.replaced.intersection(numbers[behind])):
-            number, index = counts.units[former[0]]
-            chunk = candidates[number].chunk
-            line, _ = _find_statement(chunk, index)
+            chunk = counts.get_chunk(former[0])
+            line, _ = _find_statement(chunk, counts.units[former[0]].within)
             shown = line if chunk.path == hits[behind].path else None  # not of a copy
             marked[behind] = replace(hits[behind], superseded_by=replace(newer, replaces=shown))
     return marked
@@ -233,7 +225,7 @@ def _prefer_before(confidence: Confidence, ranks: Sequence[float]) -> dict[int, 
     named = {*extract_words(" ".join(behind))} - {*extract_words(said)}
     after = {at for at, word in enumerate(question.words) if word.text in named}
     weights = {at: weight for at, weight in enumerate(question.weights) if at not in after}
-    days = [confidence.candidates[number].chunk.date or "" for number, _ in counts.units]
+    days = [counts.candidates[place.candidate].chunk.date or "" for place in counts.units]
     best = max(range(len(ranks)), key=ranks.__getitem__)
     naming = [
         unit
@@ -254,16 +246,11 @@ def _prefer_before(confidence: Confidence, ranks: Sequence[float]) -> dict[int, 
     return dict.fromkeys(earlier, added)
 
 
-def _quote(confidence: Confidence, unit: int) -> str:
-    number, index = confidence.counts.units[unit]
-    return confidence.candidates[number].chunk.quote_unit(index)
-
-
 def _tells_of(confidence: Confidence, unit: int) -> bool:
     """Return True if a unit tells a change of what the question names, not in another clause: "Ann is ill, Bo takes over"."""
     held = confidence.counts.counts[unit]
     begins = tuple(word.text[:LETTERS] for at, word in enumerate(confidence.question.words) if at in held)
-    changed = [extract_words(clause) for clause in _CLAUSE.split(_quote(confidence, unit)) if tells_change(clause)]
+    changed = [extract_words(clause) for clause in _CLAUSE.split(confidence.counts.quote(unit)) if tells_change(clause)]
     return not begins or any(word.startswith(begins) for clause in changed for word in clause)
 
 
@@ -311,7 +298,7 @@ def _may_replace(old: Mapping[str, set[str]], text: str) -> bool:
 
 def _find_alike(confidence: Confidence, shares: Sequence[float]) -> tuple[dict[int, str], set[int], dict[int, float]]:
     """Return the statements of the matter with the dates of their notes, "" for none; those that tell a change; all support."""
-    candidates, counts = confidence.candidates, confidence.counts
+    counts = confidence.counts
     support = {at: confidence.support(at) for at, share in enumerate(shares) if share >= RANKED and counts.counts[at]}
     best = max(support, key=support.__getitem__, default=None)
     if best is None or support[best] < LEAST:
@@ -320,12 +307,11 @@ def _find_alike(confidence: Confidence, shares: Sequence[float]) -> tuple[dict[i
     alike: dict[int, str] = {}
     changes: set[int] = set()
     for unit, share in support.items():
-        number, index = counts.units[unit]
-        chunk = candidates[number].chunk
-        if share < most - ALIKE_CHANGED or _is_said(chunk, index):
+        chunk = counts.get_chunk(unit)
+        if share < most - ALIKE_CHANGED or _is_said(chunk, counts.units[unit].within):
             continue
         of_matter = not matter.isdisjoint((*counts.counts[unit], *counts.above[unit]))
-        said = chunk.quote_unit(index)
+        said = counts.quote(unit)
         if of_matter and tells_change(said):
             if confidence.lack_names(unit) > lacking and _names_another(said):
                 continue

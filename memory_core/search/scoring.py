@@ -95,15 +95,15 @@ class Judgement:
         return evidence if self.confidence is None else self.confidence.show(unit, evidence)
 
 
-def _find_weak(question: Question, candidates: Sequence[Candidate], counts: TermCounts) -> Iterator[float]:
+def _find_weak(counts: TermCounts) -> Iterator[float]:
     """Yield for every unit how weak it is: 1 in a report, more where it only asks what the question does.
 
     In a note it must hold most of the words, and the next unit may not answer: that is how a list of answers looks.
     """
-    words = {fold(word.text) for word in question.words}
-    reports = [is_report(each.chunk.path) for each in candidates]
+    words = {fold(word.text) for word in counts.question.words}
+    reports = [is_report(each.chunk.path) for each in counts.candidates]
     for (number, index), held in zip(counts.units, counts.counts, strict=True):
-        chunk = candidates[number].chunk
+        chunk = counts.candidates[number].chunk
         if chunk.source == SOURCE:
             asks = only_asks(chunk.quote_unit(index), words)
         else:
@@ -119,26 +119,20 @@ def choose_calibration(serving: ServingSpace, provider: EmbeddingProvider) -> Ca
     return serving.calibration or DEFAULT_CALIBRATION
 
 
-def judge(
-    reader: Reader,
-    question: Question,
-    candidates: Sequence[Candidate],
-    counts: TermCounts,
-    *,
-    weights: scores.Weights,
-    vectors: VectorQuery | None,
-) -> Judgement:
+def judge(reader: Reader, counts: TermCounts, *, weights: scores.Weights, vectors: VectorQuery | None) -> Judgement:
     """Rank every unit and score every candidate.
 
     Args:
-        counts: Of the candidates.
+        reader: Of the index that is searched.
+        counts: Of the candidates of the question.
         weights: Of the two sides.
-        vectors: None judges by keyword alone.
+        vectors: The question as a vector; None judges by keyword alone.
     """
+    question, candidates = counts.question, counts.candidates
     others: Sequence[float] = find_other_speakers(question, candidates, counts.units)
-    others = [*map(max, others, _find_weak(question, candidates, counts))]
-    rows = _find_rows(question, candidates, counts)
-    text_ranks = _rank_by_text(question, candidates, counts, weights, others=others, rows=rows)
+    others = [*map(max, others, _find_weak(counts))]
+    rows = _find_rows(counts)
+    text_ranks = _rank_by_text(counts, weights, others=others, rows=rows)
     covered = [question.certainty * scores.coverage(question.weights, held) for held in counts.found]
     if question.characters:
         before = len(question.words) + len(question.phrases)
@@ -153,11 +147,11 @@ def judge(
         for share, best, floor in zip(covered, counts.best_shares(question.weights), least, strict=True)
     ]
     if vectors is None or not candidates:
-        ranks, bonus = _prefer_period(question, text_ranks, candidates, counts)
+        ranks, bonus = _prefer_period(text_ranks, counts)
         points = None if question.cjk else BY_KEYWORD
         return Judgement(
             ranks=ranks, scores=[Score(text, None, text) for text in texts], text_ranks=text_ranks, period_bonus=bonus,
-            confidence=Confidence(question, candidates, counts, others, points=points),
+            confidence=Confidence(counts, others, points=points),
         )  # fmt: skip
     from memory_core.search import similarity
 
@@ -176,7 +170,7 @@ def judge(
     window_shares = [window_share * window for window in near]
     token_shares = [token_share * token for token in alike]
     ranks = [sum(parts) for parts in zip(text_ranks, window_shares, token_shares, strict=True)]
-    ranks, bonus = _prefer_period(question, ranks, candidates, counts)
+    ranks, bonus = _prefer_period(ranks, counts)
     unknown = _are_words_unknown(question, vectors.table)
     worth, share_by_meaning = _choose_worth(question, vectors, chunks), weigh_vectors(question, vectors)
     near = [scores.vector_score(cosine, worth, unknown_words=unknown) for cosine in cosines.chunks]
@@ -210,9 +204,7 @@ def judge(
         return share_by_meaning * scores.vector_score(cosines.units[unit], raised, unknown_words=unknown)
 
     measured = WITH_TABLE if vectors.table is not None else WITH_CONTEXT if vectors.tokens is not None else None
-    confidence = Confidence(
-        question, candidates, counts, others, score_window, by_token.words, None if question.cjk else measured
-    )
+    confidence = Confidence(counts, others, score_window, by_token.words, None if question.cjk else measured)
     return Judgement(
         ranks=ranks, scores=[Score(*parts) for parts in zip(whole, near, texts, strict=True)], text_ranks=text_ranks,
         cosines=cosines.chunks, window_shares=window_shares, token_shares=token_shares, period_bonus=bonus,
@@ -220,12 +212,11 @@ def judge(
     )  # fmt: skip
 
 
-def _prefer_period(
-    question: Question, ranks: Sequence[float], candidates: Sequence[Candidate], counts: TermCounts
-) -> tuple[list[float], float]:
+def _prefer_period(ranks: Sequence[float], counts: TermCounts) -> tuple[list[float], float]:
     """Return ranks with the bonus of units that belong to the period of the question, and that bonus."""
+    question = counts.question
     period = question.period
-    dated = [question.weigh_date(candidate.chunk) for candidate in candidates] if period else []
+    dated = [question.weigh_date(candidate.chunk) for candidate in counts.candidates] if period else []
     if period is None or not any(dated):
         return list(ranks), 0.0
     bonus = scores.period_bonus((period.last - period.first).days + 1, max(ranks))
@@ -274,19 +265,28 @@ def put_first(judgement: Judgement, unit: int) -> Judgement:
     return replace(judgement, ranks=ranks, recency=replace(judgement.recency, bonuses=bonuses))
 
 
+class _Counted(NamedTuple):
+    """The terms that a text holds, by their numbers, with how often it does; and its length in words."""
+
+    terms: Mapping[int, float]
+    length: int
+
+
 def _rank_by_text(
-    question: Question,
-    candidates: Sequence[Candidate],
-    counts: TermCounts,
-    weights: scores.Weights,
-    *,
-    others: Sequence[float],
-    rows: Mapping[int, Sequence[tuple[Mapping[int, float], int]]],
+    counts: TermCounts, weights: scores.Weights, *, others: Sequence[float], rows: Mapping[int, Sequence[_Counted]]
 ) -> list[float]:
-    """For every unit its weighted keyword value, with the bonus of its note's name."""
+    """Return for every unit its weighted keyword value, with the bonus of its note's name.
+
+    Args:
+        counts: Of the candidates.
+        weights: Of the two sides.
+        others: For every unit how weak it is; see `Confidence.others`.
+        rows: See `_find_rows`.
+    """
+    question, candidates = counts.question, counts.candidates
     own = scores.scale(scores.bm25(counts.counts, counts.lengths, question.rarities))
-    lengths = [*counts.chunk_lengths, *(sum(length for _, length in parts) for parts in rows.values())]
-    held = [*counts.chunk_counts, *(add_up(each for each, _ in parts) for parts in rows.values())]
+    lengths = [*counts.chunk_lengths, *(sum(each.length for each in parts) for parts in rows.values())]
+    held = [*counts.chunk_counts, *(add_up(each.terms for each in parts) for parts in rows.values())]
     average = sum(counts.chunk_lengths) / max(len(counts.chunk_lengths), 1)
     chunks = scores.scale(scores.bm25(held, lengths, question.rarities, average=average))
     place = dict(zip(rows, range(len(candidates), len(held)), strict=True))
@@ -300,15 +300,14 @@ def _rank_by_text(
     ]
 
 
-def _find_rows(
-    question: Question, candidates: Sequence[Candidate], counts: TermCounts
-) -> dict[int, list[tuple[Mapping[int, float], int]]]:
-    """Return the rows of long tables that hold the rarest word of a question, by their numbers.
+def _find_rows(counts: TermCounts) -> dict[int, list[_Counted]]:
+    """Return the rows of long tables that hold the rarest word of a question, by the numbers of their units.
 
-    Each comes with the terms and the length of its own, of its head and of what stands above. The other rows tell of other
-    things, so that the chunk is no context of one.
+    Each comes with the terms of its own, of what stands above the table, and of the table's head. These are the context of a
+    row, and not its chunk, whose other rows tell of other things.
     """
-    known = [(word.documents, number) for number, word in enumerate(question.words) if word.documents]
+    candidates = counts.candidates
+    known = [(word.documents, number) for number, word in enumerate(counts.question.words) if word.documents]
     if not known:
         return {}
     rarest = min(known)[1]
@@ -316,8 +315,8 @@ def _find_rows(
     in_table = Counter(at for at, index in counts.units if tables[at] and _is_row(candidates[at].chunk, index))
     if max(in_table.values(), default=0) < LONG_TABLE:
         return {}
-    rows: dict[int, list[tuple[Mapping[int, float], int]]] = {}
-    head: list[tuple[Mapping[int, float], int]] = []
+    rows: dict[int, list[_Counted]] = {}
+    head: list[_Counted] = []
     for unit, (number, index) in enumerate(counts.units):
         if in_table[number] < LONG_TABLE:
             continue
@@ -326,12 +325,12 @@ def _find_rows(
         if not index or not _is_row(chunk, index):
             head = []
         if _is_row(chunk, index):
-            own = (counts.counts[unit], counts.lengths[unit])
+            own = _Counted(counts.counts[unit], counts.lengths[unit])
             if span.last_line > span.first_line:
                 head = [own]
             elif rarest in counts.counts[unit]:
                 above = dict.fromkeys(counts.above[unit], 1.0)
-                rows[unit] = [own, (above, len(_WORD.findall(chunk.context))), *head]
+                rows[unit] = [own, _Counted(above, len(_WORD.findall(chunk.context))), *head]
     return rows
 
 
