@@ -48,6 +48,21 @@ class Candidate(NamedTuple):
     copies: Sequence[IndexedChunk] = ()
 
 
+class FoundChunks(NamedTuple):
+    """The chunks that a search looks at.
+
+    Attributes:
+        candidates: Those whose units are ranked, as `sort_equals` orders them: of units that rank alike, those of the first
+            stay first.
+        by_text: The keyword scores of all chunks that were looked at, by chunk id, best first.
+        near: Their cosines, by chunk id, best first.
+    """
+
+    candidates: list[Candidate]
+    by_text: Mapping[int, float]
+    near: Mapping[int, float]
+
+
 def find_candidates(
     reader: Reader,
     question: Question,
@@ -59,19 +74,20 @@ def find_candidates(
     near_share: float = 1.0,
     among: Collection[int] | None = None,
     ranked: int = RANKED_CHUNKS,
-) -> tuple[list[Candidate], Mapping[int, float], Mapping[int, float]]:
-    """Find the chunks to rank, as `sort_equals` orders them: of units that rank alike, those of the first stay first.
+) -> FoundChunks:
+    """Find the chunks to rank: by keyword, by vector, by the names and the period in the question.
 
     Args:
-        multiplier: Chunks looked at for each result asked for.
-        find_near: Finds the cosines of so many nearest chunks, by chunk id; none without vectors.
-        near_share: What they count, beside keywords.
+        reader: Of the index.
+        question: As the index understands it.
+        query: Its dates and its number of results hold.
+        weights: Of the two sides; a side without weight is not asked.
+        multiplier: The number of chunks that are looked at for each result asked for.
+        find_near: Returns the cosines of the nearest chunks by chunk id, given how many; none without vectors.
+        near_share: What cosines count beside keywords, 0..1.
         among: The chunks that may be candidates; None allows all.
-        ranked: The most candidates, if no more results are asked for; all of `among` allow `RANKED_AMONG`.
-
-    Returns:
-        The candidates, and the keyword scores and the cosines of all chunks that were looked at, by chunk id, best first.
-    """  # fmt: skip
+        ranked: The most candidates, unless more results are asked for; with `among` there are up to `RANKED_AMONG`.
+    """
     dates = DateRange(query.after, query.before)
     period = _find_of_period(reader, question, among)
 
@@ -115,7 +131,7 @@ def find_candidates(
         kept = {group[0].id: group for group in _make_room(groups, max(count, len(ids)), words)}
         groups = [kept[chunk.id] for chunk in sort_equals([group[0] for group in kept.values()])]
     found = [Candidate(group[0], not named.keys().isdisjoint(each.id for each in group), group[1:]) for group in groups]
-    return found, by_text, near
+    return FoundChunks(found, by_text, near)
 
 
 def _make_room(groups: Sequence[list[IndexedChunk]], count: int, words: Collection[str]) -> list[list[IndexedChunk]]:

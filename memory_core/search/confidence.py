@@ -106,8 +106,13 @@ class Confidence:
         lacking = sum([name not in held and name not in above for name in self.names])
         return lacking / len(self.names) if lacking else 0.0
 
-    def show(self, unit: int, evidence: float) -> float:
-        """Return the score of a hit of a unit, 0..1: at least .35 where the evidence of its chunk is, else that evidence."""
+    def rate(self, unit: int, evidence: float) -> float:
+        """Return the score that a hit of a unit shows, 0..1.
+
+        Args:
+            unit: Its number.
+            evidence: That of its chunk. Below .35 it is the score; from there on the score is at least .35.
+        """
         least, sure, most = self.points or (0.0, 0.0, 0.0)
         if evidence < SHOWN[0] or self.points is None:
             return evidence

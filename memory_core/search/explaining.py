@@ -289,7 +289,7 @@ class _View:
             cosine=_round(judgement.cosines[number]) if judgement.cosines and embedded else None,
             is_embedded=embedded,
             is_candidate=not outside,
-            score=_round(judgement.show(counts.firsts[number] + index, number)),
+            score=_round(judgement.rate(counts.firsts[number] + index, number)),
             evidence=_round(score.whole),
             vector_score=_round_or_none(score.vector),
             text_score=_round_or_none(score.text),

@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from functools import cache
-from itertools import islice
-from typing import TYPE_CHECKING
+from functools import cache, cached_property
+from typing import TYPE_CHECKING, NamedTuple
 
 from memory_core.config.settings import Hybrid
 from memory_core.records import Hit, Mode, Query
@@ -46,7 +45,7 @@ from memory_core.search.recency import find_later, mark_replaced
 from memory_core.search.scoring import Judgement, Score, VectorQuery, judge, prefer_matter, put_first, weigh_vectors
 from memory_core.sources.session_logs import SOURCE, is_log
 from memory_core.stores.interface import Reader
-from memory_core.stores.values import DateRange
+from memory_core.stores.values import DateRange, IndexedChunk
 from memory_core.text.markdown import looks_like_row, scan
 from memory_core.text.units import MOST_LEAD, find_leads
 
@@ -116,7 +115,6 @@ def search(
     if not question.words or not question.chunks:
         return Trace(mode=mode, question=question, about=about)
     weights = _weights(mode, hybrid)
-    multiplier = hybrid.candidate_multiplier
 
     def find_near(depth: int) -> Mapping[int, float]:
         if vectors is None or not weights.vector:
@@ -125,54 +123,26 @@ def search(
             return compare_all(reader, vectors.space_id, vectors.vector, about.chunks)
         return reader.find_nearest(vectors.space_id, vectors.vector, DateRange(query.after, query.before), depth)
 
-    among = None if about is None else about.chunks
-    share = 1.0 if vectors is None else weigh_vectors(question, vectors)
-    ranked = RANKED_CHUNKS if vectors is None or vectors.tokens is None else RANKED_IN_CONTEXT
-    candidates, by_text, near = find_candidates(
-        reader, question, query, weights, multiplier=multiplier, find_near=find_near, near_share=share, among=among,
-        ranked=ranked,
+    found = find_candidates(
+        reader, question, query, weights,
+        multiplier=hybrid.candidate_multiplier,
+        find_near=find_near,
+        near_share=1.0 if vectors is None else weigh_vectors(question, vectors),
+        among=None if about is None else about.chunks,
+        ranked=RANKED_CHUNKS if vectors is None or vectors.tokens is None else RANKED_IN_CONTEXT,
     )  # fmt: skip
     dates = DateRange(query.after, query.before) if about is None else None
-    counts, judgement = _rank(reader, question, candidates, weights=weights, vectors=vectors, dates=dates)
-    candidates = [*counts.candidates]
-    ranks = judgement.ranks
-    enough = scores.NEAR_BEST * max(ranks, default=0.0) if vectors is not None else math.inf
-
-    matters = [count_matter(each.chunk) for each in candidates]
-
-    def is_worth_showing(at: int) -> bool:
-        number, index = counts.units[at]
-        return bool(counts.counts[at]) or candidates[number].chunk.units[index].last_line >= matters[number]
-
-    def pack_best(numbers: Iterable[int]) -> tuple[list[Hit], list[Passage], Copies]:
-        # Of equals the first candidate's stay first.
-        order = sorted(filter(is_worth_showing, numbers), key=ranks.__getitem__, reverse=True)
-        order = _leave_room(order, passes, counts, query.max_results)
-        looked_at = order[: LOOK * max(query.max_results, SHARED)]
-        copies = find_copies([each.chunk for each in candidates], {i: counts.units[i] for i in looked_at})
-        order = list(dict.fromkeys(copies.shown.get(i, i) for i in order))
-        ranked = ((*counts.units[i], bool(counts.counts[i]) or ranks[i] >= enough) for i in order)
-        place = _make_placing(counts, reader.stem, query.max_snippet_chars)
-        if query.joined:
-            passages = _pack(candidates, ranked, place, query)
-        else:
-            chosen = (place(*each) for each in islice(ranked, query.max_results))
-            passages = [Passage([unit], query.max_snippet_chars, _find_lead(candidates, unit)) for unit in chosen]
-        hits = _keep_best(passages, judgement, counts, query)
-        return hits, passages[: len(hits)], copies
-
-    units = range(len(ranks)) if about is None else _find_units(counts, about)
-    passes = [round(score.whole, _DIGITS) >= query.min_score for score in judgement.scores]
-    passing = [i for i in units if passes[counts.units[i][0]]]
-    hits, shown, copies = pack_best(units) if passing else ([], [], Copies())
-    if passing and not hits:  # what passes may rank behind all that is shown
-        hits, shown, copies = pack_best(passing)
-    said = [_list_said(passage, counts, copies) for passage in shown]
-    hits = [_name_copies(*each, counts, copies) for each in zip(hits, shown, strict=True)]
-    hits = mark_replaced(hits, said, judgement.recency, counts)
+    counts, judgement = _rank(reader, question, found.candidates, weights=weights, vectors=vectors, dates=dates)
+    best = max(judgement.ranks, default=0.0)
+    opens_from = math.inf if vectors is None else scores.NEAR_BEST * best
+    units = range(len(counts.units)) if about is None else _find_units(counts, about)
+    shown = _Presenter(query, counts, judgement, reader.stem, opens_from).show(units)
+    said = [_list_said(passage, counts, shown.copies) for passage in shown.passages]
+    hits = [_name_copies(*each, counts, shown.copies) for each in zip(shown.hits, shown.passages, strict=True)]
     return Trace(
-        hits=tuple(hits), mode=mode, question=question, about=about, by_text=by_text, near=near, weights=weights,
-        counts=counts, judgement=judgement, shown=shown, copies=copies,
+        hits=tuple(mark_replaced(hits, said, judgement.recency, counts)), mode=mode, question=question, about=about,
+        by_text=found.by_text, near=found.near, weights=weights, counts=counts, judgement=judgement,
+        shown=shown.passages, copies=shown.copies,
     )  # fmt: skip
 
 
@@ -205,25 +175,154 @@ def _rank(
     return counts, judgement
 
 
-def _leave_room(order: Sequence[int], passes: Sequence[bool], counts: TermCounts, count: int) -> list[int]:
-    """Put notes that pass before the session logs and reports for which there is no room: those fill half of the hits."""
-    plain = [is_plain(each.chunk) for each in counts.candidates]
-    if all(plain):
-        return [*order]
-    best: dict[int, int] = {}
-    for at in order:
-        best.setdefault(counts.units[at][0], at)
-    logs = [number for number in best if not plain[number]][: max(count // 2, 1)]
-    notes = [number for number in best if plain[number] and passes[number]]
-    served, opening = {*logs, *notes}, {*logs, *notes[: count - len(logs)]}
+class _Shown(NamedTuple):
+    """The passages that are shown, best first, with a hit for each; and the copies among the units that were looked at."""
 
-    def defer(at: int) -> int:
-        number = counts.units[at][0]
-        return 0 if number in served else 2 if plain[number] else 1
+    hits: Sequence[Hit] = ()
+    passages: Sequence[Passage] = ()
+    copies: Copies = Copies()
 
-    # The best unit of each opens its place before a log opens a second one.
-    heads = [at for number, at in best.items() if number in opening]
-    return list(dict.fromkeys([*heads, *sorted(order, key=defer)]))
+
+@dataclass(frozen=True)  # without slots, so that what all units share is computed once
+class _Presenter:
+    """Packs the ranked units of a search into passages, and turns these into hits.
+
+    Attributes:
+        query: What is asked for: its number of hits, its length of snippets, its least evidence.
+        counts, judgement: The units, and their ranks.
+        stem: The stemmer of the keyword index.
+        opens_from: The rank from which on a unit without a word of the question opens a passage of its own.
+    """
+
+    query: Query
+    counts: TermCounts
+    judgement: Judgement
+    stem: Stem
+    opens_from: float
+
+    def show(self, units: Sequence[int]) -> _Shown:
+        """Show the best of some units, given by their numbers; none where the evidence of no candidate is enough."""
+        passing = [unit for unit in units if self._passes[self.counts.units[unit].candidate]]
+        if not passing:
+            return _Shown()
+        shown = self._pack_best(units)
+        return shown if shown.hits else self._pack_best(passing)  # what passes may rank behind all that is shown
+
+    @cached_property
+    def _passes(self) -> list[bool]:
+        """For every candidate, True if its evidence is enough."""
+        return [round(score.whole, _DIGITS) >= self.query.min_score for score in self.judgement.scores]
+
+    def _pack_best(self, units: Iterable[int]) -> _Shown:
+        counts, query = self.counts, self.query
+        # Of equals the first candidate's stay first.
+        order = sorted(filter(self._is_worth_showing, units), key=self.judgement.ranks.__getitem__, reverse=True)
+        order = self._leave_room(order)
+        looked_at = order[: LOOK * max(query.max_results, SHARED)]
+        copies = find_copies(
+            [each.chunk for each in counts.candidates], {unit: counts.units[unit] for unit in looked_at}
+        )
+        order = list(dict.fromkeys(copies.shown.get(unit, unit) for unit in order))
+        if query.joined:
+            passages = self._pack(order)
+        else:
+            alone = map(self._place, order[: query.max_results])
+            passages = [Passage([unit], query.max_snippet_chars, self._find_lead(unit)) for unit in alone]
+        hits = self._make_hits(passages)
+        return _Shown(hits, passages[: len(hits)], copies)
+
+    @cached_property
+    def _matters(self) -> list[int]:
+        """For every candidate the number of lines of front matter with which it begins."""
+        return [count_matter(each.chunk) for each in self.counts.candidates]
+
+    def _is_worth_showing(self, unit: int) -> bool:
+        """Return False for front matter without a word of the question."""
+        number, within = self.counts.units[unit]
+        last = self.counts.candidates[number].chunk.units[within].last_line
+        return bool(self.counts.counts[unit]) or last >= self._matters[number]
+
+    def _leave_room(self, order: Sequence[int]) -> list[int]:
+        """Put notes that pass before the session logs and reports for which there is no room: those fill half of the hits."""
+        units, count = self.counts.units, self.query.max_results
+        plain = [is_plain(each.chunk) for each in self.counts.candidates]
+        if all(plain):
+            return [*order]
+        best: dict[int, int] = {}
+        for at in order:
+            best.setdefault(units[at].candidate, at)
+        logs = [number for number in best if not plain[number]][: max(count // 2, 1)]
+        notes = [number for number in best if plain[number] and self._passes[number]]
+        served, opening = {*logs, *notes}, {*logs, *notes[: count - len(logs)]}
+
+        def defer(at: int) -> int:
+            number = units[at].candidate
+            return 0 if number in served else 2 if plain[number] else 1
+
+        # The best unit of each opens its place before a log opens a second one.
+        heads = [at for number, at in best.items() if number in opening]
+        return list(dict.fromkeys([*heads, *sorted(order, key=defer)]))
+
+    def _pack(self, order: Sequence[int]) -> list[Passage]:
+        """Fill passages with units, best first."""
+        query, counts = self.query, self.counts
+        count = max(query.max_results, SHARED)
+        packing = Packing(count=count, max_chars=query.max_snippet_chars, find_lead=self._find_lead)
+        for unit in order[: packing.look]:
+            chunk = counts.get_chunk(unit)
+            if packing.wants(chunk.path, chunk.source):  # most do not come in: no values are made of them
+                packing.add(self._place(unit))
+                if packing.is_full:
+                    break
+        return packing.passages
+
+    def _find_lead(self, unit: PlacedUnit) -> Lead | None:
+        return _find_lead(self.counts.candidates[unit.chunk].chunk, unit.index)
+
+    def _place(self, unit: int) -> PlacedUnit:
+        """Return a unit with its place; one that is too long is cut around the words of the question."""
+        number, within = self.counts.units[unit]
+        chunk = self.counts.candidates[number].chunk
+        own = leave_out_matter(chunk, within)
+        matches = bool(self.counts.counts[unit]) or self.judgement.ranks[unit] >= self.opens_from
+        return PlacedUnit(
+            chunk.start_line + own.first_line, chunk.start_line + own.last_line, own.start, own.end,
+            chunk.path, chunk.source, number, within, chunk.text, matches,
+        ).cut(self.query.max_snippet_chars, self._find_marks)  # fmt: skip
+
+    def _find_marks(self, unit: PlacedUnit) -> list[Mark]:
+        return find_marks(unit.text, (unit.start, unit.end), self._asked, self.stem)
+
+    @cached_property
+    def _asked(self) -> dict[str, float]:
+        """The share that each word has in the question, by its stem and those of its other forms."""
+        question = self.counts.question
+        return {
+            stem: weight
+            for word, weight in zip(question.words, question.weights, strict=True)
+            for stem in (word.stems[0], *(form.stem for form in word.forms))
+        }
+
+    def _make_hits(self, passages: Sequence[Passage]) -> list[Hit]:
+        """Turn the best passages into hits, as many as are asked for, each with at least the minimum of evidence.
+
+        The evidence of a hit is that of its best chunk, its score that of its best unit; or those of a hit behind it, if these
+        are higher. A statement calls to mind what has no evidence of its own: a hit of that shows the least score of a hit whose
+        evidence is enough.
+        """
+        counts, judgement, question = self.counts, self.judgement, self.counts.question
+        own, rated = [], []
+        for one in passages:
+            own.append(max((judgement.scores[unit.chunk] for unit in one.units), key=lambda score: score.whole))
+            units = [counts.firsts[unit.chunk] + unit.index for unit in one.units]
+            holding = [unit for unit in units if counts.counts[unit]]
+            rated.append(max(judgement.rate(unit, counts.units[unit].candidate) for unit in holding or units))
+        lifted = scores.lift([score.whole for score in own], question.kind, words=len(question.words))
+        rated = [
+            max(each, min(least, SHOWN[0])) for each, least in zip(scores.lift(rated, "question"), lifted, strict=True)
+        ]
+        hits = [_to_hit(*each) for each in zip(passages, own, lifted, rated, strict=True)]
+        return [hit for hit in hits[: self.query.max_results] if hit.compared >= self.query.min_score]
 
 
 def _list_said(passage: Passage, counts: TermCounts, copies: Copies) -> set[int]:
@@ -276,33 +375,11 @@ def _weights(mode: Mode, hybrid: Hybrid) -> scores.Weights:
     return scores.Weights.normalised(hybrid.vector_weight, hybrid.text_weight)
 
 
-def _pack(
-    candidates: Sequence[Candidate],
-    ranked: Iterable[tuple[int, int, bool]],
-    place: Callable[[int, int, bool], PlacedUnit],
-    query: Query,
-) -> list[Passage]:
-    """Fill passages with units: (number of the candidate, number of the unit in it, `PlacedUnit.matches`), best first."""
-    packing = Packing(
-        count=max(query.max_results, SHARED),
-        max_chars=query.max_snippet_chars,
-        find_lead=lambda unit: _find_lead(candidates, unit),
-    )
-    for number, index, matches in islice(ranked, packing.look):
-        chunk = candidates[number].chunk
-        if packing.wants(chunk.path, chunk.source):  # most do not come in: no values are made of them
-            packing.add(place(number, index, matches))
-            if packing.is_full:
-                break
-    return packing.passages
-
-
-def _find_lead(candidates: Sequence[Candidate], unit: PlacedUnit) -> Lead | None:
+def _find_lead(chunk: IndexedChunk, index: int) -> Lead | None:
     """Return the head of the table of a unit, or what introduces it in a list and stands in a chunk before."""
-    chunk = candidates[unit.chunk].chunk
     above = chunk.context.split("\n")[1:]
     lines = [*above, *chunk.text.split("\n")]
-    at = len(above) + chunk.units[unit.index].first_line
+    at = len(above) + chunk.units[index].first_line
     is_row = looks_like_row(lines[at])
     if not above and not is_row:
         return None
@@ -313,57 +390,6 @@ def _find_lead(candidates: Sequence[Candidate], unit: PlacedUnit) -> Lead | None
         return None
     last = leads[-1] - len(above)
     return Lead("\n".join(lines[each][:MOST_LEAD] for each in leads), chunk.start_line + last if last >= 0 else 0)
-
-
-def _make_placing(counts: TermCounts, stem: Stem, max_chars: int) -> Callable[[int, int, bool], PlacedUnit]:
-    """Return what gives units their places, and cuts those that are too long around the words of the question.
-
-    Args:
-        counts: Of the candidates; the words of their question are looked for in long units.
-        stem: The stemmer of the keyword index.
-        max_chars: The most characters of a unit.
-    """
-    question = counts.question
-    asked = {
-        stem: weight
-        for word, weight in zip(question.words, question.weights, strict=True)
-        for stem in (word.stems[0], *(form.stem for form in word.forms))
-    }
-
-    def mark(unit: PlacedUnit) -> list[Mark]:
-        return find_marks(unit.text, (unit.start, unit.end), asked, stem)
-
-    def place(number: int, index: int, matches: bool) -> PlacedUnit:
-        chunk = counts.candidates[number].chunk
-        unit = leave_out_matter(chunk, index)
-        return PlacedUnit(
-            chunk.start_line + unit.first_line, chunk.start_line + unit.last_line, unit.start, unit.end,
-            chunk.path, chunk.source, number, index, chunk.text, matches,
-        ).cut(max_chars, mark)  # fmt: skip
-
-    return place
-
-
-def _keep_best(passages: Sequence[Passage], judgement: Judgement, counts: TermCounts, query: Query) -> list[Hit]:
-    """Turn the best passages into hits, as many as are asked for, each with at least the minimum of evidence.
-
-    The evidence of a hit is that of its best chunk, its score that of its best unit, or those of a hit behind it if higher. A
-    statement calls to mind what has no evidence of its own: that shows the least of
-    what is sure of its evidence.
-    """
-    own = [max((judgement.scores[unit.chunk] for unit in one.units), key=lambda score: score.whole) for one in passages]
-    sure = []
-    for one in passages:
-        units = [(counts.firsts[unit.chunk] + unit.index, unit.chunk) for unit in one.units]
-        holding = [unit for unit in units if counts.counts[unit[0]]]
-        sure.append(max(judgement.show(*unit) for unit in holding or units))
-    kind, words = counts.question.kind, len(counts.question.words)
-    evidence = scores.lift([score.whole for score in own], kind, words=words)
-    shown = [
-        max(score, min(each, SHOWN[0])) for score, each in zip(scores.lift(sure, "question"), evidence, strict=True)
-    ]
-    hits = [_to_hit(*each) for each in zip(passages, own, evidence, shown, strict=True)]
-    return [hit for hit in hits[: query.max_results] if hit.compared >= query.min_score]
 
 
 def _to_hit(passage: Passage, best: Score, evidence: float, shown: float) -> Hit:

@@ -89,10 +89,10 @@ class Judgement:
     confidence: Confidence | None = None
     recency: Recency = field(default_factory=Recency)
 
-    def show(self, unit: int, chunk: int) -> float:
-        """Return the score of a hit of one unit, by its number and that of its chunk."""
-        evidence = self.scores[chunk].whole
-        return evidence if self.confidence is None else self.confidence.show(unit, evidence)
+    def rate(self, unit: int, candidate: int) -> float:
+        """Return the score that a hit of one unit shows, given the unit's number and that of its candidate."""
+        evidence = self.scores[candidate].whole
+        return evidence if self.confidence is None else self.confidence.rate(unit, evidence)
 
 
 def _find_weak(counts: TermCounts) -> Iterator[float]:
