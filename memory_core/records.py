@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from pathlib import Path
-from typing import Literal, NamedTuple, Self
+from typing import Literal, NamedTuple, Self, TypeAlias
 
 Mode = Literal["hybrid", "vector", "keyword"]
 Access = Literal["rw", "ro", "none"]
@@ -80,6 +80,19 @@ class FileStamp(NamedTuple):
     inode: int = 0
 
 
+# The values of a `FileStamp`, and those of many files by source and path, None where a file cannot be read: plain tuples, since
+# making ten thousand records takes longer than looking at as many files.
+Stamp: TypeAlias = tuple[int, int, int, int]
+Stamps: TypeAlias = dict[tuple[str, str], Stamp | None]
+
+
+class FileKey(NamedTuple):
+    """The names by which a file is known: its source and its path, as those of `MemoryFile`."""
+
+    source: str
+    path: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryFile:
     """One file that is indexed.
@@ -97,6 +110,11 @@ class MemoryFile:
     real_path: Path
     stamp: FileStamp
     in_vault: bool = False
+
+    @property
+    def key(self) -> FileKey:
+        """Its source and its path."""
+        return FileKey(self.source, self.path)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -144,11 +144,11 @@ def _has_changed(listing: files.Listing, rows: Iterable[IndexedFile], last_sync:
     left_out = {row.path for row in notes if row.error is not None}
     synced_ns = (last_sync or 0.0) * 1e9
     seen = {
-        (file.source, file.path): file.stamp
+        file.key: file.stamp
         for file in listing.files
         if file.path not in left_out or max(file.stamp.mtime_ns, file.stamp.ctime_ns) > synced_ns
     }
-    return {(row.source, row.path): row.stamp for row in notes if row.hash and row.error is None} != seen
+    return {row.key: row.stamp for row in notes if row.hash and row.error is None} != seen
 
 
 REFUSED_SHOWN = 5  # notes with a text that the provider refuses

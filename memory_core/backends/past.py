@@ -19,8 +19,8 @@ from memory_core.config.agent import AgentConfig
 from memory_core.embeddings.protocols import EmbeddingProvider
 from memory_core.errors import MemoryCoreError
 from memory_core.history.history import History
-from memory_core.history.moments import Moment, NoteKey, Version
-from memory_core.records import FileStamp, Hit, MemoryFile, Successor
+from memory_core.history.moments import Moment, Version
+from memory_core.records import FileKey, FileStamp, Hit, MemoryFile, Successor
 from memory_core.sources import pages, session_logs
 from memory_core.sources.roots import find_roots
 from memory_core.stores.interface import Writer
@@ -140,11 +140,7 @@ class HistoryRecorder:
             if held is None:
                 with self._store.read() as reader:
                     held = reader.list_files()
-            hashes = {
-                NoteKey(row.source, row.path): row.hash
-                for row in held
-                if row.hash and row.source != session_logs.SOURCE
-            }
+            hashes = {row.key: row.hash for row in held if row.hash and row.source != session_logs.SOURCE}
             is_whole = self._history.record(hashes, sync.generation, listed=sync.files or (), read=sync.read)
         self._recorded = sync.generation if is_whole else None
         return not was_recorded
@@ -166,7 +162,7 @@ class PastIndex:
     key: object
     store: PrivateStore
     moment: Moment
-    versions: Mapping[NoteKey, Version]
+    versions: Mapping[FileKey, Version]
     config: AgentConfig
     history: History
 
@@ -174,7 +170,7 @@ class PastIndex:
         """Return a hit with what became of it since then, and the line that took its place."""
         from memory_core.history.notes import find_edit, find_now
 
-        version = self.versions[NoteKey(hit.source, hit.path)]
+        version = self.versions[FileKey(hit.source, hit.path)]
         past, text = self.history.load_text(version).text.split("\n"), pages.find_text(self.config, hit.path)
         now = None if text is None else text.split("\n")
         found = find_now(
@@ -249,7 +245,7 @@ class IndexStates:
             self._kept.pop(0).store.close()
         return state
 
-    def _make(self, versions: Mapping[NoteKey, Version], choose: ChooseProvider) -> PrivateStore:
+    def _make(self, versions: Mapping[FileKey, Version], choose: ChooseProvider) -> PrivateStore:
         store = PrivateStore(self._store)
         try:
             context = SyncContext(config=self._config, store=store, provider=choose())
@@ -270,11 +266,11 @@ class IndexStates:
             raise
         return store
 
-    def _bring_back(self, writer: Writer, versions: Mapping[NoteKey, Version]) -> int | None:
+    def _bring_back(self, writer: Writer, versions: Mapping[FileKey, Version]) -> int | None:
         """Make the copy hold these versions, and nothing else; return the lowest id of the chunks that are new."""
         chunking = self._config.search.chunking
         is_cut_alike = writer.load_state().identity == make_identity(chunking)
-        rows = {NoteKey(row.source, row.path): row for row in writer.list_files()}
+        rows = {row.key: row for row in writer.list_files()}
         writer.drop_files([row.id for key, row in rows.items() if key not in versions])
         other = (
             version for key, version in versions.items()

@@ -12,11 +12,11 @@ from datetime import UTC, datetime, timedelta
 
 from memory_core.config.agent import AgentConfig
 from memory_core.errors import FileUnreadable, HistoryUnavailable, MemoryCoreError, NotIndexed
-from memory_core.history.moments import Moment, NoteKey, Version, find_moment
+from memory_core.history.moments import Moment, Version, find_moment
 from memory_core.history.store import rows, store
 from memory_core.history.store.purging import Deletions
 from memory_core.history.store.store import HistoryStore
-from memory_core.records import FileStamp, MemoryFile
+from memory_core.records import FileKey, FileStamp, MemoryFile
 from memory_core.sources.files import list_files
 from memory_core.sources.notes import NoteText, hash_bytes, read_bytes, to_text
 from memory_core.text.folding import clean
@@ -93,11 +93,11 @@ class History(HistoryStore):
 
     def record(
         self,
-        hashes: Mapping[NoteKey, bytes],
+        hashes: Mapping[FileKey, bytes],
         generation: str,
         *,
         listed: Iterable[MemoryFile] = (),
-        read: Mapping[tuple[str, str], NoteText] | None = None,
+        read: Mapping[FileKey, NoteText] | None = None,
     ) -> bool:
         """Record the notes as a sync has left them in the index, as a new moment if any differs from the last one.
 
@@ -116,13 +116,13 @@ class History(HistoryStore):
         Raises:
             MemoryCoreError: The history cannot be written.
         """
-        files = {NoteKey(file.source, file.path): file for file in listed}
+        files = {file.key: file for file in listed}
         was_listed = False
 
-        def load(key: NoteKey, content: bytes) -> tuple[bytes, FileStamp, bool] | None:
+        def load(key: FileKey, content: bytes) -> tuple[bytes, FileStamp, bool] | None:
             nonlocal was_listed
             if key not in files and not was_listed:
-                files.update((NoteKey(file.source, file.path), file) for file in list_files(self._config).files)
+                files.update((file.key, file) for file in list_files(self._config).files)
                 was_listed = True
             note, file = (read or {}).get(key), files.get(key)
             if note is not None and note.hash == content:
@@ -202,7 +202,7 @@ class History(HistoryStore):
             action="ask for a later time",
         )
 
-    def list_alive(self, moment: Moment) -> dict[NoteKey, Version]:
+    def list_alive(self, moment: Moment) -> dict[FileKey, Version]:
         """Return the versions that stood at a moment, by note."""
         with self.read() as connection:
             return {version.key: version for version in rows.load_alive(connection, moment.id)}

@@ -12,10 +12,11 @@ from memory_core.config.agent import AgentConfig
 from memory_core.errors import HistoryUnavailable
 from memory_core.history.git_log import Blobs, Commit, CommittedFile, is_shallow, load_commits, open_blobs
 from memory_core.history.history import BEGIN_IT, NONE_YET
-from memory_core.history.moments import NoteKey, repair_times
+from memory_core.history.moments import repair_times
 from memory_core.history.store import rows
 from memory_core.history.store.purging import Purged, list_marked_lines, load_purged, make_tag, purge, recover_texts
 from memory_core.history.store.store import HistoryStore, PastNote, insert
+from memory_core.records import FileKey
 from memory_core.sources.notes import MAX_NOTE_BYTES
 from memory_core.sources.refusals import UNFIT_NAME, make_printable
 from memory_core.sources.roots import SUFFIX, find_roots
@@ -25,7 +26,7 @@ from memory_core.text.wording import Wording
 ORIGIN = "git"
 MOST_NAMED = 3  # of paths that are left out for one reason
 
-Name = Callable[[str], tuple[NoteKey, bool] | None]
+Name = Callable[[str], tuple[FileKey, bool] | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +94,7 @@ def _find_purged(commits: list[Commit], name: Name, blobs: Blobs, purged: Purged
     Where no content as a whole tells a text, since the notes that held it were never committed as they were recorded, lines do.
     """
     found: dict[str, Wording] = {}
-    lines: dict[NoteKey, set[bytes]] = {}
+    lines: dict[FileKey, set[bytes]] = {}
     tags = purged.tags
 
     def is_known(text: Wording) -> bool:
@@ -118,7 +119,7 @@ def _find_purged(commits: list[Commit], name: Name, blobs: Blobs, purged: Purged
     return tuple(sorted(found.values(), key=lambda each: -len(each.folded)))
 
 
-def _list_contents(commits: list[Commit], name: Name, notes: Collection[NoteKey]) -> Iterator[tuple[NoteKey, str]]:
+def _list_contents(commits: list[Commit], name: Name, notes: Collection[FileKey]) -> Iterator[tuple[FileKey, str]]:
     """Yield each content of some notes once, with its note."""
     seen = set()
     for change in chain.from_iterable(commit.changes for commit in commits if notes):
@@ -171,7 +172,7 @@ class _CommitReader:
         yield from _describe(f"above {MAX_NOTE_BYTES // 2**20} MB", self.large)
         yield from _describe("symbolic links", self.links)
 
-    def _read(self, change: CommittedFile, key: NoteKey, in_vault: bool) -> PastNote | None:
+    def _read(self, change: CommittedFile, key: FileKey, in_vault: bool) -> PastNote | None:
         """Return a note as a commit has left it; None if its path holds a text that is left out."""
         if any(text.stands_in(key.path) for text in self._texts):
             self.purged += change.blob is not None
@@ -212,7 +213,7 @@ class _Naming:
         served = [path for path in modules if self._find(f"{path}/note{SUFFIX}")]
         yield from _describe("submodules, which have commits of their own", served)
 
-    def _find(self, path: str) -> tuple[NoteKey, bool] | None:
+    def _find(self, path: str) -> tuple[FileKey, bool] | None:
         """Return the note of a path, and if it lies in a vault; None for what is none today."""
         absolute = posixpath.join(self._workspace, path)
         for root in self._roots:
@@ -221,7 +222,7 @@ class _Naming:
                 continue
             reason = root.refuse(relative)
             if reason is None:
-                return NoteKey(root.source, root.show(relative)), root.is_vault
+                return FileKey(root.source, root.show(relative)), root.is_vault
             if reason == UNFIT_NAME and is_markdown(path):
                 self._unfit.append(path)
         return None

@@ -12,12 +12,7 @@ from datetime import UTC, datetime
 from itertools import islice, pairwise
 from typing import NamedTuple
 
-
-class NoteKey(NamedTuple):
-    """The names by which a note is known: its source and its path as shown to the agent."""
-
-    source: str
-    path: str
+from memory_core.records import FileKey
 
 
 class Version(NamedTuple):
@@ -34,7 +29,7 @@ class Version(NamedTuple):
     """
 
     id: int
-    key: NoteKey
+    key: FileKey
     hash: bytes
     mtime_ns: int
     in_vault: bool

@@ -26,11 +26,11 @@ from memory_core.atomic import append_bytes
 from memory_core.config.agent import PERSON, AgentConfig
 from memory_core.errors import InvalidArgument, MemoryCoreError, NotIndexed
 from memory_core.history.history import History
-from memory_core.history.moments import NoteKey
 from memory_core.history.store import rows
 from memory_core.history.store.store import PastNote, insert
 from memory_core.items.items import Items
 from memory_core.items.records import read_items, write_items
+from memory_core.records import FileKey
 from memory_core.sources import pages, writer
 from memory_core.sources.files import list_files
 from memory_core.sources.notes import open_past_no_link
@@ -50,7 +50,7 @@ class _PastMoment(NamedTuple):
     """A moment of an export: the notes that changed at it, if each lies in a vault, and the name of its version."""
 
     at_ms: int
-    notes: list[tuple[NoteKey, bool, str | None]]
+    notes: list[tuple[FileKey, bool, str | None]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,7 +142,7 @@ def _read_moments(history: History, folder: Path, names: set[str]) -> Iterator[t
             versions = rows.load_all(connection)
     except NotIndexed:
         return
-    begun: dict[int, dict[NoteKey, dict[str, Any]]] = {}
+    begun: dict[int, dict[FileKey, dict[str, Any]]] = {}
     for version in versions:
         name = version.hash.hex()
         if name not in names:
@@ -266,7 +266,7 @@ def _read_history(read: ReadFile) -> list[_PastMoment]:
     told = [json.loads(line) for line in read(HISTORY).decode("utf-8").split("\n") if line.strip()]
     moments = [
         _PastMoment(int(each["at"]), [
-            (NoteKey(str(note["source"]), str(note["path"])), bool(note["inVault"]), note["version"]) for note in each["notes"]
+            (FileKey(str(note["source"]), str(note["path"])), bool(note["inVault"]), note["version"]) for note in each["notes"]
         ])
         for each in told
     ]  # fmt: skip

@@ -12,14 +12,12 @@ from hashlib import blake2b
 from itertools import chain, groupby
 from operator import attrgetter
 from pathlib import Path
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from memory_core.config.agent import AgentConfig
-from memory_core.records import FileFailure, FileStamp, MemoryFile
+from memory_core.records import FileFailure, FileStamp, MemoryFile, Stamp, Stamps
 from memory_core.sources.refusals import SYMLINK, UNFIT_NAME, describe_os_error, is_unfit, make_printable, refuse_type
-from memory_core.sources.roots import SUFFIX, Root, Stamp, find_roots, read_numbers, slash
-
-FileKey: TypeAlias = tuple[str, str]  # source and path
+from memory_core.sources.roots import SUFFIX, Root, find_roots, read_numbers, slash
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +89,7 @@ class Survey:
             content.update(names.encode("utf-8", "surrogateescape"))
             content.update(array("q", chain.from_iterable(each.stamp for each in files)))
 
-    def take_changed(self, stamps: dict[FileKey, Stamp | None]) -> list[MemoryFile]:
+    def take_changed(self, stamps: Stamps) -> list[MemoryFile]:
         """Take all files out of a mapping of known stamps; return those whose stamp differs, sorted by source and path."""
         take = stamps.pop
         changed = [
@@ -99,7 +97,7 @@ class Survey:
             for each in self.found
             if take((each.root.source, each.root.shown + each.relative), None) != each.stamp
         ]
-        return sorted(changed, key=lambda file: (file.source, file.path))
+        return sorted(changed, key=lambda file: file.key)
 
     def _add(self, root: Root) -> None:
         """Look at all files that a root serves."""
@@ -188,7 +186,7 @@ class Survey:
 
     def list(self) -> Listing:
         """Return the records of all files."""
-        files = sorted((each.file for each in self.found), key=lambda file: (file.source, file.path))
+        files = sorted((each.file for each in self.found), key=lambda file: file.key)
         return Listing(tuple(files), self.failures, self.has_hard_links)
 
 

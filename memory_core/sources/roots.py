@@ -12,14 +12,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TypeAlias
 from unicodedata import normalize
 
 from memory_core.config.agent import AgentConfig, NamedFolder
 from memory_core.config.environment import expand_home, quote_words
 from memory_core.config.settings import ExtraPath
 from memory_core.errors import FileUnreadable
-from memory_core.records import FileStamp, MemoryFile
+from memory_core.records import FileStamp, MemoryFile, Stamp
 from memory_core.sources.refusals import EXCLUDED, FOLDER, HIDDEN, NOT_MARKDOWN, OUTSIDE, SYMLINK, UNFIT_NAME, is_unfit
 from memory_core.text.markdown import is_markdown
 
@@ -50,8 +49,6 @@ def compile_glob(pattern: str) -> re.Pattern[str] | None:
             out += _PARTS.get(part, re.escape(part))
     return re.compile(out + r"\Z")
 
-
-Stamp: TypeAlias = tuple[int, int, int, int]  # the values of a `FileStamp`, without its price
 
 _LEAST, _MOST = -(2**63), 2**63 - 1  # integers of SQLite; in nanoseconds the years 1677 and 2262
 

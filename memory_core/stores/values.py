@@ -11,7 +11,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, TypedDict
 
 from memory_core.embeddings.protocols import TokenEmbedding
-from memory_core.records import Calibration, Chunk, FileStamp, MemoryFile, Space, Unit, Window
+from memory_core.records import Calibration, Chunk, FileKey, FileStamp, MemoryFile, Space, Stamps, Unit, Window
 from memory_core.text.folding import clean
 from memory_core.text.languages import Stemmed
 from memory_core.text.messages import replace_surrogates
@@ -160,6 +160,11 @@ class IndexedFile(NamedTuple):
     stamp: FileStamp
     error: str | None
 
+    @property
+    def key(self) -> FileKey:
+        """Its source and its path."""
+        return FileKey(self.source, self.path)
+
 
 def to_indexed(row: tuple[Any, ...]) -> IndexedFile:
     """Return a file from its row: id, source, path, hash, error, size, and the times and inode of its stamp."""
@@ -167,7 +172,7 @@ def to_indexed(row: tuple[Any, ...]) -> IndexedFile:
     return IndexedFile(file_id, source, path, content, FileStamp(*stamp), error)
 
 
-def to_stamps(rows: Iterable[tuple[Any, ...]]) -> dict[tuple[str, str], tuple[int, int, int, int] | None]:
+def to_stamps(rows: Iterable[tuple[Any, ...]]) -> Stamps:
     """Return stamps by source and path from rows: source, path, error, size, and the times and inode; None with an error."""
     return {(source, path): (*stamp,) if error is None else None for source, path, error, *stamp in rows}
 

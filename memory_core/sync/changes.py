@@ -12,10 +12,9 @@ from hashlib import blake2b
 from memory_core.config.agent import AgentConfig
 from memory_core.config.settings import SessionDeltas
 from memory_core.errors import NotIndexed
-from memory_core.records import FileFailure, MemoryFile
+from memory_core.records import FileFailure, FileKey, MemoryFile, Stamps
 from memory_core.sources import files, session_logs
 from memory_core.sources.refusals import FOLDER, NO_FILE, NOT_MARKDOWN, SYMLINK, UNFIT_NAME, describe_os_error
-from memory_core.sources.roots import Stamp
 from memory_core.stores.interface import Store, SyncReader
 from memory_core.stores.values import IndexedFile
 
@@ -62,7 +61,7 @@ class Sources:
         """Return the records of all files."""
         return self._notes.list().files + self._logs.files
 
-    def take_changed(self, stamps: dict[files.FileKey, Stamp | None]) -> Sequence[MemoryFile]:
+    def take_changed(self, stamps: Stamps) -> Sequence[MemoryFile]:
         """Take all files out of a mapping of known stamps; return those whose stamp differs, in the order of `list`."""
         changed = self._notes.take_changed(stamps)
         changed += [log for log in self._logs.files if stamps.pop((log.source, log.path), None) != log.stamp]
@@ -86,7 +85,7 @@ class Changes:
     gone: Sequence[IndexedFile]
     hidden: Sequence[IndexedFile]
     is_first: bool
-    _indexed: Mapping[files.FileKey, IndexedFile]
+    _indexed: Mapping[FileKey, IndexedFile]
 
     @classmethod
     def between(cls, sources: Sources, reader: SyncReader, *, every_row: bool = False) -> Changes:
@@ -100,11 +99,11 @@ class Changes:
         stamps = reader.list_stamps()
         is_first = not stamps
         changed = sources.take_changed(stamps)
-        absent = sorted(stamps)
+        absent = [FileKey(*each) for each in sorted(stamps)]
         if every_row:
-            rows = {(row.source, row.path): row for row in reader.list_files()}
+            rows = {row.key: row for row in reader.list_files()}
         else:
-            rows = {} if is_first else _find_rows(reader, [*absent, *((file.source, file.path) for file in changed)])
+            rows = {} if is_first else _find_rows(reader, [*absent, *(file.key for file in changed)])
         lost = [rows[key] for key in absent if key in rows]
         hidden = [row for row in lost if _is_hidden(row, sources.failures)]
         gone = [row for row in lost if not _is_hidden(row, sources.failures)]
@@ -112,7 +111,7 @@ class Changes:
 
     def find_indexed(self, file: MemoryFile) -> IndexedFile | None:
         """Return a changed file as the index holds it; None when it has never met it."""
-        return self._indexed.get((file.source, file.path))
+        return self._indexed.get(file.key)
 
     def select_files(self, *, every_session: bool, deltas: SessionDeltas) -> Sequence[MemoryFile]:
         """Return the changed files that are worth reading: of session logs only those that have grown by `deltas`.
@@ -147,17 +146,17 @@ def wants_sync(config: AgentConfig, store: Store, session_key: str) -> bool:
         return True
     row = None
     with suppress(NotIndexed), store.read() as reader:
-        row = reader.find_file(file.source, file.path)
+        row = reader.find_file(*file.key)
     if row is not None and row.stamp == file.stamp:
         return False
     return session_logs.has_outgrown(file, 0 if row is None else row.stamp.size_bytes, config.search.sync.sessions)
 
 
-def _find_rows(reader: SyncReader, keys: Collection[files.FileKey]) -> dict[files.FileKey, IndexedFile]:
+def _find_rows(reader: SyncReader, keys: Collection[FileKey]) -> dict[FileKey, IndexedFile]:
     """Return the files that an index holds under some keys."""
     if len(keys) > MOST_ROWS:
         wanted = set(keys)
-        return {key: row for row in reader.list_files() if (key := (row.source, row.path)) in wanted}
+        return {row.key: row for row in reader.list_files() if row.key in wanted}
     return {key: row for key in keys if (row := reader.find_file(*key)) is not None}
 
 

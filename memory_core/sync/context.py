@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from memory_core.config.agent import AgentConfig
 from memory_core.embeddings.protocols import EmbeddingProvider
 from memory_core.errors import FileUnreadable, ProviderError, SyncStopped
-from memory_core.records import FileFailure, MemoryFile, Progress, ProgressCallback
+from memory_core.records import FileFailure, FileKey, MemoryFile, Progress, ProgressCallback
 from memory_core.sources.notes import NoteText
 from memory_core.stores.interface import Store
 from memory_core.stores.values import IndexedFile
@@ -73,7 +73,7 @@ class SyncContext:
     counts: SyncCounts = field(default_factory=SyncCounts)
     may_change_unseen: bool = False
     files: Sequence[MemoryFile] | None = None
-    read: dict[tuple[str, str], NoteText] = field(default_factory=dict)
+    read: dict[FileKey, NoteText] = field(default_factory=dict)
     generation: str = "0"
     outage: str | None = None
     held: Sequence[IndexedFile] | None = None
@@ -96,7 +96,7 @@ class SyncContext:
     def record_read(self, file: MemoryFile, note: NoteText) -> None:
         """Keep a note that was read, while they are few."""
         if len(self.read) < MOST_READ and len(note.data) <= LONGEST_READ:
-            self.read[file.source, file.path] = note
+            self.read[file.key] = note
 
     def record_failure(self, file: MemoryFile, error: FileUnreadable, *, known: str | None = None) -> bool:
         """Report a file that stays as it was; return False for one that went after it was listed: the next sync sees that.

@@ -23,9 +23,8 @@ from typing import Any
 
 import memory_core
 from memory_core.history.history import History
-from memory_core.history.moments import NoteKey
 from memory_core.plugin.memory import Memory
-from memory_core.records import CallContext, FileStamp, MemoryFile
+from memory_core.records import CallContext, FileKey, FileStamp, MemoryFile
 from memory_core.sync.syncer import cut
 from tests.benchmarks.daily_notes import Vocabulary, compose, questions
 
@@ -140,7 +139,7 @@ def count_changed(memory: Memory, instant: datetime) -> int:
     moments = history.list_moments()
     then, now = history.list_alive(history.find_moment(instant)), history.list_alive(moments[-1])
 
-    def count(key: NoteKey, version: Any) -> int:
+    def count(key: FileKey, version: Any) -> int:
         note = history.load_text(version)
         file = MemoryFile(
             source=key.source, path=key.path, real_path=Path(), in_vault=version.in_vault,

@@ -227,11 +227,10 @@ def test_what_could_not_be_recorded_is_recorded_by_the_next_sync(memory: Memory)
 
 def _record(config: AgentConfig, at: float) -> None:
     """Record the notes of a workspace as a sync would at another time."""
-    from memory_core.history.moments import NoteKey
     from memory_core.sources.files import list_files
     from memory_core.sources.notes import read_note
 
-    hashes = {NoteKey(each.source, each.path): read_note(each).hash for each in list_files(config).files}
+    hashes = {each.key: read_note(each).hash for each in list_files(config).files}
     assert History(config, clock=lambda: at).record(hashes, "1")
 
 

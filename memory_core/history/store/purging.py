@@ -16,9 +16,10 @@ from pathlib import Path
 from typing import Literal, NamedTuple, cast
 
 from memory_core.errors import StoreCorrupt, TextInUse
-from memory_core.history.moments import NoteKey, Version
+from memory_core.history.moments import Version
 from memory_core.history.store import rows
 from memory_core.history.store.store import HISTORY, HistoryStore
+from memory_core.records import FileKey
 from memory_core.sources.notes import hash_bytes
 from memory_core.stores.sqlite.connections import INDEX, REBUILD, Connection, open_reader, translate_errors
 from memory_core.stores.sqlite.database import get_meta
@@ -110,7 +111,7 @@ class Purged(NamedTuple):
 
     tags: int
     notes: bool
-    versions: dict[NoteKey, list[bytes]]
+    versions: dict[FileKey, list[bytes]]
 
 
 Mark = tuple[Literal["dropped", "purged"], str]  # what was deleted, and which deletion it was
@@ -157,7 +158,7 @@ def load_purged(connection: Connection) -> Purged:
     """
     found = dict(connection.execute("SELECT key, value FROM meta WHERE key IN ('purged_tags', 'purged_notes')"))
     tags = int(found.get("purged_tags", 0))
-    versions = defaultdict[NoteKey, list[bytes]](list)
+    versions = defaultdict[FileKey, list[bytes]](list)
     if tags:
         keys = {version.id: version.key for version in rows.load_all(connection)}
         for number, data, _, _ in _walk(connection, lambda data: data):

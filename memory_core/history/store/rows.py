@@ -10,7 +10,8 @@ import zlib
 from collections.abc import Sequence
 from typing import Any, cast
 
-from memory_core.history.moments import Moment, NoteKey, Version, repair_times
+from memory_core.history.moments import Moment, Version, repair_times
+from memory_core.records import FileKey
 from memory_core.stores.sqlite.connections import Connection
 from memory_core.stores.sqlite.database import get_meta, set_meta
 from memory_core.text.folding import clean
@@ -108,10 +109,10 @@ def load_moments(connection: Connection) -> list[Moment]:
     return [Moment(number, at, origin) for (number, _, origin), at in zip(found, times, strict=True)]
 
 
-def load_standing(connection: Connection) -> dict[NoteKey, tuple[int, bytes]]:
+def load_standing(connection: Connection) -> dict[FileKey, tuple[int, bytes]]:
     """Return id and hash of the versions that stand, by note."""
     rows = connection.execute("SELECT source, path, id, hash FROM versions WHERE until IS NULL")
-    return {NoteKey(source, path): (number, content) for source, path, number, content in rows}
+    return {FileKey(source, path): (number, content) for source, path, number, content in rows}
 
 
 def load_alive(connection: Connection, moment: int) -> list[Version]:
@@ -150,7 +151,7 @@ def load_all(connection: Connection) -> list[Version]:
 def _load(connection: Connection, condition: str, values: dict[str, Any]) -> list[Version]:
     rows = connection.execute(f"SELECT {_COLUMNS} FROM versions {condition}", values)
     return [
-        Version(number, NoteKey(source, path), content, mtime, bool(vault), since, until)
+        Version(number, FileKey(source, path), content, mtime, bool(vault), since, until)
         for number, source, path, content, mtime, vault, since, until in rows
     ]
 
@@ -182,7 +183,7 @@ def set_recorded(connection: Connection, generation: str) -> None:
     set_meta(connection, "recorded", generation)
 
 
-def find_base(connection: Connection, key: NoteKey, content: bytes) -> int | None:
+def find_base(connection: Connection, key: FileKey, content: bytes) -> int | None:
     """Return the version that one of a note that did not stand should build upon: its last, or one of equal bytes elsewhere."""
     found = connection.execute(
         "SELECT id FROM versions WHERE source = ? AND path = ? ORDER BY since DESC LIMIT 1", key
@@ -201,7 +202,7 @@ def add_moment(connection: Connection, at_ms: int, origin: str, number: int | No
 
 
 def add_version(
-    connection: Connection, key: NoteKey, data: bytes, *, content: bytes, mtime_ns: int, in_vault: bool,
+    connection: Connection, key: FileKey, data: bytes, *, content: bytes, mtime_ns: int, in_vault: bool,
     since: int, until: int | None = None, base: int | None,
 ) -> int:  # fmt: skip
     """Insert a version.

@@ -11,10 +11,9 @@ from typing import NamedTuple
 
 from memory_core.config.settings import HistorySettings
 from memory_core.errors import StoreCorrupt, StoreError
-from memory_core.history.moments import NoteKey
 from memory_core.history.store import rows
 from memory_core.history.store.rows import DamagedBody
-from memory_core.records import FileStamp
+from memory_core.records import FileKey, FileStamp
 from memory_core.sources.notes import hash_bytes
 from memory_core.stores.sqlite.connections import Connection, FileKind
 from memory_core.stores.sqlite.database import Database, get_meta, set_meta
@@ -47,7 +46,7 @@ class PastNote(NamedTuple):
         data: Its bytes; None if it is gone, or nobody has them.
     """
 
-    key: NoteKey
+    key: FileKey
     in_vault: bool
     data: bytes | None
 
@@ -129,8 +128,8 @@ def _prepare(connection: Connection) -> None:
 
 def record(
     connection: Connection,
-    hashes: Mapping[NoteKey, bytes],
-    load: Callable[[NoteKey, bytes], tuple[bytes, FileStamp, bool] | None],
+    hashes: Mapping[FileKey, bytes],
+    load: Callable[[FileKey, bytes], tuple[bytes, FileStamp, bool] | None],
     *,
     now_ms: int,
 ) -> tuple[bool, bool]:
@@ -213,7 +212,7 @@ def insert(
         number: The id of the first of them; the others follow.
         end: The id of the moment behind them, which says itself what stood at it.
     """
-    standing: dict[NoteKey, int] = {}
+    standing: dict[FileKey, int] = {}
     versions = 0
     for moment, (at_ms, notes) in enumerate(moments, start=number):
         rows.add_moment(connection, at_ms, origin, moment)

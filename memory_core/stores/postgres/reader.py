@@ -8,7 +8,7 @@ from datetime import date
 from typing import TYPE_CHECKING, Any, LiteralString
 
 from memory_core.embeddings.vectors import unpack_signs
-from memory_core.records import Calibration, Space, Unit
+from memory_core.records import Calibration, Space, Stamps, Unit
 from memory_core.stores.interface import Pending, Place, best_of
 from memory_core.stores.postgres import NAME, vectors
 from memory_core.stores.postgres.stems import Scorer, list_lexemes, quote, read_vector, stem, write_query
@@ -305,7 +305,7 @@ class PostgresReader:
         """See `Reader`."""
         return [*map(to_indexed, self._rows(_FILE))]
 
-    def list_stamps(self) -> dict[tuple[str, str], tuple[int, int, int, int] | None]:
+    def list_stamps(self) -> Stamps:
         """See `Reader`."""
         query = "SELECT source, path, error, size, mtime_ns, ctime_ns, inode FROM notes WHERE tenant_id = %(tenant)s"
         return to_stamps(self._rows(query))
