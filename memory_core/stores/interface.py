@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, TypeAlias, Unpack
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias, Unpack
 
 from memory_core.records import Calibration, FileStamp, MemoryFile, Space, Stamps
 from memory_core.stores.values import (
@@ -35,7 +35,13 @@ if TYPE_CHECKING:
     from memory_core.embeddings.vectors import Row, Rows
 
 Place: TypeAlias = tuple[int, int]  # of a window: the id of its chunk, and its first unit
-Pending: TypeAlias = tuple[list[PendingWindow], Place | None]  # and the place behind which to go on
+
+
+class Pending(NamedTuple):
+    """Windows without an embedding, in order; and the place behind which to go on, None if these are the last ones."""
+
+    windows: list[PendingWindow]
+    behind: Place | None = None
 
 
 class Reader(Protocol):
@@ -200,9 +206,6 @@ class SyncReader(Reader, Protocol):
             after: The place behind which to look.
             limit: The most windows, texts that stand twice counted twice.
             tokens: Find those without embeddings of their tokens, too.
-
-        Returns:
-            The windows, and the place behind which to go on; None if these are the last ones.
         """
 
     def count_pending(self, space_id: int | None, *, since: int = 0, tokens: bool = False) -> int:

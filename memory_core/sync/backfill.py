@@ -12,7 +12,7 @@ from memory_core.embeddings.vectors import SAMPLE, estimate, is_outdated
 from memory_core.errors import InputTooLarge, InvalidEmbedding, ProviderError, ProviderUnavailable, TextRefused
 from memory_core.records import Progress, Space
 from memory_core.sources.files import list_folders
-from memory_core.stores.interface import Place, Writer
+from memory_core.stores.interface import Pending, Place, Writer
 from memory_core.stores.values import (
     EmbeddedWindows,
     PendingWindow,
@@ -32,8 +32,6 @@ REFUSED_SECONDS = 24 * 3600.0  # for which a text is not sent again to a model t
 MOST_REFUSED = 1000  # texts of which that is remembered
 START: Place = (0, -1)  # before all windows
 
-Step = tuple[list[PendingWindow], Place | None]  # windows to embed, and where to go on
-
 
 class Backfill:
     """The vector side of one sync: `look`, perhaps `verify` and `plan`, then `run` and `end`."""
@@ -45,7 +43,7 @@ class Backfill:
         self._space: Space | None = None  # of the provider; None until its dimensions are known
         self._id: int | None = None  # of that space in the index
         self._is_planned = False
-        self._missing: tuple[int, Step] | None = None  # the number of texts to embed, and the first of them
+        self._missing: tuple[int, Pending] | None = None  # the number of texts to embed, and the first of them
         self._has_tried = False  # every pending text
         self._problem: ProviderError | None = None  # that has ended `embed_ahead`
         self._refused: dict[str, float] = {}  # see `SyncState`, those that are not sent again
@@ -149,12 +147,12 @@ class Backfill:
         self._id = space_id = writer.add_space(self._space)
         writer.save_state(target=None if state.serving in (None, space_id) else space_id)
         if since is None:
-            self._missing = 0, ([], None)
+            self._missing = 0, Pending([])
             return
         tokens = isinstance(provider, TokenEmbedder)
         count = writer.count_pending(space_id, since=since, tokens=tokens)
         context.counts.cached = writer.count_windows(since=since, distinct=True) - count - context.counts.embedded
-        first: Step = ([], None)
+        first = Pending([])
         if count and context.embeds:
             first = writer.find_pending(space_id, (since, -1), EMBED_STEP, tokens=tokens)
         self._missing = count, first
@@ -169,8 +167,8 @@ class Backfill:
         if provider is not None and self._space is None:
             if context.embeds:
                 with self._store.read() as reader:
-                    pending, _ = reader.find_pending(None, START, EMBED_STEP)
-                self._discover(provider, pending)
+                    pending = reader.find_pending(None, START, EMBED_STEP)
+                self._discover(provider, pending.windows)
             if self._space is None:
                 if self._state.target != "unknown":
                     with self._store.write() as writer:
@@ -191,7 +189,7 @@ class Backfill:
             return
         tokens = isinstance(provider, TokenEmbedder)
 
-        def find(after: Place) -> Step:
+        def find(after: Place) -> Pending:
             with self._store.read() as reader:
                 return reader.find_pending(space_id, after, EMBED_STEP, tokens=tokens)
 
@@ -342,15 +340,13 @@ def _find_like(space: Space, state: SyncState, spaces: Mapping[Space, int]) -> S
     )
 
 
-def _list_steps(first: Step, find: Callable[[Place], Step]) -> Iterator[Sequence[PendingWindow]]:
+def _list_steps(step: Pending, find: Callable[[Place], Pending]) -> Iterator[Sequence[PendingWindow]]:
     """Yield the windows to embed in steps, each of which is found when it is asked for."""
-    windows, after = first
-    while True:
-        if windows:
-            yield windows
-        if after is None:
-            return
-        windows, after = find(after)
+    while step.behind is not None:
+        yield step.windows
+        step = find(step.behind)
+    if step.windows:
+        yield step.windows
 
 
 def _embed_windows(provider: EmbeddingProvider, pending: Sequence[PendingWindow]) -> Iterator[EmbeddedWindows]:

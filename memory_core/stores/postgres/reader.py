@@ -352,7 +352,8 @@ class PostgresReader:
         texts = {
             key: slice_units(text, unpack_units(units)[first : last + 1]) for _, first, last, key, units, text in rows
         }
-        return [PendingWindow(*each) for each in texts.items()], rows[-1][:2] if len(rows) == limit else None
+        windows = [PendingWindow(*each) for each in texts.items()]
+        return Pending(windows, rows[-1][:2] if len(rows) == limit else None)
 
     def count_pending(self, space_id: int | None, *, since: int = 0, tokens: bool = False) -> int:
         """See `Reader`."""

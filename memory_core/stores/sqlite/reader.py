@@ -333,7 +333,7 @@ class SqliteReader:
                 held, units = chunk_id, unpack_units(blob)
             after, count = (chunk_id, first), count + 1
             found.setdefault(key, PendingWindow(key, slice_units(text, units[first : last + 1])))
-        return list(found.values()), after if count == limit else None
+        return Pending(list(found.values()), after if count == limit else None)
 
     def count_pending(self, space_id: int | None, *, since: int = 0, tokens: bool = False) -> int:
         """See `Reader`."""
