@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass, replace
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from memory_core.backends import breaker
 from memory_core.backends.breaker import GuardedBackend
@@ -54,6 +54,14 @@ CLOSED = Scope(default="deny")
 _OF_NOTES = frozenset({"text", "name", "aliases"})  # fields of answers that hold texts of notes
 
 
+class _Loaded(NamedTuple):
+    """The plugin of a backend, and the context with which it is opened."""
+
+    name: str
+    plugin: BackendPlugin
+    context: BackendContext
+
+
 class Selector:
     """The backends of one agent. Making one opens nothing; `close` ends what was opened.
 
@@ -77,17 +85,16 @@ class Selector:
         self.scope_setting: str | None = MEMORY_SCOPE
         self._folders: tuple[NamedFolder, ...] = ()
         self._search_seconds: float | None = None
-        self._opened_with: list[tuple[str, BackendPlugin, BackendContext]] = []
-        self._primary: GuardedBackend | None = None
+        self._chosen: _Loaded | None = None  # the backend besides builtin, once its plugin is loaded
+        self._primary: GuardedBackend | None = None  # that backend, once it is open
         self._problem: Exception | None = None  # why the chosen backend is left out
         self._is_out = False  # builtin answered the last search in its place
         if config.memory.backend != BUILTIN:
             self._register_primary(config.memory.backend, clock)
-        plugin = find_plugin(BUILTIN)
         known = replace(config, folders=self._folders)
         context = replace(self._make_context(None), config=known, standby=self._primary is not None)
-        self._builtin = register_backend(BUILTIN, plugin, context)
-        self._opened_with.insert(0, (BUILTIN, plugin, context))
+        self._own = _Loaded(BUILTIN, find_plugin(BUILTIN), context)
+        self._builtin = register_backend(*self._own)
 
     def search(self, query: Query) -> SearchResult:
         """Return the chosen backend's answer, or builtin's with `backend_fallback` set.
@@ -134,7 +141,8 @@ class Selector:
         try:
             return self._builtin.memory_get(path, from_line, lines)
         except PathRefused as error:
-            if reason is None or error.reason != OUTSIDE or self._opened_with[-1][1].folders is not None:
+            is_indexed = self._chosen is not None and self._chosen.plugin.folders is not None  # by builtin, too
+            if reason is None or error.reason != OUTSIDE or is_indexed:
                 raise
             raise BackendUnavailable(self._config.memory.backend, reason) from None
 
@@ -204,11 +212,11 @@ class Selector:
 
     def diagnose(self) -> list[Finding]:
         """Check for real what builtin needs, then what the chosen backend needs, also while that one is paused."""
-        found = [finding for opened in self._opened_with for finding in _diagnose(*opened)]
+        found = [finding for loaded in (self._own, self._chosen) if loaded for finding in _diagnose(*loaded)]
         name = self._config.memory.backend
         if self._problem is not None:
             found.append(_find_left_out(name, self._problem))
-        elif self._primary is not None and self._opened_with[-1][1].diagnose is None:
+        elif self._chosen is not None and self._chosen.plugin.diagnose is None:
             answer, reason = self._ask(lambda backend: backend.memory_probe(), long=True, counted=False)
             probe = answer or Probe(ok=False, provider=name, error=reason)
             message = "it answers" if probe.ok else probe.error or "it does not answer"
@@ -253,10 +261,10 @@ class Selector:
             self.scope = self._config.memory.scope if plugin.scope is None else plugin.scope(context.settings)
             self.scope_setting = MEMORY_SCOPE if plugin.scope is None else f"memory.{name}.scope"
             self._folders = () if plugin.folders is None else tuple(plugin.folders(context))
-            self._opened_with.append((name, plugin, context))
+            self._chosen = _Loaded(name, plugin, context)
             known = plugin.search_seconds
             self._search_seconds = plugin.timeout_seconds if known is None else known(context.settings)
-            open_it, seconds = partial(register_backend, name, plugin, context), plugin.timeout_seconds
+            open_it, seconds = partial(register_backend, *self._chosen), plugin.timeout_seconds
             opened = (
                 open_it() if seconds is None else wait_for(start_call(open_it, name=f"memory-{name}-open"), seconds)
             )
