@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection
 from dataclasses import replace
 from importlib import import_module
 from typing import Any, TypeVar
@@ -14,7 +14,7 @@ from memory_core.backends.breaker import explain_error
 from memory_core.config.agent import AgentConfig
 from memory_core.config.settings import SHIPPED_BACKENDS
 from memory_core.errors import BackendError, ConfigError, ConfigProblem, MemoryCoreError, refuse_relations
-from memory_core.explanations import AskedQuestion, Examined, Explanation, NotePlace, PlaceReport, Verdict
+from memory_core.explanations import Explanation, NotePlace
 from memory_core.hookspecs import BackendContext, BackendPlugin
 from memory_core.records import (
     Document,
@@ -31,7 +31,6 @@ from memory_core.records import (
 
 Answer = TypeVar("Answer")
 
-MOST_EXPLAINED = 100  # hits that are asked for, to see what stands behind those that are shown
 OPERATIONS = tuple(name for name in vars(hookspecs.MemoryBackend) if name.startswith("memory_"))
 
 
@@ -194,7 +193,9 @@ class RegisteredBackend:
         """See `SearchExplainer`; of a backend that does not implement it, the hits are explained."""
         if "memory_explain" in self._implemented:
             return self._call("memory_explain", Explanation, query=query, place=place)
-        return _explain_hits(self.memory_search, query, place)
+        from memory_core.backends.explaining import explain_by_hits
+
+        return explain_by_hits(self.memory_search, query, place)
 
     def memory_related(self, query: RelatedQuery) -> Related:
         """See `RelationTeller`.
@@ -243,73 +244,3 @@ def _keep_limits(result: SearchResult, query: Query) -> SearchResult:
         return result
     hits = result.hits[: query.max_results]
     return replace(result, hits=tuple(replace(hit, snippet=hit.snippet[:most]) for hit in hits))
-
-
-def _explain_hits(search: Callable[[Query], SearchResult], query: Query, place: NotePlace | None) -> Explanation:
-    """Explain a search by its hits, and by those that come with a longer list and without a gate.
-
-    Args:
-        search: Asks the backend.
-        query: The query.
-        place: The place to explain; None explains the search alone.
-    """
-    shown = search(query)
-    every = search(replace(query, max_results=MOST_EXPLAINED, min_score=0.0))
-    passages = tuple(_examine(hit, rank, shown.hits, query) for rank, hit in enumerate(every.hits, 1))
-    report = None if place is None else _report(place, passages, shown.hits, every.backend)
-    return Explanation(
-        asked=AskedQuestion(text=query.text), backend=shown.backend, mode=shown.mode, min_score=query.min_score,
-        max_results=query.max_results, passages=passages, place=report,
-        verdict=_sum_up(passages, shown, query) if report is None else report.verdict, stale=shown.stale, warning=shown.warning,
-        action=shown.action,
-    )  # fmt: skip
-
-
-def _examine(hit: Hit, rank: int, shown: Sequence[Hit], query: Query) -> Examined:
-    from memory_core.search import verdicts
-
-    overlapping = (
-        n
-        for n, one in enumerate(shown, 1)
-        if one.path == hit.path and one.start_line <= hit.end_line and hit.start_line <= one.end_line
-    )
-    examined = Examined(
-        path=hit.path, source=hit.source, date=None, start_line=hit.start_line, end_line=hit.end_line,
-        text=" ".join(hit.snippet.split())[:300], unit_rank=rank, score=hit.score, evidence=hit.compared,
-        vector_score=hit.vector_score, text_score=hit.text_score, shown_as=next(overlapping, None), verdict=verdicts.NOT_INDEXED,
-    )  # fmt: skip
-    unknown = verdicts.Circumstances(asked_in=None, text="", lacks_embeddings=False, looked_at=MOST_EXPLAINED)
-    return replace(examined, verdict=verdicts.judge_candidate(examined, query, unknown))
-
-
-def _report(place: NotePlace, passages: Sequence[Examined], shown: Sequence[Hit], backend: str) -> PlaceReport:
-    for number, hit in enumerate(shown, 1):
-        if hit.path == place.path and (place.line is None or hit.start_line <= place.line <= hit.end_line):
-            verdict = Verdict(stage="shown", cause="shown", reason=f"it is in result {number}")
-            return PlaceReport(place=place, verdict=verdict)
-    for passage in passages:
-        held = place.line is None or passage.start_line <= place.line <= passage.end_line
-        if passage.path == place.path and held:
-            return PlaceReport(place=place, verdict=passage.verdict, examined=passage)
-    reason = f"{backend} did not return it among its best {len(passages)} passages, and does not tell why"
-    verdict = Verdict(
-        stage="unknown",
-        cause="not_returned",
-        reason=reason,
-        action="run: memory-core status; or ask with its own words",
-    )
-    return PlaceReport(place=place, verdict=verdict)
-
-
-def _sum_up(passages: Sequence[Examined], shown: SearchResult, query: Query) -> Verdict:
-    below = sum(passage.verdict.stage == "gate" for passage in passages)
-    told = f"passages from {shown.backend}: {len(passages)}, below the gate of {query.min_score:.2f}: {below}"
-    if shown.hits:
-        return Verdict(stage="shown", cause="shown", reason=f"{told}, shown: {len(shown.hits)}")
-    if not passages:
-        return Verdict(
-            stage="unknown", cause="not_returned", reason=f"nothing came: {shown.backend} returned nothing",
-            action="ask with other words; or run: memory-core status",
-        )  # fmt: skip
-    best = passages[0]
-    return Verdict(stage="gate", cause="low_score", reason=f"nothing came: {told}", action=best.verdict.action)
