@@ -48,8 +48,8 @@ _counting = threading.Lock()
 _writes = 0  # of this process, to whichever note
 
 
-def count_write() -> None:
-    """Count that this process has written to a note."""
+def record_write() -> None:
+    """Count one more write of this process to a note."""
     global _writes  # noqa: PLW0603 -- one count for all indexes of this process
     with _counting:
         _writes += 1
@@ -265,7 +265,7 @@ def _read_heading_day(line: str) -> str | None:
     return find_written_day(title) if opens or _DIGITS.search(title) else None
 
 
-def find_journal(workspace: Path, state_dir: Path) -> Path:
-    """Return the path of the journal of a workspace's notes, which exists during an append; the lock lies next to it."""
+def find_intent(workspace: Path, state_dir: Path) -> Path:
+    """Return the path of the file that tells what is being written into a workspace's notes; their lock lies next to it."""
     key = sha256(os.fsencode(workspace.resolve())).hexdigest()[:16]
     return state_dir / "memory" / f"notes-{key}.journal"

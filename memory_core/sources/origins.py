@@ -34,7 +34,7 @@ log = logging.getLogger(__name__)
 
 def find_record(workspace: Path, state_dir: Path) -> Path:
     """Return the path of the record of what agents have written into the notes of a workspace."""
-    return notes.find_journal(workspace, state_dir).with_suffix(".written")
+    return notes.find_intent(workspace, state_dir).with_suffix(".written")
 
 
 def record_written(path: str, paragraphs: Iterable[str], origin: Origin, record: Path) -> None:

@@ -1,9 +1,9 @@
 """The only writer of notes: it appends whole paragraphs under a lock, and rewrites or removes a note where it is asked to.
 
-A note must be whole even if its writer is killed amid a `write`. So the writer puts the new bytes into a journal in the
-state folder first, and removes the journal afterwards; whoever holds the lock next and finds a journal adds the bytes
+A note must be whole even if its writer is killed amid a `write`. So the writer puts the new bytes into an intent file in the
+state folder first, and removes the intent file afterwards; whoever holds the lock next and finds an intent file adds the bytes
 that are missing. A note is rewritten by a new file in the place of the old one, if that still holds the bytes that were read.
-Whoever had the old one open may append to it yet: it keeps a second name, which the journal tells, until that was looked for.
+Whoever had the old one open may append to it yet: it keeps a second name, which the intent file tells, until that was looked for.
 Nothing but notes stays in the workspace.
 """
 
@@ -148,7 +148,7 @@ def append(
         text: Markdown.
         path: `daily_path` of some day, or `longterm_path`; nothing else is written.
         workspace: The workspace, which must exist.
-        state_dir: The folder of the lock and the journal; never inside the workspace's notes.
+        state_dir: The folder of the lock and the intent file; never inside the workspace's notes.
         recalled: `paragraphs.fingerprint_recalled` of the texts that recall lately put before the model, which are not
             written back.
         lock_timeout_seconds: How long to wait for other writers of this workspace.
@@ -165,9 +165,9 @@ def append(
     offered = _cut_offered(text, path)
     if not offered:
         raise InvalidArgument("text", "is empty", action="Give the text to store.")
-    with _lock_notes(path, workspace, state_dir, lock_timeout_seconds) as journal:
-        _finish(journal, workspace)
-        return _append_new(offered, path, workspace, journal, recalled)
+    with _lock_notes(path, workspace, state_dir, lock_timeout_seconds) as intent:
+        _finish(intent, workspace)
+        return _append_new(offered, path, workspace, intent, recalled)
 
 
 def replace_part(
@@ -232,8 +232,8 @@ def rewrite(
         NoteChanged: The note was changed meanwhile.
         NoteNotWritten: It is or becomes too large, is locked too long, or the system refused.
     """
-    with _lock_notes(path, workspace, state_dir) as journal, ExitStack() as staged:
-        _finish(journal, workspace)
+    with _lock_notes(path, workspace, state_dir) as intent, ExitStack() as staged:
+        _finish(intent, workspace)
         data = _read_whole(path, workspace, notes.MAX_NOTE_BYTES)
         _refuse_size(path, data)
         new = change(data)
@@ -244,10 +244,10 @@ def rewrite(
                 raise NoteChanged(path)
             return theirs
 
-        rewriter = _Rewriter(workspace.resolve(), journal, merge, staged)
+        rewriter = _Rewriter(workspace.resolve(), intent, merge, staged)
         rewriter.stage(path, data, new)
         rewriter.rewrite(path, data, new)
-        notes.count_write()
+        notes.record_write()
 
 
 def _refuse_size(path: str, data: bytes | None) -> None:
@@ -279,9 +279,9 @@ def rewrite_notes(
         NoteNotWritten: The notes are locked too long, or the system refused.
     """
     root, path = workspace.resolve(), next(iter(changes), roots.NOTES_FOLDER)
-    with _lock_notes(path, workspace, state_dir) as journal, ExitStack() as staged:
-        _finish(journal, workspace)
-        rewriter = _Rewriter(root, journal, merge, staged, written)
+    with _lock_notes(path, workspace, state_dir) as intent, ExitStack() as staged:
+        _finish(intent, workspace)
+        rewriter = _Rewriter(root, intent, merge, staged, written)
         try:
             for path, (was, new) in changes.items():
                 rewriter.stage(path, was, new)
@@ -290,7 +290,7 @@ def rewrite_notes(
         except OSError as error:
             raise NoteNotWritten(path, refusals.describe_os_error(error), action=CHECK_DISK) from error
         finally:
-            notes.count_write()
+            notes.record_write()
 
 
 class _Rewriter:
@@ -298,9 +298,9 @@ class _Rewriter:
 
     Args:
         root: The real path of the workspace.
-        journal: Tells whoever holds the lock next which notes are being replaced.
+        intent: Tells whoever holds the lock next which notes are being replaced.
         merge: As `rewrite_notes`.
-        staged: Removes the journal, and the files that were not needed.
+        staged: Removes the intent file, and the files that were not needed.
         written: As `rewrite_notes`.
 
     Attributes:
@@ -310,17 +310,17 @@ class _Rewriter:
     def __init__(
         self,
         root: Path,
-        journal: Path,
+        intent: Path,
         merge: Callable[[bytes | None, bytes | None, bytes | None], bytes | None],
         staged: ExitStack,
         written: Callable[[str], None] = lambda _: None,
     ) -> None:
-        self._root, self._journal, self._merge, self._cleanup, self._written = root, journal, merge, staged, written
+        self._root, self._intent, self._merge, self._cleanup, self._written = root, intent, merge, staged, written
         self._staged: dict[str, tuple[bytes | None, Path]] = {}
         self._read: dict[str, tuple[int, str]] = {}  # the size and the hash of what is replaced
         self._recorded = b""
         self.placed = False
-        staged.callback(journal.unlink, missing_ok=True)
+        staged.callback(intent.unlink, missing_ok=True)
 
     def stage(self, path: str, was: bytes | None, new: bytes | None) -> None:
         """Write the file that is to take the place of a note; of one that is to go, remove what a killed writer has left."""
@@ -384,7 +384,7 @@ class _Rewriter:
         """Tell whoever holds the lock next which notes are being replaced, and what stood in them."""
         entry = json.dumps({"replaced": self._read}).encode()
         if self._read and entry != self._recorded:
-            replace_file(self._journal, entry)
+            replace_file(self._intent, entry)
             self._recorded = entry
 
     def _place(self, path: str, new: bytes | None, folder: int | None) -> None:
@@ -441,9 +441,9 @@ def finish_interrupted(*, workspace: Path, state_dir: Path, lock_timeout_seconds
     Raises:
         NoteNotWritten: The notes are locked too long, or the system refused.
     """
-    if notes.find_journal(workspace, state_dir).exists():
-        with _lock_notes(roots.NOTES_FOLDER, workspace, state_dir, lock_timeout_seconds) as journal:
-            _finish(journal, workspace)
+    if notes.find_intent(workspace, state_dir).exists():
+        with _lock_notes(roots.NOTES_FOLDER, workspace, state_dir, lock_timeout_seconds) as intent:
+            _finish(intent, workspace)
 
 
 def _cut_offered(text: str, path: str) -> list[Paragraph]:
@@ -473,9 +473,9 @@ def _first_line(path: str) -> str:
 
 
 def _append_new(
-    offered: Sequence[Paragraph], path: str, workspace: Path, journal: Path, recalled: frozenset[str]
+    offered: Sequence[Paragraph], path: str, workspace: Path, intent: Path, recalled: frozenset[str]
 ) -> Appended:
-    """Append under the lock, while there is no journal."""
+    """Append under the lock, while there is no intent file."""
     data = _read(path, workspace)
     kept, skipped = select_new(offered, split_paragraphs(data.decode("utf-8-sig", "replace")), recalled=recalled)
     if not kept:
@@ -491,9 +491,9 @@ def _append_new(
             path, f"would grow beyond {MAX_NOTE_BYTES:,} bytes", action="Move older parts to another note."
         )
     entry = {"path": path, "offset": len(data), "block": block.decode(), "body": body}
-    replace_file(journal, json.dumps(entry).encode())
+    replace_file(intent, json.dumps(entry).encode())
     before = _write(path, workspace, block)
-    journal.unlink()
+    intent.unlink()
     start = before.count(b"\n") + lead.count("\n") + 1
     return Appended(
         path=path,
@@ -521,10 +521,10 @@ def _make_lead(data: bytes, path: str, body: str) -> str:
     return ("" if text.endswith("\n\n") else "\n" if text.endswith("\n") else "\n\n") + apart
 
 
-def _finish(journal: Path, workspace: Path) -> None:
-    """Finish what a killed writer has begun, and remove the journal."""
+def _finish(intent: Path, workspace: Path) -> None:
+    """Finish what a killed writer has begun, and remove the intent file."""
     try:
-        entry = journal.read_bytes()
+        entry = intent.read_bytes()
     except FileNotFoundError:
         return
     try:
@@ -533,13 +533,13 @@ def _finish(journal: Path, workspace: Path) -> None:
             for path, (size, digest) in begun["replaced"].items():
                 _take_over(path, size, digest, workspace)
         else:
-            _complete(begun, workspace, journal)
+            _complete(begun, workspace, intent)
     except (ValueError, KeyError, TypeError, MemoryCoreError) as error:
-        # The journal moves aside: else one note that cannot be written would stop the appends to all others.
-        aside = journal.replace(journal.with_suffix(REFUSED))
+        # The intent file moves aside: else one note that cannot be written would stop the appends to all others.
+        aside = intent.replace(intent.with_suffix(REFUSED))
         logger.warning("An interrupted append cannot be finished (%s); its text is kept in %s", error, aside)
     else:
-        journal.unlink(missing_ok=True)
+        intent.unlink(missing_ok=True)
 
 
 def _take_over(path: str, size: int, digest: str, workspace: Path) -> None:
@@ -556,7 +556,7 @@ def _take_over(path: str, size: int, digest: str, workspace: Path) -> None:
         workspace.joinpath(kept).unlink(missing_ok=True)
 
 
-def _complete(entry: Mapping[str, Any], workspace: Path, journal: Path) -> None:
+def _complete(entry: Mapping[str, Any], workspace: Path, intent: Path) -> None:
     path, offset, block = str(entry["path"]), int(entry["offset"]), str(entry["block"]).encode()
     _first_line(path)
     written = _read(path, workspace)[offset:]
@@ -565,7 +565,7 @@ def _complete(entry: Mapping[str, Any], workspace: Path, journal: Path) -> None:
     elif not written.startswith(block):
         logger.info("%s was changed after an append to it was interrupted; the paragraphs it lacks are appended", path)
         body = str(entry.get("body", entry["block"]))  # without the end of a fence that the block may begin with
-        _append_new(_cut_offered(body, path), path, workspace, journal, frozenset())
+        _append_new(_cut_offered(body, path), path, workspace, intent, frozenset())
 
 
 def _read(path: str, workspace: Path) -> bytes:
@@ -594,7 +594,7 @@ def _write(path: str, workspace: Path, block: bytes) -> bytes:
             if is_new and folder is not None and not os.fstat(descriptor).st_size:
                 os.unlink(PurePosixPath(path).name, dir_fd=folder)
             raise
-        notes.count_write()
+        notes.record_write()
         if folder is not None:
             os.fsync(folder)
         # Read again, because an editor that takes no lock may have added lines since the note was read.
@@ -677,18 +677,18 @@ def _open_in(name: str, flags: int, folder: int, path: str) -> int:
 def _lock_notes(
     path: str, workspace: Path, state_dir: Path, timeout_seconds: float = LOCK_TIMEOUT_SECONDS
 ) -> Iterator[Path]:
-    """Hold the lock of a workspace's notes; yields the journal, and raises `NoteNotWritten` where the system refuses."""
-    journal = notes.find_journal(workspace, state_dir)
+    """Hold the lock of a workspace's notes; yields the intent file, and raises `NoteNotWritten` where the system refuses."""
+    intent = notes.find_intent(workspace, state_dir)
     if problem := roots.find_workspace_problem(workspace):
         raise NoteNotWritten(path, problem, action=roots.advise_workspace(workspace))
     try:
-        with locked(journal.with_suffix(".lock"), timeout_seconds=timeout_seconds):
-            yield journal
+        with locked(intent.with_suffix(".lock"), timeout_seconds=timeout_seconds):
+            yield intent
     except TimeoutError as error:
         raise NoteNotWritten(path, str(error), action="Try again.") from error
     except OSError as error:
         reason, ours = refusals.describe_os_error(error), str(error.filename or "")
-        if journal.stem in ours or Path(ours) in journal.parents:
+        if intent.stem in ours or Path(ours) in intent.parents:
             reason, action = f"not written, as {ours} cannot be: {reason}", MAKE_WRITABLE
             raise NoteNotWritten(path, reason, action=action) from error
         raise NoteNotWritten(path, reason, action=CHECK_DISK) from error

@@ -22,7 +22,7 @@ from memory_core.history.history import History
 from memory_core.history.store.purging import Deletions
 from memory_core.history.store.store import HistoryStore
 from memory_core.plugin.memory import Memory
-from memory_core.sources.notes import find_journal
+from memory_core.sources.notes import find_intent
 from memory_core.stores.sqlite.connections import open_reader
 from tests.history import Writer, write_notes
 
@@ -287,7 +287,7 @@ def test_an_append_that_was_killed_is_finished_first(memory: Memory) -> None:
     config = memory.config()
     write_notes(config.workspace, {"MEMORY.md": "- the safe opens\n"})
     memory.sync()
-    journal = find_journal(config.workspace, config.state_dir)
+    journal = find_intent(config.workspace, config.state_dir)
     block = f"\nThe safe opens with {SECRET}.\n"
     journal.parent.mkdir(exist_ok=True)
     journal.write_text(json.dumps({"path": "MEMORY.md", "offset": 17, "block": block, "body": block}))

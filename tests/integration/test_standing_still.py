@@ -16,7 +16,7 @@ import pytest
 
 import memory_core
 from memory_core.plugin.memory import Memory
-from memory_core.sources.notes import find_journal
+from memory_core.sources.notes import find_intent
 from tests.command import REPOSITORY
 
 pytestmark = pytest.mark.skipif(not Path("/proc/locks").exists(), reason="only Linux says who holds a lock")
@@ -60,7 +60,7 @@ def holds(memory: Memory) -> dict[str, tuple[str, Path]]:
     config = memory.config()
     return {
         "sync": (HOLD, Path(f"{config.store_path}.lock")),
-        "notes": (HOLD, find_journal(config.workspace, config.state_dir).with_suffix(".lock")),
+        "notes": (HOLD, find_intent(config.workspace, config.state_dir).with_suffix(".lock")),
         "activity": (HOLD, config.activity_path.with_suffix(".lock")),
         "mirror": (HOLD, Path(f"{config.items_path}.mirror.lock")),
         "index transaction": (WRITE, config.store_path),

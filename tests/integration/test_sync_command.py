@@ -17,7 +17,7 @@ from memory_core import open_memory
 from memory_core.plugin.slot import MemorySlot
 from memory_core.records import Access, CallContext
 from memory_core.sharing.repository import hold
-from memory_core.sources.notes import find_journal
+from memory_core.sources.notes import find_intent
 from tests.command import REPOSITORY, Command, Outcome
 from tests.machines import make_remote
 from tests.waiting import eventually
@@ -70,7 +70,7 @@ def test_an_item_that_is_forgotten_after_a_broken_sync_has_taken_it_stays_forgot
     (desktop.workspace / "memory").mkdir()
     (desktop.workspace / "memory" / "boat.md").write_text("The boat is in the harbour of Thun.\n")
     run(desktop, "sync")
-    lock = find_journal(laptop.workspace, laptop.state_dir).with_suffix(".lock")
+    lock = find_intent(laptop.workspace, laptop.state_dir).with_suffix(".lock")
     lock.mkdir(parents=True)
     assert "memory/boat.md: not written" in laptop("sync").error
     run(laptop, "items", "forget", "--query", "tea")

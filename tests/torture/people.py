@@ -25,7 +25,7 @@ from memory_core.history.importing import import_git
 from memory_core.hosts.inspect.application import PageGuard
 from memory_core.hosts.install import changes
 from memory_core.items.capture import exchange, rules
-from memory_core.sources.notes import find_journal
+from memory_core.sources.notes import find_intent
 from memory_core.sources.redaction import _load_vendors, redact
 from memory_core.text.matching import LineMatcher
 from tests.command import REPOSITORY
@@ -259,7 +259,7 @@ def locks(dice: random.Random, folder: Path, outcome: Outcome) -> None:
     with memory_core.open_memory(config, workspace=folder / "w", state_dir=folder / "s") as memory:
         memory.sync()
         of_memory = memory.config()
-        notes = find_journal(of_memory.workspace, of_memory.state_dir).with_suffix(".lock")
+        notes = find_intent(of_memory.workspace, of_memory.state_dir).with_suffix(".lock")
         places = [notes, Path(f"{of_memory.store_path}.lock"), of_memory.activity_path.with_suffix(".lock")]
         held = dice.choice(places)
         code = "import sys, pathlib, memory_core.atomic as a\nwith a.locked(pathlib.Path(sys.argv[1]), timeout_seconds=5):\n"

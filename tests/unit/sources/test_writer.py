@@ -54,7 +54,7 @@ class Folders:
 
     @property
     def journal(self) -> Path:
-        return notes.find_journal(self.workspace, self.state_dir)
+        return notes.find_intent(self.workspace, self.state_dir)
 
     def interrupt(self, block: str, *, offset: int, path: str = DAY) -> None:
         """Leave the files of a writer that was killed after it wrote its journal."""
