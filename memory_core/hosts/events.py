@@ -196,7 +196,7 @@ def keep_turns(event: Event, config: AgentConfig) -> bool:
     said: Sequence[Said] = ()
     try:
         session = JournalSession(
-            event.host, event.session, event.cwd, event.find_transcript(), leaves=journal.is_paused
+            event.host, event.session, event.cwd, event.find_transcript(), is_left_out=journal.is_paused
         )
         if event.kind == "turn" or (event.kind == "left" and journal.knows(session)):
             said = event.messages
@@ -209,7 +209,7 @@ def keep_turns(event: Event, config: AgentConfig) -> bool:
         if event.kind == "start":
             journal.catch_up(seconds=START_SECONDS)
     except TimeoutError:  # of the lock
-        journal.leave_note(session, said)
+        journal.record_missed(session, said)
     except (MemoryCoreError, OSError) as error:
         journal.record_problem(f"session {event.session} of {event.host}: {error}")
     return event.kind != "prompt"

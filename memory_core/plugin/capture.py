@@ -145,8 +145,10 @@ class SessionCapture:
             said, journal_id = _keep_in_journal(config, JournalSession(host, session_key or "main", project), said)
         if not capture.enabled or Journal(config.journal_dir).is_paused:
             return
-        off = OffTheRecord()
-        kept = [message for message in said if not off.leaves(str(message.get("role")), join_text(message))]
+        off_the_record = OffTheRecord()
+        kept = [
+            message for message in said if not off_the_record.leaves_out(str(message.get("role")), join_text(message))
+        ]
         turn = [_keep(message, capture.max_tokens) for message in kept]
         if not turn:
             return
@@ -362,11 +364,11 @@ def _keep_in_journal(
         role, text = message.get("role"), join_text(message).strip()
         if role in SPEAKERS and text and message.get("recalled") is not True:
             said[number] = Said(str(role), text)
-    session = replace(session, leaves=journal.is_paused)
+    session = replace(session, is_left_out=journal.is_paused)
     try:
         known = dict(zip(said, journal.add(session, said.values()), strict=True))
     except TimeoutError:  # another process holds the lock
-        journal.leave_note(session, [*said.values()])
+        journal.record_missed(session, [*said.values()])
         return turn, ""
     except OSError as error:
         log.warning("capture: a turn is not in the journal: %s", error)

@@ -46,7 +46,7 @@ BUFFER_BYTES = 1 << 18
 PLACE_BYTES = 1 << 16  # without a message, after which the place is kept
 TEXT_CHARS = 100_000  # of one message
 MARK_BYTES = 64
-TELL_BYTES = 1 << 16  # after which a file says again which session it holds, so that its end tells
+HEADER_BYTES = 1 << 16  # after which a file says again which session it holds, so that its end tells
 LOCK_SECONDS = 1.0
 SLACK_NS = 5_000_000_000  # a transcript that changed so long before its file in the journal holds nothing new
 KEY = ".key"  # the name of the file with the key of the hashes
@@ -75,14 +75,14 @@ class JournalSession:
         key: The host's name of the session.
         project: The folder that the session is about; "" if nobody knows.
         transcript: The real path of the file in which the host keeps it; "" if there is none.
-        leaves: Nothing of what is new in it is kept.
+        is_left_out: Nothing of what is new in it is kept.
     """
 
     host: str
     key: str
     project: str = ""
     transcript: str = ""
-    leaves: bool = False
+    is_left_out: bool = False
 
     @property
     def file_name(self) -> str:
@@ -92,7 +92,7 @@ class JournalSession:
     def to_line(self) -> Line:
         """Return the line that describes it."""
         named = {"session": self.key, "host": self.host, "project": self.project, "transcript": self.transcript}
-        return {**named, "leaves": True} if self.leaves else named
+        return {**named, "leaves": True} if self.is_left_out else named
 
 
 def holds_session(path: str, key: str) -> bool:
@@ -113,25 +113,25 @@ class _KeptSession:
         path: The file.
         session: None if the file is new.
         end, mark: How far the transcript was read.
-        leaves: The turn that goes on is left out.
+        within_left_out: The turn that goes on is left out.
         ids: Of its messages.
         size, lines: Of its whole lines, in bytes, and their number.
-        told: How many bytes of them follow the beginning of the line that says the session.
+        header_bytes: The size of what follows the line that says the session, this line included.
     """
 
     path: Path
     session: JournalSession | None = None
     end: int = 0
     mark: str = ""
-    leaves: bool = False
+    within_left_out: bool = False
     ids: set[bytes] = field(default_factory=set)
     size: int = 0
     lines: int = 0
-    told: int = 0
+    header_bytes: int = 0
 
-    def tell(self, session: JournalSession) -> list[Line]:
-        """Return the line of a session, unless it stands near the end."""
-        return [] if self.session == session and self.told < TELL_BYTES else [session.to_line()]
+    def list_header(self, session: JournalSession) -> list[Line]:
+        """Return the line that describes a session, or none if it stands near the end already."""
+        return [] if self.session == session and self.header_bytes < HEADER_BYTES else [session.to_line()]
 
 
 class Journal:
@@ -163,14 +163,14 @@ class Journal:
             OSError: The journal cannot be written, or another process holds its lock.
         """
         with self._locked() as key:
-            place = self._load(self.folder / session.file_name)
-            lines = place.tell(session)
+            kept = self._load(self.folder / session.file_name)
+            lines = kept.list_header(session)
             try:
                 with _open(session.transcript) as stream:
-                    found, more = self._read(stream, place, key, leaves=session.leaves, max_bytes=max_bytes)
+                    found, more = self._read(stream, kept, key, keeps_nothing=session.is_left_out, max_bytes=max_bytes)
             except FileNotFoundError:  # the host writes it later, or has removed it
                 found, more = [], False
-            self._append(session, place, [*lines, *found])
+            self._append(session, kept, [*lines, *found])
             return more
 
     def add(self, session: JournalSession, messages: Iterable[Said]) -> list[Line]:
@@ -185,33 +185,38 @@ class Journal:
             OSError: The journal cannot be written, or another process holds its lock.
         """
         with self._locked() as key:
-            place = self._load(self.folder / session.file_name)
-            lines = place.tell(session)
-            choose = _Keeper(place, key, leaves=session.leaves)
-            now, kept = datetime.now(UTC).isoformat(timespec="microseconds"), []
+            kept = self._load(self.folder / session.file_name)
+            lines = kept.list_header(session)
+            keeper = _Keeper(kept, key, keeps_nothing=session.is_left_out)
+            now, found = datetime.now(UTC).isoformat(timespec="microseconds"), []
             for said in messages:
-                line = choose.keep(said._replace(at=said.at or now))
+                line = keeper.keep(said._replace(at=said.at or now))
                 lines += [line] if line else []
-                kept.append({**line, "line": place.lines + len(lines)} if "role" in line else {})
-            self._append(session, place, lines)
-            return kept
+                found.append({**line, "line": kept.lines + len(lines)} if "role" in line else {})
+            self._append(session, kept, lines)
+            return found
 
     def knows(self, session: JournalSession) -> bool:
         """Return True if something was reported of a session, though nothing of it may be kept."""
         return (self.folder / session.file_name).exists()
 
-    def leave_note(self, session: JournalSession, messages: Sequence[Said] = ()) -> None:
-        """Leave a file that leads the next `catch_up` to a session, without the lock that another process holds.
+    def record_missed(self, session: JournalSession, messages: Sequence[Said] = ()) -> None:
+        """Record that an event of a session was missed, as another process holds the lock; the next `catch_up` makes up for it.
 
-        It holds what is to be kept of the messages of a turn, for a host without a transcript.
+        Args:
+            session: The session, in whose transcript something may be new.
+            messages: Those of the turn, for a host without a transcript; what is to be kept of them is in the record.
         """
-        keeper, now = _Keeper(_KeptSession(self.folder), b"", leaves=session.leaves), datetime.now(UTC).isoformat()
+        keeper, now = (
+            _Keeper(_KeptSession(self.folder), b"", keeps_nothing=session.is_left_out),
+            datetime.now(UTC).isoformat(),
+        )
         lines = ((each, keeper.keep(each._replace(at=each.at or now))) for each in messages)
         kept = [[line["role"], line["content"], line["timestamp"], each.name] for each, line in lines if "role" in line]
-        note = self.folder / f"{session.file_name}{f'.{time.time_ns()}' if kept else ''}{MISSED}"
-        if kept or session.leaves or not note.exists():  # what was to be left out once stays out
+        missed = self.folder / f"{session.file_name}{f'.{time.time_ns()}' if kept else ''}{MISSED}"
+        if kept or session.is_left_out or not missed.exists():  # what was to be left out once stays out
             with suppress(OSError):  # that the folder cannot be written is what `doctor` tells
-                replace_file(note, _encode([session.to_line(), *({"said": each} for each in kept)]))
+                replace_file(missed, _encode([session.to_line(), *({"said": each} for each in kept)]))
 
     def catch_up(self, *, seconds: float) -> bool:
         """Keep what is new in the transcripts of all sessions, the last changed first; return False if time was too short.
@@ -223,49 +228,49 @@ class Journal:
         """
         until = time.monotonic() + seconds
         paused = self._pause_mark.exists()
-        self._take_notes()
+        self._take_missed()
         for path in (*self.folder.glob(f"*{MISSED}"), *self._list_files()):
-            session, is_note = _read_session(path), path.name.endswith(MISSED)
+            session, is_missed = _read_session(path), path.name.endswith(MISSED)
             if session is None or not session.transcript:
                 continue
-            session = replace(session, leaves=session.leaves or paused)
+            session = replace(session, is_left_out=session.is_left_out or paused)
             if time.monotonic() > until:
                 return False
             with suppress(FileUnreadable, FileNotFoundError):
                 changed = Path(session.transcript).stat().st_mtime_ns
-                if not is_note and changed + SLACK_NS < path.stat().st_mtime_ns:
+                if not is_missed and changed + SLACK_NS < path.stat().st_mtime_ns:
                     continue
                 began = time.time_ns()
                 while self.follow(session):
                     if time.monotonic() > until:
                         return False
-                if is_note:
+                if is_missed:
                     path.unlink(missing_ok=True)
                 else:
                     os.utime(path, ns=(began, began))
         return True
 
-    def _take_notes(self) -> None:
-        """Keep the turns that `leave_note` has left; a process that does so, too, finds them known."""
-        for note in sorted(self.folder.glob(f"*{MISSED}")):
-            data = _read_whole_lines(note)
+    def _take_missed(self) -> None:
+        """Keep the turns that `record_missed` has left; a process that does so, too, finds them known."""
+        for missed in sorted(self.folder.glob(f"*{MISSED}")):
+            data = _read_whole_lines(missed)
             session = _find_session(data)
             said = [line["said"] for line in map(parse_entry, data.split(b"\n")) if "said" in line]
             if session is not None and (said or not session.transcript):
                 self.add(session, [Said(*each) for each in said])
-                note.unlink(missing_ok=True)
+                missed.unlink(missing_ok=True)
 
     def count_unread(self) -> int:
         """Count the messages that transcripts hold and the journal does not know, in the first part of each that is new."""
         count = 0
-        notes = self.folder.glob(f"*{MISSED}")
-        new = (note for note in notes if not note.with_name(note.name.removesuffix(MISSED)).exists())
+        missed = self.folder.glob(f"*{MISSED}")
+        new = (path for path in missed if not path.with_name(path.name.removesuffix(MISSED)).exists())
         for path in (*self._list_files(), *new):
-            place = self._load(path)
+            kept = self._load(path)
             with suppress(OSError, FileUnreadable):
                 key = (self.folder / KEY).read_bytes()
-                with _open(place.session.transcript if place.session else "") as stream:
-                    lines, _ = self._read(stream, place, key, leaves=True, max_bytes=STEP_BYTES)
+                with _open(kept.session.transcript if kept.session else "") as stream:
+                    lines, _ = self._read(stream, kept, key, keeps_nothing=True, max_bytes=STEP_BYTES)
                 count += sum("id" in line for line in lines)
         return count
 
@@ -276,9 +281,9 @@ class Journal:
             OSError: The journal cannot be written, or another process holds its lock.
         """
         with self._locked():
-            place = self._load(self.folder / session.file_name)
-            if place.ids:
-                self._append(session, place, [{"ended": True}])
+            kept = self._load(self.folder / session.file_name)
+            if kept.ids:
+                self._append(session, kept, [{"ended": True}])
 
     def list_unlearned(self, *, idle_seconds: float) -> Iterator[tuple[JournalSession, list[Line], list[Line]]]:
         """Yield the sessions with messages that nobody has learned from, once they are over or idle.
@@ -401,7 +406,7 @@ class Journal:
 
         Args:
             is_forgotten: Takes the session, the text and the time of a message, in Unix seconds; None if nobody knows it.
-            dry_run: Only look for them, and change nothing; what `leave_note` has left is not looked at.
+            dry_run: Only look for them, and change nothing; what `record_missed` has left is not looked at.
 
         Returns:
             Where they stood: the paths as search shows them, and the lines.
@@ -411,7 +416,7 @@ class Journal:
         """
         places: list[tuple[str, int]] = []
         if not dry_run:
-            self._take_notes()
+            self._take_missed()
         with nullcontext() if dry_run else self._locked():
             for path in self._list_files():
                 data = _read_whole_lines(path)
@@ -504,41 +509,41 @@ class Journal:
 
     def _load(self, path: Path) -> _KeptSession:
         data = _read_whole_lines(path)
-        place = _KeptSession(path, _find_session(data), ids=set(_ID.findall(data)), size=len(data))
-        place.lines, place.told = data.count(b"\n"), len(data) - data.rfind(_SESSION)
+        kept = _KeptSession(path, _find_session(data), ids=set(_ID.findall(data)), size=len(data))
+        kept.lines, kept.header_bytes = data.count(b"\n"), len(data) - data.rfind(_SESSION)
         for raw in reversed(data.split(b"\n")):
             line = parse_entry(raw)
-            if isinstance(line.get("end"), int) and not place.mark:
-                place.end, place.mark = line["end"], str(line.get("mark"))
+            if isinstance(line.get("end"), int) and not kept.mark:
+                kept.end, kept.mark = line["end"], str(line.get("mark"))
             if "id" in line:
-                place.leaves = "role" not in line
+                kept.within_left_out = "role" not in line
                 break
-        return place
+        return kept
 
     def _read(
-        self, stream: BinaryIO, place: _KeptSession, key: bytes, *, leaves: bool, max_bytes: int
+        self, stream: BinaryIO, kept: _KeptSession, key: bytes, *, keeps_nothing: bool, max_bytes: int
     ) -> tuple[list[Line], bool]:
         """Return the lines for what is new in a transcript, and True if there is more."""
         size = os.fstat(stream.fileno()).st_size
-        end, tail = place.end, b""
+        end, tail = kept.end, b""
         if end <= size:
             stream.seek(max(end - MARK_BYTES, 0))
             tail = stream.read(min(end, MARK_BYTES))
-        if end > size or (end and _digest(tail, key) != place.mark):
+        if end > size or (end and _digest(tail, key) != kept.mark):
             stream.seek(0)
-            end, tail, place.leaves = 0, b"", False
-        since = _find_change(place.path) - SLACK_NS if end else 0
+            end, tail, kept.within_left_out = 0, b"", False
+        since = _find_change(kept.path) - SLACK_NS if end else 0
         # A fork holds what another session holds, and may be read before it.
         for path in (*self._list_files(), self.folder / FORGOTTEN):
-            if path != place.path and _find_change(path) >= since:
-                place.ids.update(_ID.findall(_read_whole_lines(path)))
-        choose = _Keeper(place, key, leaves=leaves)
+            if path != kept.path and _find_change(path) >= since:
+                kept.ids.update(_ID.findall(_read_whole_lines(path)))
+        keeper = _Keeper(kept, key, keeps_nothing=keeps_nothing)
         lines: list[Line] = []
         kept_at = first = end
         for raw, end, is_line in _read_lines(stream, first, within=not tail.endswith(b"\n") and first > 0):
             tail = (tail + raw[-MARK_BYTES:])[-MARK_BYTES:]
             said = parse_said(raw) if is_line and any(mark in raw for mark in _SPOKEN) else None
-            if said is not None and (line := choose.keep(said, end)):
+            if said is not None and (line := keeper.keep(said, end)):
                 lines.append({**line, "end": end, "mark": _digest(tail, key)})
                 kept_at = end
             if end - first >= max_bytes:
@@ -547,13 +552,13 @@ class Journal:
             lines.append({"end": end, "mark": _digest(tail, key)})
         return lines, end - first >= max_bytes
 
-    def _append(self, session: JournalSession, place: _KeptSession, lines: list[Line]) -> None:
+    def _append(self, session: JournalSession, kept: _KeptSession, lines: list[Line]) -> None:
         if not lines:
             return
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | NOFOLLOW | BINARY | CLOEXEC
         descriptor = os.open(self.folder / session.file_name, flags, 0o600)
         try:
-            os.ftruncate(descriptor, place.size)  # a line that a kill has torn is read again
+            os.ftruncate(descriptor, kept.size)  # a line that a kill has torn is read again
             write_all(descriptor, _encode(lines))
         finally:
             os.close(descriptor)
@@ -563,33 +568,33 @@ class OffTheRecord:
     """Tells which messages are left out: one in which the user says so, what the user says right behind it, and the answer.
 
     Args:
-        leaves: The message before was left out.
+        within: The message before was left out.
     """
 
-    def __init__(self, *, leaves: bool = False) -> None:
-        self._leaves = leaves
+    def __init__(self, *, within: bool = False) -> None:
+        self._within = within
         self._role = "assistant"
 
-    def leaves(self, role: str, text: str) -> bool:
+    def leaves_out(self, role: str, text: str) -> bool:
         """Return True if the next message is left out."""
         if role == "user":
-            self._leaves = is_off_the_record(text) or (self._role == "user" and self._leaves)
+            self._within = is_off_the_record(text) or (self._role == "user" and self._within)
         self._role = role
-        return self._leaves
+        return self._within
 
 
 class _Keeper:
     """Decides what is kept of each message.
 
     Args:
-        place: What the journal knows; the ids of messages are added.
+        kept: What the journal knows of the session; the ids of messages are added to it.
         key: Of the hashes.
-        leaves: Nothing is kept.
+        keeps_nothing: Only ids are kept, by which messages are known.
     """
 
-    def __init__(self, place: _KeptSession, key: bytes, *, leaves: bool) -> None:
-        self._ids, self._key, self._leaves = place.ids, key, leaves
-        self._off_the_record = OffTheRecord(leaves=place.leaves)
+    def __init__(self, kept: _KeptSession, key: bytes, *, keeps_nothing: bool) -> None:
+        self._ids, self._key, self._keeps_nothing = kept.ids, key, keeps_nothing
+        self._off_the_record = OffTheRecord(within=kept.within_left_out)
 
     def keep(self, said: Said, end: int = 0) -> Line:
         """Return the line of a message; empty for one that is known.
@@ -598,13 +603,13 @@ class _Keeper:
             said: The message.
             end: Where it ends in the transcript, which tells messages from each other that have neither name nor time.
         """
-        leaves = self._off_the_record.leaves(said.role, said.text) or self._leaves
+        is_left_out = self._off_the_record.leaves_out(said.role, said.text) or self._keeps_nothing
         facts = [said.name] if said.name else [said.role, said.text, said.at or str(end)]
         name = _digest("\0".join(facts).encode("utf-8", "replace"), self._key)
         if name.encode("ascii") in self._ids:
             return {}
         self._ids.add(name.encode("ascii"))
-        if leaves:
+        if is_left_out:
             return {"id": name}
         at = said.at or datetime.now(UTC).isoformat(timespec="milliseconds")
         return {"id": name, "role": said.role, "content": redact(said.text[:TEXT_CHARS]), "timestamp": at}
@@ -687,7 +692,7 @@ def _read_session(path: Path) -> JournalSession | None:
     """Return the session of a file of the journal; None if it does not say."""
     try:
         with path.open("rb") as file:
-            file.seek(max(os.fstat(file.fileno()).st_size - 2 * TELL_BYTES, 0))
+            file.seek(max(os.fstat(file.fileno()).st_size - 2 * HEADER_BYTES, 0))
             return _find_session(file.read()) or _find_session(_read_whole_lines(path))
     except OSError:
         return None
@@ -700,7 +705,7 @@ def _find_session(data: bytes) -> JournalSession | None:
     if not all(name in line for name in names):
         return None
     host, key, project, transcript = (str(line[name]) for name in names)
-    return JournalSession(host, key, project, transcript, leaves=line.get("leaves") is True)
+    return JournalSession(host, key, project, transcript, is_left_out=line.get("leaves") is True)
 
 
 def _encode(lines: Iterable[Line]) -> bytes:

@@ -286,7 +286,7 @@ def test_what_is_said_off_the_record_or_while_paused_is_passed_over(
     assert journal.is_paused
     with transcript.open("ab") as file:
         file.write(claude("user", "Secretly."))
-    journal.follow(replace(session(transcript), leaves=journal.is_paused))
+    journal.follow(replace(session(transcript), is_left_out=journal.is_paused))
     monkeypatch.delenv(PAUSE)
     with transcript.open("ab") as file:
         file.write(claude("assistant", "Indeed.") + claude("user", "Openly."))
@@ -338,7 +338,7 @@ def test_what_says_that_it_is_off_the_record(text: str, *, off: bool) -> None:
 
 
 def test_a_session_that_is_kept_out_is_kept_out_of_what_is_caught_up_with(journal: Journal, transcript: Path) -> None:
-    journal.follow(replace(session(transcript), leaves=True))  # its start; then the host is killed
+    journal.follow(replace(session(transcript), is_left_out=True))  # its start; then the host is killed
     transcript.write_bytes(claude("user", "Secretly."))
     assert journal.catch_up(seconds=10)
     assert journal.count_unread() == 0
@@ -443,7 +443,7 @@ def test_a_look_at_what_would_be_forgotten_changes_nothing(journal: Journal, tra
     assert journal.forget(lambda *_: True, dry_run=True) == []
     assert not journal.folder.exists()
     journal.add(session(transcript), [Said("user", "one")])
-    journal.leave_note(JournalSession("hermes", "agent:main:main"), [Said("user", "two")])
+    journal.record_missed(JournalSession("hermes", "agent:main:main"), [Said("user", "two")])
     before = {path.name: path.read_bytes() for path in journal.folder.iterdir()}
     assert journal.forget(lambda *_: True, dry_run=True) == [("sessions/claude-code-s1.jsonl", 2)]
     assert {path.name: path.read_bytes() for path in journal.folder.iterdir()} == before
