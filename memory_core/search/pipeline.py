@@ -175,7 +175,7 @@ def _rank(
     return counts, judgement
 
 
-class _Shown(NamedTuple):
+class _Presented(NamedTuple):
     """The passages that are shown, best first, with a hit for each; and the copies among the units that were looked at."""
 
     hits: Sequence[Hit] = ()
@@ -200,11 +200,11 @@ class _Presenter:
     stem: Stem
     opens_from: float
 
-    def show(self, units: Sequence[int]) -> _Shown:
+    def show(self, units: Sequence[int]) -> _Presented:
         """Show the best of some units, given by their numbers; none where the evidence of no candidate is enough."""
         passing = [unit for unit in units if self._passes[self.counts.units[unit].candidate]]
         if not passing:
-            return _Shown()
+            return _Presented()
         shown = self._pack_best(units)
         return shown if shown.hits else self._pack_best(passing)  # what passes may rank behind all that is shown
 
@@ -213,7 +213,7 @@ class _Presenter:
         """For every candidate, True if its evidence is enough."""
         return [round(score.whole, _DIGITS) >= self.query.min_score for score in self.judgement.scores]
 
-    def _pack_best(self, units: Iterable[int]) -> _Shown:
+    def _pack_best(self, units: Iterable[int]) -> _Presented:
         counts, query = self.counts, self.query
         # Of equals the first candidate's stay first.
         order = sorted(filter(self._is_worth_showing, units), key=self.judgement.ranks.__getitem__, reverse=True)
@@ -229,7 +229,7 @@ class _Presenter:
             alone = map(self._place, order[: query.max_results])
             passages = [Passage([unit], query.max_snippet_chars, self._find_lead(unit)) for unit in alone]
         hits = self._make_hits(passages)
-        return _Shown(hits, passages[: len(hits)], copies)
+        return _Presented(hits, passages[: len(hits)], copies)
 
     @cached_property
     def _matters(self) -> list[int]:
