@@ -59,7 +59,7 @@ class _Waiting:
         calls: Of the model, in this session.
         host: The name of the host, for the journal; "" for what comes from there.
         journal_id: Of the last message that the journal keeps of them; "" if it keeps none.
-        shown: Fingerprints of what other processes have shown in the session.
+        shown_elsewhere: Fingerprints of what other processes have shown in the session.
     """
 
     config: AgentConfig
@@ -73,7 +73,7 @@ class _Waiting:
     calls: int = 0
     host: str = ""
     journal_id: str = ""
-    shown: frozenset[str] = frozenset()
+    shown_elsewhere: frozenset[str] = frozenset()
 
     @property
     def calls_left(self) -> int:
@@ -104,13 +104,13 @@ class SessionCapture:
 
     Args:
         items: The agent's items.
-        recalled: What sessions have been shown, which is not learned again.
+        shown: What sessions have been shown, which is not learned again.
         today: Returns the date for daily notes.
     """
 
-    def __init__(self, items: OpenItems, recalled: Shown, today: Callable[[AgentConfig], date]) -> None:
+    def __init__(self, items: OpenItems, shown: Shown, today: Callable[[AgentConfig], date]) -> None:
         self._items = items
-        self._recalled = recalled
+        self._shown = shown
         self._today = today
         self._changed = threading.Condition()
         self._sessions: dict[str | None, _Waiting] = {}
@@ -308,9 +308,8 @@ class SessionCapture:
             context, messages = (
                 [_keep_line(config, session, line) for line in part] for part in (before[-CONTEXT_MESSAGES:], new)
             )
-            batch = _Waiting(
-                config, context, messages, turns=len(messages), shown=Shown(config.shown_dir).of(session.key)
-            )
+            elsewhere = Shown(config.shown_dir).of(session.key)
+            batch = _Waiting(config, context, messages, turns=len(messages), shown_elsewhere=elsewhere)
             complete = open_program(session.host) if capture.use_program and capture.use_model else None
             if complete is not None and journal.take_call(session, capture.model_calls):
                 batch.complete, batch.calls = complete, capture.model_calls - 1
@@ -326,7 +325,7 @@ class SessionCapture:
             [*before, *piece],
             batch.complete if asks else None,
             session=key,
-            recalled=self._recalled.of(key) | batch.shown,
+            recalled=self._shown.of(key) | batch.shown_elsewhere,
             first=len(before),
             max_tokens=size,
             max_seconds=PROGRAM_SECONDS if not batch.host else LAST_MODEL_SECONDS if self._closed else MODEL_SECONDS,

@@ -122,10 +122,10 @@ class Memory:
         self._lock = threading.Lock()
         self._selectors: dict[tuple[Access, bool], tuple[AgentConfig, Selector]] = {}
         self._greeted: dict[str, None] = {}  # sessions whose start has been reported, the last one last
-        self._recalled = Shown()
+        self._shown = Shown()  # by tools and by recall
         self._items = OpenItems(self._keys)
-        self._recall = SessionRecall(self._items, self._recalled)
-        self._capture = SessionCapture(self._items, self._recalled, self._get_today)
+        self._recall = SessionRecall(self._items, self._shown)
+        self._capture = SessionCapture(self._items, self._shown, self._get_today)
 
     def __enter__(self) -> Self:
         return self
@@ -210,7 +210,7 @@ class Memory:
             config=config,
             arguments=checked,
             context=context,
-            shown=self._recalled,
+            shown=self._shown,
             today=lambda: self._get_today(config, context),
         )
         return calls.record_call(call, calls.RUN[call.name](call))
@@ -404,7 +404,7 @@ class Memory:
 
     def recalled(self, session_key: str | None) -> frozenset[str]:
         """Return fingerprints of what memory_search has shown in a session; see `memory_append`."""
-        return self._recalled.of(session_key)
+        return self._shown.of(session_key)
 
     def allows(self, context: CallContext, config: AgentConfig | None = None) -> bool:
         """Return True if memory is on for this session and its scope lets this chat see notes.

@@ -122,13 +122,13 @@ class SessionRecall:
 
     Args:
         items: The agent's items.
-        recalled: Remembers what sessions have been shown, so that it is not stored again.
+        shown: Learns what sessions have been shown, so that it is not stored as if it were new.
     """
 
-    def __init__(self, items: OpenItems, recalled: Shown) -> None:
+    def __init__(self, items: OpenItems, shown: Shown) -> None:
         self._items = items
-        self._recalled = recalled
-        self._shown = Shown()
+        self._shown = shown
+        self._recalled = Shown()  # by recall, which shows nothing twice
         self._lock = threading.Lock()
         self._running: dict[Future[Recall], tuple[str | None, float]] = {}  # with their sessions and deadlines
 
@@ -156,7 +156,7 @@ class SessionRecall:
             return Recall()
         main = scope.is_main(context, config.agent)
         key = context.session_key
-        shown = self._shown.of(key) | shown_elsewhere
+        shown = self._recalled.of(key) | shown_elsewhere
         items = self._items.get(config, context.access)
 
         def search_others(query: Query) -> SearchResult:
@@ -192,8 +192,8 @@ class SessionRecall:
         ]
         text, kept = prompts.frame(pieces, MOST_CHARS)
         texts = [piece.text for piece in kept]
-        self._shown.add(key, texts)
         self._recalled.add(key, texts)
+        self._shown.add(key, texts)
         record_recall(config, [piece.place for piece in kept], key)
         ids = [piece.place for piece in kept if piece.source == "item"]
         if ids:  # the answer does not wait for the disk
@@ -217,12 +217,12 @@ class SessionRecall:
             return ""
         preferences = self._items.get(config, context.access).list_standing(limit=20)
         text, kept = prompts.frame_standing(preferences)
-        self._shown.add(context.session_key, [item.content for item in kept])
+        self._recalled.add(context.session_key, [item.content for item in kept])
         return text
 
     def forget_session(self, session_key: str | None) -> None:
         """Let a session be shown again what it was shown before, since its context was compacted."""
-        self._shown.forget(session_key)
+        self._recalled.forget(session_key)
 
     def warm(self, config: AgentConfig) -> None:
         """Load in the background what the first message would wait for."""

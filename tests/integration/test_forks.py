@@ -164,7 +164,7 @@ def test_a_child_meets_no_lock_that_a_thread_of_its_parent_held(slot: MemorySlot
     memory = slot._memory("main")
 
     def hold() -> None:
-        with slot._lock, memory._lock, memory._recalled._lock:
+        with slot._lock, memory._lock, memory._shown._lock:
             begun.set()
             finish.wait(CHILD_SECONDS)
 
