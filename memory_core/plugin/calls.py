@@ -36,7 +36,7 @@ from memory_core.tools.shown import Shown
 if TYPE_CHECKING:
     from memory_core.plugin.flush.policy import FlushTurn
     from memory_core.plugin.flush.runner import FlushOutcome
-    from memory_core.plugin.recall import OpenItems
+    from memory_core.plugin.open_items import OpenItems
 
 log = logging.getLogger(__name__)
 

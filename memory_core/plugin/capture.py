@@ -17,7 +17,7 @@ from memory_core.completions import AsyncComplete, Complete, Message, join_text
 from memory_core.config.agent import AgentConfig
 from memory_core.errors import InvalidArgument, MemoryCoreError
 from memory_core.plugin.calls import record_capture
-from memory_core.plugin.recall import OpenItems
+from memory_core.plugin.open_items import OpenItems
 from memory_core.sources.journal import Journal, JournalSession, OffTheRecord
 from memory_core.sources.transcripts import SHOWN, SPEAKERS, Said
 from memory_core.text.tokens import estimate_tokens

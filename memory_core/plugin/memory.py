@@ -22,7 +22,8 @@ from memory_core.explanations import Explanation
 from memory_core.plugin import calls, explaining
 from memory_core.plugin.calls import ToolCall
 from memory_core.plugin.capture import SessionCapture
-from memory_core.plugin.recall import OpenItems, SessionRecall
+from memory_core.plugin.open_items import OpenItems
+from memory_core.plugin.recall import SessionRecall
 from memory_core.plugin.sharing import diagnose_sharing, sync_if_due
 from memory_core.records import (
     Access,

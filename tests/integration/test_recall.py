@@ -13,7 +13,8 @@ import memory_core
 from memory_core.config.load import load_config
 from memory_core.items.recall import Piece, Recall, read_message
 from memory_core.plugin import MemorySlot
-from memory_core.plugin.recall import MOST_RUNNING, OpenItems, SessionRecall
+from memory_core.plugin.open_items import OpenItems
+from memory_core.plugin.recall import MOST_RUNNING, SessionRecall
 from memory_core.records import CallContext, KeySources, Origin, Query, SearchResult
 from memory_core.tools.prompts import RECALLED, frame
 from memory_core.tools.shown import Shown

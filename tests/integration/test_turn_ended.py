@@ -18,7 +18,7 @@ from memory_core.errors import InvalidArgument
 from memory_core.items.items import Items
 from memory_core.plugin import MemorySlot
 from memory_core.plugin import capture as capturing
-from memory_core.plugin.recall import OpenItems
+from memory_core.plugin.open_items import OpenItems
 from memory_core.records import CallContext, KeySources
 from memory_core.sources.journal import Journal
 from memory_core.tools.shown import Shown
