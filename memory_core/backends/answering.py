@@ -402,6 +402,10 @@ class Answerer:
             degradation.warn(f"{more} of this period", "ask for a shorter period, or for more results")
         result = self._to_result(tuple(hits), trace.mode, serving.space if serving and vectors else None, degradation)
         result = replace(result, interpreted_as=trace.question.interpreted_as)
+        if not hits:
+            from memory_core.search.verdicts import hint_at
+
+            result = replace(result, hint=hint_at(trace, query))
         if named is None:
             return result
         first, last = named.period.first.isoformat(), named.period.last.isoformat()

@@ -126,7 +126,7 @@ def print_hits(result: Mapping[str, Any], query: str, explain_none: Callable[[],
     warning = result.get("warning")
     complain_of_answer(warning, result.get("action"), stale=result.get("stale", False))
     if not hits:
-        why = "" if warning else explain_none()
+        why = explain_none() if "hint" in result or not warning else ""
         none = "".join(["No matches", *(f", also with {meant} instead of {_clean(asked)}" for asked, meant in taken)])
         write(f"{none}: {why}" if why else f"{none}.")
         return

@@ -84,6 +84,9 @@ def _search(call: ToolCall) -> dict[str, Any]:
             result = replace(
                 result, warning="; ".join([problem, *others]), action=advise_workspace(call.config.workspace)
             )
+    if result.hint is not None:
+        more = ", or call memory_explain" if search.query.explain else ""
+        result = replace(result, hint=f"{result.hint}: ask again in other words{more}")
     call.shown.add(call.context.session_key, [hit.snippet for hit in result.hits])
     citations = call.config.memory.citations
     return results.shape_search(result, cite_hits=scope.cites(citations, call.context), citations=citations)
@@ -103,6 +106,7 @@ def shape_found(result: SearchResult, query: Query, config: AgentConfig, context
     """
     hits = list(result.hits)
     if not sees_journal(config, context):
+        result = replace(result, hint=None)
         hits = [hit for hit in hits if hit.source != SOURCE][: query.max_results]
     found = find_origins(config, hits)
     if not scope.is_main(context, config.agent):
