@@ -42,6 +42,7 @@ from memory_core.records import (
 )
 from memory_core.sources.notes import find_note_date
 from memory_core.sources.pages import find_text
+from memory_core.sources.refusals import SYMLINK, describe_failure
 from memory_core.stores.interface import Store
 from memory_core.stores.values import DateRange
 from memory_core.sync.background import BackgroundSync
@@ -65,6 +66,7 @@ log = logging.getLogger(__name__)
 
 MIN_EMBED_SECONDS = 0.1  # for a question, however late it is: enough for a model in this process or on this machine
 
+MAKE_READABLE = "see to it that it can be read; memory-core status names all that is left out"
 NOTHING_THEN = "There were no notes at that time"
 RETAKE_SECONDS = 0.02  # between two syncs of one search, where another workspace shares the index file
 
@@ -163,6 +165,7 @@ class Answerer:
             if self.others:
                 look = None  # of all indexes together
                 self._refresh_others(until, degradation)
+            self._warn_of_failures(degradation)
             try:
                 return self._search(query, degradation, explainer, look)
             except NotIndexed as error:
@@ -191,6 +194,7 @@ class Answerer:
         until = degradation.begun + self._sync_seconds(query.deadline)
         self.refresh(until, degradation)
         self._refresh_others(until, degradation)
+        self._warn_of_failures(degradation)
         try:
             with self._read_all(degradation) as reader:
                 refuse_other_workspace(self.config, reader.load_workspace(), self.store)
@@ -229,6 +233,18 @@ class Answerer:
             except MemoryCoreError as error:
                 log.warning("the layer %r is not synced: %s", each.config.layer, error)
                 degradation.stale = True
+
+    def _warn_of_failures(self, degradation: _Degradation) -> None:
+        """Warn of what the last syncs could not read; a link is left out for good."""
+        failures = [
+            replace(failure, path=each.config.show(failure.path))
+            for each in (self, *self.others)
+            for failure in each.syncs.failures
+            if failure.reason != SYMLINK
+        ]
+        if failures:
+            more = f", and {len(failures) - 1} more" if len(failures) > 1 else ""
+            degradation.warn(f"{describe_failure(failures[0])}{more}", MAKE_READABLE)
 
     @contextmanager
     def _read_all(self, degradation: _Degradation) -> Iterator[Reader]:
@@ -402,6 +418,10 @@ class Answerer:
             degradation.warn(f"{more} of this period", "ask for a shorter period, or for more results")
         result = self._to_result(tuple(hits), trace.mode, serving.space if serving and vectors else None, degradation)
         result = replace(result, interpreted_as=trace.question.interpreted_as)
+        if not hits:
+            from memory_core.search.verdicts import hint_at
+
+            result = replace(result, hint=hint_at(trace, query))
         if named is None:
             return result
         first, last = named.period.first.isoformat(), named.period.last.isoformat()

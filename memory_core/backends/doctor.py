@@ -18,7 +18,7 @@ from memory_core.errors import NotIndexed, OtherWorkspace, StoreError
 from memory_core.history.history import History
 from memory_core.records import FileFailure, Finding, KeySources, Probe, Space, Status
 from memory_core.sources import files, session_logs
-from memory_core.sources.roots import advise_workspace, explain_no_workspace
+from memory_core.sources.roots import WHOLE, advise_workspace, explain_no_workspace
 from memory_core.stores.interface import Store, SyncReader
 from memory_core.stores.sqlite.encoding import find_problem
 from memory_core.stores.sqlite.store import SqliteStore
@@ -66,6 +66,8 @@ def report_status(name: str, config: AgentConfig, store: Store, file: Path | Non
     found = files.survey(config)
     listing = found.list()
     failures = {failure.path: failure for failure in (*listing.failures, *status.failures)}
+    if explain_no_workspace(config):  # which whoever shows the status tells
+        failures.pop(WHOLE, None)
     dirty = _has_changed(listing, rows, held.last_sync)
     status = replace(
         status, store_bytes=size, dirty=dirty, extra=found.count_extra(), failures=tuple(failures.values())

@@ -15,7 +15,7 @@ from memory_core.config.agent import AgentConfig
 from memory_core.embeddings.failover import CONFIGURED, ActiveProvider, Providers
 from memory_core.embeddings.outage import Outage
 from memory_core.errors import MemoryCoreError, OtherWorkspace, StoreError, SyncBusy
-from memory_core.records import ProgressCallback, Space, SyncReport
+from memory_core.records import FileFailure, ProgressCallback, Space, SyncReport
 from memory_core.stores.interface import Reader, Store
 from memory_core.stores.values import ServingSpace, SyncState
 from memory_core.sync.watcher import Watcher
@@ -96,6 +96,7 @@ class SyncRunner:
         self._sessions_compared = False
         self._checked = False  # this process has looked for damage that the file was left with
         self.rebuilding: str | None = None  # a sentence, while a sync makes a damaged index anew
+        self.failures: tuple[FileFailure, ...] = ()  # of the last sync
         self.busy: str | None = None  # a sentence, if the last sync found that another process syncs
 
     @property
@@ -219,6 +220,7 @@ class SyncRunner:
             self._sessions_compared &= not every_session
             self.watcher.expire()
             raise
+        self.failures = report.failures
         told: tuple[str, ...] = ()
         if self.recorder is not None:
             told = self.recorder.record(sync, asked=asked)

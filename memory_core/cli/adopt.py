@@ -16,6 +16,7 @@ from memory_core.config.load import find_adopted_config, load_config
 from memory_core.errors import ConfigError, InvalidArgument
 from memory_core.hosts.adopt import record
 from memory_core.hosts.adopt.homes import Home, find_homes
+from memory_core.sources.refusals import describe_failure
 
 ACTIONS: dict[record.Action, str] = {
     "copy": "copied",
@@ -60,7 +61,7 @@ def _print_homes(homes: Sequence[Home]) -> None:
         rows.append((home.title, shorten_home(home.path), ", ".join(filter(None, (notes, *home.remarks)))))
     output.print_table(rows)
     for failure in (failure for home in homes for failure in home.failures):
-        output.complain(output.describe_failure(failure))
+        output.complain(describe_failure(failure))
 
 
 def _serve(options: Options, asked: str | None, homes: Sequence[Home], config: AgentConfig, *, yes: bool) -> None:

@@ -415,8 +415,13 @@ def open_notes(options: Options, today: str | None = None, *, writes: bool = Fal
     memory = open_memory(options, today)
     config = memory.config()
     workspace = config.workspace
-    others = any(each.workspace.is_dir() for each in config.layers) or config.search.extra_paths
-    if not workspace.is_dir() and not (config.project is not None if writes else others):
+    # Path.is_dir raises where a folder above may not be entered.
+    others = any(os.path.isdir(each.workspace) for each in config.layers) or config.search.extra_paths  # noqa: PTH112
+    if not os.path.isdir(workspace) and not (config.project is not None if writes else others):  # noqa: PTH112
+        from memory_core.sources.roots import advise_workspace, may_not_enter
+
+        if may_not_enter(workspace):
+            raise ConfigError("may not be read", origin=str(workspace), action=advise_workspace(workspace))
         problem = "this is a file, and a workspace is a folder" if workspace.exists() else "there is no such workspace"
         action = f"make it: memory-core init {quote_words(str(workspace))}; or name another with --workspace"
         if workspace.exists():
@@ -459,7 +464,7 @@ def explain_guess(settings: Config, agent: str) -> str:
 def _name_guess(settings: Config, agent: str) -> None:
     """Say which workspace is used if it was guessed, once a day for each change of it."""
     why, config = explain_guess(settings, agent), settings.agent(agent)
-    if why not in (HERE, MARKED, PROJECT, USUAL) or not config.workspace.is_dir():  # what is missing, is complained of
+    if why not in (HERE, MARKED, PROJECT, USUAL) or not os.path.isdir(config.workspace):  # noqa: PTH112  # what is missing, is complained of
         return
     line = f"{datetime.now().astimezone().date()} {config.workspace}"
     path = config.state_dir / OWN_FOLDER / "guessed-workspace"

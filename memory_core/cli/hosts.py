@@ -255,6 +255,13 @@ def diagnose_hosts(config: AgentConfig) -> list[Finding]:
         else:
             message, action = _compare_workspace(name, parts, config)
         findings.append(Finding(subject="hosts", level="warn" if action else "ok", message=message, action=action))
+        untrusted = program.find_untrusted(program.find_home()) if program.find_untrusted and not missing else []
+        if untrusted:
+            message = (
+                f"{program.title} does not run the hooks of memory-core before they are trusted: {', '.join(untrusted)}"
+            )
+            action = f"type /hooks in {program.title}, and trust them"
+            findings.append(Finding(subject="hosts", level="warn", message=message, action=action))
     return findings
 
 

@@ -26,6 +26,7 @@ from memory_core.sources import pages
 from memory_core.sources.activity import find_problem, record_problem
 from memory_core.sources.journal import Journal
 from memory_core.sources.notes import MAX_NOTE_BYTES
+from memory_core.sources.refusals import describe_failure
 from memory_core.tools.arguments import read_citation
 
 if TYPE_CHECKING:
@@ -249,7 +250,7 @@ def sync_notes(memory: Memory, *, force: bool, progress: ProgressCallback | None
     except Exception as error:
         _keep(config, f"{error}" or type(error).__name__)
         raise
-    complaints = [*map(output.describe_failure, report.failures), *report.warnings]
+    complaints = [*map(describe_failure, report.failures), *report.warnings]
     _keep(config, "; ".join(complaints))
     return report
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress as Bars
     from rich.progress import TaskID
 
-    from memory_core.records import FileFailure, Finding, Probe, Progress, ProgressCallback, Status, SyncReport
+    from memory_core.records import Finding, Probe, Progress, ProgressCallback, Status, SyncReport
 
 Record = TypeVar("Record")
 
@@ -126,7 +126,7 @@ def print_hits(result: Mapping[str, Any], query: str, explain_none: Callable[[],
     warning = result.get("warning")
     complain_of_answer(warning, result.get("action"), stale=result.get("stale", False))
     if not hits:
-        why = "" if warning else explain_none()
+        why = explain_none() if "hint" in result or not warning else ""
         none = "".join(["No matches", *(f", also with {meant} instead of {_clean(asked)}" for asked, meant in taken)])
         write(f"{none}: {why}" if why else f"{none}.")
         return
@@ -404,13 +404,9 @@ def print_report(report: SyncReport) -> None:
     _print_failures(report)
 
 
-def describe_failure(failure: FileFailure) -> str:
-    """Return a sentence on a file that is not indexed: "x.md is left out: it is binary"."""
-    speaks_of_it = failure.reason.split(" ", 1)[0] in ("is", "has", "holds")
-    return f"{failure.path} is left out: {'it ' if speaks_of_it else ''}{failure.reason}"
-
-
 def _print_failures(record: Status | SyncReport) -> None:
+    from memory_core.sources.refusals import describe_failure
+
     for failure in record.failures[:MOST_FAILURES]:
         complain(describe_failure(failure))
     if more := record.failures[MOST_FAILURES:]:

@@ -22,7 +22,7 @@ from memory_core.config.agent import explain_off
 from memory_core.config.environment import quote_words, split_words
 from memory_core.errors import InvalidArgument, MemoryCoreError
 from memory_core.records import NOTHING_INDEXED
-from memory_core.sources.refusals import SYMLINK, describe_os_error, quote_name
+from memory_core.sources.refusals import describe_os_error, quote_name
 from memory_core.text.dates import parse_day
 
 if TYPE_CHECKING:
@@ -93,8 +93,6 @@ def search(
 def _explain_none(memory: Memory, words: str, asked: Mapping[str, Any], today: str | None) -> str:
     """Return in a sentence why a question found nothing, and the command that tells more."""
     more = f"Why: memory-core explain {quote_words(words)}"
-    if unread := sum(failure.reason != SYMLINK for failure in memory.status().failures):
-        more += f". {output.count(unread, 'note')} could not be read: memory-core status"
     bounds = " ".join(f"--{name} {asked[name]}" for name in ("after", "before", "about") if asked[name])
     within = f" within {bounds}" if bounds else ""
     limits = {"max_results": asked["maxResults"], "min_score": asked["minScore"], "about": asked["about"]}

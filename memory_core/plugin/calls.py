@@ -25,7 +25,7 @@ from memory_core.records import NOTHING_INDEXED, CallContext, Origin, Query, Sea
 from memory_core.sources.activity import Action, Activity, append_entry, load_entries
 from memory_core.sources.origins import find_origins
 from memory_core.sources.redaction import redact
-from memory_core.sources.roots import advise_workspace, explain_no_workspace
+from memory_core.sources.roots import advise_workspace, explain_no_workspace, is_there
 from memory_core.sources.session_logs import SOURCE
 from memory_core.text.dates import parse_instant
 from memory_core.tools import items, results, schemas, scope
@@ -78,12 +78,15 @@ def _search(call: ToolCall) -> dict[str, Any]:
     if problem := explain_no_workspace(call.config):
         known = ("", problem, NOTHING_INDEXED)
         others = [each for each in (result.warning or "").split("; ") if each not in known]
-        if search.extra_paths:  # which are searched without one
+        if search.extra_paths and not is_there(call.config.workspace):  # they are searched without one
             result = replace(result, warning="; ".join(others) or None)
         else:
             result = replace(
                 result, warning="; ".join([problem, *others]), action=advise_workspace(call.config.workspace)
             )
+    if result.hint is not None:
+        more = ", or call memory_explain" if search.query.explain else ""
+        result = replace(result, hint=f"{result.hint}: ask again in other words{more}")
     call.shown.add(call.context.session_key, [hit.snippet for hit in result.hits])
     citations = call.config.memory.citations
     return results.shape_search(result, cite_hits=scope.cites(citations, call.context), citations=citations)
@@ -99,10 +102,11 @@ def widen_query(query: Query, config: AgentConfig, context: CallContext) -> Quer
 def shape_found(result: SearchResult, query: Query, config: AgentConfig, context: CallContext) -> SearchResult:
     """Return what a session may see, each hit with its origin.
 
-    What the journal keeps, and which session has said something, is for main private sessions only.
+    What the journal keeps, which words it holds, and which session has said something, is for main private sessions only.
     """
     hits = list(result.hits)
     if not sees_journal(config, context):
+        result = replace(result, hint=None)
         hits = [hit for hit in hits if hit.source != SOURCE][: query.max_results]
     found = find_origins(config, hits)
     if not scope.is_main(context, config.agent):

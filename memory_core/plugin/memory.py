@@ -40,7 +40,7 @@ from memory_core.records import (
 )
 from memory_core.sources.activity import Activity
 from memory_core.sources.journal import Journal
-from memory_core.sources.roots import warn_of_workspace
+from memory_core.sources.roots import is_there, warn_of_workspace
 from memory_core.text.dates import get_today
 from memory_core.threads import start_call
 from memory_core.tools import prompts, results, schemas, scope
@@ -529,7 +529,7 @@ class Memory:
         found = self._capture.read_notes(config)
         self._capture.catch_up(config)
         report = self._selector(config).sync(force=force, progress=progress)
-        return replace(report, warnings=(*warn_of_workspace(config), *found, *report.warnings))
+        return replace(report, warnings=warn_of_workspace(config, (*found, *report.warnings)))
 
     def finish_sync(self, backend: str, *, progress: ProgressCallback | None = None) -> bool:
         """Finish the sync that a stale search has left to the background; return True if a further search is worth it.
@@ -579,7 +579,7 @@ class Memory:
         if config.search.items.capture.journal:
             details["journal"] = "paused" if Journal(config.journal_dir).is_paused else "keeps turns"
         unsent = tuple("; ".join(filter(None, (found.message, found.action))) for found in diagnose_sharing(config))
-        return replace(status, details=details, warnings=(*warn_of_workspace(config), *unsent, *status.warnings))
+        return replace(status, details=details, warnings=warn_of_workspace(config, (*unsent, *status.warnings)))
 
     def probe(self) -> Probe:
         """Try for real to embed a text.
@@ -683,7 +683,7 @@ class Memory:
         Raises:
             MemoryClosed: After `close`.
         """
-        existing = tuple(each for each in config.layers if each.workspace.is_dir())
+        existing = tuple(each for each in config.layers if is_there(each.workspace))
         if len(existing) < len(config.layers):
             config = replace(config, layers=existing)
         key = access, config.find_named(PERSON) is None

@@ -6,11 +6,15 @@ import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from memory_core.explanations import AskedQuestion, Examined, Verdict
 from memory_core.records import Query
 from memory_core.text.tables import PHRASES
 from memory_core.text.terms import detect_language
+
+if TYPE_CHECKING:
+    from memory_core.search.pipeline import Trace
 
 INDEX_IT = "run: memory-core index"
 FIRST_NOTE = f"{INDEX_IT}; where there is no note yet, write MEMORY.md"
@@ -226,6 +230,28 @@ def sum_up(
         reason=f"nothing came: {reason}; of the best, {best.path}#L{best.start_line}, {best.verdict.reason}",
         action=best.verdict.action,
     )
+
+
+def hint_at(trace: Trace, query: Query) -> str | None:
+    """Return in a line why a search found nothing; it names no passage, lest one be taken for an answer. None if all is said.
+
+    A question that asks for nothing but a period is answered by a warning that no note is of it.
+    """
+    question = trace.question
+    if question.asks_for_period:
+        return None
+    if not question.words:
+        return find_no_words(()).reason
+    unknown = [repr(term.asked or term.text) for term in question.words if term.asked or not term.documents]
+    found = [] if trace.judgement is None else [score.whole for score in trace.judgement.scores]
+    best = max(found, default=0.0)
+    parts = [f"no note holds {_join(unknown, last='or')}"] if unknown else []
+    if 0 < best < query.min_score:
+        looked_at = "the one passage" if len(found) == 1 else f"the best of {len(found)} passages"
+        parts.append(f"{looked_at} looked at has evidence {_number(best)}, and {_number(query.min_score)} is the least")
+    elif not unknown:
+        parts.append(f"no passage{' of these dates' if query.after or query.before else ''} is near enough")
+    return "; ".join(parts)
 
 
 def _say_words(passage: Examined) -> str:

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from memory_core.config.agent import AgentConfig
 from memory_core.records import FileFailure, FileStamp, MemoryFile, Stamp, Stamps
 from memory_core.sources.refusals import SYMLINK, UNFIT_NAME, describe_os_error, is_unfit, make_printable, refuse_type
-from memory_core.sources.roots import SUFFIX, Root, find_roots, read_numbers, slash
+from memory_core.sources.roots import SUFFIX, WHOLE, Root, find_roots, read_numbers, slash
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +103,11 @@ class Survey:
         """Look at all files that a root serves."""
         try:
             info = os.lstat(root.real)
+        except PermissionError as error:  # for all roots in a folder that may not be entered, this folder is named once
+            above = root.show("") if root.required or "/" in root.show("") else WHOLE
+            failure = FileFailure(path=above, reason=describe_os_error(error))
+            self.failures += () if failure in self.failures else (failure,)
+            return
         except OSError as error:
             if root.required or not isinstance(error, FileNotFoundError):
                 self._fail(root, "", describe_os_error(error))

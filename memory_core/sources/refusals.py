@@ -7,6 +7,8 @@ import os
 import re
 import stat
 
+from memory_core.records import FileFailure
+
 SYMLINK = "is a symbolic link, which memory ignores"
 FOLDER = "is a folder"
 NO_FILE = "is no regular file"
@@ -53,6 +55,12 @@ def refuse_encoding(data: bytes) -> str | None:
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         return UTF16
     return BINARY if b"\0" in data else None
+
+
+def describe_failure(failure: FileFailure) -> str:
+    """Return a sentence on a file that is not indexed: "x.md is left out: it is binary"."""
+    speaks_of_it = failure.reason.split(" ", 1)[0] in ("is", "has", "holds")
+    return f"{failure.path} is left out: {'it ' if speaks_of_it else ''}{failure.reason}"
 
 
 def describe_os_error(error: OSError) -> str:

@@ -7,7 +7,7 @@ import os
 import posixpath
 import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
@@ -69,30 +69,54 @@ def read_stamp(info: os.stat_result) -> FileStamp:
 def advise_workspace(workspace: Path) -> str:
     """Return what to do about the problem that `find_workspace_problem` finds."""
     path = quote_words(str(workspace))
-    first = f"see to it that you may read {path}" if os.path.isdir(workspace) else f"make it: memory-core init {path}"  # noqa: PTH112
+    first = f"see to it that you may read {path}" if is_there(workspace) else f"make it: memory-core init {path}"
     return f"{first}; or use another: memory-core init FOLDER --default, or --workspace"
 
 
 def find_workspace_problem(workspace: Path) -> str | None:
     """Return the reason why there is no workspace, in a sentence without a full stop; None if there is one."""
-    if os.path.isdir(workspace):  # noqa: PTH112  # Path.is_dir raises where a folder above may not be entered
-        return None if os.access(workspace, os.R_OK | os.X_OK) else f"the workspace {workspace} may not be read"
+    is_folder = os.path.isdir(workspace)  # noqa: PTH112
+    if is_folder and os.access(workspace, os.R_OK | os.X_OK):
+        return None
+    if is_folder or may_not_enter(workspace):
+        return f"the workspace {workspace} may not be read"
     problem = "is no folder" if os.path.lexists(workspace) else "does not exist"
     return f"the workspace {workspace} {problem}"
 
 
+def is_there(workspace: Path) -> bool:
+    """Return True for a folder, and where nobody knows, since a folder above it may not be entered."""
+    return os.path.isdir(workspace) or may_not_enter(workspace)  # noqa: PTH112  # Path.is_dir would raise
+
+
+def may_not_enter(path: Path) -> bool:
+    """Return True if nobody knows what is at a path, since a folder above it may not be entered."""
+    try:
+        os.lstat(path)
+    except PermissionError:
+        return True
+    except (OSError, ValueError):
+        return False
+    return False
+
+
 def explain_no_workspace(config: AgentConfig) -> str | None:
     """Return that reason; None also for a project without notes, whose private folder is made for the first one."""
-    return None if config.project is not None else find_workspace_problem(config.workspace)
+    workspace = config.workspace
+    is_missing = not (os.path.lexists(workspace) or may_not_enter(workspace))
+    return None if config.project is not None and is_missing else find_workspace_problem(workspace)
 
 
-def warn_of_workspace(config: AgentConfig) -> tuple[str, ...]:
-    """Return that there is no workspace, and what to do; nothing if there is one."""
+def warn_of_workspace(config: AgentConfig, warnings: Sequence[str] = ()) -> tuple[str, ...]:
+    """Return warnings, and before them that there is no workspace and what to do, if there is none."""
     problem = explain_no_workspace(config)
-    return () if problem is None else (f"{problem}; {advise_workspace(config.workspace)}",)
+    if problem is None:
+        return (*warnings,)
+    return (f"{problem}; {advise_workspace(config.workspace)}", *(each for each in warnings if each != problem))
 
 
 SUFFIX = ".md"
+WHOLE = "."  # the workspace itself, as failures name it
 USER_NAME = "USER.md"  # what the agent knows of its user; OpenClaw searches it beside the notes
 LONGTERM_NAMES = ("MEMORY.md", "memory.md", "MEMORY.MD")  # the first wins where the file system takes both for one file
 NOTES_FOLDER = "memory"
@@ -153,7 +177,7 @@ class Root:
 
     def show(self, relative: str) -> str:
         """Return the path that the agent sees."""
-        return self.shown + relative if relative else self.shown.rstrip("/") or "."
+        return self.shown + relative if relative else self.shown.rstrip("/") or WHOLE
 
     def refuse(self, relative: str) -> str | None:
         """Return the reason why a path is not served, judged by its name alone; None if it would be, should it exist."""

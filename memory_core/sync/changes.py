@@ -15,6 +15,7 @@ from memory_core.errors import NotIndexed
 from memory_core.records import FileFailure, FileKey, MemoryFile, Stamps
 from memory_core.sources import files, session_logs
 from memory_core.sources.refusals import FOLDER, NO_FILE, NOT_MARKDOWN, SYMLINK, UNFIT_NAME, describe_os_error
+from memory_core.sources.roots import WHOLE
 from memory_core.stores.interface import Store, SyncReader
 from memory_core.stores.values import IndexedFile
 
@@ -163,6 +164,7 @@ def _find_rows(reader: SyncReader, keys: Collection[FileKey]) -> dict[FileKey, I
 def _is_hidden(row: IndexedFile, failures: Sequence[FileFailure]) -> bool:
     """Return True if a file was not listed because it, or a folder above it, could not be looked at."""
     return any(
-        f"{row.path}/".startswith(f"{failure.path.rstrip('/')}/") and failure.reason not in _NOT_THERE
+        (failure.path == WHOLE or f"{row.path}/".startswith(f"{failure.path.rstrip('/')}/"))
+        and failure.reason not in _NOT_THERE
         for failure in failures
     )

@@ -20,7 +20,7 @@ from memory_core.errors import FileUnreadable
 from memory_core.records import FileStamp, MemoryFile, Progress, SyncReport
 from memory_core.sources import session_logs
 from memory_core.sources.notes import NoteText, find_note_date, find_section_days, read_note
-from memory_core.sources.roots import LONGTERM_NAMES, NOTES_FOLDER, USER_NAME, explain_no_workspace
+from memory_core.sources.roots import LONGTERM_NAMES, NOTES_FOLDER, USER_NAME, WHOLE, explain_no_workspace
 from memory_core.stores.interface import SyncReader, Writer
 from memory_core.stores.values import IndexedFile, PreparedChunk, PreparedFile, SyncState
 from memory_core.sync.backfill import Backfill
@@ -193,7 +193,7 @@ class Syncer:
         self._backfill.verify()
         reindexed = False
         if changes is not None:
-            self._counts.failures += sources.failures
+            self._counts.failures += [each for each in sources.failures if not (problem and each.path == WHOLE)]
             reindexed = not changes.is_first and (force or self._state.identity != self._identity)
             self._counts.removed = len(changes.gone)
             self._batch.gone += [row.id for row in changes.gone]

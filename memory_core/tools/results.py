@@ -118,7 +118,7 @@ def shape_search(result: SearchResult, *, cite_hits: bool, citations: str) -> di
         past = f" (as of {shaped['asOf']['moment']})" if shaped["asOf"] else ""
         for hit, each in zip(result.hits, shaped["results"], strict=True):
             each["citation"] = cite(hit) + past
-    return _leave_out_nothings(shaped, "asOf", "period", "interpretedAs", "stale", "warning", "action")
+    return _leave_out_nothings(shaped, "asOf", "period", "interpretedAs", "stale", "warning", "action", "hint")
 
 
 def shape_document(found: Document) -> dict[str, Any]:

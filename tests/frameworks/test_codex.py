@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 import sys
 from pathlib import Path
+from subprocess import PIPE
+from typing import Any
 
 import pytest
 
@@ -60,6 +63,39 @@ def test_it_finds_and_appends_in_its_first_turn(codex: Program, server: ChatServ
     codex.ask(f"{REMEMBER}the cat is called Minka")
     assert server.kinds["append"] == 1
     assert "the cat is called Minka" in read_daily(notes)
+
+
+def test_the_doctor_reads_what_it_keeps_of_trust(codex: Program, tmp_path: Path) -> None:
+    """Its own list of hooks says under which names it keeps them; the doctor knows them by these."""
+    config = Path(codex.variables["CODEX_HOME"]) / "config.toml"
+    doctor = Program([Path(sys.executable).with_name("memory-core"), "doctor"], codex.folder, codex.variables)
+    asked: list[dict[str, Any]] = [
+        {"id": 1, "method": "initialize", "params": {"clientInfo": {"name": "test", "version": "1"}}},
+        {"method": "initialized"},
+        {"id": 2, "method": "hooks/list", "params": {"cwds": [str(tmp_path)]}},
+    ]
+
+    def list_hooks() -> list[dict[str, str]]:
+        with subprocess.Popen(
+            [codex.words[0], "app-server"], env=codex.variables, stdin=PIPE, stdout=PIPE, text=True
+        ) as process:
+            assert process.stdin is not None
+            assert process.stdout is not None
+            process.stdin.write("".join(json.dumps({"jsonrpc": "2.0", **each}) + "\n" for each in asked))
+            process.stdin.flush()
+            answers = map(json.loads, process.stdout)
+            (found,) = next(answer for answer in answers if answer.get("id") == 2)["result"]["data"]
+            process.kill()
+        return list(found["hooks"])
+
+    hooks = list_hooks()
+    assert {hook["trustStatus"] for hook in hooks} == {"untrusted"}
+    assert "before they are trusted: " in doctor().out
+    tables = (f'\n[hooks.state."{hook["key"]}"]\ntrusted_hash = "{hook["currentHash"]}"\n' for hook in hooks)
+    with config.open("a", encoding="utf-8") as file:
+        file.writelines(tables)
+    assert {hook["trustStatus"] for hook in list_hooks()} == {"trusted"}
+    assert "before they are trusted: " not in doctor().out
 
 
 def test_its_hooks_show_the_notes_and_what_a_message_calls_to_mind(

@@ -314,6 +314,37 @@ def test_the_doctor_says_what_is_wrong_with_an_entry(command: Command, home: Pat
     assert "memory-core is in place in Codex" in command("doctor").out
 
 
+def test_the_doctor_names_the_hooks_that_codex_has_not_been_told_to_trust(command: Command, home: Path) -> None:
+    """Codex keeps which are trusted by their file, event and place; somebody else's hook stands before one of ours."""
+    hooks, config = home / ".codex" / "hooks.json", home / ".codex" / "config.toml"
+    hooks.parent.mkdir()
+    hooks.write_text(json.dumps({"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "x"}]}]}}))
+    assert command("install", "codex").code == 0
+
+    def name_untrusted() -> list[str]:
+        said = [each for each in command("doctor", "--json").json["findings"] if "trusted" in each["message"]]
+        assert [each["level"] for each in said] == ["warn"] * len(said)
+        return [event for each in said for event in each["message"].rpartition(": ")[2].split(", ")]
+
+    places = {
+        "SessionStart": "session_start:0:0", "UserPromptSubmit": "user_prompt_submit:0:0", "Stop": "stop:1:0",
+        "SubagentStop": "subagent_stop:0:0", "PreCompact": "pre_compact:0:0",
+    }  # fmt: skip
+    assert {*name_untrusted()} == {*places}
+    plain = config.read_text(encoding="utf-8")
+
+    def trust(*trusted: str, more: str = "") -> None:
+        tables = "".join(f'\n[hooks.state."{hooks}:{place}"]\ntrusted_hash = "sha256:0"\n{more}' for place in trusted)
+        config.write_text(f"{plain}{tables}", encoding="utf-8")
+
+    trust(*places.values())
+    assert name_untrusted() == []
+    trust("stop:0:0", *[place for event, place in places.items() if event != "Stop"])
+    assert name_untrusted() == ["Stop"]
+    trust(places["Stop"], more="enabled = false\n")
+    assert {*name_untrusted()} == {*places}
+
+
 def test_hooks_of_others_stay_beside_ours(command: Command, home: Path) -> None:
     path = home / ".codex" / "hooks.json"
     path.parent.mkdir()

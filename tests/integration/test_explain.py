@@ -17,7 +17,7 @@ import memory_core
 from memory_core.config.settings import Hybrid
 from memory_core.errors import InvalidArgument
 from memory_core.explanations import Explanation, NotePlace
-from memory_core.records import Query
+from memory_core.records import CallContext, Query
 from memory_core.search import pipeline
 from memory_core.search.explaining import Explainer
 from memory_core.search.scoring import VectorQuery
@@ -336,6 +336,34 @@ def test_agents_are_offered_it_only_where_it_is_on(tmp_path: Path) -> None:
                 assert "is of the past" in past["error"]
             else:
                 assert "memorySearch.query.explain" in result["error"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "hint"),
+    [
+        ({"query": "zeppelin hangar"}, "no note holds 'zeppelin' or 'hangar'"),
+        ({"query": "landlord", "before": "2020-01-01"}, "no passage of these dates is near enough"),
+        ({"query": "thanks a lot"}, "the question has no word to look for"),
+        (
+            {"query": "alarm of Ada", "minScore": 1},
+            "the best of 2 passages looked at has evidence 0.57, and 1.00 is the least",
+        ),
+    ],
+)
+def test_an_agent_that_found_nothing_is_told_why_in_a_line(tmp_path: Path, asked: dict[str, Any], hint: str) -> None:
+    """And no passage is named, which could be taken for an answer."""
+    _write(tmp_path / "ws/MEMORY.md", NOTES["MEMORY.md"])
+    _write(tmp_path / "ws/memory/2026-01-20.md", NOTES["memory/2026-01-20.md"])
+    group = CallContext(session_key="agent:main:telegram:group:7", chat_type="group", channel="telegram")
+    for on, more in ((False, ""), (True, ", or call memory_explain")):
+        query, capture = {"explain": on}, {"capture": {"journal": on}}
+        document = {"agents": {"defaults": {"memorySearch": {"provider": "none", "query": query, "items": capture}}}}
+        with memory_core.open_memory(document, workspace=tmp_path / "ws", state_dir=tmp_path / "state") as memory:
+            result = memory.call_tool("memory_search", asked)
+            assert (result["results"], result["hint"]) == ([], f"{hint}: ask again in other words{more}")
+            assert "hint" not in memory.call_tool("memory_search", {"query": "landlord"})
+            # Which words a journal holds is for the main private session.
+            assert ("hint" in memory.call_tool("memory_search", asked, group)) is not on
 
 
 def test_the_command_gives_the_reason_first(tmp_path: Path) -> None:

@@ -305,6 +305,17 @@ def test_folders_above_need_only_be_entered(command: Command, workspace: Path) -
         workspace.parent.chmod(0o700)
 
 
+def test_each_search_tells_what_could_not_be_read(opened: Opener, workspace: Path) -> None:
+    wide = workspace / "memory" / "wide.md"
+    wide.write_bytes("A xylophone.\n".encode("utf-16"))
+    memory = opened()
+    for _ in range(2):
+        assert search(memory)["warning"] == "memory/wide.md is left out: it is UTF-16: save it as UTF-8"
+    assert memory.related("xylophone").warning is not None
+    wide.write_text("A xylophone.\n")
+    assert "warning" not in search(memory)
+
+
 def test_syncing_says_what_it_cannot_write(opened: Opener) -> None:
     opened.state.write_text("a file where a folder should be")
     memory = opened()

@@ -207,16 +207,50 @@ def test_a_note_is_written_as_typed_whatever_the_locale(command: Command) -> Non
     assert "Köln liegt am Rhein." in (command.workspace / "MEMORY.md").read_text(encoding="utf-8")
 
 
-def test_what_could_not_be_read_is_told_where_nothing_is_found(command: Command) -> None:
+UNREAD = "see to it that it can be read; memory-core status names all that is left out"
+
+
+def test_what_could_not_be_read_is_told(command: Command) -> None:
     (command.workspace / "memory" / "wide.md").write_bytes("The zither is in tune.\n".encode("utf-16"))
     closed = command.workspace / "memory" / "closed.md"
     closed.write_text("The zither is red.\n")
     closed.chmod(0)
     done = command("search", "zither", before=as_ordinary_owner)
-    assert "2 notes could not be read: memory-core status" in done.out
+    check(done.err, "memory/closed.md is left out: permission denied, and 1 more", UNREAD)
     told = command("explain", "zither", "memory/closed.md", before=as_ordinary_owner).out
     assert "the file cannot be read: permission denied" in told
     assert "see to it that you may read it" in told
+
+
+@pytest.mark.parametrize("question", ["kettle", "zither"])
+def test_a_folder_that_may_not_be_read_is_told_with_hits_and_without(command: Command, question: str) -> None:
+    """An agent gets it, too: what `--json` prints is the result of the tool."""
+    (command.workspace / "memory" / "private").mkdir()
+    (command.workspace / "memory" / "kettle.md").write_text("The kettle whistles.\n")
+    with Locked(command.workspace / "memory" / "private"):
+        done = command("search", question, before=as_ordinary_owner)
+        found = command("search", question, "--json", before=as_ordinary_owner).json
+        status = command("status", before=as_ordinary_owner).err
+        doctor = command("doctor", before=as_ordinary_owner).out
+    problem = "memory/private is left out: permission denied"
+    check(done.err, problem, UNREAD)
+    assert (found["warning"], found["action"]) == (problem, UNREAD)
+    assert ("hint" in found) == (question == "zither")
+    assert problem in status
+    assert "memory/private: permission denied" in doctor
+
+
+@pytest.mark.parametrize("above", [False, True])
+def test_a_workspace_that_may_not_be_read_is_named_once(command: Command, above: bool) -> None:
+    command("search", "kettle")
+    with Locked(command.workspace.parent if above else command.workspace):
+        for words in (["search", "kettle"], ["index"], ["status"], ["doctor"]):
+            done = command(*words, before=as_ordinary_owner)
+            told = [*done.err.splitlines(), *done.out.splitlines()]
+            lines = [line for line in told if "may not be read" in line and "last index" not in line]
+            assert len(lines) == 1, words
+            check(lines[0], str(command.workspace), f"see to it that you may read {command.workspace}")
+            assert "permission denied" not in done.err.lower()
 
 
 def test_a_state_folder_that_cannot_be_written_is_named(command: Command) -> None:

@@ -52,6 +52,7 @@ def test_results_with_and_without_content(tmp_path: Path) -> None:
         assert again["skipped"] == 1
         assert call(slot, "memory_append", {"text": "The gate is red."})["status"] == "nothing new"
         [hit] = call(slot, "memory_search", {"query": "Which colour has the fence?", "maxResults": 1})["results"]
+        assert "hint" in call(slot, "memory_search", {"query": "zeppelin"})
         assert call(slot, "memory_explain", {"query": "fence", "path": hit["path"]})["passages"]
         assert call(slot, "memory_related", {"name": "fence"})["mentions"]
         assert call(slot, "memory_related", {})["count"] == 0

@@ -554,6 +554,20 @@ def test_a_folder_that_cannot_be_read_keeps_the_rows_below_it(
     assert command("index", "--json").json["failures"] == []
 
 
+def test_a_workspace_that_cannot_be_read_keeps_its_rows(command: Command, workspace: Path) -> None:
+    """Those of other Markdown in it, too."""
+    (workspace / "plans").mkdir()
+    (workspace / "plans" / "a.md").write_text(prose(5))
+    words = ["index", "--sources", "memory,workspace", "--json"]
+    files = command(*words).json["files"]
+    workspace.chmod(0)
+    try:
+        report = command(*words, before=as_ordinary_owner).json
+    finally:
+        workspace.chmod(0o700)
+    assert (report["removed"], report["files"]) == (0, files)
+
+
 def test_an_extra_path_that_is_gone_is_reported(index: Index, tmp_path: Path) -> None:
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()

@@ -63,6 +63,7 @@ class Program:
         serves: It starts the MCP server.
         in_folder: It does so in the folder of a session, whose notes are served.
         captures: It hands on its turns, which can be kept, and takes what is recalled for a message.
+        find_untrusted: Returns, for its folder, the events whose hook of ours it does not run before its user trusts it.
         copying: How to copy its session, where it runs a hook of ours before it compacts one; else None.
     """
 
@@ -73,6 +74,7 @@ class Program:
     serves: bool = True
     in_folder: bool = True
     captures: bool = False
+    find_untrusted: Callable[[Path], list[str]] | None = None
     copying: Copying | None = None
 
     @property
@@ -229,6 +231,34 @@ def _plan_codex(home: Path, start: Start) -> list[Part]:
     return [server, Elements(home / "hooks.json", ("hooks",), hooks, f'"statusMessage": "{HOOK_STATUS} ')]
 
 
+def _find_untrusted_hooks(home: Path) -> list[str]:
+    """Return the events whose hook of ours Codex does not run: its user has not trusted it, or has switched it off.
+
+    Codex keeps that in its configuration by the file of a hook, its event and its place there. It keeps a hash, too, by which it
+    finds that a trusted hook has changed; how it makes that is its own affair, so a changed hook is not told of here.
+    """
+    elements = _plan_codex(home, Start(()))[1]
+    assert isinstance(elements, Elements)
+    file = elements.path
+    try:
+        lists = read_document(file.read_text(encoding="utf-8-sig"), file.suffix)["hooks"]
+        kept = read_document((home / "config.toml").read_text(encoding="utf-8-sig"), ".toml")
+    except (OSError, ValueError, LookupError):
+        return []  # what is wrong with the files is told elsewhere
+    states = find_entry(kept, ("hooks", "state")) or {}
+
+    def is_trusted(event: str) -> bool:
+        number = next(number for number, each in enumerate(lists[event]) if elements.is_ours(each))
+        place = f":{re.sub(r'(?<=[a-z])(?=[A-Z])', '_', event).lower()}:{number}:0"
+        return any(
+            state.get("trusted_hash") and state.get("enabled", True)
+            for key, state in states.items()
+            if key.endswith(place) and os.path.realpath(key.removesuffix(place)) == os.path.realpath(file)
+        )
+
+    return [event for event in elements.find_lists(lists) if not is_trusted(event)]
+
+
 def _plan_opencode(home: Path, start: Start) -> list[Part]:
     names = [name for name in ("opencode.jsonc", "opencode.json") if (home / name).exists()]
     entry = {"type": "local", "command": start.write("mcp"), "enabled": True}
@@ -308,6 +338,7 @@ _COPYING = {
     "codex": Copying("codex", "", copy_codex),
     "opencode": Copying("opencode", "", copy_opencode),
 }
+_FIND_UNTRUSTED = {"codex": _find_untrusted_hooks}
 
 
 def _read_program(name: str, told: dict[str, Any]) -> Program:
@@ -318,7 +349,9 @@ def _read_program(name: str, told: dict[str, Any]) -> Program:
         find_home = partial(find_settings, **settings)
     entry = told.pop("entry", None)
     plan = partial(_plan_entry, **entry) if entry else _PLANS[name]
-    return Program(find_home=find_home, plan=plan, copying=_COPYING.get(name), **told)
+    return Program(
+        find_home=find_home, plan=plan, find_untrusted=_FIND_UNTRUSTED.get(name), copying=_COPYING.get(name), **told
+    )
 
 
 _TABLES = tomllib.loads(Path(__file__).with_name("programs.toml").read_text(encoding="utf-8"))
