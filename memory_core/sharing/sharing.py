@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from memory_core.atomic import replace_file
 from memory_core.config.agent import AgentConfig
@@ -448,6 +448,7 @@ def _add(done: Shared, **more: Any) -> Shared:
 
 
 ITEMS_FOLDER = "items/"  # of the repository
+ItemsOf = Literal["person", "project", "nobody", ""]  # whose items travel with the notes
 README = "README.md"  # which hosts of repositories put into a new one
 NOT_SYNCED = "these notes are not synced"
 INIT = "run: memory-core sync init URL"
@@ -460,6 +461,7 @@ class SharingState:
     Attributes:
         url: The remote; with a password if the user has put one in.
         encrypted: The remote cannot read what it keeps.
+        items: Whose items travel with the notes; "" if that was not decided.
         on: It is synced.
         tried, synced: Unix seconds of the last try, and of the last one that worked; 0 for never.
         problem, action: Why the last try did not work, and what to do; "" if it did.
@@ -469,6 +471,7 @@ class SharingState:
 
     url: str
     encrypted: bool = False
+    items: ItemsOf = ""
     on: bool = True
     tried: float = 0.0
     synced: float = 0.0
@@ -490,11 +493,13 @@ class Sharing:
     Args:
         config: The agent's.
         others: What is synced besides the notes.
+        items: Whose items are among them, as `init` keeps it.
     """
 
-    def __init__(self, config: AgentConfig, others: Sequence[SharedText] = ()) -> None:
+    def __init__(self, config: AgentConfig, others: Sequence[SharedText] = (), items: ItemsOf = "") -> None:
         self._config = config
         self._others = others
+        self.items = items
         self._folder = config.sharing_dir
         self.key = self._folder / "key.txt"
 
@@ -530,7 +535,9 @@ class Sharing:
         """
         local = Path(url).expanduser()
         state = SharingState(
-            url=str(local.resolve()) if url.strip() and local.exists() else url, encrypted=encrypt or key is not None
+            url=str(local.resolve()) if url.strip() and local.exists() else url,
+            encrypted=encrypt or key is not None,
+            items=self.items,
         )
         with hold(self._folder / "lock") as inherited:
             git = self._open(state, inherited)
