@@ -81,14 +81,14 @@ class Machine:
         lines = (line.strip() for data in self.notes().values() for line in data.decode().splitlines())
         return Counter(line for line in lines if line)
 
-    def start_sync(self, step: int) -> subprocess.Popen[bytes]:
-        """Sync in a process that kills itself before its n-th run of git or change of a file."""
+    def start_sync(self, step: int, *, items: bool = False) -> subprocess.Popen[bytes]:
+        """Sync notes, or items too, in a process that kills itself before its n-th run of git or change of a file."""
         command = [sys.executable, "-c", _KILLED, str(step), str(self.workspace), str(self.folder / "state")]
-        return subprocess.Popen(command)
+        return subprocess.Popen([*command, "items"] if items else command)
 
-    def sync_until(self, step: int) -> bool:
+    def sync_until(self, step: int, *, items: bool = False) -> bool:
         """Wait for `start_sync`; return True if it ended before that step."""
-        code = self.start_sync(step).wait(60)
+        code = self.start_sync(step, items=items).wait(60)
         assert code in (0, -signal.SIGKILL), code
         return code == 0
 
@@ -107,9 +107,15 @@ def count(function):
     return call
 
 from memory_core.config.load import load_config
+from memory_core.plugin.sharing import open_sharing
 from memory_core.sharing.sharing import Sharing
+config = load_config({}, workspace=sys.argv[2], state_dir=sys.argv[3]).agent("main")
 subprocess.run, os.replace, os.unlink = map(count, (subprocess.run, os.replace, os.unlink))
-Sharing(load_config({}, workspace=sys.argv[2], state_dir=sys.argv[3]).agent("main")).sync()
+if sys.argv[4:]:
+    with open_sharing(config) as sharing:
+        sharing.sync()
+else:
+    Sharing(config).sync()
 """
 
 

@@ -30,13 +30,18 @@ QUIET_SECONDS = 5.0  # before a terminal is told what is waited for
 KEEP_KEY = (
     "Keep a copy of it where you keep passwords: whoever loses it cannot read the remote any more, and nobody can help"
 )
+_ITEMS = {
+    "person": " and the items of the person",
+    "project": " and the items of this project",
+    "nobody": "; no items, unless you add --items for those of the person",
+}
 
 
 @contextmanager
-def _open(options: Options, url: str = "") -> Iterator[tuple[Sharing, AgentConfig]]:
+def _open(options: Options, url: str = "", *, personal: bool = False) -> Iterator[tuple[Sharing, AgentConfig]]:
     """Open the sync of a workspace; a terminal is told which remote is waited for, if that takes long."""
     config = _find_config(options)
-    with open_sharing(config) as sharing:
+    with open_sharing(config, personal=personal) as sharing:
 
         def tell() -> None:
             with suppress(SharingFailed):  # of a damaged state, which the command tells
@@ -90,13 +95,16 @@ def sync(context: click.Context, *, behind: bool, restore: bool, delete: bool) -
 @argument("url", help="an empty git repository, or the one of your other machine, as git clone takes it")
 @click.option("--encrypt", is_flag=True, help="encrypt with age what is sent, to a new key")
 @click.option("--key", metavar="FILE", type=PATH, help="the key file of your other machine")
+@click.option(
+    "--items", is_flag=True, help="the items of the person travel with this remote, also if it is a repository's"
+)
 @click.option("--public", is_flag=True, help="send notes readable to a repository that anybody can read")
-def init(options: Options, *, url: str, encrypt: bool, key: str | None, public: bool) -> None:
+def init(options: Options, *, url: str, encrypt: bool, key: str | None, items: bool, public: bool) -> None:
     """Set up the sync with a remote, and sync; the notes of both sides are merged."""
-    with _open(options, url) as (sharing, config):
+    with _open(options, url, personal=items) as (sharing, config):
         done = sharing.init(url, encrypt=encrypt, key=None if key is None else Path(key), public=public)
         _report(config, done)
-        output.complain("synced are MEMORY.md, USER.md, memory/ and the items, no other file")
+        output.complain(f"synced are MEMORY.md, USER.md, memory/{_ITEMS[sharing.items]}, no other file")
         if encrypt:
             output.complain(f"the key is in {shorten_home(sharing.key)}", f"{KEEP_KEY}.")
 

@@ -98,6 +98,7 @@ class AgentConfig:
         warnings: Values that were read but left out, one sentence each.
         folders: Folders that the chosen backend searches besides; the selector fills them in for builtin.
         is_found: Nobody named the workspace.
+        is_own: The workspace is the person's own: the default one, or the one that the configuration's file names.
         project: The project that was found; None where a workspace was named, and where the default one exists and serves.
         layer: The name of this layer, by which its paths begin; "" for the workspace of a session.
         layers: The layers that are searched besides, of which some may not exist yet.
@@ -117,6 +118,7 @@ class AgentConfig:
     warnings: tuple[str, ...] = ()
     folders: tuple[NamedFolder, ...] = ()
     is_found: bool = False
+    is_own: bool = False
     project: Project | None = None
     layer: str = ""
     layers: tuple[AgentConfig, ...] = ()

@@ -129,8 +129,16 @@ def read_project(folder: Path, repository: Path | None) -> Project:
 
 def find_private_folder(repository: Path, environ: Mapping[str, str]) -> Path:
     """Return the folder for facts of a repository whose own notes are not written; it need not exist."""
-    name = f"{repository.name}-{make_workspace_key(repository)}"
-    return Path(expand_home(OWN_HOME, environ), "projects", name)
+    return _find_private_folders(environ) / f"{repository.name}-{make_workspace_key(repository)}"
+
+
+def is_private_folder(folder: Path, environ: Mapping[str, str]) -> bool:
+    """Return True for a folder that `find_private_folder` returns for some repository."""
+    return os.path.realpath(folder.parent) == os.path.realpath(_find_private_folders(environ))
+
+
+def _find_private_folders(environ: Mapping[str, str]) -> Path:
+    return Path(expand_home(OWN_HOME, environ), "projects")
 
 
 def list_layers(

@@ -203,11 +203,13 @@ class Resolver:
         search = validate(SearchSettings, self._expand(nodes), self.problems, warnings) or SearchSettings()
         compaction = validate(Compaction, self.merge_compaction(agent), self.problems, warnings) or Compaction()
         workspace, project = self._resolve_workspace(agent)
+        origin = self.find_workspace_origin(agent)
         config = AgentConfig(
             agent=agent,
             workspace=workspace,
             project=project,
-            is_found=self.find_workspace_origin(agent) == "default",
+            is_found=origin == "default",
+            is_own=project is None and origin in ("default", "file"),
             state_dir=self.state_dir,
             store_path=self._resolve_store_path(agent, workspace, nodes, search),
             slot=self.slot_id,

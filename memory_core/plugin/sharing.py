@@ -6,22 +6,24 @@ import json
 import logging
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memory_core.as_json import to_json
 from memory_core.atomic import replace_file
-from memory_core.config.agent import AgentConfig
-from memory_core.errors import MemoryCoreError
+from memory_core.config.agent import AgentConfig, Project
+from memory_core.config.environment import find_home
+from memory_core.config.projects import find_repository, is_private_folder
+from memory_core.errors import ConfigError, MemoryCoreError
 from memory_core.records import Finding
 from memory_core.sharing import STATE, is_due
 from memory_core.threads import start_call
 
 if TYPE_CHECKING:
     from memory_core.items.records import Item
-    from memory_core.sharing.sharing import Shared, Sharing
+    from memory_core.sharing.sharing import ItemsOf, Shared, Sharing
 
 log = logging.getLogger(__name__)
 
@@ -29,15 +31,23 @@ UNREAD = "unread-items.txt"  # in the folder of a workspace's sync
 
 
 @contextmanager
-def open_sharing(config: AgentConfig) -> Iterator[Sharing]:
-    """Open the sync of a workspace, with its items: those of its project if one was found, else those of the agent.
+def open_sharing(config: AgentConfig, *, personal: bool = False) -> Iterator[Sharing]:
+    """Open the sync of a workspace, with the items that travel with its notes, if any do.
 
-    So the items of the person go with each workspace that is named by its folder, such as that of `local`.
+    Args:
+        config: Of the workspace, which may be found or named.
+        personal: Those of the person do, wherever it lies.
     """
     from memory_core.items.items import Items
     from memory_core.sharing.sharing import ITEMS_FOLDER, SharedText, Sharing
 
-    items, taken = Items(config), Taken(config.sharing_dir / UNREAD)
+    whose = "person" if personal else find_owner(config)
+    if whose == "nobody":
+        yield Sharing(config, items=whose)
+        return
+    project = config.project or Project(folder=config.workspace)
+    items = Items(replace(config, project=project if whose == "project" else None))
+    taken = Taken(config.sharing_dir / UNREAD)
 
     def write(was: str, new: str) -> None:
         items.take_over(take_change(was, new))
@@ -52,7 +62,27 @@ def open_sharing(config: AgentConfig) -> Iterator[Sharing]:
         list_ids=lambda text: {name for name, each in read_shared(taken.pick(text)).items() if each.item},
     )
     with closing(items):
-        yield Sharing(config, [text])
+        yield Sharing(config, [text], whose)
+
+
+def find_owner(config: AgentConfig) -> ItemsOf:
+    """Return whose items travel with the notes of a workspace.
+
+    What `sync init` has kept holds however the workspace is named now. Else those of a project go with the project, those of
+    the person with notes of their own, and none with the folder of `local` or of a repository that is named.
+    """
+    from memory_core.sharing.sharing import Sharing
+
+    with suppress(MemoryCoreError):  # a damaged state is told by whoever syncs
+        if (state := Sharing(config).load()) and state.items not in ("nobody", ""):
+            return state.items
+    if config.project is not None:
+        return "project"
+    with suppress(ConfigError):  # this user has no home folder, and so nothing below it
+        home, is_local = find_home(), is_private_folder(config.workspace, os.environ)
+        if not config.is_own and (is_local or find_repository(config.workspace, home)):
+            return "nobody"
+    return "person"
 
 
 class SharedItem(NamedTuple):

@@ -407,25 +407,6 @@ def find_renamed(base: Tree, side: Tree, read: Read) -> dict[str, str]:
     return found
 
 
-def find_lost(base: Tree, side: Tree, read: Read) -> tuple[set[str], bool]:
-    """Find the notes that a version of a folder has lost: less than half of their lines stand in it, in whatever notes.
-
-    One whose name stands over another text counts only where no note is kept: all were written anew.
-
-    Returns:
-        Their paths, and True if no note is kept.
-    """
-    blobs = {*side.values()}
-    changed = [path for path, blob in base.items() if blob not in blobs]
-    gone = [path for path in changed if path not in side or not list_own(read(side[path]))]
-    is_kept = not changed or any(blob in blobs and list_own(read(blob)) for blob in base.values())
-    texts = {path: list_own(read(base[path])) for path in (gone if is_kept else changed)}
-    stands = {line for blob in blobs for line in list_own(read(blob))} if texts else set()
-    lost = {path for path, lines in texts.items() if 2 * len(lines & stands) < len(lines) or not lines}
-    is_all = not is_kept and len(lost) == len(changed)
-    return (lost if is_all else lost.intersection(gone)), is_all
-
-
 def list_own(text: str) -> set[str]:
     """Return the lines that tell a note from others: no headings or comments, and short ones only where all are."""
     lines = {line.strip() for line in _COMMENT.sub("", text).split("\n") if line.strip() and not line.startswith("#")}

@@ -221,6 +221,11 @@ class Repository:
             raise SharingFailed(f"git merge-base failed: {said[-SHOWN_CHARS:]}", action="Try again.")
         return output.decode().strip() or None
 
+    def find_message(self, line: str, base: str, commit: str) -> str | None:
+        """Return the last commit after a base, up to another one, whose message holds a line; None if there is none."""
+        given = ("--format=%H", "-1", "--fixed-strings", f"--grep={line}", commit, f"^{base}")
+        return self.run("log", *given).decode().strip() or None
+
     def find_line(self, commit: str) -> str:
         """Return the name of the line of commits to which one belongs; a commit that replaces a line keeps its name."""
         root = self.run("rev-list", "--max-parents=0", commit).decode().split()[-1]

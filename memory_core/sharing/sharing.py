@@ -22,7 +22,8 @@ from memory_core.config.agent import AgentConfig
 from memory_core.config.problems import get_adapter
 from memory_core.errors import InvalidArgument, RemoteUnreachable, SharingFailed
 from memory_core.sharing import STATE, bundles
-from memory_core.sharing.merge import Conflict, Read, Tree, find_lost, find_renamed, list_long, list_own, merge_folders
+from memory_core.sharing.losses import Losses, settle_losses
+from memory_core.sharing.merge import Conflict, Read, Tree, find_renamed, list_long, list_own, merge_folders
 from memory_core.sharing.repository import (
     ABSENT,
     FETCHED,
@@ -43,9 +44,7 @@ TRIES = 10  # while other machines are faster
 PAUSE_SECONDS = 0.05  # before the second try, on average half of it; doubled for each further one
 LONGEST_PAUSE = 6  # doublings
 MESSAGE = "memory-core: sync"
-FEW = 2  # notes that are deleted without a question, also if they are most
-TAKE_BACK = "Take them back: memory-core sync --restore; or delete them on all machines: memory-core sync --delete"
-SEND_AGAIN = "Send them again: memory-core sync --restore; or delete them here, too: memory-core sync --delete"
+MEANT = "Deleted: as the person said"  # in the message of a commit of `sync --delete`
 NEXT = "next/"  # in the record's tree: the notes as they are to be
 LEFT = "has lost lines to {}, which is not sent"
 WRITTEN = "memory-core-written"  # in the repository: the record's hash, and the paths that are written, a line each
@@ -72,9 +71,6 @@ class SharedText:
     refuse: Callable[[str], Mapping[int, str]]
     list_ids: Callable[[str], Collection[str]]
 
-
-# What happens to notes that one side has lost: too many are refused; all return, or only too many; or all are deleted.
-Losses = Literal["refuse", "restore", "join", "delete"]
 
 # By path, a text as it is and as it is to be; None if there is none.
 _Texts = Mapping[str, tuple[str | None, str | None]]
@@ -162,7 +158,8 @@ class Sync:
         """Sync once; return False if another machine was faster, and the outcome with that of earlier tries."""
         self._refs = self._git.list_refs()
         remote = self._remote.fetch()
-        base, _ = self._list(self._find_base(remote))
+        common = self._find_base(remote)
+        base, _ = self._list(common)
         absent = self._list_absent()  # not here, and so not deleted here
         base = {path: blob for path, blob in base.items() if path not in absent}
         theirs, left_out = self._list(remote, base)
@@ -171,7 +168,7 @@ class Sync:
             if remote and (self._refs.get(OWN) != remote or space.displaced != absent):
                 self._settle(remote, remote, space.displaced)
             return True, _add(before, left_out=left_out)
-        self._settle_losses(base, mine, theirs, read)
+        self._settle_losses(base, mine, theirs, read, lambda: self._list_meant(common, remote))
         if not space.displaced <= absent:  # before the record, as a killed sync is finished without looking for them
             self._git.set_refs({ABSENT: self._keep_names(absent | space.displaced)})
         changes, conflicts = self._merge(base, theirs, mine, read)
@@ -268,7 +265,9 @@ class Sync:
 
         def read(blob: str) -> str:
             if blob not in texts:
-                texts[blob] = others.get(places[blob]) or space.read(places[blob]) or ""
+                place = places.get(blob)
+                found = others.get(place) or space.read(place) if place else decode(self._git.load([blob])[blob])
+                texts[blob] = found or ""
             return texts[blob]
 
         for path, problem in space.left_out.items():
@@ -277,48 +276,13 @@ class Sync:
         left_out |= space.left_out
         return space, mine, read
 
-    def _settle_losses(self, base: dict[str, str], mine: Tree, theirs: Tree, read: Read) -> None:
-        """Take from the base the notes and other texts that are to return where they were lost.
-
-        Raises:
-            SharingFailed: Most notes would be deleted here or elsewhere, or most items elsewhere, and nobody has said so.
-        """
-        notes, *sides = (
-            {path: blob for path, blob in tree.items() if path not in self._others} for tree in (base, mine, theirs)
-        )
-        (here, is_empty), (there, is_empty_there) = (find_lost(notes, side, read) for side in sides)
-        # Of most notes that the remote has lost, the person of the other machine was asked.
-        is_most = (
-            (is_empty and len(here) > 1) or _is_most(here - there, notes),
-            is_empty_there and len(there) > 1,
-        )
-        would = f"of its {len(notes)} notes, which would be deleted"
-        told = (
-            (f"{self._config.workspace} has lost {len(here - there)} {would} everywhere", TAKE_BACK),
-            (f"the remote has lost {len(there - here)} {would} here", SEND_AGAIN),
-        )
-        for lost, is_much, (problem, action) in zip((here - there, there - here), is_most, told, strict=True):
-            if lost and is_much and self._losses == "refuse":
-                raise SharingFailed(problem, action=action)
-            if self._losses == "restore" or (is_much and self._losses == "join"):
-                # Of what was begun anew under an old name, nothing tells which lines were deleted.
-                for path in notes if is_much else lost:
-                    base.pop(path, None)
-        for path, other in self._others.items():
-            known, mine_ids, their_ids = (
-                {*other.list_ids(read(tree[path]))} if path in tree else set() for tree in (base, mine, theirs)
-            )
-            gone = (known & their_ids) - mine_ids
-            is_much = (not known & mine_ids and len(gone) > 1) or _is_most(gone, known)
-            if is_much and self._losses == "refuse":
-                problem = (
-                    f"{path} here has lost {len(gone)} of its {len(known)} items, which would be deleted everywhere"
-                )
-                raise SharingFailed(problem, action=TAKE_BACK)
-            if not known <= mine_ids & their_ids and (
-                self._losses == "restore" or (is_much and self._losses == "join")
-            ):
-                base.pop(path)
+    def _settle_losses(
+        self, base: dict[str, str], mine: Tree, theirs: Tree, read: Read, find_meant: Callable[[], Tree | None]
+    ) -> None:
+        settle_losses(
+            base, mine, theirs, read, losses=self._losses, workspace=self._config.workspace, find_meant=find_meant,
+            others={path: other.list_ids for path, other in self._others.items()},
+        )  # fmt: skip
 
     def _merge(
         self, base: Mapping[str, str], theirs: Mapping[str, str], mine: Mapping[str, str], read: Callable[[str], str]
@@ -337,7 +301,8 @@ class Sync:
         """Make the commit to be sent, and the record of what is about to be written; return the commit."""
         commits = []
         if up:
-            commits.append(NewCommit(MADE, MESSAGE, {path: encode(text) for path, text in up.items()}, remote))
+            told = f"{MESSAGE}\n\n{MEANT}" if self._losses == "delete" else MESSAGE
+            commits.append(NewCommit(MADE, told, {path: encode(text) for path, text in up.items()}, remote))
         if texts:
             held = {path: encode(was) for path, (was, _) in texts.items() if was is not None}
             held |= {f"{NEXT}{path}": encode(new) for path, (_, new) in texts.items() if new is not None}
@@ -364,6 +329,11 @@ class Sync:
             if notes := {path: each for path, each in sorted(texts.items()) if path not in self._others}:
                 space.write(notes, tell)
 
+    def _list_meant(self, base: str | None, remote: str | None) -> Tree | None:
+        """Return the last state since the base to whose losses a person has agreed; None if there is none."""
+        meant = base and remote and self._git.find_message(MEANT, base, remote)
+        return self._list(meant)[0] if meant else None
+
     def _list_absent(self) -> set[str]:
         """Return the notes of the last state for which there was no place here."""
         blob = self._refs.get(ABSENT)
@@ -389,7 +359,7 @@ class Sync:
         commit, _, message = told.partition("\n")
         if refs.get(OWN) != commit:
             lines = self._written.read_text(encoding="utf-8").split("\n")[:-1] if self._written.exists() else []
-            recorded = set(json.loads(message))
+            recorded, absent = set(json.loads(message)), self._list_absent()
             paths = recorded.difference(lines if lines[:1] == [refs[WRITING]] else ())
             held = {path: blob for path, blob, _ in self._git.list_files(refs[WRITING])}
             after = {path: blob for path, blob in self._list(commit)[0].items() if path not in recorded}
@@ -399,8 +369,11 @@ class Sync:
             space, mine, read = self._read(old, after, {})
             # A new name is not written as long as the old one stands: what was added to that belongs there.
             paths |= {name for path, name in find_renamed(old, after, read).items() if path in paths}
-            before = {path: blob for path, blob in after.items() if path not in paths}
-            before |= {path: held[path] for path in paths if path in held}
+            before = {path: blob for path, blob in after.items() if path not in paths | absent}
+            before |= {path: held[path] for path in paths - absent if path in held}
+            self._settle_losses(
+                before, mine, after, read, lambda: after
+            )  # what was to be deleted here was judged before
             changes, _ = self._merge(before, after, mine, read)
             paths -= space.displaced
             changes = {path: text for path, text in changes.items() if path not in space.displaced}
@@ -414,10 +387,6 @@ class Sync:
 def _hash(text: str | None) -> str | None:
     data = encode(text)
     return None if data is None else name_blob(data)
-
-
-def _is_most(lost: Collection[str], known: Collection[str]) -> bool:
-    return len(lost) > FEW and 2 * len(lost) > len(known)
 
 
 def _find_secrets(path: str, text: str | None, known: str | None) -> list[str]:
@@ -479,6 +448,7 @@ def _add(done: Shared, **more: Any) -> Shared:
 
 
 ITEMS_FOLDER = "items/"  # of the repository
+ItemsOf = Literal["person", "project", "nobody", ""]  # whose items travel with the notes
 README = "README.md"  # which hosts of repositories put into a new one
 NOT_SYNCED = "these notes are not synced"
 INIT = "run: memory-core sync init URL"
@@ -491,6 +461,7 @@ class SharingState:
     Attributes:
         url: The remote; with a password if the user has put one in.
         encrypted: The remote cannot read what it keeps.
+        items: Whose items travel with the notes; "" if that was not decided.
         on: It is synced.
         tried, synced: Unix seconds of the last try, and of the last one that worked; 0 for never.
         problem, action: Why the last try did not work, and what to do; "" if it did.
@@ -500,6 +471,7 @@ class SharingState:
 
     url: str
     encrypted: bool = False
+    items: ItemsOf = ""
     on: bool = True
     tried: float = 0.0
     synced: float = 0.0
@@ -521,11 +493,13 @@ class Sharing:
     Args:
         config: The agent's.
         others: What is synced besides the notes.
+        items: Whose items are among them, as `init` keeps it.
     """
 
-    def __init__(self, config: AgentConfig, others: Sequence[SharedText] = ()) -> None:
+    def __init__(self, config: AgentConfig, others: Sequence[SharedText] = (), items: ItemsOf = "") -> None:
         self._config = config
         self._others = others
+        self.items = items
         self._folder = config.sharing_dir
         self.key = self._folder / "key.txt"
 
@@ -561,7 +535,9 @@ class Sharing:
         """
         local = Path(url).expanduser()
         state = SharingState(
-            url=str(local.resolve()) if url.strip() and local.exists() else url, encrypted=encrypt or key is not None
+            url=str(local.resolve()) if url.strip() and local.exists() else url,
+            encrypted=encrypt or key is not None,
+            items=self.items,
         )
         with hold(self._folder / "lock") as inherited:
             git = self._open(state, inherited)

@@ -637,6 +637,72 @@ def test_a_remote_that_has_lost_all_notes_deletes_none_here(machines: tuple[Mach
     assert laptop.notes() == before
 
 
+@ENCRYPTED
+def test_what_a_person_has_said_to_delete_is_deleted_on_all_machines(machines: tuple[Machine, Machine]) -> None:
+    laptop, desktop = machines
+    wipe(laptop)
+    laptop.sharing.sync("delete")
+    desktop.append(DAY, "- 14:00 Written meanwhile\n")
+    sync_all(desktop, laptop)
+    assert laptop.notes().keys() == {DAY}
+    laptop.write("memory/b.md", "# B\n\n- Begun anew.\n")
+    sync_all(laptop, desktop)
+
+
+def test_what_the_remote_loses_after_a_person_has_said_to_delete_is_asked_for(
+    machines: tuple[Machine, Machine],
+) -> None:
+    laptop, desktop = machines
+    for name in "abc":
+        laptop.write(f"memory/{name}.md", f"# Note {name}\n\n- What stands in {name}.\n")
+    sync_all(laptop, desktop)
+    wipe(laptop, "MEMORY.md", "memory/a.md")
+    laptop.sharing.sync("delete")
+    add_commit(laptop.remote, "refs/heads/main", "D MEMORY.md\nD memory/a.md\n")
+    with pytest.raises(SharingFailed, match="the remote has lost 2 of its 5 notes"):
+        desktop.sync()
+    assert len(desktop.notes()) == 5
+
+
+def test_the_only_note_is_not_deleted_without_a_question(tmp_path: Path) -> None:
+    laptop, desktop = make_machines(tmp_path, ["laptop", "desktop"])
+    laptop.write("MEMORY.md", "# Memory\n\n- The cat is called Mia.\n")
+    sync_all(laptop, desktop)
+    laptop.write("MEMORY.md", "# Memory\n\n- All of it is written anew.\n")
+    sync_all(laptop, desktop)
+    laptop.path("MEMORY.md").unlink()
+    with pytest.raises(SharingFailed, match="has lost 1 of its 1 notes"):
+        laptop.sync()
+    laptop.sharing.sync("restore")
+    add_commit(laptop.remote, "refs/heads/main", "D MEMORY.md\n")
+    with pytest.raises(SharingFailed, match="the remote has lost 1 of its 1 notes"):
+        desktop.sync()
+    assert desktop.notes() == laptop.notes() != {}
+
+
+@pytest.mark.parametrize("step", range(8, 24))
+def test_notes_that_are_lost_after_a_killed_sync_are_deleted_nowhere(
+    machines: tuple[Machine, Machine], step: int
+) -> None:
+    laptop, desktop = machines
+    desktop.append("MEMORY.md", "- The lamp is green.\n")
+    desktop.write("memory/a.md", "# A\n\n- Made by the desktop.\n")
+    desktop.sync()
+    before = desktop.notes()
+    assert not laptop.sync_until(step)
+    wipe(laptop)
+    for _ in range(2):
+        with pytest.raises(SharingFailed, match=r"has lost . of its . notes") as error:
+            laptop.sync()
+        assert "sync --restore" in error.value.action
+    desktop.sync()
+    assert desktop.notes() == before
+    laptop.sharing.sync("restore")
+    assert laptop.notes() == before
+    sync_all(laptop, desktop)
+    assert desktop.notes() == before
+
+
 ODD_FILES = {
     "M 120000 inline memory/a.md\ndata 11\n/etc/passwd\n": "is a symbolic link, which memory ignores",
     "M 100644 inline memory/a.md\ndata 3\na\0b\n": "is binary, or UTF-16: it holds NUL bytes",

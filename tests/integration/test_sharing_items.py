@@ -14,7 +14,7 @@ import pytest
 from memory_core import open_memory
 from memory_core.errors import SharingFailed
 from memory_core.items.items import Items
-from memory_core.items.records import Draft
+from memory_core.items.records import Draft, Item, write_items
 from memory_core.plugin.sharing import UNREAD, open_sharing
 from memory_core.sharing import is_due
 from memory_core.sharing.sharing import Losses, Shared, SharedText, Sharing, list_remains
@@ -37,9 +37,26 @@ def learn(machine: Machine, *facts: str) -> None:
         items.write_many([Draft(content=fact) for fact in facts])
 
 
-def list_facts(machine: Machine) -> set[str]:
+def list_items(machine: Machine) -> list[Item]:
     with closing(Items(machine.config, access="ro")) as items:
-        return {item.content for item in items.export()}
+        return [*items.export()]
+
+
+def list_facts(machine: Machine) -> set[str]:
+    return {item.content for item in list_items(machine)}
+
+
+def forget(machine: Machine, *facts: str) -> None:
+    with closing(Items(machine.config)) as items:
+        for item in [each for each in items.export() if each.content in facts]:
+            items.delete(item.id)
+
+
+def lose_items(machine: Machine) -> None:
+    with closing(Items(machine.config)) as items:
+        path = items.path
+    for file in path.parent.glob(f"{path.name}*"):
+        file.unlink()
 
 
 def keep_on(work: Callable[[int], None], until: threading.Event) -> threading.Thread:
@@ -85,13 +102,16 @@ def test_what_is_learned_during_a_sync_stays_and_travels(machines: tuple[Machine
 ITEMS = "items/main.jsonl"
 
 
-def change_items(machine: Machine, change: Callable[[str], str]) -> None:
-    """Change what the remote has, as a machine with another version may."""
-    text = change(run_git(machine.remote, "show", f"main:{ITEMS}")).encode()
+def change_items(machine: Machine, change: Callable[[str], str | None]) -> None:
+    """Change what the remote has, as a machine with another version may; None takes the file away."""
+    new = change(run_git(machine.remote, "show", f"main:{ITEMS}"))
+    text = (new or "").encode()
     head = "commit refs/heads/main\ncommitter a <a@b> 1 +0000\ndata 1\nx\nfrom refs/heads/main^0\n"
     command = ["git", f"--git-dir={machine.remote}", "fast-import", "--quiet"]
     given = f"{head}M 100644 inline {ITEMS}\ndata {len(text)}\n".encode() + text + b"\n"
-    subprocess.run(command, input=given, check=True, capture_output=True)
+    subprocess.run(
+        command, input=f"{head}D {ITEMS}\n".encode() if new is None else given, check=True, capture_output=True
+    )
 
 
 def test_a_newer_version_on_another_machine_stops_nothing(machines: tuple[Machine, Machine]) -> None:
@@ -159,10 +179,7 @@ def test_a_lost_items_file_deletes_no_items_elsewhere_unless_the_person_says_so(
     learn(laptop, *facts)
     sync(laptop)
     sync(desktop)
-    with closing(Items(laptop.config)) as items:
-        path = items.path
-    for file in path.parent.glob(f"{path.name}*"):
-        file.unlink()
+    lose_items(laptop)
     learn(laptop, "I like mint.")
     with pytest.raises(SharingFailed, match=f"has lost {len(facts)} of its {len(facts)} items") as error:
         sync(laptop)
@@ -186,21 +203,68 @@ def test_most_items_are_deleted_only_if_the_person_says_so_and_few_without_a_que
     learn(laptop, *FACTS)
     sync(laptop)
     sync(desktop)
-
-    def forget(*facts: str) -> None:
-        with closing(Items(laptop.config)) as items:
-            for item in [each for each in items.export() if each.content in facts]:
-                items.delete(item.id)
-
-    forget(*FACTS[:3])
+    forget(laptop, *FACTS[:3])
     with pytest.raises(SharingFailed, match="has lost 3 of its 4 items"):
         sync(laptop)
     sync(laptop, "restore")
     assert list_facts(laptop) == {*FACTS}
-    forget(*FACTS[:2])
+    forget(laptop, *FACTS[:2])
     sync(laptop)
     sync(desktop)
     assert list_facts(laptop) == list_facts(desktop) == {*FACTS[2:]}
+
+
+@pytest.mark.parametrize("way", ["restore", "init", "delete"])
+@pytest.mark.parametrize("facts", [FACTS[:2], FACTS], ids=["two", "four"])
+@pytest.mark.parametrize("left", ["no file", "an empty file", "a new item"])
+def test_a_remote_that_has_lost_the_items_deletes_none_here_unless_the_person_says_so(
+    machines: tuple[Machine, Machine], left: str, facts: tuple[str, ...], way: str
+) -> None:
+    laptop, desktop = machines
+    learn(desktop, "I like mint.")
+    new = "".join(write_items(list_items(desktop)))
+    forget(desktop, "I like mint.")
+    learn(laptop, *facts)
+    sync(laptop)
+    sync(desktop)
+    change_items(laptop, {"no file": lambda _: None, "an empty file": lambda _: "", "a new item": lambda _: new}[left])
+    for machine in machines:
+        with pytest.raises(SharingFailed, match=f"the remote has lost {len(facts)} of its {len(facts)} items") as error:
+            sync(machine)
+        assert "sync --restore" in error.value.action
+        assert list_facts(machine) == {*facts}
+    if way == "init":
+        with open_sharing(laptop.config) as sharing:
+            sharing.init(str(laptop.remote))
+    else:
+        sync(laptop, "restore" if way == "restore" else "delete")
+    if way == "delete":  # nothing was sent that would tell the desktop
+        sync(desktop, "delete")
+    sync(desktop)
+    kept = set() if way == "delete" else {*facts}
+    assert list_facts(laptop) == list_facts(desktop) == kept | ({"I like mint."} if left == "a new item" else set())
+
+
+@pytest.mark.parametrize("step", range(8, 20))
+def test_items_that_are_lost_after_a_killed_sync_are_deleted_nowhere(
+    machines: tuple[Machine, Machine], step: int
+) -> None:
+    laptop, desktop = machines
+    learn(laptop, *FACTS[:2])
+    sync(laptop)
+    sync(desktop)
+    learn(desktop, "I like mint.")
+    desktop.write("MEMORY.md", "# Memory\n\n- The cat is called Mia.\n")
+    sync(desktop)
+    assert not laptop.sync_until(step, items=True)
+    lose_items(laptop)
+    with pytest.raises(SharingFailed, match=r"has lost . of its . items"):
+        sync(laptop)
+    sync(desktop)
+    assert list_facts(desktop) == {*FACTS[:2], "I like mint."}
+    sync(laptop, "restore")
+    sync(laptop)
+    assert list_facts(laptop) == {*FACTS[:2], "I like mint."}
 
 
 def test_whatever_stops_a_sync_is_kept_for_status(machines: tuple[Machine, Machine]) -> None:

@@ -1,0 +1,134 @@
+"""What one side of a sync has lost: where it is most, it is deleted on the other side only if a person has said so."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from memory_core.errors import SharingFailed
+from memory_core.sharing.merge import Read, Tree, list_own
+
+FEW = 2  # notes or items that are deleted without a question, also if they are most
+TAKE_BACK = "Take them back: memory-core sync --restore; or delete them on all machines: memory-core sync --delete"
+SEND_AGAIN = "Send them again: memory-core sync --restore; or delete them here, too: memory-core sync --delete"
+
+# What happens to what one side has lost: too much is refused; all returns, or only if it is too much; or all is deleted.
+Losses = Literal["refuse", "restore", "join", "delete"]
+ListIds = Callable[[str], Collection[str]]  # returns the ids of what a text holds
+
+
+class Loss(NamedTuple):
+    """What one side has lost: its names, and True if nothing else is kept, though new things may be there."""
+
+    names: set[str]
+    is_all: bool
+
+
+class _Kind(NamedTuple):
+    """What is lost and kept together: all notes, or the items of one text.
+
+    Attributes:
+        what, whose: Its name in messages, and that of the side here.
+        paths: Its texts in the base.
+        list: Returns the names of all that a state has.
+        find: Returns what a state has lost of the base.
+        is_enough: Returns True if it is worth a question that some of these were all.
+    """
+
+    what: str
+    whose: str
+    paths: Collection[str]
+    list: Callable[[Tree], Collection[str]]
+    find: Callable[[Tree], Loss]
+    is_enough: Callable[[Collection[str], Tree], bool]
+
+
+def settle_losses(
+    base: dict[str, str],
+    mine: Tree,
+    theirs: Tree,
+    read: Read,
+    *,
+    losses: Losses,
+    others: Mapping[str, ListIds],
+    workspace: Path,
+    find_meant: Callable[[], Tree | None],
+) -> None:
+    """Take from the base the notes and other texts that are to return where they were lost.
+
+    Args:
+        base: The last state that both sides had.
+        mine, theirs: The states of this machine and of the remote.
+        read: Returns the text of a hash.
+        losses: What happens to what one side has lost.
+        others: The texts beside the notes, by path.
+        workspace: The one of this machine.
+        find_meant: Returns the last state of the remote to which a person has agreed; None if nobody was asked since the base.
+
+    Raises:
+        SharingFailed: Most would be deleted elsewhere, or all here, and nobody has said so.
+    """
+    for kind in _list_kinds(dict(base), read, others, workspace):
+        here, there = kind.find(mine), kind.find(theirs)
+        unasked = there.names
+        if losses == "refuse" and there.is_all and (meant := find_meant()) is not None:
+            unasked = unasked.intersection(kind.list(meant))
+        lost, lost_there, known = here.names - there.names, unasked - here.names, kind.list(base)
+        is_most = len(lost) > FEW and 2 * len(lost) > len(known)
+        is_much = is_most or (here.is_all and kind.is_enough(here.names, mine))
+        # Of most that the remote has lost, the person of the other machine was asked.
+        is_much_there = there.is_all and kind.is_enough(unasked, theirs)
+        count = f"of its {len(known)} {kind.what}, which would be deleted"
+        for names, much, problem, action in (
+            (lost, is_much, f"{kind.whose} has lost {len(lost)} {count} everywhere", TAKE_BACK),
+            (lost_there, is_much_there, f"the remote has lost {len(lost_there)} {count} here", SEND_AGAIN),
+        ):
+            if names and much and losses == "refuse":
+                raise SharingFailed(problem, action=action)
+            if names and (losses == "restore" or (much and losses == "join")):
+                # Of what was begun anew under an old name, nothing tells which lines were deleted.
+                for path in kind.paths if much else names.intersection(kind.paths) or kind.paths:
+                    base.pop(path, None)
+
+
+def _list_kinds(base: Tree, read: Read, others: Mapping[str, ListIds], workspace: Path) -> Iterator[_Kind]:
+    def list_notes(tree: Tree) -> dict[str, str]:
+        return {path: blob for path, blob in tree.items() if path not in others}
+
+    notes = list_notes(base)
+    yield _Kind(
+        "notes", str(workspace), notes, list_notes,
+        lambda side: find_lost(notes, list_notes(side), read),
+        lambda lost, side: len(lost) > 1 or not list_notes(side),
+    )  # fmt: skip
+    for path, list_ids in others.items():
+        yield _make_kind(path, base, read, list_ids)
+
+
+def _make_kind(path: str, base: Tree, read: Read, list_ids: ListIds) -> _Kind:
+    def list_items(tree: Tree) -> set[str]:
+        return {*list_ids(read(tree[path]))} if path in tree else set()
+
+    def find(side: Tree) -> Loss:
+        known = list_items(base)
+        lost = known - list_items(side)
+        return Loss(lost, lost == known)
+
+    return _Kind("items", f"{path} here", [path], list_items, find, lambda lost, _: len(lost) > 1)
+
+
+def find_lost(base: Tree, side: Tree, read: Read) -> Loss:
+    """Find the notes that a version of a folder has lost: less than half of their lines stand in it, in whatever notes.
+
+    One whose name stands over another text counts only where no note is kept: all were written anew.
+    """
+    blobs = {*side.values()}
+    changed = [path for path, blob in base.items() if blob not in blobs]
+    gone = [path for path in changed if path not in side or not list_own(read(side[path]))]
+    is_kept = not changed or any(blob in blobs and list_own(read(blob)) for blob in base.values())
+    texts = {path: list_own(read(base[path])) for path in (gone if is_kept else changed)}
+    stands = {line for blob in blobs for line in list_own(read(blob))} if texts else set()
+    lost = {path for path, lines in texts.items() if 2 * len(lines & stands) < len(lines) or not lines}
+    is_all = not is_kept and len(lost) == len(changed)
+    return Loss(lost if is_all else lost.intersection(gone), is_all)
