@@ -118,8 +118,8 @@ def find_candidates(
     ids.update(dict.fromkeys(best_of(reader, others, max(0, count - len(ids)))))
     ids.update(dict.fromkeys(period))
     chunks = reader.load_chunks(ids)
-    groups = join_chunks(sort_equals(chunks))
-    if among is None and (len(groups) < len(chunks) or sum(map(may_answer, chunks)) * 2 < len(chunks)):
+    groups, words = join_chunks(sort_equals(chunks)), {fold(word.text) for word in question.words}
+    if among is None and (len(groups) < len(chunks) or _are_crowded(reader, chunks, count, words)):
         for times in (LOOKED_AT, LOOKED_AT**2):
             by_text, near = look(depth * times)
             more = best_of(reader, _merge(by_text, near, weights, near_share), count * times)
@@ -127,11 +127,17 @@ def find_candidates(
             groups = join_chunks(sorted(reader.load_chunks(order), key=lambda chunk: order[chunk.id]))
             if sum(may_answer(group[0]) for group in groups) > query.max_results // 2 or len(more) < count * times:
                 break
-        words = {fold(word.text) for word in question.words}
         kept = {group[0].id: group for group in _make_room(groups, max(count, len(ids)), words)}
         groups = [kept[chunk.id] for chunk in sort_equals([group[0] for group in kept.values()])]
     found = [Candidate(group[0], not named.keys().isdisjoint(each.id for each in group), group[1:]) for group in groups]
     return FoundChunks(found, by_text, near)
+
+
+def _are_crowded(reader: Reader, chunks: Sequence[IndexedChunk], count: int, words: Collection[str]) -> bool:
+    """Return True if session logs and reports may take the places of better chunks: of notes, or of logs that do not only ask."""
+    if sum(map(may_answer, chunks)) * 2 >= len(chunks):
+        return False
+    return len(chunks) < count or any(only_asks(each.text, words) for each in chunks) or bool(reader.find_beginnings())
 
 
 def _make_room(groups: Sequence[list[IndexedChunk]], count: int, words: Collection[str]) -> list[list[IndexedChunk]]:

@@ -1,8 +1,9 @@
-"""Candidates: the best of both sides together, and the best of each."""
+"""Candidates: the best of both sides together, and the best of each; how deep they are looked for."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from datetime import date
 from pathlib import Path
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from memory_core.records import Query
-from memory_core.search.candidates import RANKED_CHUNKS, SURE_OF_EACH, find_candidates
+from memory_core.search.candidates import LOOKED_AT, MIN_DEPTH, RANKED_CHUNKS, SURE_OF_EACH, find_candidates
 from memory_core.search.question import analyse
 from memory_core.search.scores import Weights
 from tests.index import Index
@@ -40,3 +41,44 @@ def test_what_only_one_side_finds_is_looked_at(index: Index, share: float, *, ke
         )  # fmt: skip
     assert len(found) == RANKED_CHUNKS
     assert ("memory/far.md" in {each.chunk.path for each in found}) == kept
+
+
+DEEPER = [MIN_DEPTH, MIN_DEPTH * LOOKED_AT]  # which finds all
+
+
+@pytest.mark.parametrize(
+    ("said", "note", "depths"),
+    [
+        ("It boiled dry.", "", DEEPER[:1]),
+        ("It boiled dry.", "- The violin has a new bridge", DEEPER),
+        ("Which kettle do you mean?", "", DEEPER),
+    ],
+)
+def test_session_logs_are_looked_through_once_where_nothing_else_could_take_their_places(
+    index: Index, said: str, note: str, depths: list[int]
+) -> None:
+    index.set(sources=("memory", "sessions"))
+    folder = index.config.sessions_dir
+    folder.mkdir(parents=True)
+    for number in range(2 * RANKED_CHUNKS):
+        messages = [
+            {"role": "user", "content": f"The kettle, for the {number}th time?"},
+            {"role": "assistant", "content": said},
+        ]
+        lines = [json.dumps({"type": "message", "message": each}) for each in messages]
+        (folder / f"{number:02}.jsonl").write_text("\n".join([*lines, ""]), encoding="utf-8")
+    if note:
+        index.note("memory/far.md", note)
+    index.sync(None)
+    looked: list[int] = []
+
+    def find_near(depth: int) -> Mapping[int, float]:
+        looked.append(depth)
+        return {}
+
+    with index.store.read() as reader:
+        question = analyse(reader, "kettle boiled", date(2026, 3, 20))
+        find_candidates(
+            reader, question, Query(text="kettle boiled"), Weights(0.6, 0.4), multiplier=4, find_near=find_near
+        )  # fmt: skip
+    assert looked == depths
