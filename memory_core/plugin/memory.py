@@ -683,9 +683,7 @@ class Memory:
         Raises:
             MemoryClosed: After `close`.
         """
-        existing = tuple(each for each in config.layers if is_there(each.workspace))
-        if len(existing) < len(config.layers):
-            config = replace(config, layers=existing)
+        config = replace(config, layers=tuple(each for each in config.layers if is_there(each.workspace)))
         key = access, config.find_named(PERSON) is None
         with self._lock:
             if self._closed:
