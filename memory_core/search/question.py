@@ -13,7 +13,7 @@ from itertools import islice, pairwise
 from memory_core.search import scores
 from memory_core.search.periods import NOTHING, Dated, choose_period
 from memory_core.stores.interface import Reader
-from memory_core.stores.values import DateRange, Form, IndexedChunk, Term
+from memory_core.stores.values import DateRange, Form, IndexedChunk, Term, inverse_document_frequency
 from memory_core.text.dates import Period
 from memory_core.text.folding import clean, is_emoji, strip_marks
 from memory_core.text.languages import LEAST_PART, STEMMED, STOP_WORDS, Language, is_common, list_inflected
@@ -226,7 +226,7 @@ class Question:
         """Inverse document frequency of every term; a share of it for characters and words that name the period."""
         single = len(self.words) + len(self.phrases)
         return [
-            scores.inverse_document_frequency(self.chunks, term.documents)
+            inverse_document_frequency(self.chunks, term.documents)
             * (1.0 if number < single else scores.CHARACTER_SHARE)
             * (scores.PERIOD_WORD_SHARE if number in self.period_words else 1.0)
             for number, term in enumerate(self.terms)

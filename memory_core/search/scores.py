@@ -109,11 +109,6 @@ def period_bonus(days: int, best: float) -> float:
     return next((share * best for most, share in PERIOD_BONUSES if days <= most), 0.0)
 
 
-def inverse_document_frequency(documents: int, containing: int) -> float:
-    """ln(1 + (N - n + .5) / (n + .5)), Lucene's form of the Robertson-Sparck Jones weight: never negative."""
-    return math.log(1 + (max(documents - containing, 0) + 0.5) / (containing + 0.5))
-
-
 def coverage_weight(documents: int, containing: int) -> float:
     """ln(1 + (N + .5) / (n + .5)), the weight of one term in a question: a term in every note still counts ln 2."""
     return math.log(1 + (documents + 0.5) / (containing + 0.5))
