@@ -174,12 +174,12 @@ def judge(reader: Reader, counts: TermCounts, *, weights: scores.Weights, vector
     unknown = _are_words_unknown(question, vectors.table)
     worth, share_by_meaning = _choose_worth(question, vectors, chunks), weigh_vectors(question, vectors)
     near = [scores.vector_score(cosine, worth, unknown_words=unknown) for cosine in cosines.chunks]
+    conclude = partial(
+        Judgement, ranks=ranks, text_ranks=text_ranks, cosines=cosines.chunks, window_shares=window_shares,
+        token_shares=token_shares, period_bonus=bonus,
+    )  # fmt: skip
     if not weights.text:
-        judged = [Score(vector, vector, None) for vector in near]
-        return Judgement(
-            ranks=ranks, scores=judged, text_ranks=text_ranks, cosines=cosines.chunks,
-            window_shares=window_shares, token_shares=token_shares, period_bonus=bonus,
-        )  # fmt: skip
+        return conclude(scores=[Score(vector, vector, None) for vector in near])
     expected = scores.EXPECTED if vectors.table else scores.expect(question.kind, worth)
     foreign_cone = scores.FOREIGN_CONE * (detect_language(question.text) not in (None, "en"))
     unsaid = _raise(worth, foreign_cone, question, vectors)  # of chunks without a word of the question
@@ -205,11 +205,7 @@ def judge(reader: Reader, counts: TermCounts, *, weights: scores.Weights, vector
 
     measured = WITH_TABLE if vectors.table is not None else WITH_CONTEXT if vectors.tokens is not None else None
     confidence = Confidence(counts, others, score_window, by_token.words, None if question.cjk else measured)
-    return Judgement(
-        ranks=ranks, scores=[Score(*parts) for parts in zip(whole, near, texts, strict=True)], text_ranks=text_ranks,
-        cosines=cosines.chunks, window_shares=window_shares, token_shares=token_shares, period_bonus=bonus,
-        confidence=confidence,
-    )  # fmt: skip
+    return conclude(scores=[*map(Score, whole, near, texts)], confidence=confidence)
 
 
 def _prefer_period(ranks: Sequence[float], counts: TermCounts) -> tuple[list[float], float]:
@@ -308,13 +304,11 @@ def _find_rows(counts: TermCounts) -> dict[int, list[_Counted]]:
     """
     candidates = counts.candidates
     known = [(word.documents, number) for number, word in enumerate(counts.question.words) if word.documents]
-    if not known:
-        return {}
-    rarest = min(known)[1]
     tables = ["|" in candidate.chunk.text for candidate in candidates]
     in_table = Counter(at for at, index in counts.units if tables[at] and _is_row(candidates[at].chunk, index))
-    if max(in_table.values(), default=0) < LONG_TABLE:
+    if not known or max(in_table.values(), default=0) < LONG_TABLE:
         return {}
+    rarest = min(known)[1]
     rows: dict[int, list[_Counted]] = {}
     head: list[_Counted] = []
     for unit, (number, index) in enumerate(counts.units):
