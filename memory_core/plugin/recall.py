@@ -93,7 +93,7 @@ class SessionRecall:
             found = shape_found(search(widen_query(query, config, context)), query, config, context)
             return replace(found, hits=tuple(hit for hit in found.hits if not (key and holds_session(hit.path, key))))
 
-        recaller = Recaller(items if main else None, search_others, items)
+        recaller = Recaller(items, search_others, recalls_items=main)
         deadline = begun + settings.timeout_ms / 1000
 
         def work() -> Recall:
