@@ -260,7 +260,7 @@ class Recaller:
         except StoreError as error:  # a damaged file never stops notes
             log.warning("no items are recalled: %s", error)
             return [], False
-        calibration = self._items.find_worth(evidence.asked.text) or DEFAULT_CALIBRATION
+        calibration = self._items.find_calibration(evidence.asked.text) or DEFAULT_CALIBRATION
         judged = _judge_items(answer.hits, evidence, calibration)
         return _choose(judged, ITEMS_FROM, ITEMS_SHARE)[:limit], answer.strategy == "embedding"
 

@@ -45,7 +45,7 @@ OTHER_SPEAKER = 0.2  # taken from lines that the other one of two speakers says;
 ONLY_ASKS = 4.0
 
 # Calibration, on the judged conversations of tests/benchmarks against nonsense (tests/benchmarks/nonsense.py).
-# The worth of a cosine differs from space to space: memory_core/embeddings/vectors.py.
+# What a cosine means differs from space to space: memory_core/embeddings/vectors.py.
 UNKNOWN_SHARE = 0.31  # of the span on top of the floor, when no word of a question is known: gibberish reaches .52
 SPELT_TOKENS = (
     2.0  # tokens a word, above which they are no words: questions have 1.0 to 1.5, gibberish of other alphabets 3 to 8
@@ -143,7 +143,7 @@ def nearness(
 
     Args:
         cosine: Of the chunk's best window.
-        calibration: The worth of cosines.
+        calibration: Tells what cosines of the space mean.
         kind: Of the question.
         covered: The share of the question's words that the chunk holds, 0..1.
         unknown_words: No word of the question is known.

@@ -10,7 +10,7 @@ from functools import partial
 from operator import add
 from typing import TYPE_CHECKING, NamedTuple
 
-from memory_core.embeddings.protocols import knows_worth
+from memory_core.embeddings.protocols import is_calibrated
 from memory_core.embeddings.vectors import DEFAULT_CALIBRATION, calibrate
 from memory_core.search import scores
 from memory_core.search.candidates import Candidate, TermCounts, add_up
@@ -44,7 +44,7 @@ class VectorQuery(NamedTuple):
     Attributes:
         space_id: The space that serves.
         vector: The question's embedding in it.
-        calibration: The worth of its cosines.
+        calibration: Tells what its cosines mean.
         tokens: The question's parts with their tokens, where the provider offers them.
         table: The provider's table of tokens, where it offers one.
     """
@@ -114,7 +114,7 @@ def _find_weak(counts: TermCounts) -> Iterator[float]:
 
 def choose_calibration(serving: ServingSpace, provider: EmbeddingProvider) -> Calibration:
     """Return the provider's calibration if it knows it, else the one that the index has estimated."""
-    if knows_worth(provider):
+    if is_calibrated(provider):
         return provider.calibration
     return serving.calibration or DEFAULT_CALIBRATION
 
@@ -172,17 +172,20 @@ def judge(reader: Reader, counts: TermCounts, *, weights: scores.Weights, vector
     ranks = [sum(parts) for parts in zip(text_ranks, window_shares, token_shares, strict=True)]
     ranks, bonus = _prefer_period(ranks, counts)
     unknown = _are_words_unknown(question, vectors.table)
-    worth, share_by_meaning = _choose_worth(question, vectors, chunks), weigh_vectors(question, vectors)
-    near = [scores.vector_score(cosine, worth, unknown_words=unknown) for cosine in cosines.chunks]
+    calibration = _calibrate_question(question, vectors, chunks)
+    share_by_meaning = weigh_vectors(question, vectors)
+    near = [scores.vector_score(cosine, calibration, unknown_words=unknown) for cosine in cosines.chunks]
     conclude = partial(
         Judgement, ranks=ranks, text_ranks=text_ranks, cosines=cosines.chunks, window_shares=window_shares,
         token_shares=token_shares, period_bonus=bonus,
     )  # fmt: skip
     if not weights.text:
         return conclude(scores=[Score(vector, vector, None) for vector in near])
-    expected = scores.EXPECTED if vectors.table else scores.expect(question.kind, worth)
+    expected = scores.EXPECTED if vectors.table else scores.expect(question.kind, calibration)
     foreign_cone = scores.FOREIGN_CONE * (detect_language(question.text) not in (None, "en"))
-    unsaid = _raise(worth, foreign_cone, question, vectors)  # of chunks without a word of the question
+    without_word = _widen_cone(
+        calibration, foreign_cone, question, vectors
+    )  # for chunks without a word of the question
     find_nearness = partial(
         scores.nearness,
         kind=question.kind,
@@ -191,17 +194,17 @@ def judge(reader: Reader, counts: TermCounts, *, weights: scores.Weights, vector
         misspelt=bool(question.interpreted_as),
     )
     by_meaning = [
-        find_nearness(cosine, worth if share else unsaid, covered=share)
+        find_nearness(cosine, calibration if share else without_word, covered=share)
         for share, cosine in zip(covered, cosines.chunks, strict=True)
     ]
     if question.cjk and vectors.table is None:
         by_meaning = _doubt_ideographs(question, chunks, by_meaning)
     evidence = [share + share_by_meaning * value for share, value in zip(covered, by_meaning, strict=True)]
     whole = [max(scores.score(each, question.exponent), floor) for each, floor in zip(evidence, least, strict=True)]
-    raised = _raise(worth, scores.find_cone(vectors.calibration), question, vectors)
+    of_unit = _widen_cone(calibration, scores.find_cone(vectors.calibration), question, vectors)
 
     def score_window(unit: int) -> float:
-        return share_by_meaning * scores.vector_score(cosines.units[unit], raised, unknown_words=unknown)
+        return share_by_meaning * scores.vector_score(cosines.units[unit], of_unit, unknown_words=unknown)
 
     measured = WITH_TABLE if vectors.table is not None else WITH_CONTEXT if vectors.tokens is not None else None
     confidence = Confidence(counts, others, score_window, by_token.words, None if question.cjk else measured)
@@ -387,8 +390,11 @@ def weigh_vectors(question: Question, vectors: VectorQuery) -> float:
     return 1.0 - (1.0 - scores.TABLE_SHARE) * _find_spelt(question, vectors.table)
 
 
-def _choose_worth(question: Question, vectors: VectorQuery, chunks: Sequence[IndexedChunk]) -> Calibration:
-    """Return the worth of cosines for this question: with a table, texts that it cuts into pieces or letters are near each other.
+def _calibrate_question(question: Question, vectors: VectorQuery, chunks: Sequence[IndexedChunk]) -> Calibration:
+    """Return the calibration for one question: that of the space, unless the model is a table of tokens.
+
+    Texts that a table cuts into small pieces or letters are near each other, whatever they say. The more of the question and of
+    the notes it cuts so, the narrower is the cone of the calibration.
 
     Args:
         question: The question.
@@ -405,11 +411,14 @@ def _choose_worth(question: Question, vectors: VectorQuery, chunks: Sequence[Ind
     return calibrate(scores.TABLE_CONE * max(_find_spelt(question, table), pieces), WINDOWS * question.chunks)
 
 
-def _raise(worth: Calibration, cone: float, question: Question, vectors: VectorQuery) -> Calibration:
-    """Return the worth of cosines, of a table's at least in a cone: one of English tokens finds Spanish texts all alike."""
+def _widen_cone(calibration: Calibration, cone: float, question: Question, vectors: VectorQuery) -> Calibration:
+    """Return a calibration for a cone of at least this size if the model is a table of tokens; any other as it is.
+
+    To a table of English tokens, all texts in another language are alike.
+    """
     if vectors.table is None:
-        return worth
-    return calibrate(max(cone, scores.find_cone(worth)), WINDOWS * question.chunks)
+        return calibration
+    return calibrate(max(cone, scores.find_cone(calibration)), WINDOWS * question.chunks)
 
 
 def _find_spelt(question: Question, table: TokenModel | None) -> float:

@@ -424,7 +424,7 @@ class ServingSpace(NamedTuple):
     Attributes:
         id: The store's own.
         space: Of which provider and model it is.
-        calibration: The worth of its cosines, as the store has estimated it; None before the first estimate.
+        calibration: What its cosines mean, as the store has estimated it; None before the first estimate.
     """
 
     id: int

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from memory_core.embeddings.protocols import EmbeddingProvider, TokenEmbedder, TokenModel, knows_worth
+from memory_core.embeddings.protocols import EmbeddingProvider, TokenEmbedder, TokenModel, is_calibrated
 from memory_core.embeddings.vectors import SAMPLE, estimate, is_outdated
 from memory_core.errors import InputTooLarge, InvalidEmbedding, ProviderError, ProviderUnavailable, TextRefused
 from memory_core.records import Progress, Space
@@ -370,7 +370,7 @@ def _advise(sentence: str, problem: ProviderError) -> str:
 
 def calibrate(writer: Writer, space_id: int, provider: object, *, anew: bool = False) -> None:
     """Estimate what cosines of a space are worth among these notes, if they have grown since, or `anew`; for a table always."""
-    if knows_worth(provider):
+    if is_calibrated(provider):
         return
     windows, held = writer.count_windows(), writer.load_calibration(space_id)
     if anew or isinstance(provider, TokenModel) or held is None or is_outdated(held[1], windows):
