@@ -96,9 +96,10 @@ class Judgement:
 
 
 def _find_weak(counts: TermCounts) -> Iterator[float]:
-    """Yield for every unit how weak it is: 1 in a report, more where it only asks what the question does.
+    """Yield for every unit how weak it is, by its number: 0, 1 in a report, `ONLY_ASKS` where it only asks the question again.
 
-    In a note it must hold most of the words, and the next unit may not answer: that is how a list of answers looks.
+    A unit of a note counts as such if it holds most of the words, and neither it nor the next unit tells anything: in a list of
+    questions and answers, the next unit is the answer.
     """
     words = {fold(word.text) for word in counts.question.words}
     reports = [is_report(each.chunk.path) for each in counts.candidates]
@@ -183,9 +184,8 @@ def judge(reader: Reader, counts: TermCounts, *, weights: scores.Weights, vector
         return conclude(scores=[Score(vector, vector, None) for vector in near])
     expected = scores.EXPECTED if vectors.table else scores.expect(question.kind, calibration)
     foreign_cone = scores.FOREIGN_CONE * (detect_language(question.text) not in (None, "en"))
-    without_word = _widen_cone(
-        calibration, foreign_cone, question, vectors
-    )  # for chunks without a word of the question
+    # Of chunks without a word of the question.
+    without_word = _widen_cone(calibration, foreign_cone, question, vectors)
     find_nearness = partial(
         scores.nearness,
         kind=question.kind,
@@ -223,10 +223,10 @@ def _prefer_period(ranks: Sequence[float], counts: TermCounts) -> tuple[list[flo
 
 
 def prefer_matter(judgement: Judgement) -> Judgement:
-    """Return a judgement in which lines about all that is asked rank higher, and newer statements, or older ones.
+    """Return a judgement in which those lines rank higher that are about the very matter of the question.
 
-    Of the best lines those gain that hold more of the question, except of one in CJK, whose words are pairs of characters. One
-    of two with similar names is told by the headings above a line, or by the line itself.
+    In this order: what no evidence speaks for loses, what holds more of the question gains, what lacks a name of the question
+    loses, and the age of statements counts; see `compare_ages`.
     """
     confidence = judgement.confidence
     if confidence is None:
@@ -248,7 +248,10 @@ def prefer_matter(judgement: Judgement) -> Judgement:
 
 
 def _prefer_supported(confidence: Confidence, ranks: Sequence[float]) -> list[float]:
-    """Return what every unit gains for the share of a question that it holds."""
+    """Return what every unit gains for the share of a question that it holds.
+
+    Nothing for a statement, nor for a question in CJK, whose words are pairs of characters.
+    """
     if confidence.question.kind == "statement" or confidence.question.cjk:
         return [0.0] * len(ranks)
     best = max(ranks, default=0.0)
