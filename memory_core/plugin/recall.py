@@ -74,6 +74,13 @@ class SessionRecall:
         The caller has checked that memory is on and that its scope lets this chat see it. Unlike the tools, recall puts
         MEMORY.md and items into main private sessions only, as nobody has asked for them.
 
+        Args:
+            config: The agent's, with the layers that this session sees.
+            message: As the user wrote it.
+            context: The session.
+            search: Asks the agent's backends.
+            shown_elsewhere: Fingerprints of what other processes have shown in the session.
+
         Raises:
             MemoryCoreError: Memory cannot be read.
         """

@@ -260,7 +260,7 @@ def _prefer_supported(confidence: Confidence, ranks: Sequence[float]) -> list[fl
 
 
 def put_first(judgement: Judgement, unit: int) -> Judgement:
-    """Return a judgement in which a unit ranks before all others, as newer than they are."""
+    """Return a judgement in which a unit, given by its number, ranks before all others, as newer than they are."""
     added = ABOVE * max(judgement.ranks) - judgement.ranks[unit]
     ranks = [rank + added * (place == unit) for place, rank in enumerate(judgement.ranks)]
     bonuses = {**judgement.recency.bonuses, unit: judgement.recency.bonuses.get(unit, 0.0) + added}
