@@ -156,7 +156,7 @@ class Answerer:
             degradation = _Degradation(begun=begun)
             look = None
             if self._syncs_first and not damaged and self.syncs.may_be_fresh:
-                # A sync meets an error, too, and tells. This is written out, so that a search is not too deep in calls.
+                # An error is left to the sync, which meets it, too. As in `refresh`: a call less between a search and the index.
                 with suppress(MemoryCoreError), self.store.read() as reader:
                     look = look_at(reader)
             if damaged or (self._syncs_first and (look is None or not self.syncs.is_fresh(look))):
@@ -172,7 +172,7 @@ class Answerer:
                 if isinstance(error, OtherWorkspace) and self._syncs_first and time.monotonic() < until:
                     time.sleep(RETAKE_SECONDS)  # another process took the file over meanwhile, or is doing so
                     continue
-                return self._explain_no_index(error, degradation)
+                return self._answer_without_index(error, degradation)
             except StoreError:
                 if degradation.rebuilding:
                     return self._to_result((), "keyword", None, degradation)
@@ -206,7 +206,7 @@ class Answerer:
                 else:
                     found = find_related(reader, query.name, query.max_results)
         except NotIndexed as error:
-            told = self._explain_no_index(error, degradation)
+            told = self._answer_without_index(error, degradation)
             return Related(name=query.name, stale=told.stale, warning=told.warning, action=told.action)
         warning, action = "; ".join(degradation.warnings) or None, degradation.action or None
         return replace(found, stale=degradation.stale, warning=warning, action=action)
@@ -271,7 +271,13 @@ class Answerer:
     def _syncs_first(self) -> bool:
         return self.store.writable and self.config.search.sync.on_search
 
-    def _explain_no_index(self, error: NotIndexed, degradation: _Degradation) -> SearchResult:
+    def _answer_without_index(self, error: NotIndexed, degradation: _Degradation) -> SearchResult:
+        """Return an answer without hits, with a warning, where an index is being made or can be.
+
+        Raises:
+            NotIndexed: This session may not write an index.
+            MemoryCoreError: The sync failed that would have made it.
+        """
         if degradation.rebuilding:
             return self._to_result((), "keyword", None, degradation)
         if degradation.problem is not None:
@@ -389,7 +395,7 @@ class Answerer:
         # A copy of the index, of which the past is made, may hold an outage that has ended.
         outage = outages.judge(look.state.outage) if query.as_of is None else outages.current()
         # While the provider works, the index is not held: its write-ahead log could not be emptied.
-        if serving is None and not self._explain_missing(query, degradation):
+        if serving is None and not self._warn_of_missing(query, degradation):
             self._warn_without_embeddings(degradation)
         vectors = None if serving is None else self._embed(serving, query, degradation, outage)
         with read() as reader:
@@ -456,7 +462,7 @@ class Answerer:
             degradation.warn_because("keyword search only", error)
             return None
         if asked is None:
-            if not self._explain_missing(query, degradation):
+            if not self._warn_of_missing(query, degradation):
                 degradation.warn("embeddings are being rebuilt; keyword search answers meanwhile")
             return None
         vector = asked.vector
@@ -476,10 +482,10 @@ class Answerer:
         table = asked.provider if isinstance(asked.provider, TokenModel) else None
         return VectorQuery(serving.id, vector, choose_calibration(serving, asked.provider), asked.tokens, table)
 
-    def _explain_missing(self, query: Query, degradation: _Degradation) -> bool:
-        """Warn why the configured provider has made no embeddings yet; return False if nothing is known to be wrong with it.
+    def _warn_of_missing(self, query: Query, degradation: _Degradation) -> bool:
+        """Warn if the configured provider has made no embeddings yet because of a problem; return True if there is one.
 
-        While a sync goes on, the provider may be what it waits for, and is asked.
+        While a sync goes on, it may be the provider that this waits for: then the provider is tried with the question.
         """
         asks = degradation.unfinished and not self.syncs.saves_embeddings
         seconds = self._embed_seconds(query, degradation) if asks else None

@@ -232,7 +232,7 @@ class IndexBackend:
 
 
 def _add_up(one: SyncReport, other: SyncReport) -> SyncReport:
-    """Return the report of the syncs of two layers."""
+    """Return the report of the syncs of two layers: their counts, seconds, failures and warnings added up."""
     values: dict[str, Any] = {}
     for each in fields(SyncReport):
         mine, theirs = getattr(one, each.name), getattr(other, each.name)

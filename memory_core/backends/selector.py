@@ -177,13 +177,11 @@ class Selector:
 
     def sync_soon(self) -> None:
         """Ask for a sync in the background."""
-        self._builtin.memory_sync_soon()
-        self._ask(lambda backend: backend.memory_sync_soon())
+        self._tell_both(lambda backend: backend.memory_sync_soon())
 
     def session_updated(self, session_key: str) -> None:
         """Tell both backends that a session's log has grown."""
-        self._builtin.memory_session_updated(session_key)
-        self._ask(lambda backend: backend.memory_session_updated(session_key))
+        self._tell_both(lambda backend: backend.memory_session_updated(session_key))
 
     def status(self) -> Status:
         """Return the serving backend's status, why it serves, and when the chosen one is tried again."""
@@ -226,13 +224,11 @@ class Selector:
 
     def start(self) -> None:
         """Start background work."""
-        self._builtin.memory_start()
-        self._ask(lambda backend: backend.memory_start())
+        self._tell_both(lambda backend: backend.memory_start())
 
     def rest(self) -> None:
         """Let both backends let go of what they can read again."""
-        self._builtin.memory_rest()
-        self._ask(lambda backend: backend.memory_rest(), counted=False)
+        self._tell_both(lambda backend: backend.memory_rest(), counted=False)
 
     def close(self) -> tuple[str, ...]:
         """End everything; a backend that hangs is reported, not waited for.
@@ -289,6 +285,10 @@ class Selector:
     def _make_context(self, plugin: BackendPlugin | None) -> BackendContext:
         settings = None if plugin is None else read_section(self._config, self._config.memory.backend, plugin)
         return BackendContext(config=self._config, settings=settings, access=self._access, keys=self._keys)
+
+    def _tell_both(self, work: Callable[[RegisteredBackend], bool], *, counted: bool = True) -> None:
+        work(self._builtin)
+        self._ask(work, counted=counted)
 
     def _ask(
         self, work: Callable[[RegisteredBackend], Answer], *, long: bool = False, counted: bool = True

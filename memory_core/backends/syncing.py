@@ -221,16 +221,9 @@ class SyncRunner:
             self.watcher.expire()
             raise
         self.failures = report.failures
-        told: tuple[str, ...] = ()
-        if self.recorder is not None:
-            told = self.recorder.record(sync, asked=asked)
-        counts = sync.counts
-        self.providers.record_result(
-            active,
-            self.providers.outages.judge(sync.outage),
-            embedded=counts.embedded,
-            problem=active.problem or counts.problem,
-        )
+        told = () if self.recorder is None else self.recorder.record(sync, asked=asked)
+        outage, problem = self.providers.outages.judge(sync.outage), active.problem or sync.counts.problem
+        self.providers.record_result(active, outage, embedded=sync.counts.embedded, problem=problem)
         if sync.embeds and report.pending:
             self._embeds_at[active.role] = time.monotonic() + EMBED_SECONDS
         if active.warning:

@@ -169,16 +169,14 @@ def restore(options: Options, *, path: str, as_of: str, over: bool) -> None:
 
 def _list_moments(history: History) -> None:
     """List the last moments with the notes that changed in them."""
-    extent = history.measure()
-    changed = history.list_changes() if extent.moments else {}
-    # A commit that changed nothing but what is left out is a moment, too, and tells nothing.
-    moments = [moment for moment in history.list_moments() if moment.id in changed]
+    extent, changed = history.measure(), history.list_changes()
+    moments = [*changed]
     rows = [
         {
             "at": show(moment.at),
             "origin": moment.origin,
-            "notes": [*changed[moment.id]],
-            "gone": [path for path, stands in changed[moment.id].items() if not stands],
+            "notes": [*changed[moment]],
+            "gone": [path for path, stands in changed[moment].items() if not stands],
         }
         for moment in moments[-MOST_MOMENTS:]
     ]

@@ -64,7 +64,7 @@ def hook(options: Options, *, host: str) -> int:
                 memory.check()  # raises for a wrong configuration, which a slot would only log
             copying = PROGRAMS[host].copying if host in PROGRAMS else None
             with closing(MemorySlot(source)) as slot:
-                hooks.answer_hook(event, sys.stdout, slot, options.agent, copying=copying, shown=config.shown_dir)
+                hooks.answer_hook(event, sys.stdout, slot, options.agent, copying=copying, shown_dir=config.shown_dir)
     except MemoryCoreError as error:
         output.complain(str(error), error.action)
         return 1  # to the hosts, 2 means that the prompt or the compaction is forbidden

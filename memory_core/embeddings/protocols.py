@@ -65,8 +65,11 @@ class Calibrated(Protocol):
         """The calibration of its space."""
 
 
-def knows_worth(provider: object) -> TypeGuard[Calibrated]:
-    """Return True if the index need not estimate what cosines are worth, as for a table: it finds notes in Spanish all alike."""
+def is_calibrated(provider: object) -> TypeGuard[Calibrated]:
+    """Return True if a provider knows its calibration, so that no index has to estimate it.
+
+    That of a table of tokens is always estimated: to a table of English, notes in another language are all alike.
+    """
     return isinstance(provider, Calibrated) and not isinstance(provider, TokenModel)
 
 

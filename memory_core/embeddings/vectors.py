@@ -167,7 +167,7 @@ def unpack_signs(packed: bytes, *, units: int, dimensions: int) -> tuple[NDArray
     return counts, np.frombuffer(packed, dtype=np.uint8, offset=2 * units).reshape(-1, (dimensions + 7) // 8)
 
 
-# ---- The worth of cosines in a vector space, estimated from the windows that an index holds of it.
+# ---- The calibration of a vector space: what its cosines mean, estimated from the windows that an index holds of it.
 #
 # Every model puts unrelated texts elsewhere: all-MiniLM-L6-v2 at cosines around .1, some remote models around .7 (a cone, see
 # Ethayarajh, https://arxiv.org/abs/1909.00512). Two windows of the same notes are often about one thing, so their mean says

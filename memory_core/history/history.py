@@ -258,15 +258,20 @@ class History(HistoryStore):
             for version in versions:
                 yield version, _to_text(version, rows.load_bytes(connection, version.id))
 
-    def list_changes(self) -> dict[int, dict[str, bool]]:
-        """Return the paths of the notes that came, changed or went at each moment, by its id; False for those that went."""
+    def list_changes(self) -> dict[Moment, dict[str, bool]]:
+        """Return the moments at which notes came, changed or went, the earliest first; none without a history.
+
+        Returns:
+            The paths of these notes by moment, sorted; False for those that went. A commit that changed nothing but what is
+            left out is a moment, too, and is not among them.
+        """
         changed: dict[int, dict[str, bool]] = {}
-        with self.read() as connection:
-            for version in rows.load_all(connection):
-                changed.setdefault(version.since, {})[version.key.path] = True
-                if version.until is not None:
-                    changed.setdefault(version.until, {}).setdefault(version.key.path, False)
-        return {moment: dict(sorted(paths.items())) for moment, paths in changed.items()}
+        versions: list[Version] = self.ask(rows.load_all, [])
+        for version in versions:
+            changed.setdefault(version.since, {})[version.key.path] = True
+            if version.until is not None:
+                changed.setdefault(version.until, {}).setdefault(version.key.path, False)
+        return {each: dict(sorted(changed[each.id].items())) for each in self.list_moments() if each.id in changed}
 
     def measure(self) -> Extent:
         """Return the size of the history; all 0 without one."""

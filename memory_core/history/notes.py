@@ -33,6 +33,18 @@ def name_note(config: AgentConfig, path: str) -> str:
     return name.removeprefix(f"{config.workspace.as_posix()}/")
 
 
+def name_served(config: AgentConfig, path: str) -> str:
+    """Return the path under which a note is listed, which may not exist now.
+
+    Raises:
+        PathRefused: Today's configuration serves no such note; one that is merely gone it does.
+    """
+    name = name_note(config, path)
+    if (reason := pages.find_unserved(config, [name]).get(name)) is not None:
+        raise PathRefused(name, reason)
+    return name
+
+
 def get_document(
     config: AgentConfig, history: History, path: str, instant: datetime, *, from_line: int, lines: int
 ) -> Document:
@@ -40,11 +52,9 @@ def get_document(
 
     Raises:
         HistoryUnavailable: The history does not reach back to the instant.
-        PathRefused: Today's configuration serves no such note; one that is merely gone it does.
+        PathRefused: See `name_served`.
     """
-    name = name_note(config, path)
-    if (reason := pages.find_unserved(config, [name]).get(name)) is not None:
-        raise PathRefused(name, reason)
+    name = name_served(config, path)
     moment = history.find_moment(instant)
     as_of = AsOf(instant=instant, moment=moment.at)
     version = history.find_version(name, moment)

@@ -44,33 +44,33 @@ NO_LIMIT = 1_000_000_000  # tokens: a copy that compacts itself first could save
 
 
 def answer_hook(
-    event: Event, said: IO[str], slot: MemorySlot, agent: str, *, copying: Copying | None, shown: Path
+    event: Event, output: IO[str], slot: MemorySlot, agent: str, *, copying: Copying | None, shown_dir: Path
 ) -> None:
     """Write the answer to an event that has one; nothing if there is nothing to say.
 
     Args:
         event: The event.
-        said: Takes the answer, as JSON.
+        output: Takes the answer, as JSON.
         slot: The memory.
         agent: The id of its agent.
         copying: The way to copy a session of the host; None if it has no event before a compaction.
-        shown: The folder in which hooks remember what each session has been shown.
+        shown_dir: The folder in which hooks remember what each session has been shown.
     """
-    context, known = CallContext.local(event.session, agent=agent), Shown(shown)
+    context, shown = CallContext.local(event.session, agent=agent), Shown(shown_dir)
     answer: dict[str, Any] = {}
     if event.kind == "compact" and copying is not None:
-        known.forget(event.session)
+        shown.forget(event.session)
         if failure := save_notes(copying, event, slot, context):  # the compaction goes on whatever happens
             answer = {"systemMessage": f"memory-core: no notes were saved before this compaction: {failure}"}
     elif event.kind in ("start", "prompt"):
         show = _show_notes if event.kind == "start" else _recall
-        if text := show(event, slot, context, known):
+        if text := show(event, slot, context, shown):
             added = {"additionalContext": text}
             answer = (
                 {"hookSpecificOutput": {"hookEventName": event.name, **added}} if HOSTS[event.host].nests else added
             )
     if answer:
-        said.write(json.dumps(answer, ensure_ascii=False) + "\n")
+        output.write(json.dumps(answer, ensure_ascii=False) + "\n")
 
 
 def _show_notes(_: Event, slot: MemorySlot, context: CallContext, shown: Shown) -> str:

@@ -100,8 +100,8 @@ class ItemEmbedder:
         provider = self._providers.choose_for_sync(self._providers.outages.current(), at_once=False).provider
         return None if provider is None else provider.space
 
-    def find_worth(self, question: str, sample: Callable[[], str]) -> Calibration | None:
-        """Return the worth of cosines with a question; None where they say nothing, as a table spells its letters.
+    def find_calibration(self, question: str, sample: Callable[[], str]) -> Calibration | None:
+        """Return the calibration of cosines for one question; None where they say nothing, as a table spells its letters.
 
         Texts of other languages than a table's lie near each other, the more the smaller the pieces of both sides.
 
@@ -112,15 +112,15 @@ class ItemEmbedder:
         provider = self._providers.choose_for_sync(self._providers.outages.current(), at_once=False).provider
         if provider is None:
             return DEFAULT_CALIBRATION
-        worth = provider.calibration if isinstance(provider, Calibrated) else DEFAULT_CALIBRATION
+        known = provider.calibration if isinstance(provider, Calibrated) else DEFAULT_CALIBRATION
         words = extract_words(question)
         if not isinstance(provider, TokenModel) or not words:
-            return worth
+            return known
         if not question.isascii() and scores.find_spelt(provider, words, find_cjk_share(question)) > SPELT_FROM:
             return None
         pieces = scores.find_pieces(provider, words)
         cone = scores.TABLE_CONE * min(pieces, scores.find_pieces(provider, extract_words(sample())) if pieces else 0.0)
-        return Calibration(floor=cone + (1 - cone) * worth.floor, span=(1 - cone) * worth.span)
+        return Calibration(floor=cone + (1 - cone) * known.floor, span=(1 - cone) * known.span)
 
     def embed(self, texts: Sequence[str]) -> Embedded:
         """Embed contents while somebody waits; a provider that is slow or out leaves them to the backfill."""

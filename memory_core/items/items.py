@@ -120,9 +120,9 @@ class Items:
         """The static model's knowledge of words; None where that model is not installed."""
         return self._embedder.words
 
-    def find_worth(self, question: str) -> Calibration | None:
-        """Return the worth of cosines of the provider that serves with a question; None where words alone decide."""
-        return self._embedder.find_worth(question, self._sample)
+    def find_calibration(self, question: str) -> Calibration | None:
+        """Return the calibration of the provider that serves, for one question; None where words alone decide."""
+        return self._embedder.find_calibration(question, self._sample)
 
     def _sample(self) -> str:
         wanted = Filter(scope=self._config.search.items.scope, settled=True)
@@ -295,14 +295,14 @@ class Items:
             items = (each for each in reversed(self._file.load_all(wanted)) if self.get_day(each.said) in named.period)
             if hits := tuple(ItemHit(item=each, score=1.0, similarity=1.0) for each in islice(items, limit)):
                 return ItemAnswer(hits=hits, strategy="keyword")
-        vector, warning, worth = None, None, None
+        vector, warning, calibration = None, None, None
         if embedding is not None:
-            vector, worth = self._embedder.check_given(embedding), self.find_worth(text or "")
-        elif text is not None and self._file.path.exists() and (worth := self.find_worth(text)):
+            vector, calibration = self._embedder.check_given(embedding), self.find_calibration(text or "")
+        elif text is not None and self._file.path.exists() and (calibration := self.find_calibration(text)):
             found = self._embedder.embed_question(text, seconds=seconds)
             vector, warning = (None, found) if isinstance(found, str) else (found, None)
         settings = self._config.search.items
-        least = (worth or DEFAULT_CALIBRATION).floor
+        least = (calibration or DEFAULT_CALIBRATION).floor
         found_hits, lacking = self._file.find(
             text, vector, wanted, formula=settings.similarity, least_cosine=least, limit=limit
         )

@@ -205,15 +205,15 @@ class Recaller:
     """Recalls from the notes and the items of one agent.
 
     Args:
-        items: The items; None recalls none.
+        items: The items; their model of words measures the evidence of notes, too.
         search: Searches the notes.
-        model: Items whose word model measures the evidence.
+        recalls_items: False recalls notes alone.
     """
 
-    def __init__(self, items: Items | None, search: Search, model: Items) -> None:
+    def __init__(self, items: Items, search: Search, *, recalls_items: bool) -> None:
         self._items = items
         self._search = search
-        self._model = model
+        self._recalls_items = recalls_items
 
     def recall(self, message: str, *, limit: int, deadline: float, is_shown: IsShown) -> Recall:
         """Recall what fits a message; nothing for small talk.
@@ -229,7 +229,7 @@ class Recaller:
         """
         begun = time.monotonic()
         asked = read_message(message)
-        words = self._model.words
+        words = self._items.words
         if not asked.words or words is None:
             return Recall(seconds=time.monotonic() - begun)
         evidence = Evidence(asked, words)
@@ -240,19 +240,19 @@ class Recaller:
             )
         )  # fmt: skip
         # Where items are recalled, the lines of notes that mirror them would say everything twice.
-        judged = _judge_notes(result, evidence, mirrored=self._items is None)
+        judged = _judge_notes(result, evidence, mirrored=not self._recalls_items)
         notes = _choose(judged, NOTES_FROM, NOTES_SHARE)
         items, by_meaning = self._recall_items(evidence, limit=limit, deadline=deadline)
         pieces = tuple(piece for piece in (*items, *notes) if not is_shown(piece.text))
         by_meaning |= result.mode != "keyword"
         return Recall(
             pieces=pieces, strategy="embedding" if by_meaning else "keyword", seconds=time.monotonic() - begun,
-            warning="; ".join(filter(None, (result.warning if not by_meaning else None, self._model.warning))) or None,
+            warning="; ".join(filter(None, (result.warning if not by_meaning else None, self._items.warning))) or None,
         )  # fmt: skip
 
     def _recall_items(self, evidence: Evidence, *, limit: int, deadline: float) -> tuple[list[Piece], bool]:
         """Return the items to show, and True if they were found by meaning."""
-        if self._items is None:
+        if not self._recalls_items:
             return [], False
         seconds = max(deadline - time.monotonic(), 0.05)
         try:
@@ -260,7 +260,7 @@ class Recaller:
         except StoreError as error:  # a damaged file never stops notes
             log.warning("no items are recalled: %s", error)
             return [], False
-        calibration = self._items.find_worth(evidence.asked.text) or DEFAULT_CALIBRATION
+        calibration = self._items.find_calibration(evidence.asked.text) or DEFAULT_CALIBRATION
         judged = _judge_items(answer.hits, evidence, calibration)
         return _choose(judged, ITEMS_FROM, ITEMS_SHARE)[:limit], answer.strategy == "embedding"
 

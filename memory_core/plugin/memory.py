@@ -568,8 +568,7 @@ class Memory:
             MemoryCoreError: The configuration or the index cannot be used.
         """
         whole, config = self._open_whole()
-        off = explain_off(config)
-        if off is not None:
+        if (off := explain_off(config)) is not None:
             return Status(
                 backend="none", agent=config.agent, workspace=config.workspace, warnings=(str(off), *config.warnings),
                 details={"off": off.reason},
@@ -597,8 +596,7 @@ class Memory:
             MemoryCoreError: The configuration cannot be used.
         """
         whole, config = self._open_whole()
-        off = explain_off(config)
-        if off is not None:
+        if (off := explain_off(config)) is not None:
             return [Finding(subject="config", level="warn", message=str(off), action=off.action)]
         told = [Finding(subject="settings", level="ok", message=f"read from {whole.file}")] if whole.file else []
         return [*told, *self._selector(config).diagnose(), *diagnose_sharing(config)]
@@ -684,7 +682,7 @@ class Memory:
             MemoryClosed: After `close`.
         """
         config = replace(config, layers=tuple(each for each in config.layers if is_there(each.workspace)))
-        key = access, config.find_named(PERSON) is None
+        key = access, config.find_named(PERSON) is None  # as a host may have sessions of all kinds at once
         with self._lock:
             if self._closed:
                 raise MemoryClosed

@@ -74,6 +74,13 @@ class SessionRecall:
         The caller has checked that memory is on and that its scope lets this chat see it. Unlike the tools, recall puts
         MEMORY.md and items into main private sessions only, as nobody has asked for them.
 
+        Args:
+            config: The agent's, with the layers that this session sees.
+            message: As the user wrote it.
+            context: The session.
+            search: Asks the agent's backends.
+            shown_elsewhere: Fingerprints of what other processes have shown in the session.
+
         Raises:
             MemoryCoreError: Memory cannot be read.
         """
@@ -93,7 +100,7 @@ class SessionRecall:
             found = shape_found(search(widen_query(query, config, context)), query, config, context)
             return replace(found, hits=tuple(hit for hit in found.hits if not (key and holds_session(hit.path, key))))
 
-        recaller = Recaller(items if main else None, search_others, items)
+        recaller = Recaller(items, search_others, recalls_items=main)
         deadline = begun + settings.timeout_ms / 1000
 
         def work() -> Recall:

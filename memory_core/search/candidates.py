@@ -372,7 +372,16 @@ def _list_above(
 
 
 def _texts(candidate: Candidate, headings: Sequence[tuple[int, int, str]]) -> list[str]:
-    """Return the context of a candidate, what it repeats of the chunk before, its units, and its headings; CJK cut into pairs."""
+    """Return the texts of a candidate of which terms are counted.
+
+    Args:
+        candidate: The candidate.
+        headings: Those with which its units begin; see `_find_headings`.
+
+    Returns:
+        Its context, what it repeats of the chunk before, and its units, in order. Where it has headings, behind them its context
+        without the last heading, and the title of each heading.
+    """
     chunk = candidate.chunk
     text = chunk.text
     context = f"{chunk.context} {chunk.date} {chunk.path}" if candidate.is_named else chunk.context

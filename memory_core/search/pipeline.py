@@ -103,8 +103,8 @@ def search(
     Args:
         reader: Of the index.
         query: The question.
-        hybrid: The weights of the two sides.
-        vectors: None searches by keyword alone.
+        hybrid: The weights of the two sides, and how many chunks are looked at.
+        vectors: The question as a vector; None searches by keyword alone.
         about: Restricts the search to units that mention a name; None searches all.
     """
     today = query.today or datetime.now().astimezone().date()
@@ -158,7 +158,13 @@ def _rank(
     """Count the terms of candidates, and rank their units: first a later line that says the same as the best one, if one does.
 
     Args:
-        dates: Those of the notes in which such a line is looked for, which may add a candidate; None looks for none.
+        reader: Of the index.
+        question: As the index understands it.
+        candidates: The chunks.
+        weights: Of the two sides.
+        vectors: The question as a vector; None ranks by keyword alone.
+        dates: Those of the notes in which such a later line is looked for; its chunk becomes a candidate if it was none. None
+            looks for no such line.
     """
     counts = TermCounts(question, candidates, reader.stem)
     judgement = judge(reader, counts, weights=weights, vectors=vectors)

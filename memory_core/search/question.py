@@ -13,7 +13,7 @@ from itertools import islice, pairwise
 from memory_core.search import scores
 from memory_core.search.periods import NOTHING, Dated, choose_period
 from memory_core.stores.interface import Reader
-from memory_core.stores.values import DateRange, Form, IndexedChunk, Term
+from memory_core.stores.values import DateRange, Form, IndexedChunk, Term, inverse_document_frequency
 from memory_core.text.dates import Period
 from memory_core.text.folding import clean, is_emoji, strip_marks
 from memory_core.text.languages import LEAST_PART, STEMMED, STOP_WORDS, Language, is_common, list_inflected
@@ -226,7 +226,7 @@ class Question:
         """Inverse document frequency of every term; a share of it for characters and words that name the period."""
         single = len(self.words) + len(self.phrases)
         return [
-            scores.inverse_document_frequency(self.chunks, term.documents)
+            inverse_document_frequency(self.chunks, term.documents)
             * (1.0 if number < single else scores.CHARACTER_SHARE)
             * (scores.PERIOD_WORD_SHARE if number in self.period_words else 1.0)
             for number, term in enumerate(self.terms)
@@ -246,7 +246,7 @@ def analyse(reader: Reader, text: str, today: date, dates: DateRange | None = No
     chunks = reader.count_chunks()
     exact = {one.lower() for one in extract_identifiers(text)}
     named, dated = choose_period(reader, text, today, dates or DateRange())
-    words = _find_words(reader, text, chunks, right=exact.union(extract_words(named.text) if named else ()))
+    words = _find_words(reader, text, chunks, spelt_right=exact.union(extract_words(named.text) if named else ()))
     kept = {*sorted(words.values(), key=lambda term: (term.documents == 0, term.documents))[:MAX_TERMS]}
     found = (
         Term(phrase, tuple(reader.stem(phrase)), reader.count_phrase(phrase))
@@ -299,11 +299,12 @@ def _find_characters(reader: Reader, text: str) -> Iterator[Term]:
             yield Term(character, (character,), documents)
 
 
-def _find_words(reader: Reader, text: str, chunks: int, *, right: Collection[str]) -> dict[str, Term]:
+def _find_words(reader: Reader, text: str, chunks: int, *, spelt_right: Collection[str]) -> dict[str, Term]:
     """Return the words of a question by their stems, with their forms; of several forms of one word the first.
 
-    A word that no chunk holds in any form is looked for in two parts, such as "Wi-Fi", else the nearest of the notes is taken
-    unless it is in `right` or a common word of the language.
+    A word that no chunk holds in any form, unless it is in `spelt_right`, is taken for the first of these that the notes hold:
+    two words that it joins, such as "Wi-Fi"; words of its family; the nearest word, if it may be misspelt; its inflected forms;
+    the words of which it is composed.
     """
     words, language = extract_words(text), detect_language(text)
     found = _look_up(reader, words, language, chunks)
@@ -314,7 +315,7 @@ def _find_words(reader: Reader, text: str, chunks: int, *, right: Collection[str
     asked = (
         (stem, term)
         for stem, term in unknown
-        if term.text not in right and (is_spaced(term.text) or re.fullmatch(r"\d+[a-z]+", term.text))  # "16gb"
+        if term.text not in spelt_right and (is_spaced(term.text) or re.fullmatch(r"\d+[a-z]+", term.text))  # "16gb"
     )
     for stem, term in islice(asked, MOST_UNKNOWN):
         if same := _find_apart(reader, term) or _find_family(reader, term):

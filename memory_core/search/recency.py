@@ -1,8 +1,11 @@
-"""Newer statements before older ones, where a question asks how things are; older ones first, where it asks how they were.
+"""The ages of statements: a question that asks how things are gets the newer ones first, one that asks how they were the older.
 
-A newer statement may repeat words of the older one rather than of the question: "Plusway costs more from May" after "Broadband:
-Plusway". `find_later` looks for it. One that gives another value of the same kind, "room 22" after "room 14", comes first. What
-came before something that the question names, as in "before Nadia", need not name it.
+- `compare_ages` finds the statements that answer one question, and what their ages add to their ranks. A newer one that gives
+  another value of the same kind, as "room 22" after "room 14", comes first. In "who did the books before Nadia?", what is
+  older than the notes about Nadia comes first, though it does not name her.
+- `find_later` looks for a newer statement that has words of the older one rather than of the question: "Plusway costs more
+  from May", after "Broadband: Plusway".
+- `mark_replaced` tells in the hits which statement took the place of which.
 """
 
 from __future__ import annotations
@@ -26,19 +29,23 @@ from memory_core.text.tables import PHRASES
 from memory_core.text.tense import find_change, tells_change, tells_end
 from memory_core.text.terms import detect_language, extract_words
 
-# Statements of one matter have at least half of the best rank, and support within .1 of the best; those that tell a change,
-# within .5, since they say no more than what is new. Where the best has little support, nobody knows what the matter is.
+# Which statements are about one matter. Each has at least RANKED of the best rank. The share of the question that it holds is at
+# most ALIKE below that of the best one, or ALIKE_CHANGED if it tells a change, since such a line says no more than what is new.
+# Where even the best one holds less than LEAST, nobody knows what the matter is.
 RANKED, ALIKE, ALIKE_CHANGED, LEAST = 0.5, 0.1, 0.5, 0.3
-# Added to ranks, as shares of the best one: for the newest, if it tells a change, or if not, less where it supports the question
-# less; for the oldest, where that is asked.
+# What is added to ranks, as a share of the best one, at most: to the newest statement if it tells a change, and if it does not;
+# to the oldest one, where the question asks how things were.
 CHANGED, NEWER, OLDER = 0.3, 0.05, 0.3
-# A line says the same thing as an older one of so many WORDS at most, since longer ones tell what has happened, if it repeats so
-# much of it, or, telling a change, CHANGES of it, and at least SAID of information: the sum of `coverage_weight`. It is looked
-# for by words that at most HELD chunks hold, in so many chunks; its rank is ABOVE times the best one.
-REPEATS, CHANGES, SAID, WORDS, HELD, CHUNKS, ABOVE = 0.5, 0.3, 3.0, 8, 50, 6, 1.01
-# Or it gives another value, and its line, which tells a change, shares two words and SHARED of information with that of the older
-# one, where this has LINE_WORDS at most: people say in one sentence what changes, and in another how.
+# When a later line says the same thing as the best one. In the following, the information of words is the sum of their
+# `coverage_weight`. The best line has at most WORDS words, as longer ones tell what has happened. The later one repeats REPEATS
+# of its information, or CHANGES of it if it tells a change, and in any case SAID.
+WORDS, REPEATS, CHANGES, SAID = 8, 0.5, 0.3, 3.0
+# Or it gives another value, as people say in one sentence what changes, and in another how: then its line tells a change, and
+# has in common with that of the best unit two words and SHARED of information. That line has at most LINE_WORDS words.
 SHARED, LINE_WORDS = 7.0, 40
+# Later lines are looked for in CHUNKS chunks, by words that at most HELD chunks hold.
+HELD, CHUNKS = 50, 6
+ABOVE = 1.01  # of the best rank: the rank of a line that is put before all others
 _HEADINGS = re.compile(r"\A(?: {0,3}#{1,6}[ \t].*\n\s*)+")
 _ADDRESS = re.compile(r"(?<![\w.+-])[\w.+-]++@\w[\w.-]*\w|https?://[^\s)>]+")
 _NUMBER = re.compile(r"(?:(?<![^\W\d_])([^\W\d_]++)[ :]{0,2})?(?<![\w.,])(\d+(?:[.,:/-]\d+)*)(?:\s?([^\W\d_]+|%))?")
@@ -66,9 +73,16 @@ class Recency:
 def compare_ages(confidence: Confidence, ranks: Sequence[float]) -> Recency:
     """Find the statements of the matter that is asked about, and what their age adds to their ranks.
 
-    A note without a date is older than all others, where the present is asked; where the past is, it is older than a line that
-    tells a change, and of no age beside others. What is said in a conversation states nothing: there "now" and "new" stand
-    everywhere.
+    A note without a date is older than all others if the question is about the present. If it is about the past, such a note is
+    older than a line that tells a change, and is not compared with others. Lines of a conversation are left out: the words "now"
+    and "new" stand everywhere in them.
+
+    Args:
+        confidence: Of the units of the search.
+        ranks: Of these units.
+
+    Returns:
+        Without bonuses for a question about neither present nor past, and for one in CJK.
     """
     question, counts = confidence.question, confidence.counts
     asked = None if question.cjk else question.time
@@ -291,7 +305,10 @@ def _differ(old: Mapping[str, set[str]], new: Mapping[str, set[str]]) -> bool:
 
 
 def _may_replace(old: Mapping[str, set[str]], text: str) -> bool:
-    """Return True if a text gives values where the old one did, and an address for an address, or says that it is over."""
+    """Return True if a text may take the place of one with some values: it gives values, too, or says that the matter is over.
+
+    An address is replaced by an address only.
+    """
     new = _find_values(text)
     return (bool(new or not old) and ("@" in new or "@" not in old)) or tells_end(text)
 

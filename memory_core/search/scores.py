@@ -41,11 +41,10 @@ SUPPORT, SUPPORTED_FROM = 0.12, 0.5
 LACKS_NAME = 0.07
 UNSUPPORTED = 0.4  # of its rank, for a unit of a chunk for which no evidence speaks, unless a statement is asked
 OTHER_SPEAKER = 0.2  # taken from lines that the other one of two speakers says; .05 to .5 help conversations
-# As often that, for a message that only asks the same: it is as near to the question as can be, and answers nothing.
-ONLY_ASKS = 4.0
+ONLY_ASKS = 4.0  # times OTHER_SPEAKER, for a message that only asks the question again: nothing is nearer, and it answers nothing
 
 # Calibration, on the judged conversations of tests/benchmarks against nonsense (tests/benchmarks/nonsense.py).
-# The worth of a cosine differs from space to space: memory_core/embeddings/vectors.py.
+# What a cosine means differs from space to space: memory_core/embeddings/vectors.py.
 UNKNOWN_SHARE = 0.31  # of the span on top of the floor, when no word of a question is known: gibberish reaches .52
 SPELT_TOKENS = (
     2.0  # tokens a word, above which they are no words: questions have 1.0 to 1.5, gibberish of other alphabets 3 to 8
@@ -53,12 +52,13 @@ SPELT_TOKENS = (
 # A score is evidence ** exponent. What the best of N chunks finds by chance grows with N, and so does the exponent.
 EXPONENT, EXPONENT_GROWTH = 0.68, 0.5  # of a question among 100 chunks; added for ten times as many
 LEAST_EXPONENT, MOST_EXPONENT = 0.5, 1.1
-STATEMENT_LESS = 0.2  # taken from that: a statement names less of what it calls to mind
-# The same in CJK; it grows as that of words does, since of many chunks some hold a pair of any text.
-CJK_STATEMENT_LESS = 0.3
-LIST_EXPONENT = 0.82  # at least, of a list of words: they may stand together by chance
-CJK_EXPONENT = 0.61  # as a share, of pairs of characters: a question has twice as many as words, and half are seams
-FUNCTIONAL_SHARE = 0.3  # of the weight of another pair, for one of function characters
+# Taken from the exponent of a statement, which names little of what it calls to mind; in CJK more, as pairs of characters name
+# less than words do.
+STATEMENT_LESS, CJK_STATEMENT_LESS = 0.2, 0.3
+LIST_EXPONENT = 0.82  # the least exponent of a list of words, which may stand together in a chunk by chance
+# Of the exponent, for a question in CJK: it has twice as many pairs of characters as words, and half of these are no words.
+CJK_EXPONENT = 0.61
+FUNCTIONAL_SHARE = 0.3  # of the weight of a pair, for one of characters that only build sentences
 CHARACTER_SHARE = 0.3  # of the weight of a word, for a single character of a statement where units are ranked
 CHARACTER_EVIDENCE = 0.1  # of the evidence, beside the words: the characters of a statement that one unit holds
 # Letters a token, below which a table spells words: .8 to 1 in Greek, Hebrew, Arabic and Thai, 1.3 in Vietnamese, 2 and more in
@@ -70,9 +70,9 @@ WHOLE_LETTERS = 2.9  # from which on it knows the words: 3.0 to 3.5 in English n
 TABLE_SHARE = 0.05  # of what cosines of a table of tokens say about CJK: it spells most ideographs in bytes
 TABLE_TOKEN_SHARE = 0.3  # of what its tokens say about CJK, those that spell left out
 TABLE_CONE = 0.58  # of such a table in CJK: those bytes stand in every text
-EXPECTED = 0.05  # what the best of unrelated windows reaches
-# The same for a list of words and a model without a cone that reads texts: it finds a meaning in any words.
-EXPECTED_OF_LIST = 0.2
+# What the best of unrelated windows reaches: with a question, and with a list of words. A model that reads texts finds a meaning
+# in any list of words, unless all of its vectors lie in a narrow cone.
+EXPECTED, EXPECTED_OF_LIST = 0.05, 0.2
 # The most that speaks against a chunk: what a statement calls to mind may be as far from it as unrelated text.
 LEAST_NEARNESS: Mapping[QuestionKind, float] = {"question": -0.4, "statement": 0.0, "words": -0.4}
 # Half of a question's words take back what speaks against a chunk in a narrow cone, or of a question with wrong letters.
@@ -91,7 +91,8 @@ KEYWORD_CEILING = 0.7  # the most evidence that keywords alone bring in hybrid m
 CHANCE, CHANCE_GROWTH = 0.18, 0.1  # the evidence that word salad reaches among 100 chunks; added for ten times as many
 KEYWORD_EXPONENT, KEYWORD_GROWTH = 0.82, 0.3  # at 100 chunks; added for ten times as many
 QUESTION_EXPONENT = 0.8  # as a share of that, for a question in a sentence
-# Of a sentence's evidence in an index of one chunk; added for ten times as many: few chunks hold few words.
+# The exponent of a sentence's evidence in an index of one chunk, and what is added for ten times as many chunks: the fewer there
+# are, the fewer words of a question can be expected in them.
 FEW_EXPONENT, FEW_GROWTH = 0.8, 0.1
 PERIOD_WORD_SHARE = 0.5  # of the weight of words that name a period, of which the notes are known by their dates
 NAMES_DAY = 1 / 3  # of the bonus of a note of the day, for lines of others that name it
@@ -107,11 +108,6 @@ def period_bonus(days: int, best: float) -> float:
         best: The best rank without it.
     """
     return next((share * best for most, share in PERIOD_BONUSES if days <= most), 0.0)
-
-
-def inverse_document_frequency(documents: int, containing: int) -> float:
-    """ln(1 + (N - n + .5) / (n + .5)), Lucene's form of the Robertson-Sparck Jones weight: never negative."""
-    return math.log(1 + (max(documents - containing, 0) + 0.5) / (containing + 0.5))
 
 
 def coverage_weight(documents: int, containing: int) -> float:
@@ -148,7 +144,7 @@ def nearness(
 
     Args:
         cosine: Of the chunk's best window.
-        calibration: The worth of cosines.
+        calibration: Tells what cosines of the space mean.
         kind: Of the question.
         covered: The share of the question's words that the chunk holds, 0..1.
         unknown_words: No word of the question is known.
@@ -167,7 +163,7 @@ def expect(kind: QuestionKind, calibration: Calibration) -> float:
 
 
 def find_cone(calibration: Calibration) -> float:
-    """The distance of unrelated texts from their place in a model without a cone, 0..1."""
+    """Return how narrow the cone is in which the vectors of a space lie, 0..1: 0 in a model without a cone."""
     return max(1 - calibration.span / SPAN, 0.0)
 
 
@@ -187,7 +183,7 @@ def trust(known: float, chunks: int, kind: QuestionKind) -> float:
 
 
 def exponent(chunks: int, kind: QuestionKind, *, cjk: float = 0.0) -> float:
-    """The exponent of a question's evidence.
+    """Return the exponent that turns the evidence for a chunk into its score; see `score`.
 
     Args:
         chunks: The number of chunks in the index.
@@ -203,7 +199,12 @@ def exponent(chunks: int, kind: QuestionKind, *, cjk: float = 0.0) -> float:
 
 
 def score(evidence: float, exponent: float) -> float:
-    """Evidence, the share of the question's words that was found plus its share by meaning, as a score in 0..1."""
+    """Return evidence as a score in 0..1: evidence ** exponent.
+
+    Args:
+        evidence: The share of the question's words that was found, plus the share that nearness in meaning adds.
+        exponent: See the function `exponent`.
+    """
     return math.pow(min(max(evidence, 0.0), 1.0), exponent)
 
 

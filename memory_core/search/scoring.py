@@ -10,7 +10,7 @@ from functools import partial
 from operator import add
 from typing import TYPE_CHECKING, NamedTuple
 
-from memory_core.embeddings.protocols import knows_worth
+from memory_core.embeddings.protocols import is_calibrated
 from memory_core.embeddings.vectors import DEFAULT_CALIBRATION, calibrate
 from memory_core.search import scores
 from memory_core.search.candidates import Candidate, TermCounts, add_up
@@ -44,7 +44,7 @@ class VectorQuery(NamedTuple):
     Attributes:
         space_id: The space that serves.
         vector: The question's embedding in it.
-        calibration: The worth of its cosines.
+        calibration: Tells what its cosines mean.
         tokens: The question's parts with their tokens, where the provider offers them.
         table: The provider's table of tokens, where it offers one.
     """
@@ -96,9 +96,10 @@ class Judgement:
 
 
 def _find_weak(counts: TermCounts) -> Iterator[float]:
-    """Yield for every unit how weak it is: 1 in a report, more where it only asks what the question does.
+    """Yield for every unit how weak it is, by its number: 0, 1 in a report, `ONLY_ASKS` where it only asks the question again.
 
-    In a note it must hold most of the words, and the next unit may not answer: that is how a list of answers looks.
+    A unit of a note counts as such if it holds most of the words, and neither it nor the next unit tells anything: in a list of
+    questions and answers, the next unit is the answer.
     """
     words = {fold(word.text) for word in counts.question.words}
     reports = [is_report(each.chunk.path) for each in counts.candidates]
@@ -114,7 +115,7 @@ def _find_weak(counts: TermCounts) -> Iterator[float]:
 
 def choose_calibration(serving: ServingSpace, provider: EmbeddingProvider) -> Calibration:
     """Return the provider's calibration if it knows it, else the one that the index has estimated."""
-    if knows_worth(provider):
+    if is_calibrated(provider):
         return provider.calibration
     return serving.calibration or DEFAULT_CALIBRATION
 
@@ -172,17 +173,19 @@ def judge(reader: Reader, counts: TermCounts, *, weights: scores.Weights, vector
     ranks = [sum(parts) for parts in zip(text_ranks, window_shares, token_shares, strict=True)]
     ranks, bonus = _prefer_period(ranks, counts)
     unknown = _are_words_unknown(question, vectors.table)
-    worth, share_by_meaning = _choose_worth(question, vectors, chunks), weigh_vectors(question, vectors)
-    near = [scores.vector_score(cosine, worth, unknown_words=unknown) for cosine in cosines.chunks]
+    calibration = _calibrate_question(question, vectors, chunks)
+    share_by_meaning = weigh_vectors(question, vectors)
+    near = [scores.vector_score(cosine, calibration, unknown_words=unknown) for cosine in cosines.chunks]
+    conclude = partial(
+        Judgement, ranks=ranks, text_ranks=text_ranks, cosines=cosines.chunks, window_shares=window_shares,
+        token_shares=token_shares, period_bonus=bonus,
+    )  # fmt: skip
     if not weights.text:
-        judged = [Score(vector, vector, None) for vector in near]
-        return Judgement(
-            ranks=ranks, scores=judged, text_ranks=text_ranks, cosines=cosines.chunks,
-            window_shares=window_shares, token_shares=token_shares, period_bonus=bonus,
-        )  # fmt: skip
-    expected = scores.EXPECTED if vectors.table else scores.expect(question.kind, worth)
+        return conclude(scores=[Score(vector, vector, None) for vector in near])
+    expected = scores.EXPECTED if vectors.table else scores.expect(question.kind, calibration)
     foreign_cone = scores.FOREIGN_CONE * (detect_language(question.text) not in (None, "en"))
-    unsaid = _raise(worth, foreign_cone, question, vectors)  # of chunks without a word of the question
+    # Of chunks without a word of the question.
+    without_word = _widen_cone(calibration, foreign_cone, question, vectors)
     find_nearness = partial(
         scores.nearness,
         kind=question.kind,
@@ -191,25 +194,21 @@ def judge(reader: Reader, counts: TermCounts, *, weights: scores.Weights, vector
         misspelt=bool(question.interpreted_as),
     )
     by_meaning = [
-        find_nearness(cosine, worth if share else unsaid, covered=share)
+        find_nearness(cosine, calibration if share else without_word, covered=share)
         for share, cosine in zip(covered, cosines.chunks, strict=True)
     ]
     if question.cjk and vectors.table is None:
         by_meaning = _doubt_ideographs(question, chunks, by_meaning)
     evidence = [share + share_by_meaning * value for share, value in zip(covered, by_meaning, strict=True)]
     whole = [max(scores.score(each, question.exponent), floor) for each, floor in zip(evidence, least, strict=True)]
-    raised = _raise(worth, scores.find_cone(vectors.calibration), question, vectors)
+    of_unit = _widen_cone(calibration, scores.find_cone(vectors.calibration), question, vectors)
 
     def score_window(unit: int) -> float:
-        return share_by_meaning * scores.vector_score(cosines.units[unit], raised, unknown_words=unknown)
+        return share_by_meaning * scores.vector_score(cosines.units[unit], of_unit, unknown_words=unknown)
 
     measured = WITH_TABLE if vectors.table is not None else WITH_CONTEXT if vectors.tokens is not None else None
     confidence = Confidence(counts, others, score_window, by_token.words, None if question.cjk else measured)
-    return Judgement(
-        ranks=ranks, scores=[Score(*parts) for parts in zip(whole, near, texts, strict=True)], text_ranks=text_ranks,
-        cosines=cosines.chunks, window_shares=window_shares, token_shares=token_shares, period_bonus=bonus,
-        confidence=confidence,
-    )  # fmt: skip
+    return conclude(scores=[*map(Score, whole, near, texts)], confidence=confidence)
 
 
 def _prefer_period(ranks: Sequence[float], counts: TermCounts) -> tuple[list[float], float]:
@@ -224,10 +223,10 @@ def _prefer_period(ranks: Sequence[float], counts: TermCounts) -> tuple[list[flo
 
 
 def prefer_matter(judgement: Judgement) -> Judgement:
-    """Return a judgement in which lines about all that is asked rank higher, and newer statements, or older ones.
+    """Return a judgement in which those lines rank higher that are about the very matter of the question.
 
-    Of the best lines those gain that hold more of the question, except of one in CJK, whose words are pairs of characters. One
-    of two with similar names is told by the headings above a line, or by the line itself.
+    In this order: what no evidence speaks for loses, what holds more of the question gains, what lacks a name of the question
+    loses, and the age of statements counts; see `compare_ages`.
     """
     confidence = judgement.confidence
     if confidence is None:
@@ -249,7 +248,10 @@ def prefer_matter(judgement: Judgement) -> Judgement:
 
 
 def _prefer_supported(confidence: Confidence, ranks: Sequence[float]) -> list[float]:
-    """Return what every unit gains for the share of a question that it holds."""
+    """Return what every unit gains for the share of a question that it holds.
+
+    Nothing for a statement, nor for a question in CJK, whose words are pairs of characters.
+    """
     if confidence.question.kind == "statement" or confidence.question.cjk:
         return [0.0] * len(ranks)
     best = max(ranks, default=0.0)
@@ -258,7 +260,7 @@ def _prefer_supported(confidence: Confidence, ranks: Sequence[float]) -> list[fl
 
 
 def put_first(judgement: Judgement, unit: int) -> Judgement:
-    """Return a judgement in which a unit ranks before all others, as newer than they are."""
+    """Return a judgement in which a unit, given by its number, ranks before all others, as newer than they are."""
     added = ABOVE * max(judgement.ranks) - judgement.ranks[unit]
     ranks = [rank + added * (place == unit) for place, rank in enumerate(judgement.ranks)]
     bonuses = {**judgement.recency.bonuses, unit: judgement.recency.bonuses.get(unit, 0.0) + added}
@@ -308,13 +310,11 @@ def _find_rows(counts: TermCounts) -> dict[int, list[_Counted]]:
     """
     candidates = counts.candidates
     known = [(word.documents, number) for number, word in enumerate(counts.question.words) if word.documents]
-    if not known:
-        return {}
-    rarest = min(known)[1]
     tables = ["|" in candidate.chunk.text for candidate in candidates]
     in_table = Counter(at for at, index in counts.units if tables[at] and _is_row(candidates[at].chunk, index))
-    if max(in_table.values(), default=0) < LONG_TABLE:
+    if not known or max(in_table.values(), default=0) < LONG_TABLE:
         return {}
+    rarest = min(known)[1]
     rows: dict[int, list[_Counted]] = {}
     head: list[_Counted] = []
     for unit, (number, index) in enumerate(counts.units):
@@ -393,8 +393,11 @@ def weigh_vectors(question: Question, vectors: VectorQuery) -> float:
     return 1.0 - (1.0 - scores.TABLE_SHARE) * _find_spelt(question, vectors.table)
 
 
-def _choose_worth(question: Question, vectors: VectorQuery, chunks: Sequence[IndexedChunk]) -> Calibration:
-    """Return the worth of cosines for this question: with a table, texts that it cuts into pieces or letters are near each other.
+def _calibrate_question(question: Question, vectors: VectorQuery, chunks: Sequence[IndexedChunk]) -> Calibration:
+    """Return the calibration for one question: that of the space, unless the model is a table of tokens.
+
+    Texts that a table cuts into small pieces or letters are near each other, whatever they say. The more of the question and of
+    the notes it cuts so, the narrower is the cone of the calibration.
 
     Args:
         question: The question.
@@ -411,11 +414,14 @@ def _choose_worth(question: Question, vectors: VectorQuery, chunks: Sequence[Ind
     return calibrate(scores.TABLE_CONE * max(_find_spelt(question, table), pieces), WINDOWS * question.chunks)
 
 
-def _raise(worth: Calibration, cone: float, question: Question, vectors: VectorQuery) -> Calibration:
-    """Return the worth of cosines, of a table's at least in a cone: one of English tokens finds Spanish texts all alike."""
+def _widen_cone(calibration: Calibration, cone: float, question: Question, vectors: VectorQuery) -> Calibration:
+    """Return a calibration for a cone of at least this size if the model is a table of tokens; any other as it is.
+
+    To a table of English tokens, all texts in another language are alike.
+    """
     if vectors.table is None:
-        return worth
-    return calibrate(max(cone, scores.find_cone(worth)), WINDOWS * question.chunks)
+        return calibration
+    return calibrate(max(cone, scores.find_cone(calibration)), WINDOWS * question.chunks)
 
 
 def _find_spelt(question: Question, table: TokenModel | None) -> float:

@@ -484,7 +484,7 @@ class Journal:
         return f"{above} is {'not writable' if above.is_dir() else 'no folder'}"
 
     def take_stamp(self) -> tuple[tuple[str, int], ...]:
-        """Return what is another value whenever something was kept or forgotten."""
+        """Return the names and sizes of all files of sessions, sorted: other values whenever something was kept or forgotten."""
         return tuple(sorted((path.name, path.stat().st_size) for path in self._list_files()))
 
     @contextmanager

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import posixpath
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -44,17 +44,15 @@ def resolve(config: AgentConfig, path: str) -> MemoryFile | None:
     if layer is not config or within != path:
         found = resolve(replace(layer, layers=()), within)
         return found and replace(found, path=layer.show(found.path))
-    absolute = _to_absolute(config, path, posixpath.realpath(config.workspace))
     reasons: list[str] = []
     served = False
-    for root in roots.find_roots(config):
-        if (relative := root.locate(absolute)) is not None:
-            if (reason := root.refuse(relative)) is not None:
-                reasons.append(reason)
-            elif (file := _look_up(root, relative, path)) is not None:
-                return file
-            else:
-                served = True  # though not there: a folder that only seems to lie in this root may have it
+    for root, relative in _locate(config, path):
+        if (reason := root.refuse(relative)) is not None:
+            reasons.append(reason)
+        elif (file := _look_up(root, relative, path)) is not None:
+            return file
+        else:
+            served = True  # though not there: a folder that only seems to lie in this root may have it
     if served:
         return None
     raise PathRefused(path, reasons[0] if reasons else refusals.OUTSIDE)
@@ -89,13 +87,20 @@ def find_place(config: AgentConfig, path: str) -> ServedPlace:
         place = find_place(replace(layer, layers=()), within)
         return place._replace(path=layer.show(place.path))
     workspace = posixpath.realpath(config.workspace)
-    absolute = _to_absolute(config, path, workspace)
-    for root in roots.find_roots(config):
-        if (relative := root.locate(absolute)) is not None and root.refuse(relative) is None:
+    for root, relative in _locate(config, path):
+        if root.refuse(relative) is None:
             real, top = Path(root.join(relative)), Path(root.real)
             folder = Path(workspace) if real.is_relative_to(workspace) else top.parent if root.is_file else top
             return ServedPlace(root.shown + relative, real, folder)
     raise PathRefused(path, refusals.OUTSIDE)
+
+
+def _locate(config: AgentConfig, path: str) -> Iterator[tuple[roots.Root, str]]:
+    """Yield the roots below which a caller's path lies, in the order in which they are served, each with the path below it."""
+    absolute = _to_absolute(config, path, posixpath.realpath(config.workspace))
+    for root in roots.find_roots(config):
+        if (relative := root.locate(absolute)) is not None:
+            yield root, relative
 
 
 def find_text(config: AgentConfig, path: str) -> str | None:
@@ -127,7 +132,7 @@ def find_unserved(config: AgentConfig, paths: Iterable[str]) -> dict[str, str]:
             continue
         reasons = [root.refuse(relative) for root in served if (relative := root.locate(absolute)) is not None]
         if None not in reasons:
-            unserved[path] = reasons[0] or refusals.OUTSIDE if reasons else refusals.OUTSIDE
+            unserved[path] = next(filter(None, reasons), refusals.OUTSIDE)
     return unserved
 
 

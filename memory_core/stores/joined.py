@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import date
@@ -18,6 +17,7 @@ from memory_core.stores.values import (
     Term,
     WindowCosine,
     WindowTokens,
+    inverse_document_frequency,
     sort_equals,
 )
 from memory_core.text.languages import Relation
@@ -110,8 +110,8 @@ class JoinedReader:
             held = [(term, count) for term in terms if (count := self._count(term, number))]
             if not held:
                 continue
-            own = sum(_weigh(count, self._sizes[number]) for _, count in held)
-            factor = sum(_weigh(term.documents, self.count_chunks()) for term, _ in held) / own
+            own = sum(inverse_document_frequency(self._sizes[number], count) for _, count in held)
+            factor = sum(inverse_document_frequency(self.count_chunks(), term.documents) for term, _ in held) / own
             here = sorted((term._replace(documents=count) for term, count in held), key=lambda term: term.documents)
             scored = reader.find_by_keyword(here, dates, depth)
             found |= {self._widen(chunk_id, number): factor * score for chunk_id, score in scored.items()}
@@ -221,8 +221,3 @@ class JoinedReader:
         return [
             self._widen(chunk_id, number) for number, reader in enumerate(self._readers) for chunk_id in find(reader)
         ]
-
-
-def _weigh(documents: int, chunks: int) -> float:
-    """Return the weight of a term, as BM25 has it; see `search.scores.inverse_document_frequency`."""
-    return math.log(1 + (max(chunks - documents, 0) + 0.5) / (documents + 0.5))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -358,6 +359,16 @@ def spell(terms: Iterable[Term]) -> Iterator[str]:
     return (spelling for term in terms for spelling in (term.text, *(form.word for form in term.forms)))
 
 
+def inverse_document_frequency(documents: int, containing: int) -> float:
+    """Return ln(1 + (N - n + .5) / (n + .5)), Lucene's form of the Robertson-Sparck Jones weight of a term: never negative.
+
+    Args:
+        documents: The number N of chunks in the index.
+        containing: The number n of those that hold the term.
+    """
+    return math.log(1 + (max(documents - containing, 0) + 0.5) / (containing + 0.5))
+
+
 MAX_HITS = 3000  # chunks that a search scores by keyword, about
 
 
@@ -413,7 +424,7 @@ class ServingSpace(NamedTuple):
     Attributes:
         id: The store's own.
         space: Of which provider and model it is.
-        calibration: The worth of its cosines, as the store has estimated it; None before the first estimate.
+        calibration: What its cosines mean, as the store has estimated it; None before the first estimate.
     """
 
     id: int

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from memory_core.embeddings.protocols import EmbeddingProvider, TokenEmbedder, TokenModel, knows_worth
+from memory_core.embeddings.protocols import EmbeddingProvider, TokenEmbedder, TokenModel, is_calibrated
 from memory_core.embeddings.vectors import SAMPLE, estimate, is_outdated
 from memory_core.errors import InputTooLarge, InvalidEmbedding, ProviderError, ProviderUnavailable, TextRefused
 from memory_core.records import Progress, Space
@@ -124,7 +124,7 @@ class Backfill:
                 self._problem, self._context.embeds = error, False
 
     def plan(self, writer: Writer, since: int | None = 0) -> None:
-        """Find what lacks an embedding, in the transaction that has put the last texts.
+        """Find what lacks an embedding, in the transaction that has put the last texts, and tell the index which space is filled.
 
         Args:
             writer: Of the index.
@@ -363,14 +363,21 @@ def _embed_windows(provider: EmbeddingProvider, pending: Sequence[PendingWindow]
 
 
 def _advise(sentence: str, problem: ProviderError) -> str:
-    """Return a sentence with what to do about a problem, as one that stands without a full stop."""
+    """Return a sentence followed by what to do about a problem, without a full stop."""
     action = problem.action.rstrip(".")
     return f"{sentence}; {action[:1].lower()}{action[1:]}" if action else sentence
 
 
 def calibrate(writer: Writer, space_id: int, provider: object, *, anew: bool = False) -> None:
-    """Estimate what cosines of a space are worth among these notes, if they have grown since, or `anew`; for a table always."""
-    if knows_worth(provider):
+    """Estimate the calibration of a space and store it, unless the provider knows its own.
+
+    Args:
+        writer: Of the index.
+        space_id: The space.
+        provider: The provider of the space. For a table of tokens the estimate is made at every call.
+        anew: Make it although the number of windows has hardly changed since the last estimate.
+    """
+    if is_calibrated(provider):
         return
     windows, held = writer.count_windows(), writer.load_calibration(space_id)
     if anew or isinstance(provider, TokenModel) or held is None or is_outdated(held[1], windows):

@@ -1,4 +1,4 @@
-"""Compares the files on disk with those in the index: what went, what is hidden, what has to be read again."""
+"""Compares the files on disk with those in the index: which are gone, which cannot be looked at, which have to be read again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The inputs of one sync and its counts so far, shared by the modules that take part in it."""
+"""What one sync works with, and what it has found so far, shared by the modules that take part in it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,14 @@ log = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class SyncCounts:
-    """Counts of one sync, as they come."""
+    """The counts of one sync so far; see `SyncReport`.
+
+    Attributes:
+        added, changed, removed, unchanged: Files.
+        embedded, cached, pending: Texts that were embedded, that had an embedding, and that wait for one.
+        failures, warnings: As they come.
+        problem: Why embeddings are pending; None if nothing is wrong.
+    """
 
     added: int = 0
     changed: int = 0
@@ -33,17 +40,17 @@ class SyncCounts:
     pending: int = 0
     failures: list[FileFailure] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
-    problem: ProviderError | None = None  # why embeddings are pending
+    problem: ProviderError | None = None
 
 
 @dataclass(slots=True, kw_only=True)
 class SyncContext:
-    """One sync.
+    """One sync: what its caller gives, down to `every_session`, and what it has found, for its caller and for whoever records it.
 
     Attributes:
         config: The agent's.
         store: The index to bring up to date.
-        choose: Called with the recorded outage as the sync has found it, to set the four that follow; None leaves them.
+        choose: Sets the next four, given the outage of the provider that the index has recorded; None leaves them as they are.
         provider: Makes embeddings; None makes none, because none are wanted or because of `problem`.
         problem: Why the configured provider could not be opened.
         embeds: Pending embeddings are requested in this sync.
@@ -55,8 +62,8 @@ class SyncContext:
         may_change_unseen: Something may change, or become readable, without an event in the folders that are watched.
         files: Those that may have changed as they were listed, for whoever records them; None where none were.
         read: Notes of those as they were read, as long as they are few.
-        generation: Of the index at the end of the sync.
-        outage: The record of a provider's outage that the index holds then, as `Outage.to_json` wrote it.
+        generation: Of the index when it was last looked at; at the end of the sync, of what the sync has left.
+        outage: The record of a provider's outage that the index held then, as `Outage.to_json` wrote it; None if there is none.
         held: The files that the index holds at the end of a sync that has changed some; None if it has not.
     """
 

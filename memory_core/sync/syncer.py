@@ -68,7 +68,13 @@ def read_text(file: MemoryFile, zone: str | None = None) -> NoteText:
 
 
 def cut(file: MemoryFile, note: NoteText, chunking: Chunking) -> PreparedFile:
-    """Cut the text of one file. Pure."""
+    """Return one file as the index is to hold it: its date, and its text cut into chunks. Pure.
+
+    Args:
+        file: As it was listed.
+        note: As it was read.
+        chunking: The sizes of chunks and of their overlap.
+    """
     if isinstance(note, session_logs.SessionText):
         lines, date, title = note.lines, note.date, ""
     else:
@@ -102,7 +108,14 @@ def _name_place(path: str, text: str, names: Iterable[str]) -> str:
 
 @dataclass(slots=True)
 class _FileChanges:
-    """Changes to the files of an index that are committed together."""
+    """Changes to the files of an index that are committed together.
+
+    Attributes:
+        gone: Ids of the files to drop.
+        touched: Ids of files whose content is the same, with their new stamps.
+        failed: Files that could not be read, with the reasons.
+        prepared: Files to put.
+    """
 
     gone: list[int] = field(default_factory=list)
     touched: list[tuple[int, FileStamp]] = field(default_factory=list)
@@ -357,7 +370,7 @@ class Syncer:
                 writer.save_state(tidy=True)
 
     def _look(self, reader: SyncReader) -> None:
-        """Read the figures of the report, and what the index remembers for others."""
+        """Read how much the index holds now, its generation, and the outage that it has recorded."""
         self._files, self._chunks = reader.count_indexed()
         held = reader.load_state()
         self._context.generation, self._context.outage = held.generation, held.outage

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from memory_core.config.agent import AgentConfig
 from memory_core.errors import PathRefused
 from memory_core.history.history import History
-from memory_core.history.notes import list_events, name_note
+from memory_core.history.notes import list_events, name_served
 from memory_core.records import FileStamp, MemoryFile
 from memory_core.sources import files, notes, pages
 from memory_core.sources.notes import NoteText
@@ -99,21 +99,15 @@ def list_changes(config: AgentConfig) -> dict[str, Any]:
         HistoryUnavailable: No history is kept.
     """
     with _open(config) as history:
-        extent = history.measure()
-        changed = history.list_changes() if extent.moments else {}
-        moments = [moment for moment in history.list_moments() if moment.id in changed]
-    last = moments[-MOST_MOMENTS:]
-    refused = pages.find_unserved(config, {path for moment in last for path in changed.get(moment.id, ())})
+        extent, changed = history.measure(), history.list_changes()
+    last = [*changed.items()][-MOST_MOMENTS:]
+    refused = pages.find_unserved(config, {path for _, paths in last for path in paths})
     shown = [
-        {
-            "at": moment.at_ms,
-            "origin": moment.origin,
-            "notes": [p for p in changed.get(moment.id, ()) if p not in refused],
-        }
-        for moment in reversed(last)
+        {"at": moment.at_ms, "origin": moment.origin, "notes": [path for path in paths if path not in refused]}
+        for moment, paths in reversed(last)
     ]
     return {
-        "moments": [each for each in shown if each["notes"]], "total": len(moments), "versions": extent.versions,
+        "moments": [each for each in shown if each["notes"]], "total": len(changed), "versions": extent.versions,
         "bytes": extent.size_bytes,
     }  # fmt: skip
 
@@ -125,7 +119,7 @@ def list_versions(config: AgentConfig, path: str) -> dict[str, Any]:
         HistoryUnavailable: No history is kept.
         PathRefused: Today's configuration serves no such note.
     """
-    name = _name(config, path)
+    name = name_served(config, path)
     with _open(config) as history:
         events = list_events(history, history.list_versions(name)[-MOST_VERSIONS:])
     shown = [
@@ -145,7 +139,7 @@ def show_version(config: AgentConfig, path: str, number: str) -> dict[str, Any]:
         HistoryUnavailable: No history is kept.
         PathRefused: Today's configuration serves no such note, or it has no such version.
     """
-    name = _name(config, path)
+    name = name_served(config, path)
     with _open(config) as history:
         versions = history.list_versions(name)
         found = next((each for each in versions if str(each.id) == number), None)
@@ -186,13 +180,6 @@ def _shape(kind: str, lines: Sequence[str], first: int, end: int) -> list[dict[s
         {"kind": kind, "line": number + 1, "text": text[:MAX_LINE_CHARS] + "…" * (len(text) > MAX_LINE_CHARS)}
         for number, text in enumerate(lines[first:end], first)
     ]
-
-
-def _name(config: AgentConfig, path: str) -> str:
-    name = name_note(config, path)
-    if (reason := pages.find_unserved(config, [name]).get(name)) is not None:
-        raise PathRefused(name, reason)
-    return name
 
 
 @contextmanager

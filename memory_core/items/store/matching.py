@@ -14,9 +14,9 @@ from memory_core.items.likeness import CORRECTED_COSINE, Fact, corrects, is_same
 from memory_core.items.store import rows
 from memory_core.items.store.rows import Filter, Standing
 from memory_core.records import Space
-from memory_core.search.scores import inverse_document_frequency
 from memory_core.stores.sqlite.connections import Connection
 from memory_core.stores.sqlite.encoding import load_distances, write_distance
+from memory_core.stores.values import inverse_document_frequency
 from memory_core.text.folding import clean, fold
 from memory_core.text.spelling import list_spellings
 from memory_core.text.terms import extract_words, is_cjk, write_index

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from memory_core.records import Calibration
 from memory_core.search import scores
+from memory_core.stores.values import inverse_document_frequency
 from memory_core.text.terms import QuestionKind
 
 SHARES = st.floats(0, 1)
@@ -23,7 +24,7 @@ WEIGHTS = st.none() | st.floats(0, 1e6)
 @given(COUNTS, COUNTS)
 def test_idf_is_never_negative_and_falls_with_frequency(documents: int, containing: int) -> None:
     containing = min(containing, documents)
-    for weight in (scores.inverse_document_frequency, scores.coverage_weight):
+    for weight in (inverse_document_frequency, scores.coverage_weight):
         assert weight(documents, containing) >= 0
         assert weight(documents, containing) >= weight(documents, containing + 1)
 
