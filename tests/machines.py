@@ -110,7 +110,7 @@ from memory_core.config.load import load_config
 from memory_core.plugin.sharing import open_sharing
 from memory_core.sharing.sharing import Sharing
 config = load_config({}, workspace=sys.argv[2], state_dir=sys.argv[3]).agent("main")
-subprocess.run, os.replace, os.unlink = map(count, (subprocess.run, os.replace, os.unlink))
+subprocess.Popen, os.replace, os.unlink = map(count, (subprocess.Popen, os.replace, os.unlink))
 if sys.argv[4:]:
     with open_sharing(config) as sharing:
         sharing.sync()

@@ -24,7 +24,7 @@ from memory_core.plugin.calls import ToolCall
 from memory_core.plugin.capture import SessionCapture
 from memory_core.plugin.open_items import OpenItems
 from memory_core.plugin.recall import SessionRecall
-from memory_core.plugin.sharing import diagnose_sharing, sync_if_due
+from memory_core.plugin.sharing import BackgroundSyncs, diagnose_sharing
 from memory_core.records import (
     Access,
     CallContext,
@@ -126,6 +126,7 @@ class Memory:
         self._shown = Shown()  # by tools and by recall
         self._items = OpenItems(self._keys)
         self._recall = SessionRecall(self._items, self._shown)
+        self._syncs = BackgroundSyncs()
         self._capture = SessionCapture(self._items, self._shown, self._get_today)
 
     def __enter__(self) -> Self:
@@ -330,14 +331,14 @@ class Memory:
     # What happens in sessions.
 
     def session_started(self, context: CallContext | None = None) -> None:
-        """Sync in the background, once for each session key, where `sync.onSessionStart` says so.
+        """Sync with other machines in the background, once for each session key, and index if `sync.onSessionStart` says so.
 
         Raises:
             MemoryCoreError: The configuration cannot be used.
         """
         config, context = self._open_config(), check_context(context)
         _tidy_soon(config)
-        if not config.enabled or not config.search.sync.on_session_start or context.access != "rw":
+        if not config.enabled or context.access != "rw":
             return
         key = context.session_key or ""
         if key in self._greeted:
@@ -345,7 +346,9 @@ class Memory:
         self._greeted[key] = None  # a second thread at this moment costs one more sync, which finds nothing to do
         for oldest in [*self._greeted][:-MAX_SESSIONS]:
             self._greeted.pop(oldest, None)
-        self._sync_soon(config)
+        self._syncs.session_started(config)
+        if config.search.sync.on_session_start:
+            self._sync_soon(config)
 
     def turn_ended(
         self,
@@ -372,8 +375,7 @@ class Memory:
         config, context = self._open_config(), check_context(context)
         capture = config.search.items.capture
         _tidy_soon(config)
-        if (minutes := config.memory.sharing.interval_minutes) and context.access == "rw":
-            sync_if_due(config, minutes)
+        self._syncs.turn_ended(config, context.access)
         wanted = capture.enabled or capture.journal
         if wanted and context.access == "rw" and scope.is_main(context, config.agent) and self.allows(context, config):
             self._capture.add(config, context.session_key, messages, complete, host=host or context.channel or "host")
@@ -383,7 +385,7 @@ class Memory:
         self._refuse_closed()
         self._capture.end_session(session_key)
         if access == "rw":
-            sync_if_due(self.config())
+            self._syncs.start_if_due(self.config())
 
     def compacted(self, context: CallContext | None = None) -> None:
         """Count a compaction, so that the session is asked to save again in its next cycle, and shown again what it was shown.
@@ -641,7 +643,7 @@ class Memory:
         self._leave_parent()
         with self._lock:
             self._closed = True
-        return (*self._capture.close(), *self._close_selectors(), *self._items.close())
+        return (*self._syncs.close(), *self._capture.close(), *self._close_selectors(), *self._items.close())
 
     def _open_config(self) -> AgentConfig:
         """Resolve the configuration for a call that needs an open memory."""

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import logging
 import os
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import Future, wait
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,7 +19,7 @@ from memory_core.config.agent import AgentConfig, Project
 from memory_core.config.environment import find_home
 from memory_core.config.projects import find_repository, is_private_folder
 from memory_core.errors import ConfigError, MemoryCoreError
-from memory_core.records import Finding
+from memory_core.records import Access, Finding
 from memory_core.sharing import STATE, is_due
 from memory_core.threads import start_call
 
@@ -27,6 +29,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+LAST_SECONDS = 1.5  # that a program which ends waits for a sync; hosts give servers two seconds
+POLL_SECONDS = 0.05
+JUST_NOW_MINUTES = 1.0  # in which another session has synced
 UNREAD = "unread-items.txt"  # in the folder of a workspace's sync
 
 
@@ -289,7 +294,36 @@ def sync_behind(config: AgentConfig) -> None:
         log.warning("the notes are not synced, which is a defect: %r", error)
 
 
-def sync_if_due(config: AgentConfig, minutes: float = 0.0) -> None:
-    """Sync in the background where that is set up, unless it was done within so many minutes."""
-    if is_due(config, minutes):
-        start_call(lambda: sync_behind(config), name="memory-core-sharing")
+class BackgroundSyncs:
+    """The syncs with other machines that the sessions of one memory start. Making one starts nothing."""
+
+    def __init__(self) -> None:
+        self._running: list[tuple[AgentConfig, Future[None]]] = []
+
+    def start_if_due(self, config: AgentConfig, minutes: float = 0.0) -> None:
+        """Sync in the background where that is set up, unless it was tried within so many minutes."""
+        if is_due(config, minutes):
+            started = start_call(lambda: sync_behind(config), name="memory-core-sharing")
+            self._running = [*(each for each in self._running if not each[1].done()), (config, started)]
+
+    def session_started(self, config: AgentConfig) -> None:
+        """Take what other machines have sent, and send what the last session left; several may start at once."""
+        self.start_if_due(config, JUST_NOW_MINUTES)
+
+    def turn_ended(self, config: AgentConfig, access: Access) -> None:
+        """Sync during a long session, where `memory.sharing.intervalMinutes` says so."""
+        if (minutes := config.memory.sharing.interval_minutes) and access == "rw":
+            self.start_if_due(config, minutes)
+
+    def close(self) -> tuple[str, ...]:
+        """Wait a moment for what runs, and end it; return a sentence about each sync that does not end."""
+        syncs, self._running = self._running, []
+        wait([sync for _, sync in syncs], LAST_SECONDS)
+        for config, sync in syncs:
+            until = time.monotonic() + LAST_SECONDS
+            while not sync.done() and time.monotonic() < until:  # it may begin another run of git meanwhile
+                from memory_core.sharing.sharing import Sharing
+
+                Sharing(config).stop()
+                wait([sync], POLL_SECONDS)
+        return tuple(f"the sync of {config.workspace} still runs" for config, sync in syncs if not sync.done())

@@ -1,4 +1,4 @@
-"""What one side of a sync has lost: where it is most, it is deleted on the other side only if a person has said so."""
+"""The judgement on what one side of a sync has lost: most of it is deleted on the other side only if a person has said so."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ ListIds = Callable[[str], Collection[str]]  # returns the ids of what a text hol
 
 
 class Loss(NamedTuple):
-    """What one side has lost: its names, and True if nothing else is kept, though new things may be there."""
+    """The names of what one side has lost, and True if nothing else is kept, though new things may be there."""
 
     names: set[str]
     is_all: bool
 
 
 class _Kind(NamedTuple):
-    """What is lost and kept together: all notes, or the items of one text.
+    """Things that are lost and kept together: all notes, or the items of one text.
 
     Attributes:
         what, whose: Its name in messages, and that of the side here.

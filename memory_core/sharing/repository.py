@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import subprocess
 import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from hashlib import sha1
 from pathlib import Path
@@ -31,6 +32,8 @@ WRITING = "refs/memory-core/writing"  # the record of notes that are being writt
 
 SECONDS = 100.0  # that one call of git may take
 PROBE_SECONDS = 20.0  # that the question may take whether anybody can read a remote; with one call of git, two minutes
+ENDS = (signal.SIGTERM, 9)  # SIGKILL, which Windows does not have
+END_SECONDS = 1.0  # after the first of them
 SHOWN_CHARS = 300  # of what git says
 LOCK_SECONDS = 20.0  # that a sync waits for another one
 LOCK_POLL_SECONDS = 0.02
@@ -61,6 +64,8 @@ _LATE = re.compile(
 _LOCKED = re.compile(r"Unable to create '(.+?\.lock)': File exists")
 _REFUSED = re.compile(r"\[remote rejected\] \((.+?)\)")
 _TOLD = re.compile(r"remote: (.*?)(?= remote:| error: failed to push| To |$)")  # the server's lines
+
+_running: dict[subprocess.Popen[bytes], Path] = {}  # of this process, with their repositories
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,19 +138,28 @@ class Repository:
     ) -> tuple[int, bytes, str]:
         """Run git; return its exit code, its output, and what it complains of, without secrets."""
         try:
-            done = subprocess.run(  # noqa: S603  # git, without a shell; a session of its own has no terminal to ask on
-                ["git", *_OPTIONS, *arguments], input=given, capture_output=True, check=False, timeout=seconds,  # noqa: S607
+            git = subprocess.Popen(  # noqa: S603  # git, without a shell; a session of its own has no terminal to ask on
+                ["git", *_OPTIONS, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,  # noqa: S607
                 env={**self._environment, **(environment or {})}, cwd=self.folder.parent, pass_fds=self._inherited,
                 start_new_session=True,
             )  # fmt: skip
-        except subprocess.TimeoutExpired:
-            return -1, b"", f"no answer within {seconds:g} s"
         except OSError as error:
             action = "Install git." if isinstance(error, FileNotFoundError) else ""
             raise SharingFailed(f"git cannot be run: {error.strerror}", action=action) from error
-        said = " ".join((done.stdout if done.returncode else b"").decode(errors="replace").split())
-        said = f"{' '.join(done.stderr.decode(errors='replace').split())} {said}".partition(_ALWAYS_SAID)[0].strip()
-        return done.returncode, done.stdout, redact(said)
+        with git:
+            _running[git] = self.folder
+            try:
+                output, told = git.communicate(given, timeout=seconds)
+            except subprocess.TimeoutExpired:
+                return -1, b"", f"no answer within {seconds:g} s"
+            finally:
+                _end(git)
+                is_ended = _running.pop(git, None) is None
+        if is_ended:
+            raise RemoteUnreachable("the program ended before the sync did", action="It will be tried again.")
+        said = " ".join((output if git.returncode else b"").decode(errors="replace").split())
+        said = f"{' '.join(told.decode(errors='replace').split())} {said}".partition(_ALWAYS_SAID)[0].strip()
+        return git.returncode, output, redact(said)
 
     def list_refs(self) -> dict[str, str]:
         """Return the commits of all refs."""
@@ -288,6 +302,26 @@ class Repository:
     def clean(self, *, purge: bool = False) -> None:
         """Pack objects where there are many; with `purge`, drop now what no ref leads to."""
         self.run("gc", "--quiet", *(["--prune=now"] if purge else ["--auto"]))
+
+
+def end_running(folder: Path) -> None:
+    """End the runs of git on a repository that this process has begun; the sync fails, and the next one finishes it."""
+    for git in [git for git, used in [*_running.items()] if used == folder]:
+        if _running.pop(git, None) is not None:
+            _end(git)
+
+
+def _end(git: subprocess.Popen[bytes]) -> None:
+    """End git and what it has started, such as ssh, if it still runs; it takes its locks with it."""
+    for number in ENDS:
+        if git.poll() is not None:
+            return
+        with suppress(ProcessLookupError, subprocess.TimeoutExpired):
+            if sys.platform == "win32":
+                git.terminate()
+            else:
+                os.killpg(git.pid, number)
+            git.wait(END_SECONDS)
 
 
 def name_blob(data: bytes) -> str:

@@ -33,6 +33,7 @@ from memory_core.sharing.repository import (
     WRITING,
     NewCommit,
     Repository,
+    end_running,
     hold,
     name_blob,
 )
@@ -615,6 +616,10 @@ class Sharing:
                 git.clean(purge=True)
                 return done
         raise git.give_up()
+
+    def stop(self) -> None:
+        """End what a sync in another thread runs: the sync fails, and the next one finishes it."""
+        end_running(self._folder / "notes.git")
 
     def switch_off(self) -> None:
         """Sync no more; what is kept stays, so that `init` goes on from there.

@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import shutil
 import subprocess
 import sys
 import threading
-from contextlib import closing
+import time
+from contextlib import closing, suppress
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
+import mcp_types as types
 import pytest
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
 from memory_core import open_memory
+from memory_core.hosts.mcp.server import Answers
 from memory_core.plugin.slot import MemorySlot
 from memory_core.records import Access, CallContext
 from memory_core.sharing.repository import hold
 from memory_core.sources.notes import find_intent
 from tests.command import REPOSITORY, Command, Outcome
+from tests.hosts.mcp_server import DEADLINE_SECONDS, Server
 from tests.machines import make_remote
+from tests.servers.mcp_messages import OPENING
 from tests.waiting import eventually
 
 SECRET = "ghp_" + "a1B2c3D4e5" * 4
@@ -268,6 +277,95 @@ def end_by_hook(machine: Command, *options: str) -> None:
     subprocess.run([*machine.start(), *options, "hook"], input=event.encode(), check=True, timeout=60)
 
 
+def forget_the_last_try(machine: Command) -> Path:
+    """Let a session that starts sync, though another one has just done so; return the state of the sync."""
+    (state,) = machine.state_dir.rglob("state.json")
+    os.utime(state, (1.0, 1.0))
+    return state
+
+
+def test_an_mcp_server_syncs_when_it_starts_and_when_its_client_leaves(machines: tuple[Command, Command]) -> None:
+    laptop, desktop = machines
+    run(laptop, "add", "--longterm", "The boat is in the harbour of Thun.")
+    init(machines)
+    run(desktop, "add", "--longterm", "The mast was mended.")
+    run(desktop, "sync")
+    forget_the_last_try(laptop)
+    with Server(laptop) as server:
+        server.send("initialize", 1, **OPENING)
+        server.receive_until(1)
+        assert eventually(lambda: "mast" in (laptop.workspace / "MEMORY.md").read_text())
+        server.send(
+            "tools/call", 2, name="memory_append", arguments={"text": "The sail is white.", "target": "longterm"}
+        )
+        assert not server.receive_until(2)["result"]["isError"]
+        server.process.communicate(timeout=DEADLINE_SECONDS)
+        assert server.process.returncode == 0
+    run(desktop, "sync")
+    assert "sail" in (desktop.workspace / "MEMORY.md").read_text()
+
+
+def test_an_mcp_server_syncs_in_a_quiet_minute_after_calls(
+    machines: tuple[Command, Command], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    laptop, _ = machines
+    run(laptop, "add", "--longterm", "The boat is in the harbour of Thun.")
+    init(machines)
+    context = CallContext.local("s1")
+    with closing(MemorySlot(None, workspace=laptop.workspace, state_dir=laptop.state_dir)) as slot:
+        answers = Answers(slot, context)
+        state = forget_the_last_try(laptop)
+        answers.rest()
+        assert state.stat().st_mtime == 1.0
+        params = types.CallToolRequestParams(name="memory_append", arguments={"text": "The sail is white."})
+        asked: Any = SimpleNamespace(protocol_version=HANDSHAKE_PROTOCOL_VERSIONS[0], meta=None)
+        asyncio.run(answers.call_tool(asked, params))
+        answers.rest()
+        assert eventually(lambda: state.stat().st_mtime != 1.0)
+        mtime = state.stat().st_mtime
+        answers.rest()
+        assert state.stat().st_mtime == mtime
+
+
+@pytest.mark.skipif(not Path("/proc").exists(), reason="processes are found in /proc")
+@pytest.mark.parametrize("way", ["the client leaves", "SIGTERM"])
+def test_an_mcp_server_answers_while_the_remote_does_not_and_leaves_no_process_behind(
+    machines: tuple[Command, Command], tmp_path: Path, way: str
+) -> None:
+    laptop, _ = machines
+    run(laptop, "add", "--longterm", "The boat is in the harbour of Thun.")
+    init(machines)
+    state = forget_the_last_try(laptop)
+    state.write_text(json.dumps(json.loads(state.read_text()) | {"url": "ssh://nowhere.invalid/notes.git"}))
+    os.utime(state, (1.0, 1.0))
+    ssh = tmp_path / "ssh-without-answer"
+    ssh.write_text("#!/bin/sh\nsleep 600\n")
+    ssh.chmod(0o755)
+
+    def list_left() -> list[str]:
+        found = []
+        for each in Path("/proc").glob("[0-9]*/environ"):
+            with suppress(OSError):
+                found += [each.parent.name] if str(ssh).encode() in each.read_bytes() else []
+        return found
+
+    with Server(laptop, GIT_SSH_COMMAND=str(ssh)) as server:
+        server.send("initialize", 1, **OPENING)
+        server.receive_until(1)
+        assert eventually(lambda: len(list_left()) > 2), "git and ssh do not run"
+        server.send("tools/call", 2, name="memory_search", arguments={"query": "where is the boat"})
+        assert "Thun" in json.dumps(server.receive_until(2)["result"])
+        began = time.monotonic()
+        if way == "SIGTERM":
+            server.process.terminate()
+        server.process.communicate(timeout=DEADLINE_SECONDS)
+        assert time.monotonic() - began < 10
+    assert eventually(lambda: not list_left()), "git or ssh is left behind"
+    with hold(state.with_name("lock")):
+        pass
+    assert "the program ended before the sync did" in json.loads(state.read_text())["problem"]
+
+
 @pytest.mark.parametrize("why", ["memory is off", "the session may not write", "sync is off"])
 def test_a_session_sends_nothing_against_the_user_s_will(
     machines: tuple[Command, Command], tmp_path: Path, why: str
@@ -288,6 +386,7 @@ def test_a_session_sends_nothing_against_the_user_s_will(
     before = state.read_bytes()
     context = CallContext(agent="main", session_key="agent:main:main", access=access)
     with closing(MemorySlot(document, workspace=laptop.workspace, state_dir=laptop.state_dir)) as slot:
+        slot.session_started(context)
         slot.turn_ended(context, [{"role": "user", "content": "The mast was mended."}])
         slot.session_ended(context)
         assert "memory-core-sharing" not in {thread.name for thread in threading.enumerate()}

@@ -73,7 +73,7 @@ def make_server(slot: MemorySlot, context: CallContext) -> Server[Any]:
 
     @asynccontextmanager
     async def live(_: Server[Any]) -> AsyncIterator[None]:
-        with resting_when_quiet(slot.rest, told.called):
+        with resting_when_quiet(told.rest, told.called):
             async with served.watch():
                 yield
 
@@ -125,7 +125,15 @@ class Answers:
         self._slot = slot
         self._context = context
         self._is_declined = False
+        self._is_used = False
         self.called = threading.Event()
+
+    def rest(self) -> None:
+        """Take a quiet minute after calls for the end of a session, of which no client tells; let memory rest."""
+        if self._is_used:
+            self._is_used = False
+            self._slot.session_ended(self._context)
+        self._slot.rest()
 
     async def list_tools(self, _: Request, _page: types.PaginatedRequestParams | None) -> types.ListToolsResult:
         """List the tools that can be called now."""
@@ -146,6 +154,7 @@ class Answers:
                 self._slot.call_tool, params.name, params.arguments or {}, self._context, abandon_on_cancel=True
             )
             group.cancel_scope.cancel()
+        self._is_used = True
         self.called.set()
         return types.CallToolResult(
             content=[types.TextContent(type="text", text=json.dumps(answer, ensure_ascii=False))],

@@ -79,6 +79,7 @@ async def _serve(slot: MemorySlot, context: CallContext, reader: int, writer: in
             slot.start()
             slot.session_started(context)
             await server.run(incoming, outgoing, server.create_initialization_options())
+        slot.session_ended(context)
         group.cancel_scope.cancel()
     if lost:
         raise MemoryCoreError(
