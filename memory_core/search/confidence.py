@@ -80,8 +80,11 @@ class Confidence:
             held[term] = count if count < 1 else 1.0
         if self.question.period_words and self.question.is_dated(chunk):
             held.update(dict.fromkeys(self.question.period_words, 1.0))
-        values = [held.get(word, 0.0) * share for word, share in enumerate(self._shares)]
-        return sum(values if self.alike is None else map(max, values, self.alike[unit]))
+        values = [0.0] * len(self._shares) if self.alike is None else [*self.alike[unit]]
+        for term, worth in held.items():
+            if term < len(values):  # else a phrase
+                values[term] = max(values[term], worth * self._shares[term])
+        return sum(values)
 
     def measure(self, unit: int) -> float:
         """Return how surely a unit answers the question; it may be below 0."""

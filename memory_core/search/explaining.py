@@ -149,7 +149,7 @@ class _View:
             return ()
         best: dict[int, int] = {}
         for at in self.order:
-            best.setdefault(counts.units[at][0], at)
+            best.setdefault(counts.units[at].candidate, at)
         return tuple(self._examine_candidate(at) for at in best.values())
 
     def report(self, place: NotePlace) -> PlaceReport:

@@ -339,10 +339,12 @@ def _list_said(passage: Passage, counts: TermCounts, copies: Copies) -> set[int]
 
 def _name_copies(hit: Hit, passage: Passage, counts: TermCounts, copies: Copies) -> Hit:
     """Return a hit that names the other places in which units with half of its words stand, or more."""
+    numbers = [counts.firsts[unit.chunk] + unit.index for unit in passage.units]
+    if not any(counts.candidates[counts.units[at].candidate].copies or at in copies.others for at in numbers):
+        return hit
     found, whole = Counter[str](), 0
-    for unit in passage.units:
+    for unit, at in zip(passage.units, numbers, strict=True):
         words = count_words(counts.candidates[unit.chunk].chunk, unit.index)
-        at = counts.firsts[unit.chunk] + unit.index
         held = [counts.candidates[counts.units[each].candidate] for each in (at, *copies.others.get(at, ()))]
         whole += words
         found.update(dict.fromkeys((chunk.path for each in held for chunk in (each.chunk, *each.copies)), words))
