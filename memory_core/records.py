@@ -436,9 +436,9 @@ class FileFailure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """The progress of a sync. `phase` is "files" or "embeddings"; `path` is the file at work, or "" for embeddings."""
+    """The progress of a sync or of tidy. `phase` is what is counted; `path` is the file at work, or "" where none is."""
 
-    phase: Literal["files", "embeddings"]
+    phase: Literal["files", "embeddings", "statements"]
     done: int
     total: int
     path: str = ""

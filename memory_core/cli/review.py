@@ -37,8 +37,14 @@ def tidy(options: Options, *, model: str | None, base_url: str | None) -> None:
     if base_url is not None and model is None:
         raise InvalidArgument("--base-url", "it is the endpoint of a model", action="name one: --model")
     with open_notes(options) as memory, _open_review(memory) as held:
-        found = held.find(_open_model(memory, model, base_url) if model else None)
+        found = _find(held, options, _open_model(memory, model, base_url) if model else None)
     _print(found)
+
+
+def _find(held: Review, options: Options, complete: Complete | None = None) -> list[Proposal]:
+    """Find proposals; on a terminal, show how far that is."""
+    with output.show_progress() as progress:
+        return held.find(complete, progress=progress if sys.stderr.isatty() and not options.json else None)
 
 
 def _open_model(memory: Memory, model: str, base_url: str | None) -> Complete:
@@ -83,7 +89,7 @@ def review(context: click.Context) -> None:
 
 
 def _go_through(held: Review, options: Options) -> None:
-    found = held.find()
+    found = _find(held, options)
     if options.json or not (sys.stdin.isatty() and sys.stdout.isatty()):
         _print(found)
         return

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from memory_core.config.agent import AgentConfig
 from memory_core.errors import InvalidArgument, MemoryCoreError, PathRefused
-from memory_core.records import Hit, Successor
+from memory_core.records import Hit, ProgressCallback, Successor
 from memory_core.sources import pages
 from memory_core.text.messages import quote_safely
 from memory_core.text.terms import extract_words
@@ -54,16 +54,18 @@ class Review:
         """Close the file of tidy."""
         self._tidy.close()
 
-    def find(self, complete: Complete | None = None) -> list[Proposal]:
+    def find(self, complete: Complete | None = None, *, progress: ProgressCallback | None = None) -> list[Proposal]:
         """Look at what has changed in the notes, and return all that is proposed, the surest first.
 
         Args:
             complete: Asks a model to judge what the rules suspect; see `Tidy.consult`.
+            progress: See `Tidy.run`.
         """
+        noted = self._tidy.run(shown_chars=CONTEXT_CHARS, progress=progress)
         if complete is not None:
-            self._tidy.run(shown_chars=CONTEXT_CHARS)
             self._tidy.consult(complete)
-        found = [*self._tidy.run(shown_chars=CONTEXT_CHARS), *self._list_pending()]
+            noted = self._tidy.run(shown_chars=CONTEXT_CHARS)
+        found = [*noted, *self._list_pending()]
         return [*found, *(each for each in self._list_personal() if not self._tidy.store.is_settled(each.id))]
 
     def accept(self, ids: Sequence[str], text: str | None = None) -> list[Proposal]:

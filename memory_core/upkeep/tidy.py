@@ -11,13 +11,13 @@ from contextlib import closing, suppress
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from functools import cache, partial
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeVar
 
 from memory_core.completions import Complete
 from memory_core.config.agent import AgentConfig
 from memory_core.errors import FileUnreadable, InvalidArgument, NoteChanged, PathRefused
 from memory_core.history.history import History
-from memory_core.records import MemoryFile
+from memory_core.records import MemoryFile, Progress, ProgressCallback
 from memory_core.sources import pages, roots, writer
 from memory_core.sources.activity import load_entries
 from memory_core.sources.files import list_files
@@ -37,6 +37,7 @@ REPEATED_DAYS = 3  # notes of days that say a fact before it is proposed for MEM
 RECALLED = 5  # times that a line was recalled before it is
 MOST_VERSIONS = 200  # of a note's history that are read to learn when a line was written
 MOST_ENTRIES = 5_000  # of the activity log
+Each = TypeVar("Each")
 FindDays = Callable[[str], Mapping[str, date | None]]  # see `_read_days`
 
 
@@ -71,11 +72,12 @@ class Tidy:
         """Close the file."""
         self.store.close()
 
-    def run(self, *, shown_chars: int) -> list[Proposal]:
+    def run(self, *, shown_chars: int, progress: ProgressCallback | None = None) -> list[Proposal]:
         """Read what has changed in the notes, and return all that is proposed, the surest first. No note is written.
 
         Args:
             shown_chars: The most characters of MEMORY.md that a session start shows.
+            progress: Called with how many of the changed notes are read, then with how many of their statements are compared.
 
         Raises:
             StoreError: The file of tidy cannot be used.
@@ -94,10 +96,10 @@ class Tidy:
                 corpus.remove(path)
             usual = _find_usual_language(files)
             added: list[int] = []
-            for path in changed:
+            for path in _count("files", changed, progress):
                 with suppress(FileUnreadable):  # sync reports it; the next run reads it anew
                     added += _add_note(corpus, files[path], stamps[path], usual)
-            _add_pairs(corpus, added)
+            _add_pairs(corpus, added, progress)
         reader = _Lines(self._config, files, self.store.list_proposals(), {*changed, *(known.keys() - files.keys())})
         timezone = self._config.search.time_zone
         undone = {edit.old.decode(errors="replace").rstrip("\r\n") for edit in self.store.list_edits(done=2)}
@@ -374,7 +376,19 @@ def _add_note(corpus: Corpus, file: MemoryFile, stamp: str, usual: Language) -> 
     return corpus.add(file.path, stamp, note.hash.hex(), json.dumps(marks, ensure_ascii=False), statements)
 
 
-def _add_pairs(corpus: Corpus, added: Sequence[int]) -> None:
+def _count(
+    phase: Literal["files", "statements"], these: Sequence[Each], progress: ProgressCallback | None
+) -> Iterator[Each]:
+    """Yield what there is to do, and tell before each and at the end how much of it is done."""
+    for number, each in enumerate(these):
+        if progress is not None:
+            progress(Progress(phase=phase, done=number, total=len(these)))
+        yield each
+    if these and progress is not None:
+        progress(Progress(phase=phase, done=len(these), total=len(these)))
+
+
+def _add_pairs(corpus: Corpus, added: Sequence[int], progress: ProgressCallback | None) -> None:
     """Compare new statements with all others that share a rare stem."""
     count = max(corpus.count(), LEAST_STATEMENTS)
     fresh = set(added)
@@ -383,7 +397,7 @@ def _add_pairs(corpus: Corpus, added: Sequence[int]) -> None:
     def bits(word: str) -> float:
         return min(outdated.MOST_BITS, math.log2(count / max(corpus.count_holders(word), 1)))
 
-    for number in added:
+    for number in _count("statements", added, progress):
         statement = corpus.load(number)
         near: set[int] = set()
         for word in {*statement.own, *statement.near, *statement.context}:

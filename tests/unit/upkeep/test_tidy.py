@@ -12,6 +12,7 @@ from memory_core.config.load import load_config
 from memory_core.errors import InvalidArgument, NoteChanged, PathRefused
 from memory_core.history.history import History
 from memory_core.plugin.memory import open_memory
+from memory_core.records import Progress
 from memory_core.upkeep.tidy import Tidy
 from tests.unit.upkeep.conftest import NOTES, House
 
@@ -126,6 +127,21 @@ def test_only_changed_notes_are_read_again_and_the_answer_is_that_of_a_fresh_run
         anew = fresh.run(shown_chars=10_000)
     assert [(each.kind, each.line, each.new) for each in grown] == [(each.kind, each.line, each.new) for each in anew]
     assert [each.new for each in grown] == ["- Rent: £480 a month"]
+
+
+def test_how_far_a_run_is_is_told_of_what_has_changed(house: House) -> None:
+    def list_steps() -> list[tuple[str, int, int]]:
+        told: list[Progress] = []
+        house.tidy.run(shown_chars=10_000, progress=told.append)
+        return [(each.phase, each.done, each.total) for each in told]
+
+    steps = list_steps()
+    assert steps[:4] == [("files", number, 3) for number in range(4)]
+    total = steps[-1][2]
+    assert steps[4:] == [("statements", number, total) for number in range(total + 1)]
+    assert list_steps() == []
+    house.write({"memory/2026-07-01.md": "The rent goes up to £480 a month now.\n"})
+    assert list_steps() == [("files", 0, 1), ("files", 1, 1), ("statements", 0, 1), ("statements", 1, 1)]
 
 
 def test_two_lasting_lines_that_say_the_same_are_one_too_many(house: House) -> None:
