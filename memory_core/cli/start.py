@@ -13,7 +13,8 @@ import click
 from memory_core.atomic import replace_file
 from memory_core.cli import app, hosts, output
 from memory_core.cli.app import PATH, Options, argument, command, find_state_dir, open_source
-from memory_core.config.environment import expand_home, quote_words, shorten_home
+from memory_core.config.environment import expand_home, find_home, quote_words, shorten_home
+from memory_core.config.projects import find_repository
 from memory_core.config.resolution import (
     find_current_folder,
     find_remembered,
@@ -98,13 +99,16 @@ def init(options: Options, *, folder: str | None, default: bool) -> None:
         ASK.replace(" search", f"{named} search"): "ask the notes",
     }
     if len(made) == 2 and (others := app.count_markdown(workspace) - 1):  # it was no workspace before
-        steps[SEARCH_ALL] = f"search the {output.count(others, app.OTHER_FILE)} in it, too"
-    if not is_default:
+        # What is set holds in all workspaces of this user.
+        search_all = SEARCH_ALL if is_default else ASK.replace(" search", f"{named} search --sources memory,workspace")
+        steps[search_all] = f"search the {output.count(others, app.OTHER_FILE)} in it, too"
+    # The notes of a repository are for its own sessions, and these find them.
+    is_project = not is_default and find_repository(workspace, find_home()) is not None
+    if not (is_default or is_project):
         steps[f"memory-core init {_quote(workspace)} --default"] = "use it from every folder"
     for name in free:
-        steps[f"memory-core install {name} --workspace {_quote(workspace)}"] = (
-            f"give these notes to {programs.PROGRAMS[name].title}"
-        )
+        bound = "" if is_project and programs.PROGRAMS[name].in_folder else f" --workspace {_quote(workspace)}"
+        steps[f"memory-core install {name}{bound}"] = f"give these notes to {programs.PROGRAMS[name].title}"
     if homes:
         kept = ", ".join(f"{home.title} ({output.count(len(home.notes), 'note')})" for home in homes)
         steps["memory-core adopt"] = f"search what else is on this machine: {kept}"

@@ -15,6 +15,7 @@ import pytest
 from memory_core.cli.main import main
 from tests.command import Command
 from tests.fakes.homes import make_hermes, write
+from tests.integration.test_project_folders import git
 
 Shown = tuple[int, str, str]
 
@@ -234,6 +235,23 @@ def test_init_names_the_other_markdown_of_its_folder(cli: Cli, home: Path) -> No
     assert cli(*words[1:])[0] == 0
     assert "plumber" in cli("search", "boiler")[1]
     assert "other .md" not in cli("init", "~/Vault")[1]
+
+
+def test_init_changes_no_setting_of_all_workspaces_for_one_of_them(
+    cli: Cli, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(home / "Vault" / "Heating.md", "The plumber serviced the boiler for my teeth.\n")
+    _, out, _ = cli("init", "~/Vault")
+    assert "config set" not in out
+    step = next(line for line in out.splitlines() if "search the 1 other .md file in it, too" in line)
+    words = shlex.split(step.partition("   search")[0].replace("~", str(home)))
+    assert "plumber" in cli(*words[1:])[1]
+    (home / ".codex").mkdir()
+    git(home, "init", "-q", "shop")
+    monkeypatch.chdir(home / "shop")
+    _, out, _ = cli("init")
+    assert "memory-core install codex  " in out, "sessions in the repository find its notes, and others have others"
+    assert "--default" not in out
 
 
 def test_notes_that_were_adopted_need_no_workspace(cli: Cli, home: Path) -> None:
