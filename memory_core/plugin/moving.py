@@ -126,12 +126,16 @@ def _write_all(config: AgentConfig, folder: Path) -> Moved:
             moments += 1
     manifest = json.dumps({"format": FORMAT, "notes": sorted(paths)}, ensure_ascii=False, indent=1)
     (folder / MANIFEST).write_text(manifest, encoding="utf-8")
-    left_out: tuple[str, ...] = ()
+    left_out = tuple(
+        f"the layer {each.layer!r}, which is exported on its own: memory-core export --layer {each.layer} FOLDER|FILE.zip"
+        for each in config.layers
+        if os.path.isdir(each.workspace) or (each.layer == PERSON and each.items_path.exists())  # noqa: PTH112
+    )
     if elsewhere:
         several, others = "1 note that is", ""
         if len(elsewhere) > 1:
             several, others = f"{len(elsewhere)} notes that are", " and others"
-        left_out = (f"{several} served from another place, which you copy yourself: {elsewhere[0]}{others}",)
+        left_out += (f"{several} served from another place, which you copy yourself: {elsewhere[0]}{others}",)
     return Moved(notes=len(paths), items=count, moments=moments, versions=len(names), left_out=left_out)
 
 

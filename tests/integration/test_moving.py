@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import zipfile
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ import pytest
 from memory_core import CallContext
 from memory_core.config.load import ConfigSource
 from memory_core.errors import InvalidArgument
+from memory_core.items.items import Items
 from memory_core.plugin.memory import Memory
 from memory_core.plugin.moving import export_memory, import_memory
 from memory_core.sources.writer import make_workspace
@@ -255,7 +257,29 @@ def test_a_layer_of_notes_is_exported_without_the_items_of_the_person(tmp_path: 
             layer = memory.config().find_named(name)
             assert layer is not None
             done = export_memory(layer, tmp_path / f"{name}.out")
-            assert (done.notes, done.items) == (1, items)
+            assert (done.notes, done.items, done.left_out) == (1, items, ())
+        left_out = export_memory(memory.config(), tmp_path / "own.out").left_out
+        assert [each.partition(",")[0] for each in left_out] == ["the layer 'person'", "the layer 'handbook'"]
+
+
+def test_an_export_of_a_project_says_that_the_person_is_not_in_it(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Though there is nothing of the person but items, which an export of the project has none of."""
+    source = ConfigSource({"memorySearch": {"provider": "none"}}, state_dir=tmp_path / "state")
+    shop = home / "shop"
+    make_workspace(shop)
+    monkeypatch.chdir(shop)
+    with Memory(source) as memory:
+        assert export_memory(memory.config(), tmp_path / "before").left_out == ()
+        person = memory.config().find_named("person")
+        assert person is not None
+        with closing(Items(person, access="rw")) as items:
+            items.write("I like green tea.")
+        done = export_memory(memory.config(), tmp_path / "after")
+        assert (done.items, len(done.left_out)) == (0, 1)
+        assert done.left_out[0].endswith("memory-core export --layer person FOLDER|FILE.zip")
+        assert export_memory(person, tmp_path / "person").items == 1
 
 
 @pytest.mark.parametrize("what", ["nothing", "text", "format"])
