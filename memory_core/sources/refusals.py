@@ -6,8 +6,10 @@ import errno
 import os
 import re
 import stat
+from typing import TYPE_CHECKING
 
-from memory_core.records import FileFailure
+if TYPE_CHECKING:
+    from memory_core.records import FileFailure
 
 SYMLINK = "is a symbolic link, which memory ignores"
 FOLDER = "is a folder"
