@@ -134,10 +134,11 @@ class IndexBackend:
         from memory_core.backends.doctor import report_status
 
         status = report_status(self._name, self._config, self._store, self._file, self._keys)
-        layers = {
-            f"layer {each._config.layer}": f"{each.memory_status().files} notes in {each._config.workspace}"
-            for each in self._others
-        }
+        layers = {}
+        for each in self._others:
+            files = each.memory_status().files
+            told = f"{files} {'note' if files == 1 else 'notes'} in {each._config.workspace}"
+            layers[f"layer {each._config.layer}"] = told
         busy = {"busy": self._syncs.busy} if self._syncs.busy else {}
         return replace(status, details={**status.details, "watching": self._watcher.state, **busy, **layers})
 

@@ -214,7 +214,8 @@ def _list_programs() -> None:
         for row in rows
     ]
     output.print_table([("host", "memory-core", "its configuration"), *table])
-    print("\n-: this computer has no such folder, so the program is not here, or was never started.")
+    print()
+    print(output.hang("-: ", "this computer has no such folder, so the program is not here, or was never started."))
     print("\nTo put memory-core into one of them:  memory-core install HOST")
 
 

@@ -85,7 +85,7 @@ def list_items(
     if answer.warning:
         output.complain(f"keywords answer alone: {answer.warning}")
     for hit in answer.hits:
-        output.write(f"{hit.item.id}  {hit.score:.2f}  {_describe(hit.item)}")
+        output.write(output.hang(f"{hit.item.id}  {hit.score:.2f}  ", _describe(hit.item)))
     if not answer.hits:
         print("No matches.")
 
@@ -222,7 +222,7 @@ def restore(options: Options, *, file: str) -> None:
 
 def _print_items(items: Sequence[Item]) -> None:
     for item in items:
-        output.write(f"{item.id}  {_describe(item)}")
+        output.write(output.hang(f"{item.id}  ", _describe(item)))
 
 
 def _describe(item: Item) -> str:

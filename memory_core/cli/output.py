@@ -128,7 +128,7 @@ def print_hits(result: Mapping[str, Any], query: str, explain_none: Callable[[],
     if not hits:
         why = explain_none() if "hint" in result or not warning else ""
         none = "".join(["No matches", *(f", also with {meant} instead of {_clean(asked)}" for asked, meant in taken)])
-        write(f"{none}: {why}" if why else f"{none}.")
+        write(hang("", f"{none}: {why}") if why else f"{none}.")
         return
     clean = [{**hit, "snippet": _clean(hit["snippet"]), "path": _clean(hit["path"])} for hit in hits]
     columns, colours = find_columns(), shows_colours()
@@ -369,10 +369,9 @@ def print_status(status: Status) -> None:
             "workspace": status.workspace,
             "index": status.store if status.indexed else f"none yet; {INDEX_IT}",
             "size": f"{status.store_bytes / 1e6:.1f} MB" if status.indexed else None,
-            "files": status.files,
+            "files": f"{status.files}{_describe_sources(status)}",
             "of them": ", ".join(f"{number} in {path}" for path, number in status.extra.items()),
             "chunks": status.chunks,
-            "sources": status.sources if len(status.sources) > 1 else None,
             "up to date": None if status.dirty is None else f"no; {INDEX_IT}" if status.dirty else "yes",
             "last sync": format_time(status.last_sync),
             "backend": status.backend,
@@ -385,6 +384,13 @@ def print_status(status: Status) -> None:
     for fallback in filter(None, (status.fallback, status.backend_fallback)):
         complain(f"{fallback.to} is used instead of {fallback.origin}: {fallback.reason}")
     _print_failures(status)
+
+
+def _describe_sources(status: Status) -> str:
+    """Return how many files are of which kind, if not all are notes."""
+    nouns = {"memory": "note", "workspace": "other .md file", "sessions": "session"}
+    counts = [count(number, nouns.get(source, source)) for source, number in status.sources.items()]
+    return f" ({', '.join(counts)})" if {*status.sources} - {"memory"} else ""
 
 
 def format_time(seconds: float | None) -> str | None:

@@ -88,6 +88,14 @@ def test_explain_names_layers(memory: Memory) -> None:
     assert found.place.verdict.cause == "low_score"
 
 
+def test_the_status_counts_the_notes_of_each_layer(memory: Memory, folders: dict[str, Path]) -> None:
+    (folders["handbook"] / "memory" / "travel.md").write_text("- Trains are booked in second class.\n")
+    memory.sync()
+    details = memory.status().details
+    assert details["layer person"] == f"1 note in {folders['person']}"
+    assert details["layer handbook"] == f"2 notes in {folders['handbook']}"
+
+
 def test_one_layer_answers_as_ever(memory: Memory, folders: dict[str, Path], home: Path) -> None:
     named = Memory(
         ConfigSource({"memorySearch": {"provider": "static"}}, workspace=folders["shop"], state_dir=home / "s")

@@ -15,7 +15,7 @@ import pytest
 from memory_core.as_json import to_json
 from memory_core.cli import output
 from memory_core.config.environment import expand_home, quote_words, split_words
-from memory_core.records import FileFailure, Finding, Probe, Progress, SyncReport
+from memory_core.records import FileFailure, Finding, Probe, Progress, Status, SyncReport
 
 
 class Terminal(io.StringIO):
@@ -131,6 +131,20 @@ def test_a_pipe_gets_tables_in_columns(capsys: pytest.CaptureFixture[str]) -> No
     assert capsys.readouterr().out.splitlines()[1:] == [
         "codex  /home/ada/a/folder/with/a/long/name",
         "[zed]  /z",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("sources", "shown"),
+    [({"memory": 3}, "3"), ({"memory": 1, "sessions": 2, "workspace": 1}, "4 (1 note, 2 sessions, 1 other .md file)")],
+)
+def test_a_status_tells_notes_from_what_else_is_indexed(
+    sources: dict[str, int], shown: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    status = Status(backend="builtin", agent="main", workspace=Path("ws"), files=sum(sources.values()), sources=sources)
+    output.print_status(status)
+    assert [line.split(maxsplit=1)[1] for line in capsys.readouterr().out.splitlines() if line[:5] == "files"] == [
+        shown
     ]
 
 
