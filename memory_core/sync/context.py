@@ -1,4 +1,4 @@
-"""What one sync works with, and what it has found so far, shared by the modules that take part in it."""
+"""The values that one sync works with, and those that it has found so far, shared by the modules that take part in it."""
 
 from __future__ import annotations
 
