@@ -15,6 +15,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
+from typing import NamedTuple
 
 from memory_core.records import Hit, Successor
 from memory_core.search.candidates import TermCounts
@@ -91,7 +92,7 @@ def compare_ages(confidence: Confidence, ranks: Sequence[float]) -> Recency:
         return Recency()
     if asked == "then" and (bonuses := _prefer_before(confidence, ranks)):
         return Recency(bonuses)
-    alike, changes, support = _find_alike(confidence, [rank / best for rank in ranks])
+    alike, changes, support = _find_matter(confidence, [rank / best for rank in ranks])
     if not alike:
         return Recency()
     first = max(alike, key=ranks.__getitem__)
@@ -313,13 +314,32 @@ def _may_replace(old: Mapping[str, set[str]], text: str) -> bool:
     return (bool(new or not old) and ("@" in new or "@" not in old)) or tells_end(text)
 
 
-def _find_alike(confidence: Confidence, shares: Sequence[float]) -> tuple[dict[int, str], set[int], dict[int, float]]:
-    """Return the statements of the matter with the dates of their notes, "" for none; those that tell a change; all support."""
+class _Matter(NamedTuple):
+    """The statements of the matter that is asked about, by the numbers of their units.
+
+    Attributes:
+        dates: The dates of their notes, ISO; "" for a note without one.
+        changes: Those that tell a change.
+        support: The share of the question that a unit holds, 0..1; also of other units that rank well.
+    """
+
+    dates: dict[int, str]
+    changes: set[int]
+    support: dict[int, float]
+
+
+def _find_matter(confidence: Confidence, shares: Sequence[float]) -> _Matter:
+    """Find the statements of the matter that is asked about.
+
+    Args:
+        confidence: Of the units of the search.
+        shares: For every unit its rank, as a share of the best one.
+    """
     counts = confidence.counts
     support = {at: confidence.support(at) for at, share in enumerate(shares) if share >= RANKED and counts.counts[at]}
     best = max(support, key=support.__getitem__, default=None)
     if best is None or support[best] < LEAST:
-        return {}, set(), support
+        return _Matter({}, set(), support)
     most, lacking, matter = support[best], confidence.lack_names(best), {*counts.counts[best], *counts.above[best]}
     alike: dict[int, str] = {}
     changes: set[int] = set()
@@ -336,7 +356,7 @@ def _find_alike(confidence: Confidence, shares: Sequence[float]) -> tuple[dict[i
         elif share < most - ALIKE:
             continue
         alike[unit] = chunk.date or ""
-    return alike, changes, support
+    return _Matter(alike, changes, support)
 
 
 def _tells_matter(word: str) -> bool:

@@ -187,12 +187,9 @@ def judge(reader: Reader, counts: TermCounts, *, weights: scores.Weights, vector
     # Of chunks without a word of the question.
     without_word = _widen_cone(calibration, foreign_cone, question, vectors)
     find_nearness = partial(
-        scores.nearness,
-        kind=question.kind,
-        unknown_words=unknown,
-        expected=expected,
+        scores.nearness, kind=question.kind, unknown_words=unknown, expected=expected,
         misspelt=bool(question.interpreted_as),
-    )
+    )  # fmt: skip
     by_meaning = [
         find_nearness(cosine, calibration if share else without_word, covered=share)
         for share, cosine in zip(covered, cosines.chunks, strict=True)

@@ -1,4 +1,4 @@
-"""The state of one sync: its parts and what it has found so far, shared by the modules that take part in it."""
+"""The values that one sync works with, and those that it has found so far, shared by the modules that take part in it."""
 
 from __future__ import annotations
 
