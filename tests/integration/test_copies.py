@@ -329,7 +329,12 @@ def test_few_hits_are_the_best_of_many(memory: Memory, count: int) -> None:
         "memory/plums.md": "- Zwetschgen kauft man im September.\n",
     }
     write(memory, notes)
-    say(memory, "a", ("user", "Pflaumenkuchen mag ich auch, und meinen Kaffee schwarz."), ("assistant", "Zwetschgen? Gut."))
+    say(
+        memory,
+        "a",
+        ("user", "Pflaumenkuchen mag ich auch, und meinen Kaffee schwarz."),
+        ("assistant", "Zwetschgen? Gut."),
+    )
     memory.sync()
     many = [(hit["path"], hit["score"]) for hit in ask(memory, "Zwetschgen", maxResults=6)]
     assert "sessions/a.jsonl" in dict(many[1:])
