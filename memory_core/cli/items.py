@@ -137,7 +137,7 @@ def add(
         facts["supersedes"] = () if corrects_id is None else (corrects_id,)
         kind = kind or ("fact" if corrects_id is None else "correction")
         done = held.write(join_words("TEXT", text), corrects=corrects, kind=kind, origin=Origin(by="user"), **facts)
-        if not held.enabled:
+        if not held.reaches_agents:
             output.complain("items are off, so no agent gets it", TURN_ON)
     if output.prints_json(done):
         return

@@ -92,8 +92,10 @@ def search(
 
 def _explain_none(memory: Memory, words: str, asked: Mapping[str, Any], today: str | None) -> str:
     """Return in a sentence why a question found nothing, and the command that tells more."""
-    more = f"Why: memory-core explain {quote_words(words)}"
-    bounds = " ".join(f"--{name} {asked[name]}" for name in ("after", "before", "about") if asked[name])
+    bounds = _write_options({name: asked[name] for name in ("after", "before", "about")})
+    others = _write_options({"today": today, "max-results": asked["maxResults"], "min-score": asked["minScore"]})
+    command = " ".join(filter(None, ("memory-core explain", quote_words(words), bounds, others)))
+    more = "" if asked["asOf"] else f" Why: {command}"  # of the past, nothing is explained
     within = f" within {bounds}" if bounds else ""
     limits = {"max_results": asked["maxResults"], "min_score": asked["minScore"], "about": asked["about"]}
     limits |= _read_days(memory, asked, today)
@@ -103,13 +105,18 @@ def _explain_none(memory: Memory, words: str, asked: Mapping[str, Any], today: s
         found = None
     if found and found.asked.terms and not any(term.documents for term in found.asked.terms):
         listed = ", ".join(repr(term.text) for term in found.asked.terms[:3])
-        return f"no note{within} holds {listed}, and none is near in meaning. {more}"
+        return f"no note{within} holds {listed}, and none is near in meaning.{more}"
     if found and found.passages:
         best = found.passages[0]
         place, evidence = f"{quote_name(best.path)}:L{best.start_line}", f"{best.evidence or 0:.2f}"
         text = _cut(best.text, 2 * LINE)
-        return f"the best, {place} ({text}), has evidence {evidence}, and {found.min_score:.2f} is the least. {more}"
-    return f"other words, or a lower --min-score, may find more{within}. {more}"
+        return f"the best, {place} ({text}), has evidence {evidence}, and {found.min_score:.2f} is the least.{more}"
+    return f"other words, or a lower --min-score, may find more{within}.{more}"
+
+
+def _write_options(given: Mapping[str, Any]) -> str:
+    """Return options as a shell takes them, without those that were not given."""
+    return " ".join(f"--{name} {quote_words(str(value))}" for name, value in given.items() if value is not None)
 
 
 def _read_days(memory: Memory, asked: Mapping[str, Any], today: str | None) -> dict[str, date | None]:

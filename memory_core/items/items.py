@@ -92,9 +92,10 @@ class Items:
         return self._file.path
 
     @property
-    def enabled(self) -> bool:
-        """True if agents are offered the tools for items."""
-        return self._config.search.items.enabled
+    def reaches_agents(self) -> bool:
+        """True if agents get items: they are offered the tools, or recall puts items beside messages."""
+        search = self._config.search
+        return search.items.enabled or search.recall.enabled
 
     @property
     def warning(self) -> str | None:

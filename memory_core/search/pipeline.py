@@ -249,7 +249,10 @@ class _Presenter:
         return bool(self.counts.counts[unit]) or last >= self._matters[number]
 
     def _leave_room(self, order: Sequence[int]) -> list[int]:
-        """Put notes that pass before the session logs and reports for which there is no room: those fill half of the hits."""
+        """Put notes that pass before the session logs and reports for which there is no room: those fill half of the hits.
+
+        The best of both open the hits, in the order of their ranks.
+        """
         units, count = self.counts.units, self.query.max_results
         plain = [is_plain(each.chunk) for each in self.counts.candidates]
         if all(plain):
@@ -259,7 +262,8 @@ class _Presenter:
             best.setdefault(units[at].candidate, at)
         logs = [number for number in best if not plain[number]][: max(count // 2, 1)]
         notes = [number for number in best if plain[number] and self._passes[number]]
-        served, opening = {*logs, *notes}, {*logs, *notes[: count - len(logs)]}
+        served = {*logs, *notes}
+        opening = {*[number for number in best if number in served][:count]}
 
         def defer(at: int) -> int:
             number = units[at].candidate

@@ -166,14 +166,18 @@ def _find_special(passage: Examined, around: Circumstances) -> Verdict | None:
 
 def judge_dates(day: str | None, query: Query) -> Verdict:
     """Return the verdict on a passage outside the days asked for."""
-    limits = [f"{word} {limit}" for word, limit in (("after", query.after), ("before", query.before)) if limit]
     is_of = f"it is of {day}" if day else "the note was changed on another day"
     return Verdict(
         stage="dates",
         cause="other_dates",
-        reason=f"{is_of}, and only what is {' and '.join(limits)} was asked for",
+        reason=f"{is_of}, and only what is {_say_days(query)} was asked for",
         action="ask without --after and --before",
     )
+
+
+def _say_days(query: Query) -> str:
+    days = (("after", query.after), ("before", query.before))
+    return " and ".join(f"{word} {limit}" for word, limit in days if limit)
 
 
 def judge_name(query: Query) -> Verdict:
@@ -211,24 +215,31 @@ def sum_up(
     if shown:
         came = f"{len(shown)} {'result' if len(shown) == 1 else 'results'} came; {reason}"
         return Verdict(stage="shown", cause="shown", reason=came)
-    if not passages and query.about is not None:
-        return replace(
-            judge_name(query), reason=f"nothing came: no passage that was looked at mentions {query.about!r}"
-        )
     if not passages:
-        return Verdict(
-            stage="candidates",
-            cause="not_embedded" if lacks_embeddings else "no_words_in_common",
-            reason=f"nothing came: no passage holds {_join([term.text for term in asked.terms], last='or')}"
-            + (", and none has an embedding yet" if lacks_embeddings else ""),
-            action=INDEX_IT if lacks_embeddings else "ask with other words",
-        )
+        return _judge_none(asked, query, lacks_embeddings=lacks_embeddings)
     best = passages[0]
     return Verdict(
         stage=best.verdict.stage,
         cause=best.verdict.cause,
         reason=f"nothing came: {reason}; of the best, {best.path}#L{best.start_line}, {best.verdict.reason}",
         action=best.verdict.action,
+    )
+
+
+def _judge_none(asked: AskedQuestion, query: Query, *, lacks_embeddings: bool) -> Verdict:
+    """Return the verdict on a search for which no passage was looked at."""
+    if query.about is not None:
+        return replace(
+            judge_name(query), reason=f"nothing came: no passage that was looked at mentions {query.about!r}"
+        )
+    if (query.after or query.before) and any(term.documents for term in asked.terms):
+        return replace(judge_dates(None, query), reason=f"nothing came: nothing that is {_say_days(query)} was found")
+    return Verdict(
+        stage="candidates",
+        cause="not_embedded" if lacks_embeddings else "no_words_in_common",
+        reason=f"nothing came: no passage holds {_join([term.text for term in asked.terms], last='or')}"
+        + (", and none has an embedding yet" if lacks_embeddings else ""),
+        action=INDEX_IT if lacks_embeddings else "ask with other words",
     )
 
 

@@ -532,7 +532,7 @@ def name_others(old: Sequence[Statement], new: Sequence[Statement]) -> bool:
         {*stem([word.capitalize() for each in several for word in _find_capitals(each)], several[0].language)}
         for several in (old, new)
     )
-    about = {*chain(*(each.head for each in old)), *new[0].own}
+    about = {*chain(*(each.head for each in old))}
     return not said <= about and not told <= {*chain(*((*each.own, *each.near, *each.title) for each in old))}
 
 

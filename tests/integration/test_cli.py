@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import os
 import pty
+import shlex
 import signal
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -113,6 +115,29 @@ def test_no_hits_is_done(indexed: Command) -> None:
     late = indexed("search", QUESTION, "--after", "2999-01-01").out
     assert late.startswith("No matches: no note within --after 2999-01-01 holds 'musical'")
     assert indexed("search", "xqzvkw plomfritz", "--json").json["results"] == []
+
+
+@pytest.mark.parametrize(
+    "limits", [["--before", "2001-01-01"], ["--after", "tomorrow", "--today", "2999-01-01"], ["--min-score", "1.0"]]
+)
+def test_no_hits_name_the_command_that_explains_this_very_search(indexed: Command, limits: list[str]) -> None:
+    said = indexed("search", "wedding plomfritz", *limits).out.rstrip()
+    why = said.partition(" Why: ")[2]
+    assert why == shlex.join(["memory-core", "explain", "wedding plomfritz", *limits])
+    assert indexed(*shlex.split(why)[1:]).out.startswith("Nothing came")
+
+
+def test_of_the_past_no_command_is_named_that_explains_the_present(indexed: Command) -> None:
+    now = datetime.now().astimezone().isoformat()
+    found = indexed("search", "xqzvkw plomfritz", "--as-of", now)
+    assert (found.code, found.out.startswith("No matches"), "Why:" in found.out) == (0, True, False)
+
+
+def test_days_of_which_there_is_nothing_are_the_reason(indexed: Command) -> None:
+    assert indexed("explain", "wedding", "--before", "2001-01-01").out.splitlines()[:2] == [
+        "Nothing came: nothing that is before 2001-01-01 was found.",
+        "What you can do: ask without --after and --before.",
+    ]
 
 
 def test_an_empty_workspace_says_that_nothing_is_indexed(tmp_path: Path) -> None:

@@ -319,3 +319,23 @@ def test_explain_says_what_a_copy_repeats(memory: Memory) -> None:
     assert [(each.path, each.also_in) for each in shown] == [
         ("memory/more.md", ("memory/tuner.md", "memory/tuner copy.md"))
     ]
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_few_hits_are_the_best_of_many(memory: Memory, count: int) -> None:
+    notes = {
+        "memory/cake.md": "# Zwetschgenkuchen\n\nHefeteig und 1,5 kg Zwetschgen, 35 Minuten.\n",
+        "memory/hilde.md": "# Hilde\n\nIsst gern Zwetschgenkuchen.\n",
+        "memory/plums.md": "- Zwetschgen kauft man im September.\n",
+    }
+    write(memory, notes)
+    say(
+        memory,
+        "a",
+        ("user", "Pflaumenkuchen mag ich auch, und meinen Kaffee schwarz."),
+        ("assistant", "Zwetschgen? Gut."),
+    )
+    memory.sync()
+    many = [(hit["path"], hit["score"]) for hit in ask(memory, "Zwetschgen", maxResults=6)]
+    assert "sessions/a.jsonl" in dict(many[1:])
+    assert [(hit["path"], hit["score"]) for hit in ask(memory, "Zwetschgen", maxResults=count)] == many[:count]

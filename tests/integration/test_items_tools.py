@@ -186,8 +186,9 @@ def test_a_rebuild_of_the_index_drops_no_item(command: Command) -> None:
 def test_an_item_that_no_agent_gets_is_kept_with_a_word_on_it(command: Command, tmp_path: Path) -> None:
     assert "items are off" in command("items", "add", "The gate opens at six.").error
     config = tmp_path / "on.json"
-    config.write_text('{"memorySearch": {"items": {"enabled": true}}}', encoding="utf-8")
-    assert command("items", "add", "The gate opens at six.", "--config", str(config)).err == ""
+    for on in ("items", "recall"):  # by a tool, or put beside a message
+        config.write_text(json.dumps({"memorySearch": {on: {"enabled": True}}}), encoding="utf-8")
+        assert command("items", "add", "The gate opens at six.", "--config", str(config)).err == ""
 
 
 def test_a_correction_by_command(command: Command) -> None:

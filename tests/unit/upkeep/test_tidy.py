@@ -289,6 +289,12 @@ def test_a_run_after_edits_proposes_what_a_first_run_does(house: House, tmp_path
         ("IBAN of the club: GB94 BARC 1020 1530 0934 59", "The club has a new IBAN: GB33 BUKB 2020 1555 5555 55",
          "IBAN of the club: GB33 BUKB 2020 1555 5555 55"),
         ("Handyvertrag bei Funkloch, 14,99 € im Monat", "Handyvertrag jetzt bei Netzwerk, 9,99 € im Monat", None),
+        ("Home insurance: Hedgerow, 84 € a year", "Home insurance is with Otterburn now, 71 € a year, no longer Hedgerow.", None),
+        ("Handy: O2, 20 € im Monat", "Handy jetzt bei Netzwerk statt O2, 15 € im Monat.", None),
+        ("Strom: Stadtwerke, 95 € im Monat", "Strom jetzt bei Lichtwerk, 88 € im Monat, nicht mehr bei den Stadtwerken.", None),
+        ("Gym: Barbell, 25 € a month", "Gym: switched from Barbell to Kettle, 22 € a month.", None),
+        ("Internet: Funkloch, 45 € a month", "We cancelled Funkloch, internet is 40 € a month at Netzwerk.", None),
+        ("Internet: Funkloch, 45 € a month", "Funkloch internet is now 40 € a month.", "Internet: Funkloch, 40 € a month"),
         ("Pottery fair on 3 October", "The pottery fair is moved from 3 October to 17 October.", "Pottery fair on 17 October"),
         ("Choir on Mondays at 18:30", "9:15 the choir meets on Wednesdays from now on.", None),  # when it was written
     ],
