@@ -17,7 +17,8 @@ from memory_core.items.items import Items
 from memory_core.items.records import Draft, Item, write_items
 from memory_core.plugin.sharing import UNREAD, open_sharing
 from memory_core.sharing import is_due
-from memory_core.sharing.sharing import Losses, Shared, SharedText, Sharing, list_remains
+from memory_core.sharing.losses import Losses
+from memory_core.sharing.sharing import Shared, SharedText, Sharing, list_remains
 from tests.machines import Machine, make_machines, run_git
 
 
