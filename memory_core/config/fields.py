@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import field, fields
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypeVar, cast
 
 from memory_core.as_json import to_camel
@@ -55,7 +55,7 @@ class InvalidField(ValueError):
 
 
 class Section:
-    """Base of all sections: tells pydantic how to read them, and which keys are left out; compares and shows them.
+    """Base of all sections: tells pydantic how to read them, and which keys are left out.
 
     `__ignored_keys__` mean nothing here; each is left out with a warning, which ends with its hint. `__former_keys__` were
     settings once; one warning names all that are left out.
@@ -65,23 +65,6 @@ class Section:
     __pydantic_config__: ClassVar[Mapping[str, Any]] = STRICT
     __ignored_keys__: ClassVar[Mapping[str, str]] = {}
     __former_keys__: ClassVar[tuple[str, ...]] = ()
-
-    # Written once: methods that `dataclass` makes anew for each class take a third of the import of all sections.
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Section) and type(other) is type(self) and other._list_values() == self._list_values()
-
-    def __hash__(self) -> int:
-        return hash(self._list_values())
-
-    def __repr__(self) -> str:
-        values = zip(fields(cast("Any", self)), self._list_values(), strict=True)
-        return (
-            f"{type(self).__qualname__}({', '.join(f'{each.name}={value!r}' for each, value in values if each.repr)})"
-        )
-
-    def _list_values(self) -> tuple[object, ...]:
-        return tuple(getattr(self, each.name) for each in fields(cast("Any", self)))
 
 
 WITHOUT_NUL = r"^[^\x00]*$"  # no file system takes that character in a path

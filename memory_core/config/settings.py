@@ -63,7 +63,7 @@ ProviderId = Literal["auto", _EmbeddingProviderId, "none"]
 FallbackId = Literal["none", _EmbeddingProviderId]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ExtraPath(Section):
     """A file or folder outside the usual places; a bare string means one with the default pattern."""
 
@@ -72,7 +72,7 @@ class ExtraPath(Section):
     exclude: tuple[str, ...] = setting((), "Files and folders below it that are left out, as globs relative to it.")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Exclude(Section):
     """Files that the source "workspace" leaves out."""
 
@@ -82,7 +82,7 @@ class Exclude(Section):
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Batch(Section):
     """Asynchronous batch jobs for large backfills, with OpenAI and Gemini."""
 
@@ -93,7 +93,7 @@ class Batch(Section):
     timeout_minutes: float = setting(60, "Minutes until a job is given up.", gt=0, le=WEEK_MINUTES)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Remote(Section):
     """The endpoint of a remote provider. Its values override `models.providers.*`; headers merge."""
 
@@ -117,7 +117,7 @@ class Remote(Section):
                 raise InvalidField("headers", f"{name} is set by the connection itself; leave it out")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Local(Section):
     """A GGUF model on this machine."""
 
@@ -133,7 +133,7 @@ class Local(Section):
     context_tokens: int | None = setting(None, "Tokens of the model's context; unset is the model's own.", ge=16)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Vector(Section):
     """The sqlite-vec extension; without it vectors are compared in the process."""
 
@@ -141,7 +141,7 @@ class Vector(Section):
     extension_path: str | None = setting(None, "The extension's file, instead of the one in its package.")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StoreSettings(Section):
     """The index file."""
 
@@ -157,7 +157,7 @@ class StoreSettings(Section):
     vector: Vector = field(default_factory=Vector)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Chunking(Section):
     """The size of chunks."""
 
@@ -170,7 +170,7 @@ class Chunking(Section):
             raise InvalidField("overlap", told, beside="tokens")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SessionDeltas(Section):
     """Growth after which a live session is indexed again: whichever comes first."""
 
@@ -180,7 +180,7 @@ class SessionDeltas(Section):
     delta_messages: int = setting(50, "New lines of transcript.", ge=0)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SyncSettings(Section):
     """Triggers of a sync, and how long a search waits for one."""
 
@@ -197,7 +197,7 @@ class SyncSettings(Section):
     sessions: SessionDeltas = field(default_factory=SessionDeltas)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Hybrid(Section):
     """Keyword and vector evidence together. Weights are normalised to sum 1; both None or both 0 mean the defaults."""
 
@@ -214,7 +214,7 @@ class Hybrid(Section):
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class QuerySettings(Section):
     """Limits of one search."""
 
@@ -231,7 +231,7 @@ class QuerySettings(Section):
     hybrid: Hybrid = field(default_factory=Hybrid)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Cache(Section):
     """Embeddings that no chunk refers to any more."""
 
@@ -239,7 +239,7 @@ class Cache(Section):
     max_entries: int = setting(50_000, "Embeddings kept in this way, at most.", ge=0)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ActivitySettings(Section):
     """The log of uses of the memory."""
 
@@ -248,7 +248,7 @@ class ActivitySettings(Section):
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class HistorySettings(Section):
     """Old versions of notes."""
 
@@ -269,7 +269,7 @@ class HistorySettings(Section):
         return parse_size_bytes(self.max_bytes)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Capture(Section):
     """Items that are learned from what users say, without anybody asking for it."""
 
@@ -294,7 +294,7 @@ class Capture(Section):
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ItemSettings(Section):
     """Short facts beside the notes."""
 
@@ -308,7 +308,7 @@ class ItemSettings(Section):
     capture: Capture = field(default_factory=Capture)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RecallSettings(Section):
     """Notes and items that a host puts in front of a message, unasked."""
 
@@ -321,14 +321,14 @@ class RecallSettings(Section):
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Experimental(Section):
     """Features that may change or go."""
 
     session_memory: bool = setting(False, 'Allow the source "sessions".')
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TidySettings(Section):
     """The upkeep of the notes: `memory-core tidy` and `memory-core review`."""
 
@@ -338,7 +338,7 @@ class TidySettings(Section):
     interval: float = setting(0, "Hours between two runs of tidy in the background; 0 means never.", ge=0, le=24 * 366)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SearchSettings(Section):
     """The section `memorySearch`: sources, embeddings, the index, syncing and searching."""
 
@@ -385,7 +385,7 @@ class SearchSettings(Section):
     experimental: Experimental = field(default_factory=Experimental)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ScopeMatch(Section):
     """The chats that a rule is for; None matches any."""
 
@@ -394,7 +394,7 @@ class ScopeMatch(Section):
     key_prefix: str | None = setting(None, "The beginning of the session key.")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ScopeRule(Section):
     """One rule; the first that matches decides."""
 
@@ -402,7 +402,7 @@ class ScopeRule(Section):
     match: ScopeMatch = field(default_factory=ScopeMatch)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Scope(Section):
     """The chats in which memory may be searched."""
 
@@ -412,7 +412,7 @@ class Scope(Section):
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SharingSettings(Section):
     """The sync of notes with other machines, once `memory-core sync init` has set it up."""
 
@@ -421,7 +421,7 @@ class SharingSettings(Section):
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MemorySettings(Section):
     """The section `memory`, without the sections of backends, which their plugins validate."""
 
@@ -450,7 +450,7 @@ class MemorySettings(Section):
                 raise InvalidField("layers", f"the path of {name} holds a NUL character")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryFlush(Section):
     """The turn before compaction in which the agent is asked to save notes."""
 
@@ -475,7 +475,7 @@ class MemoryFlush(Section):
         return parse_size_bytes(self.force_flush_transcript_bytes)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Compaction(Section):
     """The part of the host's section `compaction` that is ours."""
 
@@ -483,7 +483,7 @@ class Compaction(Section):
     memory_flush: MemoryFlush = field(default_factory=MemoryFlush)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ProviderAccount(Section):
     """The part of `models.providers.<id>` that is ours."""
 
