@@ -51,7 +51,7 @@ REPORT = "report it to the authors of that backend, or choose another: memory.ba
 MEMORY_SCOPE = "memory.scope"
 # The scope while a backend's own cannot be read: nobody but this machine's user may search.
 CLOSED = Scope(default="deny")
-_OF_NOTES = frozenset({"text", "name", "aliases"})  # fields of answers that hold texts of notes
+_OF_NOTES = frozenset({"snippet", "text", "name", "aliases"})  # fields of answers that hold texts of notes
 
 
 class _Loaded(NamedTuple):
@@ -333,8 +333,8 @@ def _find_left_out(name: str, problem: Exception) -> Finding:
 
 
 def _make_safe(result: SearchResult) -> SearchResult:
-    """Return an answer whose snippets, of whatever backend, are safe to show."""
-    return replace(result, hits=tuple(replace(hit, snippet=quote_safely(hit.snippet)) for hit in result.hits))
+    """Return an answer whose texts of notes, of whatever backend, are safe to show."""
+    return replace(result, hits=_quote(result.hits))
 
 
 def _quote(value: Any, *, of_notes: bool = False) -> Any:

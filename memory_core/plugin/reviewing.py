@@ -209,7 +209,8 @@ def mark_proposed(hits: Sequence[Hit], question: str, config: AgentConfig) -> tu
         stale = next((at for at, hit in enumerate(marked) if _is_outdated(hit, each)), None)
         if stale is None or each.score < STRONG:
             continue
-        told = Successor(newer.path, newer.line, newer.text, newer.date, because="proposal", replaces=each.line)
+        text = quote_safely(newer.text)
+        told = Successor(newer.path, newer.line, text, newer.date, because="proposal", replaces=each.line)
         held = [
             at
             for at, hit in enumerate(marked)

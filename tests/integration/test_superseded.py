@@ -114,3 +114,10 @@ def test_a_note_of_a_day_to_come_replaces_nothing_yet(memory: Memory) -> None:
     memory.sync()
     assert _ask(memory, "- Rent: 700")["text"] == "- Rent: 800"
     assert _ask(memory, "- Rent: 800") is None
+
+
+def test_a_line_that_replaces_another_steers_nothing(memory: Memory) -> None:
+    old, new = "- The alarm code of the boat house: 4417", "- The alarm code of the boat house: 9021"
+    (told,) = _edit_each(memory, [("Boat house", old, f"{new} \x1b[31m\u202e")])
+    assert told["text"].startswith(new)
+    assert not {"\x1b", "\u202e"} & {*told["text"]}
