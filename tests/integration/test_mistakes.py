@@ -134,7 +134,7 @@ def test_a_mistake_is_answered_by_a_line_that_leads_out(
     code = main(words)
     shown = capsys.readouterr()
     found = "kettle is blue" in shown.out and "--open" not in words
-    told = shown.err or shown.out
+    told = shown.out if "No matches" in shown.out else shown.err or shown.out
     check(told, thing, way_out)
     assert code == (0 if found or "No matches" in told else code)
     assert code or found or "No matches" in told
@@ -227,6 +227,7 @@ def test_a_folder_that_may_not_be_read_is_told_with_hits_and_without(command: Co
     """An agent gets it, too: what `--json` prints is the result of the tool."""
     (command.workspace / "memory" / "private").mkdir()
     (command.workspace / "memory" / "kettle.md").write_text("The kettle whistles.\n")
+    command("index")  # a search that does not wait for it on a busy machine has not met the folder yet
     with Locked(command.workspace / "memory" / "private"):
         done = command("search", question, before=as_ordinary_owner)
         found = command("search", question, "--json", before=as_ordinary_owner).json
