@@ -33,8 +33,11 @@ from memory_core.sources.files import list_files
 from memory_core.sources.journal import Journal
 from memory_core.sources.notes import MAX_NOTE_BYTES
 from memory_core.sources.refusals import quote_name
+from memory_core.sources.roots import SUFFIX
 from memory_core.sources.writer import REFUSED, finish_interrupted
 from memory_core.text.dates import parse_instant
+from memory_core.text.folding import clean
+from memory_core.text.markdown import is_markdown
 from memory_core.text.matching import unified_diff
 from memory_core.text.wording import Wording
 from memory_core.tools.arguments import read_citation
@@ -44,6 +47,8 @@ if TYPE_CHECKING:
     from memory_core.plugin.memory import Memory
 
 MOST_MOMENTS = 20  # that are listed, the last ones
+MOST_MEANT = 3  # notes that are named where one of them may be meant
+SEE_CHANGES = "see what changed: memory-core history"
 
 
 @contextmanager
@@ -73,6 +78,14 @@ def _read_path(text: str) -> str:
     return read_citation(text).path
 
 
+def _suggest(history: History, path: str) -> str:
+    """Return which notes, also those that are gone, may be meant by the end of a path; else where all are listed."""
+    wanted = clean(f"/{path if is_markdown(path) else f'{path}{SUFFIX}'}").lower()
+    known = sorted({name for changed in history.list_changes().values() for name in changed})
+    near = [name for name in known if clean(f"/{name}").lower().endswith(wanted)]
+    return f"did you mean {' or '.join(map(quote_name, near[:MOST_MEANT]))}?" if near else SEE_CHANGES
+
+
 def _complete_path(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:  # noqa: ARG001
     """Offer the commands that begin with `history`, beside files."""
     words = [CompletionItem(word) for word in ("import-git", "purge") if word.startswith(incomplete)]
@@ -89,10 +102,8 @@ def list_versions(options: Options, *, path: str | None) -> None:
             return
         path = name_note(config, _read_path(path))
         rows = [_shape_event(event) for event in list_events(history, history.list_versions(path))]
-    if not rows:
-        raise HistoryUnavailable(
-            f"{path}: no version of such a note is known", action="see what changed: memory-core history"
-        )
+        if not rows:
+            raise HistoryUnavailable(f"{path}: no version of such a note is known", action=_suggest(history, path))
     if output.prints_json({"path": path, "versions": rows}):
         return
     for row in rows:
@@ -145,7 +156,7 @@ def _find_before_change(history: History, path: str, last: Moment) -> Moment:
     before = [moment for moment in history.list_moments() if moment.at < changed]
     if not events or not before:
         known = f"it has not changed since the history began, at {show(changed)}" if events else "no such note is known"
-        raise HistoryUnavailable(f"{path}: {known}", action="see what changed: memory-core history")
+        raise HistoryUnavailable(f"{path}: {known}", action=SEE_CHANGES if events else _suggest(history, path))
     return before[-1]
 
 
@@ -160,7 +171,10 @@ def restore(options: Options, *, path: str, as_of: str, over: bool) -> None:
             memory.sync()
     with _open_history(options) as (config, history):
         instant = parse_instant(as_of, "--as-of", timezone=config.search.time_zone)
-        file = notes.restore(config, history, _read_path(path), instant, over=over)
+        named = name_note(config, _read_path(path))
+        if not history.list_versions(named):
+            raise HistoryUnavailable(f"{named}: no version of such a note is known", action=_suggest(history, named))
+        file = notes.restore(config, history, named, instant, over=over)
     if not output.prints_json({"path": str(file)}):
         print(f"Written to {file}")
         if ".as-of-" in file.name and any(each.real_path == file.resolve() for each in list_files(config).files):
@@ -347,7 +361,7 @@ def _warn_of_places(options: Options, config: AgentConfig, wording: Wording, tex
     for each in left:
         rest = f"history purge --match {quote_words(text)}" if each.command == "purge" else each.command
         output.complain(each.problem, f"run: memory-core --agent {each.agent} {rest}")
-    action = "delete or edit it, unless a command of its own deals with it"
+    action = "run this for that workspace, too, with --workspace FOLDER; what another program keeps, delete or edit"
     try:
         for file in find_files(config.state_dir, [config, *others], text, seconds=LOOK_SECONDS):
             output.complain(f"{file} holds the text, too; it is of another workspace or another program", action)

@@ -134,10 +134,12 @@ def judge_outsider(passage: Examined, query: Query, around: Circumstances) -> Ve
         if passage.evidence is not None and passage.evidence < query.min_score
         else ""
     )
+    among = any(rank <= around.looked_at for rank in (passage.keyword_rank, passage.vector_rank) if rank is not None)
+    together = " by keyword and meaning together" if among else ""
     return Verdict(
         stage="candidates",
         cause="outranked",
-        reason=f"{place}, and only the best {around.looked_at} passages were looked at{gate}",
+        reason=f"{place}, and only the best {around.looked_at} passages{together} were looked at{gate}",
         action="ask with more of its own words, its date or its file name",
     )
 

@@ -358,6 +358,19 @@ def test_the_commands_list_compare_and_restore(memory: Memory, capsys: pytest.Ca
         _run(memory, "restore", path, "--as-of", first)
 
 
+def test_a_note_is_meant_by_the_end_of_its_path_though_it_is_gone(memory: Memory) -> None:
+    path = "memory/Käsefondue.md"
+    first, *_ = _edit(memory, path, "- 400 g Gruyère\n", None)
+    for arguments in (["history"], ["diff"], ["restore", "--as-of", first]):
+        for short in ("käsefondue", "Käsefondue.md"):
+            with pytest.raises(HistoryUnavailable, match="is known") as refused:
+                _run(memory, *arguments, short)
+            assert refused.value.action == f"did you mean {path}?"
+        with pytest.raises(HistoryUnavailable, match="is known") as refused:
+            _run(memory, *arguments, "fondue.md")
+        assert refused.value.action == "see what changed: memory-core history"
+
+
 def test_an_old_version_is_put_over_the_note_whose_own_text_is_kept(memory: Memory) -> None:
     path = "memory/house.md"
     first, *_ = _edit(memory, path, "- rent 700\n", "- rent 800\n")

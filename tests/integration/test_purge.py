@@ -280,6 +280,7 @@ def test_other_files_of_the_state_folder_that_hold_it_are_named(
     told = capsys.readouterr().err
     assert [place for place in places if f"{place} holds the text, too" not in told] == []
     assert str(config.store_path) not in told
+    assert "Run this for that workspace, too, with --workspace FOLDER" in told
 
 
 def test_an_append_that_was_killed_is_finished_first(memory: Memory) -> None:
