@@ -162,9 +162,9 @@ def _read_wordnet(downloads: Path) -> tuple[Meanings, list[tuple[str, str]]]:
                     pointers = fields[5 + 2 * int(fields[3], 16) :]
                     links += [(own, kind + at) for sign, at, kind, _ in _by_four(pointers) if sign in LINKS]
     meanings: dict[str, dict[str, float]] = defaultdict(dict)
-    for word, own in uses.items():
-        for meaning, count in own.items():
-            meanings[meaning][word] = count / sum(own.values())
+    for word, counts in uses.items():
+        for meaning, times in counts.items():
+            meanings[meaning][word] = times / sum(counts.values())
     return meanings, links
 
 
