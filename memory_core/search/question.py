@@ -16,7 +16,15 @@ from memory_core.stores.interface import Reader
 from memory_core.stores.values import DateRange, Form, IndexedChunk, Term, inverse_document_frequency
 from memory_core.text.dates import Period
 from memory_core.text.folding import clean, is_emoji, strip_marks
-from memory_core.text.languages import LEAST_PART, STEMMED, STOP_WORDS, Language, is_common, list_inflected
+from memory_core.text.languages import (
+    LEAST_PART,
+    STEMMED,
+    STOP_WORDS,
+    Language,
+    is_common,
+    list_inflected,
+    list_synonyms,
+)
 from memory_core.text.markdown import leave_out_blobs
 from memory_core.text.periods import NamedPeriod
 from memory_core.text.spelling import (
@@ -67,6 +75,7 @@ MOST_FORMS = 8  # of a word, as which it is written otherwise, or of which it is
 MOST_ENDING = 5  # letters that an inflected word may have more, or other
 IN_PART = 0.3  # what a part of a word counts, beside the word
 OF_FAMILY = 0.6  # what another word of its family counts
+SYNONYM = 0.9  # what a word counts that means the same
 # Letters that the words of a family share, and that one without an ending has: of fewer, "counter" is of "count".
 LEAST_ROOT, LEAST_BARE = 5, 6
 FAMILY = ("", *PHRASES["all"]["family"].split())  # endings of its words
@@ -318,7 +327,7 @@ def _find_words(reader: Reader, text: str, chunks: int, *, spelt_right: Collecti
         if term.text not in spelt_right and (is_spaced(term.text) or re.fullmatch(r"\d+[a-z]+", term.text))  # "16gb"
     )
     for stem, term in islice(asked, MOST_UNKNOWN):
-        if same := _find_apart(reader, term) or _find_family(reader, term):
+        if same := (_find_apart(reader, term) or _find_family(reader, term) or _find_synonyms(reader, term, language)):
             found[stem] = same
         elif (
             not (common := is_common(term.text, language))
@@ -330,6 +339,8 @@ def _find_words(reader: Reader, text: str, chunks: int, *, spelt_right: Collecti
                 found[other] = meant._replace(asked=term.text)
         elif inflected := _find_inflected(reader, term, language):
             found[stem] = inflected
+        elif short := _find_short(reader, term, language):
+            found[stem] = short
         elif common:
             continue
         elif compounded := _split_compound(reader, term):
@@ -524,10 +535,39 @@ def _find_family(reader: Reader, term: Term) -> Term | None:
     return _add_forms(reader, term, dict.fromkeys(related, OF_FAMILY)) if related else None
 
 
+def _find_short(reader: Reader, term: Term, language: Language | None) -> Term | None:
+    """Return a word with its short forms in the notes, or with the words that it is short for; None if there are none.
+
+    As "physio" is of "physiotherapist", a short form is a beginning, three letters shorter at least, and no common word itself.
+    """
+    key = make_spelling_key(term.text)
+    near = (
+        reader.find_spelt(key[:LEAST_ROOT], key, (LEAST_ROOT, len(key) + MOST_REST)) if len(key) >= LEAST_ROOT else []
+    )
+    pairs = (
+        (word, *sorted((term.text, word), key=len)) for word in near if abs(len(word) - len(term.text)) >= LEAST_PART
+    )
+    held = sorted(word for word, short, whole in pairs if whole.startswith(short) and not is_common(short, language))
+    return _add_forms(reader, term, dict.fromkeys(held[:MOST_FORMS], OF_FAMILY)) if held else None
+
+
 def _list_roots(key: str) -> set[str]:
     """Return a word without each of the endings of learned words that it has; it is one of them."""
     roots = (key.removesuffix(ending) for ending in FAMILY if key.endswith(ending))
     return {root for root in roots if len(root) >= (LEAST_BARE if root == key else LEAST_ROOT)}
+
+
+def _find_synonyms(reader: Reader, term: Term, language: Language | None) -> Term | None:
+    """Return a word with words of the notes that mean the same, in all their forms; None if there are none."""
+    others = list_synonyms(term.text, language)
+    stems = {stem: other for other in others for stem in reader.stem(other)[:1]}
+    forms, verbs = _find_forms(reader, stems, language)
+    stems = {stem: word for kind in (forms, verbs) for each in kind.values() for stem, word in each.items()} | stems
+    counts = reader.count_by_stem(stems)
+    held = [Form(word, stem, SYNONYM) for stem, word in stems.items() if counts.get(stem)]
+    held = sorted(held, key=lambda form: -counts[form.stem])[:MOST_FORMS]
+    documents = sum(counts[form.stem] for form in held)
+    return term._replace(documents=documents, forms=(*term.forms, *held), in_part=True) if held else None
 
 
 def _find_inflected(reader: Reader, term: Term, language: Language | None) -> Term | None:

@@ -135,12 +135,12 @@ def nearness(
     covered: float = 0.0,
     unknown_words: bool = False,
     expected: float = EXPECTED,
-    misspelt: bool = False,
+    reworded: bool = False,
 ) -> float:
     """A cosine as evidence, -.4 to 1: less than unrelated windows reach speaks against a chunk, unless a statement is asked.
 
-    In a narrow cone small differences decide, and the vector of wrong letters is not that of what is meant: there, distance
-    speaks less against a chunk that holds words of the question.
+    In a narrow cone small differences decide, and the vector of wrong letters, or of other words, is not that of what is meant:
+    there, distance speaks less against a chunk that holds words of the question.
 
     Args:
         cosine: Of the chunk's best window.
@@ -149,11 +149,11 @@ def nearness(
         covered: The share of the question's words that the chunk holds, 0..1.
         unknown_words: No word of the question is known.
         expected: What the best of unrelated windows reaches.
-        misspelt: Words of the question were taken for others.
+        reworded: The chunk may hold words of the question in other words only.
     """
     value = (cosine - calibration.floor) / calibration.span - UNKNOWN_SHARE * unknown_words - expected
     if value < 0:
-        value *= max(1 - CONE_DOUBT * (1.0 if misspelt else find_cone(calibration)) * covered, 0.0)
+        value *= max(1 - CONE_DOUBT * (1.0 if reworded else find_cone(calibration)) * covered, 0.0)
     return min(max(value, LEAST_NEARNESS[kind]), 1.0)
 
 

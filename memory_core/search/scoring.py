@@ -188,7 +188,7 @@ def judge(reader: Reader, counts: TermCounts, *, weights: scores.Weights, vector
     without_word = _widen_cone(calibration, foreign_cone, question, vectors)
     find_nearness = partial(
         scores.nearness, kind=question.kind, unknown_words=unknown, expected=expected,
-        misspelt=bool(question.interpreted_as),
+        reworded=any(word.asked or word.in_part for word in question.words),
     )  # fmt: skip
     by_meaning = [
         find_nearness(cosine, calibration if share else without_word, covered=share)

@@ -2,7 +2,7 @@
 
 English stems are the keyword index's own. For the others, the store keeps which of its words share a stem, and a question looks
 for all of them. The stemmers are Snowball's (https://snowballstem.org). Forms of irregular verbs, of which stemmers know nothing,
-share the infinitive: the tables in `verbs` name their sources.
+share the infinitive: the tables in `verbs` name their sources, as those of common words and of synonyms do.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cache
+from itertools import islice, takewhile
 from pathlib import Path
 from typing import Literal, NamedTuple, get_args
 
@@ -33,6 +34,8 @@ Language = Literal["en", "de", "es", "fr", "pt", "it", "nl", "ru"]
 Relation = Language | Literal["spelt", "mirrored", "part", "joined"]
 
 STEMMERS: Mapping[Language, str] = {language: PHRASES[language]["stemmer"] for language in get_args(Language)}
+# Languages with a table of synonyms.
+SYNONYMOUS: Sequence[Language] = ("en", "de")
 STOP_WORDS: Mapping[Language, frozenset[str]] = {
     language: frozenset(PHRASES[language]["stop"].split()) for language in STEMMERS
 }
@@ -202,6 +205,35 @@ def is_common(word: str, language: Language | None) -> bool:
     )
 
 
+def list_synonyms(word: str, language: Language | None) -> list[str]:
+    """Return the words that mean the same as one in lower case, in a language; in each that has a table if that is unknown.
+
+    >>> list_synonyms("fridges", "en")
+    ['refrigerator']
+    """
+    found: dict[str, None] = {}
+    if not is_spaced(word):
+        return []
+    for one in SYNONYMOUS if language is None else {language}.intersection(SYNONYMOUS):
+        bases = [each.stem.partition(" ")[2] for each in stem_words([word], one)]  # its singular, its infinitive
+        lines = [line for each in (word, *filter(None, bases)) if (line := _find_line("synonyms", one, each))]
+        for line in lines or [_find_by_stem(word, one)]:
+            found |= dict.fromkeys(line[1:])
+    return [*found]
+
+
+def _find_by_stem(word: str, language: Language) -> list[str]:
+    """Return the parts of a line of synonyms whose word has the stem of one, at best one that begins it; none if no line has."""
+    from Stemmer import Stemmer
+
+    stem = Stemmer(STEMMERS[language]).stemWord
+    wanted = stem(word)
+    begin, lines = wanted[:-1], _load_lines("synonyms", language)  # "i" may stand for "y"
+    near = takewhile(lambda each: each.startswith(begin), islice(lines, bisect_left(lines, begin, lo=1), None))
+    alike = [parts for line in near if stem((parts := line.split(" "))[0]) == wanted]
+    return max(alike, key=lambda parts: word.startswith(parts[0]), default=[])
+
+
 @cache
 def _find_singulars(language: Language) -> Mapping[str, str]:
     return {
@@ -215,12 +247,12 @@ def _find_verbs(stem: str, language: Language) -> Sequence[str]:
 
 
 @cache
-def _load_lines(kind: Literal["verbs", "words"], language: Language) -> list[str]:
+def _load_lines(kind: Literal["verbs", "words", "synonyms"], language: Language) -> list[str]:
     """Return the lines of a table, which begin with a stem or a word, in the order of those; the first one names the source."""
     return (Path(__file__).parent / kind / f"{language}.txt").read_text(encoding="utf-8").splitlines()
 
 
-def _find_line(kind: Literal["verbs", "words"], language: Language, wanted: str) -> list[str]:
+def _find_line(kind: Literal["verbs", "words", "synonyms"], language: Language, wanted: str) -> list[str]:
     """Return the parts of the line that begins with a stem or a word; none if no line does."""
     lines = _load_lines(kind, language)
     at = bisect_left(lines, wanted, lo=1)  # what follows a stem is a space, which stands before all letters

@@ -345,6 +345,52 @@ def test_words_that_share_letters_alone_are_of_no_family(index: Index, asked: st
     assert not any(term.forms for term in ask(index, asked).words if not term.asked)
 
 
+# Short forms, and words that mean the same.
+
+
+@pytest.mark.parametrize(
+    ("asked", "note"),
+    [
+        ("physiotherapist", "Physio on Mondays"),
+        ("Wann habe ich Physio?", "Physiotherapie am Montag"),
+        ("When is my mother's birthday?", "Mum's birthday is in March"),
+        ("What is wrong with the refrigerator?", "The fridge makes a noise"),
+        ("Whose children came?", "Two kids of the neighbour came"),
+        ("When is the wedding?", "She got married in May"),  # "marry", which is irregular
+        ("grandmother", "Gran is in Leeds"),
+        ("Wann kommt meine Großmutter?", "Oma kommt am Montag"),
+        ("Was haben die Fahrräder gekostet?", "Die Räder kosteten viel"),  # all forms of the other word
+        ("Wem gehört das Mobiltelefon?", "Das Handy gehört Lars"),
+        ("Haartrockner Toilette", "Das Klo ist grün"),
+    ],
+)
+def test_a_word_finds_its_short_form_and_what_means_the_same(index: Index, asked: str, note: str) -> None:
+    index.note("memory/a.md", f"- {note}.\n")
+    index.note("memory/b.md", "- The kettle is blue.\n")
+    assert paths(index, asked) == ["a"]
+    assert ask(index, asked).interpreted_as == {}
+
+
+@pytest.mark.parametrize(
+    ("asked", "note"),
+    [
+        ("the understanding", "Look under the sink"),  # a beginning that is a word of its own
+        ("the extraordinary plan", "An extra key"),
+        ("When is my mother's birthday?", "My father is sixty"),
+        ("the vacations", "A vacant flat"),  # one stem, but not one word
+    ],
+)
+def test_a_beginning_or_a_relative_is_no_synonym(index: Index, asked: str, note: str) -> None:
+    index.note("memory/a.md", f"- {note}.\n")
+    assert not any(term.forms for term in ask(index, asked).words)
+
+
+def test_a_word_that_the_notes_hold_is_not_asked_in_others(index: Index) -> None:
+    index.note("memory/a.md", "- Mother likes tea.\n")
+    index.note("memory/b.md", "- Mum likes coffee.\n")
+    assert paths(index, "What does mother like?") == ["a"]
+
+
 # Rows of tables.
 
 

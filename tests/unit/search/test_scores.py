@@ -218,9 +218,9 @@ def test_a_question_whose_words_are_all_known_is_trusted_among_any_number_of_chu
 
 def test_the_vector_of_wrong_letters_speaks_less_against_what_holds_the_words() -> None:
     space = Calibration(floor=0.18, span=0.45)
-    less = partial(scores.nearness, 0.0, space, "question", misspelt=True)
+    less = partial(scores.nearness, 0.0, space, "question", reworded=True)
     assert less(covered=0.0) == scores.nearness(0.0, space, "question") < less(covered=0.4) < less(covered=0.5) == 0
-    assert scores.nearness(0.5, space, "question", covered=0.4, misspelt=True) == scores.nearness(
+    assert scores.nearness(0.5, space, "question", covered=0.4, reworded=True) == scores.nearness(
         0.5, space, "question"
     )
 

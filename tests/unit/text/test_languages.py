@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory_core.text import languages
-from memory_core.text.languages import STEMMED, STEMMERS, Language, is_common, stem_text, stem_words
+from memory_core.text.languages import STEMMED, STEMMERS, Language, is_common, list_synonyms, stem_text, stem_words
 from memory_core.text.terms import detect_language
 
 
@@ -126,11 +126,15 @@ def test_a_form_comes_before_its_stem() -> None:
     assert stem_words(["invoice", "kitchens"], "en") == []
 
 
-@pytest.mark.parametrize("language", STEMMERS)
-@pytest.mark.parametrize("kind", ["verbs", "words"])
-def test_every_line_of_the_tables_is_found(kind: Literal["verbs", "words"], language: Language) -> None:
-    if (kind, language) == ("verbs", "ru"):
-        return
+TABLES: list[tuple[Literal["verbs", "words", "synonyms"], Language]] = [
+    *(("verbs", language) for language in STEMMERS if language != "ru"),
+    *(("words", language) for language in STEMMERS),
+    *(("synonyms", language) for language in languages.SYNONYMOUS),
+]
+
+
+@pytest.mark.parametrize(("kind", "language"), TABLES)
+def test_every_line_of_the_tables_is_found(kind: Literal["verbs", "words", "synonyms"], language: Language) -> None:
     path = Path(languages.__file__).parent / kind / f"{language}.txt"
     source, *rows = path.read_text(encoding="utf-8").splitlines()
     assert source.startswith("# Made by tests/word_tables.py from ")
@@ -148,6 +152,15 @@ def test_common_words_are_told_from_misspelt_ones() -> None:
     assert is_common("oktober", None)
 
 
+def test_synonyms_are_those_of_a_word_then_of_its_singular_or_infinitive_then_of_another_form() -> None:
+    assert "mum" in list_synonyms("mother", "en")
+    assert "kid" in list_synonyms("children", "en")
+    assert list_synonyms("vacations", "en") == list_synonyms("vacation", "en")
+    assert list_synonyms("grossmutter", "de") == list_synonyms("großmutter", "de") == ["oma", "omi"]
+    assert list_synonyms("großmutter", "en") == list_synonyms("grand-mère", "fr") == list_synonyms("", "en") == []
+    assert {*list_synonyms("fridge", None)} >= {*list_synonyms("fridge", "en")}
+
+
 @given(
     st.text()
     | st.lists(st.sampled_from(["der", "die", "que", "los", "les", "het", "мы", "x" * 90, "\ud800"])).map(" ".join)
@@ -156,3 +169,5 @@ def test_any_text_has_stems_or_not(text: str) -> None:
     assert all(len(each.word) <= 40 for each in stem_text(text))
     for language in STEMMED:
         stem_words(text.split(), language)
+    for word in text.lower().split():
+        assert word not in list_synonyms(word, None)
