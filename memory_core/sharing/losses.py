@@ -72,8 +72,8 @@ def settle_losses(
     for kind in _list_kinds(dict(base), read, others, workspace):
         here, there = kind.find(mine), kind.find(theirs)
         unasked = there.names
-        if losses == "refuse" and there.is_all and (meant := find_meant()) is not None:
-            unasked = unasked.intersection(kind.list(meant))
+        if losses == "refuse" and there.is_all and unasked and (meant := find_meant()) is not None:
+            unasked = unasked - kind.find(meant).names
         lost, lost_there, known = here.names - there.names, unasked - here.names, kind.list(base)
         is_most = len(lost) > FEW and 2 * len(lost) > len(known)
         is_much = is_most or (here.is_all and kind.is_enough(here.names, mine))

@@ -649,6 +649,19 @@ def test_what_a_person_has_said_to_delete_is_deleted_on_all_machines(machines: t
     sync_all(laptop, desktop)
 
 
+def test_notes_that_a_person_has_said_to_write_anew_are_written_anew_on_all_machines(
+    machines: tuple[Machine, Machine],
+) -> None:
+    laptop, desktop = machines
+    for name in [*laptop.notes()]:
+        laptop.write(name, f"# Anew\n\n- Quite another text in {name} today.\n")
+    with pytest.raises(SharingFailed, match="has lost"):
+        laptop.sync()
+    laptop.sharing.sync("delete")
+    desktop.sync()
+    assert desktop.notes() == laptop.notes()
+
+
 def test_what_the_remote_loses_after_a_person_has_said_to_delete_is_asked_for(
     machines: tuple[Machine, Machine],
 ) -> None:
