@@ -13,8 +13,11 @@ from pathlib import Path
 
 from memory_core.config.agent import AgentConfig
 from memory_core.config.load import load_config
-from memory_core.sharing.sharing import Shared, Sharing
+from memory_core.plugin.sharing import open_sharing
+from memory_core.sharing.losses import Losses
+from memory_core.sharing.sharing import ItemsOf, Shared, Sharing
 
+GIT = ("-c", "user.email=a@example.org", "-c", "user.name=a", "-c", "protocol.file.allow=always")
 MARKS = ("<<<<<<<", "=======", ">>>>>>>", "|||||||")
 
 
@@ -117,6 +120,25 @@ if sys.argv[4:]:
 else:
     Sharing(config).sync()
 """
+
+
+def init_with_items(config: AgentConfig, remote: Path, whose: ItemsOf = "") -> Shared:
+    """Set up the sync of a workspace and its items with a remote."""
+    with open_sharing(config, whose) as sharing:
+        return sharing.init(str(remote))
+
+
+def sync_with_items(config: AgentConfig, losses: Losses = "refuse") -> Shared:
+    """Sync a workspace and its items."""
+    with open_sharing(config) as sharing:
+        return sharing.sync(losses)
+
+
+def git(folder: Path, *words: str) -> None:
+    """Run git in a folder, which is made, with a name for commits and without the variables of a git around it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    subprocess.run(["git", *GIT, *words], cwd=folder, check=True, capture_output=True, env=clean)
 
 
 def run_git(repository: Path, *arguments: str) -> str:

@@ -17,9 +17,9 @@ from memory_core.cli.app import PATH, Group, Options, argument, command, open_me
 from memory_core.config.agent import AgentConfig
 from memory_core.config.environment import expand_home, shorten_home
 from memory_core.errors import InvalidArgument, SharingFailed
-from memory_core.plugin.sharing import open_sharing, propose, sync_behind
+from memory_core.plugin.sharing import judge_owner, open_sharing, propose, sync_behind
 from memory_core.sharing import STATE
-from memory_core.sharing.sharing import INIT, NOT_SYNCED, Shared, Sharing
+from memory_core.sharing.sharing import INIT, NOT_SYNCED, ItemsOf, Shared, Sharing
 from memory_core.sources.redaction import redact
 
 if TYPE_CHECKING:
@@ -38,10 +38,17 @@ _ITEMS = {
 
 
 @contextmanager
-def _open(options: Options, url: str = "", *, personal: bool = False) -> Iterator[tuple[Sharing, AgentConfig]]:
-    """Open the sync of a workspace; a terminal is told which remote is waited for, if that takes long."""
+def _open(options: Options, url: str = "", *, items: bool = False) -> Iterator[tuple[Sharing, AgentConfig]]:
+    """Open the sync of a workspace; a terminal is told which remote is waited for, if that takes long.
+
+    Args:
+        options: Of the command.
+        url: The remote that is set up now; "" for the one that is.
+        items: Those of the person are to travel with it.
+    """
     config = _find_config(options)
-    with open_sharing(config, personal=personal) as sharing:
+    whose: ItemsOf = "person" if items else judge_owner(config) if url else ""
+    with open_sharing(config, whose) as sharing:
 
         def tell() -> None:
             with suppress(SharingFailed):  # of a damaged state, which the command tells
@@ -69,7 +76,9 @@ def _find_config(options: Options) -> AgentConfig:
 
 
 @click.group("sync", cls=Group, invoke_without_command=True)
-@click.option("--behind", is_flag=True, help="as hooks of hosts start it: says nothing, also when it does not work")
+@click.option(
+    "--behind", is_flag=True, help="as hooks and the MCP server start it: says nothing, also when it does not work"
+)
 @click.option(
     "--restore",
     is_flag=True,
@@ -101,7 +110,7 @@ def sync(context: click.Context, *, behind: bool, restore: bool, delete: bool) -
 @click.option("--public", is_flag=True, help="send notes readable to a repository that anybody can read")
 def init(options: Options, *, url: str, encrypt: bool, key: str | None, items: bool, public: bool) -> None:
     """Set up the sync with a remote, and sync; the notes of both sides are merged."""
-    with _open(options, url, personal=items) as (sharing, config):
+    with _open(options, url, items=items) as (sharing, config):
         done = sharing.init(url, encrypt=encrypt, key=None if key is None else Path(key), public=public)
         _report(config, done)
         output.complain(f"synced are MEMORY.md, USER.md, memory/{_ITEMS[sharing.items]}, no other file")

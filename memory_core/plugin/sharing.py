@@ -36,17 +36,17 @@ UNREAD = "unread-items.txt"  # in the folder of a workspace's sync
 
 
 @contextmanager
-def open_sharing(config: AgentConfig, *, personal: bool = False) -> Iterator[Sharing]:
+def open_sharing(config: AgentConfig, whose: ItemsOf = "") -> Iterator[Sharing]:
     """Open the sync of a workspace, with the items that travel with its notes, if any do.
 
     Args:
         config: Of the workspace, which may be found or named.
-        personal: Those of the person do, wherever it lies.
+        whose: These items; "" for those of which `sync init` has decided.
     """
     from memory_core.items.items import Items
     from memory_core.sharing.sharing import ITEMS_FOLDER, SharedText, Sharing
 
-    whose = "person" if personal else find_owner(config)
+    whose = whose or _load_owner(config) or judge_owner(config)
     if whose == "nobody":
         yield Sharing(config, items=whose)
         return
@@ -70,24 +70,30 @@ def open_sharing(config: AgentConfig, *, personal: bool = False) -> Iterator[Sha
         yield Sharing(config, [text], whose)
 
 
-def find_owner(config: AgentConfig) -> ItemsOf:
-    """Return whose items travel with the notes of a workspace.
-
-    What `sync init` has kept holds however the workspace is named now. Else those of a project go with the project, those of
-    the person with notes of their own, and none with the folder of `local` or of a repository that is named.
-    """
+def _load_owner(config: AgentConfig) -> ItemsOf:
+    """Return what `sync init` has kept, which holds however the workspace is named now."""
     from memory_core.sharing.sharing import Sharing
 
     with suppress(MemoryCoreError):  # a damaged state is told by whoever syncs
-        if (state := Sharing(config).load()) and state.items not in ("nobody", ""):
+        if state := Sharing(config).load():
             return state.items
+    return ""
+
+
+def judge_owner(config: AgentConfig) -> ItemsOf:
+    """Judge whose items are to travel with the notes of a workspace, as it is named now.
+
+    Those of a project go with the project, those of the person with notes of their own, and none with the folder of `local` or
+    of a repository that is named, nor with one of which that cannot be known.
+    """
     if config.project is not None:
         return "project"
-    with suppress(ConfigError):  # this user has no home folder, and so nothing below it
-        home, is_local = find_home(), is_private_folder(config.workspace, os.environ)
-        if not config.is_own and (is_local or find_repository(config.workspace, home)):
-            return "nobody"
-    return "person"
+    with suppress(ConfigError):  # this user has no home folder
+        if config.is_own or not (
+            is_private_folder(config.workspace, os.environ) or find_repository(config.workspace, find_home())
+        ):
+            return "person"
+    return "nobody"
 
 
 class SharedItem(NamedTuple):

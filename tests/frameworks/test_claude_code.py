@@ -26,7 +26,7 @@ from tests.frameworks.programs import (
     needs_proc,
 )
 from tests.integration.test_destinations import make_project
-from tests.integration.test_project_folders import git
+from tests.machines import git
 from tests.servers.chat import REMEMBER, ChatServer
 from tests.waiting import eventually
 

@@ -15,7 +15,8 @@ from typing import Any, Self
 import pytest
 
 from tests.command import REPOSITORY
-from tests.integration.test_project_folders import git, make_repository
+from tests.integration.test_project_folders import make_repository
+from tests.machines import git
 
 CONFIG = """{memorySearch: {provider: "static", recall: {enabled: true, timeoutMs: 20000},
   items: {enabled: true, capture: {enabled: true}}}}"""

@@ -15,7 +15,8 @@ from memory_core.errors import ConfigError
 from memory_core.plugin.memory import Memory
 from memory_core.plugin.slot import MemorySlot
 from memory_core.records import CallContext
-from tests.integration.test_project_folders import git, make_repository
+from tests.integration.test_project_folders import make_repository
+from tests.machines import git
 
 GROUP = CallContext(session_key="agent:main:telegram:group:7", chat_type="group", channel="telegram")
 SETTINGS: dict[str, Any] = {

@@ -13,14 +13,7 @@ import pytest
 from memory_core.config.projects import find_project
 from memory_core.config.resolution import find_usual_workspace
 from tests.command import REPOSITORY
-
-GIT = ("-c", "user.email=a@example.org", "-c", "user.name=a", "-c", "protocol.file.allow=always")
-
-
-def git(folder: Path, *words: str) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    clean = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-    subprocess.run(["git", *GIT, *words], cwd=folder, check=True, capture_output=True, env=clean)
+from tests.machines import git
 
 
 def make_repository(folder: Path, *ignored: str) -> Path:

@@ -17,20 +17,14 @@ from memory_core.items.items import Items
 from memory_core.items.records import Draft, Item, write_items
 from memory_core.plugin.sharing import UNREAD, open_sharing
 from memory_core.sharing import is_due
-from memory_core.sharing.losses import Losses
-from memory_core.sharing.sharing import Shared, SharedText, Sharing, list_remains
-from tests.machines import Machine, make_machines, run_git
+from memory_core.sharing.sharing import SharedText, Sharing, list_remains
+from tests.machines import Machine, make_machines, run_git, sync_with_items
 
 
 @pytest.fixture
 def machines(tmp_path: Path) -> tuple[Machine, Machine]:
     laptop, desktop = make_machines(tmp_path, ["laptop", "desktop"])
     return laptop, desktop
-
-
-def sync(machine: Machine, losses: Losses = "refuse") -> Shared:
-    with open_sharing(machine.config) as sharing:
-        return sharing.sync(losses)
 
 
 def learn(machine: Machine, *facts: str) -> None:
@@ -88,15 +82,15 @@ def test_what_is_learned_during_a_sync_stays_and_travels(machines: tuple[Machine
         try:
             for number in range(4):
                 learn(laptop, f"The laptop has told number {number * 104729}.")
-                sync(laptop)
-                sync(desktop)
+                sync_with_items(laptop.config)
+                sync_with_items(desktop.config)
         finally:
             done.set()
             thread.join()
         assert set(learned) <= list_facts(desktop)
         assert not any(items.was_forgotten(Draft(content=fact, said_at=0.0)) for fact in learned)
-    sync(desktop)
-    sync(laptop)
+    sync_with_items(desktop.config)
+    sync_with_items(laptop.config)
     assert list_facts(laptop) == list_facts(desktop) >= set(learned)
 
 
@@ -118,8 +112,8 @@ def change_items(machine: Machine, change: Callable[[str], str | None]) -> None:
 def test_a_newer_version_on_another_machine_stops_nothing(machines: tuple[Machine, Machine]) -> None:
     laptop, desktop = machines
     learn(laptop, "I like tea.", "I like salt.")
-    sync(laptop)
-    sync(desktop)
+    sync_with_items(laptop.config)
+    sync_with_items(desktop.config)
 
     def write_anew(text: str) -> str:
         first, second = text.splitlines()
@@ -131,20 +125,24 @@ def test_a_newer_version_on_another_machine_stops_nothing(machines: tuple[Machin
     written = run_git(laptop.remote, "show", f"main:{ITEMS}")
     laptop.write("MEMORY.md", "# Memory\n\n- The cat is called Mia.\n")
     for _ in range(2):
-        done = sync(laptop)
+        done = sync_with_items(laptop.config)
         assert list(done.left_out) == [f"{ITEMS}:2", f"{ITEMS}:3"]
         assert "no item that this version can read; it is kept and synced" in done.left_out[f"{ITEMS}:2"]
     assert sorted(run_git(laptop.remote, "show", f"main:{ITEMS}").splitlines()) == sorted(written.splitlines())
     assert list_facts(laptop) == {"I like tea.", "I like salt."}
     learn(desktop, "I like pepper.")
-    sync(desktop)
-    sync(laptop)
+    sync_with_items(desktop.config)
+    sync_with_items(laptop.config)
     assert desktop.read("MEMORY.md").endswith("Mia.\n")
     assert list_facts(laptop) == list_facts(desktop) == {"I like tea.", "I like salt.", "I like pepper."}
     told = run_git(laptop.remote, "show", f"main:{ITEMS}")
     assert {*written.splitlines()} < {*told.splitlines()}
     before = run_git(laptop.remote, "rev-list", "--count", "main")
-    assert (sync(desktop).sent, sync(laptop).sent, sync(desktop).taken) == ((), (), ())
+    assert (
+        sync_with_items(desktop.config).sent,
+        sync_with_items(laptop.config).sent,
+        sync_with_items(desktop.config).taken,
+    ) == ((), (), ())
     assert run_git(laptop.remote, "rev-list", "--count", "main") == before
 
 
@@ -152,19 +150,19 @@ def test_what_a_machine_could_not_read_before_it_was_updated_is_taken_then(machi
     """An update is a state that another version has left: items that were synced, and are not held."""
     laptop, desktop = machines
     learn(desktop, "I like tea.", "I like salt.")
-    sync(desktop)
-    sync(laptop)
+    sync_with_items(desktop.config)
+    sync_with_items(laptop.config)
     with closing(Items(laptop.config)) as items:
         for item in [*items.export()]:
             items.delete(item.id)
     (laptop.config.sharing_dir / UNREAD).write_text(f"{item.id}\n")
-    sync(laptop)
-    sync(desktop)
+    sync_with_items(laptop.config)
+    sync_with_items(desktop.config)
     assert list_facts(laptop) == list_facts(desktop) == {item.content}
     with closing(Items(laptop.config)) as items:
         items.delete(item.id)
-    sync(laptop)
-    sync(desktop)
+    sync_with_items(laptop.config)
+    sync_with_items(desktop.config)
     assert list_facts(desktop) == set()
 
 
@@ -178,21 +176,21 @@ def test_a_lost_items_file_deletes_no_items_elsewhere_unless_the_person_says_so(
 ) -> None:
     laptop, desktop = machines
     learn(laptop, *facts)
-    sync(laptop)
-    sync(desktop)
+    sync_with_items(laptop.config)
+    sync_with_items(desktop.config)
     lose_items(laptop)
     learn(laptop, "I like mint.")
     with pytest.raises(SharingFailed, match=f"has lost {len(facts)} of its {len(facts)} items") as error:
-        sync(laptop)
+        sync_with_items(laptop.config)
     assert "sync --restore" in error.value.action
-    sync(desktop)
+    sync_with_items(desktop.config)
     assert list_facts(desktop) == {*facts}
     if way == "init":
         with open_sharing(laptop.config) as sharing:
             sharing.init(str(laptop.remote))
     else:
-        sync(laptop, "restore" if way == "restore" else "delete")
-    sync(desktop)
+        sync_with_items(laptop.config, "restore" if way == "restore" else "delete")
+    sync_with_items(desktop.config)
     kept = set() if way == "delete" else {*facts}
     assert list_facts(laptop) == list_facts(desktop) == {"I like mint.", *kept}
 
@@ -202,16 +200,16 @@ def test_most_items_are_deleted_only_if_the_person_says_so_and_few_without_a_que
 ) -> None:
     laptop, desktop = machines
     learn(laptop, *FACTS)
-    sync(laptop)
-    sync(desktop)
+    sync_with_items(laptop.config)
+    sync_with_items(desktop.config)
     forget(laptop, *FACTS[:3])
     with pytest.raises(SharingFailed, match="has lost 3 of its 4 items"):
-        sync(laptop)
-    sync(laptop, "restore")
+        sync_with_items(laptop.config)
+    sync_with_items(laptop.config, "restore")
     assert list_facts(laptop) == {*FACTS}
     forget(laptop, *FACTS[:2])
-    sync(laptop)
-    sync(desktop)
+    sync_with_items(laptop.config)
+    sync_with_items(desktop.config)
     assert list_facts(laptop) == list_facts(desktop) == {*FACTS[2:]}
 
 
@@ -226,22 +224,22 @@ def test_a_remote_that_has_lost_the_items_deletes_none_here_unless_the_person_sa
     new = "".join(write_items(list_items(desktop)))
     forget(desktop, "I like mint.")
     learn(laptop, *facts)
-    sync(laptop)
-    sync(desktop)
+    sync_with_items(laptop.config)
+    sync_with_items(desktop.config)
     change_items(laptop, {"no file": lambda _: None, "an empty file": lambda _: "", "a new item": lambda _: new}[left])
     for machine in machines:
         with pytest.raises(SharingFailed, match=f"the remote has lost {len(facts)} of its {len(facts)} items") as error:
-            sync(machine)
+            sync_with_items(machine.config)
         assert "sync --restore" in error.value.action
         assert list_facts(machine) == {*facts}
     if way == "init":
         with open_sharing(laptop.config) as sharing:
             sharing.init(str(laptop.remote))
     else:
-        sync(laptop, "restore" if way == "restore" else "delete")
+        sync_with_items(laptop.config, "restore" if way == "restore" else "delete")
     if way == "delete":  # nothing was sent that would tell the desktop
-        sync(desktop, "delete")
-    sync(desktop)
+        sync_with_items(desktop.config, "delete")
+    sync_with_items(desktop.config)
     kept = set() if way == "delete" else {*facts}
     assert list_facts(laptop) == list_facts(desktop) == kept | ({"I like mint."} if left == "a new item" else set())
 
@@ -252,19 +250,19 @@ def test_items_that_are_lost_after_a_killed_sync_are_deleted_nowhere(
 ) -> None:
     laptop, desktop = machines
     learn(laptop, *FACTS[:2])
-    sync(laptop)
-    sync(desktop)
+    sync_with_items(laptop.config)
+    sync_with_items(desktop.config)
     learn(desktop, "I like mint.")
     desktop.write("MEMORY.md", "# Memory\n\n- The cat is called Mia.\n")
-    sync(desktop)
+    sync_with_items(desktop.config)
     assert not laptop.sync_until(step, items=True)
     lose_items(laptop)
     with pytest.raises(SharingFailed, match=r"has lost . of its . items"):
-        sync(laptop)
-    sync(desktop)
+        sync_with_items(laptop.config)
+    sync_with_items(desktop.config)
     assert list_facts(desktop) == {*FACTS[:2], "I like mint."}
-    sync(laptop, "restore")
-    sync(laptop)
+    sync_with_items(laptop.config, "restore")
+    sync_with_items(laptop.config)
     assert list_facts(laptop) == {*FACTS[:2], "I like mint."}
 
 
@@ -290,7 +288,7 @@ def test_a_state_of_a_newer_version_is_read_and_a_torn_one_is_one_problem(machin
     laptop, _ = machines
     path = laptop.config.sharing_dir / "state.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | {"colour": "blue"}))
-    sync(laptop)
+    sync_with_items(laptop.config)
     path.write_text(path.read_text()[:40])
     for call in (laptop.sharing.load, laptop.sync, laptop.sharing.switch_off):
         with pytest.raises(SharingFailed, match=r"state\.json, which names the remote, cannot be read"):

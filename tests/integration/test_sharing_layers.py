@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-import subprocess
+from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,8 +14,9 @@ from memory_core.config.agent import LOCAL, AgentConfig
 from memory_core.config.load import load_config
 from memory_core.items.layered import open_items
 from memory_core.items.records import Draft
-from memory_core.plugin.sharing import open_sharing
-from tests.machines import make_remote, run_git
+from memory_core.plugin.sharing import judge_owner
+from memory_core.sharing.sharing import ItemsOf
+from tests.machines import git, init_with_items, make_remote, run_git, sync_with_items
 
 
 @pytest.fixture
@@ -22,7 +24,7 @@ def shop(home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The repository of a project, in which a session has learned a preference and a fact."""
     shop = Path(os.path.realpath(home)) / "code" / "shop"
     (shop / "memory").mkdir(parents=True)
-    subprocess.run(["git", "init", "--quiet", str(shop)], check=True)
+    git(shop, "init", "-q")
     (shop / "MEMORY.md").write_text("- The release goes out on Thursdays.\n")
     monkeypatch.chdir(shop)
     with closing(open_items(find(home))) as items:
@@ -32,21 +34,15 @@ def shop(home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return shop
 
 
-def find(home: Path, workspace: Path | None = None) -> AgentConfig:
-    return load_config({}, workspace=workspace, state_dir=home / "state").agent("main")
+def find(home: Path, workspace: Path | None = None, document: Mapping[str, Any] | None = None) -> AgentConfig:
+    return load_config(document or {}, workspace=workspace, state_dir=home / "state").agent("main")
 
 
-def init(config: AgentConfig, *, personal: bool = False) -> Path:
+def init(config: AgentConfig, whose: ItemsOf = "") -> Path:
     config.workspace.mkdir(parents=True, exist_ok=True)
     remote = make_remote(config.state_dir.parent / f"{config.workspace.name}.git")
-    with open_sharing(config, personal=personal) as sharing:
-        sharing.init(str(remote))
+    init_with_items(config, remote, whose)
     return remote
-
-
-def sync(config: AgentConfig) -> None:
-    with open_sharing(config) as sharing:
-        sharing.sync()
 
 
 def read_past(remote: Path) -> str:
@@ -59,8 +55,8 @@ def test_a_project_s_remote_has_its_own_items_also_where_its_folder_is_named(hom
     assert "boats" in read_past(remote)
     with closing(open_items(find(home))) as items:
         items.write_many([Draft(content="The shop has two doors."), Draft(content="I like rice.", kind="preference")])
-    sync(find(home, shop))
-    sync(find(home))
+    sync_with_items(find(home, shop))
+    sync_with_items(find(home))
     told = read_past(remote)
     assert ("boats" in told, "doors" in told, "tea" in told, "rice" in told) == (True, True, False, False)
     with closing(open_items(find(home))) as items:
@@ -79,7 +75,7 @@ def test_the_folder_of_a_repository_or_of_local_that_is_named_takes_no_items(
         (config.workspace / "memory").mkdir(exist_ok=True)
         (config.workspace / "memory" / "a.md").write_text("# A\n\n- A note.\n")
         remote = init(config)
-        sync(config)
+        sync_with_items(config)
         assert "A note" in read_past(remote)
         assert "items" not in run_git(remote, "ls-tree", "-r", "--name-only", "main")
 
@@ -90,19 +86,34 @@ def test_the_items_of_the_person_travel_with_the_person_s_notes_and_where_somebo
     own = home / ".memory-core" / "person"
     kept = home / "kept"
     (kept / "memory").mkdir(parents=True)
-    subprocess.run(["git", "init", "--quiet", str(kept)], check=True)
-    for remote in (init(find(home, own)), init(find(home, kept), personal=True)):
+    git(kept, "init", "-q")
+    for remote in (init(find(home, own)), init(find(home, kept), "person")):
         told = read_past(remote)
         assert ("tea" in told, "boats" in told) == (True, False)
     with closing(open_items(find(home))) as items:
         items.write_many([Draft(content="I like rice.", kind="preference")])
-    sync(find(home, kept))
+    sync_with_items(find(home, kept))
     assert "rice" in read_past(remote)
 
 
 def test_notes_that_the_configuration_names_are_the_person_s_own(home: Path, shop: Path) -> None:
     notes = home / "notes"
     (notes / "memory").mkdir(parents=True)
-    subprocess.run(["git", "init", "--quiet", str(notes)], check=True)
-    document = {"agents": {"defaults": {"workspace": str(notes)}}}
-    assert "tea" in read_past(init(load_config(document, state_dir=home / "state").agent("main")))
+    git(notes, "init", "-q")
+    assert "tea" in read_past(init(find(home, document={"agents": {"defaults": {"workspace": str(notes)}}})))
+
+
+def test_no_items_stays_no_items_however_the_folder_is_named_later(home: Path, shop: Path) -> None:
+    remote = init(find(home, shop))
+    sync_with_items(find(home))
+    sync_with_items(find(home, document={"agents": {"defaults": {"workspace": str(shop)}}}))
+    told = read_past(remote)
+    assert ("Thursdays" in told, "boats" in told, "tea" in told) == (True, False, False)
+
+
+def test_no_items_travel_where_the_home_folder_is_not_known(
+    home: Path, shop: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = find(home, shop)
+    monkeypatch.setenv("HOME", "")
+    assert judge_owner(config) == "nobody"

@@ -15,7 +15,7 @@ import pytest
 from memory_core.cli.main import main
 from tests.command import Command
 from tests.fakes.homes import make_hermes, write
-from tests.integration.test_project_folders import git
+from tests.machines import git
 
 Shown = tuple[int, str, str]
 
