@@ -372,9 +372,8 @@ class Sync:
             paths |= {name for path, name in find_renamed(old, after, read).items() if path in paths}
             before = {path: blob for path, blob in after.items() if path not in paths | absent}
             before |= {path: held[path] for path in paths - absent if path in held}
-            self._settle_losses(
-                before, mine, after, read, lambda: after
-            )  # what was to be deleted here was judged before
+            # What was to be deleted here was judged before.
+            self._settle_losses(before, mine, after, read, lambda: after)
             changes, _ = self._merge(before, after, mine, read)
             paths -= space.displaced
             changes = {path: text for path, text in changes.items() if path not in space.displaced}
