@@ -150,10 +150,12 @@ class Repository:
             _running[git] = self.folder
             try:
                 output, told = git.communicate(given, timeout=seconds)
-            except subprocess.TimeoutExpired:
-                return -1, b"", f"no answer within {seconds:g} s"
-            finally:
+            except BaseException as error:
                 _end(git)
+                if isinstance(error, subprocess.TimeoutExpired):
+                    return -1, b"", f"no answer within {seconds:g} s"
+                raise
+            finally:
                 is_ended = _running.pop(git, None) is None
         if is_ended:
             raise RemoteUnreachable("the program ended before the sync did", action="It will be tried again.")
@@ -312,10 +314,8 @@ def end_running(folder: Path) -> None:
 
 
 def _end(git: subprocess.Popen[bytes]) -> None:
-    """End git and what it has started, such as ssh, if it still runs; it takes its locks with it."""
+    """End git, which takes its locks with it, and what it has started, such as ssh, which may outlive it."""
     for number in ENDS:
-        if git.poll() is not None:
-            return
         with suppress(ProcessLookupError, subprocess.TimeoutExpired):
             if sys.platform == "win32":
                 git.terminate()
