@@ -35,6 +35,8 @@ from memory_core.config.settings import DEFAULT_AGENT, Source
 from memory_core.errors import ConfigError, InvalidArgument, StoreError
 
 if TYPE_CHECKING:
+    import subprocess
+
     from memory_core.config.agent import AgentConfig
     from memory_core.plugin.memory import Memory
 
@@ -343,6 +345,25 @@ def list_options(options: Options) -> dict[str, str]:
     asked = {name: getattr(options, name.replace("-", "_")) or os.environ.get(at) for name, at in BINDING.items()}
     given = {name: str(Path(value).expanduser().absolute()) for name, value in asked.items() if value}
     return given if options.agent == DEFAULT_AGENT else {**given, "agent": options.agent}
+
+
+def start_behind(options: Options, name: str, folder: Path | None = None) -> subprocess.Popen[bytes]:
+    """Index or sync in a process of its own, which nobody waits for. `doctor` and `sync status` tell if it failed.
+
+    Args:
+        options: Of this command, which that one gets.
+        name: Of the command.
+        folder: In which it works; None is the current one.
+    """
+    import subprocess
+
+    given = [word for name, value in list_options(options).items() for word in (f"--{name}", value)]
+    # Without -P, Python would import a memory_core of the folder in which the host happens to run.
+    command_line = [sys.executable, "-P", "-m", "memory_core", *given, name, "--behind"]
+    nothing = subprocess.DEVNULL
+    return subprocess.Popen(  # noqa: S603  # memory-core itself
+        command_line, stdin=nothing, stdout=nothing, stderr=nothing, cwd=folder, start_new_session=True
+    )
 
 
 def open_source(options: Options) -> ConfigSource:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import subprocess
 import sys
 from contextlib import closing
 from pathlib import Path
@@ -11,7 +10,7 @@ from pathlib import Path
 import click
 
 from memory_core.cli import output
-from memory_core.cli.app import Options, argument, command, list_options, open_source
+from memory_core.cli.app import Options, argument, command, open_source, start_behind
 from memory_core.config.resolution import find_current_folder
 from memory_core.errors import MemoryCoreError
 from memory_core.hosts import events
@@ -50,10 +49,10 @@ def hook(options: Options, *, host: str) -> int:
         if event.kind == "moved":
             return 0
         if events.keep_turns(event, config) or event.kind == "end":
-            _start(options, "index")
+            start_behind(options, "index")
         minutes = config.memory.sharing.interval_minutes
         if (event.kind == "end" and is_due(config)) or (event.kind == "turn" and minutes and is_due(config, minutes)):
-            _start(options, "sync")
+            start_behind(options, "sync")
         if event.kind in ("start", "compact") or (event.kind == "prompt" and config.search.recall.enabled):
             from memory_core.hosts import hooks
             from memory_core.hosts.install.programs import PROGRAMS
@@ -69,12 +68,3 @@ def hook(options: Options, *, host: str) -> int:
         output.complain(str(error), error.action)
         return 1  # to the hosts, 2 means that the prompt or the compaction is forbidden
     return 0
-
-
-def _start(options: Options, name: str) -> None:
-    """Index or sync in a process of its own, which the host does not wait for. `doctor` and `sync status` tell if it failed."""
-    given = [word for name, value in list_options(options).items() for word in (f"--{name}", value)]
-    # Without -P, Python would import a memory_core of the folder in which the host happens to run.
-    command_line = [sys.executable, "-P", "-m", "memory_core", *given, name, "--behind"]
-    nothing = subprocess.DEVNULL
-    subprocess.Popen(command_line, stdin=nothing, stdout=nothing, stderr=nothing, start_new_session=True)  # noqa: S603  # memory-core itself

@@ -25,6 +25,7 @@ from memory_core.cli.app import (
     open_memory,
     open_source,
     read_text,
+    start_behind,
 )
 from memory_core.config.agent import AgentConfig
 from memory_core.config.environment import CONFIG, expand_home, quote_words, shorten_home
@@ -41,6 +42,7 @@ from memory_core.plugin.flush.cycles import preview
 from memory_core.plugin.slot import MemorySlot
 from memory_core.records import CallContext, Finding
 from memory_core.sources.roots import NOTES_FOLDER
+from memory_core.threads import start_call
 
 OUTAGES = "memory_core.backends.selector.outages"  # one record when an outage of a backend begins, and one when it ends
 
@@ -63,7 +65,9 @@ def mcp(options: Options, *, http: str | None) -> None:
     settings = source(options.config, workspace=options.workspace, state_dir=options.state_dir)
     with suppress(ConfigError):  # which every call of a tool tells
         check_agent(settings.current(), options.agent)
-    slot = kind(settings)
+    slot = kind(
+        settings, start_sync=lambda: start_call(start_behind(options, "sync", settings.folder).wait, name="sync")
+    )
     # A copy of a session that saves before a compaction writes the note of the day, never MEMORY.md.
     context = CallContext(agent=options.agent, main=False if saving else None)
     serve(slot, context, http=http)

@@ -180,10 +180,10 @@ def _say(turn: FlushTurn) -> str:
 class CopySlot(MemorySlot):
     """The slot of the server in a copy: midnight does not change the note that it writes, and the hook learns what was stored."""
 
-    def __init__(self, config: ConfigSource) -> None:
+    def __init__(self, config: ConfigSource, *, start_sync: Callable[[], object]) -> None:
         self._file = Path(os.environ[SAVING])
         day = date.fromisoformat(self._file.read_text(encoding="utf-8").partition("\n")[0])
-        super().__init__(config, today=lambda: day)
+        super().__init__(config, today=lambda: day, start_sync=start_sync)
 
     def call_tool(self, name: str, arguments: Mapping[str, Any], context: CallContext | None = None) -> dict[str, Any]:
         """Run a tool, and note what was appended, without secrets."""

@@ -98,6 +98,7 @@ class Memory:
         today: Returns the date of the user, for daily notes and questions; None is that of `memorySearch.timeZone`.
         keys: Where keys of providers come from; None is the environment.
         started: Background work starts as soon as a call opens the backends, as after `start`.
+        start_sync: See `MemorySlot`.
     """
 
     def __init__(
@@ -108,12 +109,13 @@ class Memory:
         today: Callable[[], date] | None = None,
         keys: KeySources | None = None,
         started: bool = False,
+        start_sync: Callable[[], object] | None = None,
     ) -> None:
         self._source = source
         self._agent = agent
         self._today = today
         self._keys = keys or KeySources(auto_environ=os.environ)
-        self._started = started
+        self._started, self._start_sync = started, start_sync
         self._closed = False
         self._prepare()
 
@@ -126,7 +128,7 @@ class Memory:
         self._shown = Shown()  # by tools and by recall
         self._items = OpenItems(self._keys)
         self._recall = SessionRecall(self._items, self._shown)
-        self._syncs = BackgroundSyncs()
+        self._syncs = BackgroundSyncs(self._start_sync)
         self._capture = SessionCapture(self._items, self._shown, self._get_today)
 
     def __enter__(self) -> Self:
@@ -384,8 +386,7 @@ class Memory:
         """Learn now, in the background, from the turns of a session that have not been read yet; sync if its access is "rw"."""
         self._refuse_closed()
         self._capture.end_session(session_key)
-        if access == "rw":
-            self._syncs.start_if_due(self.config())
+        self._syncs.session_ended(self.config(), access)
 
     def compacted(self, context: CallContext | None = None) -> None:
         """Count a compaction, so that the session is asked to save again in its next cycle, and shown again what it was shown.
@@ -643,7 +644,7 @@ class Memory:
         self._leave_parent()
         with self._lock:
             self._closed = True
-        return (*self._syncs.close(), *self._capture.close(), *self._close_selectors(), *self._items.close())
+        return (*self._capture.close(), *self._syncs.close(), *self._close_selectors(), *self._items.close())
 
     def _open_config(self) -> AgentConfig:
         """Resolve the configuration for a call that needs an open memory."""

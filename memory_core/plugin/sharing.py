@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, wait
@@ -29,7 +30,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-LAST_SECONDS = 1.5  # that a program which ends waits for a sync; hosts give servers two seconds
+CLOSE_SECONDS = 10.0  # that a program waits for its syncs before it ends them
+END_SECONDS = 3.0  # that their end may take
 POLL_SECONDS = 0.05
 JUST_NOW_MINUTES = 1.0  # in which another session has synced
 UNREAD = "unread-items.txt"  # in the folder of a workspace's sync
@@ -301,35 +303,54 @@ def sync_behind(config: AgentConfig) -> None:
 
 
 class BackgroundSyncs:
-    """The syncs with other machines that the sessions of one memory start. Making one starts nothing."""
+    """The syncs with other machines that the sessions of one memory start. Making one starts nothing.
 
-    def __init__(self) -> None:
+    Args:
+        start: Starts one in a process of its own, which nobody waits for; None runs them in threads.
+    """
+
+    def __init__(self, start: Callable[[], object] | None = None) -> None:
+        self._start = start
+        self._lock = threading.Lock()
+        self._closed = False
         self._running: list[tuple[AgentConfig, Future[None]]] = []
-
-    def start_if_due(self, config: AgentConfig, minutes: float = 0.0) -> None:
-        """Sync in the background where that is set up, unless it was tried within so many minutes."""
-        if is_due(config, minutes):
-            started = start_call(lambda: sync_behind(config), name="memory-core-sharing")
-            self._running = [*(each for each in self._running if not each[1].done()), (config, started)]
 
     def session_started(self, config: AgentConfig) -> None:
         """Take what other machines have sent, and send what the last session left; several may start at once."""
-        self.start_if_due(config, JUST_NOW_MINUTES)
+        self._start_if_due(config, JUST_NOW_MINUTES)
 
     def turn_ended(self, config: AgentConfig, access: Access) -> None:
         """Sync during a long session, where `memory.sharing.intervalMinutes` says so."""
         if (minutes := config.memory.sharing.interval_minutes) and access == "rw":
-            self.start_if_due(config, minutes)
+            self._start_if_due(config, minutes)
+
+    def session_ended(self, config: AgentConfig, access: Access) -> None:
+        """Send what the session has left."""
+        if access == "rw":
+            self._start_if_due(config)
+
+    def _start_if_due(self, config: AgentConfig, minutes: float = 0.0) -> None:
+        """Sync in the background where that is set up, unless it was tried within so many minutes."""
+        if not is_due(config, minutes):
+            return
+        if self._start is not None:
+            self._start()
+            return
+        with self._lock:
+            if not self._closed:
+                started = start_call(lambda: sync_behind(config), name="memory-core-sharing")
+                self._running = [*(each for each in self._running if not each[1].done()), (config, started)]
 
     def close(self) -> tuple[str, ...]:
-        """Wait a moment for what runs, and end it; return a sentence about each sync that does not end."""
-        syncs, self._running = self._running, []
-        wait([sync for _, sync in syncs], LAST_SECONDS)
-        for config, sync in syncs:
-            until = time.monotonic() + LAST_SECONDS
-            while not sync.done() and time.monotonic() < until:  # it may begin another run of git meanwhile
-                from memory_core.sharing.sharing import Sharing
+        """Start none any more; wait for the threads, end the git of those that take too long, and name what still runs."""
+        with self._lock:
+            self._closed = True
+        left, until = self._running, time.monotonic() + CLOSE_SECONDS
+        wait([sync for _, sync in left], CLOSE_SECONDS)
+        while (left := [each for each in left if not each[1].done()]) and time.monotonic() < until + END_SECONDS:
+            from memory_core.sharing.sharing import Sharing
 
+            for config, _ in left:
                 Sharing(config).stop()
-                wait([sync], POLL_SECONDS)
-        return tuple(f"the sync of {config.workspace} still runs" for config, sync in syncs if not sync.done())
+            wait([sync for _, sync in left], POLL_SECONDS)  # it may begin another run of git meanwhile
+        return tuple(f"the sync of {config.workspace} still runs" for config, _ in left)

@@ -94,6 +94,7 @@ class MemorySlot:
         today: Returns the date of the user, by the host's clock; None is that of `memorySearch.timeZone`.
         resolve_api_key: Returns the host's own key for a provider id; asked after the configuration and before the
             environment. The provider "auto" takes no key from the environment in a host: name the provider, or offer one here.
+        start_sync: Starts a sync with other machines in a process of its own; None syncs in threads, for which `close` waits.
     """
 
     def __init__(
@@ -105,6 +106,7 @@ class MemorySlot:
         other_slots: Collection[str] = (),
         today: Callable[[], date] | None = None,
         resolve_api_key: ResolveApiKey | None = None,
+        start_sync: Callable[[], object] | None = None,
     ) -> None:
         self._source = (
             config
@@ -112,6 +114,7 @@ class MemorySlot:
             else ConfigSource(config, workspace=workspace, state_dir=state_dir, other_slots=other_slots)
         )
         self._today = today
+        self._start_sync = start_sync
         self._keys = KeySources(resolve=resolve_api_key)
         self._lock = threading.Lock()
         self._pid = os.getpid()
@@ -602,7 +605,10 @@ class MemorySlot:
                 raise MemoryClosed
             memory = self._memories.get(agent)
             if memory is None:
-                memory = Memory(self._source, agent=agent, today=self._today, keys=self._keys, started=self._started)
+                memory = Memory(
+                    self._source, agent=agent, today=self._today, keys=self._keys, started=self._started,
+                    start_sync=self._start_sync,
+                )  # fmt: skip
                 self._memories[agent] = memory
             return memory
 

@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import threading
@@ -21,13 +22,14 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
 from memory_core import open_memory
 from memory_core.hosts.mcp.server import Answers
+from memory_core.plugin import sharing
 from memory_core.plugin.slot import MemorySlot
 from memory_core.records import Access, CallContext
 from memory_core.sharing.repository import hold
 from memory_core.sources.notes import find_intent
 from tests.command import REPOSITORY, Command, Outcome
 from tests.hosts.mcp_server import DEADLINE_SECONDS, Server
-from tests.machines import make_remote
+from tests.machines import git, make_remote, run_git
 from tests.servers.mcp_messages import OPENING
 from tests.waiting import eventually
 
@@ -284,7 +286,7 @@ def forget_the_last_try(machine: Command) -> Path:
     return state
 
 
-def test_an_mcp_server_syncs_when_it_starts_and_when_its_client_leaves(machines: tuple[Command, Command]) -> None:
+def test_an_mcp_server_syncs_when_it_starts(machines: tuple[Command, Command]) -> None:
     laptop, desktop = machines
     run(laptop, "add", "--longterm", "The boat is in the harbour of Thun.")
     init(machines)
@@ -295,75 +297,158 @@ def test_an_mcp_server_syncs_when_it_starts_and_when_its_client_leaves(machines:
         server.send("initialize", 1, **OPENING)
         server.receive_until(1)
         assert eventually(lambda: "mast" in (laptop.workspace / "MEMORY.md").read_text())
-        server.send(
-            "tools/call", 2, name="memory_append", arguments={"text": "The sail is white.", "target": "longterm"}
-        )
-        assert not server.receive_until(2)["result"]["isError"]
-        server.process.communicate(timeout=DEADLINE_SECONDS)
-        assert server.process.returncode == 0
-    run(desktop, "sync")
-    assert "sail" in (desktop.workspace / "MEMORY.md").read_text()
-
-
-def test_an_mcp_server_syncs_in_a_quiet_minute_after_calls(
-    machines: tuple[Command, Command], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    laptop, _ = machines
-    run(laptop, "add", "--longterm", "The boat is in the harbour of Thun.")
-    init(machines)
-    context = CallContext.local("s1")
-    with closing(MemorySlot(None, workspace=laptop.workspace, state_dir=laptop.state_dir)) as slot:
-        answers = Answers(slot, context)
-        state = forget_the_last_try(laptop)
-        answers.rest()
-        assert state.stat().st_mtime == 1.0
-        params = types.CallToolRequestParams(name="memory_append", arguments={"text": "The sail is white."})
-        asked: Any = SimpleNamespace(protocol_version=HANDSHAKE_PROTOCOL_VERSIONS[0], meta=None)
-        asyncio.run(answers.call_tool(asked, params))
-        answers.rest()
-        assert eventually(lambda: state.stat().st_mtime != 1.0)
-        mtime = state.stat().st_mtime
-        answers.rest()
-        assert state.stat().st_mtime == mtime
+        assert eventually(lambda: not laptop.find_behind())
 
 
 @pytest.mark.skipif(not Path("/proc").exists(), reason="processes are found in /proc")
-@pytest.mark.parametrize("way", ["the client leaves", "SIGTERM"])
-def test_an_mcp_server_answers_while_the_remote_does_not_and_leaves_no_process_behind(
+@pytest.mark.parametrize("way", ["the client leaves", "SIGTERM", "SIGINT", "SIGTERM over HTTP"])
+def test_what_an_mcp_session_wrote_is_sent_when_its_server_ends_also_to_a_slow_remote(
     machines: tuple[Command, Command], tmp_path: Path, way: str
 ) -> None:
     laptop, _ = machines
     run(laptop, "add", "--longterm", "The boat is in the harbour of Thun.")
     init(machines)
-    state = forget_the_last_try(laptop)
-    state.write_text(json.dumps(json.loads(state.read_text()) | {"url": "ssh://nowhere.invalid/notes.git"}))
-    os.utime(state, (1.0, 1.0))
-    ssh = tmp_path / "ssh-without-answer"
-    ssh.write_text("#!/bin/sh\nsleep 600\n")
-    ssh.chmod(0o755)
-
-    def list_left() -> list[str]:
-        found = []
-        for each in Path("/proc").glob("[0-9]*/environ"):
-            with suppress(OSError):
-                found += [each.parent.name] if str(ssh).encode() in each.read_bytes() else []
-        return found
-
-    with Server(laptop, GIT_SSH_COMMAND=str(ssh)) as server:
-        server.send("initialize", 1, **OPENING)
-        server.receive_until(1)
-        assert eventually(lambda: len(list_left()) > 2), "git and ssh do not run"
-        server.send("tools/call", 2, name="memory_search", arguments={"query": "where is the boat"})
-        assert "Thun" in json.dumps(server.receive_until(2)["result"])
-        began = time.monotonic()
-        if way == "SIGTERM":
-            server.process.terminate()
+    remote = tmp_path / "remote.git"
+    state = name_remote(laptop, f"ssh://slow.invalid{remote}")
+    ssh = write_ssh(tmp_path, 'sleep 1\nfor asked; do :; done\nexec sh -c "$asked"\n')
+    options = ("--http", "127.0.0.1:0") if way.endswith("HTTP") else ()
+    with Server(laptop, *options, GIT_SSH_COMMAND=str(ssh), GIT_SSH_VARIANT="simple") as server:
+        if options:
+            assert server.url
+        else:
+            server.send("initialize", 1, **OPENING)
+            server.receive_until(1)
+        run(laptop, "add", "--longterm", "The sail is white.")
+        assert not laptop.find_behind()  # nothing starts within a minute of the last sync
+        if way != "the client leaves":
+            server.process.send_signal(signal.SIGINT if way == "SIGINT" else signal.SIGTERM)
         server.process.communicate(timeout=DEADLINE_SECONDS)
-        assert time.monotonic() - began < 10
-    assert eventually(lambda: not list_left()), "git or ssh is left behind"
+    assert eventually(lambda: not laptop.find_behind())
+    assert "The sail is white." in run_git(remote, "show", "main:MEMORY.md")
+    assert not json.loads(state.read_text())["problem"]
+
+
+def test_an_mcp_server_syncs_in_a_quiet_minute_after_calls(
+    machines: tuple[Command, Command],
+) -> None:
+    laptop, _ = machines
+    run(laptop, "add", "--longterm", "The boat is in the harbour of Thun.")
+    init(machines)
+    context = CallContext.local("s1")
+    started: list[str] = []
+    with closing(
+        MemorySlot(
+            None, workspace=laptop.workspace, state_dir=laptop.state_dir, start_sync=lambda: started.append("sync")
+        )
+    ) as slot:
+        answers = Answers(slot, context)
+        answers.rest()
+        assert not started
+        params = types.CallToolRequestParams(name="memory_append", arguments={"text": "The sail is white."})
+        asked: Any = SimpleNamespace(protocol_version=HANDSHAKE_PROTOCOL_VERSIONS[0], meta=None)
+        asyncio.run(answers.call_tool(asked, params))
+        answers.rest()
+        assert started == ["sync"]
+        answers.rest()
+        assert started == ["sync"]
+
+
+def name_remote(machine: Command, url: str) -> Path:
+    """Let a machine sync with another address from now on; return the state of the sync."""
+    (state,) = machine.state_dir.rglob("state.json")
+    state.write_text(json.dumps(json.loads(state.read_text()) | {"url": url}))
+    return state
+
+
+def write_ssh(folder: Path, script: str) -> Path:
+    ssh = folder / "ssh"
+    ssh.write_text(f"#!/bin/sh\n{script}")
+    ssh.chmod(0o755)
+    return ssh
+
+
+def list_users(ssh: Path) -> list[int]:
+    """Return the processes that were given an ssh of a test."""
+    found = []
+    for each in Path("/proc").glob("[0-9]*/environ"):
+        with suppress(OSError):
+            found += [int(each.parent.name)] if str(ssh).encode() in each.read_bytes() else []
+    return found
+
+
+@pytest.mark.skipif(not Path("/proc").exists(), reason="processes are found in /proc")
+@pytest.mark.parametrize("way", ["the client leaves", "SIGTERM"])
+def test_an_mcp_server_answers_and_ends_while_the_remote_does_not_answer(
+    machines: tuple[Command, Command], tmp_path: Path, way: str
+) -> None:
+    laptop, _ = machines
+    run(laptop, "add", "--longterm", "The boat is in the harbour of Thun.")
+    init(machines)
+    name_remote(laptop, "ssh://nowhere.invalid/notes.git")
+    forget_the_last_try(laptop)
+    ssh = write_ssh(tmp_path, "sleep 600\n")
+    try:
+        with Server(laptop, GIT_SSH_COMMAND=str(ssh)) as server:
+            server.send("initialize", 1, **OPENING)
+            server.receive_until(1)
+            assert eventually(lambda: len(list_users(ssh)) > 3), "git and ssh do not run"
+            server.send("tools/call", 2, name="memory_search", arguments={"query": "where is the boat"})
+            assert "Thun" in json.dumps(server.receive_until(2)["result"])
+            began = time.monotonic()
+            if way == "SIGTERM":
+                server.process.terminate()
+            server.process.communicate(timeout=DEADLINE_SECONDS)
+            assert time.monotonic() - began < 10
+    finally:
+        for process in (*laptop.find_behind(), *list_users(ssh)):  # which end by themselves in some minutes
+            with suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
+
+
+@pytest.mark.skipif(not Path("/proc").exists(), reason="processes are found in /proc")
+def test_a_memory_that_closes_ends_a_sync_without_an_answer_and_all_that_it_has_started(
+    machines: tuple[Command, Command], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    laptop, _ = machines
+    init(machines)
+    state = name_remote(laptop, "ssh://nowhere.invalid/notes.git")
+    forget_the_last_try(laptop)
+    ssh = write_ssh(tmp_path, "trap '' TERM\nsleep 600\n")
+    monkeypatch.setenv("GIT_SSH_COMMAND", str(ssh))
+    monkeypatch.setattr(sharing, "CLOSE_SECONDS", 0.05)
+    memory = open_memory(workspace=laptop.workspace, state_dir=laptop.state_dir)
+    memory.session_started()
+    assert eventually(lambda: len(list_users(ssh)) > 2), "git and ssh do not run"
+    assert memory.close() == ()
+    assert eventually(lambda: not list_users(ssh)), "git or ssh is left behind"
     with hold(state.with_name("lock")):
         pass
     assert "the program ended before the sync did" in json.loads(state.read_text())["problem"]
+
+
+def test_a_closed_memory_starts_no_sync(machines: tuple[Command, Command]) -> None:
+    laptop, _ = machines
+    init(machines)
+    with open_memory(workspace=laptop.workspace, state_dir=laptop.state_dir) as memory:
+        config = memory.config()
+    syncs = sharing.BackgroundSyncs()
+    assert syncs.close() == ()
+    syncs.session_ended(config, "rw")
+    assert "memory-core-sharing" not in {thread.name for thread in threading.enumerate()}
+
+
+def test_items_of_the_person_travel_with_a_named_repository_until_it_is_set_up_without_them(
+    machines: tuple[Command, Command],
+) -> None:
+    laptop, _ = machines
+    git(laptop.workspace, "init", "-q")
+    remote = laptop.workspace.with_name("remote.git")
+    for option, fact in (("--items", "I like green tea."), ("", "I like rice.")):
+        run(laptop, "items", "add", fact)
+        run(laptop, "sync", "init", str(remote), *filter(None, [option]))
+        run(laptop, "sync")
+    past = run_git(remote, "log", "-p", "main")
+    assert ("green tea" in past, "rice" in past) == (True, False)
 
 
 @pytest.mark.parametrize("why", ["memory is off", "the session may not write", "sync is off"])

@@ -20,7 +20,7 @@ from starlette.responses import PlainTextResponse
 
 from memory_core.errors import InvalidArgument, MemoryCoreError
 from memory_core.hosts.mcp.notes import MOST_SESSIONS
-from memory_core.hosts.mcp.server import end_process, make_server
+from memory_core.hosts.mcp.server import end_process, end_session, make_server
 from memory_core.hosts.mcp.stdio import MAX_LINE_BYTES, tidy_json
 from memory_core.hosts.serving import listen, run
 from memory_core.plugin.slot import MemorySlot
@@ -76,18 +76,18 @@ def serve_http(slot: MemorySlot, context: CallContext, host: str, port: int) -> 
         MemoryCoreError: The address cannot be used, or it is not local and no secret is set.
     """
     app = make_application(slot, context, local=is_local(host), token=read_token(host))
-    try:
-        with listen(host, port) as listener:
+    with listen(host, port) as listener:
+        try:
             for number in (signal.SIGINT, signal.SIGTERM):  # uvicorn raises it again when it has ended its requests
-                signal.signal(number, lambda number, _: end_process(slot, 128 + number))
+                signal.signal(number, lambda number, _: end_process(slot, context, 128 + number))
             slot.start()
             slot.session_started(context)
             name = f"[{host}]" if ":" in host else host
             sys.stderr.write(f"memory-core: serving MCP at http://{name}:{listener.getsockname()[1]}{PATH}\n")
             sys.stderr.flush()
             run(app, listener, lifespan="on", grace_seconds=LAST_ANSWERS_SECONDS)
-    finally:
-        slot.close()
+        finally:
+            end_session(slot, context)
 
 
 def make_application(slot: MemorySlot, context: CallContext, *, local: bool, token: str) -> ASGIApp:

@@ -236,10 +236,16 @@ def _ask_for_folder(missing: Sequence[Path]) -> types.ElicitRequest:
     return types.ElicitRequest(params=types.ElicitRequestFormParams(message=told, requested_schema=schema))
 
 
-def end_process(slot: MemorySlot, code: int) -> NoReturn:
-    """Close the slot and end the process.
+def end_session(slot: MemorySlot, context: CallContext) -> None:
+    """Report the end of the session, and close the slot."""
+    slot.session_ended(context)
+    slot.close()
+
+
+def end_process(slot: MemorySlot, context: CallContext, code: int) -> NoReturn:
+    """End the session and the process.
 
     The interpreter would wait for the tools that still run, possibly for ever, and their threads cannot be cancelled.
     """
-    slot.close()
+    end_session(slot, context)
     os._exit(code)

@@ -32,7 +32,7 @@ from pydantic import ValidationError
 from pydantic_core import from_json
 
 from memory_core.errors import MemoryCoreError
-from memory_core.hosts.mcp.server import end_process, make_server
+from memory_core.hosts.mcp.server import end_process, end_session, make_server
 from memory_core.plugin.slot import MemorySlot
 from memory_core.records import CallContext
 from memory_core.text.messages import replace_surrogates
@@ -55,11 +55,11 @@ def serve_stdio(slot: MemorySlot, context: CallContext) -> None:
     Raises:
         MemoryCoreError: Standard input or output is closed or takes no more.
     """
+    reader, writer = take_over()
     try:
-        reader, writer = take_over()
         anyio.run(_serve, slot, context, reader, writer)
     finally:
-        slot.close()
+        end_session(slot, context)
 
 
 async def _serve(slot: MemorySlot, context: CallContext, reader: int, writer: int) -> None:
@@ -69,17 +69,16 @@ async def _serve(slot: MemorySlot, context: CallContext, reader: int, writer: in
         def leave(reason: str, *, gone: bool) -> None:
             nonlocal lost
             if gone:
-                end_process(slot, 0)
+                end_process(slot, context, 0)
             lost = reason
             group.cancel_scope.cancel()
 
-        await group.start(_end_on_signal, slot)
+        await group.start(_end_on_signal, slot, context)
         async with open_streams(reader, writer, leave) as (incoming, outgoing):
             server = make_server(slot, context)
             slot.start()
             slot.session_started(context)
             await server.run(incoming, outgoing, server.create_initialization_options())
-        slot.session_ended(context)
         group.cancel_scope.cancel()
     if lost:
         raise MemoryCoreError(
@@ -87,13 +86,13 @@ async def _serve(slot: MemorySlot, context: CallContext, reader: int, writer: in
         )
 
 
-async def _end_on_signal(slot: MemorySlot, *, task_status: anyio.abc.TaskStatus[None]) -> None:
+async def _end_on_signal(slot: MemorySlot, context: CallContext, *, task_status: anyio.abc.TaskStatus[None]) -> None:
     """End the process on SIGINT or SIGTERM, with the exit code that a shell gives to that; Windows sends none to wait for."""
     try:
         with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
             task_status.started()
             async for number in signals:
-                end_process(slot, 128 + number)
+                end_process(slot, context, 128 + number)
     except NotImplementedError:
         task_status.started()
 
