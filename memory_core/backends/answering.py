@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from memory_core.embeddings.protocols import EmbeddingProvider
     from memory_core.search.explaining import Explainer
     from memory_core.search.names import About
+    from memory_core.search.pipeline import Trace
     from memory_core.search.scoring import VectorQuery
     from memory_core.stores.interface import Reader
     from memory_core.stores.values import ServingSpace
@@ -67,6 +68,7 @@ log = logging.getLogger(__name__)
 MIN_EMBED_SECONDS = 0.1  # for a question, however late it is: enough for a model in this process or on this machine
 
 MAKE_READABLE = "see to it that it can be read; memory-core status names all that is left out"
+UNFINISHED = "not all notes are indexed yet: search again in a moment"
 NOTHING_THEN = "There were no notes at that time"
 RETAKE_SECONDS = 0.02  # between two syncs of one search, where another workspace shares the index file
 
@@ -165,7 +167,6 @@ class Answerer:
             if self.others:
                 look = None  # of all indexes together
                 self._refresh_others(until, degradation)
-            self._warn_of_failures(degradation)
             try:
                 return self._search(query, degradation, explainer, look)
             except NotIndexed as error:
@@ -194,7 +195,6 @@ class Answerer:
         until = degradation.begun + self._sync_seconds(query.deadline)
         self.refresh(until, degradation)
         self._refresh_others(until, degradation)
-        self._warn_of_failures(degradation)
         try:
             with self._read_all(degradation) as reader:
                 refuse_other_workspace(self.config, reader.load_workspace(), self.store)
@@ -208,6 +208,7 @@ class Answerer:
         except NotIndexed as error:
             told = self._answer_without_index(error, degradation)
             return Related(name=query.name, stale=told.stale, warning=told.warning, action=told.action)
+        self._warn_of_failures(degradation)
         warning, action = "; ".join(degradation.warnings) or None, degradation.action or None
         return replace(found, stale=degradation.stale, warning=warning, action=action)
 
@@ -235,10 +236,16 @@ class Answerer:
                 degradation.stale = True
 
     def _warn_of_failures(self, degradation: _Degradation) -> None:
-        """Warn of what the last syncs could not read; a link is left out for good."""
+        """Warn of what cannot be read, behind all other warnings: the action of one of those goes first.
+
+        Only a sync before this search, or none as nothing has changed, says what cannot be read now. A link is left out for good.
+        """
+        if degradation.stale:
+            return
         failures = [
             replace(failure, path=each.config.show(failure.path))
             for each in (self, *self.others)
+            if each._syncs_first
             for failure in each.syncs.failures
             if failure.reason != SYMLINK
         ]
@@ -425,9 +432,7 @@ class Answerer:
         result = self._to_result(tuple(hits), trace.mode, serving.space if serving and vectors else None, degradation)
         result = replace(result, interpreted_as=trace.question.interpreted_as)
         if not hits:
-            from memory_core.search.verdicts import hint_at
-
-            result = replace(result, hint=hint_at(trace, query))
+            result = replace(result, hint=_hint_at(trace, query, degradation))
         if named is None:
             return result
         first, last = named.period.first.isoformat(), named.period.last.isoformat()
@@ -517,6 +522,7 @@ class Answerer:
     def _to_result(
         self, hits: tuple[Hit, ...], mode: Mode, space: Space | None, degradation: _Degradation
     ) -> SearchResult:
+        self._warn_of_failures(degradation)
         return SearchResult(
             hits=hits,
             provider=space.provider if space else "none",
@@ -528,6 +534,15 @@ class Answerer:
             warning="; ".join(degradation.warnings) or None,
             action=degradation.action or None,
         )
+
+
+def _hint_at(trace: Trace, query: Query, degradation: _Degradation) -> str | None:
+    """Return why a search found nothing, and what to do; None if that is not known, as a note that is not indexed may hold it."""
+    if degradation.stale:
+        return UNFINISHED if degradation.unfinished else None
+    from memory_core.search.verdicts import hint_at
+
+    return hint_at(trace, query)
 
 
 def _compare_now(hit: Hit, pasts: Mapping[str, PastIndex]) -> Hit:
