@@ -69,6 +69,7 @@ MIN_EMBED_SECONDS = 0.1  # for a question, however late it is: enough for a mode
 
 MAKE_READABLE = "see to it that it can be read; memory-core status names all that is left out"
 UNFINISHED = "not all notes are indexed yet: search again in a moment"
+MOST_NEAR = 3  # names that are named where no note mentions the one that a search is restricted to
 NOTHING_THEN = "There were no notes at that time"
 RETAKE_SECONDS = 0.02  # between two syncs of one search, where another workspace shares the index file
 
@@ -439,16 +440,21 @@ class Answerer:
         return replace(result, period={"from": first, "to": last, "text": named.text})
 
     def _restrict(self, reader: Reader, name: str, query: Query, degradation: _Degradation) -> About:
-        """Return what restricts a search to a name; warn if no note mentions it."""
+        """Return what restricts a search to a name; warn if no note mentions it, and name those near to it."""
         from memory_core.search.names import find_about, load_names
 
         book = load_names(reader)
         dates = DateRange(query.after, query.before)
-        about = find_about(reader, book.resolve(name), dates, book.find_tagged(name))
+        entity, tagged = book.resolve(name), book.find_tagged(name)
+        about = find_about(reader, entity, dates, tagged)
         if not about.chunks:
-            degradation.warn(
-                f"no note that is searched mentions {name!r}", "see which names there are: memory-core related"
-            )
+            from memory_core.search.related import find_near
+
+            is_known = bool(find_about(reader, entity, DateRange(), tagged).chunks)  # on other days
+            near = [] if is_known else find_near(reader, book, name, MOST_NEAR)
+            meant = f"did you mean {' or '.join(near)}? " if near else ""
+            action = f"{meant}See which names there are: memory-core related"
+            degradation.warn(f"no note that is searched mentions {name!r}", action)
         return about
 
     def _embed(

@@ -216,7 +216,7 @@ WIDE = "memory/wide.md is left out: it is UTF-16: save it as UTF-8"
             {},
             "Check that it runs",
         ),
-        ({}, {"about": "Nobody Known"}, "see which names there are"),
+        ({}, {"about": "Nobody Known"}, "See which names there are"),
     ],
 )
 def test_a_note_that_cannot_be_read_takes_the_place_of_no_other_action(
@@ -228,6 +228,16 @@ def test_a_note_that_cannot_be_read_takes_the_place_of_no_other_action(
     answer = search(memory, **asked)
     assert answer["warning"].endswith(f"; {WIDE}")
     assert answer["action"].startswith(action)
+
+
+def test_names_near_to_one_that_no_note_mentions_are_named(opened: Opener) -> None:
+    (opened.workspace / "memory" / "Thomas.md").write_text("He mends boilers.\n")
+    memory = opened()
+    answer = search(memory, "boiler", about="Tomass")
+    assert answer["warning"] == "no note that is searched mentions 'Tomass'"
+    assert answer["action"] == "did you mean Thomas? See which names there are: memory-core related"
+    late = search(memory, "boiler", about="Thomas", after="2999-01-01")
+    assert "did you mean" not in late["action"]
 
 
 def test_only_a_sync_before_the_search_says_what_cannot_be_read(opened: Opener) -> None:
