@@ -365,7 +365,8 @@ class SearchResult:
         stale: Changes in the files are not indexed yet.
         warning: Why the answer is worse than usual, one sentence; None if it is not.
         action: What the user can do about it; None if nothing.
-        hint: Why nothing came, in a line, where the search itself went well; None if something did, or if nobody can tell.
+        hint: Why nothing came and what to do next, in a line, where the search itself went well; None if something came, or if
+            nobody can tell.
         as_of: Set if the hits are of the past.
         period: Set if the question names one: `from` and `to`, its days as ISO 8601, and `text`, the words that name it.
         interpreted_as: The words of the notes that were looked for, by words of the query that no note holds.

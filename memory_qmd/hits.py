@@ -68,7 +68,7 @@ class Judge:
     Args:
         question: The question.
         scale: The meaning of the rows' scores.
-        calibration: The worth of cosines of QMD's embedding model.
+        calibration: Of QMD's embedding model.
         chunks: Number of chunks into which memory_core would cut all that is indexed.
     """
 
@@ -320,7 +320,7 @@ class HitBuilder:
         return finder.find(text, line=row.line, title=file.path, evidence=evidence)
 
     def _calibrate(self, answer: QmdAnswer) -> Calibration:
-        """Return the worth of cosines of QMD's model, estimated anew when the number of vectors has changed much."""
+        """Return the calibration of QMD's model, estimated anew when the number of vectors has changed much."""
         if answer.scale not in {"explained", "cosine"}:
             return DEFAULT_CALIBRATION
         try:

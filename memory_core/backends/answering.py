@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from memory_core.embeddings.protocols import EmbeddingProvider
     from memory_core.search.explaining import Explainer
     from memory_core.search.names import About
+    from memory_core.search.pipeline import Trace
     from memory_core.search.scoring import VectorQuery
     from memory_core.stores.interface import Reader
     from memory_core.stores.values import ServingSpace
@@ -67,6 +68,8 @@ log = logging.getLogger(__name__)
 MIN_EMBED_SECONDS = 0.1  # for a question, however late it is: enough for a model in this process or on this machine
 
 MAKE_READABLE = "see to it that it can be read; memory-core status names all that is left out"
+UNFINISHED = "not all notes are indexed yet: search again in a moment"
+MOST_NEAR = 3  # names that are named where no note mentions the one that a search is restricted to
 NOTHING_THEN = "There were no notes at that time"
 RETAKE_SECONDS = 0.02  # between two syncs of one search, where another workspace shares the index file
 
@@ -165,7 +168,6 @@ class Answerer:
             if self.others:
                 look = None  # of all indexes together
                 self._refresh_others(until, degradation)
-            self._warn_of_failures(degradation)
             try:
                 return self._search(query, degradation, explainer, look)
             except NotIndexed as error:
@@ -194,7 +196,6 @@ class Answerer:
         until = degradation.begun + self._sync_seconds(query.deadline)
         self.refresh(until, degradation)
         self._refresh_others(until, degradation)
-        self._warn_of_failures(degradation)
         try:
             with self._read_all(degradation) as reader:
                 refuse_other_workspace(self.config, reader.load_workspace(), self.store)
@@ -208,6 +209,7 @@ class Answerer:
         except NotIndexed as error:
             told = self._answer_without_index(error, degradation)
             return Related(name=query.name, stale=told.stale, warning=told.warning, action=told.action)
+        self._warn_of_failures(degradation)
         warning, action = "; ".join(degradation.warnings) or None, degradation.action or None
         return replace(found, stale=degradation.stale, warning=warning, action=action)
 
@@ -235,10 +237,16 @@ class Answerer:
                 degradation.stale = True
 
     def _warn_of_failures(self, degradation: _Degradation) -> None:
-        """Warn of what the last syncs could not read; a link is left out for good."""
+        """Warn of what cannot be read, behind all other warnings: the action of one of those goes first.
+
+        Only a sync before this search, or none as nothing has changed, says what cannot be read now. A link is left out for good.
+        """
+        if degradation.stale:
+            return
         failures = [
             replace(failure, path=each.config.show(failure.path))
             for each in (self, *self.others)
+            if each._syncs_first
             for failure in each.syncs.failures
             if failure.reason != SYMLINK
         ]
@@ -425,25 +433,28 @@ class Answerer:
         result = self._to_result(tuple(hits), trace.mode, serving.space if serving and vectors else None, degradation)
         result = replace(result, interpreted_as=trace.question.interpreted_as)
         if not hits:
-            from memory_core.search.verdicts import hint_at
-
-            result = replace(result, hint=hint_at(trace, query))
+            result = replace(result, hint=_hint_at(trace, query, degradation))
         if named is None:
             return result
         first, last = named.period.first.isoformat(), named.period.last.isoformat()
         return replace(result, period={"from": first, "to": last, "text": named.text})
 
     def _restrict(self, reader: Reader, name: str, query: Query, degradation: _Degradation) -> About:
-        """Return what restricts a search to a name; warn if no note mentions it."""
+        """Return what restricts a search to a name; warn if no note mentions it, and name those near to it."""
         from memory_core.search.names import find_about, load_names
 
         book = load_names(reader)
         dates = DateRange(query.after, query.before)
-        about = find_about(reader, book.resolve(name), dates, book.find_tagged(name))
+        entity, tagged = book.resolve(name), book.find_tagged(name)
+        about = find_about(reader, entity, dates, tagged)
         if not about.chunks:
-            degradation.warn(
-                f"no note that is searched mentions {name!r}", "see which names there are: memory-core related"
-            )
+            from memory_core.search.related import find_near
+
+            is_known = bool(find_about(reader, entity, DateRange(), tagged).chunks)  # on other days
+            near = [] if is_known else find_near(reader, book, name, MOST_NEAR)
+            meant = f"did you mean {' or '.join(near)}? " if near else ""
+            action = f"{meant}See which names there are: memory-core related"
+            degradation.warn(f"no note that is searched mentions {name!r}", action)
         return about
 
     def _embed(
@@ -517,6 +528,7 @@ class Answerer:
     def _to_result(
         self, hits: tuple[Hit, ...], mode: Mode, space: Space | None, degradation: _Degradation
     ) -> SearchResult:
+        self._warn_of_failures(degradation)
         return SearchResult(
             hits=hits,
             provider=space.provider if space else "none",
@@ -528,6 +540,15 @@ class Answerer:
             warning="; ".join(degradation.warnings) or None,
             action=degradation.action or None,
         )
+
+
+def _hint_at(trace: Trace, query: Query, degradation: _Degradation) -> str | None:
+    """Return why a search found nothing, and what to do; None if that is not known, as a note that is not indexed may hold it."""
+    if degradation.stale:
+        return UNFINISHED if degradation.unfinished else None
+    from memory_core.search.verdicts import hint_at
+
+    return hint_at(trace, query)
 
 
 def _compare_now(hit: Hit, pasts: Mapping[str, PastIndex]) -> Hit:

@@ -20,6 +20,7 @@ from memory_core.cli import app, output
 from memory_core.cli.app import Options, argument, command, open_notes, with_sources
 from memory_core.config.agent import explain_off
 from memory_core.config.environment import quote_words, split_words
+from memory_core.config.settings import DEFAULT_AGENT
 from memory_core.errors import InvalidArgument, MemoryCoreError
 from memory_core.records import NOTHING_INDEXED
 from memory_core.sources.refusals import describe_os_error, quote_name
@@ -82,7 +83,9 @@ def search(
         def show(found: Mapping[str, Any]) -> None:
             if explained and found["warning"].rstrip(".") == NOTHING_INDEXED:  # which says the same
                 found = {name: value for name, value in found.items() if name != "warning"}
-            output.print_hits(found, words, lambda: "" if explained else _explain_none(memory, words, asked, today))
+            output.print_hits(
+                found, words, lambda: "" if explained else _explain_none(memory, words, asked, today, options)
+            )
 
         code = output.print_result(result, show)
         if opened is not None and code == 0:
@@ -90,11 +93,14 @@ def search(
     return code
 
 
-def _explain_none(memory: Memory, words: str, asked: Mapping[str, Any], today: str | None) -> str:
-    """Return in a sentence why a question found nothing, and the command that tells more."""
+def _explain_none(memory: Memory, words: str, asked: Mapping[str, Any], today: str | None, options: Options) -> str:
+    """Return in a sentence why a question found nothing, and the command that tells more of the same notes."""
     bounds = _write_options({name: asked[name] for name in ("after", "before", "about")})
     others = _write_options({"today": today, "max-results": asked["maxResults"], "min-score": asked["minScore"]})
-    command = " ".join(filter(None, ("memory-core explain", quote_words(words), bounds, others)))
+    agent = None if options.agent == DEFAULT_AGENT else options.agent
+    named = {"agent": agent, "workspace": options.workspace, "config": options.config, "state-dir": options.state_dir}
+    of_notes = _write_options({**named, "sources": options.sources})
+    command = " ".join(filter(None, ("memory-core explain", quote_words(words), bounds, others, of_notes)))
     more = "" if asked["asOf"] else f" Why: {command}"  # of the past, nothing is explained
     within = f" within {bounds}" if bounds else ""
     limits = {"max_results": asked["maxResults"], "min_score": asked["minScore"], "about": asked["about"]}

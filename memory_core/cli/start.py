@@ -102,8 +102,8 @@ def init(options: Options, *, folder: str | None, default: bool) -> None:
         # What is set holds in all workspaces of this user.
         search_all = SEARCH_ALL if is_default else ASK.replace(" search", f"{named} search --sources memory,workspace")
         steps[search_all] = f"search the {output.count(others, app.OTHER_FILE)} in it, too"
-    # The notes of a repository are for its own sessions, and these find them.
-    is_project = not is_default and find_repository(workspace, find_home()) is not None
+    # The notes at the root of a repository are for its own sessions, and these find them; those in a folder below they do not.
+    is_project = not is_default and find_repository(workspace, find_home()) == workspace
     if not (is_default or is_project):
         steps[f"memory-core init {_quote(workspace)} --default"] = "use it from every folder"
     for name in free:

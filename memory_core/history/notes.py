@@ -94,8 +94,14 @@ def restore(config: AgentConfig, history: History, path: str, instant: datetime,
     moment = history.find_moment(instant)
     version = history.find_version(name, moment)
     if version is None:
+        gone = max(
+            (each.until for each in history.list_versions(name) if each.until and each.until <= moment.id), default=0
+        )
+        stood = [each.at for each in history.list_moments() if each.id < gone]
+        last = f"; it last stood at {show(stood[-1])}" if stood else ""
         raise HistoryUnavailable(
-            f"there was no note {name} at {show(moment.at)}", action=f"see its versions: memory-core history {name}"
+            f"there was no note {name} at {show(moment.at)}{last}",
+            action=f"see its versions: memory-core history {name}",
         )
     if over:
         return _write_over(config, history, name, history.load_bytes(version))

@@ -84,9 +84,8 @@ def _search(call: ToolCall) -> dict[str, Any]:
             result = replace(
                 result, warning="; ".join([problem, *others]), action=advise_workspace(call.config.workspace)
             )
-    if result.hint is not None:
-        more = ", or call memory_explain" if search.query.explain else ""
-        result = replace(result, hint=f"{result.hint}: ask again in other words{more}")
+    if result.hint is not None and search.query.explain:
+        result = replace(result, hint=f"{result.hint}, or call memory_explain")
     call.shown.add(call.context.session_key, [hit.snippet for hit in result.hits])
     citations = call.config.memory.citations
     return results.shape_search(result, cite_hits=scope.cites(citations, call.context), citations=citations)

@@ -137,7 +137,7 @@ def _are_crowded(reader: Reader, chunks: Sequence[IndexedChunk], count: int, wor
     """Return True if session logs and reports may take the places of better chunks: of notes, or of logs that do not only ask."""
     if sum(map(may_answer, chunks)) * 2 >= len(chunks):
         return False
-    return len(chunks) < count or any(only_asks(each.text, words) for each in chunks) or bool(reader.find_beginnings())
+    return len(chunks) < count or any(only_asks(each.text, words) for each in chunks) or reader.holds_notes()
 
 
 def _make_room(groups: Sequence[list[IndexedChunk]], count: int, words: Collection[str]) -> list[list[IndexedChunk]]:

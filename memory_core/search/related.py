@@ -87,6 +87,13 @@ def find_related(reader: Reader, name: str, count: int) -> Related:
     return found.conclude(count)
 
 
+def find_near(reader: Reader, book: NameBook, name: str, count: int) -> list[str]:
+    """Return names that are near to one that no note holds, the nearest first."""
+    vocabulary = _Vocabulary(book)
+    vocabulary.add_links(_load_notes(reader, reader.find_linking()))
+    return [each.name for each in _suggest(reader, vocabulary, name, count)]
+
+
 def list_names(reader: Reader, count: int) -> Related:
     """List the names that notes have or link to, those that most passages mention first; then some that only look like names."""
     vocabulary = _Vocabulary(load_names(reader))

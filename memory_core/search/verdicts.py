@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from memory_core.search.pipeline import Trace
 
 INDEX_IT = "run: memory-core index"
+IN_OTHER_WORDS = "ask again in other words"
 FIRST_NOTE = f"{INDEX_IT}; where there is no note yet, write MEMORY.md"
 SCRIPTS = {"CJK": "Chinese", "HIRAGANA": "Japanese", "KATAKANA": "Japanese", "HANGUL": "Korean"}
 
@@ -246,7 +247,9 @@ def _judge_none(asked: AskedQuestion, query: Query, *, lacks_embeddings: bool) -
 
 
 def hint_at(trace: Trace, query: Query) -> str | None:
-    """Return in a line why a search found nothing; it names no passage, lest one be taken for an answer. None if all is said.
+    """Return in a line why a search found nothing, and what to do; None if all is said.
+
+    It names no passage, lest one be taken for an answer.
 
     A question that asks for nothing but a period is answered by a warning that no note is of it.
     """
@@ -254,8 +257,15 @@ def hint_at(trace: Trace, query: Query) -> str | None:
     if question.asks_for_period:
         return None
     if not question.words:
-        return find_no_words(()).reason
-    unknown = [repr(term.asked or term.text) for term in question.words if term.asked or not term.documents]
+        return f"{find_no_words(()).reason}: {IN_OTHER_WORDS}"
+    dates = " of these dates" if query.after or query.before else ""
+    if trace.about is not None and not trace.about.chunks:
+        return f"no passage{dates} mentions {query.about!r}: ask about another name, or about none"
+    unknown = [
+        repr(term.asked or term.text)
+        for number, term in enumerate(question.words)
+        if number not in question.period_words and (term.asked or not term.documents)
+    ]
     found = [] if trace.judgement is None else [score.whole for score in trace.judgement.scores]
     best = max(found, default=0.0)
     parts = [f"no note holds {_join(unknown, last='or')}"] if unknown else []
@@ -263,8 +273,9 @@ def hint_at(trace: Trace, query: Query) -> str | None:
         looked_at = "the one passage" if len(found) == 1 else f"the best of {len(found)} passages"
         parts.append(f"{looked_at} looked at has evidence {_number(best)}, and {_number(query.min_score)} is the least")
     elif not unknown:
-        parts.append(f"no passage{' of these dates' if query.after or query.before else ''} is near enough")
-    return "; ".join(parts)
+        mentions = f" that mentions {query.about!r}" if trace.about is not None else ""
+        parts.append(f"no passage{dates}{mentions} is near enough")
+    return f"{'; '.join(parts)}: {IN_OTHER_WORDS}"
 
 
 def _say_words(passage: Examined) -> str:

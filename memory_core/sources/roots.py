@@ -103,8 +103,9 @@ def may_not_enter(path: Path) -> bool:
 def explain_no_workspace(config: AgentConfig) -> str | None:
     """Return that reason; None also for a project without notes, whose private folder is made for the first one."""
     workspace = config.workspace
-    is_missing = not (os.path.lexists(workspace) or may_not_enter(workspace))
-    return None if config.project is not None and is_missing else find_workspace_problem(workspace)
+    if config.project is not None and not (os.path.lexists(workspace) or may_not_enter(workspace)):
+        return None
+    return find_workspace_problem(workspace)
 
 
 def warn_of_workspace(config: AgentConfig, warnings: Sequence[str] = ()) -> tuple[str, ...]:

@@ -55,6 +55,9 @@ class Reader(Protocol):
     def is_empty(self) -> bool:
         """Return True if no chunk is indexed."""
 
+    def holds_notes(self) -> bool:
+        """Return True if a chunk of a note is indexed; session logs are none."""
+
     def count_chunks(self) -> int:
         """Return the number of chunks."""
 

@@ -50,6 +50,10 @@ class JoinedReader:
         """See `Reader`."""
         return not any(self._sizes)
 
+    def holds_notes(self) -> bool:
+        """See `Reader`."""
+        return any(reader.holds_notes() for reader in self._readers)
+
     def count_chunks(self) -> int:
         """See `Reader`."""
         return sum(self._sizes)

@@ -136,6 +136,9 @@ class ListReader:
     def is_empty(self) -> bool:
         return not self._chunks
 
+    def holds_notes(self) -> bool:
+        return any(chunk.row.source != "sessions" for chunk in self._chunks)
+
     def count_chunks(self) -> int:
         return len(self._chunks)
 

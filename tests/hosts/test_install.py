@@ -345,6 +345,19 @@ def test_the_doctor_names_the_hooks_that_codex_has_not_been_told_to_trust(comman
     assert {*name_untrusted()} == {*places}
 
 
+@pytest.mark.parametrize("written", ["[hooks]\nstate = 3\n", '[hooks.state]\n"{hooks}:stop:0:0" = "x"\n'])
+def test_the_doctor_goes_on_where_codex_keeps_something_else_of_hooks(
+    command: Command, home: Path, written: str
+) -> None:
+    config = home / ".codex" / "config.toml"
+    config.parent.mkdir()
+    assert command("install", "codex").code == 0
+    with config.open("a", encoding="utf-8") as file:
+        file.write("\n" + written.replace("{hooks}", str(config.with_name("hooks.json"))))
+    said = command("doctor", "--json").json["findings"]
+    assert any("trusted" in each["message"] for each in said)
+
+
 def test_hooks_of_others_stay_beside_ours(command: Command, home: Path) -> None:
     path = home / ".codex" / "hooks.json"
     path.parent.mkdir()

@@ -428,6 +428,15 @@ def make_vault(home: Path, names: str) -> Path:
     return home / "vault"
 
 
+def test_what_is_left_out_with_its_folder_is_not_named_again(home: Path, adopt: Adopt) -> None:
+    vault = make_vault(home, "a.md Tpl/t.md")
+    write(vault / ".obsidian/templates.json", '{"folder": "Tpl"}')
+    write(vault / ".obsidian/daily-notes.json", '{"template": "Tpl/t"}')
+    said = adopt(vault)
+    assert "without Tpl/" in said
+    assert "Tpl/t" not in said
+
+
 @pytest.mark.parametrize(
     ("files", "kept"),
     [

@@ -123,7 +123,8 @@ def test_no_hits_is_done(indexed: Command) -> None:
 def test_no_hits_name_the_command_that_explains_this_very_search(indexed: Command, limits: list[str]) -> None:
     said = indexed("search", "wedding plomfritz", *limits).out.rstrip()
     why = said.partition(" Why: ")[2]
-    assert why == shlex.join(["memory-core", "explain", "wedding plomfritz", *limits])
+    notes = ["--workspace", str(indexed.workspace), "--state-dir", str(indexed.state_dir)]
+    assert why == shlex.join(["memory-core", "explain", "wedding plomfritz", *limits, *notes])
     assert indexed(*shlex.split(why)[1:]).out.startswith("Nothing came")
 
 

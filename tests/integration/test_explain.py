@@ -353,19 +353,36 @@ def test_agents_are_offered_it_only_where_it_is_on(tmp_path: Path) -> None:
                 assert "memorySearch.query.explain" in result["error"]
 
 
+OTHERWISE = "ask again in other words"
+
+
 @pytest.mark.parametrize(
-    ("asked", "hint"),
+    ("asked", "hint", "action"),
     [
-        ({"query": "zeppelin hangar"}, "no note holds 'zeppelin' or 'hangar'"),
-        ({"query": "landlord", "before": "2020-01-01"}, "no passage of these dates is near enough"),
-        ({"query": "thanks a lot"}, "the question has no word to look for"),
+        ({"query": "zeppelin hangar"}, "no note holds 'zeppelin' or 'hangar'", OTHERWISE),
+        (
+            {"query": "zeppelin on 20 January 2026", "minScore": 1},
+            "no note holds 'zeppelin'; the one passage looked at has evidence 0.64, and 1.00 is the least",
+            OTHERWISE,
+        ),
+        ({"query": "landlord", "before": "2020-01-01"}, "no passage of these dates is near enough", OTHERWISE),
+        ({"query": "landlord", "about": "envelope"}, "no passage that mentions 'envelope' is near enough", OTHERWISE),
+        (
+            {"query": "landlord", "about": "Nadia"},
+            "no passage mentions 'Nadia'",
+            "ask about another name, or about none",
+        ),
+        ({"query": "thanks a lot"}, "the question has no word to look for", OTHERWISE),
         (
             {"query": "alarm of Ada", "minScore": 1},
             "the best of 2 passages looked at has evidence 0.57, and 1.00 is the least",
+            OTHERWISE,
         ),
     ],
 )
-def test_an_agent_that_found_nothing_is_told_why_in_a_line(tmp_path: Path, asked: dict[str, Any], hint: str) -> None:
+def test_an_agent_that_found_nothing_is_told_why_in_a_line(
+    tmp_path: Path, asked: dict[str, Any], hint: str, action: str
+) -> None:
     """And no passage is named, which could be taken for an answer."""
     _write(tmp_path / "ws/MEMORY.md", NOTES["MEMORY.md"])
     _write(tmp_path / "ws/memory/2026-01-20.md", NOTES["memory/2026-01-20.md"])
@@ -375,7 +392,7 @@ def test_an_agent_that_found_nothing_is_told_why_in_a_line(tmp_path: Path, asked
         document = {"agents": {"defaults": {"memorySearch": {"provider": "none", "query": query, "items": capture}}}}
         with memory_core.open_memory(document, workspace=tmp_path / "ws", state_dir=tmp_path / "state") as memory:
             result = memory.call_tool("memory_search", asked)
-            assert (result["results"], result["hint"]) == ([], f"{hint}: ask again in other words{more}")
+            assert (result["results"], result["hint"]) == ([], f"{hint}: {action}{more}")
             assert "hint" not in memory.call_tool("memory_search", {"query": "landlord"})
             # Which words a journal holds is for the main private session.
             assert ("hint" in memory.call_tool("memory_search", asked, group)) is not on

@@ -25,7 +25,7 @@ from memory_core.cli import app
 from memory_core.cli.main import main
 from memory_core.config.agent import AgentConfig
 from memory_core.errors import HistoryUnavailable, InvalidArgument, NoteChanged, NoteNotWritten
-from memory_core.history.history import History
+from memory_core.history.history import History, show
 from memory_core.history.notes import list_events, restore
 from memory_core.history.store.store import HistoryStore
 from memory_core.plugin.memory import Memory
@@ -348,6 +348,10 @@ def test_the_commands_list_compare_and_restore(memory: Memory, capsys: pytest.Ca
     with pytest.raises(InvalidArgument, match="PATH: is empty"):
         _run(memory, "history", " ")
     note = memory.config().workspace / path
+    changed = show(History(memory.config()).list_moments()[1].at)
+    with pytest.raises(HistoryUnavailable) as refused:
+        _run(memory, "restore", path, "--as-of", datetime.now().astimezone().isoformat())
+    assert f"; it last stood at {changed}" in str(refused.value)
     _run(memory, "restore", path, "--as-of", first)
     assert note.read_text(encoding="utf-8") == "# House\n\n- rent 700\n"  # it was gone
     _run(memory, "restore", path, "--as-of", first)

@@ -197,6 +197,60 @@ def test_a_search_before_the_first_sync_has_ended_says_to_search_again(opened: O
     assert "search again in a moment" in answer["action"]
 
 
+def test_what_an_unfinished_sync_lacks_is_not_said_to_be_in_no_note(opened: Opener) -> None:
+    opened().sync()
+    (opened.workspace / "memory" / "new.md").write_text("The zeppelin is in the hangar.\n")
+    answer = search(opened(document(sync={"onSearchBudgetMs": 0})), "harpsichord")
+    assert (answer["results"], answer["stale"]) == ([], True)
+    assert answer["hint"] == "not all notes are indexed yet: search again in a moment"
+
+
+WIDE = "memory/wide.md is left out: it is UTF-16: save it as UTF-8"
+
+
+@pytest.mark.parametrize(
+    ("provider", "asked", "action"),
+    [
+        (
+            {"provider": "openai", "remote": {"baseUrl": "http://127.0.0.1:9/v1", "apiKey": "k"}},
+            {},
+            "Check that it runs",
+        ),
+        ({}, {"about": "Nobody Known"}, "See which names there are"),
+    ],
+)
+def test_a_note_that_cannot_be_read_takes_the_place_of_no_other_action(
+    provider: dict[str, Any], asked: dict[str, Any], action: str, opened: Opener
+) -> None:
+    (opened.workspace / "memory" / "wide.md").write_bytes("x\n".encode("utf-16"))
+    memory = opened(document(**provider))
+    search(memory)  # the sync finds that the provider is down, and says so; the next search has to say it itself
+    answer = search(memory, **asked)
+    assert answer["warning"].endswith(f"; {WIDE}")
+    assert answer["action"].startswith(action)
+
+
+def test_names_near_to_one_that_no_note_mentions_are_named(opened: Opener) -> None:
+    (opened.workspace / "memory" / "Thomas.md").write_text("He mends boilers.\n")
+    memory = opened()
+    answer = search(memory, "boiler", about="Tomass")
+    assert answer["warning"] == "no note that is searched mentions 'Tomass'"
+    assert answer["action"] == "did you mean Thomas? See which names there are: memory-core related"
+    late = search(memory, "boiler", about="Thomas", after="2999-01-01")
+    assert "did you mean" not in late["action"]
+
+
+def test_only_a_sync_before_the_search_says_what_cannot_be_read(opened: Opener) -> None:
+    wide = opened.workspace / "memory" / "wide.md"
+    wide.write_bytes("x\n".encode("utf-16"))
+    for on_search in (True, False):
+        memory = opened(document(sync={"onSearch": on_search}))
+        memory.sync()
+        assert search(memory).get("warning") == (WIDE if on_search else None)
+    wide.unlink()
+    assert "warning" not in search(memory)
+
+
 def test_a_workspace_that_is_not_there_is_named_and_not_made(opened: Opener, tmp_path: Path) -> None:
     missing = tmp_path / "missspelt"
     memory = opened(workspace=missing)

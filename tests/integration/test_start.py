@@ -254,6 +254,14 @@ def test_init_changes_no_setting_of_all_workspaces_for_one_of_them(
     assert "--default" not in out
 
 
+def test_notes_below_the_root_of_a_repository_are_bound_as_no_session_finds_them(cli: Cli, home: Path) -> None:
+    (home / ".codex").mkdir()
+    git(home, "init", "-q", "shop")
+    _, out, _ = cli("init", "~/shop/notes")
+    assert "memory-core install codex --workspace ~/shop/notes" in out
+    assert "memory-core init ~/shop/notes --default" in out
+
+
 def test_notes_that_were_adopted_need_no_workspace(cli: Cli, home: Path) -> None:
     make_hermes(home)
     cli("adopt", "--yes")

@@ -15,6 +15,7 @@ from memory_core.backends.builtin import BuiltinBackend
 from memory_core.backends.postgres import PostgresBackend
 from memory_core.config.agent import AgentConfig
 from memory_core.config.fields import Secret
+from memory_core.config.settings import SearchSettings
 from memory_core.explanations import NotePlace
 from memory_core.hookspecs import BackendContext
 from memory_core.records import Query, RelatedQuery, SearchResult
@@ -31,9 +32,14 @@ def places(result: SearchResult) -> list[tuple[str, int, int]]:
 
 
 @contextmanager
-def open_both(workspace: Path, state: Path, **settings: Any) -> Iterator[tuple[BuiltinBackend, PostgresBackend]]:
+def open_both(
+    workspace: Path, state: Path, search: SearchSettings | None = None, **settings: Any
+) -> Iterator[tuple[BuiltinBackend, PostgresBackend]]:
     """Open the notes of a workspace in both stores."""
-    config = AgentConfig(agent="main", workspace=workspace, state_dir=state, store_path=state / "index.sqlite")
+    config = AgentConfig(
+        agent="main", workspace=workspace, state_dir=state, store_path=state / "index.sqlite",
+        search=search or SearchSettings(),
+    )  # fmt: skip
     database = make_database()
     dsn = Secret(database.add_role("host", writes=("main",)))
     section = PostgresConfig(dsn=dsn, schema=database.schema, **settings)
@@ -64,6 +70,22 @@ def test_the_sample_is_answered_alike(tmp_path: Path, vectors: str) -> None:
         bound = 1e-3 if vectors == "float32" else 2e-2
         for mine, theirs in zip(*answers, strict=True):
             assert [hit.score for hit in mine.hits] == pytest.approx([hit.score for hit in theirs.hits], abs=bound)
+
+
+def test_notes_are_told_from_logs(tmp_path: Path) -> None:
+    workspace, settings = tmp_path / "notes", SearchSettings(provider="none", sources=("memory", "sessions"))
+    workspace.mkdir()
+    with open_both(workspace, tmp_path / "state", settings) as (_, other):
+        folder = other._config.sessions_dir
+        folder.mkdir(parents=True)
+        said = {"type": "message", "message": {"role": "user", "content": "My violin?"}}
+        (folder / "a-1.jsonl").write_text(json.dumps(said) + "\n")
+        for expected in (False, True):
+            if expected:
+                (workspace / "MEMORY.md").write_text("The kettle is copper.\n")
+            assert other.memory_sync(False, None).chunks == 1 + expected
+            with other._server.read() as reader:
+                assert reader.holds_notes() is expected
 
 
 def test_misspelt_words_and_other_forms_are_answered_alike(tmp_path: Path) -> None:

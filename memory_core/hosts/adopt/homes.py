@@ -259,7 +259,12 @@ def find_obsidian(folder: Path) -> Home | None:
 def _collect_folder(source: str, title: str, folder: Path, *, layout: Layout = "plain") -> Home | None:
     """Return the Markdown in a folder without what its owner keeps out of searches; None if it has none."""
     exclude, hidden = find_excluded(folder), list_hidden(str(folder))
-    remarks = [f"without {_list_some([*hidden, *exclude])}"] if hidden or exclude else []
+    names = [*hidden, *exclude]
+    folders = tuple(name for name in names if name.endswith("/"))
+    named = [
+        name for name in names if name in folders or not name.startswith(folders)
+    ]  # what is below one goes with it
+    remarks = [f"without {_list_some(named)}"] if named else []
     home = Home(source=source, title=title, path=folder, exclude=exclude, hidden=hidden, remarks=remarks)
     return home if home.serve(folder, make_fit(folder.name), layout=layout) else None
 

@@ -245,13 +245,15 @@ def _find_untrusted_hooks(home: Path) -> list[str]:
         kept = read_document((home / "config.toml").read_text(encoding="utf-8-sig"), ".toml")
     except (OSError, ValueError, LookupError):
         return []  # what is wrong with the files is told elsewhere
-    states = find_entry(kept, ("hooks", "state")) or {}
+    states = find_entry(kept, ("hooks", "state"))
+    if not isinstance(states, dict):
+        states = {}  # Codex trusts nothing by that
 
     def is_trusted(event: str) -> bool:
         number = next(number for number, each in enumerate(lists[event]) if elements.is_ours(each))
         place = f":{re.sub(r'(?<=[a-z])(?=[A-Z])', '_', event).lower()}:{number}:0"
         return any(
-            state.get("trusted_hash") and state.get("enabled", True)
+            isinstance(state, dict) and state.get("trusted_hash") and state.get("enabled", True)
             for key, state in states.items()
             if key.endswith(place) and os.path.realpath(key.removesuffix(place)) == os.path.realpath(file)
         )

@@ -81,6 +81,10 @@ class PostgresReader:
         """See `Reader`."""
         return not self.count_chunks()
 
+    def holds_notes(self) -> bool:
+        """See `Reader`."""
+        return bool(self._list(f"SELECT c.id{_CHUNKS} AND n.source <> 'sessions' LIMIT 1"))
+
     def count_chunks(self) -> int:
         """See `Reader`."""
         return sum(each.chunks for each in self._tenants)

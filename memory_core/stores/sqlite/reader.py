@@ -80,6 +80,14 @@ class SqliteReader:
         """See `Reader`."""
         return not self.db.execute("SELECT EXISTS (SELECT 1 FROM chunks)").get
 
+    def holds_notes(self) -> bool:
+        """See `Reader`."""
+        return bool(
+            self.db.execute(
+                "SELECT EXISTS (SELECT 1 FROM files f JOIN chunks c ON c.file_id = f.id WHERE f.source <> 'sessions')"
+            ).get
+        )
+
     def count_chunks(self) -> int:
         """See `Reader`."""
         if self._chunks is None:

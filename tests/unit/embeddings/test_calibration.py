@@ -1,4 +1,4 @@
-"""The worth of cosines in a space: where unrelated texts lie, whatever the model does to all its vectors alike."""
+"""The calibration of cosines in a space: where unrelated texts lie, whatever the model does to all its vectors alike."""
 
 from __future__ import annotations
 

@@ -26,6 +26,7 @@ from memory_core.records import Hit, Query
 from memory_core.search.pipeline import cite, search
 from memory_core.search.scoring import VectorQuery, choose_calibration
 from memory_core.stores.interface import Reader
+from memory_core.stores.joined import JoinedReader
 from memory_core.stores.sqlite.connections import load_tokenizer
 from memory_core.text.terms import split_question
 from tests.command import SAMPLE
@@ -219,6 +220,20 @@ def test_hits_in_sessions_cite_the_log(index: Index, both: Open) -> None:
     pair = both(TokenProvider())
     (hit,) = pair.ask("violin lantern", after=date(2026, 1, 12), before=date(2026, 1, 12))
     assert (hit.source, hit.path, hit.start_line, hit.end_line) == ("sessions", "sessions/a-1.jsonl", 2, 4)
+
+
+def test_notes_are_told_from_logs(index: Index, both: Open) -> None:
+    index.set(sources=("memory", "sessions"))
+    index.config.sessions_dir.mkdir(parents=True)
+    said = {"type": "message", "message": {"role": "user", "content": "My violin?"}}
+    (index.config.sessions_dir / "a-1.jsonl").write_text(json.dumps(said) + "\n")
+    for expected in (False, True):
+        if expected:
+            index.note("MEMORY.md", "The kettle is copper.\n")
+        pair = both()
+        assert pair.database.count_chunks() == 1 + expected
+        readers = (pair.lists, pair.database, JoinedReader({"": pair.database, "person:": pair.lists}))
+        assert [reader.holds_notes() for reader in readers] == [expected] * 3
 
 
 def test_an_empty_index_answers_nothing(both: Open) -> None:

@@ -53,13 +53,13 @@ class Folders:
         self.note.write_bytes(data)
 
     @property
-    def journal(self) -> Path:
+    def intent(self) -> Path:
         return notes.find_intent(self.workspace, self.state_dir)
 
     def interrupt(self, block: str, *, offset: int, path: str = DAY) -> None:
-        """Leave the files of a writer that was killed after it wrote its journal."""
-        self.journal.parent.mkdir(parents=True, exist_ok=True)
-        self.journal.write_text(json.dumps({"path": path, "offset": offset, "block": block}))
+        """Leave the files of a writer that was killed after it wrote its intent file."""
+        self.intent.parent.mkdir(parents=True, exist_ok=True)
+        self.intent.write_text(json.dumps({"path": path, "offset": offset, "block": block}))
 
 
 @pytest.fixture
@@ -279,7 +279,7 @@ def test_a_plain_file_in_the_folders_place_is_an_error(folders: Folders) -> None
 def test_a_lock_that_is_held_is_waited_for_and_then_an_error(folders: Folders) -> None:
     folders.append("One.")
     with (
-        locked(folders.journal.with_suffix(".lock"), timeout_seconds=1),
+        locked(folders.intent.with_suffix(".lock"), timeout_seconds=1),
         pytest.raises(NoteNotWritten, match="held by another"),
     ):
         folders.append("Two.", lock_timeout_seconds=0.05)
@@ -339,7 +339,7 @@ def test_a_torn_append_is_completed_at_every_byte(before: str, block: str, tmp_p
         folders.interrupt(block, offset=len(before.encode()))
         writer.finish_interrupted(workspace=folders.workspace, state_dir=folders.state_dir)
         assert folders.note.read_text() == before + block
-        assert not folders.journal.exists()
+        assert not folders.intent.exists()
 
 
 def test_the_next_append_completes_it_first(folders: Folders) -> None:
@@ -356,7 +356,7 @@ def test_an_edited_note_gets_what_it_lacks_and_keeps_what_it_has(folders: Folder
     assert folders.note.read_text() == "# 2026-11-21\n\nFi and the user's words.\n\nSecond.\n\nFirst.\n"
 
 
-def test_a_journal_nobody_can_follow_is_put_aside(folders: Folders, caplog: pytest.LogCaptureFixture) -> None:
+def test_an_intent_nobody_can_follow_is_put_aside(folders: Folders, caplog: pytest.LogCaptureFixture) -> None:
     folders.append("One.")
     (folders.workspace / "MEMORY.md").symlink_to(folders.note)
     for content in (
@@ -367,7 +367,7 @@ def test_a_journal_nobody_can_follow_is_put_aside(folders: Folders, caplog: pyte
         '{"path": "MEMORY.md"}',
         '{"path": "MEMORY.md", "offset": 0, "block": "the file became a link"}',
     ):
-        folders.journal.write_text(content)
+        folders.intent.write_text(content)
         assert folders.append(f"After {len(content)}.").paragraphs
         assert "its text is kept in" in caplog.text
         caplog.clear()
