@@ -93,12 +93,10 @@ def get_plain(schema: Schema) -> Schema:
 
 
 def _fits(schema: Schema, value: object) -> bool:
-    """Return True if a schema allows a value; a text of nothing but white space is an empty one.
+    """Return True if a schema allows a value.
 
     Where it asks for a text and no more, jsonschema is not imported, which takes a tenth of a command's time.
     """
-    if isinstance(value, str) and schema.get("minLength") and not value.strip():
-        return False
     if isinstance(value, str) and schema.keys() <= {"type", "minLength", "description"} and schema["type"] == "string":
         return len(value) >= int(schema.get("minLength", 0))
     from jsonschema import Draft202012Validator
