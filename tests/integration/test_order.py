@@ -60,7 +60,7 @@ def test_a_higher_min_score_keeps_the_beginning_of_an_answer(memory: Memory) -> 
     lengths = set()
     for question in QUESTIONS:
         every = search(memory, question, minScore=0)
-        for least in (0.2, 0.35, 0.5, 0.8):
+        for least in (0.2, 0.35, 0.5, 0.8, 0.9, 0.97):
             found = search(memory, question, minScore=least)
             assert found == every[: len(found)]
             lengths.add(len(found))
