@@ -20,9 +20,9 @@ from itertools import chain, pairwise
 from typing import NamedTuple
 
 from memory_core.sharing.atoms import Atom, Key, Side, align, split
+from memory_core.text.markdown import leave_out_html_comments
 
 MOST_COMPARED = 4_000_000  # pairs of lines of two blocks; longer ones both stand
-_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 _TIME = re.compile(r"\A\s*+(?:[-*+]|\d{1,9}[.)])?\s*+\W{0,2}([01]?\d|2[0-3])[:.h]([0-5]\d)\b")
 
 
@@ -409,7 +409,8 @@ def find_renamed(base: Tree, side: Tree, read: Read) -> dict[str, str]:
 
 def list_own(text: str) -> set[str]:
     """Return the lines that tell a note from others: no headings or comments, and short ones only where all are."""
-    lines = {line.strip() for line in _COMMENT.sub("", text).split("\n") if line.strip() and not line.startswith("#")}
+    told = leave_out_html_comments(text).split("\n")
+    lines = {line.strip() for line in told if line.strip() and not line.startswith("#")}
     return list_long(lines) or lines
 
 
