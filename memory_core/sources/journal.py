@@ -500,12 +500,12 @@ class Journal:
                 replace_file(path, key)
             yield key
 
-    def _list_files(self) -> list[Path]:
-        """Return the files of sessions, the last changed first."""
+    def _list_files(self, since: int = 0) -> list[Path]:
+        """Return the files of sessions that changed since a time in nanoseconds, the last changed first."""
         found = []
         with suppress(FileNotFoundError):
             found = [(entry.stat().st_mtime_ns, entry.path) for entry in os.scandir(self.folder) if _is_session(entry)]
-        return [Path(path) for _, path in sorted(found, reverse=True)]
+        return [Path(path) for changed, path in sorted(found, reverse=True) if changed >= since]
 
     def _load(self, path: Path) -> _KeptSession:
         data = _read_whole_lines(path)
@@ -532,10 +532,13 @@ class Journal:
         if end > size or (end and _digest(tail, key) != kept.mark):
             stream.seek(0)
             end, tail, kept.within_left_out = 0, b"", False
-        since = _find_change(kept.path) - SLACK_NS if end else 0
         # A fork holds what another session holds, and may be read before it.
-        for path in (*self._list_files(), self.folder / FORGOTTEN):
-            if path != kept.path and _find_change(path) >= since:
+        since = kept.path.stat().st_mtime_ns - SLACK_NS if end else 0
+        others, forgotten = self._list_files(since), self.folder / FORGOTTEN
+        if forgotten.exists() and forgotten.stat().st_mtime_ns >= since:
+            others.append(forgotten)
+        for path in others:
+            if path != kept.path:
                 kept.ids.update(_ID.findall(_read_whole_lines(path)))
         keeper = _Keeper(kept, key, keeps_nothing=keeps_nothing)
         lines: list[Line] = []
@@ -667,14 +670,6 @@ def _read_whole_lines(path: Path) -> bytes:
     except FileNotFoundError:
         return b""
     return data[: data.rfind(b"\n") + 1]
-
-
-def _find_change(path: Path) -> int:
-    """Return when a file was changed, in nanoseconds; 0 if there is none."""
-    try:
-        return path.stat().st_mtime_ns
-    except FileNotFoundError:
-        return 0
 
 
 def _replace(path: Path, lines: Iterable[Line]) -> None:
