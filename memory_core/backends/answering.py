@@ -42,7 +42,7 @@ from memory_core.records import (
 )
 from memory_core.sources.notes import find_note_date
 from memory_core.sources.pages import find_text
-from memory_core.sources.refusals import BINARY, SYMLINK, UTF16, describe_failure
+from memory_core.sources.refusals import SYMLINK, describe_failure
 from memory_core.stores.interface import Store
 from memory_core.stores.values import DateRange
 from memory_core.sync.background import BackgroundSync
@@ -209,7 +209,7 @@ class Answerer:
         except NotIndexed as error:
             told = self._answer_without_index(error, degradation)
             return Related(name=query.name, stale=told.stale, warning=told.warning, action=told.action)
-        self._warn_of_failures(degradation, found=bool(found.names or found.notes))
+        self._warn_of_failures(degradation)
         warning, action = "; ".join(degradation.warnings) or None, degradation.action or None
         return replace(found, stale=degradation.stale, warning=warning, action=action)
 
@@ -236,21 +236,19 @@ class Answerer:
                 log.warning("the layer %r is not synced: %s", each.config.layer, error)
                 degradation.stale = True
 
-    def _warn_of_failures(self, degradation: _Degradation, *, found: bool) -> None:
+    def _warn_of_failures(self, degradation: _Degradation) -> None:
         """Warn of what cannot be read, behind all other warnings: the action of one of those goes first.
 
-        Only a sync before this search, or none as nothing has changed, says what cannot be read now. A link is left out for good,
-        and a file that is no text, too, until nothing is found.
+        Only a sync before this search, or none as nothing has changed, says what cannot be read now. A link is left out for good.
         """
         if degradation.stale:
             return
-        lasting = (SYMLINK, BINARY, UTF16) if found else (SYMLINK,)
         failures = [
             replace(failure, path=each.config.show(failure.path))
             for each in (self, *self.others)
             if each._syncs_first
             for failure in each.syncs.failures
-            if failure.reason not in lasting
+            if failure.reason != SYMLINK
         ]
         if failures:
             more = f", and {len(failures) - 1} more" if len(failures) > 1 else ""
@@ -530,7 +528,7 @@ class Answerer:
     def _to_result(
         self, hits: tuple[Hit, ...], mode: Mode, space: Space | None, degradation: _Degradation
     ) -> SearchResult:
-        self._warn_of_failures(degradation, found=bool(hits))
+        self._warn_of_failures(degradation)
         return SearchResult(
             hits=hits,
             provider=space.provider if space else "none",

@@ -217,13 +217,6 @@ def test_what_could_not_be_read_is_told(command: Command) -> None:
     closed.chmod(0)
     done = command("search", "zither", before=as_ordinary_owner)
     check(done.err, "memory/closed.md is left out: permission denied, and 1 more", UNREAD)
-    closed.unlink()
-    check(command("search", "zither").err, "memory/wide.md is left out: it is UTF-16: save it as UTF-8", UNREAD)
-    (command.workspace / "memory" / "narrow.md").write_text("The zither is red.\n")
-    assert command("search", "zither").err == ""  # and what is left out for good is told where nothing is found
-    (command.workspace / "memory" / "narrow.md").unlink()
-    closed.write_text("The zither is red.\n")
-    closed.chmod(0)
     told = command("explain", "zither", "memory/closed.md", before=as_ordinary_owner).out
     assert "the file cannot be read: permission denied" in told
     assert "see to it that you may read it" in told
