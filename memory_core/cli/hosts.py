@@ -37,7 +37,7 @@ from memory_core.hosts import reference
 from memory_core.hosts.events import FollowingSource, is_saving
 from memory_core.hosts.hooks import CopySlot
 from memory_core.hosts.install import changes, programs
-from memory_core.hosts.mcp import serve
+from memory_core.hosts.mcp import ReadingSlot, serve
 from memory_core.plugin.flush.cycles import preview
 from memory_core.plugin.slot import MemorySlot
 from memory_core.records import CallContext, Finding
@@ -55,12 +55,13 @@ OUTAGES = "memory_core.backends.selector.outages"  # one record when an outage o
     flag_value="127.0.0.1",
     help="serve at http://HOST:PORT/mcp (127.0.0.1:8765); elsewhere only with MEMORY_CORE_MCP_TOKEN set",
 )
-def mcp(options: Options, *, http: str | None) -> None:
+@click.option("--read-only", is_flag=True, help="offer no tool that writes, proposes or forgets")
+def mcp(options: Options, *, http: str | None, read_only: bool) -> None:
     """Serve the memory tools to an MCP client over standard input and output, or HTTP."""
     if not options.debug:
         output.show_notices(OUTAGES)
     saving = is_saving()
-    kind = CopySlot if saving else MemorySlot
+    kind = CopySlot if saving else ReadingSlot if read_only else MemorySlot
     source = ConfigSource if http else FollowingSource
     settings = source(options.config, workspace=options.workspace, state_dir=options.state_dir)
     with suppress(ConfigError):  # which every call of a tool tells

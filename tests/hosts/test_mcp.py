@@ -61,6 +61,26 @@ def test_the_official_client_uses_every_tool(mcp_client: Path, command: Command)
     assert "The boiler was serviced." in (command.workspace / stored["structured"]["path"]).read_text()
 
 
+def test_a_client_that_only_reads_is_offered_no_tool_that_writes(mcp_client: Path, command: Command) -> None:
+    before = {path: path.read_bytes() for path in command.workspace.rglob("*") if path.is_file()}
+    listed, found, refused, prompts, flush = talk(
+        mcp_client,
+        command,
+        {},
+        call("memory_search", query="Which retired teacher takes the puppy?"),
+        call("memory_append", text="The boiler was serviced."),
+        do("list_prompts"),
+        do("get_prompt", name="flush"),
+        options=("--read-only",),
+    )
+    assert [tool["name"] for tool in listed] == ["memory_search", "memory_get"]
+    assert found["structured"]["results"][0]["path"] == NOTE
+    assert refused["is_error"]
+    assert [prompt["name"] for prompt in prompts["prompts"]] == ["recall"]
+    assert "nothing can be saved" in flush["error"]["message"]
+    assert {path: path.read_bytes() for path in command.workspace.rglob("*") if path.is_file()} == before
+
+
 def test_the_entry_of_an_install_for_one_workspace_obeys_the_users_own_settings(
     mcp_client: Path, command: Command, home: Path
 ) -> None:

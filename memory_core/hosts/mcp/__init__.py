@@ -2,10 +2,44 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
 from memory_core.__about__ import explain_install
 from memory_core.errors import MemoryCoreError
+from memory_core.plugin.flush.policy import Decision, FlushTurn
 from memory_core.plugin.slot import MemorySlot
 from memory_core.records import CallContext
+
+
+class ReadingSlot(MemorySlot):
+    """A slot whose agents find and read, and write nothing; notes are indexed all the same, unlike with the access "ro"."""
+
+    def tool_schemas(self, context: CallContext | None = None, **options: Any) -> list[dict[str, Any]]:
+        """Return the tools that write nothing."""
+        return super().tool_schemas(_only_read(context), **options)
+
+    def call_tool(self, name: str, arguments: Mapping[str, Any], context: CallContext | None = None) -> dict[str, Any]:
+        """Run a tool that writes nothing; another one is refused."""
+        offered = {schema["name"] for schema in self.tool_schemas(context)}
+        return super().call_tool(name, arguments, context if name in offered else _only_read(context))
+
+    def prompt_section(self, context: CallContext | None = None) -> str:
+        """Return what the system prompt says of reading memory."""
+        return super().prompt_section(_only_read(context))
+
+    def should_flush(self, session: Any, *, compacting: bool = False) -> Decision:
+        """Decide that nothing is saved, and say why."""
+        return super().should_flush(replace(session, access="ro"), compacting=compacting)
+
+    def before_compaction(self, session: Any, *, compacting: bool = False) -> FlushTurn | None:
+        """Plan no turn: it would save."""
+        return super().before_compaction(replace(session, access="ro"), compacting=compacting)
+
+
+def _only_read(context: CallContext | None) -> CallContext:
+    return replace(context or CallContext(), access="ro")
 
 
 def serve(slot: MemorySlot, context: CallContext, *, http: str | None = None) -> None:
