@@ -125,15 +125,14 @@ class TidyStore(Database):
         return sorted(found, key=lambda each: (-each.score, each.path, each.line))
 
     def add_proposal(self, proposal: Proposal) -> None:
-        """Add a proposal that somebody else makes, unless it was settled."""
+        """Add a proposal that somebody else makes; it is not listed if it was settled."""
         with self.write() as connection:
-            if not _is_settled(connection, proposal.id):
-                connection.execute("INSERT OR REPLACE INTO proposals VALUES (?, ?, ?, ?)", _to_row(proposal))
+            connection.execute("INSERT OR REPLACE INTO proposals VALUES (?, ?, ?, ?)", _to_row(proposal))
 
     def is_settled(self, proposal_id: str) -> bool:
         """Return True for what is never to be proposed again."""
         with self.read() as connection:
-            return _is_settled(connection, proposal_id)
+            return bool(connection.execute("SELECT 1 FROM settled WHERE id = ?", (proposal_id,)).get)
 
     def settle(self, proposal_id: str, *, settled: bool = True) -> None:
         """Never propose this again, or do."""
@@ -198,10 +197,6 @@ class TidyStore(Database):
             return dict(connection.execute("SELECT path, stamp FROM notes")) if is_known else {}
 
         return self.ask(load, {})
-
-
-def _is_settled(connection: Connection, proposal_id: str) -> bool:
-    return bool(connection.execute("SELECT 1 FROM settled WHERE id = ?", (proposal_id,)).get)
 
 
 def load_proposal(body: str) -> Proposal:
@@ -319,10 +314,6 @@ class Corpus:
     def list_marks(self) -> list[tuple[str, str]]:
         """Return the paths of all notes, and their marks as JSON."""
         return [(str(path), str(marks)) for path, marks in self._run("SELECT path, marks FROM notes")]
-
-    def list_settled(self) -> set[str]:
-        """Return the ids of what is never to be proposed again."""
-        return {each for (each,) in self._run("SELECT id FROM settled")}
 
     def replace_proposals(self, proposals: Sequence[Proposal]) -> None:
         """Replace what is proposed, but for what others have proposed of lines that still stand."""
