@@ -73,7 +73,9 @@ ALTER TABLE pairs ADD COLUMN line TEXT;  -- a model's for the older one; '' wher
 CREATE TABLE verdicts (id INTEGER PRIMARY KEY, score REAL NOT NULL, line TEXT NOT NULL) STRICT;  -- of a model, by two texts
 """
 AROUND = "~"  # before a stem that stands around a statement, not in it
-VERSION = "9"  # of the rules: raised when statements are read or judged in another way, so that all notes are read anew
+VERSION = (
+    "10"  # of the rules: raised when statements are read or judged in another way, so that all notes are read anew
+)
 
 
 class Edit(NamedTuple):
@@ -191,12 +193,8 @@ class TidyStore(Database):
 
     def list_stamps(self) -> dict[str, str]:
         """Return the stamps of the notes that were read, by path; none where they were read by other rules."""
-
-        def load(connection: Connection) -> dict[str, str]:
-            is_known = get_meta(connection, "version") == VERSION
-            return dict(connection.execute("SELECT path, stamp FROM notes")) if is_known else {}
-
-        return self.ask(load, {})
+        query = "SELECT path, stamp FROM notes WHERE EXISTS (SELECT 1 FROM meta WHERE key = 'version' AND value = ?)"
+        return self.ask(lambda connection: dict(connection.execute(query, (VERSION,))), {})
 
 
 def load_proposal(body: str) -> Proposal:
@@ -257,11 +255,9 @@ class Corpus:
         """Return the number of statements."""
         return int(self._run("SELECT count(*) FROM statements").get or 0)
 
-    def _count_holders(self, word: str, most: int = 4000) -> int:
-        """Return in how many statements a stem stands, counted up to a limit."""
-        return int(
-            self._run("SELECT count(*) FROM (SELECT 1 FROM terms WHERE term = ? LIMIT ?)", (_hash(word), most)).get or 0
-        )
+    def _count_holders(self, word: str) -> int:
+        """Return in how many statements a stem stands."""
+        return int(self._run("SELECT count(*) FROM terms WHERE term = ?", (_hash(word),)).get or 0)
 
     def list_holders(self, word: str, around: str = "") -> list[int]:
         """Return the statements that hold a stem; those around which it stands, with `AROUND`."""
@@ -274,11 +270,12 @@ class Corpus:
     def list_beside(self, number: int) -> list[Statement]:
         """Return a statement, and those right before and behind it that stand in the same text."""
         here = self.load(number)
-        query = "SELECT body FROM statements WHERE id = ? AND path = ?"
-        before, behind = (self._run(query, (number + step, here.path)).get for step in (-1, 1))
-        first = _to_statement(str(before)) if before and "opens" not in here.flags else None
-        last = _to_statement(str(behind)) if behind else None
-        return [here, *(each for each in (first, last) if each and (each is first or "opens" not in each.flags))]
+        query = "SELECT id FROM statements WHERE path = ? AND id IN (?, ?)"
+        beside = [
+            (each, self.load(each)) for (each,) in self._run(query, (here.path, number - 1, number + 1)).fetchall()
+        ]
+        # Of two, the later one opens no text.
+        return [here, *(said for at, said in beside if "opens" not in (here if at < number else said).flags)]
 
     def add_pair(self, old: int, new: int, score: float, body: str) -> None:
         """Record that a statement may replace another, with the verdict of a model on two of these texts."""

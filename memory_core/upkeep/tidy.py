@@ -537,23 +537,16 @@ def _propose_dates(
     timezone: str | None, marks: Mapping[str, Mapping[str, Any]], reader: _Lines, find_days: FindDays
 ) -> Iterator[Proposal]:
     """Propose the dates of "next Friday" and its like in undated notes, where the history knows when a line was written."""
-    held = {path: each["relative"] for path, each in marks.items() if each.get("relative")}
     today = get_today(timezone, datetime.now(UTC))
-    for path, several in held.items():
-        lines = reader.lines(path)
-        for number, phrase in several:
-            line = findings.pick(lines, number)
-            day = find_days(path).get(line)
-            named = (
-                next((each for each in findings.find_relative(line, day) if each.text == phrase), None) if day else None
-            )
-            if named is None or day is None or named.period.last >= today:
-                continue
-            first, last = named.period.first.isoformat(), named.period.last.isoformat()
-            stands = first if first == last else f"{first} to {last}"
-            why = f"The line was written on {day.isoformat()}; {phrase} is {stands}."
-            new = line.replace(phrase, f"{phrase} ({stands})", 1)
-            yield _make(reader, "relative date", path, number, new, why, (), 5.0)
+    for path, number, phrase in ((path, *each) for path, held in marks.items() for each in held.get("relative", ())):
+        line = findings.pick(reader.lines(path), number)
+        day = find_days(path).get(line)
+        for named in findings.find_relative(line, day) if day else ():
+            if named.text == phrase and named.period.last < today:
+                stands = " to ".join(str(each) for each in dict.fromkeys((named.period.first, named.period.last)))
+                why = f"The line was written on {day}; {phrase} is {stands}."
+                new = line.replace(phrase, f"{phrase} ({stands})", 1)
+                yield _make(reader, "relative date", path, number, new, why, (), 5.0)
 
 
 def _read_days(history: History, reader: _Lines, timezone: str | None, path: str) -> dict[str, date | None]:
