@@ -9,8 +9,6 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence, Set
-from contextlib import suppress
-from datetime import date
 from functools import cache
 from itertools import chain
 from typing import Literal, NamedTuple, cast
@@ -34,7 +32,6 @@ CLOSE = 1.0  # scores below the best of its successors
 DENIED = 2.0  # for a value that the newer statement denies: "1,120, not 1,180"
 FIRM = 1.5  # for values that are clearly of one thing
 MOST_REPLACED = 5  # by one newer statement; more are the readings of a log
-MOST_DAYS = 200  # that a planned day lies ahead
 NEXT = 4  # words between a relative and what belongs to them
 MOST_WORDS = 22  # of a sentence that says who or what something is
 # A fact of a list: a short line of MEMORY.md or a topic file. Who or what it is about is a rare word that a newer line repeats.
@@ -55,13 +52,6 @@ _DENIED = re.compile(rf"(?<!\w)(?:{join_lines('not')})(?: [^\W\d_]+){{0,2}} ?[£
 _TELEPHONE = frozenset(PHRASES["all"]["telephone"].split())
 _EVERYONE_HAS = _TELEPHONE.union(strip_marks(PHRASES["all"]["everyone has"]).split())
 _AND = re.compile(rf"(?<!\w)(?:{join_lines('and')})(?!\w)|[&+]", re.IGNORECASE)
-_VAGUE = (
-    "month",
-    "number:st",
-    "number:nd",
-    "number:rd",
-    "number:th",
-)  # kinds of values that are compared with none
 _ADDRESSES = frozenset(("phone", "email", "account"))
 _OF_APPOINTMENTS = frozenset(("weekday", "date", "clock"))
 _CLAUSE = re.compile(r"[.,:](?!\d)|[;!?(\n|–—]")
@@ -126,7 +116,9 @@ def judge(old: Statement, new: Statement, bits: Bits) -> Comparison | None:
     subjects = {word for word in anchors if bits(word) >= LISTED_BITS and _is_subject(word, old, new)}
     listed = is_listed and tells and (not subjects.isdisjoint((*own, *new.near, *old.context)) or len(subjects) > 1)
     pair = _Likeness(old, new, anchors, tells, any(fits), listed)
-    found = filter(None, (_compare_values(pair), _compare_names(pair)))
+    valued = filter(None, (_compare_value(pair, value) for value in new.values))
+    nearest = max(valued, key=lambda each: (each.beside, each.score), default=None)
+    found = filter(None, (nearest if nearest and _share_matter(old, new) else None, _compare_names(pair)))
     best = max(found, key=lambda each: (each.firm, each.score), default=None)
     days = [{each[:2] for each in one.values if each.kind in _OF_APPOINTMENTS} for one in (old, new)]
     again = tells and not days[0].isdisjoint(days[1])
@@ -134,10 +126,9 @@ def judge(old: Statement, new: Statement, bits: Bits) -> Comparison | None:
     other = not (again or any(fits)) and set(anchors) <= {*old.head} & {*new.head}
     if best is None or other or _names_another(old, new) or _is_of_another(best.kind, old, new, anchors):
         return None
-    calm = "event" not in {*old.flags, *new.flags}
     lasting = old.date == UNDATED and (all(fits) or "state" in new.flags)
     both = all("state" in each.flags for each in (old, new)) and all(fits)  # "the pool is 80", "the pool is 120"
-    stands = pair.about and calm and (lasting or both)
+    stands = pair.about and (lasting or both)
     if not (best.firm or tells or stands):
         return None
     shared = sum(bits(word) for word in own) + NEAR * sum(bits(word) for word in wide[len(own) :] if word not in own)
@@ -272,13 +263,6 @@ def _stem_before(value: Value, statement: Statement) -> list[str]:
     return stem(_WORD.findall(statement.text[: value.start]), statement.language)
 
 
-def _compare_values(pair: _Likeness) -> Comparison | None:
-    """Return the values of one kind that differ and stand nearest to a word that both statements share."""
-    found = [best for value in pair.new.values if (best := _compare_value(pair, value))]
-    best = max(found, key=lambda each: (each.beside, each.score), default=None)
-    return best if best and _share_matter(pair.old, pair.new) else None
-
-
 def _compare_value(pair: _Likeness, value: Value) -> Comparison | None:
     """Return a judgement if a value of the newer statement may take the place of one of the older one."""
     old, new, anchors, tells, about, listed = pair
@@ -288,7 +272,7 @@ def _compare_value(pair: _Likeness, value: Value) -> Comparison | None:
         if each.kind == value.kind or _are_codes(each, value) or (listed and _is_bare(each, value))
     ]
     if (
-        value.kind in _VAGUE
+        value.kind == "month"  # which is compared with none
         or not alike
         or _DENIED.search(new.text, 0, value.start)
         or any(_is_same(each, value) for each in alike)
@@ -310,8 +294,6 @@ def _compare_value(pair: _Likeness, value: Value) -> Comparison | None:
         is_measure = "." in former.text + value.text
         labels = () if is_measure else {*_stem_before(former, old)[-1:], *_stem_before(value, new)[-1:]}
         thing = [word for word in anchors if word not in labels]
-    elif kind not in _ADDRESSES and not tells:  # a name alone has many prices and days
-        thing = [word for word in anchors if not any(name.startswith(word) for name in {*old.names} & {*new.names})]
     if (
         not (thing or named or listed)
         or (former.rate and value.rate and former.rate != value.rate)
@@ -336,10 +318,7 @@ def _compare_value(pair: _Likeness, value: Value) -> Comparison | None:
     firm = is_denied or _is_firm(former, value, old, new, close=close)
     if named and (not about or not (tells or firm) or _AND.search(new.text, *sorted((named.end, value.start)))):
         return None
-    weight = 0.5 if value.kind == "number:" else 1.0
-    weight += (
-        0.7 * (former.rate == value.rate not in ("", "once")) + 0.8 * bool(named) + DENIED * is_denied + FIRM * firm
-    )
+    weight = 1.0 + 0.7 * (former.rate == value.rate not in ("", "once")) + DENIED * is_denied + FIRM * firm
     return Comparison(weight + LISTED * listed, "value", former, value, beside, firm or listed)
 
 
@@ -372,13 +351,8 @@ def _is_told(former: Value, value: Value, statement: Statement) -> bool:
 
 
 def _is_bare(one: Value, other: Value) -> bool:
-    """Return True for "60 g" and "down to 45", "code 1958" and "3370": a number that may stand for a value of another kind."""
-    if other.kind != "number:" and not other.kind.startswith("code:"):
-        return False
-    kind = one.kind.partition(":")[0]
-    if kind in ("label", "code"):
-        return len(one.text) == len(other.text) > 2 and (one.text + other.text).isdigit()
-    return kind in ("money", "number") and other.kind == "number:"
+    """Return True for "60 g" and "down to 45": a number that may stand for a value of another kind."""
+    return other.kind == "number:" and one.kind.partition(":")[0] in ("money", "number")
 
 
 def _stands_beside(word: str, value: Value, statement: Statement) -> bool:
@@ -402,11 +376,7 @@ def _is_ahead(day: str, written: str, today: str) -> bool:
         if written == UNDATED:
             return rest > today[5:]
         year = written[:4] if rest >= written[5:] else str(int(written[:4]) + 1)
-    with suppress(ValueError):  # 30 February
-        ahead = date.fromisoformat(f"{year}-{rest}")
-        soon = written == UNDATED or (ahead - date.fromisoformat(written)).days < MOST_DAYS
-        return soon and ahead.isoformat() > today
-    return False
+    return f"{year}-{rest}" > today
 
 
 def _is_firm(former: Value, value: Value, old: Statement, new: Statement, *, close: bool) -> bool:
@@ -435,16 +405,14 @@ def _compare_names(pair: _Likeness) -> Comparison | None:
         return None
     before, after = ({*_find_capitals(each)} for each in (old, new))
     places = [{strip_marks(name.lower()) for name in _PLACE.findall(each.text)} for each in (old, new)]
-    whose = [word for word in anchors if word not in dwell[0] | dwell[1]]
     if (
         all(dwell)
         and places[0]
         and places[1] - before
-        and any(each.startswith(word) for word in whose for each in before & after)
+        and any(each.startswith(word) for word in anchors for each in before & after)
     ):
         return Comparison(1.5 + FIRM, "role", None, None, firm=True)
-    heads = set(old.head) & {*new.head, *new.near} - _list_stems(new.language, "people")
-    roles = [word for word in anchors if word in heads and not old.filler.startswith(word)]
+    roles = {*anchors}.intersection(old.head, (*new.head, *new.near))
     known = old.filler and any(old.filler.startswith(word) for word in (*new.own, *new.near) if len(word) > 2)
     leaves = "leave" in new.flags and "leave" not in old.flags
     other = new.filler not in ("", old.filler)
