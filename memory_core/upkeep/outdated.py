@@ -49,8 +49,6 @@ _PLACE = re.compile(
     rf"(?<!\w)(?:{join_lines('places')})(?: (?:{join_lines('articles')}))? (?:l['’])?([A-ZÀ-ÞА-Я][^\W\d_]+)"
 )
 _DENIED = re.compile(rf"(?<!\w)(?:{join_lines('not')})(?: [^\W\d_]+){{0,2}} ?[£€$]?\Z", re.IGNORECASE)
-_TELEPHONE = frozenset(PHRASES["all"]["telephone"].split())
-_EVERYONE_HAS = _TELEPHONE.union(strip_marks(PHRASES["all"]["everyone has"]).split())
 _AND = re.compile(rf"(?<!\w)(?:{join_lines('and')})(?!\w)|[&+]", re.IGNORECASE)
 _ADDRESSES = frozenset(("phone", "email", "account"))
 _OF_APPOINTMENTS = frozenset(("weekday", "date", "clock"))
@@ -418,8 +416,7 @@ def _compare_names(pair: _Likeness) -> Comparison | None:
     other = new.filler not in ("", old.filler)
     if known and after - before and (leaves or (roles and other)):
         return Comparison(1.3 + bool(roles) + FIRM * leaves, "role", None, None, firm=leaves)
-    stands = bool({"state", "change"} & set(new.flags)) and old.filler not in new.names
-    return Comparison(1.3, "name", None, None) if pair.about and roles and old.filler and other and stands else None
+    return Comparison(1.3, "name", None, None) if pair.about and roles and old.filler and other else None
 
 
 def _find_capitals(statement: Statement) -> list[str]:
@@ -461,7 +458,7 @@ def _is_of_another(kind: str, old: Statement, new: Statement, anchors: Sequence[
     owners = [each for each in _find_owners(old) if each.owned & _unify(new.own, new.language)]
     if owners and all(each.stems.isdisjoint(last) and common <= each.owned for each in owners):
         return True
-    had = _list_had(old.language)
+    had = _list_stems(old.language, "everyone has") | _list_stems(old.language, "telephone")
     if old.title and last.isdisjoint(old.title) and {*old.head, *anchors} - _find_changes(new) <= had:
         return True
     kin = [each.owned & people for each in _find_owners(old) if not each.stems.isdisjoint(last)]
@@ -511,7 +508,7 @@ def _find_changes(statement: Statement) -> set[str]:
 
 def _unify(stems: Iterable[str], language: str) -> frozenset[str]:
     """Return stems, with one for all words for a telephone number."""
-    dialled = _list_dialled(language)
+    dialled = _list_stems(language, "telephone")
     return frozenset("telephone" if each in dialled else each for each in stems)
 
 
@@ -531,15 +528,7 @@ def _find_owners(statement: Statement) -> list[_Owner]:
 
 
 @cache
-def _list_dialled(language: str) -> frozenset[str]:
-    return frozenset(stem([*_TELEPHONE], language))
-
-
-@cache
-def _list_had(language: str) -> frozenset[str]:
-    return frozenset(stem([*_EVERYONE_HAS], language))
-
-
-@cache
-def _list_stems(language: str, name: Literal["people", "dwell"]) -> frozenset[str]:
-    return frozenset(stem(list_words(language, name), language))
+def _list_stems(language: str, name: Literal["people", "dwell", "telephone", "everyone has"]) -> frozenset[str]:
+    """Return the stems of the words that stand under a name for a language, or for all of them."""
+    listed = list_words(language, name) if name in PHRASES[language] else PHRASES["all"][name].split()
+    return frozenset(stem(listed, language))
