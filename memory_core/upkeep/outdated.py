@@ -452,14 +452,10 @@ def _is_of_another(kind: str, old: Statement, new: Statement, anchors: Sequence[
     filler = set() if kind == "value" else {*stem([old.filler], old.language)}  # "Manager: Dana", "Dana's manager"
     owners = [each for each in _find_owners(new) if each.owned & _unify(old.own, old.language)]
     names = [frozenset(old.title), *(each.stems for each in _find_owners(old))]
-    if owners and all(_is_other(each.stems, first - filler, names, last) for each in owners):
-        return True
-    common = {*_unify(anchors, new.language)} - _find_changes(new)
-    owners = [each for each in _find_owners(old) if each.owned & _unify(new.own, new.language)]
-    if owners and all(each.stems.isdisjoint(last) and common <= each.owned for each in owners):
+    if owners and all(_is_other(each.stems, first - filler, names) for each in owners):
         return True
     had = _list_stems(old.language, "everyone has") | _list_stems(old.language, "telephone")
-    if old.title and last.isdisjoint(old.title) and {*old.head, *anchors} - _find_changes(new) <= had:
+    if old.title and last.isdisjoint(old.title) and {*old.head, *anchors} <= had:
         return True
     kin = [each.owned & people for each in _find_owners(old) if not each.stems.isdisjoint(last)]
     if any(each and each.isdisjoint(last) for each in kin):  # "Ann's sister has a number", "Ann has a number"
@@ -468,17 +464,15 @@ def _is_of_another(kind: str, old: Statement, new: Statement, anchors: Sequence[
     return bool(mine and theirs) and mine.isdisjoint(theirs) and set(old.names).isdisjoint(new.names)
 
 
-def _is_other(name: frozenset[str], known: Set[str], names: Iterable[frozenset[str]], told: Set[str]) -> bool:
+def _is_other(name: frozenset[str], known: Set[str], names: Iterable[frozenset[str]]) -> bool:
     """Return True if a name is none that an older statement knows, or shares only a surname with its names: "Paul Lind".
 
     Args:
         name: Its stems.
         known: The stems in and around the older statement.
         names: Whose that one is.
-        told: The stems in and around the newer statement.
     """
-    alike = [each for each in names if each & name]
-    return name.isdisjoint(known) or (bool(alike) and not name <= known and not any(each <= told for each in alike))
+    return name.isdisjoint(known) or (not name <= known and any(each & name for each in names))
 
 
 def _share_matter(old: Statement, new: Statement) -> bool:
