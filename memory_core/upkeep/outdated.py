@@ -65,15 +65,14 @@ class Comparison(NamedTuple):
     Attributes:
         score: See `SHOWN`.
         kind: "value", "name" or "role".
-        old, new: The values that differ; None where names do.
+        old: The value that is replaced; None where a name is.
         beside: A word that both share stands close to the values.
         firm: They are so clearly of one thing that no word has to tell a change.
     """
 
     score: float
     kind: str
-    old: Value | None
-    new: Value | None
+    old: Value | None = None
     beside: bool = False
     firm: bool = False
 
@@ -95,8 +94,8 @@ def judge(old: Statement, new: Statement, bits: Bits) -> Comparison | None:
     if old.title and not {"change", "new"}.isdisjoint(
         new.flags
     ):  # "Deadline of Heron moved" is about the note heron.md
-        about = {*new.head, *chain(*(each.stems for each in _find_owners(new)))}
-        own += [word for word in old.title if word in about and word not in own]
+        named = {*new.head, *chain(*(each.stems for each in _find_owners(new)))}
+        own += [word for word in old.title if word in named and word not in own]
     around = [{*each.near, *each.context} for each in (old, new)]
     wide = [*own, *(word for word in new.own if word in around[0]), *(word for word in old.own if word in around[1])]
     anchors = [word for word in dict.fromkeys(wide) if bits(word) >= LEAST_BITS and len(word) > 2 and word not in units]
@@ -110,30 +109,32 @@ def judge(old: Statement, new: Statement, bits: Bits) -> Comparison | None:
         old.date == UNDATED and "event" not in old.flags and len(old.text.split()) + len(old.context) <= MOST_LISTED
     )
     if is_listed and _leaves(old, new, bits):
-        return Comparison(STRONG, "role", None, None, firm=True)
+        return Comparison(STRONG, "role", firm=True)
     subjects = {word for word in anchors if bits(word) >= LISTED_BITS and _is_subject(word, old, new)}
     listed = is_listed and tells and (not subjects.isdisjoint((*own, *new.near, *old.context)) or len(subjects) > 1)
-    pair = _Likeness(old, new, anchors, tells, any(fits), listed)
-    valued = filter(None, (_compare_value(pair, value) for value in new.values))
+    about = any(fits)
+    valued = filter(None, (_compare_value(each, old, new, anchors, about=about, listed=listed) for each in new.values))
     nearest = max(valued, key=lambda each: (each.beside, each.score), default=None)
-    found = filter(None, (nearest if nearest and _share_matter(old, new) else None, _compare_names(pair)))
+    found = filter(
+        None, (nearest if nearest and _share_matter(old, new) else None, _compare_names(old, new, anchors, about=about))
+    )
     best = max(found, key=lambda each: (each.firm, each.score), default=None)
     days = [{each[:2] for each in one.values if each.kind in _OF_APPOINTMENTS} for one in (old, new)]
     again = tells and not days[0].isdisjoint(days[1])
     # "rent of the otter", "rent of the newt"
-    other = not (again or any(fits)) and set(anchors) <= {*old.head} & {*new.head}
+    other = not (again or about) and set(anchors) <= {*old.head} & {*new.head}
     if best is None or other or _names_another(old, new) or _is_of_another(best.kind, old, new, anchors):
         return None
     lasting = old.date == UNDATED and (all(fits) or "state" in new.flags)
     both = all("state" in each.flags for each in (old, new)) and all(fits)  # "the pool is 80", "the pool is 120"
-    stands = pair.about and (lasting or both)
+    stands = about and (lasting or both)
     if not (best.firm or tells or stands):
         return None
     shared = sum(bits(word) for word in own) + NEAR * sum(bits(word) for word in wide[len(own) :] if word not in own)
-    score = best.score + min(3.2, shared / 5) + 0.8 * best.beside + 0.8 * pair.about + 0.7 * all(fits) + 0.9 * tells
+    score = best.score + min(3.2, shared / 5) + 0.8 * best.beside + 0.8 * about + 0.7 * all(fits) + 0.9 * tells
     score += 0.4 * ("new" in new.flags) + 0.5 * ("state" in new.flags) + 0.4 * ("state" in old.flags)
     kinds = {kind for kind, _ in days[0]} & {kind for kind, _ in days[1]}
-    moved = (tells or best.firm) and best.new and {best.new.kind, "clock"} <= kinds and len(kinds) > 1
+    moved = (tells or best.firm) and best.old and {best.old.kind, "clock"} <= kinds and len(kinds) > 1
     score += APPOINTMENT * bool(moved) - 0.9 * ("event" in old.flags)
     return best._replace(score=score)
 
@@ -151,25 +152,6 @@ def _is_subject(word: str, old: Statement, new: Statement) -> bool:
     before = old.text[: old.values[0].start] if old.values else ""
     stands = word in new.own and (word in old.context or word in strip_marks(before.lower()))
     return stands or word in old.head[:NEXT]
-
-
-class _Likeness(NamedTuple):
-    """Two statements that are compared.
-
-    Attributes:
-        old, new: The statements.
-        anchors: The rare stems that both share.
-        tells: The newer one tells a change.
-        about: The other one speaks of all that the subject of one names.
-        listed: The older one is a fact of a list, and the newer one tells a change of what that is about.
-    """
-
-    old: Statement
-    new: Statement
-    anchors: list[str]
-    tells: bool
-    about: bool
-    listed: bool
 
 
 def _leaves(old: Statement, new: Statement, bits: Bits) -> bool:
@@ -261,9 +243,18 @@ def _stem_before(value: Value, statement: Statement) -> list[str]:
     return stem(_WORD.findall(statement.text[: value.start]), statement.language)
 
 
-def _compare_value(pair: _Likeness, value: Value) -> Comparison | None:
-    """Return a judgement if a value of the newer statement may take the place of one of the older one."""
-    old, new, anchors, tells, about, listed = pair
+def _compare_value(
+    value: Value, old: Statement, new: Statement, anchors: Sequence[str], *, about: bool, listed: bool
+) -> Comparison | None:
+    """Return a judgement if a value of the newer statement may take the place of one of the older one.
+
+    Args:
+        value: The value.
+        old, new: The statements.
+        anchors: The rare stems that both share.
+        about: The other one speaks of all that the subject of one names.
+        listed: The older one is a fact of a list, and the newer one tells a change of what that is about.
+    """
     alike = [
         each
         for each in old.values
@@ -276,16 +267,13 @@ def _compare_value(pair: _Likeness, value: Value) -> Comparison | None:
         or any(_is_same(each, value) for each in alike)
     ):
         return None
-    former = alike[0]
-    if not former.rate:  # "from £34 to £41 a month"
-        former = next((each for each in alike if each.rate == value.rate), former)
     denied = {each.text for each in new.values if _DENIED.search(new.text, 0, each.start)}
-    former = next((each for each in alike if each.text in denied), former)
+    is_rated = not alike[0].rate  # "from £34 to £41 a month"
+    former = max(alike, key=lambda each: (each.text in denied, is_rated and each.rate == value.rate))
     is_denied = former.text in denied
     kind = value.kind.partition(":")[0]
-    is_dated = kind == "date" or (kind == "month" and not former.text.startswith("-"))
-    named = next((each for each in new.values if each.kind == value.kind and each.text == former.text), None)
-    named = None if is_denied else named
+    alike = [each for each in new.values if each.kind == value.kind and each.text == former.text]
+    named = alike[0] if alike and not is_denied else None
     beside = any(_stands_beside(word, former, old) and _stands_beside(word, value, new) for word in anchors)
     thing = anchors
     if kind in ("label", "code"):  # a room or a code of something
@@ -295,7 +283,7 @@ def _compare_value(pair: _Likeness, value: Value) -> Comparison | None:
     if (
         not (thing or named or listed)
         or (former.rate and value.rate and former.rate != value.rate)
-        or (is_dated and not _is_ahead(former.text.replace("-00", "-28"), old.date, new.date))
+        or (kind == "date" and not _is_ahead(former.text, old.date, new.date))
     ):
         return None
     amounts = kind in ("money", "number")
@@ -314,10 +302,12 @@ def _compare_value(pair: _Likeness, value: Value) -> Comparison | None:
     led = [{name for name in each.names if name.startswith(each.head)} for each in (old, new)]
     close = close and not (all(led) and led[0].isdisjoint(led[1]))  # "Bo's insurance", "the insurance of the Skoda"
     firm = is_denied or _is_firm(former, value, old, new, close=close)
-    if named and (not about or not (tells or firm) or _AND.search(new.text, *sorted((named.end, value.start)))):
+    if named and (
+        not about or not ("change" in new.flags or firm) or _AND.search(new.text, *sorted((named.end, value.start)))
+    ):
         return None
     weight = 1.0 + 0.7 * (former.rate == value.rate not in ("", "once")) + DENIED * is_denied + FIRM * firm
-    return Comparison(weight + LISTED * listed, "value", former, value, beside, firm or listed)
+    return Comparison(weight + LISTED * listed, "value", former, beside, firm or listed)
 
 
 def _is_same(one: Value, other: Value) -> bool:
@@ -395,9 +385,8 @@ def _is_firm(former: Value, value: Value, old: Statement, new: Statement, *, clo
     )
 
 
-def _compare_names(pair: _Likeness) -> Comparison | None:
+def _compare_names(old: Statement, new: Statement, anchors: Sequence[str], *, about: bool) -> Comparison | None:
     """Return a judgement if two statements name different people, places or firms for one role."""
-    old, new, anchors = pair.old, pair.new, pair.anchors
     dwell = [_list_stems(each.language, "dwell") & set(each.own) for each in (old, new)]
     if not (all(dwell) or old.filler) or max(len(each.text.split()) for each in (old, new)) > MOST_WORDS:
         return None
@@ -409,14 +398,14 @@ def _compare_names(pair: _Likeness) -> Comparison | None:
         and places[1] - before
         and any(each.startswith(word) for word in anchors for each in before & after)
     ):
-        return Comparison(1.5 + FIRM, "role", None, None, firm=True)
+        return Comparison(1.5 + FIRM, "role", firm=True)
     roles = {*anchors}.intersection(old.head, (*new.head, *new.near))
     known = old.filler and any(old.filler.startswith(word) for word in (*new.own, *new.near) if len(word) > 2)
     leaves = "leave" in new.flags and "leave" not in old.flags
     other = new.filler not in ("", old.filler)
     if known and after - before and (leaves or (roles and other)):
-        return Comparison(1.3 + bool(roles) + FIRM * leaves, "role", None, None, firm=leaves)
-    return Comparison(1.3, "name", None, None) if pair.about and roles and old.filler and other else None
+        return Comparison(1.3 + bool(roles) + FIRM * leaves, "role", firm=leaves)
+    return Comparison(1.3, "name") if about and roles and old.filler and other else None
 
 
 def _find_capitals(statement: Statement) -> list[str]:

@@ -271,11 +271,9 @@ class Corpus:
         """Return a statement, and those right before and behind it that stand in the same text."""
         here = self.load(number)
         query = "SELECT id FROM statements WHERE path = ? AND id IN (?, ?)"
-        beside = [
-            (each, self.load(each)) for (each,) in self._run(query, (here.path, number - 1, number + 1)).fetchall()
-        ]
+        numbers = [int(str(each)) for (each,) in self._run(query, (here.path, number - 1, number + 1))]
         # Of two, the later one opens no text.
-        return [here, *(said for at, said in beside if "opens" not in (here if at < number else said).flags)]
+        return [here, *(self.load(each) for each in numbers if "opens" not in self.load(max(each, number)).flags)]
 
     def add_pair(self, old: int, new: int, score: float, body: str) -> None:
         """Record that a statement may replace another, with the verdict of a model on two of these texts."""
