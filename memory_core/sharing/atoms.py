@@ -6,7 +6,7 @@ An atom is a line of a heading, a list item or a paragraph, or a whole fence, co
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -151,8 +151,11 @@ class Side:
         stable: Own atoms that stayed in the order of the base; others of `same` were moved.
         edits: The base atom that each new one replaces, where they share half of their words, or a heading what stands below it.
         edited: The reverse of `edits`.
-        runs: The own atoms, new or moved, behind each base atom that stayed; behind -1 those at the beginning.
-        sections: Those from a new heading on, behind the last base atom before the next one that stayed.
+        children: The own atoms, new or moved, behind each base atom that stayed, to which they are attached; behind -1 those at
+            the beginning.
+        blocks: Those behind them.
+        sections: Those from a new heading on, each with its heading first, behind the last base atom before the next one that
+            stayed.
         dropped: New own atoms that do not stand in the merged note.
     """
 
@@ -162,8 +165,9 @@ class Side:
     stable: set[int] = field(default_factory=set)
     edits: dict[int, int] = field(default_factory=dict)
     edited: dict[int, int] = field(default_factory=dict)
-    runs: dict[int, list[int]] = field(default_factory=dict)
-    sections: dict[int, list[int]] = field(default_factory=dict)
+    children: defaultdict[int, list[int]] = field(default_factory=lambda: defaultdict(list))
+    blocks: defaultdict[int, list[int]] = field(default_factory=lambda: defaultdict(list))
+    sections: defaultdict[int, list[list[int]]] = field(default_factory=lambda: defaultdict(list))
     dropped: set[int] = field(default_factory=set)
 
 
@@ -186,10 +190,15 @@ def align(base: Sequence[Atom], atoms: list[Atom]) -> Side:
     _pair_edits(base, side)
     stayed = sorted(({own: side.same[own] for own in side.stable} | side.edits).items())
     for (own0, b0), (own1, b1) in pairwise([(-1, -1), *stayed, (len(atoms), len(base))]):
-        run = [*range(own0 + 1, own1)]
-        heading = next((at for at, own in enumerate(run) if atoms[own].kind == "heading"), len(run))
-        if run:
-            side.runs[b0], side.sections[b1 - 1] = run[:heading], run[heading:]
+        for own in range(own0 + 1, own1):
+            if atoms[own].kind == "heading":
+                side.sections[b1 - 1].append([own])
+            elif side.sections[b1 - 1]:
+                side.sections[b1 - 1][-1].append(own)
+            elif atoms[own].attached and not side.blocks[b0]:
+                side.children[b0].append(own)
+            else:
+                side.blocks[b0].append(own)
     return side
 
 

@@ -162,20 +162,15 @@ class _Merge:
         self._put_near(number)
 
     def _put_near(self, number: int) -> None:
-        if not any(number in side.runs for side in self.sides):
-            return
-        runs = [_cut_run(side, side.runs.get(number, ())) for side in self.sides]
-        for side, run in zip(self.sides, runs, strict=True):
-            self._show(side, run.children)
-        for side, own in _order(self.sides, [run.blocks for run in runs]):
+        for side in self.sides:
+            self._show(side, side.children[number])
+        for side, own in _order(self.sides, [side.blocks[number] for side in self.sides]):
             self._show(side, [own])
 
     def _put_sections(self, number: int) -> None:
         """Put new sections, which stay where they were written even if the atom above them was moved."""
-        if not any(number in side.sections for side in self.sides):
-            return
         one, two = self.sides
-        first, second = (_cut_run(side, side.sections.get(number, ())).sections for side in self.sides)
+        first, second = ([*side.sections[number]] for side in self.sides)
         for section in first:
             self._show(one, section[:1])
             rest = [section[1:], []]
@@ -217,29 +212,6 @@ def _list_parents(atoms: Sequence[Atom], number: int) -> Iterator[int]:
     while parent is not None:
         yield parent
         parent = atoms[parent].parent
-
-
-class _Run(NamedTuple):
-    """New atoms behind one that stayed: those attached to it, blocks of their own, and sections, each with its heading first."""
-
-    children: list[int]
-    blocks: list[int]
-    sections: list[list[int]]
-
-
-def _cut_run(side: Side, numbers: Iterable[int]) -> _Run:
-    run = _Run([], [], [])
-    for own in numbers:
-        atom = side.atoms[own]
-        if atom.kind == "heading":
-            run.sections.append([own])
-        elif run.sections:
-            run.sections[-1].append(own)
-        elif atom.attached and not run.blocks:
-            run.children.append(own)
-        else:
-            run.blocks.append(own)
-    return run
 
 
 def _order(sides: tuple[Side, Side], numbers: Sequence[Sequence[int]]) -> Iterator[tuple[Side, int]]:

@@ -347,8 +347,8 @@ class Sync:
 
     def _settle(self, commit: str | None, remote: str | None, absent: Collection[str]) -> None:
         """Record that what a commit holds stands here, but for some notes, and that the remote has all before it."""
-        refs = {OWN: commit, SENT: remote, ABSENT: self._keep_names(absent), WRITING: None, MADE: None}
-        self._git.set_refs({name: value for name, value in refs.items() if value or name in self._git.list_refs()})
+        names = self._keep_names(absent)
+        self._git.set_refs({OWN: commit, SENT: remote, ABSENT: names, WRITING: None, MADE: None})
         self._written.unlink(missing_ok=True)
 
     def _finish(self) -> None:

@@ -176,7 +176,6 @@ def replace_part(
     *,
     workspace: Path,
     state_dir: Path,
-    before: Callable[[int, bytes, bytes, bytes], None] = lambda *_: None,
 ) -> None:
     """Replace some bytes of a note by others; see `rewrite`.
 
@@ -186,7 +185,6 @@ def replace_part(
             is not as expected.
         workspace: The workspace, which must exist.
         state_dir: As `append`.
-        before: Called with those three and the note's new bytes, before they are written.
 
     Raises:
         PathRefused: The note does not lie in the workspace, or behind a link.
@@ -201,9 +199,7 @@ def replace_part(
         if data is None:
             raise NoteChanged(file.path)
         start, old, new = find(data)
-        changed = data[:start] + new + data[start + len(old) :]
-        before(start, old, new, changed)
-        return changed
+        return data[:start] + new + data[start + len(old) :]
 
     place = file.real_path.relative_to(root).as_posix()
     rewrite(place, change, workspace=workspace, state_dir=state_dir)

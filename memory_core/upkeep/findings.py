@@ -84,14 +84,11 @@ def find_links_that_lead_nowhere(notes: Mapping[str, Mapping[str, Any]]) -> Iter
     Args:
         notes: What `read_marks` returned, by path.
     """
-    linked = [(path, *link) for path, marks in notes.items() for link in marks["links"]]
-    if not linked:
-        return
     by_name: defaultdict[str, list[str]] = defaultdict(list)
     for path, marks in notes.items():
         for name in (PurePosixPath(path).stem, strip_suffix(path), *marks["aliases"]):
             by_name[make_key(name)].append(path)
-    for path, line, kind, target in linked:
+    for path, line, kind, target in ((path, *link) for path, marks in notes.items() for link in marks["links"]):
         place = PurePosixPath(path).parent / target if kind == "link" else PurePosixPath(target)
         bare = posixpath.normpath(place.as_posix())
         key = make_key(strip_suffix(PurePosixPath(target).name))
@@ -122,16 +119,12 @@ def find_spellings(notes: Mapping[str, Mapping[str, Any]]) -> Iterator[Repair]:
         for name, (count, line) in marks["names"].items():
             counts[name] += count
             places.setdefault(name, (path, line))
-    often = [name for name, count in counts.items() if count >= OFTEN]
     near: defaultdict[str, list[str]] = defaultdict(list)
-    for name in often:
-        for each in _leave_one_out(make_spelling_key(name.lower())):
+    for name in (name for name, count in counts.items() if count >= OFTEN):
+        for each in _leave_one_out(name):
             near[each].append(name)
-    for name, count in counts.items():
-        if count != 1 or not near:
-            continue
-        key = make_spelling_key(name.lower())
-        found = {each for part in _leave_one_out(key) for each in near.get(part, ()) if _is_slip(name, each)}
+    for name in (name for name, count in counts.items() if count == 1):
+        found = {each for part in _leave_one_out(name) for each in near.get(part, ()) if _is_slip(name, each)}
         found = {each for each in found if not is_common(each.lower(), None)}
         if len(found) == 1 and not is_common(name.lower(), None):
             right = found.pop()
@@ -139,7 +132,8 @@ def find_spellings(notes: Mapping[str, Mapping[str, Any]]) -> Iterator[Repair]:
             yield Repair("spelling", *places[name], name, right, why, (places[right],))
 
 
-def _leave_one_out(word: str) -> Iterable[str]:
+def _leave_one_out(name: str) -> Iterable[str]:
+    word = make_spelling_key(name.lower())
     return {word, *(word[:at] + word[at + 1 :] for at in range(len(word)))}
 
 

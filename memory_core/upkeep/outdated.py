@@ -9,8 +9,6 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence, Set
-from contextlib import suppress
-from datetime import date
 from functools import cache
 from itertools import chain
 from typing import Literal, NamedTuple, cast
@@ -34,7 +32,6 @@ CLOSE = 1.0  # scores below the best of its successors
 DENIED = 2.0  # for a value that the newer statement denies: "1,120, not 1,180"
 FIRM = 1.5  # for values that are clearly of one thing
 MOST_REPLACED = 5  # by one newer statement; more are the readings of a log
-MOST_DAYS = 200  # that a planned day lies ahead
 NEXT = 4  # words between a relative and what belongs to them
 MOST_WORDS = 22  # of a sentence that says who or what something is
 # A fact of a list: a short line of MEMORY.md or a topic file. Who or what it is about is a rare word that a newer line repeats.
@@ -52,16 +49,7 @@ _PLACE = re.compile(
     rf"(?<!\w)(?:{join_lines('places')})(?: (?:{join_lines('articles')}))? (?:l['’])?([A-ZÀ-ÞА-Я][^\W\d_]+)"
 )
 _DENIED = re.compile(rf"(?<!\w)(?:{join_lines('not')})(?: [^\W\d_]+){{0,2}} ?[£€$]?\Z", re.IGNORECASE)
-_TELEPHONE = frozenset(PHRASES["all"]["telephone"].split())
-_EVERYONE_HAS = _TELEPHONE.union(strip_marks(PHRASES["all"]["everyone has"]).split())
 _AND = re.compile(rf"(?<!\w)(?:{join_lines('and')})(?!\w)|[&+]", re.IGNORECASE)
-_VAGUE = (
-    "month",
-    "number:st",
-    "number:nd",
-    "number:rd",
-    "number:th",
-)  # kinds of values that are compared with none
 _ADDRESSES = frozenset(("phone", "email", "account"))
 _OF_APPOINTMENTS = frozenset(("weekday", "date", "clock"))
 _CLAUSE = re.compile(r"[.,:](?!\d)|[;!?(\n|–—]")
@@ -77,15 +65,14 @@ class Comparison(NamedTuple):
     Attributes:
         score: See `SHOWN`.
         kind: "value", "name" or "role".
-        old, new: The values that differ; None where names do.
+        old: The value that is replaced; None where a name is.
         beside: A word that both share stands close to the values.
         firm: They are so clearly of one thing that no word has to tell a change.
     """
 
     score: float
     kind: str
-    old: Value | None
-    new: Value | None
+    old: Value | None = None
     beside: bool = False
     firm: bool = False
 
@@ -107,8 +94,8 @@ def judge(old: Statement, new: Statement, bits: Bits) -> Comparison | None:
     if old.title and not {"change", "new"}.isdisjoint(
         new.flags
     ):  # "Deadline of Heron moved" is about the note heron.md
-        about = {*new.head, *chain(*(each.stems for each in _find_owners(new)))}
-        own += [word for word in old.title if word in about and word not in own]
+        named = {*new.head, *chain(*(each.stems for each in _find_owners(new)))}
+        own += [word for word in old.title if word in named and word not in own]
     around = [{*each.near, *each.context} for each in (old, new)]
     wide = [*own, *(word for word in new.own if word in around[0]), *(word for word in old.own if word in around[1])]
     anchors = [word for word in dict.fromkeys(wide) if bits(word) >= LEAST_BITS and len(word) > 2 and word not in units]
@@ -122,29 +109,32 @@ def judge(old: Statement, new: Statement, bits: Bits) -> Comparison | None:
         old.date == UNDATED and "event" not in old.flags and len(old.text.split()) + len(old.context) <= MOST_LISTED
     )
     if is_listed and _leaves(old, new, bits):
-        return Comparison(STRONG, "role", None, None, firm=True)
+        return Comparison(STRONG, "role", firm=True)
     subjects = {word for word in anchors if bits(word) >= LISTED_BITS and _is_subject(word, old, new)}
     listed = is_listed and tells and (not subjects.isdisjoint((*own, *new.near, *old.context)) or len(subjects) > 1)
-    pair = _Likeness(old, new, anchors, tells, any(fits), listed)
-    found = filter(None, (_compare_values(pair), _compare_names(pair)))
+    about = any(fits)
+    valued = filter(None, (_compare_value(each, old, new, anchors, about=about, listed=listed) for each in new.values))
+    nearest = max(valued, key=lambda each: (each.beside, each.score), default=None)
+    found = filter(
+        None, (nearest if nearest and _share_matter(old, new) else None, _compare_names(old, new, anchors, about=about))
+    )
     best = max(found, key=lambda each: (each.firm, each.score), default=None)
     days = [{each[:2] for each in one.values if each.kind in _OF_APPOINTMENTS} for one in (old, new)]
     again = tells and not days[0].isdisjoint(days[1])
     # "rent of the otter", "rent of the newt"
-    other = not (again or any(fits)) and set(anchors) <= {*old.head} & {*new.head}
+    other = not (again or about) and set(anchors) <= {*old.head} & {*new.head}
     if best is None or other or _names_another(old, new) or _is_of_another(best.kind, old, new, anchors):
         return None
-    calm = "event" not in {*old.flags, *new.flags}
     lasting = old.date == UNDATED and (all(fits) or "state" in new.flags)
     both = all("state" in each.flags for each in (old, new)) and all(fits)  # "the pool is 80", "the pool is 120"
-    stands = pair.about and calm and (lasting or both)
+    stands = about and (lasting or both)
     if not (best.firm or tells or stands):
         return None
     shared = sum(bits(word) for word in own) + NEAR * sum(bits(word) for word in wide[len(own) :] if word not in own)
-    score = best.score + min(3.2, shared / 5) + 0.8 * best.beside + 0.8 * pair.about + 0.7 * all(fits) + 0.9 * tells
+    score = best.score + min(3.2, shared / 5) + 0.8 * best.beside + 0.8 * about + 0.7 * all(fits) + 0.9 * tells
     score += 0.4 * ("new" in new.flags) + 0.5 * ("state" in new.flags) + 0.4 * ("state" in old.flags)
     kinds = {kind for kind, _ in days[0]} & {kind for kind, _ in days[1]}
-    moved = (tells or best.firm) and best.new and {best.new.kind, "clock"} <= kinds and len(kinds) > 1
+    moved = (tells or best.firm) and best.old and {best.old.kind, "clock"} <= kinds and len(kinds) > 1
     score += APPOINTMENT * bool(moved) - 0.9 * ("event" in old.flags)
     return best._replace(score=score)
 
@@ -162,25 +152,6 @@ def _is_subject(word: str, old: Statement, new: Statement) -> bool:
     before = old.text[: old.values[0].start] if old.values else ""
     stands = word in new.own and (word in old.context or word in strip_marks(before.lower()))
     return stands or word in old.head[:NEXT]
-
-
-class _Likeness(NamedTuple):
-    """Two statements that are compared.
-
-    Attributes:
-        old, new: The statements.
-        anchors: The rare stems that both share.
-        tells: The newer one tells a change.
-        about: The other one speaks of all that the subject of one names.
-        listed: The older one is a fact of a list, and the newer one tells a change of what that is about.
-    """
-
-    old: Statement
-    new: Statement
-    anchors: list[str]
-    tells: bool
-    about: bool
-    listed: bool
 
 
 def _leaves(old: Statement, new: Statement, bits: Bits) -> bool:
@@ -272,50 +243,47 @@ def _stem_before(value: Value, statement: Statement) -> list[str]:
     return stem(_WORD.findall(statement.text[: value.start]), statement.language)
 
 
-def _compare_values(pair: _Likeness) -> Comparison | None:
-    """Return the values of one kind that differ and stand nearest to a word that both statements share."""
-    found = [best for value in pair.new.values if (best := _compare_value(pair, value))]
-    best = max(found, key=lambda each: (each.beside, each.score), default=None)
-    return best if best and _share_matter(pair.old, pair.new) else None
+def _compare_value(
+    value: Value, old: Statement, new: Statement, anchors: Sequence[str], *, about: bool, listed: bool
+) -> Comparison | None:
+    """Return a judgement if a value of the newer statement may take the place of one of the older one.
 
-
-def _compare_value(pair: _Likeness, value: Value) -> Comparison | None:
-    """Return a judgement if a value of the newer statement may take the place of one of the older one."""
-    old, new, anchors, tells, about, listed = pair
+    Args:
+        value: The value.
+        old, new: The statements.
+        anchors: The rare stems that both share.
+        about: The other one speaks of all that the subject of one names.
+        listed: The older one is a fact of a list, and the newer one tells a change of what that is about.
+    """
     alike = [
         each
         for each in old.values
         if each.kind == value.kind or _are_codes(each, value) or (listed and _is_bare(each, value))
     ]
     if (
-        value.kind in _VAGUE
+        value.kind == "month"  # which is compared with none
         or not alike
         or _DENIED.search(new.text, 0, value.start)
         or any(_is_same(each, value) for each in alike)
     ):
         return None
-    former = alike[0]
-    if not former.rate:  # "from £34 to £41 a month"
-        former = next((each for each in alike if each.rate == value.rate), former)
     denied = {each.text for each in new.values if _DENIED.search(new.text, 0, each.start)}
-    former = next((each for each in alike if each.text in denied), former)
+    is_rated = not alike[0].rate  # "from £34 to £41 a month"
+    former = max(alike, key=lambda each: (each.text in denied, is_rated and each.rate == value.rate))
     is_denied = former.text in denied
     kind = value.kind.partition(":")[0]
-    is_dated = kind == "date" or (kind == "month" and not former.text.startswith("-"))
-    named = next((each for each in new.values if each.kind == value.kind and each.text == former.text), None)
-    named = None if is_denied else named
+    alike = [each for each in new.values if each.kind == value.kind and each.text == former.text]
+    named = alike[0] if alike and not is_denied else None
     beside = any(_stands_beside(word, former, old) and _stands_beside(word, value, new) for word in anchors)
     thing = anchors
     if kind in ("label", "code"):  # a room or a code of something
         is_measure = "." in former.text + value.text
         labels = () if is_measure else {*_stem_before(former, old)[-1:], *_stem_before(value, new)[-1:]}
         thing = [word for word in anchors if word not in labels]
-    elif kind not in _ADDRESSES and not tells:  # a name alone has many prices and days
-        thing = [word for word in anchors if not any(name.startswith(word) for name in {*old.names} & {*new.names})]
     if (
         not (thing or named or listed)
         or (former.rate and value.rate and former.rate != value.rate)
-        or (is_dated and not _is_ahead(former.text.replace("-00", "-28"), old.date, new.date))
+        or (kind == "date" and not _is_ahead(former.text, old.date, new.date))
     ):
         return None
     amounts = kind in ("money", "number")
@@ -334,13 +302,12 @@ def _compare_value(pair: _Likeness, value: Value) -> Comparison | None:
     led = [{name for name in each.names if name.startswith(each.head)} for each in (old, new)]
     close = close and not (all(led) and led[0].isdisjoint(led[1]))  # "Bo's insurance", "the insurance of the Skoda"
     firm = is_denied or _is_firm(former, value, old, new, close=close)
-    if named and (not about or not (tells or firm) or _AND.search(new.text, *sorted((named.end, value.start)))):
+    if named and (
+        not about or not ("change" in new.flags or firm) or _AND.search(new.text, *sorted((named.end, value.start)))
+    ):
         return None
-    weight = 0.5 if value.kind == "number:" else 1.0
-    weight += (
-        0.7 * (former.rate == value.rate not in ("", "once")) + 0.8 * bool(named) + DENIED * is_denied + FIRM * firm
-    )
-    return Comparison(weight + LISTED * listed, "value", former, value, beside, firm or listed)
+    weight = 1.0 + 0.7 * (former.rate == value.rate not in ("", "once")) + DENIED * is_denied + FIRM * firm
+    return Comparison(weight + LISTED * listed, "value", former, beside, firm or listed)
 
 
 def _is_same(one: Value, other: Value) -> bool:
@@ -372,13 +339,8 @@ def _is_told(former: Value, value: Value, statement: Statement) -> bool:
 
 
 def _is_bare(one: Value, other: Value) -> bool:
-    """Return True for "60 g" and "down to 45", "code 1958" and "3370": a number that may stand for a value of another kind."""
-    if other.kind != "number:" and not other.kind.startswith("code:"):
-        return False
-    kind = one.kind.partition(":")[0]
-    if kind in ("label", "code"):
-        return len(one.text) == len(other.text) > 2 and (one.text + other.text).isdigit()
-    return kind in ("money", "number") and other.kind == "number:"
+    """Return True for "60 g" and "down to 45": a number that may stand for a value of another kind."""
+    return other.kind == "number:" and one.kind.partition(":")[0] in ("money", "number")
 
 
 def _stands_beside(word: str, value: Value, statement: Statement) -> bool:
@@ -402,11 +364,7 @@ def _is_ahead(day: str, written: str, today: str) -> bool:
         if written == UNDATED:
             return rest > today[5:]
         year = written[:4] if rest >= written[5:] else str(int(written[:4]) + 1)
-    with suppress(ValueError):  # 30 February
-        ahead = date.fromisoformat(f"{year}-{rest}")
-        soon = written == UNDATED or (ahead - date.fromisoformat(written)).days < MOST_DAYS
-        return soon and ahead.isoformat() > today
-    return False
+    return f"{year}-{rest}" > today
 
 
 def _is_firm(former: Value, value: Value, old: Statement, new: Statement, *, close: bool) -> bool:
@@ -427,31 +385,27 @@ def _is_firm(former: Value, value: Value, old: Statement, new: Statement, *, clo
     )
 
 
-def _compare_names(pair: _Likeness) -> Comparison | None:
+def _compare_names(old: Statement, new: Statement, anchors: Sequence[str], *, about: bool) -> Comparison | None:
     """Return a judgement if two statements name different people, places or firms for one role."""
-    old, new, anchors = pair.old, pair.new, pair.anchors
     dwell = [_list_stems(each.language, "dwell") & set(each.own) for each in (old, new)]
     if not (all(dwell) or old.filler) or max(len(each.text.split()) for each in (old, new)) > MOST_WORDS:
         return None
     before, after = ({*_find_capitals(each)} for each in (old, new))
     places = [{strip_marks(name.lower()) for name in _PLACE.findall(each.text)} for each in (old, new)]
-    whose = [word for word in anchors if word not in dwell[0] | dwell[1]]
     if (
         all(dwell)
         and places[0]
         and places[1] - before
-        and any(each.startswith(word) for word in whose for each in before & after)
+        and any(each.startswith(word) for word in anchors for each in before & after)
     ):
-        return Comparison(1.5 + FIRM, "role", None, None, firm=True)
-    heads = set(old.head) & {*new.head, *new.near} - _list_stems(new.language, "people")
-    roles = [word for word in anchors if word in heads and not old.filler.startswith(word)]
+        return Comparison(1.5 + FIRM, "role", firm=True)
+    roles = {*anchors}.intersection(old.head, (*new.head, *new.near))
     known = old.filler and any(old.filler.startswith(word) for word in (*new.own, *new.near) if len(word) > 2)
     leaves = "leave" in new.flags and "leave" not in old.flags
     other = new.filler not in ("", old.filler)
     if known and after - before and (leaves or (roles and other)):
-        return Comparison(1.3 + bool(roles) + FIRM * leaves, "role", None, None, firm=leaves)
-    stands = bool({"state", "change"} & set(new.flags)) and old.filler not in new.names
-    return Comparison(1.3, "name", None, None) if pair.about and roles and old.filler and other and stands else None
+        return Comparison(1.3 + bool(roles) + FIRM * leaves, "role", firm=leaves)
+    return Comparison(1.3, "name") if about and roles and old.filler and other else None
 
 
 def _find_capitals(statement: Statement) -> list[str]:
@@ -487,14 +441,10 @@ def _is_of_another(kind: str, old: Statement, new: Statement, anchors: Sequence[
     filler = set() if kind == "value" else {*stem([old.filler], old.language)}  # "Manager: Dana", "Dana's manager"
     owners = [each for each in _find_owners(new) if each.owned & _unify(old.own, old.language)]
     names = [frozenset(old.title), *(each.stems for each in _find_owners(old))]
-    if owners and all(_is_other(each.stems, first - filler, names, last) for each in owners):
+    if owners and all(_is_other(each.stems, first - filler, names) for each in owners):
         return True
-    common = {*_unify(anchors, new.language)} - _find_changes(new)
-    owners = [each for each in _find_owners(old) if each.owned & _unify(new.own, new.language)]
-    if owners and all(each.stems.isdisjoint(last) and common <= each.owned for each in owners):
-        return True
-    had = _list_had(old.language)
-    if old.title and last.isdisjoint(old.title) and {*old.head, *anchors} - _find_changes(new) <= had:
+    had = _list_stems(old.language, "everyone has") | _list_stems(old.language, "telephone")
+    if old.title and last.isdisjoint(old.title) and {*old.head, *anchors} <= had:
         return True
     kin = [each.owned & people for each in _find_owners(old) if not each.stems.isdisjoint(last)]
     if any(each and each.isdisjoint(last) for each in kin):  # "Ann's sister has a number", "Ann has a number"
@@ -503,17 +453,15 @@ def _is_of_another(kind: str, old: Statement, new: Statement, anchors: Sequence[
     return bool(mine and theirs) and mine.isdisjoint(theirs) and set(old.names).isdisjoint(new.names)
 
 
-def _is_other(name: frozenset[str], known: Set[str], names: Iterable[frozenset[str]], told: Set[str]) -> bool:
+def _is_other(name: frozenset[str], known: Set[str], names: Iterable[frozenset[str]]) -> bool:
     """Return True if a name is none that an older statement knows, or shares only a surname with its names: "Paul Lind".
 
     Args:
         name: Its stems.
         known: The stems in and around the older statement.
         names: Whose that one is.
-        told: The stems in and around the newer statement.
     """
-    alike = [each for each in names if each & name]
-    return name.isdisjoint(known) or (bool(alike) and not name <= known and not any(each <= told for each in alike))
+    return name.isdisjoint(known) or (not name <= known and any(each & name for each in names))
 
 
 def _share_matter(old: Statement, new: Statement) -> bool:
@@ -543,7 +491,7 @@ def _find_changes(statement: Statement) -> set[str]:
 
 def _unify(stems: Iterable[str], language: str) -> frozenset[str]:
     """Return stems, with one for all words for a telephone number."""
-    dialled = _list_dialled(language)
+    dialled = _list_stems(language, "telephone")
     return frozenset("telephone" if each in dialled else each for each in stems)
 
 
@@ -563,15 +511,7 @@ def _find_owners(statement: Statement) -> list[_Owner]:
 
 
 @cache
-def _list_dialled(language: str) -> frozenset[str]:
-    return frozenset(stem([*_TELEPHONE], language))
-
-
-@cache
-def _list_had(language: str) -> frozenset[str]:
-    return frozenset(stem([*_EVERYONE_HAS], language))
-
-
-@cache
-def _list_stems(language: str, name: Literal["people", "dwell"]) -> frozenset[str]:
-    return frozenset(stem(list_words(language, name), language))
+def _list_stems(language: str, name: Literal["people", "dwell", "telephone", "everyone has"]) -> frozenset[str]:
+    """Return the stems of the words that stand under a name for a language, or for all of them."""
+    listed = list_words(language, name) if name in PHRASES[language] else PHRASES["all"][name].split()
+    return frozenset(stem(listed, language))

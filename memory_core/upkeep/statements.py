@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from functools import cache, lru_cache
+from functools import lru_cache
 from itertools import accumulate, chain, pairwise
 from pathlib import PurePosixPath
 from typing import NamedTuple, cast
@@ -266,14 +266,9 @@ def _read_sentence(path: str, date: str, sentence: _Told, language: Language) ->
         start = max((each.end() for each in _BREAK.finditer(plain, 0, same.start())), default=0)
         stop = _BREAK.search(plain, same.end())
         end = stop.start() if stop else len(plain)
-        if not any(start <= value.start < end for value in values):
-            plain = plain[:start] + " " * (end - start) + plain[end:]
-    reason = _REASON.search(plain)
-    plain = plain[: reason.start()] if reason else plain
-    values = tuple(_find_values(plain, language))
-    for same in _UNCHANGED.finditer(plain):
-        if not any(same.start() <= value.start < same.end() for value in values):
-            plain = plain[: same.start()] + " " * len(same[0]) + plain[same.end() :]
+        if any(start <= value.start < end for value in values):
+            start, end = same.span()
+        plain = plain[:start] + " " * (end - start) + plain[end:]
     words = [*_WORD.finditer(plain)]
     behind = _BREAK.search(plain, values[-1].end) if values else None
     stance = find_stance(
@@ -295,8 +290,10 @@ def _read_sentence(path: str, date: str, sentence: _Told, language: Language) ->
     main = plain[: rest.start()] if rest and find_stance(plain[: rest.start()], language) == "state" else plain
     happened = "event" if timed or _is_event(words, language) or tells_past(main, language) else ""
     opens = "" if before else "opens"
-    flags = tuple(filter(None, [opens, told, happened, leaves, stance or "", *_find_owners(words, language)]))
-    if "1" in flags and first.lstrip(" \t-*+").startswith(">"):  # of a letter: what is somebody else's
+    spoken = {word[0].lower() for word in words}
+    mine, theirs = (not spoken.isdisjoint(list_words(language, name)) for name in ("mine", "theirs"))
+    flags = tuple(filter(None, [opens, told, happened, leaves, stance or "", "1" * mine, "3" * theirs]))
+    if mine and first.lstrip(" \t-*+").startswith(">"):  # of a letter: what is somebody else's
         return
     turns = sorted([*find_turns(plain, language), *(colon.start() for colon in _COLON.finditer(plain))])
     ends = sorted([*turns, *(value.start for value in values)])
@@ -335,14 +332,9 @@ def detect_language(text: str) -> Language | None:
 
 @lru_cache(maxsize=50_000)
 def _stem(word: str, language: Language) -> str:
-    return strip_marks(cast("str", _stemmer(language).stemWord(word)))
-
-
-@cache
-def _stemmer(language: Language):  # type: ignore[no-untyped-def]
     from Stemmer import Stemmer
 
-    return Stemmer(STEMMERS[language])
+    return strip_marks(str(Stemmer(STEMMERS[language]).stemWord(word)))
 
 
 def stem(words: Sequence[str], language: str) -> list[str]:
@@ -405,13 +397,6 @@ def _find_filler(words: Sequence[re.Match[str]], start: int, language: Language)
                 continue
             return strip_marks(lowered) if word[0][0].isupper() else ""
     return ""
-
-
-def _find_owners(words: Sequence[re.Match[str]], language: Language) -> Iterator[str]:
-    """Yield "1" and "3" where the words say mine and theirs."""
-    said = {word[0].lower() for word in words}
-    yield from ("1" for word in list_words(language, "mine") if word in said)
-    yield from ("3" for word in list_words(language, "theirs") if word in said)
 
 
 def _is_event(words: Sequence[re.Match[str]], language: Language) -> bool:

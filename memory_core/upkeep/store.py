@@ -73,7 +73,9 @@ ALTER TABLE pairs ADD COLUMN line TEXT;  -- a model's for the older one; '' wher
 CREATE TABLE verdicts (id INTEGER PRIMARY KEY, score REAL NOT NULL, line TEXT NOT NULL) STRICT;  -- of a model, by two texts
 """
 AROUND = "~"  # before a stem that stands around a statement, not in it
-VERSION = "9"  # of the rules: raised when statements are read or judged in another way, so that all notes are read anew
+VERSION = (
+    "10"  # of the rules: raised when statements are read or judged in another way, so that all notes are read anew
+)
 
 
 class Edit(NamedTuple):
@@ -125,15 +127,14 @@ class TidyStore(Database):
         return sorted(found, key=lambda each: (-each.score, each.path, each.line))
 
     def add_proposal(self, proposal: Proposal) -> None:
-        """Add a proposal that somebody else makes, unless it was settled."""
+        """Add a proposal that somebody else makes; it is not listed if it was settled."""
         with self.write() as connection:
-            if not _is_settled(connection, proposal.id):
-                connection.execute("INSERT OR REPLACE INTO proposals VALUES (?, ?, ?, ?)", _to_row(proposal))
+            connection.execute("INSERT OR REPLACE INTO proposals VALUES (?, ?, ?, ?)", _to_row(proposal))
 
     def is_settled(self, proposal_id: str) -> bool:
         """Return True for what is never to be proposed again."""
         with self.read() as connection:
-            return _is_settled(connection, proposal_id)
+            return bool(connection.execute("SELECT 1 FROM settled WHERE id = ?", (proposal_id,)).get)
 
     def settle(self, proposal_id: str, *, settled: bool = True) -> None:
         """Never propose this again, or do."""
@@ -192,16 +193,8 @@ class TidyStore(Database):
 
     def list_stamps(self) -> dict[str, str]:
         """Return the stamps of the notes that were read, by path; none where they were read by other rules."""
-
-        def load(connection: Connection) -> dict[str, str]:
-            is_known = get_meta(connection, "version") == VERSION
-            return dict(connection.execute("SELECT path, stamp FROM notes")) if is_known else {}
-
-        return self.ask(load, {})
-
-
-def _is_settled(connection: Connection, proposal_id: str) -> bool:
-    return bool(connection.execute("SELECT 1 FROM settled WHERE id = ?", (proposal_id,)).get)
+        query = "SELECT path, stamp FROM notes WHERE EXISTS (SELECT 1 FROM meta WHERE key = 'version' AND value = ?)"
+        return self.ask(lambda connection: dict(connection.execute(query, (VERSION,))), {})
 
 
 def load_proposal(body: str) -> Proposal:
@@ -262,11 +255,9 @@ class Corpus:
         """Return the number of statements."""
         return int(self._run("SELECT count(*) FROM statements").get or 0)
 
-    def _count_holders(self, word: str, most: int = 4000) -> int:
-        """Return in how many statements a stem stands, counted up to a limit."""
-        return int(
-            self._run("SELECT count(*) FROM (SELECT 1 FROM terms WHERE term = ? LIMIT ?)", (_hash(word), most)).get or 0
-        )
+    def _count_holders(self, word: str) -> int:
+        """Return in how many statements a stem stands."""
+        return int(self._run("SELECT count(*) FROM terms WHERE term = ?", (_hash(word),)).get or 0)
 
     def list_holders(self, word: str, around: str = "") -> list[int]:
         """Return the statements that hold a stem; those around which it stands, with `AROUND`."""
@@ -279,11 +270,10 @@ class Corpus:
     def list_beside(self, number: int) -> list[Statement]:
         """Return a statement, and those right before and behind it that stand in the same text."""
         here = self.load(number)
-        query = "SELECT body FROM statements WHERE id = ? AND path = ?"
-        before, behind = (self._run(query, (number + step, here.path)).get for step in (-1, 1))
-        first = _to_statement(str(before)) if before and "opens" not in here.flags else None
-        last = _to_statement(str(behind)) if behind else None
-        return [here, *(each for each in (first, last) if each and (each is first or "opens" not in each.flags))]
+        query = "SELECT id FROM statements WHERE path = ? AND id IN (?, ?)"
+        numbers = [int(str(each)) for (each,) in self._run(query, (here.path, number - 1, number + 1))]
+        # Of two, the later one opens no text.
+        return [here, *(self.load(each) for each in numbers if "opens" not in self.load(max(each, number)).flags)]
 
     def add_pair(self, old: int, new: int, score: float, body: str) -> None:
         """Record that a statement may replace another, with the verdict of a model on two of these texts."""
@@ -319,10 +309,6 @@ class Corpus:
     def list_marks(self) -> list[tuple[str, str]]:
         """Return the paths of all notes, and their marks as JSON."""
         return [(str(path), str(marks)) for path, marks in self._run("SELECT path, marks FROM notes")]
-
-    def list_settled(self) -> set[str]:
-        """Return the ids of what is never to be proposed again."""
-        return {each for (each,) in self._run("SELECT id FROM settled")}
 
     def replace_proposals(self, proposals: Sequence[Proposal]) -> None:
         """Replace what is proposed, but for what others have proposed of lines that still stand."""

@@ -88,7 +88,9 @@ class Tidy:
         stamps = {path: repr(file.stamp) for path, file in files.items()}
         changed = [path for path, stamp in stamps.items() if known.get(path) != stamp]
         key = self.store.get_key()
-        with self.store.write() as connection:
+        undone = {edit.old.decode(errors="replace").rstrip("\r\n") for edit in self.store.list_edits(done=2)}
+        reader, timezone = _Lines(self._config, files), self._config.search.time_zone
+        with closing(History(self._config, writable=False)) as history, self.store.write() as connection:
             corpus = Corpus(connection)
             if not known:
                 corpus.clear()
@@ -100,11 +102,6 @@ class Tidy:
                 with suppress(FileUnreadable):  # sync reports it; the next run reads it anew
                     added += _add_note(corpus, files[path], stamps[path], usual)
             _add_pairs(corpus, added, progress)
-        reader = _Lines(self._config, files, self.store.list_proposals(), {*changed, *(known.keys() - files.keys())})
-        timezone = self._config.search.time_zone
-        undone = {edit.old.decode(errors="replace").rstrip("\r\n") for edit in self.store.list_edits(done=2)}
-        with closing(History(self._config, writable=False)) as history, self.store.write() as connection:
-            corpus = Corpus(connection)
             find_days = cache(partial(_read_days, history, reader, timezone))
             marks = {path: json.loads(text) for path, text in corpus.list_marks()}
             found = [
@@ -114,9 +111,7 @@ class Tidy:
                 *_propose_findings(marks, reader, shown_chars),
                 *_propose_dates(timezone, marks, reader, find_days),
             ]
-            settled = corpus.list_settled()
-            signed = [each if each.id else sign(each, key, corpus.get_hash(each.path)) for each in found]
-            corpus.replace_proposals([each for each in signed if each.id not in settled])
+            corpus.replace_proposals([sign(each, key, corpus.get_hash(each.path)) for each in found])
         return self.store.list_proposals()
 
     def consult(self, complete: Complete) -> int:
@@ -172,18 +167,25 @@ class Tidy:
             NoteChanged: The note is not as it was when the change was proposed.
             NoteNotWritten: See `writer.replace_part`.
         """
-        new = choose_line(proposal, text)
+        line, begun, now = choose_line(proposal, text), 0, b""
 
         def find(data: bytes) -> tuple[int, bytes, bytes]:
+            nonlocal begun, now
             if hash_bytes(data).hex() != proposal.note_hash:
                 raise NoteChanged(proposal.path)
             start, old = _find_lines(data, proposal.line, proposal.text.count("\n") + 1)
-            ended = old.rstrip(b"\r\n")
-            end = old[len(ended) :] or (b"\r\n" if b"\r\n" in data else b"\n")
-            lines = [line.encode() for line in new.split("\n")]
-            return (start, old, b"") if not new else (start, ended, end.join(lines))
+            new = b""
+            if line:
+                ended = old.rstrip(b"\r\n")
+                end = old[len(ended) :] or (b"\r\n" if b"\r\n" in data else b"\n")
+                old, new = ended, line.encode().replace(b"\n", end)
+            now = hash_bytes(data[:start] + new + data[start + len(old) :])
+            begun = self.store.begin_edit(Edit(0, proposal.id, proposal.path, start, old, new, now, done=0))
+            return start, old, new
 
-        return self._change(self._resolve(proposal.path), proposal.id, find)
+        self._replace(proposal.path, find)
+        self.store.end_edit(begun, 1)
+        return now.hex()
 
     def undo(self) -> Undone:
         """Take back the last change that was accepted.
@@ -208,18 +210,9 @@ class Tidy:
             line = data.count(b"\n", 0, start) + 1
             return start, edit.new, edit.old
 
-        writer.replace_part(
-            self._resolve(edit.path), find, workspace=self._config.workspace, state_dir=self._config.state_dir
-        )
+        self._replace(edit.path, find)
         self.store.end_edit(edit.id, 2)
         return Undone(edit.proposal, edit.path, line, edit.old.decode(errors="replace").strip())
-
-    def _is_undone(self, edit: Edit) -> bool:
-        """Return True if a note holds the line as it was before an edit, and not as it was after it."""
-        with suppress(FileUnreadable, PathRefused):
-            data = read_note(self._resolve(edit.path)).data
-            return hash_bytes(data) != edit.hash and edit.old in data and (not edit.new or edit.new not in data)
-        return False
 
     def propose(self, path: str, line: int, text: str, why: str, *, count: int = 1) -> Proposal:
         """Keep the proposal of an agent until somebody accepts or rejects it.
@@ -252,39 +245,25 @@ class Tidy:
             raise PathRefused(path, "there is no such note any more", action="run: memory-core tidy")
         return file
 
-    def _change(self, file: MemoryFile, proposal: str, find: Callable[[bytes], tuple[int, bytes, bytes]]) -> str:
-        begun: list[int] = []
-        now = b""
-
-        def record(start: int, old: bytes, new: bytes, changed: bytes) -> None:
-            nonlocal now
-            now = hash_bytes(changed)
-            edit = Edit(0, proposal, file.path, start, old, new, now, done=0)
-            begun.append(self.store.begin_edit(edit))
-
-        try:
-            writer.replace_part(
-                file, find, workspace=self._config.workspace, state_dir=self._config.state_dir, before=record
-            )
-        except BaseException:
-            for edit in begun:
-                self.store.end_edit(edit, -1)
-            raise
-        self.store.end_edit(begun[0], 1)
-        return now.hex()
+    def _replace(self, path: str, find: Callable[[bytes], tuple[int, bytes, bytes]]) -> None:
+        file = self._resolve(path)
+        writer.replace_part(file, find, workspace=self._config.workspace, state_dir=self._config.state_dir)
 
     def _finish_edits(self) -> None:
-        """Find out of edits and undos whose process was killed if they were made."""
+        """Find out of edits and undos that were begun and not ended, as by a kill, if they were made."""
         for edit in self.store.list_edits(done=0):
-            made = False
-            with suppress(FileUnreadable, PathRefused):
-                data = read_note(self._resolve(edit.path)).data
-                made = hash_bytes(data) == edit.hash or (bool(edit.new) and edit.new in data and edit.old not in data)
-            self.store.end_edit(edit.id, 1 if made else -1)
+            self.store.end_edit(edit.id, 1 if self._stands(edit, edit.new) else -1)
         for edit in self.store.list_edits(done=1):
-            if not self._is_undone(edit):
+            if self._stands(edit, edit.new) or not self._stands(edit, edit.old):
                 break
             self.store.end_edit(edit.id, 2)
+
+    def _stands(self, edit: Edit, text: bytes) -> bool:
+        """Return True if a note is as an edit has left it, or holds a text of it."""
+        with suppress(FileUnreadable, PathRefused):
+            data = read_note(self._resolve(edit.path)).data
+            return hash_bytes(data) == edit.hash or (text != b"" and text in data)
+        return False
 
 
 def choose_line(proposal: Proposal, text: str | None) -> str:
@@ -318,28 +297,12 @@ class _Lines:
     Args:
         config: The agent's.
         files: The notes, by path.
-        proposals: What was proposed before.
-        changed: The paths of notes that have changed since.
-
-    Attributes:
-        kept: What was proposed before and still stands, by its kind, its place and those of its evidence.
     """
 
-    def __init__(
-        self,
-        config: AgentConfig,
-        files: Mapping[str, MemoryFile],
-        proposals: Iterable[Proposal] = (),
-        changed: Collection[str] = (),
-    ) -> None:
+    def __init__(self, config: AgentConfig, files: Mapping[str, MemoryFile]) -> None:
         self.files = files
         self._workspace = config.workspace.resolve()
         self._read = cache(lambda path: read_note(files[path]))
-        self.kept = {
-            (each.kind, each.path, each.line, *((cited.path, cited.line) for cited in each.evidence)): each
-            for each in proposals
-            if each.path not in changed and not any(cited.path in changed for cited in each.evidence)
-        }
 
     def lines(self, path: str) -> list[str]:
         """Return the lines of a note; none if it cannot be read."""
@@ -436,10 +399,6 @@ def _propose_outdated(
         if not line.strip() or (written and written.isoformat() > after.date):
             continue
         places = [(after.path, after.line)]
-        kept = reader.kept.get(("outdated", before.path, before.line, *places))
-        if kept and kept.score == round(score, 1) and (not said or f"{said} (since" in (kept.new or "")):
-            yield kept
-            continue
         beside = [each for each in corpus.list_beside(old) if each.line == before.line]
         new = _swap(beside, corpus.list_beside(pair.new), body, line)
         if said and before.date == UNDATED and not line.rstrip().endswith("|"):
@@ -578,23 +537,16 @@ def _propose_dates(
     timezone: str | None, marks: Mapping[str, Mapping[str, Any]], reader: _Lines, find_days: FindDays
 ) -> Iterator[Proposal]:
     """Propose the dates of "next Friday" and its like in undated notes, where the history knows when a line was written."""
-    held = {path: each["relative"] for path, each in marks.items() if each.get("relative")}
     today = get_today(timezone, datetime.now(UTC))
-    for path, several in held.items():
-        lines = reader.lines(path)
-        for number, phrase in several:
-            line = findings.pick(lines, number)
-            day = find_days(path).get(line)
-            named = (
-                next((each for each in findings.find_relative(line, day) if each.text == phrase), None) if day else None
-            )
-            if named is None or day is None or named.period.last >= today:
-                continue
-            first, last = named.period.first.isoformat(), named.period.last.isoformat()
-            stands = first if first == last else f"{first} to {last}"
-            why = f"The line was written on {day.isoformat()}; {phrase} is {stands}."
-            new = line.replace(phrase, f"{phrase} ({stands})", 1)
-            yield _make(reader, "relative date", path, number, new, why, (), 5.0)
+    for path, number, phrase in ((path, *each) for path, held in marks.items() for each in held.get("relative", ())):
+        line = findings.pick(reader.lines(path), number)
+        day = find_days(path).get(line)
+        for named in findings.find_relative(line, day) if day else ():
+            if named.text == phrase and named.period.last < today:
+                stands = " to ".join(str(each) for each in dict.fromkeys((named.period.first, named.period.last)))
+                why = f"The line was written on {day}; {phrase} is {stands}."
+                new = line.replace(phrase, f"{phrase} ({stands})", 1)
+                yield _make(reader, "relative date", path, number, new, why, (), 5.0)
 
 
 def _read_days(history: History, reader: _Lines, timezone: str | None, path: str) -> dict[str, date | None]:

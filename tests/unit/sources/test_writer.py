@@ -573,17 +573,12 @@ def test_a_part_is_replaced_only_while_the_note_holds_what_was_read(tmp_path: Pa
     assert file is not None
 
     def replace(*, meanwhile: bytes | None = None) -> None:
-        def save(*_: object) -> None:
+        def find(data: bytes) -> tuple[int, bytes, bytes]:
             if meanwhile is not None:
                 note.write_bytes(meanwhile)
+            return data.index(b"two"), b"two", b"three"
 
-        writer.replace_part(
-            file,
-            lambda data: (data.index(b"two"), b"two", b"three"),
-            workspace=folders.workspace,
-            state_dir=folders.state_dir,
-            before=save,
-        )
+        writer.replace_part(file, find, workspace=folders.workspace, state_dir=folders.state_dir)
 
     mode = note.stat().st_mode
     replace()

@@ -98,6 +98,21 @@ def test_an_edit_whose_process_was_killed_is_known_to_be_made_or_not(house: Hous
         house.tidy.undo()
 
 
+def test_a_killed_edit_that_adds_to_a_line_is_undone_though_the_note_has_grown(house: House) -> None:
+    house.write(
+        {"MEMORY.md": "- Our plumber is Ortwin\n", "memory/2026-06-01.md": "Our plumber is Hedda as of today.\n"}
+    )
+    marked = next(each for each in house.find("outdated") if "Ortwin" in each.text)
+    assert marked.new is not None
+    assert marked.new.startswith(marked.text)
+    house.tidy.accept(marked)
+    with house.tidy.store.write() as connection:  # as if killed before it was recorded as made
+        connection.execute("UPDATE edits SET done = 0")
+    house.write({"MEMORY.md": house.read("MEMORY.md") + b"- Bread on Fridays\n"})
+    house.tidy.undo()
+    assert house.read("MEMORY.md") == b"- Our plumber is Ortwin\n- Bread on Fridays\n"
+
+
 def test_an_undo_whose_process_was_killed_does_not_stop_the_next_one(house: House) -> None:
     for each in ("Rent", "class"):
         house.tidy.accept(next(one for one in house.find("outdated") if each in one.text))
