@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from memory_core.as_json import to_camel
 from memory_core.config.agent import AGENT_ID, GET_LINES, AgentConfig
 from memory_core.config.dialects import COMPACTION_KEYS
-from memory_core.config.documents import KeyPath, Node, Origin, find, join_key, make_empty
+from memory_core.config.documents import KeyPath, Node, Origin, find, join_key, make_object
 from memory_core.config.environment import REF_SOURCES
 from memory_core.config.fields import WITHOUT_NUL, Secret
 from memory_core.config.load import Config
@@ -76,7 +76,7 @@ def describe(config: Config, agent: str = DEFAULT_AGENT) -> list[Row]:
 
 def describe_section(key: str, section: Any) -> Iterator[Row]:
     """Return the rows of a section of which no document sets anything."""
-    return _make_rows(key, section, make_empty())
+    return _make_rows(key, section, make_object())
 
 
 def explain_other_spellings(config: Config, agent: str = DEFAULT_AGENT) -> list[str]:
