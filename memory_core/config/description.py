@@ -11,9 +11,9 @@ from urllib.parse import urlsplit
 from memory_core.as_json import to_camel
 from memory_core.config.agent import AGENT_ID, GET_LINES, AgentConfig
 from memory_core.config.dialects import COMPACTION_KEYS
-from memory_core.config.documents import KeyPath, Node, Origin, find, join_key, make_empty
+from memory_core.config.documents import KeyPath, Node, Origin, find, join_key, make_object
 from memory_core.config.environment import REF_SOURCES
-from memory_core.config.fields import WITHOUT_NUL, Secret
+from memory_core.config.fields import FORMER, WITHOUT_NUL, Secret
 from memory_core.config.load import Config
 from memory_core.config.problems import get_adapter, leave_out_ignored, list_sections
 from memory_core.config.resolution import DEFAULT_WORKSPACE
@@ -76,7 +76,7 @@ def describe(config: Config, agent: str = DEFAULT_AGENT) -> list[Row]:
 
 def describe_section(key: str, section: Any) -> Iterator[Row]:
     """Return the rows of a section of which no document sets anything."""
-    return _make_rows(key, section, make_empty())
+    return _make_rows(key, section, make_object())
 
 
 def explain_other_spellings(config: Config, agent: str = DEFAULT_AGENT) -> list[str]:
@@ -85,7 +85,7 @@ def explain_other_spellings(config: Config, agent: str = DEFAULT_AGENT) -> list[
     Raises:
         InvalidArgument: The agent's id is not valid.
     """
-    merged = leave_out_ignored(SearchSettings, config.resolver.merge_search(config.agent(agent).agent), [], [])
+    merged = leave_out_ignored(SearchSettings, config.resolver.merge_search(config.agent(agent).agent), [])
     return [
         f"{node.key} is read as {key}"
         for key, node in _walk_values("memorySearch", merged)
@@ -296,10 +296,9 @@ def _inline(model: type[Any], definitions: Schema) -> Schema:
 
 def _allow_ignored(model: type[Any], own: Schema, definitions: Schema) -> None:
     """Allow the keys that a section ignores, and those within it."""
-    for name in getattr(model, "__ignored_keys__", {}):
-        own["properties"][name] = {"description": "A setting of OpenClaw that means nothing here; it is left out."}
-    for name in getattr(model, "__former_keys__", ()):
-        own["properties"][name] = {"description": "No setting any more; it is left out."}
+    for name, hint in getattr(model, "__ignored_keys__", {}).items():
+        what = "No setting any more" if hint == FORMER else "A setting of OpenClaw that means nothing here"
+        own["properties"][name] = {"description": f"{what}; it is left out."}
     if is_dataclass(model):
         for _, part in list_sections(model):
             _allow_ignored(part, definitions[part.__name__], definitions)

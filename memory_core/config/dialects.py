@@ -13,14 +13,13 @@ from typing import Any, Literal
 from memory_core.as_json import to_camel
 from memory_core.config.agent import normalize_agent_id
 from memory_core.config.documents import (
-    AgentSections,
     Node,
     Origin,
-    Sections,
     annotate,
     find_clashes,
     get_mapping,
     join_key,
+    make_object,
     merge,
     name_type,
     wrap_at,
@@ -80,7 +79,7 @@ ORBIT_SOURCES = ("memory", "workspace")
 
 
 class DialectReader:
-    """Reads one document. Errors in its shape are added to `problems`, values that are left out to `warnings`."""
+    """Reads one document into a layer. Errors in its shape are added to `problems`, values that are left out to `warnings`."""
 
     def __init__(self, origin: Origin, known_backends: Collection[str]) -> None:
         self._origin: Origin = origin
@@ -88,15 +87,16 @@ class DialectReader:
         self.problems: list[ConfigProblem] = []
         self.warnings: list[str] = []
 
-    def read(self, raw: Raw, *, syntax: Syntax) -> Sections:
-        """Return the normal form of a document.
+    def read(self, raw: Raw, *, syntax: Syntax) -> tuple[Node, str]:
+        """Return the layer of a document, and its dialect: "json5", "json5-entries", "toml" or "orbit".
 
         A table `embedding` marks an Orbit document; so does TOML without any key of ours, and then memory search is off.
         """
         ours, embedding = _is_ours(raw), raw.get("embedding")
         if embedding is not None and (syntax == "toml" or (syntax == "mapping" and not ours)):
             table, _ = self._get_object(raw, "embedding", "")
-            return Sections("orbit", slot=self._read_slot(raw), defaults=AgentSections(search=self._read_orbit(table)))
+            search = wrap_at(["agents", "", "search"], self._read_orbit(table))
+            return merge(search, make_object(slot=self._read_slot(raw))), "orbit"
         stray = [*_find_stray(raw)]
         slips = [
             ConfigProblem(key, f'unknown key; did you mean "{meant}"?') for key, meant, is_slip in stray if is_slip
@@ -109,42 +109,37 @@ class DialectReader:
                 if _find_slip(name, ("embedding",))
             ]
             off = annotate({"enabled": False}, "embedding", "dialect", self.problems)
-            return Sections("orbit", defaults=AgentSections(search=off))
+            return wrap_at(["agents", "", "search"], off), "orbit"
         self.warnings += [
             f"{key}: nothing is read here; did you mean {meant}?" for key, meant, is_slip in stray if not is_slip
         ]
         if "embedding" in raw:
             self.warnings.append("embedding: it is Orbit's table, which is read from a TOML file; it is left out")
-        sections = self._read_document(raw)
         is_newer = "entries" in get_mapping(raw, "agents") or "search" in get_mapping(raw, "memory")
-        sections.dialect = "toml" if syntax == "toml" else "json5-entries" if is_newer else "json5"
-        return sections
+        dialect = "toml" if syntax == "toml" else "json5-entries" if is_newer else "json5"
+        return self._read_document(raw), dialect
 
-    def read_flags(self, raw: Raw) -> Sections:
-        """Return the normal form of flags that `unflatten` has nested."""
+    def read_flags(self, raw: Raw) -> Node:
+        """Return the layer of flags that `unflatten` has nested."""
         for name in raw.keys() - set(FLAG_ROOTS):
             self._add_problem(name, explain_unknown_key(name, FLAG_ROOTS))
-        sections = self._read_document(raw)
-        own = self._read_agent({name: raw[name] for name in ("workspace", "compaction") if name in raw}, "")
-        sections.defaults.workspace = sections.defaults.workspace or own.workspace
-        sections.defaults.compaction = self._merge_spellings([sections.defaults.compaction, own.compaction])
-        return sections
+        own = self._read_agent({name: raw[name] for name in _OF_AN_AGENT if name in raw}, "")
+        return self._merge_spellings([self._read_document(raw), wrap_at(["agents", ""], own)])
 
-    def _read_document(self, raw: Raw) -> Sections:
+    def _read_document(self, raw: Raw) -> Node:
         memory, _ = self._get_object(raw, "memory", "")
         agents, _ = self._get_object(raw, "agents", "")
         defaults, key_of_defaults = self._get_object(agents, "defaults", "agents")
-        shared = self._read_agent(defaults, key_of_defaults)
         top = [self._get_section(raw, "memorySearch", ""), self._get_section(memory, "search", "memory")]
-        shared.search = self._merge_spellings([*top, self._read_history(raw), shared.search])
-        self._add_zone(shared, defaults, key_of_defaults)
-        return Sections(
+        searches = [make_object(search=each) for each in (*top, self._read_history(raw))]
+        shared = self._merge_spellings([*searches, self._read_agent(defaults, key_of_defaults)])
+        shared = self._add_zone(shared, defaults, key_of_defaults)
+        return make_object(
             slot=self._read_slot(raw),
             memory=self._read_memory(memory),
             backends=self._read_backends(memory),
             providers=self._read_providers(raw),
-            defaults=shared,
-            agents=self._read_agents(agents),
+            agents=make_object(**{"": shared, **self._read_agents(agents)}),
         )
 
     def _read_slot(self, raw: Raw) -> Node | None:
@@ -160,11 +155,11 @@ class DialectReader:
         given = {name: value for name, value in memory.items() if name in MEMORY_KEYS}
         return self._annotate(given, "memory")
 
-    def _read_backends(self, memory: Raw) -> dict[str, Node]:
+    def _read_backends(self, memory: Raw) -> Node:
         names = [name for name in memory if name in self._backends_known and name not in (*MEMORY_KEYS, "search")]
-        return {name: self._get_section(memory, name, "memory") for name in names}
+        return make_object(**{name: self._get_section(memory, name, "memory") for name in names})
 
-    def _read_providers(self, raw: Raw) -> dict[str, Node]:
+    def _read_providers(self, raw: Raw) -> Node:
         models, key = self._get_object(raw, "models", "")
         providers, key = self._get_object(models, "providers", key)
         accounts = {}
@@ -178,16 +173,14 @@ class DialectReader:
                 self.warnings.append(
                     f"{join_key(key, name)}: expected an object, not {name_type(account)}; it is left out"
                 )
-        return accounts
+        return make_object(**accounts)
 
-    def _read_agents(self, agents: Raw) -> dict[str, AgentSections]:
-        found: dict[str, AgentSections] = {}
+    def _read_agents(self, agents: Raw) -> dict[str, Node]:
+        found: dict[str, Node] = {}
         for agent_id, raw, key in self._walk_agents(agents):
-            own = self._read_agent(raw, key)
-            self._add_zone(own, raw, key)
             if agent_id in found:
                 self._add_problem(key, f"agent {agent_id!r} is given twice")
-            found[agent_id] = own
+            found[agent_id] = self._add_zone(self._read_agent(raw, key), raw, key)
         return found
 
     def _walk_agents(self, agents: Raw) -> Iterator[tuple[str, Raw, str]]:
@@ -217,7 +210,7 @@ class DialectReader:
             self._add_problem(key, str(error).partition(": ")[2])
             return None
 
-    def _read_agent(self, raw: Raw, key: str) -> AgentSections:
+    def _read_agent(self, raw: Raw, key: str) -> Node:
         memory, memory_key = self._get_object(raw, "memory", key)
         for name in memory:
             if name != "search":
@@ -225,16 +218,16 @@ class DialectReader:
         compaction, compaction_key = self._get_object(raw, "compaction", key)
         ours = {name: compaction[name] for name in COMPACTION_KEYS if compaction.get(name) is not None}
         spellings = [self._get_section(raw, "memorySearch", key), self._get_section(memory, "search", memory_key)]
-        return AgentSections(
+        return make_object(
             workspace=self._get_text(raw, "workspace", key),
             search=self._merge_spellings(spellings),
             compaction=self._annotate(ours, compaction_key),
         )
 
-    def _add_zone(self, sections: AgentSections, raw: Raw, key: str) -> None:
+    def _add_zone(self, agent: Node, raw: Raw, key: str) -> Node:
         """Read the host's own time zone; our `timeZone` goes before it."""
-        if zone := self._get_text(raw, "userTimezone", key):
-            sections.search = merge(wrap_at(["timeZone"], zone), sections.search)
+        zone = self._get_text(raw, "userTimezone", key)
+        return merge(wrap_at(["search", "timeZone"], zone), agent) if zone else agent
 
     def _merge_spellings(self, spellings: list[Node]) -> Node:
         """Merge the sections that different spellings give for one place; a key that two of them give is a problem."""
@@ -242,7 +235,7 @@ class DialectReader:
         for other in spellings[1:]:
             for first, second in find_clashes(one, other):
                 self._add_problem(second.key, f"is given twice, also as {first.key}; keep one of them")
-            one = merge(one, other) if other.content else one
+            one = merge(one, other)
         return one
 
     def _read_history(self, raw: Raw) -> Node:
@@ -313,31 +306,26 @@ def unflatten(flags: Raw) -> dict[str, Any]:
         InvalidArgument: A flag is given twice, or as a value and as an object.
     """
     nested: dict[str, Any] = {}
-    for key, value in flags.items():
-        if value is not None:
-            _put(nested, key.split("."), value)
+    for key, given in flags.items():
+        for path, value in _walk_flag(key.split("."), given):
+            *outer, last = path
+            place: Any = nested
+            for name in outer:
+                place = place.setdefault(name, {})
+                if not isinstance(place, dict):
+                    raise InvalidArgument(name, "is given both a value and keys below it")
+            if last in place:
+                raise InvalidArgument(last, "this flag is given twice")
+            place[last] = value
     return nested
 
 
-def _put(nested: dict[str, Any], path: list[str], value: object) -> None:
-    *outer, last = path
-    for name in outer:
-        nested = _descend(nested, name)
-    if isinstance(value, Mapping):
-        below = _descend(nested, last)
-        for name, each in value.items():
-            _put(below, [str(name)], each)
-    elif last in nested:
-        raise InvalidArgument(last, "this flag is given twice")
-    else:
-        nested[last] = value
-
-
-def _descend(nested: dict[str, Any], name: str) -> dict[str, Any]:
-    below = nested.setdefault(name, {})
-    if not isinstance(below, dict):
-        raise InvalidArgument(name, "is given both a value and keys below it")
-    return below
+def _walk_flag(path: list[str], given: object) -> Iterator[tuple[list[str], object]]:
+    if isinstance(given, Mapping):
+        for name, value in given.items():
+            yield from _walk_flag([*path, str(name)], value)
+    elif given is not None:
+        yield path, given
 
 
 def _walk_leaves(embedding: Raw) -> Iterator[tuple[str, object]]:

@@ -2,7 +2,14 @@
 
 `{$include: "./agents.json5"}` in JSON5 stands for what that file holds, as in OpenClaw: https://docs.openclaw.ai/gateway/configuration.
 
-Their values become nodes, which remember where they were written, and the sections that every layer is read into.
+Their values become nodes, which remember where they were written. Documents of every dialect, the environment and flags are read
+into one normal form, a layer, with these parts where anything is given:
+
+    slot                    `plugins.slots.memory`
+    memory                  `memory` without `search` and the sections of backends
+    backends.<name>         `memory.<backend name>`
+    providers.<name>        `models.providers.<name>`, our keys only
+    agents.<id>             of the id "" for every agent, each with `workspace`, `search` and `compaction`
 """
 
 from __future__ import annotations
@@ -11,7 +18,7 @@ import os
 import re
 import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 from typing import Any, Literal
 
@@ -315,6 +322,8 @@ def to_plain(node: Node) -> Any:
 def merge(base: Node, over: Node, name: str = "") -> Node:
     """Lay one node over another: objects merge, everything else replaces, except that `extraPaths` add up."""
     if isinstance(base.content, dict) and isinstance(over.content, dict):
+        if not over.content:
+            return base
         both = {
             key: merge(base.content[key], child, key) if key in base.content else child
             for key, child in over.content.items()
@@ -377,42 +386,12 @@ def remove(node: Node, path: KeyPath) -> Node:
     return change(node, path[:-1], drop)
 
 
-def make_empty() -> Node:
-    """Make an object in which nothing is given."""
-    return Node({}, "", "default")
+def make_object(**parts: Node | None) -> Node:
+    """Make an object of those parts that are given."""
+    return Node({name: part for name, part in parts.items() if part}, "", "default")
 
 
-@dataclass(slots=True)
-class AgentSections:
-    """The sections of one agent, or of the defaults for all; empty objects where nothing is given."""
-
-    workspace: Node | None = None
-    search: Node = field(default_factory=make_empty)
-    compaction: Node = field(default_factory=make_empty)
-
-
-@dataclass(slots=True)
-class Sections:
-    """The normal form of a document, of the environment or of the flags.
-
-    Attributes:
-        dialect: "defaults" when there is no document, else "json5", "json5-entries", "toml" or "orbit".
-        slot: `plugins.slots.memory`.
-        memory: `memory` without `search` and the sections of backends.
-        backends: `memory.<backend name>` by name.
-        providers: `models.providers` by name, our keys only.
-        defaults: For every agent.
-        agents: By agent id, in the order of the document.
-    """
-
-    dialect: str = "defaults"
-    slot: Node | None = None
-    memory: Node = field(default_factory=make_empty)
-    backends: dict[str, Node] = field(default_factory=dict)
-    providers: dict[str, Node] = field(default_factory=dict)
-    defaults: AgentSections = field(default_factory=AgentSections)
-    agents: dict[str, AgentSections] = field(default_factory=dict)
-
-    def agent(self, agent_id: str) -> AgentSections:
-        """Return an agent's own sections; empty ones when the document does not name it."""
-        return self.agents.get(agent_id) or AgentSections()
+def get_part(node: Node, *path: str) -> Node:
+    """Return the node at a path; an empty object where there is none."""
+    found, rest = find(node, path)
+    return make_object() if rest else found

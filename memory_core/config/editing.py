@@ -9,8 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from functools import partial
 from io import StringIO
@@ -72,7 +71,7 @@ def put_entry(text: str, suffix: str, keys: Sequence[str], value: Any) -> str:
     Raises:
         NotEditable: It is not possible.
     """
-    return _change(text, suffix, partial(_put, keys=keys, value=value), partial(_put_json, keys=keys, value=value))
+    return _change(text, suffix, partial(_put, keys=keys, value=value))
 
 
 def take_entry(text: str, suffix: str, keys: Sequence[str]) -> str:
@@ -81,7 +80,7 @@ def take_entry(text: str, suffix: str, keys: Sequence[str]) -> str:
     Raises:
         NotEditable: It is not possible.
     """
-    return _change(text, suffix, partial(_take, keys=keys), partial(_take_json, keys=keys))
+    return _change(text, suffix, partial(_take, keys=keys))
 
 
 def _parse(text: str, suffix: str) -> tuple[Any, str]:
@@ -99,41 +98,35 @@ def _parse(text: str, suffix: str) -> tuple[Any, str]:
         return None, "is not YAML"
 
 
-def _change(text: str, suffix: str, edit: _Edit, edit_json: Callable[[str], str]) -> str:
-    """Return the text as one of the two edits leaves it: `edit` changes a document in place, `edit_json` a text."""
-    wanted = read_document(text, suffix)
+def _change(text: str, suffix: str, edit: _Edit) -> str:
+    """Return the text of a document as `edit` changes that in place."""
+    present, wanted = read_document(text, suffix), read_document(text, suffix)
     edit(wanted)
-    changed = None
-    if suffix == ".toml":
-        changed = _edit_toml(text, edit)
-    elif suffix == ".yaml":
-        changed = _edit_yaml(text, edit)
-    else:
-        with suppress(KeyError, ValueError):
-            changed = edit_json(text)
+    try:
+        if suffix == ".toml":
+            changed = _edit_toml(_end_line(text), edit)
+        elif suffix == ".yaml":
+            changed = _edit_yaml(_end_line(text), edit)
+        else:
+            changed = _edit_json(text if text.strip() else "{}\n", (), present, wanted)
+    except Exception:  # noqa: BLE001 - whatever the libraries raise, the text cannot be changed
+        changed = None
     if changed is None or read_document(changed, suffix) != wanted:
         raise NotEditable(_REFUSAL)  # outside any handler, as above
     return changed
 
 
-def _edit_toml(text: str, edit: _Edit) -> str | None:
+def _edit_toml(text: str, edit: _Edit) -> str:
     import tomlkit
-    from tomlkit.exceptions import TOMLKitError
 
-    text = _end_line(text)
-    try:
-        document = tomlkit.parse(text)
-        edit(document)
-        return _settle_comments(text, tomlkit.dumps(document))
-    except (TOMLKitError, KeyError, ValueError, RecursionError):
-        return None
+    document = tomlkit.parse(text)
+    edit(document)
+    return _settle_comments(text, tomlkit.dumps(document))
 
 
-def _edit_yaml(text: str, edit: _Edit) -> str | None:
+def _edit_yaml(text: str, edit: _Edit) -> str:
     from ruamel.yaml import YAML
-    from ruamel.yaml.error import YAMLError
 
-    text = _end_line(text)
     yaml = YAML()
     yaml.preserve_quotes, yaml.width = True, len(text) + 4096
     if inner := re.search(r"^( +)[^\s#-]", text, re.MULTILINE):
@@ -142,13 +135,10 @@ def _edit_yaml(text: str, edit: _Edit) -> str | None:
         offset = len(listed[2]) - len(listed[1])
         yaml.indent(sequence=offset + 2, offset=offset)
     written = StringIO()
-    try:
-        loaded = yaml.load(text)
-        document = {} if loaded is None else loaded
-        edit(document)
-        yaml.dump(document, written)
-    except (YAMLError, KeyError, ValueError, RecursionError):
-        return None
+    loaded = yaml.load(text)
+    document = {} if loaded is None else loaded
+    edit(document)
+    yaml.dump(document, written)
     if loaded is None:
         return text + written.getvalue()  # ruamel.yaml forgets comments beside which nothing stands
     return _settle_comments(text, written.getvalue() if document else written.getvalue().removesuffix("{}\n"))
@@ -234,64 +224,43 @@ class _Span:
 
     Attributes:
         start, end: Of the value.
-        members: Of an object, the places of its values.
+        members: Of an object or a list, the places of its values.
         key, key_start: Of a member of an object: its key, and where that begins.
         comma: Where the comma behind the value is; None without one.
     """
 
     start: int
     end: int
-    members: list[_Span] | None = None
+    members: list[_Span] = field(default_factory=list)
     key: str = ""
     key_start: int = 0
     comma: int | None = None
 
-    def find(self, key: str) -> _Span | None:
-        """Return the place of a member's value; None if this is no object, or has no such member."""
-        return next((member for member in self.members or () if member.key == key), None)
+
+def _edit_json(text: str, keys: Sequence[str], present: Any, wanted: Any) -> str:
+    """Return the text with another value at a path; of an object only members that differ are written, so that comments stay."""
+    if not (isinstance(present, dict) and isinstance(wanted, dict)):
+        place = _find_place(text, keys)
+        return text[: place.start] + _write(wanted, _indent_at(text, place.start), _step(text)) + text[place.end :]
+    for key, value in wanted.items():
+        if key not in present:
+            text = _add_member(text, _find_place(text, keys), key, value)
+        elif present[key] != value:
+            text = _edit_json(text, [*keys, key], present[key], value)
+    for key in present:
+        if key not in wanted:
+            text = _cut_member(text, _find_place(text, keys), key)
+    return text
 
 
-def _put_json(text: str, keys: Sequence[str], value: object) -> str:
-    """Put a value at a path; where an object replaces another, only members that differ are written, so that comments stay."""
-    if not text.strip():
-        text = "{}\n"
-    place = _locate(text, 0)
-    for depth, key in enumerate(keys, 1):
-        member = place.find(key)
-        if member is None:
-            for inner in reversed(keys[depth:]):
-                value = {inner: value}
-            return _add_member(text, place, key, value)
-        place = member
-    if place.members and isinstance(value, Mapping) and value:
-        for key, inner in value.items():
-            text = _put_json(text, [*keys, key], inner)
-        for member in place.members:
-            if member.key not in value:
-                text = _take_json(text, [*keys, member.key])
-        return text
-    if parse_json5(text[place.start : place.end]) == (value, ""):
-        return text
-    return text[: place.start] + _write(value, _indent_at(text, place.start), _step(text)) + text[place.end :]
-
-
-def _take_json(text: str, keys: Sequence[str]) -> str:
-    way: list[tuple[_Span, _Span]] = []
+def _find_place(text: str, keys: Sequence[str]) -> _Span:
     place = _locate(text, 0)
     for key in keys:
-        member = place.find(key)
-        if member is None:
-            raise KeyError(key)
-        way.append((place, member))
-        place = member
-    while len(way) > 1 and len(way[-1][0].members or ()) == 1:  # it would leave an empty object
-        way.pop()
-    return _cut_member(text, *way[-1])
+        place = next(member for member in place.members if member.key == key)
+    return place
 
 
 def _add_member(text: str, place: _Span, key: str, value: object) -> str:
-    if place.members is None:
-        raise ValueError("it is no object")
     outer = _indent_at(text, place.start)
     step = _step(text)
     inner = _indent_at(text, place.members[0].key_start) if place.members else outer + step
@@ -310,9 +279,10 @@ def _add_member(text: str, place: _Span, key: str, value: object) -> str:
     return f"{text[: last.end]},{between}\n{inner}{written}{comma}{text[line_end:]}"
 
 
-def _cut_member(text: str, place: _Span, member: _Span) -> str:
-    members = place.members or []
-    number = members.index(member)
+def _cut_member(text: str, place: _Span, key: str) -> str:
+    members = place.members
+    number = [each.key for each in members].index(key)
+    member = members[number]
     end = member.end if member.comma is None else member.comma + 1
     start = member.key_start
     line = text.rfind("\n", 0, start)
@@ -354,36 +324,33 @@ def _locate(text: str, start: int) -> _Span:
     start = _skip(text, start)
     opening = text[start : start + 1]
     if opening not in ("{", "["):
-        scalar = _STRING.match(text, start) or _BARE.match(text, start)
-        if scalar is None:
-            raise ValueError("a value is missing")
-        return _Span(start, scalar.end())
+        return _Span(start, start + len(_read_word(text, start)))
     places: list[_Span] = []
     position = _skip(text, start + 1)
     while text[position : position + 1] not in ("}", "]"):
         if opening == "[":
             place = _locate(text, position)
         else:
-            named = _STRING.match(text, position) or _BARE.match(text, position)
-            if named is None:
-                raise ValueError("a key is missing")
-            place = _locate(text, _skip(text, named.end()) + 1)  # behind the colon
-            place.key, place.key_start = _read_key(named[0]), position
+            name = _read_word(text, position)
+            place = _locate(text, _skip(text, position + len(name)) + 1)  # behind the colon
+            place.key, place.key_start = parse_json5(name)[0] if name[0] in "\"'" else name, position
         places.append(place)
         position = _skip(text, place.end)
         if text[position : position + 1] == ",":
             place.comma = position
             position = _skip(text, position + 1)
-    return _Span(start, position + 1, places if opening == "{" else None)
+    return _Span(start, position + 1, places)
+
+
+def _read_word(text: str, start: int) -> str:
+    """Return the string, number, name or key that begins at a position."""
+    found = _STRING.match(text, start) or _BARE.match(text, start)
+    if found is None:
+        raise ValueError("a key or a value is missing")
+    return found[0]
 
 
 def _skip(text: str, position: int) -> int:
     """Return the place behind white space and comments."""
     gap = _GAP.match(text, position)
     return position if gap is None else gap.end()
-
-
-def _read_key(written: str) -> str:
-    if written.startswith('"'):
-        return str(json.loads(written))
-    return written[1:-1] if written.startswith("'") else written

@@ -18,7 +18,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn
 
-from memory_core.config.documents import AgentSections, Node, Sections, get_mapping, merge, to_plain, wrap_at
+from memory_core.config.documents import Node, get_mapping, make_object, to_plain
 from memory_core.errors import ConfigError, ConfigProblem
 
 # As in OpenClaw: `${NAME}`, `${NAME:-default}`, and `$${NAME}` for the text `${NAME}`; `$NAME` if nothing else is written.
@@ -51,16 +51,12 @@ ENVIRONMENT = (
 )
 
 
-def read_environment(environ: Mapping[str, str]) -> Sections:
-    """Return the normal form of the environment's values."""
+def read_environment(environ: Mapping[str, str]) -> Node:
+    """Return the layer of the environment's values."""
     given = {key: Node(environ[name], name, "environment") for name, key, _ in ENVIRONMENT if environ.get(name)}
-    sections = Sections(defaults=AgentSections(workspace=given.get("agents.defaults.workspace")))
-    for name in ("provider", "model"):
-        if node := given.get(f"memorySearch.{name}"):
-            sections.defaults.search = merge(sections.defaults.search, wrap_at([name], node))
-    if node := given.get("memory.backend"):
-        sections.memory = wrap_at(["backend"], node)
-    return sections
+    search = make_object(provider=given.get("memorySearch.provider"), model=given.get("memorySearch.model"))
+    shared = make_object(workspace=given.get("agents.defaults.workspace"), search=search)
+    return make_object(memory=make_object(backend=given.get("memory.backend")), agents=make_object(**{"": shared}))
 
 
 def expand(node: Node, environ: Mapping[str, str], secrets: Raw, unread: Callable[[Node, str], None] | None) -> Node:

@@ -40,6 +40,9 @@ def is_framing_header(name: str) -> bool:
 STRICT: Mapping[str, Any] = {"alias_generator": to_camel, "extra": "forbid", "strict": True, "allow_inf_nan": False}
 
 
+FORMER = "no longer a setting: the former default always holds; remove it"
+
+
 class InvalidField(ValueError):
     """A setting contradicts another one, or its text cannot be read.
 
@@ -57,14 +60,13 @@ class InvalidField(ValueError):
 class Section:
     """Base of all sections: tells pydantic how to read them, and which keys are left out.
 
-    `__ignored_keys__` mean nothing here; each is left out with a warning, which ends with its hint. `__former_keys__` were
-    settings once; one warning names all that are left out.
+    `__ignored_keys__` mean nothing here; each is left out with a warning, which ends with its hint. With `FORMER` for a hint
+    it was a setting once.
     """
 
     __slots__ = ()
     __pydantic_config__: ClassVar[Mapping[str, Any]] = STRICT
     __ignored_keys__: ClassVar[Mapping[str, str]] = {}
-    __former_keys__: ClassVar[tuple[str, ...]] = ()
 
 
 WITHOUT_NUL = r"^[^\x00]*$"  # no file system takes that character in a path

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 
 from memory_core.config.agent import AgentConfig, normalize_agent_id
 from memory_core.config.dialects import MEMORY_KEYS, DialectReader, Syntax, unflatten
-from memory_core.config.documents import ADD_UP, Sections, get_mapping, is_toml, join_key, read_file, remove
+from memory_core.config.documents import get_mapping, is_toml, join_key, make_object, read_file
 from memory_core.config.environment import (
     BACKEND,
     CONFIG,
@@ -28,7 +28,7 @@ from memory_core.config.environment import (
     read_variables,
 )
 from memory_core.config.problems import HOLDS_NUL
-from memory_core.config.resolution import OWN_FOLDER, STORE_PATH, Resolver, find_current_folder, make_absolute
+from memory_core.config.resolution import OWN_FOLDER, Resolver, find_current_folder, leave_out_places, make_absolute
 from memory_core.config.settings import BACKENDS_GROUP, DEFAULT_AGENT, NO_SLOT, SHIPPED_BACKENDS, SLOT_ID, SLOTS_GROUP
 from memory_core.errors import ConfigError, ConfigProblem, InvalidArgument
 
@@ -160,9 +160,9 @@ def load_config(
 
         backends += entry_points(group=BACKENDS_GROUP).names
     reader, flag_reader = DialectReader("file", backends), DialectReader("flag", backends)
-    read = Sections() if source is None else reader.read(document, syntax=syntax)
+    read, dialect = (make_object(), "defaults") if source is None else reader.read(document, syntax=syntax)
     if without_places:
-        _leave_out_places(read)
+        read = leave_out_places(read)
     layers = [read, read_environment(environ), flag_reader.read_flags(flags)]
     resolver = Resolver(
         layers,
@@ -175,12 +175,12 @@ def load_config(
         folder=folder or here,
         warnings=reader.warnings,
     )
-    resolver.resolve("", read.dialect)  # the defaults alone must be valid too: any agent may come to use them
-    known = {agent: resolver.resolve(agent, read.dialect) for agent in resolver.named or (DEFAULT_AGENT,)}
+    resolver.resolve("", dialect)  # the defaults alone must be valid too: any agent may come to use them
+    known = {agent: resolver.resolve(agent, dialect) for agent in resolver.named or (DEFAULT_AGENT,)}
     problems = [*reader.problems, *flag_reader.problems, *resolver.problems, *_find_shared_stores(known.values())]
     config = Config(
         origin=origin,
-        dialect=read.dialect,
+        dialect=dialect,
         slot=resolver.slot_id,
         agents=tuple(known),
         resolver=resolver,
@@ -206,16 +206,6 @@ def find_default_config(environ: Mapping[str, str], *, state_dir: Path | str | N
     state = expand_home(state_dir or environ.get(STATE_DIR) or DEFAULT_STATE_DIR, environ)
     path = find_adopted_config(Path(state))
     return path if os.path.isfile(path) else None  # noqa: PTH113 -- the index tells of a folder that may not be entered
-
-
-def _leave_out_places(sections: Sections) -> None:
-    """Take out the folders and files that belong to the workspace of a person's own settings, not to one that was named."""
-    sections.memory = remove(sections.memory, ("layers",))
-    for part in (sections.defaults, *sections.agents.values()):
-        for path in ((ADD_UP,), STORE_PATH):
-            part.search = remove(part.search, path)
-    if "qmd" in sections.backends:
-        sections.backends["qmd"] = remove(sections.backends["qmd"], ("paths",))
 
 
 def _find_shared_stores(agents: Iterable[AgentConfig]) -> Iterator[ConfigProblem]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_type_hints
 
 from memory_core.as_json import to_camel
 from memory_core.config.documents import KeyPath, Node, annotate, find, join_key, name_type, remove, to_plain
-from memory_core.config.fields import WITHOUT_NUL, InvalidField
+from memory_core.config.fields import FORMER, WITHOUT_NUL, InvalidField
 from memory_core.config.settings import ExtraPath
 from memory_core.errors import ConfigError, ConfigProblem
 
@@ -78,12 +78,7 @@ def validate(
     A section checks its values against each other after it has read all of them, so it is read again without those that are
     wrong. A contradiction is no problem if one side of it was wrong itself.
     """
-    ignored, former = list[str](), list[str]()
-    node = leave_out_ignored(model, node, ignored, former)
-    if former:
-        ignored.append(f"{', '.join(former)}: no longer a setting: the former default always holds; remove it")
-    if warnings is not None:
-        warnings += ignored
+    node = leave_out_ignored(model, node, [] if warnings is None else warnings)
     if (chosen := _take_plain(model, node)) is not None:
         return chosen
     from pydantic import ValidationError
@@ -130,27 +125,18 @@ def _take_plain(model: type[Model], node: Node) -> Model | None:
         return None
 
 
-def leave_out_ignored(model: type[Any], node: Node, ignored: list[str], former: list[str]) -> Node:
-    """Return a section without what its class ignores.
-
-    Args:
-        model: The class.
-        node: The section.
-        ignored: Takes a warning for each key of OpenClaw's that is left out.
-        former: Takes the keys that once were settings of ours.
-    """
+def leave_out_ignored(model: type[Any], node: Node, warnings: list[str]) -> Node:
+    """Return a section without what its class ignores; `warnings` takes a sentence about each key that is left out."""
     if not isinstance(node.content, dict) or not is_dataclass(model):
         return node
     hints: Mapping[str, str] = getattr(model, "__ignored_keys__", {})
-    formerly: tuple[str, ...] = getattr(model, "__former_keys__", ())
     sections, content = dict(list_sections(model)), dict[str, Node]()
     for name, child in node.content.items():
         if name in hints:
-            ignored.append(f"{child.key}: a setting of OpenClaw that means nothing here; it is left out{hints[name]}")
-        elif name in formerly:
-            former.append(child.key)
+            foreign = f"a setting of OpenClaw that means nothing here; it is left out{hints[name]}"
+            warnings.append(f"{child.key}: {FORMER if hints[name] == FORMER else foreign}")
         else:
-            content[name] = leave_out_ignored(sections[name], child, ignored, former) if name in sections else child
+            content[name] = leave_out_ignored(sections[name], child, warnings) if name in sections else child
     return replace(node, content=content)
 
 

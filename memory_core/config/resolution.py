@@ -14,14 +14,14 @@ from typing import TypeVar
 
 from memory_core.config.agent import AgentConfig, Project, make_workspace_key
 from memory_core.config.documents import (
-    AgentSections,
+    ADD_UP,
     KeyPath,
     Node,
     Origin,
-    Sections,
     change,
     find,
-    make_empty,
+    get_part,
+    make_object,
     merge,
     name_type,
     remove,
@@ -150,7 +150,7 @@ class Resolver:
     """Merges the layers, of which later ones win, validates the outcome, and resolves paths.
 
     Attributes:
-        layers: The sections of each layer.
+        layers: Of the document, the environment and the flags.
         environ: The environment, with the variables that the document sets.
         secrets: The document's section `secrets`.
         state_dir: The state folder, absolute.
@@ -164,7 +164,7 @@ class Resolver:
         memory: The section `memory`, merged.
     """
 
-    layers: Sequence[Sections]
+    layers: Sequence[Node]
     environ: Mapping[str, str]
     secrets: Mapping[str, object]
     state_dir: Path
@@ -176,15 +176,15 @@ class Resolver:
     problems: list[ConfigProblem] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.slot = next((layer.slot for layer in reversed(self.layers) if layer.slot), None)
-        self.memory = self._merge([layer.memory for layer in self.layers])
+        self._merged = reduce(merge, self.layers, make_object())
+        slot, rest = find(self._merged, ("slot",))
+        self.slot = None if rest else slot
+        self.memory = get_part(self._merged, "memory")
         memory = validate(MemorySettings, self._expand(self.memory), self.problems, self.warnings)
         self._memory = memory or MemorySettings()
-        accounts = dict.fromkeys(name for layer in self.layers for name in layer.providers)
-        self._providers = {name: self._read_account(name) for name in accounts}
-        names = dict.fromkeys(name for layer in self.layers for name in layer.backends)
-        backends = {name: expand(self.merge_backend(name), self.environ, self.secrets, None) for name in names}
-        self._backends: Mapping[str, Mapping[str, object]] = {name: to_plain(each) for name, each in backends.items()}
+        self._providers = {name: self._read_account(name) for name in to_plain(get_part(self._merged, "providers"))}
+        backends = expand(get_part(self._merged, "backends"), self.environ, self.secrets, None)
+        self._backends: Mapping[str, Mapping[str, object]] = to_plain(backends)
 
     @property
     def slot_id(self) -> str:
@@ -194,7 +194,7 @@ class Resolver:
     @property
     def named(self) -> tuple[str, ...]:
         """The agents that the layers name, in their order."""
-        return tuple(dict.fromkeys(name for layer in self.layers for name in layer.agents))
+        return tuple(name for name in to_plain(get_part(self._merged, "agents")) if name)
 
     def resolve(self, agent: str, dialect: str) -> AgentConfig:
         """Return everything for one agent; errors are added to `problems`, and defaults are used in their place."""
@@ -232,15 +232,16 @@ class Resolver:
     def merge_search(self, agent: str) -> Node:
         """Merge `memorySearch` for an agent; every value keeps its key and origin."""
         sections, _ = self._own_sections(agent)
-        return change(self._merge(sections), ("extraPaths",), _as_objects)
+        return change(reduce(merge, sections), (ADD_UP,), _as_objects)
 
     def merge_compaction(self, agent: str) -> Node:
         """Merge `compaction` for an agent."""
-        return self._merge([part.compaction for part in self._list_parts(agent)])
+        return get_part(reduce(merge, self._list_parts(agent)), "compaction")
 
     def find_workspace(self, agent: str) -> Node | None:
         """Return the last layer's value for an agent's workspace; None when no layer names one."""
-        return next((part.workspace for part in reversed(self._list_parts(agent)) if part.workspace), None)
+        found, rest = find(reduce(merge, self._list_parts(agent)), ("workspace",))
+        return None if rest else found
 
     def find_workspace_origin(self, agent: str) -> Origin:
         """Return the layer that named an agent's workspace."""
@@ -249,20 +250,17 @@ class Resolver:
 
     def merge_provider(self, name: str) -> Node:
         """Merge `models.providers.<name>`; environment variables are not yet expanded."""
-        return self._merge([layer.providers.get(name) or make_empty() for layer in self.layers])
+        return get_part(self._merged, "providers", name)
 
     def merge_backend(self, name: str) -> Node:
         """Merge `memory.<name>`."""
-        return self._merge([layer.backends.get(name) or make_empty() for layer in self.layers])
+        return get_part(self._merged, "backends", name)
 
     def _own_sections(self, agent: str) -> tuple[list[Node], list[str]]:
-        return leave_out_foreign([part.search for part in self._list_parts(agent)])
+        return leave_out_foreign([get_part(part, "search") for part in self._list_parts(agent)])
 
-    def _list_parts(self, agent: str) -> list[AgentSections]:
-        return [part for layer in self.layers for part in (layer.defaults, layer.agent(agent))]
-
-    def _merge(self, nodes: Sequence[Node]) -> Node:
-        return reduce(merge, [node for node in nodes if node.content], make_empty())
+    def _list_parts(self, agent: str) -> list[Node]:
+        return [get_part(layer, "agents", name) for layer in self.layers for name in dict.fromkeys(("", agent))]
 
     def _expand(self, node: Node) -> Node:
         def note(where: Node, problem: str) -> None:
@@ -335,7 +333,7 @@ class Resolver:
             return self.state_dir / "memory-core" / f"{agent}-{key}.sqlite"
         given, _ = find(merged, STORE_PATH)
         path = self._make_absolute(search.store.path.replace("{agentId}", agent).replace("{workspaceKey}", key), given)
-        own = any(find(layer.agent(agent).search, STORE_PATH)[0] is given for layer in self.layers)
+        own = any(find(layer, ("agents", agent, "search", *STORE_PATH))[0] is given for layer in self.layers)
         if own or "{agentId}" in search.store.path or agent == DEFAULT_AGENT:
             return path
         return path.parent / f"{path.stem}-{agent}{path.suffix}"
@@ -385,6 +383,13 @@ def _as_objects(extra_paths: Node) -> Node:
         for item in extra_paths.content
     ]
     return replace(extra_paths, content=content)
+
+
+def leave_out_places(layer: Node) -> Node:
+    """Leave out the folders and files that belong to the workspace of a person's own settings, not to one that was named."""
+    parts = [("agents", name, "search") for name in to_plain(get_part(layer, "agents"))]
+    of_agents = [(*part, *path) for part in parts for path in ((ADD_UP,), STORE_PATH)]
+    return reduce(remove, [("memory", "layers"), ("backends", "qmd", "paths"), *of_agents], layer)
 
 
 def leave_out_foreign(sections: Sequence[Node]) -> tuple[list[Node], list[str]]:

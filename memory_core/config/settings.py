@@ -13,6 +13,7 @@ from typing import ClassVar, Literal
 
 from memory_core.config.fields import (
     A_PATH,
+    FORMER,
     InvalidField,
     Secret,
     Section,
@@ -145,8 +146,11 @@ class Vector(Section):
 class StoreSettings(Section):
     """The index file."""
 
-    __ignored_keys__: ClassVar[Mapping[str, str]] = {"fts": "", "cache": "; memorySearch.cache is ours"}
-    __former_keys__: ClassVar[tuple[str, ...]] = ("driver",)
+    __ignored_keys__: ClassVar[Mapping[str, str]] = {
+        "fts": "",
+        "cache": "; memorySearch.cache is ours",
+        "driver": FORMER,
+    }
 
     path: str | None = setting(
         None,
@@ -201,8 +205,7 @@ class SyncSettings(Section):
 class Hybrid(Section):
     """Keyword and vector evidence together. Weights are normalised to sum 1; both None or both 0 mean the defaults."""
 
-    __ignored_keys__: ClassVar[Mapping[str, str]] = {"mmr": ""}
-    __former_keys__: ClassVar[tuple[str, ...]] = ("temporalDecay",)
+    __ignored_keys__: ClassVar[Mapping[str, str]] = {"mmr": "", "temporalDecay": FORMER}
 
     enabled: bool = setting(
         True, "Combine both. Off: vectors decide alone, and keywords only where there are no vectors."
@@ -273,7 +276,7 @@ class HistorySettings(Section):
 class Capture(Section):
     """Items that are learned from what users say, without anybody asking for it."""
 
-    __former_keys__: ClassVar[tuple[str, ...]] = ("turns", "idleMinutes")
+    __ignored_keys__: ClassVar[Mapping[str, str]] = {"turns": FORMER, "idleMinutes": FORMER}
 
     enabled: bool = setting(False, "Learn items from the turns of main private sessions.")
     max_tokens: int = setting(4000, "Tokens that are read at once, at most; more are read earlier.", ge=200, le=100_000)
@@ -298,7 +301,7 @@ class Capture(Section):
 class ItemSettings(Section):
     """Short facts beside the notes."""
 
-    __former_keys__: ClassVar[tuple[str, ...]] = ("salience",)
+    __ignored_keys__: ClassVar[Mapping[str, str]] = {"salience": FORMER}
 
     enabled: bool = setting(False, "Offer the tools for items, and embed items in the background.")
     scope: str = setting("default", "Where tools keep and look for items; scopes never meet.", min_length=1)
@@ -312,7 +315,7 @@ class ItemSettings(Section):
 class RecallSettings(Section):
     """Notes and items that a host puts in front of a message, unasked."""
 
-    __former_keys__: ClassVar[tuple[str, ...]] = ("limit", "maxChars")
+    __ignored_keys__: ClassVar[Mapping[str, str]] = {"limit": FORMER, "maxChars": FORMER}
 
     enabled: bool = setting(False, "Let hosts put what fits a message from notes and items in front of it.")
     timeout_ms: int = setting(300, "Milliseconds that a message waits. After that, nothing is added.", gt=0, le=60_000)

@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
@@ -31,57 +30,10 @@ from memory_core.embeddings.local.model import (
 from memory_core.errors import ProviderUnavailable
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from memory_core.embeddings.vectors import Rows
-
-    _Tensors = Mapping[str, NDArray[np.generic]]
 
 _PARTS = {"Transformer", "Pooling", "Normalize"}  # of a model of sentence-transformers; more than these computes more
 Pooling = Literal["mean", "cls"]
-
-
-@dataclass(frozen=True, slots=True)
-class _Linear:
-    """A matrix that states are multiplied with, shape (in, out), and what is added."""
-
-    weight: Rows
-    bias: Rows
-
-    def apply(self, states: Rows) -> Rows:
-        states = states @ self.weight
-        states += self.bias
-        return states
-
-
-@dataclass(frozen=True, slots=True)
-class _Norm:
-    """A layer normalisation."""
-
-    weight: Rows
-    bias: Rows
-    epsilon: float
-
-    def apply(self, states: Rows) -> Rows:
-        """Normalise rows in place."""
-        states -= states.mean(axis=1, keepdims=True)
-        variance = np.einsum("ij,ij->i", states, states) / states.shape[1]
-        states /= np.sqrt(variance + np.float32(self.epsilon))[:, None]
-        states *= self.weight
-        states += self.bias
-        return states
-
-
-@dataclass(frozen=True, slots=True)
-class _Layer:
-    """One layer; `attention` makes queries, keys and values of all heads at once."""
-
-    attention: _Linear
-    output: _Linear
-    output_norm: _Norm
-    up: _Linear
-    down: _Linear
-    norm: _Norm
 
 
 class BertModel(Model):
@@ -121,34 +73,47 @@ class BertModel(Model):
         spans = [slice(end - len(ids), end) for end, ids in zip(ends, framed, strict=True)]
         tokens = np.array([token for ids in framed for token in ids])
         positions = np.array([position for ids in framed for position in range(len(ids))])
-        states = self._norm.apply(self._words[tokens].astype(np.float32) + self._positions[positions])
-        for layer in self._layers:
-            states = self._run(layer, states, spans)
+        states = self._words[tokens].astype(np.float32) + self._positions[positions]
+        states = self._normalise("embeddings.LayerNorm", states)
+        for number in range(self._layers):
+            states = self._run(f"encoder.layer.{number}.", states, spans)
         return [self._pool(states[span]) for span in spans]
 
     def close(self) -> None:
         """Release nothing: the memory goes with the object."""
 
-    def _run(self, layer: _Layer, states: Rows, spans: Sequence[slice]) -> Rows:
-        attended = layer.output.apply(self._attend(layer.attention.apply(states), spans))
-        attended += states
-        states = layer.output_norm.apply(attended)
-        inner = layer.down.apply(_apply_gelu(layer.up.apply(states)))
-        inner += states
-        return layer.norm.apply(inner)
+    def _run(self, layer: str, states: Rows, spans: Sequence[slice]) -> Rows:
+        attended = self._project(f"{layer}attention.output.dense", self._attend(layer, states, spans))
+        states = self._normalise(f"{layer}attention.output.LayerNorm", states + attended)
+        inner = _apply_gelu(self._project(f"{layer}intermediate.dense", states))
+        return self._normalise(f"{layer}output.LayerNorm", states + self._project(f"{layer}output.dense", inner))
 
-    def _attend(self, projected: Rows, spans: Sequence[slice]) -> Rows:
+    def _attend(self, layer: str, states: Rows, spans: Sequence[slice]) -> Rows:
         """Mix the values of each sequence by how well its keys fit its queries."""
-        mixed = np.empty((len(projected), self.dimensions), np.float32)
+        projected = [self._project(f"{layer}attention.self.{part}", states) for part in ("query", "key", "value")]
+        mixed = np.empty((len(states), self.dimensions), np.float32)
+        size = self.dimensions // self._heads
         for span in spans:
-            parts = projected[span].reshape(-1, 3, self._heads, self.dimensions // self._heads)
-            queries, keys, values = parts.transpose(1, 2, 0, 3)
-            shares = queries @ keys.transpose(0, 2, 1)
-            shares -= shares.max(axis=-1, keepdims=True)
-            np.exp(shares, out=shares)
+            queries, keys, values = (part[span].reshape(-1, self._heads, size).swapaxes(0, 1) for part in projected)
+            scores = queries @ keys.swapaxes(1, 2) / math.sqrt(size)
+            scores -= scores.max(axis=-1, keepdims=True)
+            shares = np.exp(scores)
             shares /= shares.sum(axis=-1, keepdims=True)
-            mixed[span] = (shares @ values).transpose(1, 0, 2).reshape(-1, self.dimensions)
+            mixed[span] = (shares @ values).swapaxes(0, 1).reshape(-1, self.dimensions)
         return mixed
+
+    def _project(self, name: str, states: Rows) -> Rows:
+        projected: Rows = states @ self._tensors[f"{name}.weight"].T
+        projected += self._tensors[f"{name}.bias"]
+        return projected
+
+    def _normalise(self, name: str, states: Rows) -> Rows:
+        """Apply a layer normalisation."""
+        states = states - states.mean(axis=1, keepdims=True)
+        states /= np.sqrt(np.square(states).mean(axis=1, keepdims=True) + self._epsilon)
+        states *= self._tensors[f"{name}.weight"]
+        states += self._tensors[f"{name}.bias"]
+        return states
 
     def _pool(self, states: Rows) -> Computed:
         if self._pooling == "cls":
@@ -164,10 +129,15 @@ class BertModel(Model):
         _check_architecture(folder, config)
         self._heads = int(config["num_attention_heads"])
         self.dimensions = int(config["hidden_size"])
+        self._layers = int(config["num_hidden_layers"])
+        self._epsilon = float(config["layer_norm_eps"])
         self._pooling = _read_pooling(folder)
         tensors = read_tensors(folder / WEIGHTS)
         self._blas = ThreadpoolController()  # knows the libraries that are loaded by now, numpy's among them
-        self._read_weights(tensors, config)
+        self._words = tensors.pop("embeddings.word_embeddings.weight")  # stays in the file: most words never come
+        self._tensors = {name: np.asarray(tensor, np.float32) for name, tensor in tensors.items()}
+        types = self._tensors["embeddings.token_type_embeddings.weight"]
+        self._positions = self._tensors["embeddings.position_embeddings.weight"] + types[0]
         self.max_tokens = min(context_tokens or CONTEXT_TOKENS, len(self._positions))
         path = folder / "tokenizer.json"
         try:
@@ -185,57 +155,15 @@ class BertModel(Model):
         if self.room < 1:
             raise refuse_model(folder.name, f"it takes {self.max_tokens} tokens, which leaves no room for a text")
 
-    def _read_weights(self, tensors: _Tensors, config: Mapping[str, Any]) -> None:
-        self._words = tensors["embeddings.word_embeddings.weight"]  # stays in the file: most words never come
-        types = _read_tensor(tensors, "embeddings.token_type_embeddings.weight")
-        self._positions = _read_tensor(tensors, "embeddings.position_embeddings.weight") + types[0]
-        epsilon, scale = float(config["layer_norm_eps"]), 1 / math.sqrt(self.dimensions / self._heads)
-        self._norm = _read_norm(tensors, "embeddings.LayerNorm", epsilon)
-        layers = range(int(config["num_hidden_layers"]))
-        self._layers = [_read_layer(tensors, f"encoder.layer.{number}.", scale, epsilon) for number in layers]
-
-
-def _read_layer(tensors: _Tensors, prefix: str, scale: float, epsilon: float) -> _Layer:
-    """Return a layer; its queries are scaled in advance, so that each score is."""
-    query, key, value = (_read_linear(tensors, f"{prefix}attention.self.{part}") for part in ("query", "key", "value"))
-    factor = np.float32(scale)
-    return _Layer(
-        attention=_Linear(
-            np.concatenate([query.weight * factor, key.weight, value.weight], axis=1),
-            np.concatenate([query.bias * factor, key.bias, value.bias]),
-        ),
-        output=_read_linear(tensors, f"{prefix}attention.output.dense"),
-        output_norm=_read_norm(tensors, f"{prefix}attention.output.LayerNorm", epsilon),
-        up=_read_linear(tensors, f"{prefix}intermediate.dense"),
-        down=_read_linear(tensors, f"{prefix}output.dense"),
-        norm=_read_norm(tensors, f"{prefix}output.LayerNorm", epsilon),
-    )
-
-
-def _read_linear(tensors: _Tensors, name: str) -> _Linear:
-    return _Linear(_read_tensor(tensors, f"{name}.weight").T, _read_tensor(tensors, f"{name}.bias"))
-
-
-def _read_norm(tensors: _Tensors, name: str, epsilon: float) -> _Norm:
-    return _Norm(_read_tensor(tensors, f"{name}.weight"), _read_tensor(tensors, f"{name}.bias"), epsilon)
-
-
-def _read_tensor(tensors: _Tensors, name: str) -> Rows:
-    return cast("Rows", np.asarray(tensors[name], np.float32))
-
 
 def _apply_gelu(states: Rows) -> Rows:
     """Apply the usual approximation of GELU, as llama.cpp does: numpy has no error function."""
-    inner = states * states
-    inner *= np.float32(0.044715)
+    inner = states * (0.044715 * states * states + 1)
+    inner = np.tanh(math.sqrt(2 / math.pi) * inner)
     inner += 1
     inner *= states
-    inner *= np.float32(math.sqrt(2 / math.pi))
-    np.tanh(inner, out=inner)
-    inner += 1
-    inner *= states
-    inner *= np.float32(0.5)
-    return inner
+    inner *= 0.5
+    return cast("Rows", inner)
 
 
 def _check_architecture(folder: Path, config: Mapping[str, Any]) -> None:

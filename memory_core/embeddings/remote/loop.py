@@ -90,46 +90,35 @@ class BackgroundLoop:
         if loop is None or thread is None:
             return ()
         if first:
+            for future in tuple(self._unsettled):
+                future.cancel()  # at once for whoever waits, and its coroutine as soon as that runs
             asyncio.run_coroutine_threadsafe(_unwind(last), loop)
         thread.join(UNWIND_SECONDS)
-        if not thread.is_alive():
-            return ()
-        self._settle()
-        return (self._name,)
+        return (self._name,) if thread.is_alive() else ()
 
     def _run(self, loop: asyncio.AbstractEventLoop) -> None:
-        try:
-            loop.run_forever()
-        finally:
-            self._settle()
-            loop.close()
-
-    def _settle(self) -> None:
-        """Cancel the futures of coroutines that never began, or that do not end."""
-        for future in tuple(self._unsettled):
-            future.cancel()
+        loop.run_forever()
+        loop.close()
 
 
 async def _unwind(last: Callable[[], Awaitable[None]]) -> None:
-    """Cancel all other tasks, wait for their end, run `last`, and stop the loop."""
+    """Wait for the end of all other tasks, run `last`, and stop the loop."""
     loop = asyncio.get_running_loop()
-    others = _list_others()
-    for task in others:
-        task.cancel()
     try:
         async with asyncio.timeout(UNWIND_SECONDS):
-            await asyncio.gather(*others, return_exceptions=True)
+            await _wait_for_others()
             await last()
             await loop.shutdown_asyncgens()
-            await asyncio.gather(*_list_others(), return_exceptions=True)  # generators that end themselves
+            await _wait_for_others()
     except TimeoutError:
-        pass  # a coroutine that does not let itself be cancelled; its future is settled without it
+        pass  # a coroutine that does not let itself be cancelled
     finally:
-        loop.call_soon(loop.stop)  # behind the callbacks that settle the futures of ended tasks
+        loop.call_soon(loop.stop)  # behind the callbacks of ended tasks
 
 
-def _list_others() -> set[asyncio.Task[Any]]:
-    return asyncio.all_tasks() - {asyncio.current_task()}
+async def _wait_for_others() -> None:
+    await asyncio.sleep(0)  # the task that ends a generator which was left suspended begins one round later
+    await asyncio.gather(*(asyncio.all_tasks() - {asyncio.current_task()}), return_exceptions=True)
 
 
 async def run_in_thread(call: Callable[[], T]) -> T:
