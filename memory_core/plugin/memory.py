@@ -459,8 +459,8 @@ class Memory:
         *,
         max_results: int | None = None,
         min_score: float | None = None,
-        after: date | None = None,
-        before: date | None = None,
+        after: date | str | None = None,
+        before: date | str | None = None,
         about: str | None = None,
     ) -> Explanation:
         """Tell why a search finds what it finds, and why it does not find one note or line.

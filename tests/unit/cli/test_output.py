@@ -8,6 +8,7 @@ import re
 import shutil
 import sys
 from collections.abc import Iterator
+from contextlib import redirect_stderr
 from pathlib import Path
 
 import pytest
@@ -38,7 +39,7 @@ def states(count: int) -> list[Progress]:
 
 def shown(stream: io.StringIO, *, step: float, count: int = 40) -> str:
     clock = ticking(step=step)
-    with output.show_progress(stream, clock=lambda: next(clock)) as progress:
+    with redirect_stderr(stream), output.show_progress(clock=lambda: next(clock)) as progress:
         for state in states(count):
             progress(state)
     return stream.getvalue()
