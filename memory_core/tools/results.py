@@ -28,25 +28,15 @@ def run_safely(name: object, work: Callable[[], dict[str, Any]]) -> dict[str, An
     """Return the result of what a host calls: whatever goes wrong is in it, and nothing is raised.
 
     Args:
-        name: Its name.
+        name: Its name as the host gave it, for the log of an exception that is not ours.
         work: Makes the result.
     """
     try:
         return _make_encodable(work())
     except Exception as error:  # noqa: BLE001 -- nothing may get out to the host
-        return shape_failure(error, name)
-
-
-def shape_failure(error: Exception, name: object) -> dict[str, Any]:
-    """Return the result of a tool call that has raised, so that a host never sees an exception.
-
-    Args:
-        error: The exception. One that is not ours is logged as a defect.
-        name: The tool's name as the host gave it, for the log.
-    """
-    if not isinstance(error, MemoryCoreError):
-        error = explain_defect(error, f"memory tool {name!r:.80}" if isinstance(name, str) else "a memory tool")
-    return _make_encodable(shape_error(error, name))
+        if not isinstance(error, MemoryCoreError):
+            error = explain_defect(error, f"memory tool {name!r:.80}" if isinstance(name, str) else "a memory tool")
+        return _make_encodable(shape_error(error, name))
 
 
 def explain_defect(error: Exception, what: str) -> MemoryCoreError:
