@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import logging
 import shutil
 import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -36,8 +35,6 @@ if TYPE_CHECKING:
 WATCH_SECONDS = 1.0  # between two looks at what the background has done
 AGAIN = "run `memory-core index`"
 MESSAGE_CHARS = 500
-
-log = logging.getLogger(__name__)
 
 
 @command("get")
@@ -255,22 +252,20 @@ def sync_notes(memory: Memory, *, force: bool, progress: ProgressCallback | None
     return report
 
 
-def diagnose_index(config: AgentConfig) -> list[Finding]:
-    """Return a finding about what the last run for these notes complained of; no finding if it did not."""
-    problem = find_problem(_find_file(config))
-    message = f"the last `memory-core index` complained at {problem}"
-    return [Finding(subject="last index", level="warn", message=message, action=AGAIN)] if problem else []
+def diagnose_index(config: AgentConfig) -> Iterator[Finding]:
+    """Yield a finding about what the last run for these notes complained of, if it did."""
+    if problem := find_problem(_find_file(config)):
+        message = f"the last `memory-core index` complained at {problem}"
+        yield Finding(subject="last index", level="warn", message=message, action=AGAIN)
 
 
-def diagnose_disk(config: AgentConfig) -> list[Finding]:
-    """Return a finding about each folder whose disk may not take another note; no finding while both do."""
-    findings = []
+def diagnose_disk(config: AgentConfig) -> Iterator[Finding]:
+    """Yield a finding about each folder whose disk may not take another note."""
     for folder in (config.workspace, config.state_dir):
         with suppress(OSError):  # it does not exist yet
             if (left := shutil.disk_usage(folder).free) < MAX_NOTE_BYTES:
                 message = f"the disk is full: {left:,} bytes are left for {folder}"
-                findings.append(Finding(subject="disk", level="fail", message=message, action="make room on that disk"))
-    return findings
+                yield Finding(subject="disk", level="fail", message=message, action="make room on that disk")
 
 
 def _find_file(config: AgentConfig) -> Path:
@@ -280,7 +275,5 @@ def _find_file(config: AgentConfig) -> Path:
 
 def _keep(config: AgentConfig, message: str) -> None:
     """Keep a complaint, or forget the one that is kept if there is none."""
-    try:
+    with suppress(OSError):  # the checks of doctor tell what is wrong with the folder
         record_problem(_find_file(config), message[:MESSAGE_CHARS])
-    except OSError as error:  # the checks of doctor tell what is wrong with the folder
-        log.info("doctor cannot tell how this index went: %s", error)
