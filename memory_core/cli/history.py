@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -167,21 +168,43 @@ def _find_before_change(history: History, path: str, last: Moment) -> Moment:
 
 @command("restore")
 @argument("path", help="path of the note; it may be gone by now")
-@click.option("--as-of", metavar="TIME", required=True, help='YYYY-MM-DD or "yesterday" (its end), or a date and time')
+@click.option(
+    "--as-of",
+    metavar="TIME",
+    help='YYYY-MM-DD or "yesterday" (its end), or a date and time; without it, a note that is gone gets its last text',
+)
 @click.option("--over", is_flag=True, help="write over the note; how it stands now stays in the history")
-def restore(options: Options, *, path: str, as_of: str, over: bool) -> None:
+def restore(options: Options, *, path: str, as_of: str | None, over: bool) -> None:
     """Write a note as it stood beside it, or bring back one that is gone; a note that stands is left alone without --over."""
     if over:
         with open_notes(options) as memory:
             memory.sync()
     with _open_history(options) as (config, history):
-        instant = parse_instant(as_of, "--as-of", timezone=config.search.time_zone)
-        named, _ = _read_known(config, history, path)
+        named, versions = _read_known(config, history, path)
+        if as_of is None:
+            instant = _find_last(config, history, versions)
+        else:
+            instant = parse_instant(as_of, "--as-of", timezone=config.search.time_zone)
         file = notes.restore(config, history, named, instant, over=over)
     if not output.prints_json({"path": str(file)}):
         print(f"Written to {file}")
         if ".as-of-" in file.name and any(each.real_path == file.resolve() for each in list_files(config).files):
             output.print_aside("It is a note, too: searches find it until you move or delete it.")
+
+
+def _find_last(config: AgentConfig, history: History, versions: Sequence[Version]) -> datetime:
+    """Return when the last text of a note that is gone began to stand.
+
+    Raises:
+        InvalidArgument: The note stands; names the days from which the history has another version of it.
+    """
+    times = {moment.id: moment.at for moment in history.list_moments()}
+    path = versions[-1].key.path
+    if all(file.path != path for file in list_files(config).files):
+        return times[versions[-1].since]
+    days = [*dict.fromkeys(show(times[each.since])[:10] for each in versions)]
+    problem = f"{path} is there, so name a day of which you want it: versions are of {', '.join(days[-MOST_MOMENTS:])}"
+    raise InvalidArgument("--as-of", problem, action=f"their times: memory-core history {quote_words(path)}")
 
 
 def _list_moments(history: History) -> None:
