@@ -328,7 +328,7 @@ def purge(options: Options, *, text: str, dry_run: bool, yes: bool) -> int:
             history.deletions.purge_text(text)
             memory.sync()  # overwrites
             done = history.deletions.load_mark() is None and wiped
-    _report(found, asides, turns, len(learned), done=done)
+    _report(found, asides, turns, len(learned), done=done, is_synced=bool(list_remains(config)))
     if done and (held := find_held(config, text)):
         output.complain(f"the text is still in files of this agent: {', '.join(held)}", AGAIN)
         done = False
@@ -464,7 +464,13 @@ def _wipe_items(config: AgentConfig) -> bool:
 
 
 def _report(
-    found: list[Version], asides: list[Path], turns: list[tuple[str, int]], learned: int = 0, *, done: bool | None
+    found: list[Version],
+    asides: list[Path],
+    turns: list[tuple[str, int]],
+    learned: int = 0,
+    *,
+    done: bool | None,
+    is_synced: bool = False,
 ) -> None:
     """Tell what was done; `done` is None after a dry run, False if bytes are still to be overwritten."""
     paths = sorted({version.key.path for version in found})
@@ -473,7 +479,8 @@ def _report(
     if done is None:
         lines = [f"{count} would be purged. Nothing was changed."]
     elif done and found:
-        lines = [f"{count} purged; nothing of the text is left in the files of this agent."]
+        where = " but the copy of what was synced" if is_synced else ""
+        lines = [f"{count} purged; nothing of the text is left in the files of this agent{where}."]
     else:
         lines = ["No version held the text; nothing was purged."] if done else []
     if turns:
