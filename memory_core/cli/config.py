@@ -229,7 +229,7 @@ def use_model(options: Options, *, name: str) -> None:
         if memory.config().search.provider != chosen["provider"]:
             output.complain("MEMORY_CORE_PROVIDER names another provider, and wins while it is set")
         report = sync_notes(memory, force=False, progress=progress)
-    output.print_record(report, output.print_report)
+        output.print_record(report, lambda found: output.print_report(found, memory.status().sources))
 
 
 def _format_setting(row: Row) -> str:

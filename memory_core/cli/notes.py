@@ -117,7 +117,7 @@ def index(options: Options, *, force: bool, behind: bool) -> int:
             _index_behind(memory)
             return 0
         report = sync_notes(memory, force=force, progress=progress)
-        output.print_record(report, output.print_report)
+        output.print_record(report, lambda found: output.print_report(found, memory.status().sources))
         if not report.files:
             app.explain_empty(memory)
     return 0 if report.backend_fallback is None else 1  # so that a timer does not take it for done
@@ -144,10 +144,10 @@ def _index_behind(memory: Memory) -> None:
 def watch(options: Options) -> None:
     """Index what changes in the notes, until interrupted."""
     with open_notes(options) as memory, output.show_progress() as progress:
-        output.print_report(memory.sync(progress=progress))
+        report, seen = memory.sync(progress=progress), memory.status()
+        output.print_report(report, seen.sources)
         sys.stdout.flush()  # a pipe would keep it back
         memory.start()
-        seen = memory.status()
         output.print_aside(f"Watching {seen.workspace}. Press Ctrl-C to end.")
         pause = threading.Event()
         try:
@@ -155,7 +155,8 @@ def watch(options: Options) -> None:
                 status = memory.status()
                 if status.last_sync != seen.last_sync and (status.files, status.chunks) != (seen.files, seen.chunks):
                     print(
-                        f"Indexed {output.count(status.files, 'note')} in {output.count(status.chunks, 'chunk')}.",
+                        f"Indexed {output.count_files(status.files, status.sources)}"
+                        f" in {output.count(status.chunks, 'chunk')}.",
                         flush=True,
                     )
                 seen = status

@@ -26,6 +26,7 @@ Record = TypeVar("Record")
 
 NOTICES = "memory_core.embeddings.credentials"  # what goes there is always shown, as where notes are sent
 INDEX_IT = "run: memory-core index"
+NOUNS = {"memory": "note", "workspace": "other .md file", "sessions": "session"}  # for a file, by its source
 BAR_SECONDS = 0.5  # shorter work shows no bar
 # Styles, by hand, since every search in a terminal would wait 100 ms for the import of rich, a third of its time.
 BOLD, DIM, MATCH, RESET = "\x1b[1m", "\x1b[2m", "\x1b[1;33m", "\x1b[0m"
@@ -386,9 +387,14 @@ def print_status(status: Status) -> None:
 
 def _describe_sources(status: Status) -> str:
     """Return how many files are of which kind, if not all are notes."""
-    nouns = {"memory": "note", "workspace": "other .md file", "sessions": "session"}
-    counts = [count(number, nouns.get(source, source)) for source, number in status.sources.items()]
-    return f" ({', '.join(counts)})" if {*status.sources} - {"memory"} else ""
+    return f" ({count_files(status.files, status.sources)})" if {*status.sources} - {"memory"} else ""
+
+
+def count_files(number: int, sources: Mapping[str, int]) -> str:
+    """Return how many files are of which kind, such as 3 notes, 2 sessions; all are notes where no sources are known."""
+    return ", ".join(count(each, NOUNS.get(source, source)) for source, each in sources.items()) or count(
+        number, "note"
+    )
 
 
 def format_time(seconds: float | None) -> str | None:
@@ -396,11 +402,11 @@ def format_time(seconds: float | None) -> str | None:
     return None if seconds is None else time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(seconds))
 
 
-def print_report(report: SyncReport) -> None:
-    """Print a report of a sync; files that it could not index go to standard error."""
+def print_report(report: SyncReport, sources: Mapping[str, int]) -> None:
+    """Print a report of a sync, and how many files of each source are indexed; failures go to standard error."""
     verb = "Rebuilt the index:" if report.reindexed else "Indexed"
     counts = ", ".join(f"{getattr(report, each)} {each}" for each in ("added", "changed", "removed", "unchanged"))
-    print(f"{verb} {count(report.files, 'note')} in {count(report.chunks, 'chunk')} ({counts}).")
+    print(f"{verb} {count_files(report.files, sources)} in {count(report.chunks, 'chunk')} ({counts}).")
     pending = f", {report.pending} still without embedding" if report.pending else ""
     print(
         f"Embedded {count(report.embedded, 'text')}, {report.cached} had an embedding before{pending}. {report.seconds:.1f} s"

@@ -241,7 +241,7 @@ def test_the_action_when_nobody_listens(place: Place) -> None:
 def test_index_prints_how_to_install_llama(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
     hide_llama(place)
     with place.open(search_with(provider="local", local={"modelPath": "{folder}/model.gguf"})) as memory:
-        print_report(memory.sync())
+        print_report(memory.sync(), {})
         assert 'pip install "memory-core-py[local]"' in capsys.readouterr().err
         print_status(memory.status())
         assert 'pip install "memory-core-py[local]"' in "".join(capsys.readouterr())

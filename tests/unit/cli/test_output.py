@@ -149,6 +149,17 @@ def test_a_status_tells_notes_from_what_else_is_indexed(
     ]
 
 
+@pytest.mark.parametrize(
+    ("sources", "shown"),
+    [({}, "3 notes"), ({"memory": 3}, "3 notes"), ({"memory": 1, "sessions": 2}, "1 note, 2 sessions")],
+)
+def test_a_report_tells_notes_from_sessions(
+    sources: dict[str, int], shown: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    output.print_report(SyncReport(files=3, chunks=4, added=3), sources)
+    assert capsys.readouterr().out.startswith(f"Indexed {shown} in 4 chunks (3 added,")
+
+
 def test_records_become_objects_with_camel_case_keys() -> None:
     report = SyncReport(failures=(FileFailure(path="a.md", reason="gone"),))
     plain = to_json({"asGiven_": report, "path": Path("/tmp/x")})
