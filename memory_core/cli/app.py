@@ -441,10 +441,10 @@ def open_notes(options: Options, today: str | None = None, *, writes: bool = Fal
 
         if may_not_enter(workspace):
             raise ConfigError("may not be read", origin=str(workspace), action=advise_workspace(workspace))
-        problem = "this is a file, and a workspace is a folder" if workspace.exists() else "there is no such workspace"
+        problem = "there is no such workspace"
         action = f"make it: memory-core init {quote_words(str(workspace))}; or name another with --workspace"
         if workspace.exists():
-            action = "name its folder with --workspace"
+            problem, action = "this is a file, and a workspace is a folder", "name its folder with --workspace"
         if not _is_named(options):
             problem += ", nor are there notes in this folder"
             folder = find_current_folder()

@@ -306,7 +306,10 @@ def purge(options: Options, *, text: str, dry_run: bool, yes: bool) -> int:
             if not options.json:
                 _show(history, found, asides)
             if dry_run:
-                _report(found, asides, _drop_turns(config, wording, dry_run=True), done=None)
+                turns = _drop_turns(config, wording, dry_run=True)
+                messages = output.count(len(turns), "message")
+                taken = [f"{messages} would be taken out of the journal of turns."] if turns else []
+                _report(found, asides, taken, done=None, left="")
                 _warn_of_places(options, config, wording, text)
                 return 0
             if not (yes or _confirm()):
@@ -328,7 +331,9 @@ def purge(options: Options, *, text: str, dry_run: bool, yes: bool) -> int:
             history.deletions.purge_text(text)
             memory.sync()  # overwrites
             done = history.deletions.load_mark() is None and wiped
-    _report(found, asides, turns, len(learned), done=done, is_synced=bool(list_remains(config)))
+    taken = [f"{output.count(len(turns), 'message')} taken out of the journal of turns."] if turns else []
+    taken += [f"{output.count(len(learned), 'item')} learned from them forgotten."] if learned else []
+    _report(found, asides, taken, done=done, left=" but the copy of what was synced" if list_remains(config) else "")
     if done and (held := find_held(config, text)):
         output.complain(f"the text is still in files of this agent: {', '.join(held)}", AGAIN)
         done = False
@@ -463,31 +468,17 @@ def _wipe_items(config: AgentConfig) -> bool:
         file.release()
 
 
-def _report(
-    found: list[Version],
-    asides: list[Path],
-    turns: list[tuple[str, int]],
-    learned: int = 0,
-    *,
-    done: bool | None,
-    is_synced: bool = False,
-) -> None:
+def _report(found: list[Version], asides: list[Path], others: Sequence[str], *, done: bool | None, left: str) -> None:
     """Tell what was done; `done` is None after a dry run, False if bytes are still to be overwritten."""
-    paths = sorted({version.key.path for version in found})
+    paths, count = sorted({version.key.path for version in found}), output.count(len(found), "version")
     answer = {"notes": paths, "versions": len(found), "files": asides, "dryRun": done is None}
-    count, messages = output.count(len(found), "version"), output.count(len(turns), "message")
     if done is None:
-        lines = [f"{count} would be purged. Nothing was changed."]
+        told = [f"{count} would be purged. Nothing was changed."]
     elif done and found:
-        where = " but the copy of what was synced" if is_synced else ""
-        lines = [f"{count} purged; nothing of the text is left in the files of this agent{where}."]
+        told = [f"{count} purged; nothing of the text is left in the files of this agent{left}."]
     else:
-        lines = ["No version held the text; nothing was purged."] if done else []
-    if turns:
-        lines.append(f"{messages} {'would be ' if done is None else ''}taken out of the journal of turns.")
-    if learned:
-        lines.append(f"{output.count(learned, 'item')} learned from them forgotten.")
-    for line in () if output.prints_json({**answer, "overwritten": bool(done)}) else lines:
+        told = ["No version held the text; nothing was purged."] if done else []
+    for line in () if output.prints_json({**answer, "overwritten": bool(done)}) else (*told, *others):
         output.write(line)
     if done is False:
         output.complain(

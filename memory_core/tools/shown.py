@@ -6,15 +6,14 @@ import hashlib
 import logging
 import re
 import threading
-from collections import deque
+from collections import OrderedDict, defaultdict, deque
 from collections.abc import Iterable
-from functools import lru_cache
 from pathlib import Path
 
 from memory_core.atomic import locked, replace_file
 
 SESSIONS = 64  # kept: those that were shown something last
-FINGERPRINTS = 1024  # in the file of one session; a search brings some 20. In this process, so many texts of each
+FINGERPRINTS = 1024  # of one session, about 200 bytes each; a search brings some 20. So many texts wait for theirs, too
 LOCK_SECONDS = 2.0
 SUFFIX = ".shown"
 FINGERPRINT = re.compile(r"^[0-9a-f]{64}$", re.MULTILINE)  # a line of a file
@@ -33,38 +32,50 @@ class Shown:
     def __init__(self, folder: Path | None = None) -> None:
         self._folder = folder
         self._lock = threading.Lock()
-        self._sessions: dict[
-            str, deque[str]
-        ] = {}  # the texts of each session, the one that was shown something last at the end
+        self._sessions: OrderedDict[str, list[str]] = OrderedDict()  # fingerprints by session, the last one last
+        # Those that have none yet.
+        self._texts: defaultdict[str, deque[str]] = defaultdict(lambda: deque(maxlen=FINGERPRINTS))
 
     def of(self, session_key: str | None) -> frozenset[str]:
         """Return the fingerprints of all that a session has been shown, as `text.paragraphs.is_recalled` takes them."""
         key = session_key or ""
         if self._folder is not None:
             return frozenset(self._read(self._find_file(self._folder, key)))
+        from memory_core.text.paragraphs import fingerprint_recalled
+
         with self._lock:
-            texts = [*self._sessions.get(key, ())]
-        # Texts are cut and hashed only now, since sessions search more than they write.
-        return frozenset[str]().union(*map(_fingerprint, texts))
+            held = dict.fromkeys(self._sessions.get(key, ()))
+            # Texts are cut and hashed only now, since sessions search more than they write.
+            for text in self._texts.pop(key, ()):
+                for found in sorted(fingerprint_recalled([text])):
+                    held.pop(found, None)
+                    held[found] = None
+            if held:
+                self._sessions[key] = [*held][-FINGERPRINTS:]
+            return frozenset(self._sessions.get(key, ()))
 
     def add(self, session_key: str | None, texts: Iterable[str]) -> None:
         """Record that texts have been shown in a session."""
         key = session_key or ""
         if self._folder is not None:
-            if found := frozenset[str]().union(*map(_fingerprint, texts)):
+            from memory_core.text.paragraphs import fingerprint_recalled
+
+            if found := fingerprint_recalled(texts):
                 self._add_to_file(self._folder, key, found)
             return
         with self._lock:
-            self._sessions[key] = self._sessions.pop(key, deque(maxlen=FINGERPRINTS))
-            self._sessions[key] += texts
+            self._texts[key] += texts
+            self._sessions[key] = self._sessions.pop(key, [])
             if len(self._sessions) > SESSIONS:
-                del self._sessions[next(iter(self._sessions))]
+                oldest, _ = self._sessions.popitem(last=False)
+                self._texts.pop(oldest, None)
 
     def forget(self, session_key: str | None) -> None:
         """Let a session be shown everything again, since its context begins anew."""
         key = session_key or ""
         with self._lock:
             self._sessions.pop(key, None)
+            self._texts.pop(key, None)
         if self._folder is not None:
             try:
                 self._find_file(self._folder, key).unlink(missing_ok=True)
@@ -96,10 +107,3 @@ class Shown:
         except OSError as error:
             log.warning("What has been shown may be shown again in this session: %s", error)
             return []
-
-
-@lru_cache(FINGERPRINTS)
-def _fingerprint(text: str) -> frozenset[str]:
-    from memory_core.text.paragraphs import fingerprint_recalled
-
-    return fingerprint_recalled([text])
