@@ -271,22 +271,25 @@ def _changing(config: AgentConfig) -> Iterator[Journal]:
         yield Journal(config.journal_dir)
 
 
+def _pause(options: Options, *, on: bool) -> AgentConfig:
+    """Pause or resume the journal, once it has what was said before, or has passed over it; return the configuration."""
+    with open_notes(options) as memory, _changing(memory.config()) as journal:
+        journal.catch_up(seconds=READ_SECONDS)
+        journal.pause(on=on)
+        return memory.config()
+
+
 @command("pause")
 def pause(options: Options) -> None:
     """Keep nothing of what is said from now on in the journal, until `resume`."""
-    with open_notes(options) as memory, _changing(memory.config()) as journal:
-        journal.catch_up(seconds=READ_SECONDS)  # what was said before
-        journal.pause(on=True)
+    _pause(options, on=True)
     output.tell({"paused": True}, "The journal keeps nothing until you run: memory-core resume")
 
 
 @command("resume")
 def resume(options: Options) -> None:
     """Let the journal keep what is said again, but for what was said meanwhile."""
-    with open_notes(options) as memory, _changing(memory.config()) as journal:
-        journal.catch_up(seconds=READ_SECONDS)  # and pass over it
-        journal.pause(on=False)
-        on = memory.config().search.items.capture.journal
+    on = _pause(options, on=False).search.items.capture.journal
     rest = "" if on else " once memorySearch.items.capture.journal is true"
     output.tell({"paused": False}, f"The journal keeps what is said{rest}.")
 

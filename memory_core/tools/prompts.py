@@ -104,14 +104,9 @@ def quote_notes(config: AgentConfig, context: CallContext, today: date, *, budge
     longterm = [note for note in found if note is not None]
     half = room // 2 if longterm else 0
     mark = f"(cut; read the rest with {schemas.get_name(config, 'memory_get')})"
-    days = (today, today - timedelta(days=1))
-    daily_paths = [
-        layer.show(f"{roots.NOTES_FOLDER}/{day.isoformat()}.md")
-        for day in days
-        for layer in told
-        if layer.layer != PERSON
-    ]
-    notes_of_days = [(path, _read(config, path)) for path in daily_paths]
+    shared = [layer for layer in told if layer.layer != PERSON]
+    days = [f"{roots.NOTES_FOLDER}/{day.isoformat()}.md" for day in (today, today - timedelta(days=1))]
+    notes_of_days = [(path, _read(config, path)) for day in days for path in (layer.show(day) for layer in shared)]
     daily = _fit_notes(notes_of_days, room - half, keep_end=True, mark=mark)
     left = room - sum(len(part) + 2 for part in daily)
     others = _fit_notes(longterm[1:], left // 2, keep_end=False, mark=mark)
