@@ -73,8 +73,9 @@ def _serve(options: Options, asked: str | None, homes: Sequence[Home], config: A
         )
     unserved = [home.title for home in homes if not home.served]
     path = find_adopted_config(config.state_dir)
+    told = {"homes": [_to_plain(home) for home in homes], "config": path}
     if not yes:
-        if output.prints_json({"homes": [_to_plain(home) for home in homes], "config": path, "changed": False}):
+        if output.prints_json({**told, "changed": False}):
             return
         print("\nNothing has been changed.")
         if len(unserved) < len(homes):
@@ -86,7 +87,7 @@ def _serve(options: Options, asked: str | None, homes: Sequence[Home], config: A
     with record.change_record(config.state_dir) as adoption:
         record.add_served(adoption, homes)
         changed = record.write_config(adoption, config.state_dir)
-    if output.prints_json({"homes": [_to_plain(home) for home in homes], "config": path, "changed": changed}):
+    if output.prints_json({**told, "changed": changed}):
         return
     print(f"\n{'Written' if changed else 'Nothing to change in'}: {path}")
     served = load_config(path, state_dir=config.state_dir).agent(options.agent)

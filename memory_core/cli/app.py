@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import re
 import shlex
@@ -40,8 +39,6 @@ if TYPE_CHECKING:
     from memory_core.config.agent import AgentConfig
     from memory_core.plugin.memory import Memory
 
-log = logging.getLogger(__name__)
-
 PROGRAM = "memory-core"
 COMPLETION_VARIABLE = "_MEMORY_CORE_COMPLETE"  # set by the script that `completion` prints
 MOST_ENTRIES = 20_000  # that are looked at to count Markdown files: a home folder may hold millions
@@ -51,7 +48,6 @@ PROJECT = "the notes of the project in whose folder you are"
 USUAL = "as none is named, and the current folder holds no notes"
 OTHER_FILE = "other .md file"  # beside the notes
 PROGRAMS_NOTES = "what other programs keep: memory-core adopt"
-NAMED_BY = ("MEMORY_CORE_CONFIG", "MEMORY_CORE_WORKSPACE")
 # The options that bind a host to a configuration and to folders, and the variables of a shell that stand for them.
 BINDING = {"config": CONFIG, "workspace": WORKSPACE, "state-dir": STATE_DIR}
 
@@ -190,10 +186,12 @@ class Command(click.Command):
         return rest
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command; an error of an argument names the help to read, if it does not say what to do."""
+        """Run the command; an error spells an argument as the command does, and names the help if it does not say what to do."""
         try:
             return super().invoke(ctx)
         except InvalidArgument as error:
+            (told,) = error.args
+            error.args = (output.spell(told)[0],)
             error.action = error.action or f"Try: {ctx.command_path} --help"
             raise
 
@@ -443,10 +441,10 @@ def open_notes(options: Options, today: str | None = None, *, writes: bool = Fal
 
         if may_not_enter(workspace):
             raise ConfigError("may not be read", origin=str(workspace), action=advise_workspace(workspace))
-        problem = "this is a file, and a workspace is a folder" if workspace.exists() else "there is no such workspace"
+        problem = "there is no such workspace"
         action = f"make it: memory-core init {quote_words(str(workspace))}; or name another with --workspace"
         if workspace.exists():
-            action = "name its folder with --workspace"
+            problem, action = "this is a file, and a workspace is a folder", "name its folder with --workspace"
         if not _is_named(options):
             problem += ", nor are there notes in this folder"
             folder = find_current_folder()
@@ -489,13 +487,11 @@ def _name_guess(settings: Config, agent: str) -> None:
         return
     line = f"{datetime.now().astimezone().date()} {config.workspace}"
     path = config.state_dir / OWN_FOLDER / "guessed-workspace"
-    try:
+    with suppress(OSError, UnicodeError):  # then the next command names the workspace again
         if path.exists() and path.read_text(encoding="utf-8") == line:
             return
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         replace_file(path, line.encode("utf-8", "surrogateescape"))
-    except (OSError, UnicodeError) as error:
-        log.info("the next command names the workspace again: %s", error)
     output.complain(f"using the notes in {shorten_home(config.workspace)} ({why})", "Others: --workspace FOLDER")
 
 
@@ -507,13 +503,11 @@ def explain_empty(memory: Memory) -> bool:
     listing = list_files(config)
     if listing.files or listing.failures:
         return False
-    found = 0 if "workspace" in config.search.sources else count_markdown(config.workspace)
-    if found:
-        output.complain(f"0 notes; {output.count(found, OTHER_FILE)} here: --sources workspace")
-        return True
-    output.complain(
-        f"0 notes in {config.workspace}", "Write MEMORY.md or memory/YYYY-MM-DD.md there, or run: memory-core add TEXT"
-    )
+    what = f"0 notes in {config.workspace}"
+    action = "Write MEMORY.md or memory/YYYY-MM-DD.md there, or run: memory-core add TEXT"
+    if "workspace" not in config.search.sources and (found := count_markdown(config.workspace)):
+        what, action = f"0 notes; {output.count(found, OTHER_FILE)} here: --sources workspace", ""
+    output.complain(what, action)
     return True
 
 
@@ -578,4 +572,4 @@ def join_words(argument: str, words: Sequence[str]) -> str:
 
 
 def _is_named(options: Options) -> bool:
-    return bool(options.workspace or options.config or any(os.environ.get(name) for name in NAMED_BY))
+    return not {"config", "workspace"}.isdisjoint(list_options(options))

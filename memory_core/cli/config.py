@@ -13,21 +13,8 @@ import click
 from click.shell_completion import get_completion_class
 
 from memory_core.backends.loader import find_plugin, find_section_problems, list_backends, read_section
-from memory_core.cli import output
-from memory_core.cli.app import (
-    APP,
-    COMPLETION_VARIABLE,
-    PATH,
-    PROGRAM,
-    Group,
-    Options,
-    argument,
-    check_agent,
-    command,
-    find_state_dir,
-    open_notes,
-    open_source,
-)
+from memory_core.cli import app, output
+from memory_core.cli.app import Group, Options, argument, command
 from memory_core.cli.hosts import find_config_file
 from memory_core.config.agent import AgentConfig, explain_off
 from memory_core.config.description import Row, describe, describe_section, explain_other_spellings, render_new_config
@@ -59,7 +46,7 @@ config = Group("config", help="Make, change, explain or check a configuration.")
 
 
 @config.command("check")
-@argument("file", required=False, type=PATH, help="the file, instead of the one that --config names")
+@argument("file", required=False, type=app.PATH, help="the file, instead of the one that --config names")
 def check(options: Options, *, file: str | None) -> int:
     """Explain a configuration file, or list every error in it."""
     try:
@@ -106,7 +93,7 @@ def make(options: Options) -> None:
     if path.suffix == ".toml":
         raise InvalidArgument("--config", "a new file is written as JSON5", action="name it, such as memory.json5")
     planned = [changes.FileChange(path, None, render_new_config().encode())]
-    changes.make_changes(planned, find_state_dir(options))
+    changes.make_changes(planned, app.find_state_dir(options))
     _report_change(options, path)
 
 
@@ -125,7 +112,7 @@ def set_value(options: Options, *, key: str, value: str) -> None:
         problems = _find_new_problems(planned, key, options)
         refused = refused or problems
         if not problems:
-            changes.make_changes(planned, find_state_dir(options))
+            changes.make_changes(planned, app.find_state_dir(options))
             _report_change(options, path)
             return
     raise ConfigError(refused, origin=str(path), action="nothing was changed; all keys: memory-core config get")
@@ -186,7 +173,7 @@ def _shorten(key: str) -> str:
 
 
 def _report_change(options: Options, path: Path) -> None:
-    own = path == find_adopted_config(find_state_dir(options))
+    own = path == find_adopted_config(app.find_state_dir(options))
     where = "; it holds where no --config is given, folders in it only where no workspace is named" if own else ""
     output.tell({"path": path}, f"Written: {path}{where}")
 
@@ -195,8 +182,8 @@ def _report_change(options: Options, path: Path) -> None:
 @argument("key", required=False, help="such as memorySearch.query, with all below it; without it, all settings")
 def get_value(options: Options, *, key: str | None) -> None:
     """Print settings as they hold, secrets masked, and where each value comes from."""
-    settings = open_source(options).current()
-    check_agent(settings, options.agent)
+    settings = app.open_source(options).current()
+    app.check_agent(settings, options.agent)
     rows = describe(settings, options.agent)
     rows = rows if key is None else _find_rows([*rows, *_list_defaults(settings.agent(options.agent), rows)], key)
     if output.prints_json({"settings": [row._asdict() for row in rows]}):
@@ -225,7 +212,7 @@ def use_model(options: Options, *, name: str) -> None:
         raise InvalidArgument("NAME", "is a provider", action=f"memory-core config set memorySearch.provider {name}")
     place = MODELS.get(name, name)
     chosen = {"provider": "static"} if place is None else {"local.modelPath": place, "provider": "local"}
-    path, state_dir = find_config_file(options), find_state_dir(options)
+    path, state_dir = find_config_file(options), app.find_state_dir(options)
     named = replace(options, config=str(path) if path.exists() else options.config)
     overrides = {f"memorySearch.{key}": value for key, value in chosen.items()}
     source = ConfigSource(named.config, workspace=options.workspace, state_dir=options.state_dir, overrides=overrides)
@@ -238,11 +225,11 @@ def use_model(options: Options, *, name: str) -> None:
         )
     for key, value in chosen.items():
         changes.make_changes(changes.plan_value(path, ("memorySearch", *key.split(".")), value), state_dir)
-    with open_notes(replace(options, config=str(path))) as memory, output.show_progress() as progress:
+    with app.open_notes(replace(options, config=str(path))) as memory, output.show_progress() as progress:
         if memory.config().search.provider != chosen["provider"]:
             output.complain("MEMORY_CORE_PROVIDER names another provider, and wins while it is set")
         report = sync_notes(memory, force=False, progress=progress)
-    output.print_record(report, output.print_report)
+        output.print_record(report, lambda found: output.print_report(found, memory.status().sources))
 
 
 def _format_setting(row: Row) -> str:
@@ -256,12 +243,10 @@ def _format_value(row: Row) -> str:
 
 def _print_problems(error: ConfigError, warnings: Sequence[str] = ()) -> int:
     problems = [str(problem) for problem in error.problems]
-    told = {"error": str(error), "action": error.action, "origin": error.origin}
-    output.prints_json({**told, "problems": problems, "warnings": warnings})
-    for problem in error.problems:
-        output.complain(f"{error.origin}: {problem}")
-    for warning in warnings:
-        output.complain(warning)
+    told = {"error": str(error), "action": error.action, "origin": error.origin, "problems": problems}
+    output.prints_json({**told, "warnings": warnings})
+    for line in [*(f"{error.origin}: {problem}" for problem in problems), *warnings]:
+        output.complain(line)
     return 2
 
 
@@ -315,4 +300,4 @@ def completion(options: Options, *, shell: str) -> None:  # noqa: ARG001
     """Print a script that completes commands in a shell."""
     kind = get_completion_class(shell)
     assert kind is not None  # click knows all three
-    print(kind(APP, {}, PROGRAM, COMPLETION_VARIABLE).source())
+    print(kind(app.APP, {}, app.PROGRAM, app.COMPLETION_VARIABLE).source())

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,17 +28,15 @@ from memory_core.history.holders import find_files, find_held, find_holders, lis
 from memory_core.history.notes import NoteEvent, list_events, name_note
 from memory_core.history.store.purging import EDIT
 from memory_core.items.store.file import ItemsFile
+from memory_core.plugin.explaining import ask_if_meant, find_near
 from memory_core.sharing.sharing import list_remains
 from memory_core.sources.activity import drop_entries
 from memory_core.sources.files import list_files
 from memory_core.sources.journal import Journal
 from memory_core.sources.notes import MAX_NOTE_BYTES
 from memory_core.sources.refusals import quote_name
-from memory_core.sources.roots import SUFFIX
 from memory_core.sources.writer import REFUSED, finish_interrupted
 from memory_core.text.dates import parse_instant
-from memory_core.text.folding import clean
-from memory_core.text.markdown import is_markdown
 from memory_core.text.matching import unified_diff
 from memory_core.text.wording import Wording
 from memory_core.tools.arguments import read_citation
@@ -47,7 +46,6 @@ if TYPE_CHECKING:
     from memory_core.plugin.memory import Memory
 
 MOST_MOMENTS = 20  # that are listed, the last ones
-MOST_MEANT = 3  # notes that are named where one of them may be meant
 SEE_CHANGES = "see what changed: memory-core history"
 
 
@@ -80,10 +78,20 @@ def _read_path(text: str) -> str:
 
 def _suggest(history: History, path: str) -> str:
     """Return which notes, also those that are gone, may be meant by the end of a path; else where all are listed."""
-    wanted = clean(f"/{path if is_markdown(path) else f'{path}{SUFFIX}'}").lower()
-    known = sorted({name for changed in history.list_changes().values() for name in changed})
-    near = [name for name in known if clean(f"/{name}").lower().endswith(wanted)]
-    return f"did you mean {' or '.join(map(quote_name, near[:MOST_MEANT]))}?" if near else SEE_CHANGES
+    known = {name for changed in history.list_changes().values() for name in changed}
+    return ask_if_meant(find_near(path, sorted(known))) or SEE_CHANGES
+
+
+def _read_known(config: AgentConfig, history: History, text: str) -> tuple[str, list[Version]]:
+    """Return the path of a note that a user names, and its versions.
+
+    Raises:
+        HistoryUnavailable: It has none.
+    """
+    path = name_note(config, _read_path(text))
+    if versions := history.list_versions(path):
+        return path, versions
+    raise HistoryUnavailable(f"{path}: no version of such a note is known", action=_suggest(history, path))
 
 
 def _complete_path(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:  # noqa: ARG001
@@ -100,10 +108,8 @@ def list_versions(options: Options, *, path: str | None) -> None:
         if path is None:
             _list_moments(history)
             return
-        path = name_note(config, _read_path(path))
-        rows = [_shape_event(event) for event in list_events(history, history.list_versions(path))]
-        if not rows:
-            raise HistoryUnavailable(f"{path}: no version of such a note is known", action=_suggest(history, path))
+        path, versions = _read_known(config, history, path)
+        rows = [_shape_event(event) for event in list_events(history, versions)]
     if output.prints_json({"path": path, "versions": rows}):
         return
     for row in rows:
@@ -162,18 +168,23 @@ def _find_before_change(history: History, path: str, last: Moment) -> Moment:
 
 @command("restore")
 @argument("path", help="path of the note; it may be gone by now")
-@click.option("--as-of", metavar="TIME", required=True, help='YYYY-MM-DD or "yesterday" (its end), or a date and time')
+@click.option(
+    "--as-of",
+    metavar="TIME",
+    help='YYYY-MM-DD or "yesterday" (its end), or a date and time; without it, a note that is gone gets its last text',
+)
 @click.option("--over", is_flag=True, help="write over the note; how it stands now stays in the history")
-def restore(options: Options, *, path: str, as_of: str, over: bool) -> None:
+def restore(options: Options, *, path: str, as_of: str | None, over: bool) -> None:
     """Write a note as it stood beside it, or bring back one that is gone; a note that stands is left alone without --over."""
     if over:
         with open_notes(options) as memory:
             memory.sync()
     with _open_history(options) as (config, history):
-        instant = parse_instant(as_of, "--as-of", timezone=config.search.time_zone)
-        named = name_note(config, _read_path(path))
-        if not history.list_versions(named):
-            raise HistoryUnavailable(f"{named}: no version of such a note is known", action=_suggest(history, named))
+        named, versions = _read_known(config, history, path)
+        if as_of is None:
+            instant = _find_last(config, history, versions)
+        else:
+            instant = parse_instant(as_of, "--as-of", timezone=config.search.time_zone)
         file = notes.restore(config, history, named, instant, over=over)
     if not output.prints_json({"path": str(file)}):
         print(f"Written to {file}")
@@ -181,34 +192,45 @@ def restore(options: Options, *, path: str, as_of: str, over: bool) -> None:
             output.print_aside("It is a note, too: searches find it until you move or delete it.")
 
 
+def _find_last(config: AgentConfig, history: History, versions: Sequence[Version]) -> datetime:
+    """Return when the last text of a note that is gone began to stand.
+
+    Raises:
+        InvalidArgument: The note stands; names the days from which the history has another version of it.
+    """
+    times = {moment.id: moment.at for moment in history.list_moments()}
+    path = versions[-1].key.path
+    if all(file.path != path for file in list_files(config).files):
+        return times[versions[-1].since]
+    days = [*dict.fromkeys(show(times[each.since])[:10] for each in versions)]
+    problem = f"{path} is there, so name a day of which you want it: versions are of {', '.join(days[-MOST_MOMENTS:])}"
+    raise InvalidArgument("--as-of", problem, action=f"their times: memory-core history {quote_words(path)}")
+
+
 def _list_moments(history: History) -> None:
     """List the last moments with the notes that changed in them."""
     extent, changed = history.measure(), history.list_changes()
-    moments = [*changed]
+    last = {moment: changed[moment] for moment in [*changed][-MOST_MOMENTS:]}
     rows = [
         {
             "at": show(moment.at),
             "origin": moment.origin,
-            "notes": [*changed[moment]],
-            "gone": [path for path, stands in changed[moment].items() if not stands],
+            "notes": [*listed],
+            "gone": [path for path, stands in listed.items() if not stands],
         }
-        for moment in moments[-MOST_MOMENTS:]
+        for moment, listed in last.items()
     ]
-    facts = {"moments": len(moments), "versions": extent.versions, "bytes": extent.size_bytes, "last": rows}
+    facts = {"moments": len(changed), "versions": extent.versions, "bytes": extent.size_bytes, "last": rows}
     if output.prints_json(facts):
         return
-    if not moments:
+    if not changed:
         output.complain(NONE_YET, BEGIN_IT)
         return
-    for row in rows:
-        output.write(
-            f"{row['at']}  {_shorten([f'{path} (gone)' if path in row['gone'] else path for path in row['notes']])}"
-        )
-    since = show(moments[0].at)
-    output.print_aside(
-        f"{output.count(extent.versions, 'version')} of notes at {output.count(len(moments), 'moment')} since {since},"
-        f" {extent.size_bytes:,} bytes"
-    )
+    for moment, listed in last.items():
+        paths = [path if stands else f"{path} (gone)" for path, stands in listed.items()]
+        output.write(f"{show(moment.at)}  {_shorten(paths)}")
+    counts = f"{output.count(extent.versions, 'version')} of notes at {output.count(len(changed), 'moment')}"
+    output.print_aside(f"{counts} since {show(next(iter(changed)).at)}, {extent.size_bytes:,} bytes")
 
 
 def _shorten(paths: Any) -> str:
@@ -284,11 +306,12 @@ def purge(options: Options, *, text: str, dry_run: bool, yes: bool) -> int:
             if not options.json:
                 _show(history, found, asides)
             if dry_run:
-                if (turns := _drop_turns(config, wording, dry_run=True)) and not options.json:
-                    output.write(f"{output.count(len(turns), 'message')} would be taken out of the journal of turns.")
-                code = _report(found, asides, done=None)
+                turns = _drop_turns(config, wording, dry_run=True)
+                messages = output.count(len(turns), "message")
+                taken = [f"{messages} would be taken out of the journal of turns."] if turns else []
+                _report(found, asides, taken, done=None, left="")
                 _warn_of_places(options, config, wording, text)
-                return code
+                return 0
             if not (yes or _confirm()):
                 output.complain("nothing was changed")
                 return 1
@@ -308,15 +331,13 @@ def purge(options: Options, *, text: str, dry_run: bool, yes: bool) -> int:
             history.deletions.purge_text(text)
             memory.sync()  # overwrites
             done = history.deletions.load_mark() is None and wiped
-    code = _report(found, asides, done=done)
-    if turns and not options.json:
-        output.write(f"{output.count(len(turns), 'message')} taken out of the journal of turns.")
-    if learned and not options.json:
-        output.write(f"{output.count(len(learned), 'item')} learned from them forgotten.")
+    taken = [f"{output.count(len(turns), 'message')} taken out of the journal of turns."] if turns else []
+    taken += [f"{output.count(len(learned), 'item')} learned from them forgotten."] if learned else []
+    _report(found, asides, taken, done=done, left=" but the copy of what was synced" if list_remains(config) else "")
     if done and (held := find_held(config, text)):
         output.complain(f"the text is still in files of this agent: {', '.join(held)}", AGAIN)
-        code = 1
-    return 1 if _warn_of_places(options, config, wording, text) else code
+        done = False
+    return 1 if _warn_of_places(options, config, wording, text) or not done else 0
 
 
 def _drop_leftovers(config: AgentConfig, wording: Wording) -> None:
@@ -344,8 +365,6 @@ def _is_leftover(file: Path, wording: Wording) -> bool:
 
 def _drop_turns(config: AgentConfig, wording: Wording, *, dry_run: bool = False) -> list[tuple[str, int]]:
     """Take the messages that hold the text out of the journal, unless it is a dry run; return where they stand or stood."""
-    if not config.journal_dir.exists():
-        return []
     with changing(config.journal_dir, "may still hold the text", AGAIN):
         return Journal(config.journal_dir).forget(lambda _session, said, _at: wording.stands_in(said), dry_run=dry_run)
 
@@ -374,16 +393,17 @@ def _warn_of_commits(config: AgentConfig, wording: Wording) -> None:
     """Say so if commits of the workspace's repository hold the text, or may."""
     if not is_under_git(config.workspace):
         return
-    action = "rewrite them to be rid of it there, as with git filter-repo"
     try:
         path = find_content(config.workspace, wording.stands_in, max_bytes=MAX_NOTE_BYTES, seconds=LOOK_SECONDS)
     except TimeoutError:
-        output.complain(f"commits of the workspace may hold the text: {_LATE}", action)
+        what = f"may hold the text: {_LATE}"
     except HistoryUnavailable as error:
-        output.complain(f"commits of the workspace may hold the text: {error}", action)
+        what = f"may hold the text: {error}"
     else:
-        if path is not None:
-            output.complain(f"commits of the workspace hold the text, such as in {quote_name(path)}", action)
+        if path is None:
+            return
+        what = f"hold the text, such as in {quote_name(path)}"
+    output.complain(f"commits of the workspace {what}", "rewrite them to be rid of it there, as with git filter-repo")
 
 
 def _refuse_in_use(memory: Memory, config: AgentConfig, found: list[Version], text: str, wording: Wording) -> None:
@@ -448,19 +468,20 @@ def _wipe_items(config: AgentConfig) -> bool:
         file.release()
 
 
-def _report(found: list[Version], asides: list[Path], *, done: bool | None) -> int:
+def _report(found: list[Version], asides: list[Path], others: Sequence[str], *, done: bool | None, left: str) -> None:
     """Tell what was done; `done` is None after a dry run, False if bytes are still to be overwritten."""
-    paths = sorted({version.key.path for version in found})
+    paths, count = sorted({version.key.path for version in found}), output.count(len(found), "version")
     answer = {"notes": paths, "versions": len(found), "files": asides, "dryRun": done is None}
-    count = output.count(len(found), "version")
-    told = f"{count} purged; nothing of the text is left in the files of this agent." if found else ""
     if done is None:
-        told = f"{count} would be purged. Nothing was changed."
-    if not output.prints_json({**answer, "overwritten": bool(done)}) and done is not False:
-        output.write(told or "No version held the text; nothing was purged.")
+        told = [f"{count} would be purged. Nothing was changed."]
+    elif done and found:
+        told = [f"{count} purged; nothing of the text is left in the files of this agent{left}."]
+    else:
+        told = ["No version held the text; nothing was purged."] if done else []
+    for line in () if output.prints_json({**answer, "overwritten": bool(done)}) else (*told, *others):
+        output.write(line)
     if done is False:
         output.complain(
             "the text is gone from all answers, but its bytes are still in the files, because another program reads them",
             "Stop that program or wait, then run: memory-core index",
         )
-    return 1 if done is False else 0

@@ -5,28 +5,15 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import click
 
-from memory_core.cli import output
-from memory_core.cli.app import (
-    BINDING,
-    PATH,
-    Options,
-    argument,
-    check_agent,
-    command,
-    find_state_dir,
-    list_options,
-    open_memory,
-    open_source,
-    read_text,
-    start_behind,
-)
+from memory_core.cli import app, output
+from memory_core.cli.app import Options, argument, command
 from memory_core.config.agent import AgentConfig
 from memory_core.config.environment import CONFIG, expand_home, quote_words, shorten_home
 from memory_core.config.load import Config, ConfigSource, find_adopted_config, load_config
@@ -65,9 +52,9 @@ def mcp(options: Options, *, http: str | None, read_only: bool) -> None:
     source = ConfigSource if http else FollowingSource
     settings = source(options.config, workspace=options.workspace, state_dir=options.state_dir)
     with suppress(ConfigError):  # which every call of a tool tells
-        check_agent(settings.current(), options.agent)
+        app.check_agent(settings.current(), options.agent)
     slot = kind(
-        settings, start_sync=lambda: start_call(start_behind(options, "sync", settings.folder).wait, name="sync")
+        settings, start_sync=lambda: start_call(app.start_behind(options, "sync", settings.folder).wait, name="sync")
     )
     # A copy of a session that saves before a compaction writes the note of the day, never MEMORY.md.
     context = CallContext(agent=options.agent, main=False if saving else None)
@@ -96,13 +83,13 @@ def install_into(host: str, options: Options, *, capture: bool = False, dry_run:
     Raises:
         MemoryCoreError: There is no such host, or its files cannot be changed.
     """
-    program, state_dir = _find_program(host), find_state_dir(options)
+    program, state_dir = _find_program(host), app.find_state_dir(options)
     settings: list[changes.FileChange] = []
     if capture and program.captures:
         settings = changes.plan_settings(find_config_file(options), CAPTURED, host, state_dir)
     if program.serves:
         programs.check_server()
-    bound = list_options(options)
+    bound = app.list_options(options)
     parts = program.list_parts(bound)
     planned = [*changes.plan_install(parts, state_dir), *settings]
     if settings:
@@ -144,7 +131,7 @@ def _settle_workspace(host: str, bound: Mapping[str, str]) -> str:
 
 def _load_bound(bound: Mapping[str, str]) -> tuple[Config, str]:
     """Return the configuration that a host has with these options, whatever the variables of this shell, and its agent."""
-    environ = {name: value for name, value in os.environ.items() if name not in BINDING.values()}
+    environ = {name: value for name, value in os.environ.items() if name not in app.BINDING.values()}
     workspace, state_dir = bound.get("workspace"), bound.get("state-dir")
     settings = load_config(bound.get("config"), environ=environ, state_dir=state_dir, workspace=workspace)
     return settings, bound.get("agent", DEFAULT_AGENT)
@@ -164,7 +151,7 @@ CAPTURED = (("items", "capture", "enabled"), ("items", "capture", "journal"), ("
 def find_config_file(options: Options) -> Path:
     """Return the configuration that is changed: the one that is named, else the user's own; it need not exist."""
     named = options.config or os.environ.get(CONFIG)
-    return Path(expand_home(named)).absolute() if named else find_adopted_config(find_state_dir(options))
+    return Path(expand_home(named)).absolute() if named else find_adopted_config(app.find_state_dir(options))
 
 
 @command("uninstall")
@@ -174,7 +161,7 @@ def uninstall(options: Options, *, host: str, dry_run: bool) -> None:
     """Take memory-core out of the configuration of another host."""
     program = _find_program(host)
     parts = program.list_parts()
-    state_dir = find_state_dir(options)
+    state_dir = app.find_state_dir(options)
     released = changes.plan_release(host, state_dir)
     planned = [*changes.plan_uninstall(parts, state_dir), *released]
     if not dry_run:
@@ -241,9 +228,8 @@ def _report(planned: Sequence[changes.FileChange], done: str, note: str, *, dry_
         print(note)
 
 
-def diagnose_hosts(config: AgentConfig) -> list[Finding]:
-    """Return a finding about each host of this user: if memory-core is in place there, works, and has the notes of this shell."""
-    findings = []
+def diagnose_hosts(config: AgentConfig) -> Iterator[Finding]:
+    """Yield a finding about each host of this user: if memory-core is in place there, works, and has the notes of this shell."""
     for name, program in programs.PROGRAMS.items():
         if program.is_local:
             continue  # its entry holds in the current folder alone, where any `mcp.json` may lie
@@ -260,15 +246,13 @@ def diagnose_hosts(config: AgentConfig) -> list[Finding]:
             message = f"{program.title}: {problem}"
         else:
             message, action = _compare_workspace(name, parts, config)
-        findings.append(Finding(subject="hosts", level="warn" if action else "ok", message=message, action=action))
-        untrusted = program.find_untrusted(program.find_home()) if program.find_untrusted and not missing else []
-        if untrusted:
+        yield Finding(subject="hosts", level="warn" if action else "ok", message=message, action=action)
+        if program.find_untrusted and not missing and (untrusted := program.find_untrusted(program.find_home())):
             message = (
                 f"{program.title} does not run the hooks of memory-core before they are trusted: {', '.join(untrusted)}"
             )
             action = f"type /hooks in {program.title}, and trust them"
-            findings.append(Finding(subject="hosts", level="warn", message=message, action=action))
-    return findings
+            yield Finding(subject="hosts", level="warn", message=message, action=action)
 
 
 def _compare_workspace(name: str, parts: Sequence[changes.Part], config: AgentConfig) -> tuple[str, str]:
@@ -292,12 +276,12 @@ def _compare_workspace(name: str, parts: Sequence[changes.Part], config: AgentCo
 @click.option("--base-url", metavar="URL", help="an OpenAI-compatible endpoint, without /chat/completions")
 @click.option("--model", metavar="ID", required=True, help="the chat model's id at that endpoint")
 @click.option("--context-window", type=int, default=128_000, metavar="N", help="tokens of the model's context (128000)")
-@click.option("--script", type=PATH, metavar="FILE", help="say the lines of a file instead of reading the terminal")
+@click.option("--script", type=app.PATH, metavar="FILE", help="say the lines of a file instead of reading the terminal")
 def chat(options: Options, *, base_url: str | None, model: str, context_window: int, script: str | None) -> None:
     """Chat with a model that has this memory (the reference host)."""
-    lines = None if script is None else read_text("--script", script).split("\n")
+    lines = None if script is None else app.read_text("--script", script).split("\n")
     with reference.ReferenceHost(
-        open_source(options), options.agent, base_url=base_url, model=model, context_window=context_window
+        app.open_source(options), options.agent, base_url=base_url, model=model, context_window=context_window
     ) as host:
         if lines is not None:
             reference.play(host, lines)
@@ -312,7 +296,7 @@ def chat(options: Options, *, base_url: str | None, model: str, context_window: 
 @click.option("--dry-run", is_flag=True, help="changes nothing: the command only shows the turn, which hosts run")
 def flush(options: Options, *, session: str, dry_run: bool) -> None:  # noqa: ARG001
     """Show if a session would be asked to save notes before its compaction, and why."""
-    with open_memory(options) as memory:
+    with app.open_memory(options) as memory:
         shown = preview(memory.config(), session)
     output.print_record(shown, _print_preview)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -270,22 +271,25 @@ def _changing(config: AgentConfig) -> Iterator[Journal]:
         yield Journal(config.journal_dir)
 
 
+def _pause(options: Options, *, on: bool) -> AgentConfig:
+    """Pause or resume the journal, once it has what was said before, or has passed over it; return the configuration."""
+    with open_notes(options) as memory, _changing(memory.config()) as journal:
+        journal.catch_up(seconds=READ_SECONDS)
+        journal.pause(on=on)
+        return memory.config()
+
+
 @command("pause")
 def pause(options: Options) -> None:
     """Keep nothing of what is said from now on in the journal, until `resume`."""
-    with open_notes(options) as memory, _changing(memory.config()) as journal:
-        journal.catch_up(seconds=READ_SECONDS)  # what was said before
-        journal.pause(on=True)
+    _pause(options, on=True)
     output.tell({"paused": True}, "The journal keeps nothing until you run: memory-core resume")
 
 
 @command("resume")
 def resume(options: Options) -> None:
     """Let the journal keep what is said again, but for what was said meanwhile."""
-    with open_notes(options) as memory, _changing(memory.config()) as journal:
-        journal.catch_up(seconds=READ_SECONDS)  # and pass over it
-        journal.pause(on=False)
-        on = memory.config().search.items.capture.journal
+    on = _pause(options, on=False).search.items.capture.journal
     rest = "" if on else " once memorySearch.items.capture.journal is true"
     output.tell({"paused": False}, f"The journal keeps what is said{rest}.")
 
@@ -300,17 +304,14 @@ def forget_session(options: Options, *, text: tuple[str, ...], key: str | None, 
         raise InvalidArgument("--session", "this command forgets a whole session, by its id", action=ONLY_SESSIONS)
     with open_notes(options) as memory:
         config = memory.config()
-        items = memory.items.forget(session=key, dry_run=True).items
         with _changing(config) as journal:
-            turns = journal.count(key)
             logs = {each.transcript for each in journal.list_sessions() if each.key == key} - {""}
-            if not dry_run and turns:
-                journal.forget(lambda session, _text, _at: session.key == key)
-        remains: tuple[str, ...] = ()
+            turns = len(journal.forget(lambda session, _text, _at: session.key == key, dry_run=dry_run))
+        done = memory.items.forget(session=key, dry_run=dry_run)
+        items, remains = done.items, () if dry_run else done.remains
         if not dry_run:
             from memory_core.backends.past import wipe_index
 
-            remains = memory.items.forget(session=key).remains
             if turns or items:
                 record_forget(config, [item.id for item in items], "forget", key)
             memory.sync()
@@ -332,20 +333,18 @@ def diagnose_journal(config: AgentConfig) -> Iterator[Finding]:
     """Yield what is to be known about the journal: that it is on or paused, and what it lacks."""
     if not config.search.items.capture.journal:
         return
-    journal = Journal(config.journal_dir)
-    count = len(journal.list_sessions())
+    journal, about = Journal(config.journal_dir), partial(Finding, subject="journal")
     days = config.search.items.capture.retention_days
-    message = f"{output.count(count, 'session')} in {journal.folder}, for {days:g} days"
+    message = f"{output.count(len(journal.list_sessions()), 'session')} in {journal.folder}, for {days:g} days"
     if journal.is_paused:
-        message, action = f"{message}; paused, nothing is kept", "run: memory-core resume"
-        yield Finding(subject="journal", level="warn", message=message, action=action)
+        yield about(level="warn", message=f"{message}; paused, nothing is kept", action="run: memory-core resume")
     else:
-        yield Finding(subject="journal", level="ok", message=message)
+        yield about(level="ok", message=message)
     if problem := journal.find_write_problem():
         action = "make it writable, and run: memory-core index"
-        yield Finding(subject="journal", level="fail", message=f"nothing is kept: {problem}", action=action)
+        yield about(level="fail", message=f"nothing is kept: {problem}", action=action)
     if problem := journal.find_problem():
-        yield Finding(subject="journal", level="warn", message=f"at {problem}")
+        yield about(level="warn", message=f"at {problem}")
     if unread := journal.count_unread():
         message = f"transcripts hold {output.count(unread, 'message')} that it lacks"
-        yield Finding(subject="journal", level="warn", message=message, action="run: memory-core index")
+        yield about(level="warn", message=message, action="run: memory-core index")

@@ -94,19 +94,14 @@ def _run(arguments: list[str]) -> int:
         if isinstance(error, (KeyboardInterrupt, click.Abort)):  # which click makes of it where it asks something
             output.complain("interrupted", "What it had finished is kept.")
             return 130
-        if isinstance(error, OSError) and not _takes_output():
-            return 1  # `main` says so
+        if isinstance(error, OSError):
+            try:
+                sys.stdout.flush()
+            except OSError:
+                return 1  # `main` says so
         if "--debug" in arguments and not isinstance(error, click.UsageError):
             raise
         return _explain(error, as_json="--json" in arguments)
-
-
-def _takes_output() -> bool:
-    try:
-        sys.stdout.flush()
-    except OSError:
-        return False
-    return True
 
 
 def _explain(error: Exception, *, as_json: bool) -> int:
@@ -116,37 +111,39 @@ def _explain(error: Exception, *, as_json: bool) -> int:
     from memory_core.cli import app, output
     from memory_core.errors import ConfigError, InvalidArgument, MemoryCoreError, MemoryOff
 
+    told = whole = str(error)  # the whole has every problem of a configuration
+    action = getattr(error, "action", None)
     if isinstance(error, click.UsageError):
-        message = " ".join(error.format_message().split()).rstrip(".")
+        told = " ".join(error.format_message().split()).rstrip(".")
         if isinstance(error, click.NoSuchOption):
-            message = error.message.rstrip(".") + output.suggest(error.option_name, error.possibilities or ())
-        message = message[:1].lower() + message[1:]
+            told = error.message.rstrip(".") + output.suggest(error.option_name, error.possibilities or ())
+        told = whole = told[:1].lower() + told[1:]
         action = f"Try: {error.ctx.command_path if error.ctx else app.PROGRAM} --help"
-        if as_json:
-            output.print_json({"error": message, "action": action})
-        output.complain(message, action)
-        return 2
-    if as_json and isinstance(error, (MemoryCoreError, OSError)):
-        output.print_json({"error": str(error), "action": getattr(error, "action", None)})
-    if isinstance(error, ConfigError):
+    elif isinstance(error, ConfigError):
         more = f" (and {len(error.problems) - 1} more)" if len(error.problems) > 1 else ""
-        output.complain(f"{error.origin}: {error.problems[0]}{more}", error.action)
-        return 2
-    if isinstance(error, MemoryCoreError):
-        output.complain(str(error), error.action)
-        return 2 if isinstance(error, (InvalidArgument, MemoryOff)) else 1
-    if isinstance(error, OSError):
-        from pathlib import Path
+        told = f"{error.origin}: {error.problems[0]}{more}"
+    elif isinstance(error, OSError):
+        told, action = _describe_refusal(error)
+    elif not isinstance(error, MemoryCoreError):
+        told = whole = f"unexpected {type(error).__name__}: {error}"
+        action = "Run it again with --debug for the traceback."
+    if as_json:
+        output.print_json({"error": whole, "action": action})
+    output.complain(told, action)
+    return 2 if isinstance(error, (click.UsageError, ConfigError, InvalidArgument, MemoryOff)) else 1
 
-        from memory_core.config.environment import STATE_DIR, expand_home
-        from memory_core.config.load import DEFAULT_STATE_DIR
-        from memory_core.sources.writer import MAKE_WRITABLE
 
-        state = expand_home(os.environ.get(STATE_DIR) or DEFAULT_STATE_DIR)
-        refused = error.errno in (errno.EACCES, errno.EPERM, errno.EROFS) and isinstance(error.filename, str)
-        place = f"{error.filename}: " if isinstance(error.filename, str) else ""
-        told = f"{place}{error.strerror.lower()}" if error.strerror else str(error)
-        output.complain(told, MAKE_WRITABLE if refused and Path(error.filename).is_relative_to(state) else None)
-        return 1
-    output.complain(f"unexpected {type(error).__name__}: {error}", "Run it again with --debug for the traceback.")
-    return 1
+def _describe_refusal(error: OSError) -> tuple[str, str | None]:
+    """Return what the system refuses, and what to do about it in the state folder."""
+    from pathlib import Path
+
+    from memory_core.config.environment import STATE_DIR, expand_home
+    from memory_core.config.load import DEFAULT_STATE_DIR
+    from memory_core.sources.writer import MAKE_WRITABLE
+
+    told = error.strerror.lower() if error.strerror else str(error)
+    if not isinstance(error.filename, str):
+        return told, None
+    state = expand_home(os.environ.get(STATE_DIR) or DEFAULT_STATE_DIR)
+    refused = error.errno in (errno.EACCES, errno.EPERM, errno.EROFS) and Path(error.filename).is_relative_to(state)
+    return f"{error.filename}: {told}", MAKE_WRITABLE if refused else None

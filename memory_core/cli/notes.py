@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import logging
 import shutil
 import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -36,8 +35,6 @@ if TYPE_CHECKING:
 WATCH_SECONDS = 1.0  # between two looks at what the background has done
 AGAIN = "run `memory-core index`"
 MESSAGE_CHARS = 500
-
-log = logging.getLogger(__name__)
 
 
 @command("get")
@@ -120,7 +117,7 @@ def index(options: Options, *, force: bool, behind: bool) -> int:
             _index_behind(memory)
             return 0
         report = sync_notes(memory, force=force, progress=progress)
-        output.print_record(report, output.print_report)
+        output.print_record(report, lambda found: output.print_report(found, memory.status().sources))
         if not report.files:
             app.explain_empty(memory)
     return 0 if report.backend_fallback is None else 1  # so that a timer does not take it for done
@@ -147,10 +144,10 @@ def _index_behind(memory: Memory) -> None:
 def watch(options: Options) -> None:
     """Index what changes in the notes, until interrupted."""
     with open_notes(options) as memory, output.show_progress() as progress:
-        output.print_report(memory.sync(progress=progress))
+        report, seen = memory.sync(progress=progress), memory.status()
+        output.print_report(report, seen.sources)
         sys.stdout.flush()  # a pipe would keep it back
         memory.start()
-        seen = memory.status()
         output.print_aside(f"Watching {seen.workspace}. Press Ctrl-C to end.")
         pause = threading.Event()
         try:
@@ -158,7 +155,8 @@ def watch(options: Options) -> None:
                 status = memory.status()
                 if status.last_sync != seen.last_sync and (status.files, status.chunks) != (seen.files, seen.chunks):
                     print(
-                        f"Indexed {output.count(status.files, 'note')} in {output.count(status.chunks, 'chunk')}.",
+                        f"Indexed {output.count_files(status.files, status.sources)}"
+                        f" in {output.count(status.chunks, 'chunk')}.",
                         flush=True,
                     )
                 seen = status
@@ -255,22 +253,20 @@ def sync_notes(memory: Memory, *, force: bool, progress: ProgressCallback | None
     return report
 
 
-def diagnose_index(config: AgentConfig) -> list[Finding]:
-    """Return a finding about what the last run for these notes complained of; no finding if it did not."""
-    problem = find_problem(_find_file(config))
-    message = f"the last `memory-core index` complained at {problem}"
-    return [Finding(subject="last index", level="warn", message=message, action=AGAIN)] if problem else []
+def diagnose_index(config: AgentConfig) -> Iterator[Finding]:
+    """Yield a finding about what the last run for these notes complained of, if it did."""
+    if problem := find_problem(_find_file(config)):
+        message = f"the last `memory-core index` complained at {problem}"
+        yield Finding(subject="last index", level="warn", message=message, action=AGAIN)
 
 
-def diagnose_disk(config: AgentConfig) -> list[Finding]:
-    """Return a finding about each folder whose disk may not take another note; no finding while both do."""
-    findings = []
+def diagnose_disk(config: AgentConfig) -> Iterator[Finding]:
+    """Yield a finding about each folder whose disk may not take another note."""
     for folder in (config.workspace, config.state_dir):
         with suppress(OSError):  # it does not exist yet
             if (left := shutil.disk_usage(folder).free) < MAX_NOTE_BYTES:
                 message = f"the disk is full: {left:,} bytes are left for {folder}"
-                findings.append(Finding(subject="disk", level="fail", message=message, action="make room on that disk"))
-    return findings
+                yield Finding(subject="disk", level="fail", message=message, action="make room on that disk")
 
 
 def _find_file(config: AgentConfig) -> Path:
@@ -280,7 +276,5 @@ def _find_file(config: AgentConfig) -> Path:
 
 def _keep(config: AgentConfig, message: str) -> None:
     """Keep a complaint, or forget the one that is kept if there is none."""
-    try:
+    with suppress(OSError):  # the checks of doctor tell what is wrong with the folder
         record_problem(_find_file(config), message[:MESSAGE_CHARS])
-    except OSError as error:  # the checks of doctor tell what is wrong with the folder
-        log.info("doctor cannot tell how this index went: %s", error)

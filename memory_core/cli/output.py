@@ -12,7 +12,7 @@ import textwrap
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING, Any, TextIO, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from memory_core.as_json import to_camel, to_json
 
@@ -26,6 +26,7 @@ Record = TypeVar("Record")
 
 NOTICES = "memory_core.embeddings.credentials"  # what goes there is always shown, as where notes are sent
 INDEX_IT = "run: memory-core index"
+NOUNS = {"memory": "note", "workspace": "other .md file", "sessions": "session"}  # for a file, by its source
 BAR_SECONDS = 0.5  # shorter work shows no bar
 # Styles, by hand, since every search in a terminal would wait 100 ms for the import of rich, a third of its time.
 BOLD, DIM, MATCH, RESET = "\x1b[1m", "\x1b[2m", "\x1b[1;33m", "\x1b[0m"
@@ -67,14 +68,12 @@ def complain(what: str, action: str | None = None) -> None:
     print_aside(_CONTROL.sub("", " ".join(f"memory-core: {_join_sentences(what, action)}".split())))
 
 
-def print_aside(line: str, stream: TextIO | None = None) -> None:
-    """Print a line on standard error, or another stream; nothing happens if that takes none: the work goes on without."""
-    stream = sys.stderr if stream is None else stream
+def print_aside(line: str) -> None:
+    """Print a line on standard error; nothing happens if that takes none: the work goes on without."""
     try:
-        print(line, file=stream, flush=True)
-    except OSError:
-        if stream is sys.stderr:  # else Python complains at exit of what is still buffered
-            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+        print(line, file=sys.stderr, flush=True)
+    except OSError:  # nor does Python complain at exit of what is still buffered
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
 
 
 def print_json(value: Any) -> None:
@@ -247,7 +246,7 @@ def print_result(result: Mapping[str, Any], show: Callable[[Mapping[str, Any]], 
     if not prints_json(result) and "error" not in result:
         show(result)
     if "error" in result:
-        error, help_of_command = _spell(result["error"])
+        error, help_of_command = spell(result["error"])
         complain(error, result.get("action") or help_of_command)
     elif result.get("status") == "not_found":
         if "asOf" in result:
@@ -261,8 +260,8 @@ def print_result(result: Mapping[str, Any], show: Callable[[Mapping[str, Any]], 
     return find_code(result)
 
 
-def _spell(error: str) -> tuple[str, str | None]:
-    """Return an error of a tool with its argument as this command spells it, and the help to read; others as they are."""
+def spell(error: str) -> tuple[str, str | None]:
+    """Return an error with its argument as this command spells it, and the help to read; others as they are."""
     import click
 
     argument, _, problem = error.partition(": ")
@@ -388,9 +387,14 @@ def print_status(status: Status) -> None:
 
 def _describe_sources(status: Status) -> str:
     """Return how many files are of which kind, if not all are notes."""
-    nouns = {"memory": "note", "workspace": "other .md file", "sessions": "session"}
-    counts = [count(number, nouns.get(source, source)) for source, number in status.sources.items()]
-    return f" ({', '.join(counts)})" if {*status.sources} - {"memory"} else ""
+    return f" ({count_files(status.files, status.sources)})" if {*status.sources} - {"memory"} else ""
+
+
+def count_files(number: int, sources: Mapping[str, int]) -> str:
+    """Return how many files are of which kind, such as 3 notes, 2 sessions; all are notes where no sources are known."""
+    return ", ".join(count(each, NOUNS.get(source, source)) for source, each in sources.items()) or count(
+        number, "note"
+    )
 
 
 def format_time(seconds: float | None) -> str | None:
@@ -398,11 +402,11 @@ def format_time(seconds: float | None) -> str | None:
     return None if seconds is None else time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(seconds))
 
 
-def print_report(report: SyncReport) -> None:
-    """Print a report of a sync; files that it could not index go to standard error."""
+def print_report(report: SyncReport, sources: Mapping[str, int]) -> None:
+    """Print a report of a sync, and how many files of each source are indexed; failures go to standard error."""
     verb = "Rebuilt the index:" if report.reindexed else "Indexed"
     counts = ", ".join(f"{getattr(report, each)} {each}" for each in ("added", "changed", "removed", "unchanged"))
-    print(f"{verb} {count(report.files, 'note')} in {count(report.chunks, 'chunk')} ({counts}).")
+    print(f"{verb} {count_files(report.files, sources)} in {count(report.chunks, 'chunk')} ({counts}).")
     pending = f", {report.pending} still without embedding" if report.pending else ""
     print(
         f"Embedded {count(report.embedded, 'text')}, {report.cached} had an embedding before{pending}. {report.seconds:.1f} s"
@@ -435,12 +439,10 @@ def print_probe(probe: Probe) -> None:
 
 
 @contextmanager
-def show_progress(
-    stream: TextIO | None = None, *, clock: Callable[[], float] = time.monotonic
-) -> Iterator[ProgressCallback]:
+def show_progress(*, clock: Callable[[], float] = time.monotonic) -> Iterator[ProgressCallback]:
     """Show how far a sync is: by bars on a terminal, by a line every few seconds elsewhere, and not at all in short work."""
-    stream = sys.stderr if stream is None else stream
-    quiet_until = clock() + (BAR_SECONDS if stream.isatty() else LINE_SECONDS)
+    is_terminal = sys.stderr.isatty()
+    quiet_until = clock() + (BAR_SECONDS if is_terminal else LINE_SECONDS)
     bars: Bars | None = None
     tasks: dict[str, TaskID] = {}
     with ExitStack() as stack:
@@ -449,12 +451,11 @@ def show_progress(
             nonlocal quiet_until, bars
             if clock() < quiet_until:
                 return
-            if not stream.isatty():
-                print_aside(f"{progress.phase}: {progress.done} of {progress.total}", stream)
+            if not is_terminal:
+                print_aside(f"{progress.phase}: {progress.done} of {progress.total}")
                 quiet_until = clock() + LINE_SECONDS
                 return
-            if bars is None:
-                bars = stack.enter_context(_make_bars(stream))
+            bars = bars or stack.enter_context(_make_bars())
             if progress.phase not in tasks:
                 tasks[progress.phase] = bars.add_task(progress.phase, total=progress.total)
             bars.update(tasks[progress.phase], completed=progress.done, total=progress.total)
@@ -462,12 +463,12 @@ def show_progress(
         yield show
 
 
-def _make_bars(stream: TextIO) -> Bars:
+def _make_bars() -> Bars:
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     columns = (TextColumn("{task.description:<10}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    return Progress(*columns, console=Console(file=stream), transient=True)
+    return Progress(*columns, console=Console(stderr=True), transient=True)
 
 
 INDENT = "    "
@@ -533,12 +534,10 @@ def wrap_line(line: str, columns: int) -> list[str]:
 
 
 def _highlight(line: str, query: str) -> str:
-    from memory_core.text.languages import STOP_WORDS
-    from memory_core.text.terms import detect_language
+    from memory_core.text.terms import extract_words
 
-    stop_words = STOP_WORDS[detect_language(query) or "en"]
-    words = {word.lower() for word in re.findall(r"\w[\w-]*", query)} - stop_words
-    stems = sorted({_cut(word) for word in words if len(word) > 1 or not word.isascii()}, key=len, reverse=True)
+    words = (word for word in extract_words(query) if len(word) > 1 or not word.isascii())
+    stems = sorted(set(map(_cut, words)), key=len, reverse=True)
     if not stems:
         return line
     pattern = "|".join(rf"\b{re.escape(stem)}\w*" if stem.isascii() else re.escape(stem) for stem in stems)

@@ -10,7 +10,7 @@ import click
 from memory_core.backends.loader import find_plugin, read_section
 from memory_core.backends.postgres import check_driver
 from memory_core.cli import output
-from memory_core.cli.app import Group, Options, argument, open_source
+from memory_core.cli.app import Group, Options, Run, argument, open_source
 from memory_core.config.fields import Secret
 from memory_core.stores.postgres import PostgresConfig
 
@@ -18,11 +18,16 @@ if TYPE_CHECKING:
     from memory_core.stores.postgres.operator import Operator, ServerSummary
 
 postgres = Group("postgres", help="Operate a shared index on PostgreSQL.")
-_with_dsn = click.option("--dsn", metavar="DSN", help='the operator\'s connection string, "${NAME}" or "file:PATH"')
-_with_schema = click.option("--schema", metavar="NAME", help="the schema (memory_core)")
 
 
-def _open(options: Options, dsn: str | None, schema: str | None) -> Operator:
+def _with_server(function: Run) -> Run:
+    """Add the options that name the server, which `_open` takes."""
+    schema = click.option("--schema", metavar="NAME", help="the schema (memory_core)")
+    dsn = click.option("--dsn", metavar="DSN", help='the operator\'s connection string, "${NAME}" or "file:PATH"')
+    return dsn(schema(function))
+
+
+def _open(options: Options, *, dsn: str | None, schema: str | None) -> Operator:
     """Open the server that --dsn names, else the one of the configuration."""
     check_driver()
     from memory_core.stores.postgres.operator import Operator
@@ -34,11 +39,10 @@ def _open(options: Options, dsn: str | None, schema: str | None) -> Operator:
 
 
 @postgres.command("init")
-@_with_dsn
-@_with_schema
-def init(options: Options, *, dsn: str | None, schema: str | None) -> None:
+@_with_server
+def init(options: Options, **server: str | None) -> None:
     """Make the schema and its roles on the server, or migrate them."""
-    with closing(_open(options, dsn, schema)) as operator:
+    with closing(_open(options, **server)) as operator:
         applied = operator.init()
     sentence = f"The schema is in place: {output.count(applied, 'migration')} applied."
     output.tell({"migrations": applied}, sentence)
@@ -48,11 +52,10 @@ def init(options: Options, *, dsn: str | None, schema: str | None) -> None:
 @argument("role", help="a login role of the server")
 @argument("tenant", help="the tenant, by default an agent's id")
 @click.option("--write", is_flag=True, help="let it write, too")
-@_with_dsn
-@_with_schema
-def grant(options: Options, *, role: str, tenant: str, write: bool, dsn: str | None, schema: str | None) -> None:
+@_with_server
+def grant(options: Options, *, role: str, tenant: str, write: bool, **server: str | None) -> None:
     """Let a role read a tenant; the tenant is made when it is new."""
-    with closing(_open(options, dsn, schema)) as operator:
+    with closing(_open(options, **server)) as operator:
         is_new = operator.grant(role, tenant, write=write)
     sentence = f"{role} may {'read and write' if write else 'read'} {tenant}{', a new tenant' if is_new else ''}"
     output.tell({"role": role, "tenant": tenant, "write": write, "new": is_new}, sentence)
@@ -61,11 +64,10 @@ def grant(options: Options, *, role: str, tenant: str, write: bool, dsn: str | N
 @postgres.command("revoke")
 @argument("role", help="a login role of the server")
 @argument("tenant", help="the tenant, by default an agent's id")
-@_with_dsn
-@_with_schema
-def revoke(options: Options, *, role: str, tenant: str, dsn: str | None, schema: str | None) -> int:
+@_with_server
+def revoke(options: Options, *, role: str, tenant: str, **server: str | None) -> int:
     """End a role's right to a tenant; fails if it had none."""
-    with closing(_open(options, dsn, schema)) as operator:
+    with closing(_open(options, **server)) as operator:
         ended = operator.revoke(role, tenant)
     told = {"role": role, "tenant": tenant, "revoked": ended}
     if ended:
@@ -76,11 +78,10 @@ def revoke(options: Options, *, role: str, tenant: str, dsn: str | None, schema:
 
 
 @postgres.command("status")
-@_with_dsn
-@_with_schema
-def show_status(options: Options, *, dsn: str | None, schema: str | None) -> None:
+@_with_server
+def show_status(options: Options, **server: str | None) -> None:
     """Show the tenants on the server, their sizes and members."""
-    with closing(_open(options, dsn, schema)) as operator:
+    with closing(_open(options, **server)) as operator:
         summary = operator.summarise()
     output.print_record(summary, _print_summary)
 

@@ -18,6 +18,7 @@ from memory_core.upkeep.proposals import Proposal
 from memory_core.upkeep.tidy import Undone
 
 ALL_KEYS = {"a": "accept", "e": "edit", "s": "skip", "n": "never again", "u": "undo", "q": "quit"}
+BY_ID = "no terminal can be asked, so type: memory-core review accept ID, or reject ID; programs take review --json"
 ELSEWHERE = "Its note lies outside the workspace, so only you can change it."
 
 
@@ -38,7 +39,7 @@ def tidy(options: Options, *, model: str | None, base_url: str | None) -> None:
         raise InvalidArgument("--base-url", "it is the endpoint of a model", action="name one: --model")
     with open_notes(options) as memory, _open_review(memory) as held:
         found = _find(held, options, _open_model(memory, model, base_url) if model else None)
-    _print(found)
+    _print(found, "go through them: memory-core review")
 
 
 def _find(held: Review, options: Options, complete: Complete | None = None) -> list[Proposal]:
@@ -57,13 +58,12 @@ def _open_model(memory: Memory, model: str, base_url: str | None) -> Complete:
     return open_endpoint(memory.config(), base_url, model).complete
 
 
-def _print(found: Sequence[Proposal]) -> None:
+def _print(found: Sequence[Proposal], advice: str) -> None:
     if output.prints_json({"proposals": found}):
         return
     for each in found:
         output.write(f"{describe(each)}\n")
-    ask = "; go through them: memory-core review" if found else ""
-    output.write(f"{output.count(len(found), 'proposal')}{ask}")
+    output.write(output.count(len(found), "proposal") + (f"; {advice}" if found else ""))
 
 
 def describe(proposal: Proposal) -> str:
@@ -91,7 +91,7 @@ def review(context: click.Context) -> None:
 def _go_through(held: Review, options: Options) -> None:
     found = _find(held, options)
     if options.json or not (sys.stdin.isatty() and sys.stdout.isatty()):
-        _print(found)
+        _print(found, BY_ID)
         return
     seen, settled, accepted = set[str](), 0, 0
     while (each := next((each for each in found if each.id not in seen), None)) or settled:

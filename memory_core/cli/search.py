@@ -7,8 +7,7 @@ import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from datetime import date
-from functools import reduce
+from functools import partial, reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +23,6 @@ from memory_core.config.settings import DEFAULT_AGENT
 from memory_core.errors import InvalidArgument, MemoryCoreError
 from memory_core.records import NOTHING_INDEXED
 from memory_core.sources.refusals import describe_os_error, quote_name
-from memory_core.text.dates import parse_day
 
 if TYPE_CHECKING:
     from memory_core.plugin.memory import Memory
@@ -32,6 +30,7 @@ if TYPE_CHECKING:
 SHOWN = 8  # passages that are listed; --json lists all
 LINE = 60  # characters of the passage that are quoted
 BAR = 10  # characters of a full bar
+ROW = "{:>2}  {:>5}  {:>8}  {:>5}  {:>7}  {}"  # of the table of passages
 _FILE = re.compile(r"/|\.(md|jsonl)\b")  # in a word that names a note or a session log
 NAMES = 30  # that are listed where no number is asked for
 OPENS_AT_LINE = ("vi", "vim", "nvim", "nano", "emacs", "emacsclient", "micro", "kak")  # editors that take +LINE FILE
@@ -79,13 +78,12 @@ def search(
         if unfinished and _finish_sync(memory, result):
             result = {**memory.call_tool("memory_search", asked), "stale": False}
         explained = NOTHING_INDEXED in result.get("warning", "") and app.explain_empty(memory)
+        explain_none = partial(_explain_none, memory, options, words, today, None if as_of else limits)
 
         def show(found: Mapping[str, Any]) -> None:
             if explained and found["warning"].rstrip(".") == NOTHING_INDEXED:  # which says the same
                 found = {name: value for name, value in found.items() if name != "warning"}
-            output.print_hits(
-                found, words, lambda: "" if explained else _explain_none(memory, words, asked, today, options)
-            )
+            output.print_hits(found, words, lambda: "" if explained else explain_none())
 
         code = output.print_result(result, show)
         if opened is not None and code == 0:
@@ -93,46 +91,38 @@ def search(
     return code
 
 
-def _explain_none(memory: Memory, words: str, asked: Mapping[str, Any], today: str | None, options: Options) -> str:
-    """Return in a sentence why a question found nothing, and the command that tells more of the same notes."""
-    bounds = _write_options({name: asked[name] for name in ("after", "before", "about")})
-    others = _write_options({"today": today, "max-results": asked["maxResults"], "min-score": asked["minScore"]})
-    agent = None if options.agent == DEFAULT_AGENT else options.agent
-    named = {"agent": agent, "workspace": options.workspace, "config": options.config, "state-dir": options.state_dir}
-    of_notes = _write_options({**named, "sources": options.sources})
-    command = " ".join(filter(None, ("memory-core explain", quote_words(words), bounds, others, of_notes)))
-    more = "" if asked["asOf"] else f" Why: {command}"  # of the past, nothing is explained
+def _explain_none(
+    memory: Memory, options: Options, words: str, today: str | None, limits: Mapping[str, Any] | None
+) -> str:
+    """Return in a sentence why a question found nothing, and the command that tells more of the same notes.
+
+    Of a search in the past, for which the limits are None, nothing is explained.
+    """
+    if limits is None:
+        return "other words, or a lower --min-score, may find more."
+    bounds = _write_options({name: limits[name] for name in ("after", "before", "about")})
+    rest = {"today": today, "max_results": limits["max_results"], "min_score": limits["min_score"]}
+    rest |= {"agent": None if options.agent == DEFAULT_AGENT else options.agent}
+    rest |= {name: getattr(options, name) for name in ("workspace", "config", "state_dir", "sources")}
+    command = " ".join(filter(None, ("memory-core explain", quote_words(words), bounds, _write_options(rest))))
     within = f" within {bounds}" if bounds else ""
-    limits = {"max_results": asked["maxResults"], "min_score": asked["minScore"], "about": asked["about"]}
-    limits |= _read_days(memory, asked, today)
-    try:
-        found = None if asked["asOf"] else memory.explain(words, None, **limits)
-    except MemoryCoreError:  # of a backend that cannot explain; the command says so, too
-        found = None
-    if found and found.asked.terms and not any(term.documents for term in found.asked.terms):
-        listed = ", ".join(repr(term.text) for term in found.asked.terms[:3])
-        return f"no note{within} holds {listed}, and none is near in meaning.{more}"
-    if found and found.passages:
-        best = found.passages[0]
-        place, evidence = f"{quote_name(best.path)}:L{best.start_line}", f"{best.evidence or 0:.2f}"
-        text = _cut(best.text, 2 * LINE)
-        return f"the best, {place} ({text}), has evidence {evidence}, and {found.min_score:.2f} is the least.{more}"
-    return f"other words, or a lower --min-score, may find more{within}.{more}"
+    reason = f"other words, or a lower --min-score, may find more{within}"
+    with suppress(MemoryCoreError):  # of a backend that cannot explain; the command says so, too
+        found = memory.explain(words, **limits)
+        if found.asked.terms and not any(term.documents for term in found.asked.terms):
+            listed = ", ".join(repr(term.text) for term in found.asked.terms[:3])
+            reason = f"no note{within} holds {listed}, and none is near in meaning"
+        elif found.passages:
+            best = found.passages[0]
+            place = f"{quote_name(best.path)}:L{best.start_line} ({_cut(best.text, 2 * LINE)})"
+            reason = f"the best, {place}, has evidence {best.evidence or 0:.2f}, and {found.min_score:.2f} is the least"
+    return f"{reason}. Why: {command}"
 
 
 def _write_options(given: Mapping[str, Any]) -> str:
     """Return options as a shell takes them, without those that were not given."""
-    return " ".join(f"--{name} {quote_words(str(value))}" for name, value in given.items() if value is not None)
-
-
-def _read_days(memory: Memory, asked: Mapping[str, Any], today: str | None) -> dict[str, date | None]:
-    """Return the days of --after and --before, counted from that of --today; None for what is not given."""
-    zone = memory.config().search.time_zone
-    day = None if today is None else parse_day(today, "--today", timezone=zone)
-    return {
-        name: asked[name] and parse_day(asked[name], f"--{name}", timezone=zone, today=day)
-        for name in ("after", "before")
-    }
+    shown = {name.replace("_", "-"): value for name, value in given.items() if value is not None}
+    return " ".join(f"--{name} {quote_words(str(value))}" for name, value in shown.items())
 
 
 def _open_hit(memory: Memory, hits: Sequence[Mapping[str, Any]], number: int) -> None:
@@ -187,7 +177,6 @@ def explain(options: Options, *, query: tuple[str, ...], today: str | None, **li
     """Tell why a search finds what it finds, and why it does not find one note or line."""
     question, place = _split_words(query)
     with open_notes(options, today) as memory:
-        limits |= _read_days(memory, limits, today)
         found = memory.explain(question, place, **limits)
         if not found.asked.chunks:
             app.explain_empty(memory)
@@ -315,16 +304,12 @@ def _describe_meaning(passage: explanations.Examined, found: explanations.Explan
 
 
 def _list_passages(found: explanations.Explanation) -> list[str]:
-    rows: list[tuple[str, ...]] = [("", "score", "evidence", "words", "meaning", "passage")]
+    lines = [ROW.format("", "score", "evidence", "words", "meaning", "passage")]
     for passage in found.passages[:SHOWN]:
         mark = str(passage.shown_as or {"gate": "-", "packing": "."}.get(passage.verdict.stage, "?"))
         figures = (passage.score, passage.evidence, passage.text_score, passage.vector_score)
         shown = ("" if figure is None else f"{figure:.2f}" for figure in figures)
-        rows.append((mark, *shown, f"{quote_name(passage.path)}#L{passage.start_line}"))
-    lines = [
-        f"{mark:>2}  {score:>5}  {evidence:>8}  {words:>5}  {meaning:>7}  {place}"
-        for mark, score, evidence, words, meaning, place in rows
-    ]
+        lines.append(ROW.format(mark, *shown, f"{quote_name(passage.path)}#L{passage.start_line}"))
     more = len(found.passages) - SHOWN
     legend = "number: its result; -: below the gate; .: ranked behind"
     return [*lines, f"    ({legend}{f'; {more} more: --json' if more > 0 else ''})"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import closing
 from dataclasses import replace
 
@@ -164,19 +164,30 @@ def _look_up(
 def find_instead(config: AgentConfig, path: str) -> str:
     """Return what may be meant by a path under which no note is, or how to see what was there once; "" if neither is known."""
     name = name_note(config, path if is_markdown(path) else f"{path}{SUFFIX}")
-    wanted, known = clean(name).lower(), [file.path for file in list_files(config).files]
-    near = [each for each in known if f"/{clean(each).lower()}".endswith(f"/{wanted}")]
+    known = [file.path for file in list_files(config).files]
+    near = find_near(name, known)
     if name in near:  # it is there, and cannot be read
         return ""
     if near:
-        return f"did you mean {' or '.join(map(quote_name, near[:MOST_NEAR]))}?"
+        return ask_if_meant(near)
     was = name_note(config, path)
     with closing(History(config, writable=False)) as history:
         if history.enabled and history.list_versions(was):
             return f"it was there once; see its versions: memory-core history {quote_words(was)}"
     numbers = re.findall(r"\d+", name)  # another day is no misspelling of one
     like = find_similar(name, [each for each in known if re.findall(r"\d+", each) == numbers], likeness=ALIKE)
-    return f"did you mean {quote_name(like)}?" if like else ""
+    return ask_if_meant([like] if like else [])
+
+
+def find_near(path: str, known: Iterable[str]) -> list[str]:
+    """Return the known paths that end with this one, whatever its case, also without its suffix."""
+    wanted = clean(f"/{path if is_markdown(path) else f'{path}{SUFFIX}'}").lower()
+    return [each for each in known if clean(f"/{each}").lower().endswith(wanted)]
+
+
+def ask_if_meant(near: Sequence[str]) -> str:
+    """Return the question if one of some notes is meant; "" if there are none."""
+    return f"did you mean {' or '.join(map(quote_name, near[:MOST_NEAR]))}?" if near else ""
 
 
 def _advise(path: str, reason: str) -> str:

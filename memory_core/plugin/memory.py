@@ -178,10 +178,9 @@ class Memory:
             arguments: As the model gave them.
             context: The chat from which the call comes; None is this machine's own user.
         """
-        try:
-            return results.make_encodable(self._run_tool(self._open_config(), name, arguments, check_context(context)))
-        except Exception as error:  # noqa: BLE001 -- a tool call must never bring the host down
-            return results.shape_failure(error, name)
+        return results.run_safely(
+            name, lambda: self._run_tool(self._open_config(), name, arguments, check_context(context))
+        )
 
     def _run_tool(
         self, config: AgentConfig, name: str, arguments: Mapping[str, Any], context: CallContext
@@ -460,8 +459,8 @@ class Memory:
         *,
         max_results: int | None = None,
         min_score: float | None = None,
-        after: date | None = None,
-        before: date | None = None,
+        after: date | str | None = None,
+        before: date | str | None = None,
         about: str | None = None,
     ) -> Explanation:
         """Tell why a search finds what it finds, and why it does not find one note or line.

@@ -158,10 +158,7 @@ class MemorySlot:
 
         Slot, switch and scope are resolved now, not when the tools were handed out.
         """
-        try:
-            return self._find(context).call_tool(name, arguments, context)
-        except Exception as error:  # noqa: BLE001 -- a tool call must never bring the host down
-            return results.shape_failure(error, name)
+        return results.run_safely(name, lambda: self._find(context).call_tool(name, arguments, context))
 
     async def acall_tool(
         self, name: str, arguments: Mapping[str, Any], context: CallContext | None = None

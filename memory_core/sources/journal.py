@@ -394,11 +394,6 @@ class Journal:
         entries = [map(parse_entry, lines[first - 1 : last]) for first, last in places]
         return _find_session(data), [[entry for entry in each if "role" in entry] for each in entries]
 
-    def count(self, key: str) -> int:
-        """Return the number of messages that are kept of sessions with a name, of whichever host."""
-        found = ((_find_session(data), data) for data in map(_read_whole_lines, self._list_files()))
-        return sum(data.count(b',"role":"') for session, data in found if session is not None and session.key == key)
-
     def forget(
         self, is_forgotten: Callable[[JournalSession, str, float | None], bool], *, dry_run: bool = False
     ) -> list[tuple[str, int]]:
@@ -415,6 +410,8 @@ class Journal:
             OSError: The journal cannot be written, or another process holds its lock.
         """
         places: list[tuple[str, int]] = []
+        if not self.folder.exists():
+            return places
         if not dry_run:
             self._take_missed()
         with nullcontext() if dry_run else self._locked():

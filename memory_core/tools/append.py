@@ -7,10 +7,10 @@ from datetime import date
 from typing import Any
 
 from memory_core.config.agent import AgentConfig
-from memory_core.errors import InvalidArgument, PathRefused
+from memory_core.errors import PathRefused
 from memory_core.records import CallContext, Origin
 from memory_core.sources import origins
-from memory_core.tools.arguments import TOOLS
+from memory_core.tools.arguments import TOOLS, check_arguments
 from memory_core.tools.scope import is_main
 
 APPEND = TOOLS["memory_append"]
@@ -50,11 +50,8 @@ def memory_append(
         PathRefused: The session may not write there.
         MemoryCoreError: As `writer.append`.
     """
-    text, target = arguments.get("text"), arguments.get("target")
-    if not isinstance(text, str):
-        raise InvalidArgument("text", f"expected a string, not {type(text).__name__}")
-    if target not in (None, "daily", "longterm", "person"):
-        raise InvalidArgument("target", f'expected "daily", "longterm" or "person", not {target!r}')
+    arguments = check_arguments(APPEND, arguments)
+    text, target = arguments["text"], arguments.get("target")
     if context.access != "rw":
         reason, action = "this session may not write in the workspace", "use a session with workspaceAccess rw"
         raise PathRefused("memory_append", reason, action=action)

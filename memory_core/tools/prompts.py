@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Mapping
 from datetime import date, timedelta
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from memory_core.config.agent import LOCAL, PERSON, AgentConfig
@@ -102,14 +104,9 @@ def quote_notes(config: AgentConfig, context: CallContext, today: date, *, budge
     longterm = [note for note in found if note is not None]
     half = room // 2 if longterm else 0
     mark = f"(cut; read the rest with {schemas.get_name(config, 'memory_get')})"
-    days = (today, today - timedelta(days=1))
-    daily_paths = [
-        layer.show(f"{roots.NOTES_FOLDER}/{day.isoformat()}.md")
-        for day in days
-        for layer in told
-        if layer.layer != PERSON
-    ]
-    notes_of_days = [(path, _read(config, path)) for path in daily_paths]
+    shared = [layer for layer in told if layer.layer != PERSON]
+    days = [f"{roots.NOTES_FOLDER}/{day.isoformat()}.md" for day in (today, today - timedelta(days=1))]
+    notes_of_days = [(path, _read(config, path)) for day in days for path in (layer.show(day) for layer in shared)]
     daily = _fit_notes(notes_of_days, room - half, keep_end=True, mark=mark)
     left = room - sum(len(part) + 2 for part in daily)
     others = _fit_notes(longterm[1:], left // 2, keep_end=False, mark=mark)
@@ -142,21 +139,13 @@ def _read(config: AgentConfig, path: str) -> str:
 
 def _fit_note(path: str, text: str, room: int, *, keep_end: bool, mark: str) -> str:
     """Quote a note, cut at line ends to fit the room; "" when not one line fits."""
-    lines = text.splitlines()
-    whole = quote(path, text)
-    if len(whole) <= room:
+    if len(whole := quote(path, text)) <= room:
         return whole
-    left = room - len(path) - len(mark) - 5
-    kept: list[str] = []
-    for line in reversed(lines) if keep_end else lines:
-        if left < len(line) + 3:
-            break
-        kept.append(line)
-        left -= len(line) + 3
-    if not kept:
-        return ""
+    lines = text.splitlines()[:: -1 if keep_end else 1]
+    sizes = [*accumulate(len(line) + len("> \n") for line in lines)]
+    kept = lines[: bisect_right(sizes, room - len(f"{path}:\n> {mark}\n"))]
     ordered = [mark, *reversed(kept)] if keep_end else [*kept, mark]
-    return quote(path, "\n".join(ordered))
+    return quote(path, "\n".join(ordered)) if kept else ""
 
 
 def frame(pieces: Iterable[Piece], max_chars: int) -> tuple[str, tuple[Piece, ...]]:
@@ -208,5 +197,4 @@ def frame_standing(items: Iterable[Item]) -> tuple[str, tuple[Item, ...]]:
 
 def _quote_piece(piece: Piece) -> str:
     mark = piece.place if piece.source == "item" else f"L{piece.start_line}"
-    first, *others = piece.text.split("\n")
-    return "\n".join([f"> {mark}: {first}", *(f"> {line}" for line in others)])
+    return "\n".join(quote_lines(f"{mark}: {piece.text}"))

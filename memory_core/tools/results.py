@@ -6,12 +6,13 @@ A result has either what its tool returns or `error`. Most of it is what `to_jso
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import datetime
 from functools import cache
-from typing import Any, Literal, TypeVar, cast
+from typing import Any, Literal
 
 from memory_core.as_json import to_camel, to_json
 from memory_core.errors import ConfigError, InvalidArgument, MemoryCoreError, PathRefused
@@ -22,32 +23,20 @@ from memory_core.tools.arguments import DESCRIBED, EVERY_RESULT, resolve
 
 log = logging.getLogger(__name__)
 
-T = TypeVar("T")
-
 
 def run_safely(name: object, work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
     """Return the result of what a host calls: whatever goes wrong is in it, and nothing is raised.
 
     Args:
-        name: Its name.
+        name: Its name as the host gave it, for the log of an exception that is not ours.
         work: Makes the result.
     """
     try:
-        return make_encodable(work())
+        return _make_encodable(work())
     except Exception as error:  # noqa: BLE001 -- nothing may get out to the host
-        return shape_failure(error, name)
-
-
-def shape_failure(error: Exception, name: object) -> dict[str, Any]:
-    """Return the result of a tool call that has raised, so that a host never sees an exception.
-
-    Args:
-        error: The exception. One that is not ours is logged as a defect.
-        name: The tool's name as the host gave it, for the log.
-    """
-    if not isinstance(error, MemoryCoreError):
-        error = explain_defect(error, f"memory tool {name!r:.80}" if isinstance(name, str) else "a memory tool")
-    return make_encodable(shape_error(error, name))
+        if not isinstance(error, MemoryCoreError):
+            error = explain_defect(error, f"memory tool {name!r:.80}" if isinstance(name, str) else "a memory tool")
+        return _make_encodable(shape_error(error, name))
 
 
 def explain_defect(error: Exception, what: str) -> MemoryCoreError:
@@ -70,19 +59,10 @@ def describe_exception(error: Exception) -> str:
     return f"{type(error).__name__}: {message}"
 
 
-def make_encodable(value: T) -> T:
-    """Return a JSON value in which lone surrogates are U+FFFD: UTF-8, and so no protocol, can carry them."""
-    return cast("T", _make_encodable(value))
-
-
-def _make_encodable(value: object) -> object:
-    if isinstance(value, str):
-        return value if value.isascii() else replace_surrogates(value)
-    if value is None or isinstance(value, int | float):
-        return value
-    if isinstance(value, Mapping):
-        return {_make_encodable(key): _make_encodable(each) for key, each in value.items()}
-    return [_make_encodable(each) for each in value] if isinstance(value, list | tuple) else value
+def _make_encodable(result: dict[str, Any]) -> dict[str, Any]:
+    """Return a result in which lone surrogates are U+FFFD: UTF-8, and so no protocol, can carry them."""
+    made: dict[str, Any] = json.loads(replace_surrogates(json.dumps(result, ensure_ascii=False)))
+    return made
 
 
 def shape_error(error: MemoryCoreError, name: object = "") -> dict[str, Any]:

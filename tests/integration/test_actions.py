@@ -15,12 +15,11 @@ import pytest
 from memory_core.__about__ import explain_install
 from memory_core.cli.output import print_probe, print_report, print_status
 from memory_core.config.load import load_config
-from memory_core.errors import PathRefused
 from memory_core.hookspecs import BACKENDS_GROUP
 from memory_core.plugin.memory import Memory, open_memory
 from memory_core.records import CallContext
 from memory_core.tools.append import memory_append
-from memory_core.tools.results import shape_failure
+from memory_core.tools.results import run_safely
 from tests.fakes.installed import install
 from tests.servers.loopback import openai_error
 from tests.servers.openai import OpenAIServer
@@ -202,11 +201,9 @@ def fill_in(config: Any, place: Place) -> Any:
 @pytest.mark.parametrize("target", ["longterm", None])
 def test_the_action_of_a_pinned_append(place: Place, target: str | None) -> None:
     pinned = "memory/2026-03-01.md"
-    try:
-        config = load_config({}, workspace=place.workspace, state_dir=place.state).agent("main")
-        result = memory_append({"text": "x", "target": target}, config, LOCAL, today=TODAY, pinned=pinned)
-    except PathRefused as error:
-        result = shape_failure(error, "memory_append")
+    config = load_config({}, workspace=place.workspace, state_dir=place.state).agent("main")
+    asked = {"text": "x", "target": target}
+    result = run_safely("memory_append", lambda: memory_append(asked, config, LOCAL, today=TODAY, pinned=pinned))
     assert result.get("action") == (None if target is None else "leave the target out")
 
 
@@ -244,7 +241,7 @@ def test_the_action_when_nobody_listens(place: Place) -> None:
 def test_index_prints_how_to_install_llama(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
     hide_llama(place)
     with place.open(search_with(provider="local", local={"modelPath": "{folder}/model.gguf"})) as memory:
-        print_report(memory.sync())
+        print_report(memory.sync(), {})
         assert 'pip install "memory-core-py[local]"' in capsys.readouterr().err
         print_status(memory.status())
         assert 'pip install "memory-core-py[local]"' in "".join(capsys.readouterr())

@@ -362,6 +362,25 @@ def test_the_commands_list_compare_and_restore(memory: Memory, capsys: pytest.Ca
         _run(memory, "restore", path, "--as-of", first)
 
 
+def test_without_a_time_a_note_that_is_gone_gets_its_last_text(memory: Memory) -> None:
+    path = "memory/house.md"
+    _edit(memory, path, "- rent 700\n", "- rent 800\n", None)
+    note = memory.config().workspace / path
+    assert _run(memory, "restore", path) == (0, f"Written to {note}\n")
+    assert note.read_text(encoding="utf-8") == "- rent 800\n"
+    memory.sync()
+    with pytest.raises(
+        InvalidArgument, match=rf"--as-of: {path} is there.*versions are of \d{{4}}-\d\d-\d\d"
+    ) as refused:
+        _run(memory, "restore", path)
+    assert refused.value.action == f"their times: memory-core history {path}"
+    note.unlink()  # which no sync has seen
+    assert _run(memory, "restore", path)[0] == 0
+    assert note.read_text(encoding="utf-8") == "- rent 800\n"
+    with pytest.raises(HistoryUnavailable, match="no version of such a note"):
+        _run(memory, "restore", "memory/never.md")
+
+
 def test_a_note_is_meant_by_the_end_of_its_path_though_it_is_gone(memory: Memory) -> None:
     path = "memory/Käsefondue.md"
     first, *_ = _edit(memory, path, "- 400 g Gruyère\n", None)

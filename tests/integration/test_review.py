@@ -38,6 +38,10 @@ def test_tidy_lists_and_review_accepts_rejects_and_undoes(command: Command) -> N
     assert "- - Rent: £410 a month\n  + - Rent: £445 a month" in told.out
     assert "memory/2026-05-11.md:1: The rent goes up" in told.out
     assert "2 proposals; go through them: memory-core review" in told.out
+    listed = command("review")  # without a terminal
+    assert (listed.code, listed.out.splitlines()[:-1]) == (0, told.out.splitlines()[:-1])
+    assert "memory-core review accept ID, or reject ID" in listed.out.splitlines()[-1]
+    assert "go through them" not in listed.out
     found = {each["line"]: each for each in command("review", "--json").json["proposals"]}
     assert {each["kind"] for each in found.values()} == {"outdated"}
     assert (command.workspace / "MEMORY.md").read_text(encoding="utf-8") == MEMORY

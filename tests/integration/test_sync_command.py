@@ -233,6 +233,18 @@ def test_forgetting_names_the_remote_and_a_purge_empties_its_past(machines: tupl
     assert b"party" not in log.stdout
 
 
+def test_a_purge_of_old_versions_says_that_what_was_synced_holds_the_text(machines: tuple[Command, Command]) -> None:
+    laptop, _ = machines
+    note = laptop.workspace / "MEMORY.md"
+    note.write_text("- The code is 9917-quokka.\n", encoding="utf-8")
+    run(laptop, "index")
+    init(machines)
+    note.write_text("- There is no code.\n", encoding="utf-8")
+    done = run(laptop, "history", "purge", "--match", "9917-quokka", "--yes")
+    assert "left in the files of this agent but the copy of what was synced." in done.out
+    assert "memory-core sync purge" in done.err
+
+
 def test_an_encrypted_remote_is_set_up_with_a_key_to_keep(machines: tuple[Command, Command]) -> None:
     laptop, desktop = machines
     run(laptop, "add", "--longterm", "The boat is in the harbour of Thun.")

@@ -102,7 +102,7 @@ def test_a_folder_with_a_space_is_an_options_value(parse: Parse) -> None:
         ("items add x --kind y", "invalid value for '--kind': 'y'", "Try: memory-core items add --help"),
         ("items", "missing command", "Try: memory-core items --help"),
         ("get a b", "got unexpected extra argument", "Try: memory-core get --help"),
-        ("restore MEMORY.md", "missing option '--as-of'", "Try: memory-core restore --help"),
+        ("history purge", "missing option '--match'", "Try: memory-core history purge --help"),
     ],
 )
 def test_wrong_usage_is_one_line_that_names_the_help_of_its_command_also_as_json(

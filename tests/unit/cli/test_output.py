@@ -8,6 +8,7 @@ import re
 import shutil
 import sys
 from collections.abc import Iterator
+from contextlib import redirect_stderr
 from pathlib import Path
 
 import pytest
@@ -38,7 +39,7 @@ def states(count: int) -> list[Progress]:
 
 def shown(stream: io.StringIO, *, step: float, count: int = 40) -> str:
     clock = ticking(step=step)
-    with output.show_progress(stream, clock=lambda: next(clock)) as progress:
+    with redirect_stderr(stream), output.show_progress(clock=lambda: next(clock)) as progress:
         for state in states(count):
             progress(state)
     return stream.getvalue()
@@ -146,6 +147,17 @@ def test_a_status_tells_notes_from_what_else_is_indexed(
     assert [line.split(maxsplit=1)[1] for line in capsys.readouterr().out.splitlines() if line[:5] == "files"] == [
         shown
     ]
+
+
+@pytest.mark.parametrize(
+    ("sources", "shown"),
+    [({}, "3 notes"), ({"memory": 3}, "3 notes"), ({"memory": 1, "sessions": 2}, "1 note, 2 sessions")],
+)
+def test_a_report_tells_notes_from_sessions(
+    sources: dict[str, int], shown: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    output.print_report(SyncReport(files=3, chunks=4, added=3), sources)
+    assert capsys.readouterr().out.startswith(f"Indexed {shown} in 4 chunks (3 added,")
 
 
 def test_records_become_objects_with_camel_case_keys() -> None:

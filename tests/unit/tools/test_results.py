@@ -101,7 +101,10 @@ def test_refusals() -> None:
     ids=lambda value: type(value).__name__,
 )  # fmt: skip
 def test_errors_become_results(error: Exception, result: dict[str, Any], caplog: pytest.LogCaptureFixture) -> None:
+    def fail() -> dict[str, Any]:
+        raise error
+
     with caplog.at_level(logging.ERROR):
-        assert results.shape_failure(error, "memory_get") == result
+        assert results.run_safely("memory_get", fail) == result
     assert bool(caplog.records) == isinstance(error, KeyError)  # a defect: with its traceback
     assert all(record.exc_info for record in caplog.records)
