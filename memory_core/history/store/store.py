@@ -61,9 +61,14 @@ class HistoryStore(Database):
     """
 
     def __init__(self, path: Path, *, writable: bool = True, clock: Callable[[], float] = time.time) -> None:
-        super().__init__(path, HISTORY, MIGRATIONS, writable=writable, prepare=_prepare)
+        super().__init__(path, HISTORY, MIGRATIONS, writable=writable)
         self._now = clock
         self._mended: FileId | None = None  # the file that was looked at for damage, whatever its size
+
+    def prepare(self, connection: Connection) -> None:
+        """See `Database`."""
+        connection.pragma("secure_delete", True)
+        connection.set_busy_timeout(500)  # a sync does not wait for a purge; the next one records what it missed
 
     def mend(self) -> Path | None:
         """Look at a whole file once, and set it aside if it is damaged; return its new path then.
@@ -119,11 +124,6 @@ class HistoryStore(Database):
                 f"other versions can still be read; to begin anew, move {self.path} away and run: memory-core index"
             )
             raise StoreCorrupt(self.path, f"the history file is damaged: {error}", action=action) from error
-
-
-def _prepare(connection: Connection) -> None:
-    connection.pragma("secure_delete", True)
-    connection.set_busy_timeout(500)  # a sync does not wait for a purge; the next one records what it missed
 
 
 def record(

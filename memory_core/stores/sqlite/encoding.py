@@ -174,11 +174,6 @@ class DamagedRow(Exception):
     """A row holds what no sync has written. A store turns this into StoreCorrupt."""
 
 
-def explain_damage(error: DamagedRow | UnicodeDecodeError) -> str:
-    """Say what is wrong with a row: the driver cannot read a text that is not UTF-8."""
-    return str(error) if isinstance(error, DamagedRow) else "a text is not UTF-8"
-
-
 def check_chunk(key: bytes, context: str, text: str, units: Sequence[Unit]) -> None:
     """Check the columns of a chunk that has units.
 

@@ -12,21 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from memory_core.config.settings import Vector
-from memory_core.errors import MemoryCoreError, StoreCorrupt, SyncBusy
+from memory_core.errors import MemoryCoreError, StoreCorrupt
 from memory_core.records import Space
 from memory_core.stores.sqlite import upkeep
 from memory_core.stores.sqlite.connections import INDEX, REBUILD, Connection, open_reader, translate_errors
-from memory_core.stores.sqlite.database import Database, PrivateDatabase
-from memory_core.stores.sqlite.encoding import WRONG_LENGTH, DamagedRow, choose_encoding, encode, explain_damage
-from memory_core.stores.sqlite.files import (
-    delete_files,
-    hold_lock,
-    identify,
-    needs_check,
-    repeat,
-    rewrite_file,
-    set_aside,
-)
+from memory_core.stores.sqlite.database import NO_TEXT, Database, PrivateDatabase
+from memory_core.stores.sqlite.encoding import WRONG_LENGTH, DamagedRow, choose_encoding, encode
+from memory_core.stores.sqlite.files import delete_files, hold_lock, identify, needs_check, set_aside
 from memory_core.stores.sqlite.reader import SqliteReader
 from memory_core.stores.sqlite.upkeep import (
     IndexDatabase,
@@ -128,20 +120,8 @@ class SqliteStore:
         upkeep.give_back_space(self.database)
 
     def wipe(self, *, seconds: float) -> bool:
-        """Write the index anew, so that nothing is left of what was dropped; return False while another program reads it.
-
-        The keyword index keeps words in its pieces until they are merged, and names between its pages after that.
-
-        Args:
-            seconds: How long to wait for readers of other processes.
-        """
-        try:
-            with self.database.write() as connection:
-                connection.execute("INSERT INTO chunks_fts (chunks_fts) VALUES ('optimize')")
-            with self.database.maintain() as connection:
-                return repeat(lambda: rewrite_file(connection, INDEX), seconds=seconds)
-        except SyncBusy:
-            return False
+        """Write the index anew, so that nothing is left of what was dropped; see `Database.wipe`."""
+        return self.database.wipe(seconds=seconds)
 
     @property
     def is_suspect(self) -> bool:
@@ -228,7 +208,8 @@ def _translate_rows(path: Path) -> Iterator[None]:
     try:
         yield
     except (DamagedRow, UnicodeDecodeError) as error:
-        raise StoreCorrupt(path, f"the index is damaged: {explain_damage(error)}", action=REBUILD) from error
+        problem = error if isinstance(error, DamagedRow) else NO_TEXT
+        raise StoreCorrupt(path, f"the index is damaged: {problem}", action=REBUILD) from error
 
 
 def read_embeddings(path: Path) -> Generator[SavedRow]:

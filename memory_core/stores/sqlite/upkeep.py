@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import cast
 
-from memory_core.errors import StoreCorrupt, StoreReadOnly
+from memory_core.errors import StoreCorrupt, StoreReadOnly, SyncBusy
 from memory_core.stores.sqlite.connections import (
     INDEX,
     TOKENIZER,
@@ -25,7 +25,6 @@ from memory_core.stores.sqlite.encoding import (
     WRONG_LENGTH,
     DamagedRow,
     check_chunk,
-    explain_damage,
     unpack_units,
 )
 from memory_core.stores.sqlite.files import (
@@ -121,9 +120,12 @@ class IndexDatabase(Database):
     def __init__(self, path: Path, *, writable: bool = True) -> None:
         super().__init__(path, INDEX, [SCHEMA], older=OLDER, writable=writable)
 
-    def find_damage(self) -> str | None:
-        """Return how the file is damaged; None also if there is no file at the path."""
-        return super().find_damage() if self.path.is_file() else None
+    def rewrite(self, connection: Connection) -> bool:
+        """See `Database`. The keyword index keeps words in its pieces until they are merged, and names between its pages."""
+        with contextlib.suppress(SyncBusy), translate_errors(self.path):
+            connection.execute("INSERT INTO chunks_fts (chunks_fts) VALUES ('optimize')")
+            return super().rewrite(connection)
+        return False
 
     def find_wrong_row(self, connection: Connection) -> str | None:
         """Compare texts with their digests, windows with their texts, and lengths of embeddings with their model's."""
@@ -131,8 +133,8 @@ class IndexDatabase(Database):
             rows = connection.execute("SELECT hash, context, text, units FROM chunks WHERE length(units)")
             for key, context, text, units in rows:
                 check_chunk(key, context, text, unpack_units(units))
-        except (DamagedRow, UnicodeDecodeError) as error:
-            return explain_damage(error)
+        except DamagedRow as error:
+            return str(error)
         wrong = (what for what, query in _WRONG_ROWS.items() if connection.execute(f"SELECT EXISTS ({query})").get)
         return next(wrong, None)
 
