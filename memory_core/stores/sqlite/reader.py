@@ -13,11 +13,10 @@ from memory_core.stores.interface import Pending, Place, best_of
 from memory_core.stores.sqlite.connections import Connection, load_tokenizer
 from memory_core.stores.sqlite.database import get_meta
 from memory_core.stores.sqlite.encoding import (
-    DamagedRow,
     check_chunk,
     check_window,
     decode,
-    unpack_lines,
+    read_json,
     unpack_units,
 )
 from memory_core.stores.sqlite.vectors import VectorIndex, load_layout, load_tokens
@@ -76,10 +75,6 @@ class SqliteReader:
         self._chunks: int | None = None  # their number, once it was counted
         self._units: dict[int, int] = {}  # the number of units of each chunk that was loaded
 
-    def is_empty(self) -> bool:
-        """See `Reader`."""
-        return not self.db.execute("SELECT EXISTS (SELECT 1 FROM chunks)").get
-
     def holds_notes(self) -> bool:
         """See `Reader`."""
         return bool(
@@ -97,7 +92,7 @@ class SqliteReader:
     def load_workspace(self) -> str | None:
         """See `Reader`."""
         value = get_meta(self.db, "workspace")
-        return None if value is None else _read_value(value)
+        return None if value is None else read_json(value)
 
     def load_serving_space(self) -> ServingSpace | None:
         """See `Reader`."""
@@ -213,20 +208,12 @@ class SqliteReader:
             {"first": first.isoformat(), "last": last.isoformat(), "count": limit},
         )
 
-    def sort_equals(self, ids: Collection[int]) -> list[int]:
-        """See `Reader`."""
-        return self._list(
-            "SELECT c.id FROM chunks c JOIN files f ON f.id = c.file_id WHERE c.id IN (SELECT value FROM json_each(?))"
-            " ORDER BY coalesce(c.day, f.date) IS NOT NULL, coalesce(c.day, f.date) DESC, f.source, f.path, c.start_line",
-            (json.dumps(list(ids)),),
-        )
-
     def load_chunks(self, ids: Collection[int]) -> list[IndexedChunk]:
         """See `Reader`."""
         rows = self._ask(
             "SELECT c.id, c.hash, f.path, f.source, coalesce(c.day, f.date), c.start_line, c.context, c.text, c.units"
             " FROM chunks c JOIN files f ON f.id = c.file_id"
-            " WHERE c.id IN (SELECT value FROM json_each(?)) AND length(c.units)",
+            " WHERE c.id IN (SELECT value FROM json_each(?)) AND c.units <> '[]'",
             (json.dumps(list(ids)),),
         )
         chunks: list[IndexedChunk] = []
@@ -283,8 +270,10 @@ class SqliteReader:
 
     def load_log_lines(self, source: str, path: str) -> Sequence[int]:
         """See `Reader`."""
-        blob = self.db.execute("SELECT lines FROM files WHERE source = ? AND path = ?", (source, path)).get
-        return unpack_lines(blob)
+        lines: Sequence[int] = read_json(
+            self._ask("SELECT lines FROM files WHERE source = ? AND path = ?", (source, path)).get or "[]"
+        )
+        return lines
 
     def list_files(self) -> list[IndexedFile]:
         """See `Reader`."""
@@ -361,15 +350,6 @@ class SqliteReader:
         """See `Reader`."""
         return self._vectors.describe(self.db, space_id)
 
-    def count_embedded(self, space_id: int) -> int:
-        """See `Reader`."""
-        found = self._ask(
-            "SELECT count(*) FROM embedding_cache e WHERE space_id = ?"
-            " AND EXISTS (SELECT 1 FROM windows w WHERE w.hash = e.hash)",
-            (space_id,),
-        )
-        return int(found.get)
-
     def find_embedded(self, space_id: int, hashes: Collection[bytes], *, tokens: bool = False) -> set[bytes]:
         """See `Reader`."""
         keys, found = iter(hashes), set[bytes]()
@@ -399,7 +379,7 @@ class SqliteReader:
 
     def _load_meta(self) -> dict[str, Any]:
         """Return the values that the index holds once, by their names; each is a row of `meta`, as JSON."""
-        return {name: _read_value(value) for name, value in self._ask("SELECT key, value FROM meta")}
+        return {name: read_json(value) for name, value in self._ask("SELECT key, value FROM meta")}
 
     def _list(self, query: str, values: Any = ()) -> list[Any]:
         """Return the first column of what a query finds."""
@@ -430,13 +410,6 @@ class SqliteReader:
         for chunk_id, first, last, *_ in windows:
             if chunk_id in self._units:
                 check_window(first, last, self._units[chunk_id])
-
-
-def _read_value(value: str) -> Any:
-    try:
-        return json.loads(value)
-    except ValueError as error:
-        raise DamagedRow("a value in it cannot be read") from error
 
 
 def match_expression(words: Iterable[str]) -> str:

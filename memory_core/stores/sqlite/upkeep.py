@@ -20,8 +20,6 @@ from memory_core.stores.sqlite.connections import (
 )
 from memory_core.stores.sqlite.database import Database
 from memory_core.stores.sqlite.encoding import (
-    NARROW_UNIT,
-    WIDE_UNIT,
     WRONG_LENGTH,
     DamagedRow,
     check_chunk,
@@ -37,7 +35,7 @@ from memory_core.stores.sqlite.files import (
 from memory_core.stores.sqlite.vectors import drop_signs
 
 # Schemas that there were before: such an index is made anew from the notes, with the embeddings that it holds.
-OLDER = 13
+OLDER = 14
 _TOKENIZE = f"porter {' '.join(TOKENIZER[:-1])} '{TOKENIZER[-1]}'"
 SCHEMA = Path(__file__).with_name("schema.sql").read_text(encoding="utf-8").replace("{tokenizer}", _TOKENIZE)
 MERGE_PAGES = 500  # of the keyword index that are merged in one step
@@ -47,8 +45,7 @@ VACUUM_PAGES = 1000  # given back in one step: 8 MB
 _OURS = frozenset({"chunks", "embedding_cache", "spaces", "windows"})
 _WRONG_ROWS = {
     "a window lies outside of its text": "SELECT 1 FROM windows w JOIN chunks c ON c.id = w.chunk_id"
-    " WHERE NOT (0 <= w.first AND w.first <= w.last"
-    f" AND w.last < CASE length(c.units) % 2 WHEN 0 THEN length(c.units) / {WIDE_UNIT} ELSE length(c.units) / {NARROW_UNIT} END)",
+    " WHERE NOT (0 <= w.first AND w.first <= w.last AND w.last < json_array_length(c.units))",
     WRONG_LENGTH: "SELECT 1 FROM embedding_cache e"
     " JOIN spaces s ON s.id = e.space_id"
     " WHERE length(e.embedding) <> s.dimensions * CASE s.encoding WHEN 'int8' THEN 1 ELSE 4 END",
@@ -130,7 +127,7 @@ class IndexDatabase(Database):
     def find_wrong_row(self, connection: Connection) -> str | None:
         """Compare texts with their digests, windows with their texts, and lengths of embeddings with their model's."""
         try:
-            rows = connection.execute("SELECT hash, context, text, units FROM chunks WHERE length(units)")
+            rows = connection.execute("SELECT hash, context, text, units FROM chunks WHERE units <> '[]'")
             for key, context, text, units in rows:
                 check_chunk(key, context, text, unpack_units(units))
         except DamagedRow as error:

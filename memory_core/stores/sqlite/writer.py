@@ -11,7 +11,7 @@ from memory_core.records import Calibration, FileStamp, MemoryFile, Space
 from memory_core.stores.sqlite import upkeep, vectors
 from memory_core.stores.sqlite.connections import Connection
 from memory_core.stores.sqlite.database import set_meta
-from memory_core.stores.sqlite.encoding import choose_encoding, encode, pack_lines, pack_units
+from memory_core.stores.sqlite.encoding import choose_encoding, encode, pack_units
 from memory_core.stores.sqlite.reader import SqliteReader
 from memory_core.stores.sqlite.vectors import VectorIndex
 from memory_core.stores.values import (
@@ -161,7 +161,7 @@ class SqliteWriter(SqliteReader):
                 prepared.hash,
                 *prepared.stamp,
                 prepared.date,
-                pack_lines(prepared.lines),
+                json.dumps([*prepared.lines]) if prepared.lines else None,
             ),
         )
         return int(row.get)
