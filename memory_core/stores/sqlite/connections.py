@@ -94,11 +94,6 @@ class FileKind:
         """The indefinite article of its noun."""
         return "an" if self.noun[0] in "aeiou" else "a"
 
-    @property
-    def outdated(self) -> str:
-        """A sentence about one that is made anew."""
-        return f"the {self.noun} was made by an older version"
-
 
 INDEX = FileKind(
     noun="index",

@@ -319,7 +319,7 @@ class Database:
             if idle:
                 return idle.pop(), idle
         if not files.exists(self.path):
-            raise self._refuse(self.kind.empty)
+            raise self._refuse(0)
         return self._open_reader(), idle
 
     def _open_reader(self) -> Connection:
@@ -327,7 +327,7 @@ class Database:
             version = self._check_version(connection)
             if version != self._newest:
                 if not self.writable:
-                    raise self._refuse(self.kind.outdated if version else self.kind.empty)
+                    raise self._refuse(version)
                 with self._write_lock:
                     self._get_writer()  # which migrates the file
                 connection.pragma("schema_version")
@@ -375,7 +375,9 @@ class Database:
         with contextlib.closing(open_reader(self.path, self.kind)) as connection:
             return 0 < self._check_version(connection) <= self._older
 
-    def _refuse(self, reason: str) -> NotIndexed:
+    def _refuse(self, version: int) -> NotIndexed:
+        """Return the error of a file of an older schema version; 0 is that of an empty one."""
+        reason = f"the {self.kind.noun} was made by an older version" if version else self.kind.empty
         return NotIndexed(f"{self.path}: {reason}", action=self.kind.fill)
 
     def _give_back(self, connection: Connection, idle: list[Connection]) -> None:
@@ -399,7 +401,7 @@ class Database:
 
     def _open_writer(self) -> Connection:
         if self.is_older():  # which also looks if the file is ours, before WAL mode touches another program's
-            raise self._refuse(self.kind.outdated)
+            raise self._refuse(self._older)
         with closed_on_error(open_writer(self.path, self.kind)) as connection:
             self.prepare(connection)
             self._migrate(connection)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable, Sequence
 from datetime import date, timedelta
-from itertools import islice, starmap
+from itertools import starmap
 from typing import TYPE_CHECKING, Any
 
 from memory_core.records import Calibration, Space, Stamps
@@ -55,7 +55,6 @@ _INDEXED_FILE = "SELECT id, source, path, hash, error, size, mtime_ns, ctime_ns,
 
 # The embeddings as e; with tokens, those only that have embeddings of their tokens.
 _EMBEDDINGS = ("embedding_cache e", "embedding_cache e JOIN token_bits t ON t.embedding_id = e.id")
-_ASKED = 500  # hashes in one query
 
 
 class SqliteReader:
@@ -155,10 +154,7 @@ class SqliteReader:
     def find_by_keyword(self, terms: Sequence[Term], dates: DateRange, depth: int) -> dict[int, float]:
         """See `Reader`."""
         clauses, bindings = self._limit(dates)
-        if clauses:
-            match = match_expression(spell(terms))
-        else:
-            match = _match_rarest(_leave_out_weightless(terms, depth, self.count_chunks()), depth)
+        match = match_expression(spell(terms)) if clauses else _match_rarest(terms, depth)
         joined = "JOIN chunks c ON c.id = chunks_fts.rowid JOIN files f ON f.id = c.file_id" if clauses else ""
         scored = (
             f"SELECT chunks_fts.rowid AS id, -bm25(chunks_fts) AS score FROM chunks_fts {joined}"
@@ -352,14 +348,12 @@ class SqliteReader:
 
     def find_embedded(self, space_id: int, hashes: Collection[bytes], *, tokens: bool = False) -> set[bytes]:
         """See `Reader`."""
-        keys, found = iter(hashes), set[bytes]()
-        while step := [*islice(keys, _ASKED)]:
-            query = (
-                f"SELECT e.hash FROM {_EMBEDDINGS[tokens]}"
-                f" WHERE e.space_id = ? AND e.hash IN ({','.join('?' * len(step))})"
-            )
-            found.update(self._list(query, (space_id, *step)))
-        return found
+        found = self._list(
+            f"SELECT e.hash FROM {_EMBEDDINGS[tokens]}"
+            " WHERE e.space_id = ? AND e.hash IN (SELECT unhex(value) FROM json_each(?))",
+            (space_id, json.dumps([key.hex() for key in hashes])),
+        )
+        return {*found}
 
     def load_calibration(self, space_id: int) -> tuple[Calibration, int] | None:
         """See `Reader`."""
@@ -418,21 +412,6 @@ def match_expression(words: Iterable[str]) -> str:
     Every word is quoted, so that nothing in it is read as syntax (https://www.sqlite.org/fts5.html#full_text_query_syntax).
     """
     return " OR ".join(f'"{word}"*' if is_single_cjk(word) else f'"{fold_words(word)}"' for word in words)
-
-
-def _leave_out_weightless(terms: Sequence[Term], depth: int, chunks: int) -> Sequence[Term]:
-    """Return the terms without those that half of the chunks hold, if another one finds more than `depth` chunks by itself.
-
-    bm25() gives them next to no weight (a millionth: fts5_aux.c of SQLite), yet most of its time goes into chunks that hold
-    nothing else.
-    """
-    kept = [term for term in terms if not _is_counted(term) or 2 * term.documents < chunks]
-    return kept if any(_is_counted(term) and term.documents > depth for term in kept) else terms
-
-
-def _is_counted(term: Term) -> bool:
-    """Return True if the number of documents is that of the term's rows, of which bm25() makes its weight."""
-    return not (term.forms or term.prefix)
 
 
 def _match_rarest(terms: Sequence[Term], depth: int) -> str:

@@ -201,8 +201,6 @@ class PrivateStore(SqliteStore):
         super().__init__(source.path, vectors=source.vectors, timezone=source.timezone)
         with source.database.read() as connection:
             self.database = PrivateDatabase(connection, source.path, INDEX)
-        with self.database.maintain() as connection:  # it lives for some questions: merging would not pay
-            connection.execute("INSERT INTO chunks_fts (chunks_fts, rank) VALUES ('automerge', 0)")
 
 
 @contextlib.contextmanager
