@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from memory_core.items.likeness import Words
-    from memory_core.stores.sqlite.connections import Connection
 
     Vector = tuple[Space, NDArray[np.float32]]
 
@@ -102,28 +101,19 @@ class ItemsFile(ItemStore):
                     rows.revive(connection, repeated, said=said, now=now)
                 rows.reinforce(connection, repeated, draft, now=now)
                 same = rows.load_by_keys(connection, [repeated])[repeated]
-                return Written(
-                    item=same, outcome="reinforced", superseded=self._supersede(connection, named, same.id),
-                    embedded=vector is not None,
-                )  # fmt: skip
+                old = rows.supersede(connection, named, same.id, now=now)
+                return Written(item=same, outcome="reinforced", superseded=old, embedded=vector is not None)
             rows.allow_again(connection, draft.content)
             corrected = list(dict.fromkeys([*named, *corrected]))
             draft = take_over(draft, rows.load_by_keys(connection, corrected).values())
             item = rows.insert(connection, draft, agent=agent, now=now)
             if vector is not None:
                 matching.put_embeddings(connection, vector[0], [text.text_hash], vector[1][None])
-            old = self._supersede(connection, corrected, item.id)
+            old = rows.supersede(connection, corrected, item.id, now=now)
             outcome: Outcome = "superseded" if old else "added"
             held = rows.load_by_keys(connection, near)
             similar = tuple(held[each] for each in near if each not in corrected)
             return Written(item=item, outcome=outcome, superseded=old, similar=similar, embedded=vector is not None)
-
-    def _supersede(self, connection: Connection, keys: Sequence[int], by: str) -> tuple[str, ...]:
-        """Record that one item corrects others; return their ids."""
-        old = rows.load_by_keys(connection, keys)
-        for key in old:
-            rows.supersede(connection, key, by, now=self._now())
-        return tuple(each.id for each in old.values())
 
     def restore(self, items: Iterable[Item]) -> int:
         """Insert exported items as they were; return how many were new."""

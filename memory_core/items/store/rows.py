@@ -226,9 +226,13 @@ def hide(connection: Connection, ids: Iterable[str], *, now: float) -> None:
     connection.executemany("UPDATE items SET pending = 1, updated = ? WHERE id = ?", [(now, each) for each in ids])
 
 
-def supersede(connection: Connection, key: int, by: str, *, now: float) -> None:
-    """Record that another item corrects one."""
-    connection.execute("UPDATE items SET superseded_by = ?, updated = ? WHERE key = ?", (by, now, key))
+def supersede(connection: Connection, keys: Sequence[int], by: str, *, now: float) -> tuple[str, ...]:
+    """Record that another item corrects some; return their ids."""
+    old = load_by_keys(connection, keys)
+    connection.executemany(
+        "UPDATE items SET superseded_by = ?, updated = ? WHERE key = ?", [(by, now, key) for key in old]
+    )
+    return tuple(each.id for each in old.values())
 
 
 def revive(connection: Connection, key: int, *, said: float, now: float) -> bool:

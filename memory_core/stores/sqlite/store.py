@@ -17,7 +17,7 @@ from memory_core.records import Space
 from memory_core.stores.sqlite import upkeep
 from memory_core.stores.sqlite.connections import INDEX, REBUILD, Connection, open_reader, translate_errors
 from memory_core.stores.sqlite.database import NO_TEXT, Database, PrivateDatabase
-from memory_core.stores.sqlite.encoding import DamagedRow, choose_encoding, encode
+from memory_core.stores.sqlite.encoding import DamagedRow
 from memory_core.stores.sqlite.files import delete_files, hold_lock, identify, needs_check, set_aside
 from memory_core.stores.sqlite.reader import SqliteReader
 from memory_core.stores.sqlite.upkeep import (
@@ -28,7 +28,7 @@ from memory_core.stores.sqlite.upkeep import (
 )
 from memory_core.stores.sqlite.vectors import VectorIndex
 from memory_core.stores.sqlite.writer import SqliteWriter
-from memory_core.stores.values import DIGEST_BYTES
+from memory_core.stores.values import DIGEST_BYTES, EmbeddedWindows
 
 if TYPE_CHECKING:
     from memory_core.embeddings.vectors import Row
@@ -242,9 +242,9 @@ def _put_saved(writer: SqliteWriter, saved: Sequence[SavedEmbedding]) -> None:
 
     for space in {each.space for each in saved}:
         own = [each for each in saved if each.space == space]
-        packed = encode(np.stack([each.row for each in own]), choose_encoding(space))
-        rows = zip((each.hash for each in own), packed, strict=True)
-        writer.put_packed(writer.add_space(space), rows, ((each.hash, each.bits) for each in own if each.bits))
+        space_id, rows = writer.add_space(space), np.stack([each.row for each in own])
+        writer.put_embeddings(space_id, EmbeddedWindows([each.hash for each in own], rows))
+        writer.put_tokens(space_id, ((each.hash, each.bits) for each in own if each.bits))
 
 
 def _read_rows(connection: Connection, path: Path) -> Iterator[_Row]:
