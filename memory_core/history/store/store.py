@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from memory_core.config.settings import HistorySettings
-from memory_core.errors import StoreCorrupt, StoreError
+from memory_core.errors import StoreCorrupt
 from memory_core.history.store import rows
 from memory_core.history.store.rows import DamagedBody
 from memory_core.records import FileKey, FileStamp
@@ -81,7 +81,7 @@ class HistoryStore(Database):
         if not self.writable or file is None or file == self._mended:
             return None
         due = self._is_check_due()
-        aside = self._replace_damaged() if due else None
+        aside = self.on_damage() if due else None
         if due and aside is None:
             with self.write() as connection:
                 set_meta(connection, "checked_at", str(int(self._now())))
@@ -98,12 +98,8 @@ class HistoryStore(Database):
             return True
         return last is None or not 0 <= self._now() - int(last) < CHECK_SECONDS
 
-    def on_damage(self, error: StoreError) -> None:
+    def on_damage(self) -> Path | None:
         """Set a damaged file aside, so that the next write begins a new one."""
-        if self.writable and isinstance(error, StoreCorrupt):
-            self._replace_damaged()
-
-    def _replace_damaged(self) -> Path | None:
         found = self.set_aside()
         if found is None:
             return None

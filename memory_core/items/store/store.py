@@ -123,10 +123,8 @@ class ItemStore(Database):
                     return "an item has a value that none can have"
         return None
 
-    def on_damage(self, error: StoreError) -> None:
+    def on_damage(self) -> Path | None:
         """Set a damaged file aside, and save what can be read into a new one, so that the next call can use it."""
-        if not self.writable or not isinstance(error, StoreCorrupt):
-            return
         saved = 0
 
         def rescue(fresh: Path) -> None:
@@ -135,12 +133,12 @@ class ItemStore(Database):
                 saved = _restore(connection, self.path)
 
         found = self.set_aside(rescue)
-        if found is not None:
-            aside, problem = found
-            self.rescued = (
-                f"the items file was damaged ({problem}); {saved} items were saved, the old file is {aside.name}"
-            )
-            log.warning("%s: %s", self.path, self.rescued)
+        if found is None:
+            return None
+        aside, problem = found
+        self.rescued = f"the items file was damaged ({problem}); {saved} items were saved, the old file is {aside.name}"
+        log.warning("%s: %s", self.path, self.rescued)
+        return aside
 
 
 # ---- Rows of a damaged file.

@@ -172,8 +172,13 @@ class Database:
             return not busy
         return False
 
-    def on_damage(self, error: StoreError) -> None:
-        """Do what is to be done about a file that may be damaged; the call that met it still fails."""
+    def on_damage(self) -> Path | None:
+        """Do what is to be done about a file that seems damaged; the call that met it still fails.
+
+        Returns:
+            The new path of the file if it was set aside.
+        """
+        return None
 
     @contextlib.contextmanager
     def _watch(self) -> Iterator[None]:
@@ -185,7 +190,8 @@ class Database:
         except StoreError as error:
             if type(error) in {StoreCorrupt, StoreError}:
                 self.failed = file, error
-                self.on_damage(error)
+            if self.writable and isinstance(error, StoreCorrupt):
+                self.on_damage()
             raise
 
     def check(self) -> None:
@@ -193,8 +199,8 @@ class Database:
         file = files.identify(self.path)
         if not self.writable or file is None or file == self._checked:
             return
-        if files.needs_check(self.path) and (problem := self.find_damage()) is not None:
-            self.on_damage(StoreCorrupt(self.path, problem, action=self.kind.repair))
+        if files.needs_check(self.path) and self.find_damage() is not None:
+            self.on_damage()
         self._checked = files.identify(self.path)
 
     def find_damage(self) -> str | None:
