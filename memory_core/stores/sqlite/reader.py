@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 from memory_core.records import Calibration, Space, Stamps
 from memory_core.stores.interface import Pending, Place, best_of
 from memory_core.stores.sqlite.connections import Connection, load_tokenizer
-from memory_core.stores.sqlite.database import get_meta
 from memory_core.stores.sqlite.encoding import (
     check_chunk,
     check_window,
@@ -90,8 +89,7 @@ class SqliteReader:
 
     def load_workspace(self) -> str | None:
         """See `Reader`."""
-        value = get_meta(self.db, "workspace")
-        return None if value is None else read_json(value)
+        return self.load_state().workspace
 
     def load_serving_space(self) -> ServingSpace | None:
         """See `Reader`."""
