@@ -297,10 +297,11 @@ def add_replaced(connection: Connection, ids: Iterable[str]) -> list[str]:
 
 def leave_session(connection: Connection, session: str) -> list[str]:
     """Drop what a session said; return the ids of the items that no other session has said."""
-    said = connection.execute("SELECT item FROM sayings WHERE session = ?", (session,)).fetchall()
+    found = connection.execute("SELECT item FROM sayings WHERE session = ?", (session,))
+    keys = [int(str(row[0])) for row in found]
     connection.execute("DELETE FROM sayings WHERE session = ?", (session,))
     alone = []
-    for key, item in load_by_keys(connection, [row[0] for row in said]).items():
+    for key, item in load_by_keys(connection, keys).items():
         if item.origin.session == session and not item.reinforced:
             alone.append(item.id)
         else:
