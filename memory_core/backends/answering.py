@@ -199,7 +199,7 @@ class Answerer:
         try:
             with self._read_all(degradation) as reader:
                 refuse_other_workspace(self.config, reader.load_workspace(), self.store)
-                if reader.is_empty():
+                if not reader.count_chunks():
                     degradation.warn_of_nothing()
                     found = Related(name=query.name)
                 elif query.name is None:

@@ -107,7 +107,9 @@ def _fill(
         indexed=True,
         files=sources.total(),
         chunks=reader.count_indexed()[1],
-        embeddings=0 if held.serving is None else reader.count_embedded(held.serving),
+        embeddings=0
+        if held.serving is None
+        else reader.count_windows(distinct=True) - reader.count_pending(held.serving),
         pending=pending if wants_vectors else 0,
         sources=dict(sorted(sources.items())),
         model=serving.model if serving is not None and not moving else blank.model,

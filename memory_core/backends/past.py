@@ -123,7 +123,7 @@ class HistoryRecorder:
         if mark[0] == "purged":  # what a vector tells of its text
             with self._store.write() as writer:
                 writer.tidy(keep=0)
-        if not (self._store.wipe(seconds=seconds) and deletions.wipe(seconds=seconds)):
+        if not (self._store.wipe(seconds=seconds) and self._history.wipe(seconds=seconds)):
             return False
         deletions.remove_mark(mark)
         return True

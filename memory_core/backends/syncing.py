@@ -49,7 +49,9 @@ class IndexLook(NamedTuple):
 
 def look_at(reader: Reader) -> IndexLook:
     """Return the state of an index."""
-    return IndexLook(reader.load_state(), reader.is_empty(), reader.load_workspace(), reader.load_serving_space())
+    return IndexLook(
+        reader.load_state(), not reader.count_chunks(), reader.load_workspace(), reader.load_serving_space()
+    )
 
 
 def refuse_other_workspace(config: AgentConfig, held: str | None, store: Store) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -124,54 +124,43 @@ class ItemEmbedder:
 
     def embed(self, texts: Sequence[str]) -> Embedded:
         """Embed contents while somebody waits; a provider that is slow or out leaves them to the backfill."""
-        rows: dict[int, Row] = {}
         try:
-            future = start_call(lambda: list(self.stream(texts)), name="memory-core-items-embed")
-            for found in wait_for(future, self.seconds):
-                rows.update(found.rows)
-                space, problem = found.space, found.problem
+            return wait_for(start_call(lambda: self.request(texts), name="memory-core-items-embed"), self.seconds)
         except NoAnswer:
             return Embedded(None, {}, f"no embedding came within {self.seconds:g} s")
-        return Embedded(space, rows, problem) if rows or problem else Embedded(None, {})
 
-    def stream(self, texts: Sequence[str], *, asked: bool = False) -> Iterator[Embedded]:
-        """Embed contents, and yield what each request brings; the last one carries the problem, if there was any.
+    def request(self, texts: Sequence[str], *, asked: bool = False) -> Embedded:
+        """Embed contents, as many as the provider does before it fails.
 
         Args:
             texts: The contents.
             asked: Somebody has asked for it and waits: a provider that has a pause after failures is tried all the same.
-
-        Yields:
-            At least one value.
         """
+        import numpy as np
+
         outages = self._providers.outages
         outage = outages.current()
         active = self._providers.choose_for_sync(outage, at_once=asked)
         provider = active.provider
         if provider is None:
-            yield Embedded(None, {}, None if active.problem is None else str(active.problem))
-            return
+            return Embedded(None, {}, None if active.problem is None else str(active.problem))
         if outage is not None and not asked and not self._providers.may_send(active, outage):
-            yield Embedded(None, {}, str(outages.outage_error()))
-            return
+            return Embedded(None, {}, str(outages.outage_error()))
         self._announce(provider.space)
-        embedded, problem, space, left = 0, None, provider.space, set(range(len(texts)))
+        rows: dict[int, Row] = {}
+        problem, is_refused = None, False
         try:
-            for first, rows in provider.embed_documents(list(texts)):
-                embedded += len(rows)
-                space = provider.space
-                left.difference_update(range(first, first + len(rows)))
-                yield Embedded(space, dict(enumerate(rows, first)))
-        except TextRefused as error:  # those count as texts without direction, so that they are not sent again
-            import numpy as np
-
+            for first, found in provider.embed_documents(list(texts)):
+                rows.update(enumerate(found, first))
+        except TextRefused as error:
             log.warning("facts stay without an embedding: %s", error)
-            space = provider.space
-            yield Embedded(space, dict.fromkeys(left, np.zeros(space.dimensions, dtype=np.float32)))
+            is_refused = True
         except ProviderError as error:
             problem = error
-        self._providers.record_result(active, outages.current(), embedded=embedded, problem=problem)
-        yield Embedded(space, {}, None if problem is None else str(problem))
+        self._providers.record_result(active, outages.current(), embedded=len(rows), problem=problem)
+        if is_refused:  # those count as texts without direction, so that they are not sent again
+            rows = dict.fromkeys(range(len(texts)), np.zeros(provider.space.dimensions, dtype=np.float32)) | rows
+        return Embedded(provider.space, rows, None if problem is None else str(problem))
 
     def embed_question(self, text: str, *, seconds: float | None = None) -> tuple[Space, Row] | str | None:
         """Embed a question.
@@ -255,6 +244,8 @@ class ItemEmbedder:
         Raises:
             StoreError: The file cannot be read or written.
         """
+        import numpy as np
+
         space = self.find_space()
         if space is None:
             return 0
@@ -265,15 +256,18 @@ class ItemEmbedder:
             batch = [each for each in pending if each[0] not in tried][:BATCH]
             if not batch:
                 break
-            embedded, problem = self._embed_batch(batch, asked=stop is None)
-            done += embedded
+            found = self.request([content for _, content in batch], asked=stop is None)
+            if found.rows and found.space is not None:
+                hashes = [batch[number][0] for number in found.rows]
+                self._file.put_embeddings(found.space, hashes, np.stack([*found.rows.values()]))
+            done += len(found.rows)
             tried |= {text_hash for text_hash, _ in batch}
             if progress is not None:
                 progress(Progress(phase="embeddings", done=min(done, total), total=total))
             log.info("items: %d of %d embedded", done, total)
-            if problem is not None:
-                log.warning("items: %d wait for their embedding: %s", total - done, problem)
-                if not embedded:
+            if found.problem is not None:
+                log.warning("items: %d wait for their embedding: %s", total - done, found.problem)
+                if not found.rows:
                     break
         left = self._file.count_pending(self.find_space() or space)
         if left and stop is not None and not stop():
@@ -303,20 +297,6 @@ class ItemEmbedder:
                 log.warning("items wait for their embedding: %s", error)
                 self._cooldown.record_failure()
         return 0
-
-    def _embed_batch(self, batch: list[tuple[bytes, str]], *, asked: bool) -> tuple[int, str | None]:
-        """Embed and commit one batch; return how many texts got an embedding, and why others did not."""
-        import numpy as np
-
-        embedded, problem = 0, None
-        for found in self.stream([content for _, content in batch], asked=asked):
-            problem = found.problem or problem
-            if found.rows and found.space is not None:
-                self._file.put_embeddings(
-                    found.space, [batch[number][0] for number in found.rows], np.stack(list(found.rows.values()))
-                )
-                embedded += len(found.rows)
-        return embedded, problem
 
     def _announce(self, space: Space) -> None:
         """Say once in the log where items go, before the first of them leave this machine."""

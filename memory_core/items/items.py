@@ -293,7 +293,7 @@ class Items:
         wanted = _make_filter(scope=scope, tags=tags, agent=agent, settled=True)
         named = find_period(text, today) if text and today else None
         if named is not None and named.alone:
-            items = (each for each in reversed(self._file.load_all(wanted)) if self.get_day(each.said) in named.period)
+            items = (each for each in reversed(self._file.load_page(wanted)) if self.get_day(each.said) in named.period)
             if hits := tuple(ItemHit(item=each, score=1.0, similarity=1.0) for each in islice(items, limit)):
                 return ItemAnswer(hits=hits, strategy="keyword")
         vector, warning, calibration = None, None, None
@@ -338,7 +338,7 @@ class Items:
 
     def list_standing(self, *, limit: int) -> Sequence[Item]:
         """Return the user's own settled preferences in the scope of the tools, the one said last first."""
-        found = self._file.load_all(Filter(scope=self._config.search.items.scope, settled=True))
+        found = self._file.load_page(Filter(scope=self._config.search.items.scope, settled=True))
         return [item for item in found if item.kind == "preference" and item.origin.by == "user"][:limit]
 
     def list_personal(self) -> Iterator[Item]:
@@ -407,7 +407,7 @@ class Items:
         Args:
             places: The paths of the messages, as search shows them, and the lines.
         """
-        learned = [item for item in self._file.load_all(Filter()) if places and not item.reinforced]
+        learned = [item for item in self._file.load_page(Filter()) if places and not item.reinforced]
         ids = [item.id for item in learned if (item.origin.path, item.origin.line) in places]
         return self.forget(ids=ids).items if ids else ()
 
@@ -434,7 +434,7 @@ class Items:
 
     def export(self) -> Iterator[Item]:
         """Yield all items, the one said last at the end."""
-        yield from reversed(self._file.load_all(Filter()))
+        yield from reversed(self._file.load_page(Filter()))
 
     def restore(self, items: Iterable[Item]) -> int:
         """Insert exported items with their ids, times and counts; return how many were new.
@@ -540,7 +540,7 @@ def _find_items(file: ItemsFile, wanted: Filter, *, ids: Sequence[str], query: s
     words = fold(query or "").split()
     return [
         item
-        for item in file.load_all(wanted)
+        for item in file.load_page(wanted)
         if (not ids or item.id in ids)
         and all(word in fold(item.content) for word in words)
         and (wanted.session is None or (item.origin.session == wanted.session and not item.reinforced))

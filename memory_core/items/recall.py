@@ -201,68 +201,57 @@ class Evidence:
         return sum(1 + self._bits[word] for word in held) / sum(1 + bits for bits in self._bits.values())
 
 
-class Recaller:
-    """Recalls from the notes and the items of one agent.
+def recall(
+    items: Items,
+    search: Search,
+    message: str,
+    *,
+    recalls_items: bool,
+    limit: int,
+    deadline: float,
+    is_shown: IsShown,
+) -> Recall:
+    """Recall what fits a message from the notes and the items of one agent; nothing for small talk.
 
     Args:
         items: The items; their model of words measures the evidence of notes, too.
         search: Searches the notes.
+        message: As the user wrote it.
         recalls_items: False recalls notes alone.
+        limit: The most items.
+        deadline: The `time.monotonic()` until which the host waits.
+        is_shown: True for a text that the session has been shown, which is left out.
+
+    Raises:
+        MemoryCoreError: Neither notes nor items can be read.
     """
-
-    def __init__(self, items: Items, search: Search, *, recalls_items: bool) -> None:
-        self._items = items
-        self._search = search
-        self._recalls_items = recalls_items
-
-    def recall(self, message: str, *, limit: int, deadline: float, is_shown: IsShown) -> Recall:
-        """Recall what fits a message; nothing for small talk.
-
-        Args:
-            message: As the user wrote it.
-            limit: The most items.
-            deadline: The `time.monotonic()` until which the host waits.
-            is_shown: True for a text that the session has been shown, which is left out.
-
-        Raises:
-            MemoryCoreError: Neither notes nor items can be read.
-        """
-        begun = time.monotonic()
-        asked = read_message(message)
-        words = self._items.words
-        if not asked.words or words is None:
-            return Recall(seconds=time.monotonic() - begun)
-        evidence = Evidence(asked, words)
-        result = self._search(
-            Query(
-                text=asked.text, max_results=HITS, min_score=0.0, max_snippet_chars=UNIT_CHARS, deadline=deadline,
-                joined=False,
-            )
-        )  # fmt: skip
-        # Where items are recalled, the lines of notes that mirror them would say everything twice.
-        judged = _judge_notes(result, evidence, mirrored=not self._recalls_items)
-        notes = _choose(judged, NOTES_FROM, NOTES_SHARE)
-        items, by_meaning = self._recall_items(evidence, limit=limit, deadline=deadline)
-        pieces = tuple(piece for piece in (*items, *notes) if not is_shown(piece.text))
-        by_meaning |= result.mode != "keyword"
-        return Recall(
-            pieces=pieces, strategy="embedding" if by_meaning else "keyword", seconds=time.monotonic() - begun,
-            warning="; ".join(filter(None, (result.warning if not by_meaning else None, self._items.warning))) or None,
-        )  # fmt: skip
-
-    def _recall_items(self, evidence: Evidence, *, limit: int, deadline: float) -> tuple[list[Piece], bool]:
-        """Return the items to show, and True if they were found by meaning."""
-        if not self._recalls_items:
-            return [], False
-        seconds = max(deadline - time.monotonic(), 0.05)
+    begun = time.monotonic()
+    asked, words = read_message(message), items.words
+    if not asked.words or words is None:
+        return Recall(seconds=time.monotonic() - begun)
+    evidence = Evidence(asked, words)
+    result = search(
+        Query(
+            text=asked.text, max_results=HITS, min_score=0.0, max_snippet_chars=UNIT_CHARS, deadline=deadline, joined=False
+        )
+    )  # fmt: skip
+    # Where items are recalled, the lines of notes that mirror them would say everything twice.
+    notes = _choose(_judge_notes(result, evidence, mirrored=not recalls_items), NOTES_FROM, NOTES_SHARE)
+    found, by_meaning = list[Piece](), result.mode != "keyword"
+    if recalls_items:
         try:
-            answer = self._items.query(evidence.asked.text, limit=HITS, seconds=seconds)
+            answer = items.query(asked.text, limit=HITS, seconds=max(deadline - time.monotonic(), 0.05))
         except StoreError as error:  # a damaged file never stops notes
             log.warning("no items are recalled: %s", error)
-            return [], False
-        calibration = self._items.find_calibration(evidence.asked.text) or DEFAULT_CALIBRATION
-        judged = _judge_items(answer.hits, evidence, calibration)
-        return _choose(judged, ITEMS_FROM, ITEMS_SHARE)[:limit], answer.strategy == "embedding"
+        else:
+            calibration = items.find_calibration(asked.text) or DEFAULT_CALIBRATION
+            found = _choose(_judge_items(answer.hits, evidence, calibration), ITEMS_FROM, ITEMS_SHARE)[:limit]
+            by_meaning = by_meaning or answer.strategy == "embedding"
+    return Recall(
+        pieces=tuple(piece for piece in (*found, *notes) if not is_shown(piece.text)),
+        strategy="embedding" if by_meaning else "keyword", seconds=time.monotonic() - begun,
+        warning="; ".join(filter(None, (None if by_meaning else result.warning, items.warning))) or None,
+    )  # fmt: skip
 
 
 def _judge_items(hits: Iterable[ItemHit], evidence: Evidence, calibration: Calibration) -> Iterator[Piece]:

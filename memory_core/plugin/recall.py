@@ -84,7 +84,7 @@ class SessionRecall:
         Raises:
             MemoryCoreError: Memory cannot be read.
         """
-        from memory_core.items.recall import Recall, Recaller
+        from memory_core.items.recall import Recall, recall
         from memory_core.text.paragraphs import is_recalled
 
         settings, begun = config.search.recall, time.monotonic()
@@ -100,13 +100,13 @@ class SessionRecall:
             found = shape_found(search(widen_query(query, config, context)), query, config, context)
             return replace(found, hits=tuple(hit for hit in found.hits if not (key and holds_session(hit.path, key))))
 
-        recaller = Recaller(items, search_others, recalls_items=main)
         deadline = begun + settings.timeout_ms / 1000
 
         def work() -> Recall:
-            return recaller.recall(
-                message, limit=MOST_ITEMS, deadline=deadline, is_shown=lambda text: is_recalled(text, shown)
-            )
+            return recall(
+                items, search_others, message, recalls_items=main, limit=MOST_ITEMS, deadline=deadline,
+                is_shown=lambda text: is_recalled(text, shown),
+            )  # fmt: skip
 
         with self._lock:
             self._running = {each: told for each, told in self._running.items() if not each.done()}

@@ -28,6 +28,7 @@ from memory_core.stores.values import (
     Term,
     WindowCosine,
     WindowTokens,
+    sort_equals,
 )
 from memory_core.text.languages import Relation
 
@@ -51,9 +52,6 @@ class Reader(Protocol):
     """
 
     # The index as a whole.
-
-    def is_empty(self) -> bool:
-        """Return True if no chunk is indexed."""
 
     def holds_notes(self) -> bool:
         """Return True if a chunk of a note is indexed; session logs are none."""
@@ -139,9 +137,6 @@ class Reader(Protocol):
     def find_dated(self, first: date, last: date, limit: int) -> Sequence[int]:
         """Find the chunks of files with a date of their own from one day to another, in the order of dates and places."""
 
-    def sort_equals(self, ids: Collection[int]) -> Sequence[int]:
-        """Return the ids of chunks in the order of the function `sort_equals`."""
-
     def load_chunks(self, ids: Collection[int]) -> list[IndexedChunk]:
         """Return the chunks with these ids, in any order; those without units are left out."""
 
@@ -223,9 +218,6 @@ class SyncReader(Reader, Protocol):
         Args:
             space_id: None where none serves.
         """
-
-    def count_embedded(self, space_id: int) -> int:
-        """Return the number of different texts of windows that have an embedding in a space."""
 
     def find_embedded(self, space_id: int, hashes: Collection[bytes], *, tokens: bool = False) -> set[bytes]:
         """Return those of some texts that have an embedding in a space; with `tokens`, also embeddings of their tokens."""
@@ -352,6 +344,6 @@ def best_of(reader: Reader, values: Mapping[int, float], count: int) -> dict[int
     ids = sorted(values, key=values.__getitem__, reverse=True)
     if len(ids) > count and values[ids[count - 1]] == values[ids[count]]:
         least = values[ids[count]]
-        ids = [each for each in ids if values[each] > least]
-        ids += reader.sort_equals([each for each, value in values.items() if value == least])
+        equals = reader.load_chunks([each for each in ids if values[each] == least])
+        ids = [each for each in ids if values[each] > least] + [chunk.id for chunk in sort_equals(equals)]
     return {each: values[each] for each in ids[:count]}

@@ -18,7 +18,6 @@ from memory_core.stores.values import (
     WindowCosine,
     WindowTokens,
     inverse_document_frequency,
-    sort_equals,
 )
 from memory_core.text.languages import Relation
 
@@ -45,10 +44,6 @@ class JoinedReader:
         self._spaces = [
             each.id if each and self._serving and each.space.matches(self._serving.space) else None for each in serving
         ]
-
-    def is_empty(self) -> bool:
-        """See `Reader`."""
-        return not any(self._sizes)
 
     def holds_notes(self) -> bool:
         """See `Reader`."""
@@ -152,11 +147,6 @@ class JoinedReader:
         found = self.load_chunks(self._collect(lambda reader: reader.find_dated(first, last, limit)))
         ordered = sorted(found, key=lambda chunk: (chunk.date or "", chunk.source, chunk.path, chunk.start_line))
         return [chunk.id for chunk in ordered[:limit]]
-
-    def sort_equals(self, ids: Collection[int]) -> list[int]:
-        """See `Reader`."""
-        ordered = dict.fromkeys(chunk.id for chunk in sort_equals(self.load_chunks(ids)))
-        return [*ordered, *(each for each in ids if each not in ordered)]
 
     def load_chunks(self, ids: Collection[int]) -> list[IndexedChunk]:
         """See `Reader`."""

@@ -19,9 +19,10 @@ from memory_core.errors import StoreCorrupt
 from memory_core.items.items import Items
 from memory_core.items.records import Draft
 from memory_core.items.store.file import ItemsFile
-from memory_core.items.store.store import ItemStore
+from memory_core.items.store.store import ITEMS, MIGRATIONS, ItemStore
 from memory_core.records import Origin
 from memory_core.stores.sqlite.connections import PAGE_SIZE
+from memory_core.stores.sqlite.database import Database
 from tests.command import REPOSITORY
 from tests.servers.openai import OpenAIServer
 
@@ -307,6 +308,13 @@ def test_a_lost_table_of_the_keyword_index_is_damage_that_is_mended(tmp_path: Pa
     assert again.write("The first fact after the damage.").outcome == "added"
     assert again.query("boat").hits[0].item.content == "The boat is called Heron."
     again.close()
+
+
+def test_a_file_of_an_older_schema_is_looked_through_by_the_tables_that_it_has(tmp_path: Path) -> None:
+    path = tmp_path / "main.items.sqlite"
+    with closing(Database(path, ITEMS, MIGRATIONS[:2])) as older, older.write():
+        pass
+    assert ItemsFile(path, writable=False).list_problems() == []
 
 
 def test_a_database_of_another_program_is_left_alone(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ from pathlib import Path
 from memory_core.stores.sqlite.store import SqliteStore
 store = SqliteStore(Path(sys.argv[1]))
 with store.read() as reader:
-    assert not reader.is_empty()
+    assert reader.count_chunks()
     before = reader.count_phrase("harbour"), reader.count_phrase("lighthouse")
     print("reading", flush=True)
     sys.stdin.readline()

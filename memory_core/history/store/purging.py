@@ -18,12 +18,12 @@ from typing import Literal, NamedTuple, cast
 from memory_core.errors import StoreCorrupt, TextInUse
 from memory_core.history.moments import Version
 from memory_core.history.store import rows
-from memory_core.history.store.store import HISTORY, HistoryStore
+from memory_core.history.store.store import HistoryStore
 from memory_core.records import FileKey
 from memory_core.sources.notes import hash_bytes
 from memory_core.stores.sqlite.connections import INDEX, REBUILD, Connection, open_reader, translate_errors
 from memory_core.stores.sqlite.database import get_meta
-from memory_core.stores.sqlite.files import exists, repeat, rewrite_file
+from memory_core.stores.sqlite.files import exists
 from memory_core.text.wording import Wording
 
 PURGED = "[purged]"  # stands in old versions where the text stood
@@ -263,16 +263,6 @@ class Deletions:
         """Return what was deleted without its bytes having been overwritten; None if nothing was, or without a history."""
         found = self._store.ask(lambda connection: get_meta(connection, "wipe"), None)
         return None if found is None else cast("Mark", tuple(found.split(":", 1)))
-
-    def wipe(self, *, seconds: float) -> bool:
-        """Overwrite the bytes of what was deleted; return False while another program reads the file.
-
-        Args:
-            seconds: How long to wait for other programs.
-        """
-        with self._store.maintain() as connection:
-            self._store.close_idle()
-            return repeat(lambda: rewrite_file(connection, HISTORY), seconds=seconds)
 
     def remove_mark(self, done: Mark) -> None:
         """Forget a deletion whose bytes were overwritten, here and in the index; a later one stays."""

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from memory_core.config.settings import HistorySettings
-from memory_core.errors import StoreCorrupt, StoreError
+from memory_core.errors import StoreCorrupt
 from memory_core.history.store import rows
 from memory_core.history.store.rows import DamagedBody
 from memory_core.records import FileKey, FileStamp
@@ -34,7 +34,6 @@ HISTORY = FileKind(
 CHECK_SECONDS = 24 * 3600  # between two looks at a whole large file
 DAY_MS = 86_400_000
 PRUNE_TO = 0.9  # of the largest size, so that not every sync has to drop something
-LEAST_CHECK_MS = DAY_MS // 4  # between two looks at the age of versions
 
 
 class PastNote(NamedTuple):
@@ -61,9 +60,14 @@ class HistoryStore(Database):
     """
 
     def __init__(self, path: Path, *, writable: bool = True, clock: Callable[[], float] = time.time) -> None:
-        super().__init__(path, HISTORY, MIGRATIONS, writable=writable, prepare=_prepare)
+        super().__init__(path, HISTORY, MIGRATIONS, writable=writable)
         self._now = clock
         self._mended: FileId | None = None  # the file that was looked at for damage, whatever its size
+
+    def prepare(self, connection: Connection) -> None:
+        """See `Database`."""
+        connection.pragma("secure_delete", True)
+        connection.set_busy_timeout(500)  # a sync does not wait for a purge; the next one records what it missed
 
     def mend(self) -> Path | None:
         """Look at a whole file once, and set it aside if it is damaged; return its new path then.
@@ -77,7 +81,7 @@ class HistoryStore(Database):
         if not self.writable or file is None or file == self._mended:
             return None
         due = self._is_check_due()
-        aside = self._replace_damaged() if due else None
+        aside = self.on_damage() if due else None
         if due and aside is None:
             with self.write() as connection:
                 set_meta(connection, "checked_at", str(int(self._now())))
@@ -94,12 +98,8 @@ class HistoryStore(Database):
             return True
         return last is None or not 0 <= self._now() - int(last) < CHECK_SECONDS
 
-    def on_damage(self, error: StoreError) -> None:
+    def on_damage(self) -> Path | None:
         """Set a damaged file aside, so that the next write begins a new one."""
-        if self.writable and isinstance(error, StoreCorrupt):
-            self._replace_damaged()
-
-    def _replace_damaged(self) -> Path | None:
         found = self.set_aside()
         if found is None:
             return None
@@ -119,11 +119,6 @@ class HistoryStore(Database):
                 f"other versions can still be read; to begin anew, move {self.path} away and run: memory-core index"
             )
             raise StoreCorrupt(self.path, f"the history file is damaged: {error}", action=action) from error
-
-
-def _prepare(connection: Connection) -> None:
-    connection.pragma("secure_delete", True)
-    connection.set_busy_timeout(500)  # a sync does not wait for a purge; the next one records what it missed
 
 
 def record(
@@ -171,13 +166,18 @@ def record(
     return moment is not None, is_whole
 
 
-def drop_old(connection: Connection, settings: HistorySettings, *, now_ms: int, asked: bool = False) -> int:
+def drop_old(connection: Connection, settings: HistorySettings, *, now_ms: int | None = None) -> int:
     """Drop what is older or more than the settings allow; return the number of versions dropped.
 
-    Versions that stand are never dropped. Ages are looked at every few hours, or when that is asked for.
+    Versions that stand are never dropped.
+
+    Args:
+        connection: Inside a write transaction.
+        settings: Of the history.
+        now_ms: Unix milliseconds from which ages are counted; None looks at the size alone.
     """
     dropped = 0
-    if settings.retention_days is not None and (asked or _is_due(connection, now_ms)):
+    if settings.retention_days is not None and now_ms is not None:
         begin = now_ms - settings.retention_days * DAY_MS
         earlier = [each.id for each in rows.load_moments(connection) if each.at_ms <= begin]
         if earlier:  # the last of them is the state in which the days to keep begin
@@ -190,14 +190,6 @@ def drop_old(connection: Connection, settings: HistorySettings, *, now_ms: int, 
             break
         dropped += gone
     return dropped
-
-
-def _is_due(connection: Connection, now_ms: int) -> bool:
-    last = get_meta(connection, "dropped_at")
-    if last is not None and 0 <= now_ms - int(last) < LEAST_CHECK_MS:
-        return False
-    set_meta(connection, "dropped_at", str(now_ms))
-    return True
 
 
 def insert(

@@ -9,6 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import pairwise
 from typing import Any, Literal
 
@@ -165,8 +166,7 @@ _FRONT_MATTER = re.compile(r"\A\s*---[ \t]*\n")
 _QUOTED_LINES = re.compile(r"(?:^[^\n]*:[ \t]*\n\s*)?^[ \t]*[\"“„«][^\"“„«”»]*[\"”“»][^\w\n]*$", re.MULTILINE)
 
 
-def _compile(name: str) -> re.Pattern[str]:
-    return compile_pattern("messages", name)
+_compile = partial(compile_pattern, "messages")
 
 
 def _drop_discussed(message: str) -> str:

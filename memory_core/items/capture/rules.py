@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
+from functools import partial
 from itertools import pairwise
 
 from memory_core.items.capture import exchange
@@ -396,8 +397,7 @@ def _complete(text: str) -> str:
     return f"our {full}" if _find("without_our", full) else full
 
 
-def _compile(name: str) -> re.Pattern[str]:
-    return compile_pattern("en", name)
+_compile = partial(compile_pattern, "en")
 
 
 def _find(name: str, text: str) -> re.Match[str] | None:

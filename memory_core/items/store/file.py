@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from memory_core.items.likeness import Words
-    from memory_core.stores.sqlite.connections import Connection
 
     Vector = tuple[Space, NDArray[np.float32]]
 
@@ -101,29 +100,20 @@ class ItemsFile(ItemStore):
                     said = now if draft.said_at is None else draft.said_at
                     rows.revive(connection, repeated, said=said, now=now)
                 rows.reinforce(connection, repeated, draft, now=now)
-                same = rows.load_one(connection, repeated)
-                return Written(
-                    item=same, outcome="reinforced", superseded=self._supersede(connection, named, same.id),
-                    embedded=vector is not None,
-                )  # fmt: skip
+                same = rows.load_by_keys(connection, [repeated])[repeated]
+                old = rows.supersede(connection, named, same.id, now=now)
+                return Written(item=same, outcome="reinforced", superseded=old, embedded=vector is not None)
             rows.allow_again(connection, draft.content)
             corrected = list(dict.fromkeys([*named, *corrected]))
             draft = take_over(draft, rows.load_by_keys(connection, corrected).values())
-            item = rows.insert(connection, draft, index_text(draft), agent=agent, now=now)
+            item = rows.insert(connection, draft, agent=agent, now=now)
             if vector is not None:
                 matching.put_embeddings(connection, vector[0], [text.text_hash], vector[1][None])
-            old = self._supersede(connection, corrected, item.id)
+            old = rows.supersede(connection, corrected, item.id, now=now)
             outcome: Outcome = "superseded" if old else "added"
             held = rows.load_by_keys(connection, near)
             similar = tuple(held[each] for each in near if each not in corrected)
             return Written(item=item, outcome=outcome, superseded=old, similar=similar, embedded=vector is not None)
-
-    def _supersede(self, connection: Connection, keys: Sequence[int], by: str) -> tuple[str, ...]:
-        """Record that one item corrects others; return their ids."""
-        old = rows.load_by_keys(connection, keys)
-        for key in old:
-            rows.supersede(connection, key, by, now=self._now())
-        return tuple(each.id for each in old.values())
 
     def restore(self, items: Iterable[Item]) -> int:
         """Insert exported items as they were; return how many were new."""
@@ -131,7 +121,7 @@ class ItemsFile(ItemStore):
             before = rows.count(connection, Filter())
             for item in items:
                 rows.allow_again(connection, item.content)
-                rows.restore(connection, item, index_text(Draft(content=item.content, tags=item.tags)))
+                rows.restore(connection, item)
             return rows.count(connection, Filter()) - before
 
     def take_over(self, merge: Callable[[Mapping[str, Item]], Mapping[str, Item]]) -> tuple[int, int]:
@@ -145,7 +135,7 @@ class ItemsFile(ItemStore):
             rows.remember_forgotten(connection, [item.content for item in gone], now=self._now())
             for item in changed:
                 rows.allow_again(connection, item.content)
-                rows.overwrite(connection, item, index_text(Draft(content=item.content, tags=item.tags)))
+                rows.overwrite(connection, item)
             return len(changed), len(gone)
 
     def find(
@@ -191,13 +181,9 @@ class ItemsFile(ItemStore):
         """Return items in the order of their ids; unknown ids are left out."""
         return self.ask(lambda connection: rows.load_by_ids(connection, ids), [])
 
-    def load_page(self, wanted: Filter, *, limit: int, offset: int = 0) -> list[Item]:
-        """Return items, the one said last first."""
+    def load_page(self, wanted: Filter, *, limit: int = -1, offset: int = 0) -> list[Item]:
+        """Return items, the one said last first; a negative limit, as in SQLite, is none."""
         return self.ask(lambda connection: rows.load_page(connection, wanted, limit=limit, offset=offset), [])
-
-    def load_all(self, wanted: Filter) -> list[Item]:
-        """Return all items of a filter, the one said last first."""
-        return self.load_page(wanted, limit=-1)  # which SQLite reads as no limit
 
     def count(self, wanted: Filter) -> int:
         """Count items."""
@@ -307,7 +293,7 @@ class ItemsFile(ItemStore):
                 except InvalidArgument:
                     changes.refused.append(item_id)
                 else:
-                    rows.edit(connection, item_id, draft, index_text(draft), now=now)
+                    rows.edit(connection, item_id, draft, now=now)
             rows.hide(connection, [*changes.hidden, *changes.refused], now=now)
             said = changes.agreed | changes.edited
             agreed = {

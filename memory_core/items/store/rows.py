@@ -15,16 +15,11 @@ from memory_core.items.records import FORMER_AUTHORS, Draft, Item
 from memory_core.records import OUTSIDERS, Origin
 from memory_core.stores.sqlite.connections import Connection
 from memory_core.stores.sqlite.database import get_meta, set_meta
+from memory_core.stores.values import digest
 from memory_core.text.folding import clean
 from memory_core.text.folding import fold as fold_text
 from memory_core.text.terms import write_index
 
-_FIELDS = (
-    "id, content, scope, tags, agent, kind, pending, created, updated, said, recalled, reinforced, session, speaker,"
-    " superseded_by"
-)
-_SOURCE = "items LEFT JOIN origins ON item = key"
-_LOADED = f"{_FIELDS}, host, path, line, at"
 ID_BYTES = 5
 
 
@@ -38,24 +33,20 @@ class ItemText:
     text_hash: bytes
 
 
-def index_text(draft: Draft) -> ItemText:
+def index_text(fact: Draft | Item) -> ItemText:
     """Return what is looked for in a fact: two that look the same but for case, white space and the last full stop are equal."""
-    searched = " ".join([draft.content, *draft.tags])
+    searched = " ".join([fact.content, *fact.tags])
     return ItemText(
         terms=write_index(searched),
         folded=fold_text(searched),
-        hash=_digest(fold(draft.content)),
-        text_hash=_digest(draft.content),
+        hash=digest(fold(fact.content)),
+        text_hash=digest(fact.content),
     )
 
 
 def fold(content: str) -> str:
     """Return the words of a fact, which are the same for equal facts."""
     return " ".join(clean(content).casefold().split()).rstrip(".!。！ ")
-
-
-def _digest(text: str) -> bytes:
-    return hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=16).digest()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,7 +105,7 @@ class Standing(NamedTuple):
     folded: str
 
 
-def insert(connection: Connection, draft: Draft, text: ItemText, *, agent: str, now: float) -> Item:
+def insert(connection: Connection, draft: Draft, *, agent: str, now: float) -> Item:
     """Insert a new item and return it."""
     said = now if draft.said_at is None else draft.said_at
     item = Item(
@@ -122,13 +113,13 @@ def insert(connection: Connection, draft: Draft, text: ItemText, *, agent: str, 
         kind=draft.kind, pending=draft.pending, created=now, updated=now, said=said, recalled=None, reinforced=0,
         origin=replace(draft.origin, at=_tell_time(said)), superseded_by=None,
     )  # fmt: skip
-    restore(connection, item, text)
+    restore(connection, item)
     return load_by_ids(connection, [item.id])[0]
 
 
-def restore(connection: Connection, item: Item, text: ItemText) -> None:
+def restore(connection: Connection, item: Item) -> None:
     """Insert an item as it was exported; one of the same id or the same fact is left as it is."""
-    values = _list_values(item, text)
+    values = _list_values(item)
     names, marks = ", ".join(values), ", ".join("?" * len(values))
     connection.execute(f"INSERT OR IGNORE INTO items ({names}) VALUES ({marks})", (*values.values(),))
     if connection.changes():
@@ -137,25 +128,25 @@ def restore(connection: Connection, item: Item, text: ItemText) -> None:
         _put_origin(connection, key, item.origin)
 
 
-def overwrite(connection: Connection, item: Item, text: ItemText) -> None:
+def overwrite(connection: Connection, item: Item) -> None:
     """Make an item what it is on another machine, or insert it; one of the same fact gives way."""
-    values = _list_values(item, text)
+    values = _list_values(item)
     del values["recalled"]  # what was recalled here stays known
     changed = ", ".join(f"{name} = ?" for name in values)
     connection.execute(f"UPDATE OR REPLACE items SET {changed} WHERE id = ?", (*values.values(), item.id))
     if connection.changes():
         _put_origin(connection, find_keys(connection, [item.id])[0], item.origin)
     else:
-        restore(connection, item, text)
+        restore(connection, item)
 
 
-def _list_values(item: Item, text: ItemText) -> dict[str, Any]:
+def _list_values(item: Item) -> dict[str, Any]:
     """Return the values of the columns of an item, by their names."""
     return {
         "id": item.id, "content": item.content, "scope": item.scope, "tags": _write_tags(item.tags), "agent": item.agent,
         "kind": item.kind, "pending": int(item.pending), "created": item.created, "updated": item.updated, "said": item.said,
         "recalled": item.recalled, "reinforced": item.reinforced, "session": item.origin.session, "speaker": item.origin.by,
-        "superseded_by": item.superseded_by, **asdict(text),
+        "superseded_by": item.superseded_by, **asdict(index_text(item)),
     }  # fmt: skip
 
 
@@ -197,7 +188,7 @@ def reinforce(connection: Connection, key: int, draft: Draft, *, now: float) -> 
             _put_origin(connection, key, replace(origin, at=_tell_time(said)))
 
 
-def edit(connection: Connection, item_id: str, draft: Draft, text: ItemText, *, now: float) -> bool:
+def edit(connection: Connection, item_id: str, draft: Draft, *, now: float) -> bool:
     """Give an item another text, and keep what it said as an item that it corrects; return False if there is no such item.
 
     Where another item says so already, that one stands for both.
@@ -205,29 +196,28 @@ def edit(connection: Connection, item_id: str, draft: Draft, text: ItemText, *, 
     old = next(iter(load_by_ids(connection, [item_id])), None)
     if old is None:
         return False
+    text = index_text(draft)
     # A revision of its own whose text comes back is not kept besides.
     connection.execute(
         "DELETE FROM items WHERE scope = ? AND hash = ? AND superseded_by = ?", (old.scope, text.hash, item_id)
     )
     equal = find_equal(connection, old.scope, text.hash)
-    other = None if equal is None else load_one(connection, equal)
+    other = None if equal is None else load_by_keys(connection, [equal])[equal]
     if other is not None and other.id != item_id:
         connection.execute("UPDATE items SET superseded_by = ?, updated = ? WHERE id = ?", (other.id, now, item_id))
         connection.execute(
             "UPDATE items SET superseded_by = NULL, pending = 0, updated = ? WHERE id = ?", (now, other.id)
         )
         return True
-    former = connection.execute("SELECT terms, folded, hash, text_hash FROM items WHERE id = ?", (item_id,)).fetchone()
-    assert former is not None
     connection.execute(
         "UPDATE items SET content = ?, terms = ?, folded = ?, hash = ?, text_hash = ?, updated = ?, said = ?, pending = 0,"
         " superseded_by = NULL WHERE id = ?",
         (draft.content, text.terms, text.folded, text.hash, text.text_hash, now, now, item_id),
     )
-    if former[2] != text.hash:
+    if index_text(old).hash != text.hash:
         origin = replace(old.origin, session=None)
         revision = replace(old, id=secrets.token_hex(ID_BYTES), superseded_by=item_id, updated=now, origin=origin)
-        restore(connection, revision, ItemText(terms=former[0], folded=former[1], hash=former[2], text_hash=former[3]))
+        restore(connection, revision)
     return True
 
 
@@ -236,9 +226,13 @@ def hide(connection: Connection, ids: Iterable[str], *, now: float) -> None:
     connection.executemany("UPDATE items SET pending = 1, updated = ? WHERE id = ?", [(now, each) for each in ids])
 
 
-def supersede(connection: Connection, key: int, by: str, *, now: float) -> None:
-    """Record that another item corrects one."""
-    connection.execute("UPDATE items SET superseded_by = ?, updated = ? WHERE key = ?", (by, now, key))
+def supersede(connection: Connection, keys: Sequence[int], by: str, *, now: float) -> tuple[str, ...]:
+    """Record that another item corrects some; return their ids."""
+    old = load_by_keys(connection, keys)
+    connection.executemany(
+        "UPDATE items SET superseded_by = ?, updated = ? WHERE key = ?", [(by, now, key) for key in old]
+    )
+    return tuple(each.id for each in old.values())
 
 
 def revive(connection: Connection, key: int, *, said: float, now: float) -> bool:
@@ -303,11 +297,11 @@ def add_replaced(connection: Connection, ids: Iterable[str]) -> list[str]:
 
 def leave_session(connection: Connection, session: str) -> list[str]:
     """Drop what a session said; return the ids of the items that no other session has said."""
-    keys = [int(row[0]) for row in connection.execute("SELECT item FROM sayings WHERE session = ?", (session,))]
+    found = connection.execute("SELECT item FROM sayings WHERE session = ?", (session,))
+    keys = [int(str(row[0])) for row in found]
     connection.execute("DELETE FROM sayings WHERE session = ?", (session,))
     alone = []
-    for key in keys:
-        item = load_one(connection, key)
+    for key, item in load_by_keys(connection, keys).items():
         if item.origin.session == session and not item.reinforced:
             alone.append(item.id)
         else:
@@ -331,39 +325,34 @@ def find_keys(connection: Connection, ids: Iterable[str]) -> list[int]:
     return [int(str(row[0])) for row in found]
 
 
-def load_one(connection: Connection, key: int) -> Item:
-    """Return the item with a key, which exists."""
-    row = connection.execute(f"SELECT {_LOADED} FROM {_SOURCE} WHERE key = ?", (key,)).fetchone()
-    assert row is not None
-    return _to_item(row)
-
-
 def load_by_keys(connection: Connection, keys: Sequence[int]) -> dict[int, Item]:
     """Return items by key; those that are gone are left out."""
-    rows = connection.execute(
-        f"SELECT key, {_LOADED} FROM {_SOURCE} WHERE key IN (SELECT value FROM json_each(?))", (json.dumps(list(keys)),)
-    )
-    return {int(row[0]): _to_item(row[1:]) for row in rows}
+    return _load(connection, "WHERE key IN (SELECT value FROM json_each(?))", (json.dumps(list(keys)),))
 
 
 def load_by_ids(connection: Connection, ids: Iterable[str]) -> list[Item]:
     """Return items in the order of their ids, each once; unknown ids are left out."""
     wanted = list(dict.fromkeys(ids))
-    rows = connection.execute(
-        f"SELECT {_LOADED} FROM {_SOURCE} WHERE id IN (SELECT value FROM json_each(?))", (json.dumps(wanted),)
-    )
-    found = {str(row[0]): _to_item(row) for row in rows}
+    rows = _load(connection, "WHERE id IN (SELECT value FROM json_each(?))", (json.dumps(wanted),))
+    found = {item.id: item for item in rows.values()}
     return [found[item_id] for item_id in wanted if item_id in found]
 
 
 def load_page(connection: Connection, wanted: Filter, *, limit: int, offset: int) -> list[Item]:
     """Return items, the one said last first."""
     where, values = wanted.to_condition()
+    page = f"WHERE {where} ORDER BY said DESC, key DESC LIMIT ? OFFSET ?"
+    return [*_load(connection, page, (*values, limit, offset)).values()]
+
+
+def _load(connection: Connection, condition: str, values: Sequence[Any]) -> dict[int, Item]:
+    """Return the items that meet a condition of SQL, by key."""
     rows = connection.execute(
-        f"SELECT {_LOADED} FROM {_SOURCE} WHERE {where} ORDER BY said DESC, key DESC LIMIT ? OFFSET ?",
-        (*values, limit, offset),
+        "SELECT key, id, content, scope, tags, agent, kind, pending, created, updated, said, recalled, reinforced, session,"
+        f" speaker, superseded_by, host, path, line, at FROM items LEFT JOIN origins ON item = key {condition}",
+        values,
     )
-    return [_to_item(row) for row in rows]
+    return {int(row[0]): _to_item(row[1:]) for row in rows}
 
 
 def list_standings(connection: Connection, wanted: Filter) -> list[Standing]:

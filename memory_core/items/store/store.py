@@ -39,7 +39,6 @@ ITEMS = FileKind(
 log = logging.getLogger(__name__)
 
 WAIT_SECONDS = 30.0  # that a write waits for the writes of other processes
-CHECKPOINT_SECONDS = 2.0  # that a wipe waits for readers of other processes
 MOST_SECONDS = 1e11  # of a time, in the year 5138
 
 
@@ -52,7 +51,7 @@ class ItemStore(Database):
     """
 
     def __init__(self, path: Path, *, writable: bool = True) -> None:
-        super().__init__(path, ITEMS, MIGRATIONS, writable=writable, prepare=_prepare, finish=_resume_wipe)
+        super().__init__(path, ITEMS, MIGRATIONS, writable=writable)
         self.rescued: str | None = None  # a sentence about the last rescue by this process
 
     @contextlib.contextmanager
@@ -76,19 +75,30 @@ class ItemStore(Database):
                     yield connection
                 return
 
-    def wipe(self) -> bool:
-        """Overwrite what deleted rows leave in the file and its journal; return False while another program reads it.
+    def prepare(self, connection: Connection) -> None:
+        """See `Database`."""
+        connection.pragma("secure_delete", True)
+        connection.pragma("synchronous", "FULL")  # unlike an index, nothing can make this file anew
 
-        The next process that opens the file for writing tries again, also after this one was killed: `rows.delete` leaves
-        a mark, which a finished wipe removes.
+    def finish(self, connection: Connection) -> None:
+        """Finish a wipe that another process could not finish; not waited for."""
+        if get_meta(connection, "wipe") is not None:
+            self.rewrite(connection)
+
+    def rewrite(self, connection: Connection) -> bool:
+        """See `Database`. The keyword index keeps words as marks between its pages until it is written anew.
+
+        What this could not do, the next process does that opens the file for writing, also after this one was killed:
+        `rows.delete` leaves a mark, which is removed now.
         """
-        if not self.exists():
-            return True
-        with self.maintain() as connection:
-            self.close_idle()
-            from memory_core.stores.sqlite.files import repeat
-
-            return repeat(lambda: _wipe(connection), seconds=CHECKPOINT_SECONDS)
+        mark = get_meta(connection, "wipe")
+        with contextlib.suppress(SyncBusy), translate_errors(self.path, ITEMS):
+            connection.execute("INSERT INTO items_fts (items_fts) VALUES ('optimize')")
+            if super().rewrite(connection):
+                # The mark of another process, which has deleted something since then, stays.
+                connection.execute("DELETE FROM meta WHERE key = 'wipe' AND value = ?", (mark,))
+                return True
+        return False
 
     @contextlib.contextmanager
     def _watch(self) -> Iterator[None]:
@@ -105,25 +115,16 @@ class ItemStore(Database):
                     raise
                 raise StoreCorrupt(self.path, f"the items file is damaged: {problem}", action=ITEMS.repair) from error
 
-    def find_damage(self) -> str | None:
-        """Return how the file is damaged, also if only a row shows it; see `Database.find_damage`."""
-        problem = super().find_damage()
-        if problem is not None or not self.exists() or not self.path.stat().st_size:
-            return problem
-        try:
-            with contextlib.closing(open_reader(self.path, ITEMS)) as connection:
-                for table, kinds in _TABLES.items():
-                    for row in connection.execute(f"SELECT {', '.join(kinds)} FROM {table}"):
-                        if table == "items" and _mend(row) != row:
-                            return "an item has a value that none can have"
-        except UnicodeDecodeError:
-            return "a text is not UTF-8"
+    def find_wrong_row(self, connection: Connection) -> str | None:
+        """Read all rows, those of items for values that none can have."""
+        for table in filter(lambda name: connection.table_exists(None, name), _TABLES):
+            for row in connection.execute(f"SELECT {', '.join(_TABLES[table])} FROM {table}"):
+                if table == "items" and _mend(row) != row:
+                    return "an item has a value that none can have"
         return None
 
-    def on_damage(self, error: StoreError) -> None:
+    def on_damage(self) -> Path | None:
         """Set a damaged file aside, and save what can be read into a new one, so that the next call can use it."""
-        if not self.writable or not isinstance(error, StoreCorrupt):
-            return
         saved = 0
 
         def rescue(fresh: Path) -> None:
@@ -132,40 +133,12 @@ class ItemStore(Database):
                 saved = _restore(connection, self.path)
 
         found = self.set_aside(rescue)
-        if found is not None:
-            aside, problem = found
-            self.rescued = (
-                f"the items file was damaged ({problem}); {saved} items were saved, the old file is {aside.name}"
-            )
-            log.warning("%s: %s", self.path, self.rescued)
-
-
-def _prepare(connection: Connection) -> None:
-    connection.pragma("secure_delete", True)
-    connection.pragma("synchronous", "FULL")  # unlike an index, nothing can make this file anew
-
-
-def _resume_wipe(connection: Connection) -> None:
-    """Finish a wipe that another process could not finish; not waited for."""
-    if get_meta(connection, "wipe") is not None:
-        _wipe(connection)
-
-
-def _wipe(connection: Connection) -> bool:
-    """Write the file anew, and cut off its journal; return False while another connection is in the way.
-
-    The keyword index keeps words as marks between its pages until it is written anew.
-    """
-    from memory_core.stores.sqlite.files import rewrite_file
-
-    mark = get_meta(connection, "wipe")
-    with contextlib.suppress(SyncBusy), translate_errors(Path(connection.filename), ITEMS):
-        connection.execute("INSERT INTO items_fts (items_fts) VALUES ('optimize')")
-        if rewrite_file(connection, ITEMS):
-            # The mark of another process, which has deleted something since then, stays.
-            connection.execute("DELETE FROM meta WHERE key = 'wipe' AND value = ?", (mark,))
-            return True
-    return False
+        if found is None:
+            return None
+        aside, problem = found
+        self.rescued = f"the items file was damaged ({problem}); {saved} items were saved, the old file is {aside.name}"
+        log.warning("%s: %s", self.path, self.rescued)
+        return aside
 
 
 # ---- Rows of a damaged file.

@@ -77,10 +77,6 @@ class PostgresReader:
         self._workspace = workspace
         self._counts: dict[str, int] = {}  # by query, the number of chunks that match: a search asks for many twice
 
-    def is_empty(self) -> bool:
-        """See `Reader`."""
-        return not self.count_chunks()
-
     def holds_notes(self) -> bool:
         """See `Reader`."""
         return bool(self._list(f"SELECT c.id{_CHUNKS} AND n.source <> 'sessions' LIMIT 1"))
@@ -192,15 +188,6 @@ class PostgresReader:
             f"{_CHUNKS} AND c.day IS NULL AND n.date BETWEEN %(first)s AND %(last)s)"
             ' dated ORDER BY of, source, path COLLATE "C", start_line, tenant_id LIMIT %(limit)s',
             {"first": first.isoformat(), "last": last.isoformat(), "limit": limit},
-        )
-
-    def sort_equals(self, ids: Collection[int]) -> Sequence[int]:
-        """See `Reader`."""
-        return self._list(
-            f"SELECT c.id{_CHUNKS} AND c.id = ANY (%(ids)s)"
-            " ORDER BY coalesce(c.day, n.date) IS NOT NULL, coalesce(c.day, n.date) DESC, n.source,"
-            ' n.path COLLATE "C", c.start_line, n.tenant_id',
-            {"ids": list(ids)},
         )
 
     def load_chunks(self, ids: Collection[int]) -> list[IndexedChunk]:
@@ -374,11 +361,6 @@ class PostgresReader:
         if space_id in self.own.signed:
             return "signs", f"the {vectors.NEAREST:,} that are nearest by their signs are compared"
         return "exact", f"all are compared; signs choose first where there are more than {vectors.LARGE_WINDOWS:,}"
-
-    def count_embedded(self, space_id: int) -> int:
-        """See `Reader`."""
-        held = f"SELECT hash FROM windows WHERE tenant_id = %(tenant)s INTERSECT SELECT hash FROM {_write_embedded()}"
-        return self._count(f"({held}) held", space=space_id)
 
     def count_windows(self, *, since: int = 0, distinct: bool = False) -> int:
         """See `Reader`."""

@@ -34,8 +34,7 @@ MAKE_WRITABLE = f"make it writable, or {ELSEWHERE}"
 
 _SPAWN = 'start processes with "spawn" or "forkserver", or fork while memory is idle'
 
-_process = os.getpid()
-_inherits_open_files = False
+_inherits_open_files = False  # this process was forked while a connection of its parent was in use
 
 
 def refuse_inherited(path: Path) -> None:
@@ -48,14 +47,19 @@ def refuse_inherited(path: Path) -> None:
     Raises:
         StoreError: This is such a process.
     """
-    global _process, _inherits_open_files  # noqa: PLW0603 -- they describe the process
-    if _process != os.getpid():
-        _inherits_open_files = any(_may_have_file(connection) for connection in apsw.connections())
-        _process = os.getpid()
     if _inherits_open_files:
         raise StoreError(
             path, "cannot be opened in a process that was forked while its parent used memory", action=_SPAWN
         )
+
+
+def _look_for_inherited() -> None:
+    global _inherits_open_files  # noqa: PLW0603 -- it describes the process
+    _inherits_open_files = any(_may_have_file(connection) for connection in apsw.connections())
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_look_for_inherited)
 
 
 def _may_have_file(connection: Connection) -> bool:

@@ -6,7 +6,6 @@ import contextlib
 import glob
 import os
 import threading
-import time
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -15,7 +14,7 @@ from typing import TypeVar, cast
 import apsw
 
 from memory_core.atomic import locked
-from memory_core.errors import NotIndexed, StoreCorrupt, StoreError, StoreReadOnly, StoreTooNew
+from memory_core.errors import NotIndexed, StoreCorrupt, StoreError, StoreReadOnly, StoreTooNew, SyncBusy
 from memory_core.stores.sqlite import files
 from memory_core.stores.sqlite.connections import (
     ELSEWHERE,
@@ -26,12 +25,13 @@ from memory_core.stores.sqlite.connections import (
     is_refused_statement,
     open_reader,
     open_writer,
-    refuse_inherited,
     translate_errors,
 )
 
-SPARE_SECONDS = 10.0  # after which a reading connection is closed that was seldom needed: each keeps 2 MB of pages
+MOST_IDLE = 4  # reading connections that are kept for the next readers: each keeps 2 MB of pages
 LOCK_SECONDS = 30.0  # that one process waits for another to set a damaged file aside
+NO_TEXT = "a text is not UTF-8"  # which the driver cannot read
+WIPE_SECONDS = 2.0  # that a wipe waits for readers of other processes
 MOST_NEWER = 100  # migrations that a newer version may have had; a number beyond is none
 
 T = TypeVar("T")
@@ -47,7 +47,8 @@ class Database:
     """Connections to the file that stands at a path; those to a file that was deleted or replaced are closed.
 
     Readers share idle connections; for the writing one threads take turns. The constructor opens nothing. The first use of a
-    writing connection makes the file, or migrates it. A subclass says in `on_damage` what becomes of a damaged file.
+    writing connection makes the file, or migrates it. A subclass says in `on_damage` what becomes of a damaged file, in
+    `prepare` and `finish` what a writing connection needs.
 
     Args:
         path: The file.
@@ -55,9 +56,6 @@ class Database:
         migrations: Scripts, the first of which makes the tables of an empty file; each is a transaction of its own.
         older: The number of schemas that there were before, of which a file cannot be brought up to date.
         writable: False opens the file for reading only, and never makes or changes it.
-        prepare: Called with a new writing connection, before migrations.
-        finish: Called with a new writing connection, after migrations.
-        clock: Seconds that never go back.
     """
 
     def __init__(
@@ -68,9 +66,6 @@ class Database:
         *,
         older: int = 0,
         writable: bool = True,
-        prepare: Callable[[Connection], None] = _do_nothing,
-        finish: Callable[[Connection], None] = _do_nothing,
-        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.path = path
         self.kind = kind
@@ -78,35 +73,21 @@ class Database:
         self._migrations = migrations
         self._older = older
         self._newest = older + len(migrations)  # the schema version of a file that is up to date
-        self._prepare = prepare
-        self._finish = finish
-        self._clock = clock
         self._closed = False
         self._checked: files.FileId | None = None  # the file that `check` has looked at
         # What may be damage, and the file it was met in.
         self.failed: tuple[files.FileId | None, StoreError] | None = None
-        self._releases = 0  # a connection that was borrowed before one is closed when it comes back
-        self._begin_anew()
+        self.begin_anew()
         _open.add(self)
 
-    def _begin_anew(self) -> None:
-        self._process = os.getpid()
+    def begin_anew(self) -> None:
+        """Have no connections, as at first and in a forked process: threads that it does not have may hold the locks."""
         self._lock = threading.Lock()
         self._write_lock = threading.RLock()
-        self._idle: list[tuple[float, Connection]] = []  # with the time when each came back, the last one at the end
+        self._idle: list[Connection] = []  # one that was borrowed from another list is closed when it comes back
         self._writer: Connection | None = None
         self._idle_file: files.FileId | None = None  # that the idle connections have open
         self._writer_file: files.FileId | None = None
-
-    def _leave_parent(self) -> None:
-        """In a forked process, begin anew: threads that it does not have may hold the locks.
-
-        Raises:
-            StoreError: A connection of the parent was in use at the fork.
-        """
-        if self._process != os.getpid():
-            refuse_inherited(self.path)
-            self._begin_anew()
 
     def exists(self) -> bool:
         """Return True if the file exists.
@@ -124,15 +105,13 @@ class Database:
             NotIndexed: There is no file yet, or one to be migrated that this database may not write.
             StoreError: The file cannot be used.
         """
-        self._leave_parent()
         with self._watch():
-            releases = self._releases
-            connection, file = self._borrow()
+            connection, idle = self._borrow()
             with closed_on_error(connection):
                 connection.execute("BEGIN")
                 yield connection
                 connection.execute("COMMIT")
-            self._give_back(connection, file, releases)
+            self._give_back(connection, idle)
 
     @contextlib.contextmanager
     def write(self) -> Iterator[Connection]:
@@ -151,7 +130,6 @@ class Database:
         Raises:
             StoreError: The file cannot be used; StoreReadOnly if this database may not write it.
         """
-        self._leave_parent()
         with self._write_lock, self._watch():
             yield self._get_writer()
 
@@ -161,8 +139,46 @@ class Database:
             return question(connection)
         return otherwise
 
-    def on_damage(self, error: StoreError) -> None:
-        """Do what is to be done about a file that may be damaged; the call that met it still fails."""
+    def prepare(self, connection: Connection) -> None:
+        """Set up a new writing connection, before migrations."""
+
+    def finish(self, connection: Connection) -> None:
+        """Do what is to be done with a new writing connection, after migrations."""
+
+    def wipe(self, *, seconds: float = WIPE_SECONDS) -> bool:
+        """Overwrite what deleted rows leave in the file and its journal; return False while another program reads it.
+
+        Args:
+            seconds: How long to wait for other programs.
+        """
+        if not self.exists():
+            return True
+        with self.maintain() as connection:
+            self.close_idle()
+            return files.repeat(lambda: self.rewrite(connection), seconds=seconds)
+
+    def rewrite(self, connection: Connection) -> bool:
+        """Write the file anew, and cut off its journal; return False while another connection is in the way.
+
+        With secure_delete SQLite overwrites what it deletes, but not the copies that it leaves behind when it moves rows from
+        page to page.
+
+        Args:
+            connection: The writing one, outside a transaction.
+        """
+        with contextlib.suppress(SyncBusy), translate_errors(self.path, self.kind):
+            connection.execute("VACUUM")
+            busy, _, _ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone() or (1, 0, 0)
+            return not busy
+        return False
+
+    def on_damage(self) -> Path | None:
+        """Do what is to be done about a file that seems damaged; the call that met it still fails.
+
+        Returns:
+            The new path of the file if it was set aside.
+        """
+        return None
 
     @contextlib.contextmanager
     def _watch(self) -> Iterator[None]:
@@ -174,7 +190,8 @@ class Database:
         except StoreError as error:
             if type(error) in {StoreCorrupt, StoreError}:
                 self.failed = file, error
-                self.on_damage(error)
+            if self.writable and isinstance(error, StoreCorrupt):
+                self.on_damage()
             raise
 
     def check(self) -> None:
@@ -182,8 +199,8 @@ class Database:
         file = files.identify(self.path)
         if not self.writable or file is None or file == self._checked:
             return
-        if files.needs_check(self.path) and (problem := Database.find_damage(self)) is not None:  # the quick check
-            self.on_damage(StoreCorrupt(self.path, problem, action=self.kind.repair))
+        if files.needs_check(self.path) and self.find_damage() is not None:
+            self.on_damage()
         self._checked = files.identify(self.path)
 
     def find_damage(self) -> str | None:
@@ -192,10 +209,7 @@ class Database:
         Raises:
             StoreError: It cannot be read for another reason.
         """
-        try:
-            if not self.path.stat().st_size:
-                return None
-        except OSError:
+        if not files.measure(self.path):
             return None
         try:
             with (
@@ -216,7 +230,10 @@ class Database:
             return found.splitlines()[-1]
         migrations = self._migrations[: max(version - self._older, 0)]
         wrong = _find_wrong_table(connection, migrations)
-        return self.find_wrong_row(connection) if migrations and not wrong else wrong
+        try:
+            return self.find_wrong_row(connection) if migrations and not wrong else wrong
+        except UnicodeDecodeError:
+            return NO_TEXT
 
     def find_wrong_row(self, connection: Connection) -> str | None:  # noqa: ARG002
         """Return how a row of a file with all tables is damaged; None if none is, as far as anybody looks."""
@@ -262,26 +279,16 @@ class Database:
         """Close the reading connections that nobody uses."""
         with self._lock:
             idle, self._idle = self._idle, []
-        for _, connection in idle:
+        for connection in idle:
             connection.close()
 
     def rest(self) -> None:
-        """Close the idle reading connections, and drop the pages that an idle writing one keeps in memory."""
-        self._change_idle(lambda writer: writer.execute("PRAGMA shrink_memory"))
-
-    def close_unused(self) -> None:
-        """Close all connections of this process but those in use, without waiting for these."""
-        self._change_idle(lambda writer: None if writer.in_transaction else self._close_writer())
-
-    def _change_idle(self, change: Callable[[Connection], object]) -> None:
-        """Close the idle reading connections of this process, and change the writing one unless another thread uses it."""
-        if self._process != os.getpid():
-            return
+        """Close all connections but those in use, without waiting for these; the next call opens them again."""
         self.close_idle()
         if self._write_lock.acquire(blocking=False):
             try:
-                if self._writer is not None:
-                    change(self._writer)
+                if self._writer is not None and not self._writer.in_transaction:
+                    self._close_writer()
             finally:
                 self._write_lock.release()
 
@@ -295,10 +302,6 @@ class Database:
 
     def release(self) -> None:
         """Close all connections until one is needed again, those in use when they come back; may be called twice."""
-        if self._process != os.getpid():  # they are the parent's
-            return
-        with self._lock:
-            self._releases += 1
         with self.closed():
             pass
 
@@ -312,24 +315,25 @@ class Database:
             self._writer.close()
             self._writer = None
 
-    def _borrow(self) -> tuple[Connection, files.FileId | None]:
+    def _borrow(self) -> tuple[Connection, list[Connection]]:
+        """Return a reading connection, and the list to which it goes back."""
         file = files.identify(self.path)
         if self._idle_file != file:
             self.close_idle()
         with self._lock:
-            self._idle_file = file
-            if self._idle:
-                return self._idle.pop()[1], file
+            self._idle_file, idle = file, self._idle
+            if idle:
+                return idle.pop(), idle
         if not files.exists(self.path):
-            raise self._refuse_empty()
-        return self._open_reader(), file
+            raise self._refuse(0)
+        return self._open_reader(), idle
 
     def _open_reader(self) -> Connection:
         with closed_on_error(open_reader(self.path, self.kind)) as connection:
             version = self._check_version(connection)
             if version != self._newest:
                 if not self.writable:
-                    raise self._refuse_older() if version else self._refuse_empty()
+                    raise self._refuse(version)
                 with self._write_lock:
                     self._get_writer()  # which migrates the file
                 connection.pragma("schema_version")
@@ -377,22 +381,18 @@ class Database:
         with contextlib.closing(open_reader(self.path, self.kind)) as connection:
             return 0 < self._check_version(connection) <= self._older
 
-    def _refuse_older(self) -> NotIndexed:
-        return NotIndexed(f"{self.path}: the {self.kind.noun} was made by an older version", action=self.kind.fill)
+    def _refuse(self, version: int) -> NotIndexed:
+        """Return the error of a file of an older schema version; 0 is that of an empty one."""
+        reason = f"the {self.kind.noun} was made by an older version" if version else self.kind.empty
+        return NotIndexed(f"{self.path}: {reason}", action=self.kind.fill)
 
-    def _refuse_empty(self) -> NotIndexed:
-        return NotIndexed(f"{self.path}: {self.kind.empty}", action=self.kind.fill)
-
-    def _give_back(self, connection: Connection, file: files.FileId | None, releases: int) -> None:
-        spare = [connection]
+    def _give_back(self, connection: Connection, idle: list[Connection]) -> None:
         with self._lock:
-            if not self._closed and releases == self._releases and file == self._idle_file:
-                now = self._clock()
-                self._idle.append((now, connection))
-                spare = [idle for at, idle in self._idle if now - at > SPARE_SECONDS]
-                self._idle = [(at, idle) for at, idle in self._idle if now - at <= SPARE_SECONDS]
-        for each in spare:
-            each.close()
+            is_kept = idle is self._idle and len(idle) < MOST_IDLE and not self._closed
+            if is_kept:
+                idle.append(connection)
+        if not is_kept:
+            connection.close()
 
     def _get_writer(self) -> Connection:
         if not self.writable:
@@ -407,11 +407,11 @@ class Database:
 
     def _open_writer(self) -> Connection:
         if self.is_older():  # which also looks if the file is ours, before WAL mode touches another program's
-            raise self._refuse_older()
+            raise self._refuse(self._older)
         with closed_on_error(open_writer(self.path, self.kind)) as connection:
-            self._prepare(connection)
+            self.prepare(connection)
             self._migrate(connection)
-            self._finish(connection)
+            self.finish(connection)
             return connection
 
     def _migrate(self, connection: Connection) -> None:
@@ -430,13 +430,13 @@ class Database:
                     connection.pragma("user_version", number)
 
 
-def _close_unused_before_fork() -> None:
+def _tell_all(message: Callable[[Database], None]) -> None:
     for database in list(_open):
-        database.close_unused()
+        message(database)
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_close_unused_before_fork)
+    os.register_at_fork(before=lambda: _tell_all(Database.rest), after_in_child=lambda: _tell_all(Database.begin_anew))
 
 
 class PrivateDatabase(Database):

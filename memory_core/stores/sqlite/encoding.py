@@ -1,11 +1,11 @@
-"""Byte layouts of columns that hold numbers: the units of a chunk, the line numbers of a file."""
+"""Columns that hold several numbers, units as JSON and vectors as bytes, and what is wrong with a damaged one."""
 
 from __future__ import annotations
 
-from array import array
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, suppress
-from functools import partial
+from itertools import starmap
 from operator import le
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -20,53 +20,34 @@ from memory_core.stores.values import digest_chunk
 if TYPE_CHECKING:
     from memory_core.embeddings.vectors import Rows
 
-WIDE_UNIT, NARROW_UNIT = 16, 6  # bytes of one unit: four int32; or two uint16 and two uint8
-_NARROW = b"\0"  # in front of narrow ones, which makes their length odd
-_make_unit = partial(tuple.__new__, Unit)  # a third of the time of `Unit._make`
+
+def pack_units(units: Sequence[Unit]) -> str:
+    """Return units as JSON: start, end, first and last line of each."""
+    return json.dumps(units, separators=(",", ":"))
 
 
-def pack_units(units: Sequence[Unit]) -> bytes:
-    """Return units as int32 quadruples; where all fit, as all starts, ends, first and last lines of uint16 and uint8."""
-    if not units:
-        return b""
-    starts, ends, first_lines, last_lines = zip(*units, strict=True)
-    try:
-        return b"".join((_NARROW, array("H", starts + ends).tobytes(), bytes(first_lines), bytes(last_lines)))
-    except (OverflowError, ValueError):  # one is larger
-        return array("i", [n for unit in units for n in unit]).tobytes()
-
-
-def unpack_units(blob: bytes) -> list[Unit]:
+def unpack_units(text: str) -> list[Unit]:
     """Return the inverse of `pack_units`.
 
     Raises:
         DamagedRow: These are no units.
     """
-    is_narrow = len(blob) % 2
-    count, left = divmod(len(blob), NARROW_UNIT if is_narrow else WIDE_UNIT)
-    if left != is_narrow or (is_narrow and not count):
-        raise DamagedRow("units are cut off")
-    if not is_narrow:
-        numbers = iter(array("i", blob))
-        return [*map(_make_unit, zip(numbers, numbers, numbers, numbers, strict=True))]
-    places, lines = array("H", blob[1 : 4 * count + 1]), blob[4 * count + 1 :]
-    return [*map(_make_unit, zip(places[:count], places[count:], lines[:count], lines[count:], strict=True))]
+    try:
+        return [*starmap(Unit, read_json(text))]
+    except TypeError as error:
+        raise DamagedRow("units are damaged") from error
 
 
-def pack_lines(lines: Sequence[int]) -> bytes | None:
-    """Return line numbers as uint32; None for none."""
-    return array("I", lines).tobytes() or None
-
-
-def unpack_lines(blob: bytes | None) -> Sequence[int]:
-    """Return the inverse of `pack_lines`.
+def read_json(text: str) -> Any:
+    """Return a value that is stored as JSON.
 
     Raises:
-        DamagedRow: These are no line numbers.
+        DamagedRow: It is none.
     """
-    if blob and len(blob) % 4:
-        raise DamagedRow("line numbers are cut off")
-    return array("I", blob or b"")
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise DamagedRow("a value in it cannot be read") from error
 
 
 Encoding: TypeAlias = Literal["int8", "float32"]
@@ -172,11 +153,6 @@ _REPLACED = "\ufffd"
 
 class DamagedRow(Exception):
     """A row holds what no sync has written. A store turns this into StoreCorrupt."""
-
-
-def explain_damage(error: DamagedRow | UnicodeDecodeError) -> str:
-    """Say what is wrong with a row: the driver cannot read a text that is not UTF-8."""
-    return str(error) if isinstance(error, DamagedRow) else "a text is not UTF-8"
 
 
 def check_chunk(key: bytes, context: str, text: str, units: Sequence[Unit]) -> None:

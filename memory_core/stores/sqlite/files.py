@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import stat
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -18,10 +19,7 @@ from memory_core.stores.sqlite.connections import (
     ELSEWHERE,
     MAKE_WRITABLE,
     WAIT,
-    Connection,
-    FileKind,
     refuse_inherited,
-    translate_errors,
 )
 
 FileId: TypeAlias = tuple[int, int]
@@ -56,14 +54,18 @@ def identify(path: Path) -> FileId | None:
     return found.st_dev, found.st_ino
 
 
+def measure(path: Path) -> int:
+    """Return the size of a file; 0 if there is none, or what stands there is no file."""
+    with contextlib.suppress(OSError):
+        found = path.stat()
+        return found.st_size if stat.S_ISREG(found.st_mode) else 0
+    return 0
+
+
 def needs_check(path: Path) -> bool:
     """Return True if a check for damage costs little, and more so if the process that wrote the file last did not close it."""
-    with contextlib.suppress(OSError):
-        size = path.stat().st_size
-        if 0 < size <= QUICK_BYTES:
-            return True
-        return 0 < size <= UNCLEAN_BYTES and path.with_name(f"{path.name}-wal").stat().st_size > 0
-    return False
+    is_unclean = measure(path.with_name(f"{path.name}-wal")) > 0
+    return 0 < measure(path) <= (UNCLEAN_BYTES if is_unclean else QUICK_BYTES)
 
 
 def read_header(path: Path) -> bytes:
@@ -186,28 +188,6 @@ def _is_loop(path: Path) -> bool:
     except OSError as error:
         return error.errno == errno.ELOOP
     return False
-
-
-def rewrite_file(connection: Connection, kind: FileKind) -> bool:
-    """Write a database anew, and cut off its journal; return False while another connection is in the way.
-
-    With secure_delete SQLite overwrites what it deletes, but not the copies that it leaves behind when it moves rows from page
-    to page.
-
-    Args:
-        connection: The writing one, outside a transaction.
-        kind: The file's.
-
-    Raises:
-        StoreError: The file cannot be written.
-    """
-    try:
-        with translate_errors(Path(connection.filename), kind):
-            connection.execute("VACUUM")
-            busy, _, _ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone() or (1, 0, 0)
-    except SyncBusy:
-        return False
-    return not busy
 
 
 def repeat(wipe: Callable[[], bool], *, seconds: float) -> bool:

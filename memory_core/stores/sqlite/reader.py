@@ -5,19 +5,17 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable, Sequence
 from datetime import date, timedelta
-from itertools import islice, starmap
+from itertools import starmap
 from typing import TYPE_CHECKING, Any
 
 from memory_core.records import Calibration, Space, Stamps
 from memory_core.stores.interface import Pending, Place, best_of
 from memory_core.stores.sqlite.connections import Connection, load_tokenizer
-from memory_core.stores.sqlite.database import get_meta
 from memory_core.stores.sqlite.encoding import (
-    DamagedRow,
     check_chunk,
     check_window,
     decode,
-    unpack_lines,
+    read_json,
     unpack_units,
 )
 from memory_core.stores.sqlite.vectors import VectorIndex, load_layout, load_tokens
@@ -56,7 +54,6 @@ _INDEXED_FILE = "SELECT id, source, path, hash, error, size, mtime_ns, ctime_ns,
 
 # The embeddings as e; with tokens, those only that have embeddings of their tokens.
 _EMBEDDINGS = ("embedding_cache e", "embedding_cache e JOIN token_bits t ON t.embedding_id = e.id")
-_ASKED = 500  # hashes in one query
 
 
 class SqliteReader:
@@ -76,10 +73,6 @@ class SqliteReader:
         self._chunks: int | None = None  # their number, once it was counted
         self._units: dict[int, int] = {}  # the number of units of each chunk that was loaded
 
-    def is_empty(self) -> bool:
-        """See `Reader`."""
-        return not self.db.execute("SELECT EXISTS (SELECT 1 FROM chunks)").get
-
     def holds_notes(self) -> bool:
         """See `Reader`."""
         return bool(
@@ -96,8 +89,7 @@ class SqliteReader:
 
     def load_workspace(self) -> str | None:
         """See `Reader`."""
-        value = get_meta(self.db, "workspace")
-        return None if value is None else _read_value(value)
+        return self.load_state().workspace
 
     def load_serving_space(self) -> ServingSpace | None:
         """See `Reader`."""
@@ -160,10 +152,7 @@ class SqliteReader:
     def find_by_keyword(self, terms: Sequence[Term], dates: DateRange, depth: int) -> dict[int, float]:
         """See `Reader`."""
         clauses, bindings = self._limit(dates)
-        if clauses:
-            match = match_expression(spell(terms))
-        else:
-            match = _match_rarest(_leave_out_weightless(terms, depth, self.count_chunks()), depth)
+        match = match_expression(spell(terms)) if clauses else _match_rarest(terms, depth)
         joined = "JOIN chunks c ON c.id = chunks_fts.rowid JOIN files f ON f.id = c.file_id" if clauses else ""
         scored = (
             f"SELECT chunks_fts.rowid AS id, -bm25(chunks_fts) AS score FROM chunks_fts {joined}"
@@ -213,20 +202,12 @@ class SqliteReader:
             {"first": first.isoformat(), "last": last.isoformat(), "count": limit},
         )
 
-    def sort_equals(self, ids: Collection[int]) -> list[int]:
-        """See `Reader`."""
-        return self._list(
-            "SELECT c.id FROM chunks c JOIN files f ON f.id = c.file_id WHERE c.id IN (SELECT value FROM json_each(?))"
-            " ORDER BY coalesce(c.day, f.date) IS NOT NULL, coalesce(c.day, f.date) DESC, f.source, f.path, c.start_line",
-            (json.dumps(list(ids)),),
-        )
-
     def load_chunks(self, ids: Collection[int]) -> list[IndexedChunk]:
         """See `Reader`."""
         rows = self._ask(
             "SELECT c.id, c.hash, f.path, f.source, coalesce(c.day, f.date), c.start_line, c.context, c.text, c.units"
             " FROM chunks c JOIN files f ON f.id = c.file_id"
-            " WHERE c.id IN (SELECT value FROM json_each(?)) AND length(c.units)",
+            " WHERE c.id IN (SELECT value FROM json_each(?)) AND c.units <> '[]'",
             (json.dumps(list(ids)),),
         )
         chunks: list[IndexedChunk] = []
@@ -283,8 +264,10 @@ class SqliteReader:
 
     def load_log_lines(self, source: str, path: str) -> Sequence[int]:
         """See `Reader`."""
-        blob = self.db.execute("SELECT lines FROM files WHERE source = ? AND path = ?", (source, path)).get
-        return unpack_lines(blob)
+        lines: Sequence[int] = read_json(
+            self._ask("SELECT lines FROM files WHERE source = ? AND path = ?", (source, path)).get or "[]"
+        )
+        return lines
 
     def list_files(self) -> list[IndexedFile]:
         """See `Reader`."""
@@ -361,25 +344,14 @@ class SqliteReader:
         """See `Reader`."""
         return self._vectors.describe(self.db, space_id)
 
-    def count_embedded(self, space_id: int) -> int:
-        """See `Reader`."""
-        found = self._ask(
-            "SELECT count(*) FROM embedding_cache e WHERE space_id = ?"
-            " AND EXISTS (SELECT 1 FROM windows w WHERE w.hash = e.hash)",
-            (space_id,),
-        )
-        return int(found.get)
-
     def find_embedded(self, space_id: int, hashes: Collection[bytes], *, tokens: bool = False) -> set[bytes]:
         """See `Reader`."""
-        keys, found = iter(hashes), set[bytes]()
-        while step := [*islice(keys, _ASKED)]:
-            query = (
-                f"SELECT e.hash FROM {_EMBEDDINGS[tokens]}"
-                f" WHERE e.space_id = ? AND e.hash IN ({','.join('?' * len(step))})"
-            )
-            found.update(self._list(query, (space_id, *step)))
-        return found
+        found = self._list(
+            f"SELECT e.hash FROM {_EMBEDDINGS[tokens]}"
+            " WHERE e.space_id = ? AND e.hash IN (SELECT unhex(value) FROM json_each(?))",
+            (space_id, json.dumps([key.hex() for key in hashes])),
+        )
+        return {*found}
 
     def load_calibration(self, space_id: int) -> tuple[Calibration, int] | None:
         """See `Reader`."""
@@ -399,7 +371,7 @@ class SqliteReader:
 
     def _load_meta(self) -> dict[str, Any]:
         """Return the values that the index holds once, by their names; each is a row of `meta`, as JSON."""
-        return {name: _read_value(value) for name, value in self._ask("SELECT key, value FROM meta")}
+        return {name: read_json(value) for name, value in self._ask("SELECT key, value FROM meta")}
 
     def _list(self, query: str, values: Any = ()) -> list[Any]:
         """Return the first column of what a query finds."""
@@ -432,34 +404,12 @@ class SqliteReader:
                 check_window(first, last, self._units[chunk_id])
 
 
-def _read_value(value: str) -> Any:
-    try:
-        return json.loads(value)
-    except ValueError as error:
-        raise DamagedRow("a value in it cannot be read") from error
-
-
 def match_expression(words: Iterable[str]) -> str:
     """Build the FTS5 query for any of the words; "" for none.
 
     Every word is quoted, so that nothing in it is read as syntax (https://www.sqlite.org/fts5.html#full_text_query_syntax).
     """
     return " OR ".join(f'"{word}"*' if is_single_cjk(word) else f'"{fold_words(word)}"' for word in words)
-
-
-def _leave_out_weightless(terms: Sequence[Term], depth: int, chunks: int) -> Sequence[Term]:
-    """Return the terms without those that half of the chunks hold, if another one finds more than `depth` chunks by itself.
-
-    bm25() gives them next to no weight (a millionth: fts5_aux.c of SQLite), yet most of its time goes into chunks that hold
-    nothing else.
-    """
-    kept = [term for term in terms if not _is_counted(term) or 2 * term.documents < chunks]
-    return kept if any(_is_counted(term) and term.documents > depth for term in kept) else terms
-
-
-def _is_counted(term: Term) -> bool:
-    """Return True if the number of documents is that of the term's rows, of which bm25() makes its weight."""
-    return not (term.forms or term.prefix)
 
 
 def _match_rarest(terms: Sequence[Term], depth: int) -> str:

@@ -15,7 +15,7 @@ CREATE TABLE files (
   ctime_ns INTEGER NOT NULL DEFAULT 0,
   inode    INTEGER NOT NULL DEFAULT 0,
   date     TEXT,                        -- ISO; file name, first dated heading, or none
-  lines    BLOB,                        -- uint32 for every line of the indexed text: its line in the file; NULL = the same
+  lines    TEXT,                        -- JSON: for every line of the indexed text its line in the file; NULL = the same
   error    TEXT,                        -- why the last sync could not read it; NULL = it could
   UNIQUE (source, path)
 ) STRICT;
@@ -29,7 +29,7 @@ CREATE TABLE chunks (
   day           TEXT,                   -- ISO day of its section; NULL = no heading gives one
   context       TEXT    NOT NULL,       -- date and heading trail, keyword side only
   text          TEXT    NOT NULL,       -- the quoted lines
-  units         BLOB    NOT NULL,       -- start, end, first line, last line of each; see encoding.py
+  units         TEXT    NOT NULL,       -- JSON: start, end, first line, last line of each
   links         INTEGER NOT NULL        -- 0 = the text holds no link and no tag
 ) STRICT;
 CREATE INDEX chunks_file ON chunks (file_id, start_line);

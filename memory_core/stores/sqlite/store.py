@@ -9,24 +9,16 @@ from contextlib import AbstractContextManager
 from dataclasses import KW_ONLY, dataclass
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from memory_core.config.settings import Vector
-from memory_core.errors import MemoryCoreError, StoreCorrupt, SyncBusy
+from memory_core.errors import MemoryCoreError, StoreCorrupt
 from memory_core.records import Space
 from memory_core.stores.sqlite import upkeep
 from memory_core.stores.sqlite.connections import INDEX, REBUILD, Connection, open_reader, translate_errors
-from memory_core.stores.sqlite.database import Database, PrivateDatabase
-from memory_core.stores.sqlite.encoding import WRONG_LENGTH, DamagedRow, choose_encoding, encode, explain_damage
-from memory_core.stores.sqlite.files import (
-    delete_files,
-    hold_lock,
-    identify,
-    needs_check,
-    repeat,
-    rewrite_file,
-    set_aside,
-)
+from memory_core.stores.sqlite.database import NO_TEXT, Database, PrivateDatabase
+from memory_core.stores.sqlite.encoding import DamagedRow
+from memory_core.stores.sqlite.files import delete_files, hold_lock, identify, needs_check, set_aside
 from memory_core.stores.sqlite.reader import SqliteReader
 from memory_core.stores.sqlite.upkeep import (
     IndexDatabase,
@@ -36,7 +28,7 @@ from memory_core.stores.sqlite.upkeep import (
 )
 from memory_core.stores.sqlite.vectors import VectorIndex
 from memory_core.stores.sqlite.writer import SqliteWriter
-from memory_core.stores.values import DIGEST_BYTES
+from memory_core.stores.values import DIGEST_BYTES, EmbeddedWindows
 
 if TYPE_CHECKING:
     from memory_core.embeddings.vectors import Row
@@ -49,9 +41,16 @@ _MOST_DEVIATION = 1e-3  # of the length of a vector from 1, by rounding
 _FACTOR_BYTES = 4  # behind the numbers of a row of int8, of an older schema
 _COLUMNS = "SELECT id, space_id, hash, embedding FROM embedding_cache"
 
-# Space, hash of the text, embedding, and the signs of the text's tokens where there are some.
-SavedRow: TypeAlias = tuple[Space, bytes, bytes, bytes | None]
 _Row: TypeAlias = tuple[object, ...]
+
+
+class SavedEmbedding(NamedTuple):
+    """A sound embedding of a damaged or older index, by the hash of its text; with the signs of its tokens if it has some."""
+
+    space: Space
+    hash: bytes
+    row: Row
+    bits: bytes | None
 
 
 @dataclass(eq=False)
@@ -128,20 +127,8 @@ class SqliteStore:
         upkeep.give_back_space(self.database)
 
     def wipe(self, *, seconds: float) -> bool:
-        """Write the index anew, so that nothing is left of what was dropped; return False while another program reads it.
-
-        The keyword index keeps words in its pieces until they are merged, and names between its pages after that.
-
-        Args:
-            seconds: How long to wait for readers of other processes.
-        """
-        try:
-            with self.database.write() as connection:
-                connection.execute("INSERT INTO chunks_fts (chunks_fts) VALUES ('optimize')")
-            with self.database.maintain() as connection:
-                return repeat(lambda: rewrite_file(connection, INDEX), seconds=seconds)
-        except SyncBusy:
-            return False
+        """Write the index anew, so that nothing is left of what was dropped; see `Database.wipe`."""
+        return self.database.wipe(seconds=seconds)
 
     @property
     def is_suspect(self) -> bool:
@@ -214,8 +201,6 @@ class PrivateStore(SqliteStore):
         super().__init__(source.path, vectors=source.vectors, timezone=source.timezone)
         with source.database.read() as connection:
             self.database = PrivateDatabase(connection, source.path, INDEX)
-        with self.database.maintain() as connection:  # it lives for some questions: merging would not pay
-            connection.execute("INSERT INTO chunks_fts (chunks_fts, rank) VALUES ('automerge', 0)")
 
 
 @contextlib.contextmanager
@@ -228,10 +213,11 @@ def _translate_rows(path: Path) -> Iterator[None]:
     try:
         yield
     except (DamagedRow, UnicodeDecodeError) as error:
-        raise StoreCorrupt(path, f"the index is damaged: {explain_damage(error)}", action=REBUILD) from error
+        problem = error if isinstance(error, DamagedRow) else NO_TEXT
+        raise StoreCorrupt(path, f"the index is damaged: {problem}", action=REBUILD) from error
 
 
-def read_embeddings(path: Path) -> Generator[SavedRow]:
+def read_embeddings(path: Path) -> Generator[SavedEmbedding]:
     """Yield the sound embeddings of a damaged or older index; none if it cannot be opened or has lost its table of spaces.
 
     An embedding is keyed by the text that it was made from, so that a row which is whole is right, whatever else is lost.
@@ -245,17 +231,20 @@ def read_embeddings(path: Path) -> Generator[SavedRow]:
                 space = spaces.get(space_id)
                 if space is None or not isinstance(key, bytes) or len(key) != DIGEST_BYTES:
                     continue
-                if isinstance(embedding, bytes) and _is_sound(embedding, space):
-                    yield space, key, embedding, _find_bits(connection, path, number)
+                if isinstance(embedding, bytes) and (row := decode_older(embedding, space.dimensions)) is not None:
+                    yield SavedEmbedding(space, key, row, _find_bits(connection, path, number))
     except (MemoryCoreError, UnicodeDecodeError):
         return  # what could be read was; the sync embeds the rest
 
 
-def _put_saved(writer: SqliteWriter, rows: Sequence[SavedRow]) -> None:
-    for space in {row[0] for row in rows}:
-        own = [row for row in rows if row[0] == space]
-        packed = ((key, _encode(blob, space)) for _, key, blob, _ in own)
-        writer.put_packed(writer.add_space(space), packed, ((key, bits) for _, key, _, bits in own if bits))
+def _put_saved(writer: SqliteWriter, saved: Sequence[SavedEmbedding]) -> None:
+    import numpy as np
+
+    for space in {each.space for each in saved}:
+        own = [each for each in saved if each.space == space]
+        space_id, rows = writer.add_space(space), np.stack([each.row for each in own])
+        writer.put_embeddings(space_id, EmbeddedWindows([each.hash for each in own], rows))
+        writer.put_tokens(space_id, ((each.hash, each.bits) for each in own if each.bits))
 
 
 def _read_rows(connection: Connection, path: Path) -> Iterator[_Row]:
@@ -291,38 +280,21 @@ def _query(connection: Connection, path: Path, query: str, *values: int) -> Iter
         yield from connection.execute(query, values)
 
 
-def _encode(embedding: bytes, space: Space) -> bytes:
-    return next(encode(decode_older(embedding, space.dimensions)[None], choose_encoding(space)))
-
-
-def _is_sound(embedding: bytes, space: Space) -> bool:
-    """Return True if an embedding has its model's dimensions and unit length, or no direction at all."""
-    import numpy as np
-
-    if not space.dimensions:
-        return False
-    with np.errstate(all="ignore"):  # flipped bits may be no numbers
-        try:
-            row = decode_older(embedding, space.dimensions).astype(np.float64)
-        except DamagedRow:
-            return False
-        squares = float(row @ row)
-    return squares == 0 or abs(squares - 1) < 2 * _MOST_DEVIATION  # False for what is no number
-
-
-def decode_older(blob: bytes, dimensions: int) -> Row:
+def decode_older(blob: bytes, dimensions: int) -> Row | None:
     """Return an embedding of any schema: float32, float16, int8, or int8 with a factor behind it.
 
-    Raises:
-        DamagedRow: It has another length than all of these.
+    Returns:
+        None unless it has its model's dimensions, and unit length or no direction at all.
     """
     import numpy as np
 
     kinds = {4 * dimensions: "<f4", 2 * dimensions: "<f2", dimensions + _FACTOR_BYTES: "i1", dimensions: "i1"}
-    if len(blob) not in kinds:
-        raise DamagedRow(WRONG_LENGTH)
-    row = np.frombuffer(blob, kinds[len(blob)])[:dimensions].astype(np.float32)
-    if len(blob) >= 2 * dimensions and len(blob) != dimensions + _FACTOR_BYTES:
-        return row
-    length = np.sqrt(np.einsum("i,i->", row, row))
-    return row / length if length else row
+    kind = kinds.get(len(blob))
+    if kind is None or not dimensions:
+        return None
+    row = np.frombuffer(blob, kind)[:dimensions].astype(np.float32)
+    with np.errstate(all="ignore"):  # flipped bits may be no numbers
+        length = float(np.sqrt(np.square(row, dtype=np.float64).sum()))
+    if kind == "i1":
+        return row / np.float32(length) if length else row
+    return row if length == 0 or abs(length - 1) < _MOST_DEVIATION else None  # None for what is no number

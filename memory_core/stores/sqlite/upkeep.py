@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import cast
 
-from memory_core.errors import StoreCorrupt, StoreReadOnly
+from memory_core.errors import StoreCorrupt, StoreReadOnly, SyncBusy
 from memory_core.stores.sqlite.connections import (
     INDEX,
     TOKENIZER,
@@ -20,12 +20,9 @@ from memory_core.stores.sqlite.connections import (
 )
 from memory_core.stores.sqlite.database import Database
 from memory_core.stores.sqlite.encoding import (
-    NARROW_UNIT,
-    WIDE_UNIT,
     WRONG_LENGTH,
     DamagedRow,
     check_chunk,
-    explain_damage,
     unpack_units,
 )
 from memory_core.stores.sqlite.files import (
@@ -38,7 +35,7 @@ from memory_core.stores.sqlite.files import (
 from memory_core.stores.sqlite.vectors import drop_signs
 
 # Schemas that there were before: such an index is made anew from the notes, with the embeddings that it holds.
-OLDER = 13
+OLDER = 14
 _TOKENIZE = f"porter {' '.join(TOKENIZER[:-1])} '{TOKENIZER[-1]}'"
 SCHEMA = Path(__file__).with_name("schema.sql").read_text(encoding="utf-8").replace("{tokenizer}", _TOKENIZE)
 MERGE_PAGES = 500  # of the keyword index that are merged in one step
@@ -48,8 +45,7 @@ VACUUM_PAGES = 1000  # given back in one step: 8 MB
 _OURS = frozenset({"chunks", "embedding_cache", "spaces", "windows"})
 _WRONG_ROWS = {
     "a window lies outside of its text": "SELECT 1 FROM windows w JOIN chunks c ON c.id = w.chunk_id"
-    " WHERE NOT (0 <= w.first AND w.first <= w.last"
-    f" AND w.last < CASE length(c.units) % 2 WHEN 0 THEN length(c.units) / {WIDE_UNIT} ELSE length(c.units) / {NARROW_UNIT} END)",
+    " WHERE NOT (0 <= w.first AND w.first <= w.last AND w.last < json_array_length(c.units))",
     WRONG_LENGTH: "SELECT 1 FROM embedding_cache e"
     " JOIN spaces s ON s.id = e.space_id"
     " WHERE length(e.embedding) <> s.dimensions * CASE s.encoding WHEN 'int8' THEN 1 ELSE 4 END",
@@ -121,18 +117,21 @@ class IndexDatabase(Database):
     def __init__(self, path: Path, *, writable: bool = True) -> None:
         super().__init__(path, INDEX, [SCHEMA], older=OLDER, writable=writable)
 
-    def find_damage(self) -> str | None:
-        """Return how the file is damaged; None also if there is no file at the path."""
-        return super().find_damage() if self.path.is_file() else None
+    def rewrite(self, connection: Connection) -> bool:
+        """See `Database`. The keyword index keeps words in its pieces until they are merged, and names between its pages."""
+        with contextlib.suppress(SyncBusy), translate_errors(self.path):
+            connection.execute("INSERT INTO chunks_fts (chunks_fts) VALUES ('optimize')")
+            return super().rewrite(connection)
+        return False
 
     def find_wrong_row(self, connection: Connection) -> str | None:
         """Compare texts with their digests, windows with their texts, and lengths of embeddings with their model's."""
         try:
-            rows = connection.execute("SELECT hash, context, text, units FROM chunks WHERE length(units)")
+            rows = connection.execute("SELECT hash, context, text, units FROM chunks WHERE units <> '[]'")
             for key, context, text, units in rows:
                 check_chunk(key, context, text, unpack_units(units))
-        except (DamagedRow, UnicodeDecodeError) as error:
-            return explain_damage(error)
+        except DamagedRow as error:
+            return str(error)
         wrong = (what for what, query in _WRONG_ROWS.items() if connection.execute(f"SELECT EXISTS ({query})").get)
         return next(wrong, None)
 

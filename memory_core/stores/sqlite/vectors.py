@@ -9,8 +9,9 @@ written in the transaction that writes the embeddings, and dropped in the one th
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import TYPE_CHECKING, Literal, NamedTuple, cast
 
 from memory_core.config.settings import Vector
@@ -245,32 +246,21 @@ def _append_signs(connection: Connection, space: Layout) -> None:
     ids, words = np.empty(0, np.int64), np.empty((-(-space.dimensions // 64), 0), np.uint64)
     if held is not None:
         ids, words = _unpack(*held[1:])
-    for numbers, rows in _read_embeddings(connection, space, int(ids[-1]) if len(ids) else 0):
-        ids = np.concatenate([ids, numbers])
-        words = np.concatenate([words, _make_signs(space, rows)], axis=1)
+    found = connection.execute(
+        "SELECT id, embedding FROM embedding_cache WHERE id > ?"
+        " AND +space_id = ? ORDER BY id",  # the + keeps it off the index of spaces, which would be read whole
+        (int(ids[-1]) if len(ids) else 0, space.id),
+    )
+    while rows := cast("list[tuple[int, bytes]]", [*islice(found, _READ)]):
+        ids = np.concatenate([ids, [row[0] for row in rows]])
+        vectors = decode([row[1] for row in rows], space.encoding, space.dimensions)
+        words = np.concatenate([words, _make_signs(space, vectors)], axis=1)
         while True:
             block = ids[:BLOCK].tobytes(), np.ascontiguousarray(words[:, :BLOCK]).tobytes()
             connection.execute("INSERT OR REPLACE INTO signs VALUES (?, ?, ?, ?)", (space.id, int(ids[0]), *block))
             if len(ids) <= BLOCK:
                 break
             ids, words = ids[BLOCK:], words[:, BLOCK:]
-
-
-def _read_embeddings(connection: Connection, space: Layout, last: int) -> Iterator[tuple[NDArray[np.int64], Rows]]:
-    """Yield the ids and the embeddings of a space behind an id, in steps."""
-    import numpy as np
-
-    while True:
-        found = connection.execute(
-            "SELECT id, embedding FROM embedding_cache WHERE id > ?"
-            " AND +space_id = ? ORDER BY id LIMIT ?",  # the + keeps it off the index of spaces, which would be read whole
-            (last, space.id, _READ),
-        ).fetchall()
-        rows = cast("list[tuple[int, bytes]]", found)
-        if not rows:
-            return
-        yield np.array([row[0] for row in rows]), decode([row[1] for row in rows], space.encoding, space.dimensions)
-        last = rows[-1][0]
 
 
 def load_tokens(connection: Connection, space_id: int, chunk_ids: Iterable[int]) -> list[WindowTokens] | None:

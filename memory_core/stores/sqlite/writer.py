@@ -11,7 +11,7 @@ from memory_core.records import Calibration, FileStamp, MemoryFile, Space
 from memory_core.stores.sqlite import upkeep, vectors
 from memory_core.stores.sqlite.connections import Connection
 from memory_core.stores.sqlite.database import set_meta
-from memory_core.stores.sqlite.encoding import choose_encoding, encode, pack_lines, pack_units
+from memory_core.stores.sqlite.encoding import choose_encoding, encode, pack_units
 from memory_core.stores.sqlite.reader import SqliteReader
 from memory_core.stores.sqlite.vectors import VectorIndex
 from memory_core.stores.values import (
@@ -110,20 +110,17 @@ class SqliteWriter(SqliteReader):
 
     def put_embeddings(self, space_id: int, windows: EmbeddedWindows) -> None:
         """See `Writer`."""
-        packed = encode(windows.rows, vectors.load_layout(self.db, space_id).encoding)
-        tokens = zip(windows.hashes, map(pack_signs, windows.tokens), strict=False)
-        self.put_packed(space_id, zip(windows.hashes, packed, strict=True), tokens)
-
-    def put_packed(
-        self, space_id: int, rows: Iterable[tuple[bytes, bytes]], tokens: Iterable[tuple[bytes, bytes]]
-    ) -> None:
-        """Store embeddings as they are packed, and the signs of tokens, each given behind the digest of its text."""
         self._change_content()
+        packed = encode(windows.rows, vectors.load_layout(self.db, space_id).encoding)
         self.db.executemany(
             "INSERT INTO embedding_cache (space_id, hash, embedding) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
-            ((space_id, key, row) for key, row in rows),
+            ((space_id, key, row) for key, row in zip(windows.hashes, packed, strict=True)),
         )
         self._vectors.add_signs(self.db, space_id)
+        self.put_tokens(space_id, zip(windows.hashes, map(pack_signs, windows.tokens), strict=False))
+
+    def put_tokens(self, space_id: int, tokens: Iterable[tuple[bytes, bytes]]) -> None:
+        """Store the signs of the tokens of texts that have an embedding, each behind the digest of its text."""
         self.db.executemany(
             "INSERT INTO token_bits SELECT id, ? FROM embedding_cache WHERE space_id = ? AND hash = ?"
             " ON CONFLICT DO NOTHING",
@@ -161,7 +158,7 @@ class SqliteWriter(SqliteReader):
                 prepared.hash,
                 *prepared.stamp,
                 prepared.date,
-                pack_lines(prepared.lines),
+                json.dumps([*prepared.lines]) if prepared.lines else None,
             ),
         )
         return int(row.get)

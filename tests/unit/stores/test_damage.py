@@ -19,7 +19,7 @@ from memory_core.stores.sqlite.encoding import (
     check_window,
     decode,
     pack_units,
-    unpack_lines,
+    read_json,
     unpack_units,
 )
 from memory_core.stores.sqlite.store import PrivateStore
@@ -74,11 +74,11 @@ def test_a_unit_outside_of_its_text_is_damage(unit: Unit) -> None:
 
 
 def test_columns_that_are_cut_off_are_damage() -> None:
+    for cut in (pack_units(UNITS)[:-1], "", "7", "[[9,28,2]]"):
+        with pytest.raises(DamagedRow):
+            unpack_units(cut)
     with pytest.raises(DamagedRow):
-        unpack_units(pack_units(UNITS)[:-1])
-    with pytest.raises(DamagedRow):
-        unpack_lines(b"\x01\x02\x03")
-    assert list(unpack_lines(None)) == []
+        read_json("[1, 2")
 
 
 @pytest.mark.parametrize(("first", "last"), [(-1, 0), (1, 0), (0, 3), (0, 9999)])

@@ -11,26 +11,14 @@ import apsw
 import pytest
 
 from memory_core.stores.sqlite.connections import INDEX
-from memory_core.stores.sqlite.database import SPARE_SECONDS, Database
+from memory_core.stores.sqlite.database import MOST_IDLE, Database
 
 MIGRATIONS = ("CREATE TABLE notes (text TEXT)",)
 
 
-class Clock:
-    now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
 @pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
-def pool(tmp_path: Path, clock: Clock) -> Iterator[Database]:
-    made = Database(tmp_path / "index.sqlite", INDEX, MIGRATIONS, clock=clock)
+def pool(tmp_path: Path) -> Iterator[Database]:
+    made = Database(tmp_path / "index.sqlite", INDEX, MIGRATIONS)
     with made.maintain():
         pass
     yield made
@@ -48,38 +36,38 @@ def count_open(pool: Database) -> int:
     return sum(each.db_filename("main") == str(pool.path) for each in apsw.connections())
 
 
-def test_the_connection_that_was_used_last_is_used_next(pool: Database, clock: Clock) -> None:
+def test_the_connection_that_was_used_last_is_used_next(pool: Database) -> None:
     first = read_at_once(pool, 3)
     assert len({*first}) == 3
     for _ in range(5):
-        clock.now += SPARE_SECONDS / 2
         assert read_at_once(pool, 1) == first[:1]  # the stack gives it back last
 
 
-def test_connections_that_are_seldom_needed_are_closed(pool: Database, clock: Clock) -> None:
+def test_more_connections_than_are_kept_are_closed_and_all_at_rest(pool: Database) -> None:
+    none = count_open(pool)
     read_at_once(pool, 1)
-    one = count_open(pool)
-    read_at_once(pool, 4)
-    four = count_open(pool)
-    assert four > one
-    clock.now += SPARE_SECONDS
-    read_at_once(pool, 1)
-    assert count_open(pool) == four
-    clock.now += 0.1
-    read_at_once(pool, 1)
-    assert count_open(pool) == one
+    one = count_open(pool) - none
+    read_at_once(pool, MOST_IDLE + 3)
+    assert count_open(pool) - none == MOST_IDLE * one
+    pool.rest()
+    assert count_open(pool) == 0
 
 
-def test_connections_that_are_needed_at_once_again_and_again_stay(pool: Database, clock: Clock) -> None:
+def test_a_connection_that_is_in_use_at_rest_is_closed_when_it_comes_back(pool: Database) -> None:
+    with pool.read() as connection:
+        pool.rest()
+        assert connection.execute("SELECT count(*) FROM notes").get == 0
+    assert count_open(pool) == 0
+
+
+def test_connections_that_are_needed_at_once_again_and_again_stay(pool: Database) -> None:
     first = {*read_at_once(pool, 3)}
     for _ in range(10):
-        clock.now += SPARE_SECONDS
         assert {*read_at_once(pool, 3)} == first
 
 
-def test_readers_of_several_threads_share_what_is_kept(pool: Database, clock: Clock) -> None:
+def test_readers_of_several_threads_share_what_is_kept(pool: Database) -> None:
     def read(_: int) -> None:
-        clock.now += SPARE_SECONDS / 3
         with pool.read() as connection:
             assert connection.execute("SELECT count(*) FROM notes").get == 0
 

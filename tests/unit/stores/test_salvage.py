@@ -12,7 +12,7 @@ import pytest
 
 from memory_core.records import Space
 from memory_core.stores.sqlite.files import set_aside
-from memory_core.stores.sqlite.store import SavedRow, SqliteStore, read_embeddings
+from memory_core.stores.sqlite.store import SqliteStore, read_embeddings
 from memory_core.stores.values import EmbeddedWindows
 
 SPACE = Space(provider="openai", model="m", endpoint="e", dimensions=512)
@@ -50,9 +50,9 @@ def index(tmp_path: Path, held: dict[bytes, bytes]) -> Path:
 
 def saved(path: Path) -> dict[bytes, bytes]:
     found: dict[bytes, bytes] = {}
-    for space, key, embedding, _ in read_embeddings(path):
-        assert space == SPACE
-        found[key] = embedding
+    for each in read_embeddings(path):
+        assert each.space == SPACE
+        found[each.hash] = each.row.tobytes()
     return found
 
 
@@ -146,6 +146,5 @@ def test_rows_that_are_only_in_the_wal_are_saved(tmp_path: Path, held: dict[byte
 
 def test_saving_stops_and_leaves_the_rest(index: Path) -> None:
     rows = read_embeddings(index)
-    first: SavedRow = next(rows)
-    assert first[0] == SPACE
+    assert next(rows).space == SPACE
     rows.close()
