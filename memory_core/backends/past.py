@@ -136,12 +136,10 @@ class HistoryRecorder:
         """Record the notes that a sync has left, without session logs; return False if they were recorded before."""
         is_whole = was_recorded = self._history.read_recorded() == sync.generation
         if not was_recorded:
-            held = sync.held
-            if held is None:
-                with self._store.read() as reader:
-                    held = reader.list_files()
+            with self._store.read() as reader:
+                held = reader.list_files()
             hashes = {row.key: row.hash for row in held if row.hash and row.source != session_logs.SOURCE}
-            is_whole = self._history.record(hashes, sync.generation, listed=sync.files or (), read=sync.read)
+            is_whole = self._history.record(hashes, sync.generation, listed=sync.files)
         self._recorded = sync.generation if is_whole else None
         return not was_recorded
 

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from hashlib import blake2b
 
 from memory_core.config.agent import AgentConfig
 from memory_core.config.settings import SessionDeltas
 from memory_core.errors import NotIndexed
-from memory_core.records import FileFailure, FileKey, MemoryFile, Stamps
+from memory_core.records import FileFailure, FileKey, FileStamp, MemoryFile
 from memory_core.sources import files, session_logs
 from memory_core.sources.refusals import FOLDER, NO_FILE, NOT_MARKDOWN, SYMLINK, UNFIT_NAME, describe_os_error
 from memory_core.sources.roots import WHOLE
@@ -22,7 +21,6 @@ from memory_core.stores.values import IndexedFile
 MISSING, NO_FOLDER = (  # of an extra path that is gone, and of a folder in whose place something else is
     describe_os_error(OSError(number, os.strerror(number))) for number in (errno.ENOENT, errno.ENOTDIR)
 )
-MOST_ROWS = 200  # that are read one by one
 
 # Where one of these is said of a file or a folder above it, the file is gone for sure.
 _NOT_THERE = frozenset({MISSING, NO_FOLDER, SYMLINK, FOLDER, NO_FILE, NOT_MARKDOWN, UNFIT_NAME})
@@ -46,13 +44,6 @@ class Sources:
         has_hard_links = self._notes.has_hard_links or self._logs.has_hard_links
         return has_hard_links or any(failure.reason not in _TOLD_BY_EVENTS for failure in self.failures)
 
-    def digest(self) -> str:
-        """Return a text that is another one whenever a file has come, gone or changed."""
-        content = blake2b(digest_size=16)
-        self._notes.update_digest(content)
-        content.update(repr([(file.path, file.stamp) for file in self._logs.files]).encode())
-        return content.hexdigest()
-
     @property
     def failures(self) -> tuple[FileFailure, ...]:
         """The folders and files that could not be looked at."""
@@ -62,10 +53,10 @@ class Sources:
         """Return the records of all files."""
         return self._notes.list().files + self._logs.files
 
-    def take_changed(self, stamps: Stamps) -> Sequence[MemoryFile]:
+    def take_changed(self, stamps: dict[FileKey, FileStamp | None]) -> Sequence[MemoryFile]:
         """Take all files out of a mapping of known stamps; return those whose stamp differs, in the order of `list`."""
         changed = self._notes.take_changed(stamps)
-        changed += [log for log in self._logs.files if stamps.pop((log.source, log.path), None) != log.stamp]
+        changed += [log for log in self._logs.files if stamps.pop(log.key, None) != log.stamp]
         return changed
 
 
@@ -76,39 +67,25 @@ class Changes:
     Attributes:
         changed: The files on disk that differ from what the index holds of them, or that may.
         count: How many files on disk were looked at.
-        gone: Files that the index holds and that are no longer there.
-        hidden: Files that the index holds and that cannot be looked at now: nobody knows whether they are gone.
+        gone: Files that the index holds and that are no longer there. One that cannot be looked at now is not among them:
+            nobody knows whether it is gone.
         is_first: The index holds no file yet.
     """
 
     changed: Sequence[MemoryFile]
     count: int
     gone: Sequence[IndexedFile]
-    hidden: Sequence[IndexedFile]
     is_first: bool
     _indexed: Mapping[FileKey, IndexedFile]
 
     @classmethod
-    def between(cls, sources: Sources, reader: SyncReader, *, every_row: bool = False) -> Changes:
-        """Compare the files on disk with those that an index holds.
-
-        Args:
-            sources: The files on disk.
-            reader: Of the index.
-            every_row: Read what the index holds of all files, not of those alone that differ.
-        """
-        stamps = reader.list_stamps()
-        is_first = not stamps
+    def between(cls, sources: Sources, reader: SyncReader) -> Changes:
+        """Compare the files on disk with those that an index holds."""
+        rows = {row.key: row for row in reader.list_files()}
+        stamps = {key: row.stamp if row.error is None else None for key, row in rows.items()}
         changed = sources.take_changed(stamps)
-        absent = [FileKey(*each) for each in sorted(stamps)]
-        if every_row:
-            rows = {row.key: row for row in reader.list_files()}
-        else:
-            rows = {} if is_first else _find_rows(reader, [*absent, *(file.key for file in changed)])
-        lost = [rows[key] for key in absent if key in rows]
-        hidden = [row for row in lost if _is_hidden(row, sources.failures)]
-        gone = [row for row in lost if not _is_hidden(row, sources.failures)]
-        return cls(changed=changed, count=len(sources), gone=gone, hidden=hidden, is_first=is_first, _indexed=rows)
+        gone = [rows[key] for key in sorted(stamps) if not _is_hidden(rows[key], sources.failures)]
+        return cls(changed=changed, count=len(sources), gone=gone, is_first=not rows, _indexed=rows)
 
     def find_indexed(self, file: MemoryFile) -> IndexedFile | None:
         """Return a changed file as the index holds it; None when it has never met it."""
@@ -151,14 +128,6 @@ def wants_sync(config: AgentConfig, store: Store, session_key: str) -> bool:
     if row is not None and row.stamp == file.stamp:
         return False
     return session_logs.has_outgrown(file, 0 if row is None else row.stamp.size_bytes, config.search.sync.sessions)
-
-
-def _find_rows(reader: SyncReader, keys: Collection[FileKey]) -> dict[FileKey, IndexedFile]:
-    """Return the files that an index holds under some keys."""
-    if len(keys) > MOST_ROWS:
-        wanted = set(keys)
-        return {row.key: row for row in reader.list_files() if row.key in wanted}
-    return {key: row for key in keys if (row := reader.find_file(*key)) is not None}
 
 
 def _is_hidden(row: IndexedFile, failures: Sequence[FileFailure]) -> bool:

@@ -153,7 +153,6 @@ class Syncer:
         self._backfill = Backfill(context)
         self._identity = make_identity(context.config.search.chunking)
         self._state = SyncState()  # as the sync has found it
-        self._digest: str | None = None  # of the files as they were looked at, once the index agrees with them
         self._batch = _FileChanges()
         self._has_changed = False  # the content of the index, in this sync
         self._first_new: int | None = None  # the lowest id of the chunks that were inserted, above those of all others
@@ -186,51 +185,37 @@ class Syncer:
             self._counts.warnings.append(problem)
         sources = Sources(config)
         context.may_change_unseen = sources.may_change_unseen
-        digest = None if sources.failures else sources.digest()
         workspace = os.path.realpath(config.workspace)
         with self._store.read() as reader:
             self._state, spaces = reader.load_state(), reader.list_spaces()
             self._look(reader)
             taken_over = self._state.workspace != workspace
-            changes = None if taken_over else self._compare(reader, sources, digest, force=force)
+            cuts_anew = force or self._state.identity != self._identity
+            changes = Changes.between(sources, reader)
         if context.choose is not None:
             context.choose(context.outage)
         self._backfill.look(self._state, spaces)
-        if changes is None and not taken_over and self._backfill.is_idle and not self._wants_record():
-            return False
         if taken_over:
             with self._store.write() as writer:
                 self._take_over(writer, workspace)
-                changes = self._compare(writer, sources, digest, force=True)
+                changes = Changes.between(sources, writer)
             self._backfill.look(self._state, spaces)
         self._backfill.verify()
-        reindexed = False
-        if changes is not None:
-            self._counts.failures += [each for each in sources.failures if not (problem and each.path == WHOLE)]
-            reindexed = not changes.is_first and (force or self._state.identity != self._identity)
-            self._counts.removed = len(changes.gone)
-            self._batch.gone += [row.id for row in changes.gone]
-            deltas = config.search.sync.sessions
-            if reindexed:
-                context.files = sources.list()
-                self._rebuild(changes)
-            else:
-                context.files = changes.select_files(every_session=context.every_session or taken_over, deltas=deltas)
-                self._counts.unchanged = changes.count - len(context.files)
-                self._update(changes)
-            is_whole = reindexed or len(context.files) == len(changes.changed)
-            self._digest = digest if is_whole and not self._counts.failures else None
+        self._counts.failures += [each for each in sources.failures if not (problem and each.path == WHOLE)]
+        reindexed = cuts_anew and not changes.is_first
+        self._counts.removed = len(changes.gone)
+        self._batch.gone += [row.id for row in changes.gone]
+        if reindexed:
+            context.files = sources.list()
+            self._rebuild(changes)
+        else:
+            every_session = context.every_session or taken_over
+            context.files = changes.select_files(every_session=every_session, deltas=config.search.sync.sessions)
+            self._counts.unchanged = changes.count - len(context.files)
+            self._update(changes)
         self._backfill.run(self._since)
         self._end(reindexed=reindexed)
         return reindexed
-
-    def _compare(self, reader: SyncReader, sources: Sources, digest: str | None, *, force: bool) -> Changes | None:
-        """Return the difference between the files and the index; None if a digest says that there is none."""
-        cuts_anew = force or self._state.identity != self._identity
-        if not cuts_anew and digest is not None and self._state.digest == digest:
-            self._counts.unchanged, self._digest = len(sources), digest
-            return None
-        return Changes.between(sources, reader, every_row=cuts_anew)
 
     def _take_over(self, writer: Writer, workspace: str) -> None:
         """Drop the notes of another workspace; two that share an index push each other out of it.
@@ -265,7 +250,7 @@ class Syncer:
         if self._backfill.may_embed:
             waiting: list[PreparedFile] = []
             search = self._context.config.search
-            for file in self._context.files or ():
+            for file in self._context.files:
                 self._context.check_stop()
                 with contextlib.suppress(FileUnreadable):  # `_update_file` meets it, too, and tells
                     waiting.append(cut(file, read_text(file, search.time_zone), search.chunking))
@@ -281,7 +266,7 @@ class Syncer:
 
     def _update(self, changes: Changes) -> None:
         """Index the files of the context."""
-        todo = self._context.files or ()
+        todo = self._context.files
         for number, file in enumerate(todo):
             self._context.report_progress(Progress(phase="files", done=number, total=len(todo), path=file.path))
             self._update_file(file, changes.find_indexed(file))
@@ -306,7 +291,6 @@ class Syncer:
             return
         if row is not None and self._cuts_anew:  # all of its rows are made anew, whatever is wrong with them
             self._batch.gone.append(row.id)
-        self._context.record_read(file, note)
         self._batch.prepared.append(self._cut(file, note))
         if (row is None or not row.hash) and not self._cuts_anew:
             self._counts.added += 1
@@ -339,7 +323,7 @@ class Syncer:
         """Return True if the index has to remember this sync although nothing has changed in it."""
         last = self._state.last_sync
         is_recent = last is not None and 0 <= time.time() - last < RECORD_SECONDS
-        return not (self._state.tidy and self._state.digest == self._digest and is_recent)
+        return not (self._state.tidy and is_recent)
 
     def _end(self, *, reindexed: bool) -> None:
         """Let the embeddings serve, and record the sync; after a change, also of a sync that was killed, tidy the index."""
@@ -357,10 +341,8 @@ class Syncer:
             if tidies:
                 writer.tidy(keep=cache.max_entries if cache.enabled else 0)
             self._backfill.end(writer)
-            writer.save_state(last_sync=time.time(), digest=self._digest, tidy=not whole)
+            writer.save_state(last_sync=time.time(), tidy=not whole)
             self._look(writer)
-            if changed:
-                self._context.held = writer.list_files()
         if tidies:
             log.debug("giving back space")
             for _ in self._store.tidy(whole=whole):
