@@ -55,7 +55,6 @@ if TYPE_CHECKING:
 
     from memory_core.backends.past import IndexStates, PastIndex
     from memory_core.embeddings.outage import Outage
-    from memory_core.embeddings.protocols import EmbeddingProvider
     from memory_core.search.explaining import Explainer
     from memory_core.search.names import About
     from memory_core.search.pipeline import Trace
@@ -303,7 +302,7 @@ class Answerer:
         requested = self.background.request()
         if not wait([requested], max(until - time.monotonic(), 0.0)).done:
             degradation.stale = degradation.unfinished = True
-            if self.syncs.rebuilding is not None or self.store.is_suspect:
+            if self.syncs.rebuilding or self.store.is_suspect:
                 degradation.rebuilding = True
                 degradation.warn(REBUILDING, "search again in a moment")
             return
@@ -340,18 +339,14 @@ class Answerer:
             return replace(result, hits=tuple(mark_superseded(result.hits, self._load_note, query.today)))
         if self.past is None:
             raise refuse_past(self.name)
-
-        def choose() -> EmbeddingProvider | None:
-            return self.providers.choose_for_sync(self.providers.outages.current(), at_once=False).provider
-
         asked = replace(query, text=leave_out_time(query.text))
         with ExitStack() as stack:
-            past = stack.enter_context(self.past.read(query.as_of, choose))
+            past = stack.enter_context(self.past.read(query.as_of, self.providers))
             pasts = {"": past}
             for each in self.others:
                 try:
                     assert each.past is not None
-                    pasts[each.config.show("")] = stack.enter_context(each.past.read(query.as_of, choose))
+                    pasts[each.config.show("")] = stack.enter_context(each.past.read(query.as_of, self.providers))
                 except MemoryCoreError as error:
                     degradation.warn(f"the layer {each.config.layer!r} is not searched: {error}", error.action)
 

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
 from memory_core.config.agent import AgentConfig
-from memory_core.embeddings.protocols import EmbeddingProvider
+from memory_core.embeddings.failover import Providers
 from memory_core.errors import MemoryCoreError
 from memory_core.history.history import History
 from memory_core.history.moments import Moment, Version
@@ -33,15 +33,11 @@ from memory_core.sync.syncer import CHUNKS_STEP, cut, make_identity
 
 log = logging.getLogger(__name__)
 
-MOST_KEPT = 2  # states that are kept for the next question
-MOST_BYTES = 256 * 1024 * 1024  # an index above this size is kept once
 WIPE_SECONDS = 5.0  # that a sync which somebody asked for waits for readers, each of the index and the history
 NOT_WIPED = (
     "text that was deleted from the past is still in the files, because another program reads them;"
     " run memory-core index again to overwrite it"
 )
-
-ChooseProvider = Callable[[], EmbeddingProvider | None]
 
 
 def wipe_index(path: Path) -> Iterator[str]:
@@ -198,15 +194,15 @@ class IndexStates:
         self._store = store
         self._history = history
         self._lock = threading.Lock()
-        self._kept: list[PastIndex] = []
+        self._kept: PastIndex | None = None  # for the next question
 
     @contextmanager
-    def read(self, instant: datetime, choose: ChooseProvider) -> Iterator[PastIndex]:
+    def read(self, instant: datetime, providers: Providers) -> Iterator[PastIndex]:
         """Hand out the index of the last moment before an instant.
 
         Args:
             instant: The time asked for.
-            choose: Returns the provider of embeddings, where some are missing; None if there is none.
+            providers: Make embeddings, where some are missing.
 
         Raises:
             HistoryUnavailable: The history does not reach back so far.
@@ -214,39 +210,38 @@ class IndexStates:
             StoreError: The index or the history cannot be read.
         """
         with self._lock:
-            yield self._find(self._history.find_moment(instant), choose)
+            yield self._find(self._history.find_moment(instant), providers)
 
     def close(self) -> None:
         """Let go of what is kept; may be called twice."""
         with self._lock:
-            kept, self._kept = self._kept, []
-        for state in kept:
-            state.store.close()
+            self._let_go()
 
-    def _find(self, moment: Moment, choose: ChooseProvider) -> PastIndex:
-        """Return the index of a moment, which is made if it is not kept; the last one asked for is kept longest."""
+    def _let_go(self) -> None:
+        if self._kept is not None:
+            self._kept.store.close()
+            self._kept = None
+
+    def _find(self, moment: Moment, providers: Providers) -> PastIndex:
+        """Return the index of a moment, which is made if it is not the one that is kept."""
         with self._store.read() as reader:
             serving = reader.load_serving_space()
         roots = tuple((root.source, root.configured, root.shown, root.problem) for root in find_roots(self._config))
         key = (moment.id, self._history.sign_alive(moment), serving, roots)
-        state = next((each for each in self._kept if each.key == key), None)
-        if state is None:
+        if self._kept is None or self._kept.key != key:
+            self._let_go()
             versions = self._history.list_alive(moment)
             unserved = pages.find_unserved(self._config, [note.path for note in versions])  # by today's configuration
             versions = {note: version for note, version in versions.items() if note.path not in unserved}
-            state = PastIndex(key, self._make(versions, choose), moment, versions, self._config, self._history)
-        else:
-            self._kept.remove(state)
-        self._kept.append(state)
-        most = MOST_KEPT if self._store.path.stat().st_size <= MOST_BYTES else 1
-        while len(self._kept) > most:
-            self._kept.pop(0).store.close()
-        return state
+            store = self._make(versions, providers)
+            self._kept = PastIndex(key, store, moment, versions, self._config, self._history)
+        return self._kept
 
-    def _make(self, versions: Mapping[FileKey, Version], choose: ChooseProvider) -> PrivateStore:
+    def _make(self, versions: Mapping[FileKey, Version], providers: Providers) -> PrivateStore:
         store = PrivateStore(self._store)
         try:
-            context = SyncContext(config=self._config, store=store, provider=choose())
+            active = providers.choose_for_sync(providers.outages.current(), at_once=False)
+            context = SyncContext(config=self._config, store=store, provider=active.provider)
             backfill = Backfill(context)
             with store.write() as writer:
                 backfill.look(writer.load_state(), writer.list_spaces())

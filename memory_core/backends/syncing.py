@@ -6,8 +6,6 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -95,7 +93,7 @@ class SyncRunner:
         # Session logs were compared with the index since this process or a session began.
         self._sessions_compared = False
         self._checked = False  # this process has looked for damage that the file was left with
-        self.rebuilding: str | None = None  # a sentence, while a sync makes a damaged index anew
+        self.rebuilding = False  # a sync makes a damaged index anew
         self.failures: tuple[FileFailure, ...] = ()  # of the last sync
         self.busy: str | None = None  # a sentence, if the last sync found that another process syncs
 
@@ -155,32 +153,25 @@ class SyncRunner:
             SyncStopped: It was stopped.
             StoreError: The index cannot be written.
         """
-        with self._lock, self._keep_busy(), self.store.lock(wait_seconds=wait_seconds):
+        with self._lock:
+            self.busy = None
             try:
-                if force or self.store.is_suspect or (not self._checked and self.store.needs_check()):
-                    self._repair()
-                self._checked = True
-                try:
-                    report = self._sync(stop, force=force, progress=progress)
-                except StoreError:
-                    if not self._repair():
-                        raise
-                    report = self._sync(stop, force=force, progress=progress)
-                if self.rebuilding is None:
-                    return report
-                return replace(report, warnings=(*report.warnings, DAMAGED))
+                with self.store.lock(wait_seconds=wait_seconds):
+                    if force or self.store.is_suspect or (not self._checked and self.store.needs_check()):
+                        self._repair()
+                    self._checked = True
+                    try:
+                        report = self._sync(stop, force=force, progress=progress)
+                    except StoreError:
+                        if not self._repair():
+                            raise
+                        report = self._sync(stop, force=force, progress=progress)
+                    return replace(report, warnings=(*report.warnings, DAMAGED)) if self.rebuilding else report
+            except SyncBusy as error:
+                self.busy = str(error)
+                raise
             finally:
-                self.rebuilding = None
-
-    @contextmanager
-    def _keep_busy(self) -> Iterator[None]:
-        """Keep that another process syncs, if the sync within finds so."""
-        self.busy = None
-        try:
-            yield
-        except SyncBusy as error:
-            self.busy = str(error)
-            raise
+                self.rebuilding = False
 
     def _repair(self) -> bool:
         """Move a damaged index aside; return True if this sync can now make a new one."""
@@ -188,7 +179,7 @@ class SyncRunner:
         if problem is None:
             return False
         log.warning("%s: %s (%s)", self.store.path, DAMAGED, problem)
-        self.rebuilding = REBUILDING
+        self.rebuilding = True
         return True
 
     def _sync(self, stop: threading.Event | None, *, force: bool, progress: ProgressCallback | None) -> SyncReport:
