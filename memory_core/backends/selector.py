@@ -107,8 +107,9 @@ class Selector:
         answer, reason = self._ask(lambda backend: backend.memory_search(query))
         self._log_outage(reason)
         if answer is not None:
-            return _make_safe(replace(answer, backend_fallback=None))
-        result = _make_safe(self._builtin.memory_search(hurried))
+            safe: SearchResult = _quote(replace(answer, backend_fallback=None))
+            return safe
+        result: SearchResult = _quote(self._builtin.memory_search(hurried))
         return result if reason is None else replace(result, backend_fallback=self._make_fallback(reason))
 
     def explain(self, query: Query, place: NotePlace | None) -> Explanation:
@@ -332,16 +333,11 @@ def _find_left_out(name: str, problem: Exception) -> Finding:
     return Finding(subject=name, level="fail", message=message, action=action or REPORT)
 
 
-def _make_safe(result: SearchResult) -> SearchResult:
-    """Return an answer whose texts of notes, of whatever backend, are safe to show."""
-    return replace(result, hits=_quote(result.hits))
-
-
 def _quote(value: Any, *, of_notes: bool = False) -> Any:
     """Return a record, or several, in which all fields that hold texts of notes are safe to show."""
     if isinstance(value, str):
         return quote_safely(value) if of_notes else value
-    if isinstance(value, tuple):
+    if isinstance(value, tuple | list):
         return tuple(_quote(each, of_notes=of_notes) for each in value)
     if not is_dataclass(value) or isinstance(value, type):
         return value
