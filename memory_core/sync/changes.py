@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 
 from memory_core.config.agent import AgentConfig
 from memory_core.config.settings import SessionDeltas
@@ -60,9 +59,8 @@ class Sources:
         return changed
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Changes:
-    """The difference between the files on disk and those in the index.
+    """The difference between the files on disk and those that an index holds.
 
     Attributes:
         changed: The files on disk that differ from what the index holds of them, or that may.
@@ -72,20 +70,13 @@ class Changes:
         is_first: The index holds no file yet.
     """
 
-    changed: Sequence[MemoryFile]
-    count: int
-    gone: Sequence[IndexedFile]
-    is_first: bool
-    _indexed: Mapping[FileKey, IndexedFile]
-
-    @classmethod
-    def between(cls, sources: Sources, reader: SyncReader) -> Changes:
-        """Compare the files on disk with those that an index holds."""
-        rows = {row.key: row for row in reader.list_files()}
-        stamps = {key: row.stamp if row.error is None else None for key, row in rows.items()}
-        changed = sources.take_changed(stamps)
-        gone = [rows[key] for key in sorted(stamps) if not _is_hidden(rows[key], sources.failures)]
-        return cls(changed=changed, count=len(sources), gone=gone, is_first=not rows, _indexed=rows)
+    def __init__(self, sources: Sources, reader: SyncReader) -> None:
+        self._indexed = {row.key: row for row in reader.list_files()}
+        stamps = {key: row.stamp if row.error is None else None for key, row in self._indexed.items()}
+        self.changed = sources.take_changed(stamps)
+        self.count, self.is_first = len(sources), not self._indexed
+        absent = (self._indexed[key] for key in sorted(stamps))
+        self.gone = [row for row in absent if not _is_hidden(row, sources.failures)]
 
     def find_indexed(self, file: MemoryFile) -> IndexedFile | None:
         """Return a changed file as the index holds it; None when it has never met it."""

@@ -191,14 +191,14 @@ class Syncer:
             self._look(reader)
             taken_over = self._state.workspace != workspace
             cuts_anew = force or self._state.identity != self._identity
-            changes = Changes.between(sources, reader)
+            changes = Changes(sources, reader)
         if context.choose is not None:
             context.choose(context.outage)
         self._backfill.look(self._state, spaces)
         if taken_over:
             with self._store.write() as writer:
                 self._take_over(writer, workspace)
-                changes = Changes.between(sources, writer)
+                changes = Changes(sources, writer)
             self._backfill.look(self._state, spaces)
         self._backfill.verify()
         self._counts.failures += [each for each in sources.failures if not (problem and each.path == WHOLE)]
