@@ -35,19 +35,17 @@ class IndexLook(NamedTuple):
     Attributes:
         state: What it remembers from one sync to the next.
         is_empty: No chunk is indexed.
-        workspace: The real path of the folder whose notes it holds; None if it does not say.
         serving: The space whose vectors answer; None when keywords answer alone.
     """
 
     state: SyncState
     is_empty: bool
-    workspace: str | None
     serving: ServingSpace | None
 
 
 def look_at(reader: Reader) -> IndexLook:
     """Return the state of an index."""
-    return IndexLook(reader.load_state(), reader.is_empty(), reader.load_workspace(), reader.load_serving_space())
+    return IndexLook(reader.load_state(), reader.is_empty(), reader.load_serving_space())
 
 
 def refuse_other_workspace(config: AgentConfig, held: str | None, store: Store) -> None:

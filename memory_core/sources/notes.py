@@ -6,7 +6,7 @@ import os
 import posixpath
 import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date
@@ -71,6 +71,8 @@ class NoteText:
         replaced: Some lines were no UTF-8; they were read as Windows-1252.
         stamp: The file's before it was read, so that a change meanwhile shows at the next listing.
         data: The bytes on disk; empty for a session log.
+        lines: Of a session log, for each line of the text the line of the file that holds its message, from 1.
+        date: Of a session log, the day of its first entry with a timestamp, as YYYY-MM-DD; None if no entry has one.
     """
 
     text: str
@@ -78,6 +80,8 @@ class NoteText:
     replaced: bool
     stamp: FileStamp
     data: bytes
+    lines: Sequence[int] = ()
+    date: str | None = None
 
 
 def read_note(file: MemoryFile) -> NoteText:

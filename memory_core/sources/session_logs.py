@@ -14,7 +14,6 @@ import posixpath
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
 from typing import IO, Any, NamedTuple
@@ -123,19 +122,6 @@ _TRAJECTORY = ".trajectory.jsonl"
 MAX_LOG_BYTES = 512 * 1024 * 1024  # read line by line; only what was said is kept
 
 
-@dataclass(frozen=True, slots=True)
-class SessionText(NoteText):
-    """A session log as it was read.
-
-    Attributes:
-        lines: See `Conversation.lines`.
-        date: See `Conversation.date`.
-    """
-
-    lines: Sequence[int]
-    date: str | None
-
-
 def list_sessions(config: AgentConfig) -> Listing:
     """List the agent's session logs, the last changed first; none unless sessions are one of its sources."""
     found: list[MemoryFile] = []
@@ -166,7 +152,7 @@ def list_sessions(config: AgentConfig) -> Listing:
     return Listing(tuple(found), tuple(failures), has_hard_links)
 
 
-def read_session(file: MemoryFile, zone: str | None = None) -> SessionText:
+def read_session(file: MemoryFile, zone: str | None = None) -> NoteText:
     """Read what was said in a session, without secrets; see `read_transcript`.
 
     Raises:
@@ -182,7 +168,7 @@ def read_session(file: MemoryFile, zone: str | None = None) -> SessionText:
     with notes.open_file(file, max_bytes=MAX_LOG_BYTES) as (info, stream):
         lines = _decompress(file.path, stream) if file.path.endswith(_COMPRESSED) else stream
         said = read_transcript(hash_lines(lines), zone)
-    return SessionText(said.text, content.digest(), False, read_stamp(info), b"", said.lines, said.date)
+    return NoteText(said.text, content.digest(), False, read_stamp(info), b"", said.lines, said.date)
 
 
 def _decompress(path: str, stream: IO[bytes]) -> Iterator[bytes]:

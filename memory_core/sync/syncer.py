@@ -75,18 +75,15 @@ def cut(file: MemoryFile, note: NoteText, chunking: Chunking) -> PreparedFile:
         note: As it was read.
         chunking: The sizes of chunks and of their overlap.
     """
-    if isinstance(note, session_logs.SessionText):
-        lines, date, title = note.lines, note.date, ""
-    else:
-        lines, date = (), find_note_date(file.path, note.text)
+    text = join_html_rows(leave_out_blobs(leave_out_html_comments(note.text)))
+    date, title, days = note.date, "", {}
+    if not session_logs.is_log(file.path):
+        date = find_note_date(file.path, note.text)
         names = read_front_matter(note.text).names
         title = ", ".join(filter(None, (_name_place(file.path, note.text, (date or "", *names)), *names)))
-    text = join_html_rows(leave_out_blobs(leave_out_html_comments(note.text)))
-    days = {} if isinstance(note, session_logs.SessionText) else find_section_days(file.path, text, date)
-    found = split_chunks(text, chunking, date=date, title=title, days=days)
-    return PreparedFile(
-        file=file, hash=note.hash, stamp=note.stamp, date=date, chunks=tuple(map(PreparedChunk, found)), lines=lines
-    )
+        days = find_section_days(file.path, text, date)
+    chunks = tuple(map(PreparedChunk, split_chunks(text, chunking, date=date, title=title, days=days)))
+    return PreparedFile(file=file, hash=note.hash, stamp=note.stamp, date=date, chunks=chunks, lines=note.lines)
 
 
 def _name_place(path: str, text: str, names: Iterable[str]) -> str:
