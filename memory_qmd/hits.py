@@ -286,7 +286,8 @@ class HitBuilder:
             if place is not None and score >= query.min_score:
                 hits.append(_build_hit(score, place, finder.cut(place, file, max_chars), file, judge))
                 hits = join_hits(sorted(hits, key=lambda hit: -hit.score))
-        return _keep_within(hits[:wanted], self._limits.max_injected_chars)
+        ends = accumulate(len(hit.snippet) for hit in hits[:wanted])
+        return [hit for hit, end in zip(hits, ends, strict=False) if end <= self._limits.max_injected_chars]
 
     def _list_candidates(
         self, question: PreparedQuestion, answer: QmdAnswer, judge: Judge
@@ -345,9 +346,3 @@ def _build_hit(score: float, place: Place, passage: Passage, file: MemoryFile, j
         text_score=round(judge.score_words(place.covered), 4),
         snippet=passage.snippet,
     )
-
-
-def _keep_within(hits: Sequence[Hit], max_chars: int) -> list[Hit]:
-    """Keep the first hits whose snippets together are no longer than `max_chars`."""
-    ends = accumulate(len(hit.snippet) for hit in hits)
-    return [hit for hit, end in zip(hits, ends, strict=True) if end <= max_chars]

@@ -538,7 +538,8 @@ class Journal:
         """Return the files of sessions that changed since a time in nanoseconds, the last changed first."""
         found = []
         with suppress(FileNotFoundError):
-            found = [(entry.stat().st_mtime_ns, entry.path) for entry in os.scandir(self.folder) if _is_session(entry)]
+            entries = (each for each in os.scandir(self.folder) if each.name.endswith(SUFFIX))
+            found = [(each.stat().st_mtime_ns, each.path) for each in entries if each.is_file(follow_symlinks=False)]
         return [Path(path) for changed, path in sorted(found, reverse=True) if changed >= since]
 
     def _load(self, path: Path, key: bytes) -> _KeptSession:
@@ -659,10 +660,6 @@ def _replace(path: Path, lines: Iterable[Line]) -> None:
     stamp = path.stat()
     replace_file(path, _encode(lines))
     os.utime(path, ns=(stamp.st_atime_ns, stamp.st_mtime_ns))
-
-
-def _is_session(entry: os.DirEntry[str]) -> bool:
-    return entry.name.endswith(SUFFIX) and entry.is_file(follow_symlinks=False)
 
 
 def _read_session(path: Path) -> JournalSession | None:

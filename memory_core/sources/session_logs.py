@@ -13,10 +13,10 @@ import os
 import posixpath
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from hashlib import blake2b
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, NamedTuple
 
 from memory_core.config.agent import JOURNAL_SUFFIX, AgentConfig
 from memory_core.config.settings import SessionDeltas
@@ -70,7 +70,8 @@ def read_transcript(log: Iterable[bytes], zone: str | None = None) -> Conversati
     flushing = False
     for number, line in enumerate(log, start=1):
         entry = parse_entry(line)
-        date = date or _parse_day(entry, zone)
+        if date is None and (stamp := read_time(entry.get("timestamp"))) is not None:
+            date = get_day(zone, stamp).isoformat()
         role, said = parse_message(entry)
         if not said:
             continue
@@ -104,12 +105,6 @@ def _render(speaker: str, text: str) -> list[str]:
 def _embolden(line: str) -> str:
     found = parse_heading(line)
     return f"**{found[1]}**" if found and found[1] else ""
-
-
-def _parse_day(entry: Mapping[str, Any], zone: str | None) -> str | None:
-    """Return the day of an entry in a time zone; None if its timestamp is none."""
-    stamp = read_time(entry.get("timestamp"))
-    return None if stamp is None else get_day(zone, stamp).isoformat()
 
 
 SOURCE = "sessions"

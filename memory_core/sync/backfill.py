@@ -12,7 +12,7 @@ from memory_core.embeddings.vectors import SAMPLE, estimate, is_outdated
 from memory_core.errors import InputTooLarge, InvalidEmbedding, ProviderError, ProviderUnavailable, TextRefused
 from memory_core.records import Progress, Space
 from memory_core.sources.files import list_folders
-from memory_core.stores.interface import Place, Writer
+from memory_core.stores.interface import Pending, Place, Writer
 from memory_core.stores.values import (
     EmbeddedWindows,
     PendingWindow,
@@ -43,7 +43,7 @@ class Backfill:
         self._space: Space | None = None  # of the provider; None until its dimensions are known
         self._id: int | None = None  # of that space in the index
         self._is_planned = False
-        self._missing: int | None = None  # the number of texts to embed
+        self._missing: tuple[int, Pending] | None = None  # the number of texts to embed, and the first of them
         self._has_tried = False  # every pending text
         self._problem: ProviderError | None = None  # that has ended `embed_ahead`
         self._refused: dict[str, float] = {}  # see `SyncState`, those that are not sent again
@@ -147,11 +147,15 @@ class Backfill:
         self._id = space_id = writer.add_space(self._space)
         writer.save_state(target=None if state.serving in (None, space_id) else space_id)
         if since is None:
-            self._missing = 0
+            self._missing = 0, Pending([])
             return
-        self._missing = writer.count_pending(space_id, since=since, tokens=isinstance(provider, TokenEmbedder))
-        windows = writer.count_windows(since=since, distinct=True)
-        context.counts.cached = windows - self._missing - context.counts.embedded
+        tokens = isinstance(provider, TokenEmbedder)
+        count = writer.count_pending(space_id, since=since, tokens=tokens)
+        context.counts.cached = writer.count_windows(since=since, distinct=True) - count - context.counts.embedded
+        first = Pending([])
+        if count and context.embeds:
+            first = writer.find_pending(space_id, (since, -1), EMBED_STEP, tokens=tokens)
+        self._missing = count, first
 
     def run(self, since: int | None = 0) -> None:
         """Embed what is pending in the configured space.
@@ -177,22 +181,22 @@ class Backfill:
         space, space_id = self._space, self._id
         if self._missing is None or provider is None or space is None:
             return
-        count = self._missing
+        count, first = self._missing
         if not context.embeds:
             context.counts.pending = count
             if self._problem is not None:
                 self._record_pending(count, self._problem)
             return
-        steps = self._list_steps(space_id, tokens=isinstance(provider, TokenEmbedder)) if count else iter(())
+        steps = self._list_steps(space_id, first, tokens=isinstance(provider, TokenEmbedder))
         self._has_tried = self._embed(provider, space, steps, count)
 
-    def _list_steps(self, space_id: int | None, *, tokens: bool) -> Iterator[Sequence[PendingWindow]]:
-        """Yield the windows to embed in steps, each of which is found when it is asked for."""
-        place: Place | None = START
-        while place is not None:
+    def _list_steps(self, space_id: int | None, step: Pending, *, tokens: bool) -> Iterator[Sequence[PendingWindow]]:
+        """Yield the windows to embed in steps, each but the first of which is found when it is asked for."""
+        yield step.windows
+        while step.behind is not None:
             with self._store.read() as reader:
-                windows, place = reader.find_pending(space_id, place, EMBED_STEP, tokens=tokens)
-            yield windows
+                step = reader.find_pending(space_id, step.behind, EMBED_STEP, tokens=tokens)
+            yield step.windows
 
     @property
     def has_ended(self) -> bool:

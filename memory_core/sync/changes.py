@@ -89,15 +89,15 @@ class Changes:
             every_session: Return session logs however little they have grown.
             deltas: Growth that makes a session log worth reading.
         """
-        return (
-            self.changed if every_session else [file for file in self.changed if self._is_worth_reading(file, deltas)]
-        )
-
-    def _is_worth_reading(self, file: MemoryFile, deltas: SessionDeltas) -> bool:
-        row = self.find_indexed(file)
-        if not session_logs.is_log(file.path) or (row is not None and row.error is not None):
-            return True
-        return session_logs.has_outgrown(file, row.stamp.size_bytes if row is not None else 0, deltas)
+        selected = []
+        for file in self.changed:
+            row = self.find_indexed(file)
+            is_plain = (
+                every_session or not session_logs.is_log(file.path) or (row is not None and row.error is not None)
+            )
+            if is_plain or session_logs.has_outgrown(file, 0 if row is None else row.stamp.size_bytes, deltas):
+                selected.append(file)
+        return selected
 
 
 def wants_sync(config: AgentConfig, store: Store, session_key: str) -> bool:

@@ -12,6 +12,7 @@ from memory_core.embeddings.protocols import EmbeddingProvider
 from memory_core.errors import FileUnreadable, ProviderError, SyncStopped
 from memory_core.records import FileFailure, MemoryFile, Progress, ProgressCallback
 from memory_core.stores.interface import Store
+from memory_core.stores.values import IndexedFile
 
 log = logging.getLogger(__name__)
 
@@ -59,6 +60,7 @@ class SyncContext:
         files: Those that may have changed as they were listed, for whoever records them.
         generation: Of the index when it was last looked at; at the end of the sync, of what the sync has left.
         outage: The record of a provider's outage that the index held then, as `Outage.to_json` wrote it; None if there is none.
+        held: The files that the index holds at the end of a sync that has changed some; None if it has not.
     """
 
     config: AgentConfig
@@ -76,6 +78,7 @@ class SyncContext:
     files: Sequence[MemoryFile] = ()
     generation: str = "0"
     outage: str | None = None
+    held: Sequence[IndexedFile] | None = None
 
     def report_progress(self, progress: Progress) -> None:
         """Report how far the sync is; a sync can be stopped here, as nothing is half done.

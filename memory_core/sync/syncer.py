@@ -340,6 +340,8 @@ class Syncer:
             self._backfill.end(writer)
             writer.save_state(last_sync=time.time(), tidy=not whole)
             self._look(writer)
+            if changed:
+                self._context.held = writer.list_files()
         if tidies:
             log.debug("giving back space")
             for _ in self._store.tidy(whole=whole):
