@@ -192,10 +192,11 @@ class Backfill:
 
     def _list_steps(self, space_id: int | None, step: Pending, *, tokens: bool) -> Iterator[Sequence[PendingWindow]]:
         """Yield the windows to embed in steps, each but the first of which is found when it is asked for."""
-        yield step.windows
         while step.behind is not None:
+            yield step.windows
             with self._store.read() as reader:
                 step = reader.find_pending(space_id, step.behind, EMBED_STEP, tokens=tokens)
+        if step.windows:
             yield step.windows
 
     @property
