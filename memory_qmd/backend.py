@@ -116,6 +116,10 @@ class QmdBackend:
         check, (contents, problem) = self._indexer.check(), self._read_contents()
         state, database = check.state, self._qmd.home.database
         by_meaning = self._settings.by_meaning
+        missing = [
+            f"QMD searches for words only: {each.reason}; {each.action}"
+            for each in self._qmd.models.find_problems(self._settings.search_mode, typed_lines=True)
+        ]
         vector_reason = None if by_meaning else 'memory.qmd.searchMode is "search"'
         if by_meaning and not (contents.embedded and contents.has_vectors):
             vector_reason = "there are no embeddings yet"
@@ -137,7 +141,7 @@ class QmdBackend:
             vector="off" if vector_reason else "vec0",
             vector_reason=vector_reason,
             failures=check.listing.failures,
-            warnings=(*problem, *self._list_missing_models()),
+            warnings=(*problem, *missing),
             last_sync=state.updated_at or None,
             details={
                 "QMD version": state.version or None,
@@ -234,7 +238,3 @@ class QmdBackend:
             return NOTHING, [f"{self._qmd.home.database} is damaged; to rebuild it, {INDEX}"]
         except MemoryCoreError as error:
             return NOTHING, [f"{error}; {error.action}" if error.action else str(error)]
-
-    def _list_missing_models(self) -> list[str]:
-        problems = self._qmd.models.find_problems(self._settings.search_mode, typed_lines=True)
-        return [f"QMD searches for words only: {problem.reason}; {problem.action}" for problem in problems]

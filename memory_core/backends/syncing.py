@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from memory_core.config.agent import AgentConfig
 from memory_core.embeddings.failover import CONFIGURED, ActiveProvider, Providers
-from memory_core.embeddings.outage import Outage
 from memory_core.errors import MemoryCoreError, OtherWorkspace, StoreError, SyncBusy
 from memory_core.records import FileFailure, ProgressCallback, Space, SyncReport
 from memory_core.stores.interface import Reader, Store
@@ -197,7 +196,9 @@ class SyncRunner:
             outage = self.providers.outages.judge(record)
             active = self.providers.choose_for_sync(outage, at_once=asked)
             sync.provider, sync.problem = active.provider, active.problem
-            sync.embeds = self._may_embed(active, outage, asked=asked)
+            is_due = time.monotonic() >= self._embeds_at.get(active.role, 0.0)
+            may_send = asked or (is_due and self.providers.may_send(active, outage))
+            sync.embeds = may_send and not self.saves_embeddings
             sync.verifies = sync.embeds and asked
 
         sync.choose = choose
@@ -224,10 +225,3 @@ class SyncRunner:
         if told and asked:  # the index is sound: a search has nothing to warn of
             report = replace(report, warnings=(*report.warnings, *told))
         return report
-
-    def _may_embed(self, active: ActiveProvider, outage: Outage | None, *, asked: bool) -> bool:
-        """Return True if a sync may request embeddings now; one that somebody asked for may at any time."""
-        if self.saves_embeddings:
-            return False
-        is_due = time.monotonic() >= self._embeds_at.get(active.role, 0.0)
-        return asked or (is_due and self.providers.may_send(active, outage))

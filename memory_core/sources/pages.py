@@ -186,20 +186,13 @@ def _is_spelt_exactly(root: roots.Root, relative: str) -> bool:
     """Return True if folders list these very names: with a file system that ignores case, `user.md` opens `USER.md`."""
     folder = root.real
     for name in relative.split("/"):
-        if not _tells_cases_apart(folder, name):
+        # A folder of thousands takes a hundred times as long to list. Letters outside ASCII may be composed in several ways.
+        if not name.isascii() or posixpath.lexists(posixpath.join(folder, name.swapcase())):
             with os.scandir(folder) as entries:
                 if all(entry.name != name for entry in entries):
                     return False
         folder = posixpath.join(folder, name)
     return True
-
-
-def _tells_cases_apart(folder: str, name: str) -> bool:
-    """Return True if a name that is there is spelt exactly, as nothing is there in other case; False if nobody knows.
-
-    A folder of thousands takes a hundred times as long to list. Letters outside ASCII may be composed in several ways.
-    """
-    return name.isascii() and not posixpath.lexists(posixpath.join(folder, name.swapcase()))
 
 
 MAX_CHARS = 12_000
