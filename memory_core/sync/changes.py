@@ -10,8 +10,9 @@ from contextlib import suppress
 from memory_core.config.agent import AgentConfig
 from memory_core.config.settings import SessionDeltas
 from memory_core.errors import NotIndexed
-from memory_core.records import FileFailure, FileKey, FileStamp, MemoryFile
-from memory_core.sources import files, session_logs
+from memory_core.records import FileFailure, MemoryFile
+from memory_core.sources import session_logs
+from memory_core.sources.files import Listing, Survey
 from memory_core.sources.refusals import FOLDER, NO_FILE, NOT_MARKDOWN, SYMLINK, UNFIT_NAME, describe_os_error
 from memory_core.sources.roots import WHOLE
 from memory_core.stores.interface import Store, SyncReader
@@ -26,57 +27,40 @@ _NOT_THERE = frozenset({MISSING, NO_FOLDER, SYMLINK, FOLDER, NO_FILE, NOT_MARKDO
 _TOLD_BY_EVENTS = frozenset({MISSING, SYMLINK, UNFIT_NAME})  # failures that last until a name or a folder changes
 
 
-class Sources:
-    """One look at all that is to be indexed: notes, then session logs."""
-
-    def __init__(self, config: AgentConfig) -> None:
-        self._notes = files.survey(config)
-        self._logs = session_logs.list_sessions(config)
-
-    def __len__(self) -> int:
-        """Return the number of files."""
-        return len(self._notes) + len(self._logs.files)
-
-    @property
-    def may_change_unseen(self) -> bool:
-        """True if something may change, or become readable, without an event in the folders that are watched."""
-        has_hard_links = self._notes.has_hard_links or self._logs.has_hard_links
-        return has_hard_links or any(failure.reason not in _TOLD_BY_EVENTS for failure in self.failures)
-
-    @property
-    def failures(self) -> tuple[FileFailure, ...]:
-        """The folders and files that could not be looked at."""
-        return self._notes.failures + self._logs.failures
-
-    def list(self) -> Sequence[MemoryFile]:
-        """Return the records of all files."""
-        return self._notes.list().files + self._logs.files
-
-    def take_changed(self, stamps: dict[FileKey, FileStamp | None]) -> Sequence[MemoryFile]:
-        """Take all files out of a mapping of known stamps; return those whose stamp differs, in the order of `list`."""
-        changed = self._notes.take_changed(stamps)
-        changed += [log for log in self._logs.files if stamps.pop(log.key, None) != log.stamp]
-        return changed
-
-
 class Changes:
     """The difference between the files on disk and those that an index holds.
 
+    Args:
+        notes: One look at all notes.
+        logs: The session logs.
+        reader: Of the index.
+
     Attributes:
-        changed: The files on disk that differ from what the index holds of them, or that may.
+        changed: The files on disk that differ from what the index holds of them, or that may: notes, then session logs.
         count: How many files on disk were looked at.
         gone: Files that the index holds and that are no longer there. One that cannot be looked at now is not among them:
             nobody knows whether it is gone.
+        failures: The folders and files that could not be looked at.
+        may_change_unseen: Something may change, or become readable, without an event in the folders that are watched.
         is_first: The index holds no file yet.
     """
 
-    def __init__(self, sources: Sources, reader: SyncReader) -> None:
+    def __init__(self, notes: Survey, logs: Listing, reader: SyncReader) -> None:
+        self._notes, self._logs = notes, logs
         self._indexed = {row.key: row for row in reader.list_files()}
+        self.count, self.is_first = len(notes) + len(logs.files), not self._indexed
+        self.failures = notes.failures + logs.failures
+        is_told = all(failure.reason in _TOLD_BY_EVENTS for failure in self.failures)
+        self.may_change_unseen = notes.has_hard_links or logs.has_hard_links or not is_told
         stamps = {key: row.stamp if row.error is None else None for key, row in self._indexed.items()}
-        self.changed = sources.take_changed(stamps)
-        self.count, self.is_first = len(sources), not self._indexed
+        self.changed = notes.take_changed(stamps)
+        self.changed += [log for log in logs.files if stamps.pop(log.key, None) != log.stamp]
         absent = (self._indexed[key] for key in sorted(stamps))
-        self.gone = [row for row in absent if not _is_hidden(row, sources.failures)]
+        self.gone = [row for row in absent if not _is_hidden(row, self.failures)]
+
+    def list_files(self) -> Sequence[MemoryFile]:
+        """Return the records of all files."""
+        return self._notes.list().files + self._logs.files
 
     def find_indexed(self, file: MemoryFile) -> IndexedFile | None:
         """Return a changed file as the index holds it; None when it has never met it."""

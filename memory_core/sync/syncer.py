@@ -19,12 +19,13 @@ from memory_core.config.settings import Chunking
 from memory_core.errors import FileUnreadable
 from memory_core.records import FileStamp, MemoryFile, Progress, SyncReport
 from memory_core.sources import session_logs
+from memory_core.sources.files import survey
 from memory_core.sources.notes import NoteText, find_note_date, find_section_days, read_note
 from memory_core.sources.roots import LONGTERM_NAMES, NOTES_FOLDER, USER_NAME, WHOLE, explain_no_workspace
 from memory_core.stores.interface import SyncReader, Writer
 from memory_core.stores.values import IndexedFile, PreparedChunk, PreparedFile, SyncState
 from memory_core.sync.backfill import Backfill
-from memory_core.sync.changes import Changes, Sources
+from memory_core.sync.changes import Changes
 from memory_core.sync.context import SyncContext
 from memory_core.text.chunks import split_chunks
 from memory_core.text.folding import clean
@@ -180,30 +181,30 @@ class Syncer:
         context, config = self._context, self._context.config
         if problem := explain_no_workspace(config):
             self._counts.warnings.append(problem)
-        sources = Sources(config)
-        context.may_change_unseen = sources.may_change_unseen
+        notes, logs = survey(config), session_logs.list_sessions(config)
         workspace = os.path.realpath(config.workspace)
         with self._store.read() as reader:
             self._state, spaces = reader.load_state(), reader.list_spaces()
             self._look(reader)
             taken_over = self._state.workspace != workspace
             cuts_anew = force or self._state.identity != self._identity
-            changes = Changes(sources, reader)
+            changes = Changes(notes, logs, reader)
+        context.may_change_unseen = changes.may_change_unseen
         if context.choose is not None:
             context.choose(context.outage)
         self._backfill.look(self._state, spaces)
         if taken_over:
             with self._store.write() as writer:
                 self._take_over(writer, workspace)
-                changes = Changes(sources, writer)
+                changes = Changes(notes, logs, writer)
             self._backfill.look(self._state, spaces)
         self._backfill.verify()
-        self._counts.failures += [each for each in sources.failures if not (problem and each.path == WHOLE)]
+        self._counts.failures += [each for each in changes.failures if not (problem and each.path == WHOLE)]
         reindexed = cuts_anew and not changes.is_first
         self._counts.removed = len(changes.gone)
         self._batch.gone += [row.id for row in changes.gone]
         if reindexed:
-            context.files = sources.list()
+            context.files = changes.list_files()
             self._rebuild(changes)
         else:
             every_session = context.every_session or taken_over
