@@ -168,7 +168,13 @@ class Syncer:
         started = time.monotonic()
         self._store.prepare()
         reindexed = self._sync(force=force)
-        report = self._report(reindexed, time.monotonic() - started)
+        counts = self._counts
+        report = SyncReport(
+            files=self._files, chunks=self._chunks, added=counts.added,
+            changed=counts.changed, removed=counts.removed, unchanged=counts.unchanged, embedded=counts.embedded,
+            cached=counts.cached, pending=counts.pending, failures=tuple(counts.failures),
+            warnings=tuple(counts.warnings), reindexed=reindexed, seconds=time.monotonic() - started,
+        )  # fmt: skip
         log.info(
             "sync of agent %s: %d files, %d added, %d changed, %d removed, %d embedded, %d pending, %d failed, %.2f s",
             self._context.config.agent, report.files, report.added, report.changed, report.removed,
@@ -289,7 +295,10 @@ class Syncer:
             return
         if row is not None and self._cuts_anew:  # all of its rows are made anew, whatever is wrong with them
             self._batch.gone.append(row.id)
-        self._batch.prepared.append(self._cut(file, note))
+        if note.replaced:
+            told = f"{file.path}: lines that are no UTF-8 were read as Windows-1252; save it as UTF-8"
+            self._counts.warnings.append(told)
+        self._batch.prepared.append(cut(file, note, self._context.config.search.chunking))
         if (row is None or not row.hash) and not self._cuts_anew:
             self._counts.added += 1
         else:
@@ -309,13 +318,6 @@ class Syncer:
             if is_last:
                 self._backfill.plan(writer, self._since)
         self._has_changed |= bool(batch.gone or batch.prepared)
-
-    def _cut(self, file: MemoryFile, note: NoteText) -> PreparedFile:
-        if note.replaced:
-            self._counts.warnings.append(
-                f"{file.path}: lines that are no UTF-8 were read as Windows-1252; save it as UTF-8"
-            )
-        return cut(file, note, self._context.config.search.chunking)
 
     def _wants_record(self) -> bool:
         """Return True if the index has to remember this sync although nothing has changed in it."""
@@ -356,12 +358,3 @@ class Syncer:
         self._files, self._chunks = reader.count_indexed()
         held = reader.load_state()
         self._context.generation, self._context.outage = held.generation, held.outage
-
-    def _report(self, reindexed: bool, seconds: float) -> SyncReport:
-        counts = self._counts
-        return SyncReport(
-            files=self._files, chunks=self._chunks, added=counts.added,
-            changed=counts.changed, removed=counts.removed, unchanged=counts.unchanged, embedded=counts.embedded,
-            cached=counts.cached, pending=counts.pending, failures=tuple(counts.failures),
-            warnings=tuple(counts.warnings), reindexed=reindexed, seconds=seconds,
-        )  # fmt: skip
