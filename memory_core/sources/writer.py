@@ -166,7 +166,6 @@ def append(
     if not offered:
         raise InvalidArgument("text", "is empty", action="Give the text to store.")
     with _lock_notes(path, workspace, state_dir, lock_timeout_seconds) as intent:
-        _finish(intent, workspace)
         return _append_new(offered, path, workspace, intent, recalled)
 
 
@@ -233,7 +232,6 @@ def rewrite(
         NoteNotWritten: It is or becomes too large, is locked too long, or the system refused.
     """
     with _lock_notes(path, workspace, state_dir) as intent, ExitStack() as staged:
-        _finish(intent, workspace)
         data = _read_whole(path, workspace, notes.MAX_NOTE_BYTES)
         _refuse_size(path, data)
         new = change(data)
@@ -280,7 +278,6 @@ def rewrite_notes(
     """
     root, path = workspace.resolve(), next(iter(changes), roots.NOTES_FOLDER)
     with _lock_notes(path, workspace, state_dir) as intent, ExitStack() as staged:
-        _finish(intent, workspace)
         rewriter = _Rewriter(root, intent, merge, staged, written)
         try:
             for path, (was, new) in changes.items():
@@ -442,8 +439,8 @@ def finish_interrupted(*, workspace: Path, state_dir: Path, lock_timeout_seconds
         NoteNotWritten: The notes are locked too long, or the system refused.
     """
     if notes.find_intent(workspace, state_dir).exists():
-        with _lock_notes(roots.NOTES_FOLDER, workspace, state_dir, lock_timeout_seconds) as intent:
-            _finish(intent, workspace)
+        with _lock_notes(roots.NOTES_FOLDER, workspace, state_dir, lock_timeout_seconds):
+            pass
 
 
 def _cut_offered(text: str, path: str) -> list[Paragraph]:
@@ -645,12 +642,17 @@ def _refuse_obstacle(path: str, root: Path, cause: OSError | None = None) -> Non
 def _lock_notes(
     path: str, workspace: Path, state_dir: Path, timeout_seconds: float = LOCK_TIMEOUT_SECONDS
 ) -> Iterator[Path]:
-    """Hold the lock of a workspace's notes; yields the intent file, and raises `NoteNotWritten` where the system refuses."""
+    """Hold the lock of a workspace's notes, and finish what a killed writer has begun; yields the intent file.
+
+    Raises:
+        NoteNotWritten: The notes are locked too long, or the system refused.
+    """
     intent = notes.find_intent(workspace, state_dir)
     if problem := roots.find_workspace_problem(workspace):
         raise NoteNotWritten(path, problem, action=roots.advise_workspace(workspace))
     try:
         with locked(intent.with_suffix(".lock"), timeout_seconds=timeout_seconds):
+            _finish(intent, workspace)
             yield intent
     except TimeoutError as error:
         raise NoteNotWritten(path, str(error), action="Try again.") from error
