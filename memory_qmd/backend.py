@@ -24,8 +24,7 @@ from memory_core.records import (
 )
 from memory_core.sources import pages
 from memory_qmd.client import INDEX, QmdContext
-from memory_qmd.collections import FileLocator
-from memory_qmd.database import NOTHING, Contents, QmdFile, answer_or_nothing
+from memory_qmd.database import NOTHING, Contents, answer_or_nothing
 from memory_qmd.hits import HitBuilder
 from memory_qmd.home import BACKEND
 from memory_qmd.indexing import Indexer
@@ -49,10 +48,9 @@ class QmdBackend:
         self._qmd = qmd = QmdContext.of(context)
         self._writable = context.access == "rw"
         self._warm = WarmServer(qmd.client, qmd.settings.search_mode)
-        locator = FileLocator(qmd.collections, QmdFile(qmd.home.database))
-        self._indexer = Indexer(qmd, on_update=locator.forget_slugs, on_rebuild=self._warm.stop)
+        self._indexer = Indexer(qmd, on_rebuild=self._warm.stop)
         self._searcher = Searcher(qmd, self._warm)
-        self._hits = HitBuilder(qmd, locator, self._indexer.database)
+        self._hits = HitBuilder(qmd, self._indexer.database)
         self._updates = Updates(qmd, self._indexer, writable=self._writable)
 
     @hookimpl

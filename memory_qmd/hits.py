@@ -248,10 +248,10 @@ class PlaceFinder:
 class HitBuilder:
     """Builds the hits of one agent."""
 
-    def __init__(self, qmd: QmdContext, locator: FileLocator, database: QmdFile) -> None:
+    def __init__(self, qmd: QmdContext, database: QmdFile) -> None:
         self._config = qmd.config
+        self._collections = qmd.collections
         self._limits = qmd.settings.limits
-        self._locator = locator
         self._database = database
         self._estimate: tuple[Calibration, int] | None = None
 
@@ -271,13 +271,14 @@ class HitBuilder:
         finder = PlaceFinder(question, self._config.search.chunking, judge)
         wanted = min(query.max_results, self._limits.max_results)
         max_chars = min(query.max_snippet_chars, self._limits.max_snippet_chars, self._limits.max_injected_chars)
+        locator = FileLocator(self._collections, self._database)
         hits: list[Hit] = []
         seen: set[Path] = set()
 
         for most, row, evidence in self._list_candidates(question, answer, judge):
             if most < query.min_score or (len(hits) >= wanted and most <= hits[wanted - 1].score):
                 break
-            file = self._locator.locate(row.collection, row.path)
+            file = locator.locate(row.collection, row.path)
             if file is None or file.real_path in seen:
                 continue
             seen.add(file.real_path)
