@@ -33,6 +33,8 @@ from memory_core.sync.syncer import CHUNKS_STEP, cut, make_identity
 
 log = logging.getLogger(__name__)
 
+MOST_KEPT = 2  # states that are kept for the next question
+MOST_BYTES = 256 * 1024 * 1024  # an index above this size is kept once
 WIPE_SECONDS = 5.0  # that a sync which somebody asked for waits for readers, each of the index and the history
 NOT_WIPED = (
     "text that was deleted from the past is still in the files, because another program reads them;"
@@ -193,7 +195,7 @@ class IndexStates:
         self._store = store
         self._history = history
         self._lock = threading.Lock()
-        self._kept: PastIndex | None = None  # for the next question
+        self._kept: list[PastIndex] = []
 
     @contextmanager
     def read(self, instant: datetime, providers: Providers) -> Iterator[PastIndex]:
@@ -214,27 +216,29 @@ class IndexStates:
     def close(self) -> None:
         """Let go of what is kept; may be called twice."""
         with self._lock:
-            self._let_go()
-
-    def _let_go(self) -> None:
-        if self._kept is not None:
-            self._kept.store.close()
-            self._kept = None
+            kept, self._kept = self._kept, []
+        for state in kept:
+            state.store.close()
 
     def _find(self, moment: Moment, providers: Providers) -> PastIndex:
-        """Return the index of a moment, which is made if it is not the one that is kept."""
+        """Return the index of a moment, which is made if it is not kept; the last one asked for is kept longest."""
         with self._store.read() as reader:
             serving = reader.load_serving_space()
         roots = tuple((root.source, root.configured, root.shown, root.problem) for root in find_roots(self._config))
         key = (moment.id, self._history.sign_alive(moment), serving, roots)
-        if self._kept is None or self._kept.key != key:
-            self._let_go()
+        state = next((each for each in self._kept if each.key == key), None)
+        if state is None:
             versions = self._history.list_alive(moment)
             unserved = pages.find_unserved(self._config, [note.path for note in versions])  # by today's configuration
             versions = {note: version for note, version in versions.items() if note.path not in unserved}
-            store = self._make(versions, providers)
-            self._kept = PastIndex(key, store, moment, versions, self._config, self._history)
-        return self._kept
+            state = PastIndex(key, self._make(versions, providers), moment, versions, self._config, self._history)
+        else:
+            self._kept.remove(state)
+        self._kept.append(state)
+        most = MOST_KEPT if self._store.path.stat().st_size <= MOST_BYTES else 1
+        while len(self._kept) > most:
+            self._kept.pop(0).store.close()
+        return state
 
     def _make(self, versions: Mapping[FileKey, Version], providers: Providers) -> PrivateStore:
         store = PrivateStore(self._store)
