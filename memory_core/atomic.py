@@ -120,7 +120,7 @@ def stage_file(path: Path, data: bytes, *, mode: int | None = 0o600, root: Path 
     Returns:
         The file to hand to `place_file`, or to remove.
     """
-    with _open_folder(path.parent, root) as folder:
+    with open_folder(path.parent, root) as folder:
         at = _name_in(path.parent, folder)
         found: os.stat_result | None = None
         with suppress(FileNotFoundError):
@@ -152,7 +152,7 @@ def stage_file(path: Path, data: bytes, *, mode: int | None = 0o600, root: Path 
 
 def place_file(staged: Path, path: Path, *, root: Path | None = None) -> None:
     """Rename a file from `stage_file` to the one that it replaces; remove it if that fails. See `replace_file`."""
-    with _open_folder(path.parent, root) as folder:
+    with open_folder(path.parent, root) as folder:
         at = _name_in(path.parent, folder)
         try:
             os.replace(at(staged.name), at(path.name), src_dir_fd=folder, dst_dir_fd=folder)
@@ -170,14 +170,24 @@ def _name_in(parent: Path, folder: int | None) -> Callable[[str], str]:
 
 
 @contextmanager
-def _open_folder(folder: Path, root: Path | None) -> Iterator[int | None]:
-    """Open a folder step by step, following no link that somebody has put in the way; yield None where the system cannot."""
+def open_folder(folder: Path, root: Path | None, *, makes: bool = True) -> Iterator[int | None]:
+    """Open a folder step by step, following no link that somebody has put in the way; yield None where the system cannot.
+
+    Args:
+        folder: The folder.
+        root: A folder above it, below which no link is followed; None takes the path as it is.
+        makes: Make the folders below the root that are missing.
+
+    Raises:
+        OSError: It cannot be opened or made, or a link is in the way.
+    """
     below = () if root is None else folder.relative_to(root).parts
     if not OPENS_BELOW:
         for link in (folder, *folder.parents)[: len(below)]:
             if link.is_symlink():
                 raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(link))
-        folder.mkdir(parents=True, exist_ok=root is not None or folder.exists())
+        if makes:
+            folder.mkdir(parents=True, exist_ok=root is not None or folder.exists())
         yield None
         return
     top = (folder if root is None else root).resolve()
@@ -185,10 +195,11 @@ def _open_folder(folder: Path, root: Path | None) -> Iterator[int | None]:
     names = (*top.parts[1:], *below)
     try:
         for number, name in enumerate(names, start=1):
-            if number >= len(top.parts):
+            if makes and number >= len(top.parts):
                 with suppress(FileExistsError):
                     os.mkdir(name, dir_fd=opened)
-            way = PATH_ONLY if number < len(names) else os.O_RDONLY  # the folder itself is handed to fsync
+                    os.fsync(opened)
+            way = PATH_ONLY if number < len(top.parts) - 1 else os.O_RDONLY  # those are handed to fsync
             outer, opened = opened, os.open(name, way | DIRECTORY | NOFOLLOW | CLOEXEC, dir_fd=opened)
             os.close(outer)
         yield opened
@@ -228,6 +239,6 @@ def move_into_place(written: Path, path: Path) -> None:
     finally:
         os.close(descriptor)
     written.replace(path)
-    with _open_folder(path.parent, None) as folder:
+    with open_folder(path.parent, None) as folder:
         if folder is not None:  # Windows opens no folders
             os.fsync(folder)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from pathlib import Path
-from typing import Literal, NamedTuple, Self, TypeAlias
+from typing import Literal, NamedTuple, Self
 
 Mode = Literal["hybrid", "vector", "keyword"]
 Access = Literal["rw", "ro", "none"]
@@ -78,12 +78,6 @@ class FileStamp(NamedTuple):
     mtime_ns: int
     ctime_ns: int = 0
     inode: int = 0
-
-
-# The values of a `FileStamp`, and those of many files by source and path, None where a file cannot be read: plain tuples, since
-# making ten thousand records takes longer than looking at as many files.
-Stamp: TypeAlias = tuple[int, int, int, int]
-Stamps: TypeAlias = dict[tuple[str, str], Stamp | None]
 
 
 class FileKey(NamedTuple):

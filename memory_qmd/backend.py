@@ -24,8 +24,7 @@ from memory_core.records import (
 )
 from memory_core.sources import pages
 from memory_qmd.client import INDEX, QmdContext
-from memory_qmd.collections import FileLocator
-from memory_qmd.database import NOTHING, Contents, QmdFile, answer_or_nothing
+from memory_qmd.database import NOTHING, Contents, answer_or_nothing
 from memory_qmd.hits import HitBuilder
 from memory_qmd.home import BACKEND
 from memory_qmd.indexing import Indexer
@@ -46,23 +45,18 @@ class QmdBackend:
     """
 
     def __init__(self, context: BackendContext) -> None:
-        qmd = QmdContext.of(context)
-        self._qmd = qmd
-        self._settings = settings = qmd.settings
+        self._qmd = qmd = QmdContext.of(context)
         self._writable = context.access == "rw"
-        self._client = qmd.client
-        self._collections = qmd.collections
-        self._warm = WarmServer(self._client, settings.search_mode)
-        locator = FileLocator(self._collections, QmdFile(qmd.home.database))
-        self._indexer = Indexer(qmd, on_update=locator.forget_slugs, on_rebuild=self._warm.stop)
+        self._warm = WarmServer(qmd.client, qmd.settings.search_mode)
+        self._indexer = Indexer(qmd, on_rebuild=self._warm.stop)
         self._searcher = Searcher(qmd, self._warm)
-        self._hits = HitBuilder(qmd, locator, self._indexer.database)
+        self._hits = HitBuilder(qmd, self._indexer.database)
         self._updates = Updates(qmd, self._indexer, writable=self._writable)
 
     @hookimpl
     def memory_search(self, query: Query) -> SearchResult:
         """Search with QMD and return hits whose passages are cut from the files as they are now."""
-        own = time.monotonic() + self._settings.limits.timeout_ms / 1000
+        own = time.monotonic() + self._qmd.settings.limits.timeout_ms / 1000
         deadline = own if query.deadline is None else min(own, query.deadline)
         freshness = self._updates.update_before_search(deadline)
         contents = self._indexer.read_contents()
@@ -82,7 +76,7 @@ class QmdBackend:
     @hookimpl
     def memory_get(self, path: str, from_line: int, lines: int) -> Document:
         """Return lines of a note from the file as it is now; takes paths such as `qmd/<collection>/<path>`, too."""
-        return pages.get_document(self._collections.served_config, path, from_line=from_line, lines=lines)
+        return pages.get_document(self._qmd.collections.served_config, path, from_line=from_line, lines=lines)
 
     @hookimpl
     def memory_sync(self, force: bool, progress: ProgressCallback | None) -> SyncReport:  # noqa: ARG002 - QMD reports none
@@ -96,7 +90,7 @@ class QmdBackend:
         if not self._writable:
             raise BackendUnavailable(BACKEND, "this session may not write its index", action=INDEX)
         if force:
-            self._client.forget_version()
+            self._qmd.client.forget_version()
         return self._indexer.sync(force=force)
 
     @hookimpl
@@ -112,10 +106,14 @@ class QmdBackend:
         Raises:
             BackendUnavailable: QMD is not installed, so that another backend answers.
         """
-        self._client.find_program()
+        self._qmd.client.find_program()
         check, (contents, problem) = self._indexer.check(), self._read_contents()
         state, database = check.state, self._qmd.home.database
-        by_meaning = self._settings.by_meaning
+        by_meaning = self._qmd.settings.by_meaning
+        missing = [
+            f"QMD searches for words only: {each.reason}; {each.action}"
+            for each in self._qmd.models.find_problems(self._qmd.settings.search_mode, typed_lines=True)
+        ]
         vector_reason = None if by_meaning else 'memory.qmd.searchMode is "search"'
         if by_meaning and not (contents.embedded and contents.has_vectors):
             vector_reason = "there are no embeddings yet"
@@ -137,12 +135,12 @@ class QmdBackend:
             vector="off" if vector_reason else "vec0",
             vector_reason=vector_reason,
             failures=check.listing.failures,
-            warnings=(*problem, *self._list_missing_models()),
+            warnings=(*problem, *missing),
             last_sync=state.updated_at or None,
             details={
                 "QMD version": state.version or None,
-                "search mode": self._settings.search_mode,
-                "collections": ", ".join(item.name for item in self._collections.planned),
+                "search mode": self._qmd.settings.search_mode,
+                "collections": ", ".join(item.name for item in self._qmd.collections.planned),
                 "QMD home": str(self._qmd.home.path),
                 "warm server": self._warm.describe(),
                 "demoted": self._searcher.cooldown.reason,
@@ -156,9 +154,9 @@ class QmdBackend:
         """Run QMD to list the collections, which opens the database; `--version` works even if nothing else does."""
         began = time.monotonic()
         try:
-            self._client.run(["collection", "list"], timeout_seconds=self._client.command_seconds)
-            typed_lines = self._client.takes_typed_lines()
-            problems = self._qmd.models.find_problems(self._settings.search_mode, typed_lines=typed_lines)
+            self._qmd.client.run(["collection", "list"], timeout_seconds=self._qmd.client.command_seconds)
+            typed_lines = self._qmd.client.takes_typed_lines()
+            problems = self._qmd.models.find_problems(self._qmd.settings.search_mode, typed_lines=typed_lines)
             error, action = (problems[0].reason, problems[0].action) if problems else (None, None)
         except BackendUnavailable as failure:
             error, action = failure.reason, failure.action or None
@@ -174,7 +172,7 @@ class QmdBackend:
     @hookimpl
     def memory_start(self) -> bool:
         """Update and embed in the background, and allow the warm server."""
-        if self._updates.start() and self._settings.daemon.enabled:
+        if self._updates.start() and self._qmd.settings.daemon.enabled:
             self._warm.enable()
         return True
 
@@ -182,7 +180,7 @@ class QmdBackend:
     def memory_close(self) -> bool:
         """Kill all children and end the threads; return False if one does not end."""
         self._warm.close()
-        self._client.close()
+        self._qmd.client.close()
         return self._updates.close()
 
     def _answer_without_index(self, freshness: Freshness) -> SearchResult:
@@ -193,16 +191,16 @@ class QmdBackend:
         raise BackendIndexEmpty(BACKEND, "its index is empty", action=INDEX)
 
     def _search(self, question: PreparedQuestion, contents: Contents | None, limit: int, deadline: float) -> QmdAnswer:
-        present = [item.name for item in self._collections.list_present()]
+        present = [item.name for item in self._qmd.collections.list_present()]
         names = [name for name in present if contents is None or contents.documents.get(name)]
-        words = question.words if self._settings.by_meaning else question.known
+        words = question.words if self._qmd.settings.by_meaning else question.known
         if not names or not words:
             return QmdAnswer(rows=(), scale="words", mode="keyword")
         bounds = Bounds(names=names, limit=limit, deadline=deadline)
         try:
             return self._searcher.search(question, bounds, contents=contents)
         except BackendUnavailable:
-            self._client.forget_version()
+            self._qmd.client.forget_version()
             raise
 
     def _build_result(self, hits: Sequence[Hit], mode: str, *, stale: bool, warnings: Sequence[str]) -> SearchResult:
@@ -218,11 +216,11 @@ class QmdBackend:
         )
 
     def _find_model(self) -> str | None:
-        return self._qmd.models.uris["embed"] if self._settings.by_meaning else None
+        return self._qmd.models.uris["embed"] if self._qmd.settings.by_meaning else None
 
     def _count_by_source(self, contents: Contents) -> dict[str, int]:
         totals: dict[str, int] = {}
-        for item in self._collections.planned:
+        for item in self._qmd.collections.planned:
             totals[item.source] = totals.get(item.source, 0) + contents.documents.get(item.name, 0)
         return totals
 
@@ -234,7 +232,3 @@ class QmdBackend:
             return NOTHING, [f"{self._qmd.home.database} is damaged; to rebuild it, {INDEX}"]
         except MemoryCoreError as error:
             return NOTHING, [f"{error}; {error.action}" if error.action else str(error)]
-
-    def _list_missing_models(self) -> list[str]:
-        problems = self._qmd.models.find_problems(self._settings.search_mode, typed_lines=True)
-        return [f"QMD searches for words only: {problem.reason}; {problem.action}" for problem in problems]

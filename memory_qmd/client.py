@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -58,7 +57,6 @@ class QmdClient:
         self._home = home
         self.command_seconds = command_seconds
         self._processes = Processes() if processes is None else processes
-        self._lock = threading.Lock()
         self._version: tuple[str, tuple[int, ...]] = ("", ())
         self._trust_state = True
 
@@ -94,34 +92,28 @@ class QmdClient:
         """
         program = self.find_program()
         identity = _identify(program)
-        with self._lock:
-            known, version = self._version
-            trust_state = self._trust_state
+        known, version = self._version
         if known == identity:
             return version
         state = self._home.load_state()
-        if trust_state and state.program == identity and state.version:
+        if self._trust_state and state.program == identity and state.version:
             version = parse_version(state.version.encode())
         else:
             seconds = self.command_seconds
             if deadline is not None:
                 seconds = min(seconds, deadline - time.monotonic())
             version = parse_version(self.run(["--version"], timeout_seconds=seconds).stdout)
-        with self._lock:
-            self._version = (identity, version)
+        self._version = (identity, version)
         return version
 
     def add_version(self, state: HomeState) -> HomeState:
         """Return a state with the version that was read last."""
-        with self._lock:
-            identity, version = self._version
+        identity, version = self._version
         return replace(state, program=identity, version=".".join(map(str, version)))
 
     def forget_version(self) -> None:
         """Run QMD for its version next time: QMD may have been replaced while its launcher stayed the same."""
-        with self._lock:
-            self._version = ("", ())
-            self._trust_state = False
+        self._version, self._trust_state = ("", ()), False
 
     def takes_typed_lines(self, *, deadline: float | None = None) -> bool:
         """Return True if this QMD takes typed lines; raises as `read_version`."""

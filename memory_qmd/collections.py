@@ -140,7 +140,7 @@ class Collections:
 
 
 class FileLocator:
-    """Finds the files of one agent's collections; remembers the slugs of their names.
+    """Finds the files that the rows of one search name; remembers the slugs of names, each folder's once.
 
     Args:
         collections: The agent's.
@@ -171,10 +171,6 @@ class FileLocator:
             indexed = answer_or_nothing(lambda: self._database.read_hashes(collection)).get(path)
             found = [file for file in found if _hash_file(file.real_path) == indexed] or found
         return found[0] if found else None
-
-    def forget_slugs(self) -> None:
-        """Read the names of files anew at the next slug."""
-        self._slugs.clear()
 
     def _find_by_slug(self, item: Collection, slug: str) -> Sequence[str]:
         if item.name not in self._slugs:

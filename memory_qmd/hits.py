@@ -248,10 +248,10 @@ class PlaceFinder:
 class HitBuilder:
     """Builds the hits of one agent."""
 
-    def __init__(self, qmd: QmdContext, locator: FileLocator, database: QmdFile) -> None:
+    def __init__(self, qmd: QmdContext, database: QmdFile) -> None:
         self._config = qmd.config
+        self._collections = qmd.collections
         self._limits = qmd.settings.limits
-        self._locator = locator
         self._database = database
         self._estimate: tuple[Calibration, int] | None = None
 
@@ -271,13 +271,14 @@ class HitBuilder:
         finder = PlaceFinder(question, self._config.search.chunking, judge)
         wanted = min(query.max_results, self._limits.max_results)
         max_chars = min(query.max_snippet_chars, self._limits.max_snippet_chars, self._limits.max_injected_chars)
+        locator = FileLocator(self._collections, self._database)
         hits: list[Hit] = []
         seen: set[Path] = set()
 
         for most, row, evidence in self._list_candidates(question, answer, judge):
             if most < query.min_score or (len(hits) >= wanted and most <= hits[wanted - 1].score):
                 break
-            file = self._locator.locate(row.collection, row.path)
+            file = locator.locate(row.collection, row.path)
             if file is None or file.real_path in seen:
                 continue
             seen.add(file.real_path)
@@ -286,7 +287,8 @@ class HitBuilder:
             if place is not None and score >= query.min_score:
                 hits.append(_build_hit(score, place, finder.cut(place, file, max_chars), file, judge))
                 hits = join_hits(sorted(hits, key=lambda hit: -hit.score))
-        return _keep_within(hits[:wanted], self._limits.max_injected_chars)
+        ends = accumulate(len(hit.snippet) for hit in hits[:wanted])
+        return [hit for hit, end in zip(hits, ends, strict=False) if end <= self._limits.max_injected_chars]
 
     def _list_candidates(
         self, question: PreparedQuestion, answer: QmdAnswer, judge: Judge
@@ -345,9 +347,3 @@ def _build_hit(score: float, place: Place, passage: Passage, file: MemoryFile, j
         text_score=round(judge.score_words(place.covered), 4),
         snippet=passage.snippet,
     )
-
-
-def _keep_within(hits: Sequence[Hit], max_chars: int) -> list[Hit]:
-    """Keep the first hits whose snippets together are no longer than `max_chars`."""
-    ends = accumulate(len(hit.snippet) for hit in hits)
-    return [hit for hit, end in zip(hits, ends, strict=True) if end <= max_chars]

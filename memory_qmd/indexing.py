@@ -57,14 +57,12 @@ class Indexer:
 
     Args:
         qmd: The agent's QMD.
-        on_update: Called after every update that ran.
         on_rebuild: Called before the database is deleted.
     """
 
-    def __init__(self, qmd: QmdContext, *, on_update: Callable[[], None], on_rebuild: Callable[[], None]) -> None:
+    def __init__(self, qmd: QmdContext, *, on_rebuild: Callable[[], None]) -> None:
         self._qmd = qmd
         self.database = QmdFile(qmd.home.database)
-        self._on_update = on_update
         self._on_rebuild = on_rebuild
 
     def check(self) -> IndexCheck:
@@ -242,7 +240,6 @@ class Indexer:
         failure = find_failure(["update"], outcome)
         if failure is not None:
             raise failure
-        self._on_update()
         return parse_counts(outcome.stdout)
 
     def _run_embed(self, state: HomeState, *, download: bool) -> None:

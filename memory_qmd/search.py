@@ -40,9 +40,7 @@ class Searcher:
     """Searches in one agent's home."""
 
     def __init__(self, qmd: QmdContext, warm: WarmServer) -> None:
-        self._client = qmd.client
-        self._models = qmd.models
-        self._mode = qmd.settings.search_mode
+        self._qmd = qmd
         self._warm = warm
         self.cooldown = Cooldown(RETRIES)
 
@@ -57,7 +55,7 @@ class Searcher:
         Raises:
             BackendUnavailable: QMD gave no answer.
         """
-        if self._mode == "search":
+        if self._qmd.settings.search_mode == "search":
             return self._search_words(question, bounds)
         problem = self._find_problem(contents, bounds.deadline)
         if problem is not None:
@@ -74,8 +72,8 @@ class Searcher:
 
     def _find_problem(self, contents: Contents | None, deadline: float) -> BackendUnavailable | None:
         """Return the reason why the configured mode cannot work now; None if it can."""
-        typed_lines = self._client.takes_typed_lines(deadline=deadline)
-        problems = self._models.find_problems(self._mode, typed_lines=typed_lines)
+        typed_lines = self._qmd.client.takes_typed_lines(deadline=deadline)
+        problems = self._qmd.models.find_problems(self._qmd.settings.search_mode, typed_lines=typed_lines)
         if problems:
             return problems[0]
         if contents is not None and not contents.embedded:
@@ -90,26 +88,26 @@ class Searcher:
         return QmdAnswer(rows=rows, scale="words", mode="keyword")
 
     def _search_meaning(self, question: PreparedQuestion, bounds: Bounds) -> QmdAnswer:
-        reranks = self._mode == "query"
+        reranks = self._qmd.settings.search_mode == "query"
         lines = question.text if reranks else build_lines(question, by_meaning=True)
         rows = None
-        if self._client.takes_typed_lines(deadline=bounds.deadline):
+        if self._qmd.client.takes_typed_lines(deadline=bounds.deadline):
             rows = self._ask("/evidence", lines, bounds)
         if rows is not None:
             return QmdAnswer(rows=rows, scale="blend" if reranks else "explained", mode="hybrid")
-        rows = self._ask_old(self._mode, [question.text], bounds)
+        rows = self._ask_old(self._qmd.settings.search_mode, [question.text], bounds)
         rows.sort(key=lambda row: -row.score)
         return QmdAnswer(rows=rows, scale="blend" if reranks else "cosine", mode="hybrid" if reranks else "vector")
 
     def _ask(self, route: Route, asked: str | Sequence[tuple[str, str]], bounds: Bounds) -> list[QmdRow] | None:
         """Ask the warm server, else run QMD; None if this QMD takes no typed lines. See `WarmServer.search`."""
         rows, deadline = self._warm.search(route, asked, bounds), bounds.deadline
-        if rows is not None or not self._client.takes_typed_lines(deadline=deadline):
+        if rows is not None or not self._qmd.client.takes_typed_lines(deadline=deadline):
             return rows
         options = [*(["--explain"] if route == "/evidence" else []), *_build_options(bounds.names, bounds.limit)]
         if isinstance(asked, str):
-            return self._client.search(["query", *options], asked, deadline=deadline)
-        return self._client.search(["query", "--no-rerank", *options], join_lines(asked), deadline=deadline)
+            return self._qmd.client.search(["query", *options], asked, deadline=deadline)
+        return self._qmd.client.search(["query", "--no-rerank", *options], join_lines(asked), deadline=deadline)
 
     def _ask_old(self, command: str, texts: Sequence[str], bounds: Bounds) -> list[QmdRow]:
         """Search for each text in each collection and keep each file's first row.
@@ -120,7 +118,7 @@ class Searcher:
         for text in texts:
             for name in bounds.names:
                 options = _build_options([name], bounds.limit)
-                for row in self._client.search([command, *options], text, deadline=bounds.deadline):
+                for row in self._qmd.client.search([command, *options], text, deadline=bounds.deadline):
                     found.setdefault((row.collection, row.path), row)
         return list(found.values())
 

@@ -55,7 +55,6 @@ if TYPE_CHECKING:
 
     from memory_core.backends.past import IndexStates, PastIndex
     from memory_core.embeddings.outage import Outage
-    from memory_core.embeddings.protocols import EmbeddingProvider
     from memory_core.search.explaining import Explainer
     from memory_core.search.names import About
     from memory_core.search.pipeline import Trace
@@ -303,7 +302,7 @@ class Answerer:
         requested = self.background.request()
         if not wait([requested], max(until - time.monotonic(), 0.0)).done:
             degradation.stale = degradation.unfinished = True
-            if self.syncs.rebuilding is not None or self.store.is_suspect:
+            if self.syncs.rebuilding or self.store.is_suspect:
                 degradation.rebuilding = True
                 degradation.warn(REBUILDING, "search again in a moment")
             return
@@ -340,18 +339,14 @@ class Answerer:
             return replace(result, hits=tuple(mark_superseded(result.hits, self._load_note, query.today)))
         if self.past is None:
             raise refuse_past(self.name)
-
-        def choose() -> EmbeddingProvider | None:
-            return self.providers.choose_for_sync(self.providers.outages.current(), at_once=False).provider
-
         asked = replace(query, text=leave_out_time(query.text))
         with ExitStack() as stack:
-            past = stack.enter_context(self.past.read(query.as_of, choose))
+            past = stack.enter_context(self.past.read(query.as_of, self.providers))
             pasts = {"": past}
             for each in self.others:
                 try:
                     assert each.past is not None
-                    pasts[each.config.show("")] = stack.enter_context(each.past.read(query.as_of, choose))
+                    pasts[each.config.show("")] = stack.enter_context(each.past.read(query.as_of, self.providers))
                 except MemoryCoreError as error:
                     degradation.warn(f"the layer {each.config.layer!r} is not searched: {error}", error.action)
 
@@ -398,7 +393,7 @@ class Answerer:
         if look.is_empty:
             degradation.warn_of_nothing() if query.as_of is None else degradation.warn(NOTHING_THEN)
             return self._to_result((), "keyword", None, degradation)
-        refuse_other_workspace(self.config, look.workspace, self.store)
+        refuse_other_workspace(self.config, look.state.workspace, self.store)
         serving, outages = look.serving, self.providers.outages
         # A copy of the index, of which the past is made, may hold an outage that has ended.
         outage = outages.judge(look.state.outage) if query.as_of is None else outages.current()
@@ -407,7 +402,9 @@ class Answerer:
             self._warn_without_embeddings(degradation)
         vectors = None if serving is None else self._embed(serving, query, degradation, outage)
         with read() as reader:
-            if (held := reader.load_workspace()) != look.workspace:  # another process has taken the file over meanwhile
+            if (
+                held := reader.load_workspace()
+            ) != look.state.workspace:  # another process has taken the file over meanwhile
                 refuse_other_workspace(self.config, held, self.store)
             serves = reader.load_serving_space()
             if vectors is not None and (serves is None or serves.id != vectors.space_id):
@@ -423,7 +420,10 @@ class Answerer:
             hits = cite(reader, trace.hits)
             if self.config.layers:
                 hits = [replace(hit, layer=self.config.find_layer(hit.path)[0].layer or OWN) for hit in hits]
-        named = trace.question.named or trace.question.unwritten
+        named, period = trace.question.named or trace.question.unwritten, None
+        if named is not None:
+            first, last = named.period.first.isoformat(), named.period.last.isoformat()
+            period = {"from": first, "to": last, "text": named.text}
         if named is not None and not trace.question.is_told:
             until = "" if named.is_day else f" to {named.period.last}"
             degradation.warn(f"no note is dated {named.period.first}{until}")
@@ -431,13 +431,8 @@ class Answerer:
             more = "1 more note is" if trace.left_out == 1 else f"{trace.left_out} more notes are"
             degradation.warn(f"{more} of this period", "ask for a shorter period, or for more results")
         result = self._to_result(tuple(hits), trace.mode, serving.space if serving and vectors else None, degradation)
-        result = replace(result, interpreted_as=trace.question.interpreted_as)
-        if not hits:
-            result = replace(result, hint=_hint_at(trace, query, degradation))
-        if named is None:
-            return result
-        first, last = named.period.first.isoformat(), named.period.last.isoformat()
-        return replace(result, period={"from": first, "to": last, "text": named.text})
+        hint = None if hits else _hint_at(trace, query, degradation)
+        return replace(result, interpreted_as=trace.question.interpreted_as, hint=hint, period=period)
 
     def _restrict(self, reader: Reader, name: str, query: Query, degradation: _Degradation) -> About:
         """Return what restricts a search to a name; warn if no note mentions it, and name those near to it."""

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
 from memory_core.config.agent import AgentConfig
-from memory_core.embeddings.protocols import EmbeddingProvider
+from memory_core.embeddings.failover import Providers
 from memory_core.errors import MemoryCoreError
 from memory_core.history.history import History
 from memory_core.history.moments import Moment, Version
@@ -40,8 +40,6 @@ NOT_WIPED = (
     "text that was deleted from the past is still in the files, because another program reads them;"
     " run memory-core index again to overwrite it"
 )
-
-ChooseProvider = Callable[[], EmbeddingProvider | None]
 
 
 def wipe_index(path: Path) -> Iterator[str]:
@@ -107,7 +105,17 @@ class HistoryRecorder:
             if asked and (aside := self._history.mend()) is not None:
                 warnings.append(f"the history was damaged: a new one begins, the old file is {aside}")
             if sync.generation != self._recorded or not self._history.exists():
-                looked = self._catch_up(sync)
+                is_whole = was_recorded = self._history.read_recorded() == sync.generation
+                if not was_recorded:
+                    held = sync.held
+                    if held is None:
+                        with self._store.read() as reader:
+                            held = reader.list_files()
+                    # Without session logs.
+                    hashes = {row.key: row.hash for row in held if row.hash and row.source != session_logs.SOURCE}
+                    is_whole = self._history.record(hashes, sync.generation, listed=sync.files)
+                self._recorded = sync.generation if is_whole else None
+                looked = not was_recorded
             self._history.prune(asked=asked)
         except (MemoryCoreError, OSError) as error:
             log.warning("the history is not recorded, the next sync tries again: %s", error)
@@ -131,19 +139,6 @@ class HistoryRecorder:
     def close(self) -> None:
         """Close the history until it is needed again."""
         self._history.close()
-
-    def _catch_up(self, sync: SyncContext) -> bool:
-        """Record the notes that a sync has left, without session logs; return False if they were recorded before."""
-        is_whole = was_recorded = self._history.read_recorded() == sync.generation
-        if not was_recorded:
-            held = sync.held
-            if held is None:
-                with self._store.read() as reader:
-                    held = reader.list_files()
-            hashes = {row.key: row.hash for row in held if row.hash and row.source != session_logs.SOURCE}
-            is_whole = self._history.record(hashes, sync.generation, listed=sync.files or (), read=sync.read)
-        self._recorded = sync.generation if is_whole else None
-        return not was_recorded
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,12 +198,12 @@ class IndexStates:
         self._kept: list[PastIndex] = []
 
     @contextmanager
-    def read(self, instant: datetime, choose: ChooseProvider) -> Iterator[PastIndex]:
+    def read(self, instant: datetime, providers: Providers) -> Iterator[PastIndex]:
         """Hand out the index of the last moment before an instant.
 
         Args:
             instant: The time asked for.
-            choose: Returns the provider of embeddings, where some are missing; None if there is none.
+            providers: Make embeddings, where some are missing.
 
         Raises:
             HistoryUnavailable: The history does not reach back so far.
@@ -216,7 +211,7 @@ class IndexStates:
             StoreError: The index or the history cannot be read.
         """
         with self._lock:
-            yield self._find(self._history.find_moment(instant), choose)
+            yield self._find(self._history.find_moment(instant), providers)
 
     def close(self) -> None:
         """Let go of what is kept; may be called twice."""
@@ -225,7 +220,7 @@ class IndexStates:
         for state in kept:
             state.store.close()
 
-    def _find(self, moment: Moment, choose: ChooseProvider) -> PastIndex:
+    def _find(self, moment: Moment, providers: Providers) -> PastIndex:
         """Return the index of a moment, which is made if it is not kept; the last one asked for is kept longest."""
         with self._store.read() as reader:
             serving = reader.load_serving_space()
@@ -236,7 +231,7 @@ class IndexStates:
             versions = self._history.list_alive(moment)
             unserved = pages.find_unserved(self._config, [note.path for note in versions])  # by today's configuration
             versions = {note: version for note, version in versions.items() if note.path not in unserved}
-            state = PastIndex(key, self._make(versions, choose), moment, versions, self._config, self._history)
+            state = PastIndex(key, self._make(versions, providers), moment, versions, self._config, self._history)
         else:
             self._kept.remove(state)
         self._kept.append(state)
@@ -245,10 +240,11 @@ class IndexStates:
             self._kept.pop(0).store.close()
         return state
 
-    def _make(self, versions: Mapping[FileKey, Version], choose: ChooseProvider) -> PrivateStore:
+    def _make(self, versions: Mapping[FileKey, Version], providers: Providers) -> PrivateStore:
         store = PrivateStore(self._store)
         try:
-            context = SyncContext(config=self._config, store=store, provider=choose())
+            active = providers.choose_for_sync(providers.outages.current(), at_once=False)
+            context = SyncContext(config=self._config, store=store, provider=active.provider)
             backfill = Backfill(context)
             with store.write() as writer:
                 backfill.look(writer.load_state(), writer.list_spaces())

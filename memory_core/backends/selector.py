@@ -102,13 +102,23 @@ class Selector:
         Of a longer question the first `MAX_QUERY_CHARS` characters are searched for, and the answer says so.
         """
         if len(query.text) > MAX_QUERY_CHARS:
-            return _warn_of_cut(self.search(replace(query, text=query.text[:MAX_QUERY_CHARS])), len(query.text))
-        hurried = self._add_deadline(query)
+            found = self.search(replace(query, text=query.text[:MAX_QUERY_CHARS]))
+            cut = (
+                f"The question is {len(query.text):,} characters long; its first {MAX_QUERY_CHARS:,} were searched for."
+            )
+            warning = " ".join(filter(None, (cut, found.warning)))
+            return replace(found, warning=warning, action=found.action or "ask with fewer words")
+        hurried = query
+        if self._primary is not None and self._search_seconds is not None:
+            # builtin answers in the chosen backend's place soon after that one's deadline.
+            deadline = time.monotonic() + self._search_seconds + GRACE_SECONDS
+            hurried = replace(query, deadline=deadline if query.deadline is None else min(deadline, query.deadline))
         answer, reason = self._ask(lambda backend: backend.memory_search(query))
         self._log_outage(reason)
         if answer is not None:
-            return _make_safe(replace(answer, backend_fallback=None))
-        result = _make_safe(self._builtin.memory_search(hurried))
+            safe: SearchResult = _quote(replace(answer, backend_fallback=None))
+            return safe
+        result: SearchResult = _quote(self._builtin.memory_search(hurried))
         return result if reason is None else replace(result, backend_fallback=self._make_fallback(reason))
 
     def explain(self, query: Query, place: NotePlace | None) -> Explanation:
@@ -213,7 +223,10 @@ class Selector:
         found = [finding for loaded in (self._own, self._chosen) if loaded for finding in _diagnose(*loaded)]
         name = self._config.memory.backend
         if self._problem is not None:
-            found.append(_find_left_out(name, self._problem))
+            action = self._problem.action if isinstance(self._problem, MemoryCoreError) else ""
+            reason = self._problem.reason if isinstance(self._problem, BackendError) else None
+            message = reason or breaker.explain_error(self._problem)
+            found.append(Finding(subject=name, level="fail", message=message, action=action or REPORT))
         elif self._chosen is not None and self._chosen.plugin.diagnose is None:
             answer, reason = self._ask(lambda backend: backend.memory_probe(), long=True, counted=False)
             probe = answer or Probe(ok=False, provider=name, error=reason)
@@ -275,13 +288,6 @@ class Selector:
     def _close_scope(self) -> None:
         self.scope, self.scope_setting = CLOSED, None
 
-    def _add_deadline(self, query: Query) -> Query:
-        """Return the query for builtin in the chosen backend's place, to be answered soon after that one's deadline."""
-        if self._primary is None or self._search_seconds is None:
-            return query
-        deadline = time.monotonic() + self._search_seconds + GRACE_SECONDS
-        return replace(query, deadline=deadline if query.deadline is None else min(deadline, query.deadline))
-
     def _make_context(self, plugin: BackendPlugin | None) -> BackendContext:
         settings = None if plugin is None else read_section(self._config, self._config.memory.backend, plugin)
         return BackendContext(config=self._config, settings=settings, access=self._access, keys=self._keys)
@@ -325,23 +331,11 @@ class Selector:
         return replace(status, backend_fallback=self._make_fallback(reason), details=details)
 
 
-def _find_left_out(name: str, problem: Exception) -> Finding:
-    """Return the finding on a backend that could not be loaded."""
-    action = problem.action if isinstance(problem, MemoryCoreError) else ""
-    message = problem.reason if isinstance(problem, BackendError) else breaker.explain_error(problem)
-    return Finding(subject=name, level="fail", message=message, action=action or REPORT)
-
-
-def _make_safe(result: SearchResult) -> SearchResult:
-    """Return an answer whose texts of notes, of whatever backend, are safe to show."""
-    return replace(result, hits=_quote(result.hits))
-
-
 def _quote(value: Any, *, of_notes: bool = False) -> Any:
     """Return a record, or several, in which all fields that hold texts of notes are safe to show."""
     if isinstance(value, str):
         return quote_safely(value) if of_notes else value
-    if isinstance(value, tuple):
+    if isinstance(value, tuple | list):
         return tuple(_quote(each, of_notes=of_notes) for each in value)
     if not is_dataclass(value) or isinstance(value, type):
         return value
@@ -352,16 +346,6 @@ def _quote(value: Any, *, of_notes: bool = False) -> Any:
 def _quote_passages(found: Explanation) -> Explanation:
     """Return an explanation whose texts of notes are safe to show."""
     return replace(found, passages=_quote(found.passages), place=_quote(found.place))
-
-
-def _warn_of_cut(result: SearchResult, asked_chars: int) -> SearchResult:
-    """Add to an answer that its question was cut."""
-    cut = f"The question is {asked_chars:,} characters long; its first {MAX_QUERY_CHARS:,} were searched for."
-    return replace(
-        result,
-        warning=cut if result.warning is None else f"{cut} {result.warning}",
-        action=result.action or "ask with fewer words",
-    )
 
 
 def _diagnose(name: str, plugin: BackendPlugin, context: BackendContext) -> list[Finding]:

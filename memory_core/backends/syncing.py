@@ -6,14 +6,11 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from memory_core.config.agent import AgentConfig
 from memory_core.embeddings.failover import CONFIGURED, ActiveProvider, Providers
-from memory_core.embeddings.outage import Outage
 from memory_core.errors import MemoryCoreError, OtherWorkspace, StoreError, SyncBusy
 from memory_core.records import FileFailure, ProgressCallback, Space, SyncReport
 from memory_core.stores.interface import Reader, Store
@@ -37,21 +34,17 @@ class IndexLook(NamedTuple):
     Attributes:
         state: What it remembers from one sync to the next.
         is_empty: No chunk is indexed.
-        workspace: The real path of the folder whose notes it holds; None if it does not say.
         serving: The space whose vectors answer; None when keywords answer alone.
     """
 
     state: SyncState
     is_empty: bool
-    workspace: str | None
     serving: ServingSpace | None
 
 
 def look_at(reader: Reader) -> IndexLook:
     """Return the state of an index."""
-    return IndexLook(
-        reader.load_state(), not reader.count_chunks(), reader.load_workspace(), reader.load_serving_space()
-    )
+    return IndexLook(reader.load_state(), not reader.count_chunks(), reader.load_serving_space())
 
 
 def refuse_other_workspace(config: AgentConfig, held: str | None, store: Store) -> None:
@@ -97,7 +90,7 @@ class SyncRunner:
         # Session logs were compared with the index since this process or a session began.
         self._sessions_compared = False
         self._checked = False  # this process has looked for damage that the file was left with
-        self.rebuilding: str | None = None  # a sentence, while a sync makes a damaged index anew
+        self.rebuilding = False  # a sync makes a damaged index anew
         self.failures: tuple[FileFailure, ...] = ()  # of the last sync
         self.busy: str | None = None  # a sentence, if the last sync found that another process syncs
 
@@ -157,32 +150,25 @@ class SyncRunner:
             SyncStopped: It was stopped.
             StoreError: The index cannot be written.
         """
-        with self._lock, self._keep_busy(), self.store.lock(wait_seconds=wait_seconds):
+        with self._lock:
+            self.busy = None
             try:
-                if force or self.store.is_suspect or (not self._checked and self.store.needs_check()):
-                    self._repair()
-                self._checked = True
-                try:
-                    report = self._sync(stop, force=force, progress=progress)
-                except StoreError:
-                    if not self._repair():
-                        raise
-                    report = self._sync(stop, force=force, progress=progress)
-                if self.rebuilding is None:
-                    return report
-                return replace(report, warnings=(*report.warnings, DAMAGED))
+                with self.store.lock(wait_seconds=wait_seconds):
+                    if force or self.store.is_suspect or (not self._checked and self.store.needs_check()):
+                        self._repair()
+                    self._checked = True
+                    try:
+                        report = self._sync(stop, force=force, progress=progress)
+                    except StoreError:
+                        if not self._repair():
+                            raise
+                        report = self._sync(stop, force=force, progress=progress)
+                    return replace(report, warnings=(*report.warnings, DAMAGED)) if self.rebuilding else report
+            except SyncBusy as error:
+                self.busy = str(error)
+                raise
             finally:
-                self.rebuilding = None
-
-    @contextmanager
-    def _keep_busy(self) -> Iterator[None]:
-        """Keep that another process syncs, if the sync within finds so."""
-        self.busy = None
-        try:
-            yield
-        except SyncBusy as error:
-            self.busy = str(error)
-            raise
+                self.rebuilding = False
 
     def _repair(self) -> bool:
         """Move a damaged index aside; return True if this sync can now make a new one."""
@@ -190,7 +176,7 @@ class SyncRunner:
         if problem is None:
             return False
         log.warning("%s: %s (%s)", self.store.path, DAMAGED, problem)
-        self.rebuilding = REBUILDING
+        self.rebuilding = True
         return True
 
     def _sync(self, stop: threading.Event | None, *, force: bool, progress: ProgressCallback | None) -> SyncReport:
@@ -210,7 +196,9 @@ class SyncRunner:
             outage = self.providers.outages.judge(record)
             active = self.providers.choose_for_sync(outage, at_once=asked)
             sync.provider, sync.problem = active.provider, active.problem
-            sync.embeds = self._may_embed(active, outage, asked=asked)
+            is_due = time.monotonic() >= self._embeds_at.get(active.role, 0.0)
+            may_send = asked or (is_due and self.providers.may_send(active, outage))
+            sync.embeds = may_send and not self.saves_embeddings
             sync.verifies = sync.embeds and asked
 
         sync.choose = choose
@@ -237,10 +225,3 @@ class SyncRunner:
         if told and asked:  # the index is sound: a search has nothing to warn of
             report = replace(report, warnings=(*report.warnings, *told))
         return report
-
-    def _may_embed(self, active: ActiveProvider, outage: Outage | None, *, asked: bool) -> bool:
-        """Return True if a sync may request embeddings now; one that somebody asked for may at any time."""
-        if self.saves_embeddings:
-            return False
-        is_due = time.monotonic() >= self._embeds_at.get(active.role, 0.0)
-        return asked or (is_due and self.providers.may_send(active, outage))

@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import os
 import posixpath
-from array import array
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
-from hashlib import blake2b
-from itertools import chain, groupby
-from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple
 
 from memory_core.config.agent import AgentConfig
-from memory_core.records import FileFailure, FileStamp, MemoryFile, Stamp, Stamps
-from memory_core.sources.refusals import SYMLINK, UNFIT_NAME, describe_os_error, is_unfit, make_printable, refuse_type
-from memory_core.sources.roots import SUFFIX, WHOLE, Root, find_roots, read_numbers, slash
+from memory_core.records import FileFailure, FileKey, FileStamp, MemoryFile
+from memory_core.sources.refusals import SYMLINK, UNFIT_NAME, describe_os_error, make_printable, refuse_type
+from memory_core.sources.roots import WHOLE, Root, find_roots, read_stamp, slash
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +42,17 @@ class Sighting(NamedTuple):
 
     root: Root
     relative: str
-    stamp: Stamp
+    stamp: FileStamp
+
+    @property
+    def key(self) -> FileKey:
+        """The source and the path of the file."""
+        return FileKey(self.root.source, self.root.shown + self.relative)
 
     @property
     def file(self) -> MemoryFile:
         """The record of the file."""
-        return self.root.to_file(self.relative, Path(self.root.join(self.relative)), FileStamp(*self.stamp))
+        return self.root.to_file(self.relative, Path(self.root.join(self.relative)), self.stamp)
 
 
 class Survey:
@@ -81,22 +82,9 @@ class Survey:
         """Return the number of files; each has one real path."""
         return len(self.found)
 
-    def update_digest(self, content: blake2b) -> None:
-        """Feed a hash with all by which a changed memory is known: the paths and stamps of its files."""
-        for root, found in groupby(self.found, key=attrgetter("root")):
-            files = list(found)
-            names = "\0".join([root.source, root.shown, f"{root.is_vault:d}", *(each.relative for each in files)])
-            content.update(names.encode("utf-8", "surrogateescape"))
-            content.update(array("q", chain.from_iterable(each.stamp for each in files)))
-
-    def take_changed(self, stamps: Stamps) -> list[MemoryFile]:
+    def take_changed(self, stamps: dict[FileKey, FileStamp | None]) -> list[MemoryFile]:
         """Take all files out of a mapping of known stamps; return those whose stamp differs, sorted by source and path."""
-        take = stamps.pop
-        changed = [
-            each.file
-            for each in self.found
-            if take((each.root.source, each.root.shown + each.relative), None) != each.stamp
-        ]
+        changed = [each.file for each in self.found if stamps.pop(each.key, None) != each.stamp]
         return sorted(changed, key=lambda file: file.key)
 
     def _add(self, root: Root) -> None:
@@ -139,17 +127,10 @@ class Survey:
             if not isinstance(error, FileNotFoundError):  # it went since the folder above was read
                 self._fail(root, relative, describe_os_error(error))
             return
-        # Of most folders, one look at all names tells that the suffix alone decides.
-        names = "".join([entry.name for entry in entries])
-        plain = not (root.excluded or root.reserved or root.pattern or root.left_out or root.hidden or is_unfit(names))
         for entry in entries:
             name = entry.name
             try:
-                if plain and name.endswith(SUFFIX) and name[0] != "." and entry.is_file(follow_symlinks=False):
-                    is_served = True
-                else:
-                    is_served = self._judge(root, entry, below + name, folders)
-                if is_served and name not in known:
+                if self._judge(root, entry, below + name, folders) and name not in known:
                     self._add_file(root, below + name, entry.stat(follow_symlinks=False))
                     new.append(name)
             except FileNotFoundError:
@@ -178,7 +159,7 @@ class Survey:
         return is_served
 
     def _add_file(self, root: Root, relative: str, info: os.stat_result) -> None:
-        self.found.append(Sighting(root, relative, read_numbers(info)))
+        self.found.append(Sighting(root, relative, read_stamp(info)))
         if info.st_nlink > 1:
             self.has_hard_links = True
 

@@ -105,25 +105,46 @@ def _name_file(key: str) -> str:
     return (key if _NAME.fullmatch(key) else hashed) + SUFFIX
 
 
+class OffTheRecord:
+    """Tells which messages are left out: one in which the user says so, what the user says right behind it, and the answer.
+
+    Args:
+        within: The message before was left out.
+    """
+
+    def __init__(self, *, within: bool = False) -> None:
+        self._within = within
+        self._role = "assistant"
+
+    def leaves_out(self, role: str, text: str) -> bool:
+        """Return True if the next message is left out."""
+        if role == "user":
+            self._within = is_off_the_record(text) or (self._role == "user" and self._within)
+        self._role = role
+        return self._within
+
+
 @dataclass(slots=True)
 class _KeptSession:
     """The state of a session as its file in the journal tells it.
 
     Attributes:
         path: The file.
+        key: Of the hashes.
         session: None if the file is new.
         end, mark: How far the transcript was read.
-        within_left_out: The turn that goes on is left out.
+        off_the_record: Tells which of the next messages are left out.
         ids: Of its messages.
         size, lines: Of its whole lines, in bytes, and their number.
         header_bytes: The size of what follows the line that says the session, this line included.
     """
 
     path: Path
+    key: bytes
     session: JournalSession | None = None
     end: int = 0
     mark: str = ""
-    within_left_out: bool = False
+    off_the_record: OffTheRecord = field(default_factory=OffTheRecord)
     ids: set[bytes] = field(default_factory=set)
     size: int = 0
     lines: int = 0
@@ -132,6 +153,25 @@ class _KeptSession:
     def list_header(self, session: JournalSession) -> list[Line]:
         """Return the line that describes a session, or none if it stands near the end already."""
         return [] if self.session == session and self.header_bytes < HEADER_BYTES else [session.to_line()]
+
+    def keep(self, said: Said, end: int = 0, *, keeps_nothing: bool) -> Line:
+        """Return the line of a message; empty for one that is known.
+
+        Args:
+            said: The message.
+            end: Where it ends in the transcript, which tells messages from each other that have neither name nor time.
+            keeps_nothing: Only ids are kept, by which messages are known.
+        """
+        is_left_out = self.off_the_record.leaves_out(said.role, said.text) or keeps_nothing
+        facts = [said.name] if said.name else [said.role, said.text, said.at or str(end)]
+        name = _digest("\0".join(facts).encode("utf-8", "replace"), self.key)
+        if name.encode("ascii") in self.ids:
+            return {}
+        self.ids.add(name.encode("ascii"))
+        if is_left_out:
+            return {"id": name}
+        at = said.at or datetime.now(UTC).isoformat(timespec="milliseconds")
+        return {"id": name, "role": said.role, "content": redact(said.text[:TEXT_CHARS]), "timestamp": at}
 
 
 class Journal:
@@ -163,11 +203,11 @@ class Journal:
             OSError: The journal cannot be written, or another process holds its lock.
         """
         with self._locked() as key:
-            kept = self._load(self.folder / session.file_name)
+            kept = self._load(self.folder / session.file_name, key)
             lines = kept.list_header(session)
             try:
                 with _open(session.transcript) as stream:
-                    found, more = self._read(stream, kept, key, keeps_nothing=session.is_left_out, max_bytes=max_bytes)
+                    found, more = self._read(stream, kept, keeps_nothing=session.is_left_out, max_bytes=max_bytes)
             except FileNotFoundError:  # the host writes it later, or has removed it
                 found, more = [], False
             self._append(session, kept, [*lines, *found])
@@ -185,12 +225,11 @@ class Journal:
             OSError: The journal cannot be written, or another process holds its lock.
         """
         with self._locked() as key:
-            kept = self._load(self.folder / session.file_name)
+            kept = self._load(self.folder / session.file_name, key)
             lines = kept.list_header(session)
-            keeper = _Keeper(kept, key, keeps_nothing=session.is_left_out)
             now, found = datetime.now(UTC).isoformat(timespec="microseconds"), []
             for said in messages:
-                line = keeper.keep(said._replace(at=said.at or now))
+                line = kept.keep(said._replace(at=said.at or now), keeps_nothing=session.is_left_out)
                 lines += [line] if line else []
                 found.append({**line, "line": kept.lines + len(lines)} if "role" in line else {})
             self._append(session, kept, lines)
@@ -207,12 +246,12 @@ class Journal:
             session: The session, in whose transcript something may be new.
             messages: Those of the turn, for a host without a transcript; what is to be kept of them is in the record.
         """
-        keeper, now = (
-            _Keeper(_KeptSession(self.folder), b"", keeps_nothing=session.is_left_out),
-            datetime.now(UTC).isoformat(),
-        )
-        lines = ((each, keeper.keep(each._replace(at=each.at or now))) for each in messages)
-        kept = [[line["role"], line["content"], line["timestamp"], each.name] for each, line in lines if "role" in line]
+        alone, now = _KeptSession(self.folder, b""), datetime.now(UTC).isoformat()
+        kept = []
+        for said in messages:
+            line = alone.keep(said._replace(at=said.at or now), keeps_nothing=session.is_left_out)
+            if "role" in line:
+                kept.append([line["role"], line["content"], line["timestamp"], said.name])
         missed = self.folder / f"{session.file_name}{f'.{time.time_ns()}' if kept else ''}{MISSED}"
         if kept or session.is_left_out or not missed.exists():  # what was to be left out once stays out
             with suppress(OSError):  # that the folder cannot be written is what `doctor` tells
@@ -266,11 +305,10 @@ class Journal:
         missed = self.folder.glob(f"*{MISSED}")
         new = (path for path in missed if not path.with_name(path.name.removesuffix(MISSED)).exists())
         for path in (*self._list_files(), *new):
-            kept = self._load(path)
             with suppress(OSError, FileUnreadable):
-                key = (self.folder / KEY).read_bytes()
+                kept = self._load(path, (self.folder / KEY).read_bytes())
                 with _open(kept.session.transcript if kept.session else "") as stream:
-                    lines, _ = self._read(stream, kept, key, keeps_nothing=True, max_bytes=STEP_BYTES)
+                    lines, _ = self._read(stream, kept, keeps_nothing=True, max_bytes=STEP_BYTES)
                 count += sum("id" in line for line in lines)
         return count
 
@@ -280,8 +318,8 @@ class Journal:
         Raises:
             OSError: The journal cannot be written, or another process holds its lock.
         """
-        with self._locked():
-            kept = self._load(self.folder / session.file_name)
+        with self._locked() as key:
+            kept = self._load(self.folder / session.file_name, key)
             if kept.ids:
                 self._append(session, kept, [{"ended": True}])
 
@@ -294,11 +332,11 @@ class Journal:
         Yields:
             The session; the messages before, the last one last; and those to learn from, each with its "line" in the file.
         """
-        learned = self._read_learned()
+        learned = self._read_marks(LEARNED)
         for path in self._list_files():
             data = _read_whole_lines(path)
             # Its mark stands no more where all of it was forgotten since: what came then is new.
-            stands = data.rfind(learned[path.name].encode()) if path.name in learned else -1
+            stands = data.rfind(str(learned[path.name]).encode()) if path.name in learned else -1
             at = data.find(b"\n", stands) if stands >= 0 else 0
             session = _find_session(data)
             last = data.rfind(b',"role":"')
@@ -324,10 +362,6 @@ class Journal:
         """
         with self._locked():
             self._set_mark(LEARNED, session, last)
-
-    def _read_learned(self) -> dict[str, str]:
-        """Return by the name of a file the id of the last message that was learned from."""
-        return {name: each for name, each in self._read_marks(LEARNED).items() if isinstance(each, str)}
 
     def take_call(self, session: JournalSession, most: int) -> bool:
         """Count a call of a model for a session, before it is made; return False if there were as many as there may be.
@@ -501,24 +535,25 @@ class Journal:
         """Return the files of sessions that changed since a time in nanoseconds, the last changed first."""
         found = []
         with suppress(FileNotFoundError):
-            found = [(entry.stat().st_mtime_ns, entry.path) for entry in os.scandir(self.folder) if _is_session(entry)]
+            entries = (each for each in os.scandir(self.folder) if each.name.endswith(SUFFIX))
+            found = [(each.stat().st_mtime_ns, each.path) for each in entries if each.is_file(follow_symlinks=False)]
         return [Path(path) for changed, path in sorted(found, reverse=True) if changed >= since]
 
-    def _load(self, path: Path) -> _KeptSession:
+    def _load(self, path: Path, key: bytes) -> _KeptSession:
         data = _read_whole_lines(path)
-        kept = _KeptSession(path, _find_session(data), ids=set(_ID.findall(data)), size=len(data))
+        kept = _KeptSession(path, key, _find_session(data), ids=set(_ID.findall(data)), size=len(data))
         kept.lines, kept.header_bytes = data.count(b"\n"), len(data) - data.rfind(_SESSION)
         for raw in reversed(data.split(b"\n")):
             line = parse_entry(raw)
             if isinstance(line.get("end"), int) and not kept.mark:
                 kept.end, kept.mark = line["end"], str(line.get("mark"))
             if "id" in line:
-                kept.within_left_out = "role" not in line
+                kept.off_the_record = OffTheRecord(within="role" not in line)
                 break
         return kept
 
     def _read(
-        self, stream: BinaryIO, kept: _KeptSession, key: bytes, *, keeps_nothing: bool, max_bytes: int
+        self, stream: BinaryIO, kept: _KeptSession, *, keeps_nothing: bool, max_bytes: int
     ) -> tuple[list[Line], bool]:
         """Return the lines for what is new in a transcript, and True if there is more."""
         size = os.fstat(stream.fileno()).st_size
@@ -526,9 +561,9 @@ class Journal:
         if end <= size:
             stream.seek(max(end - MARK_BYTES, 0))
             tail = stream.read(min(end, MARK_BYTES))
-        if end > size or (end and _digest(tail, key) != kept.mark):
+        if end > size or (end and _digest(tail, kept.key) != kept.mark):
             stream.seek(0)
-            end, tail, kept.within_left_out = 0, b"", False
+            end, tail, kept.off_the_record = 0, b"", OffTheRecord()
         # A fork holds what another session holds, and may be read before it.
         since = kept.path.stat().st_mtime_ns - SLACK_NS if end else 0
         others, forgotten = self._list_files(since), self.folder / FORGOTTEN
@@ -537,19 +572,18 @@ class Journal:
         for path in others:
             if path != kept.path:
                 kept.ids.update(_ID.findall(_read_whole_lines(path)))
-        keeper = _Keeper(kept, key, keeps_nothing=keeps_nothing)
         lines: list[Line] = []
         kept_at = first = end
         for raw, end, is_line in _read_lines(stream, first, within=not tail.endswith(b"\n") and first > 0):
             tail = (tail + raw[-MARK_BYTES:])[-MARK_BYTES:]
             said = parse_said(raw) if is_line and any(mark in raw for mark in _SPOKEN) else None
-            if said is not None and (line := keeper.keep(said, end)):
-                lines.append({**line, "end": end, "mark": _digest(tail, key)})
+            if said is not None and (line := kept.keep(said, end, keeps_nothing=keeps_nothing)):
+                lines.append({**line, "end": end, "mark": _digest(tail, kept.key)})
                 kept_at = end
             if end - first >= max_bytes:
                 break
         if end - kept_at >= PLACE_BYTES:
-            lines.append({"end": end, "mark": _digest(tail, key)})
+            lines.append({"end": end, "mark": _digest(tail, kept.key)})
         return lines, end - first >= max_bytes
 
     def _append(self, session: JournalSession, kept: _KeptSession, lines: list[Line]) -> None:
@@ -562,57 +596,6 @@ class Journal:
             write_all(descriptor, _encode(lines))
         finally:
             os.close(descriptor)
-
-
-class OffTheRecord:
-    """Tells which messages are left out: one in which the user says so, what the user says right behind it, and the answer.
-
-    Args:
-        within: The message before was left out.
-    """
-
-    def __init__(self, *, within: bool = False) -> None:
-        self._within = within
-        self._role = "assistant"
-
-    def leaves_out(self, role: str, text: str) -> bool:
-        """Return True if the next message is left out."""
-        if role == "user":
-            self._within = is_off_the_record(text) or (self._role == "user" and self._within)
-        self._role = role
-        return self._within
-
-
-class _Keeper:
-    """Decides what is kept of each message.
-
-    Args:
-        kept: What the journal knows of the session; the ids of messages are added to it.
-        key: Of the hashes.
-        keeps_nothing: Only ids are kept, by which messages are known.
-    """
-
-    def __init__(self, kept: _KeptSession, key: bytes, *, keeps_nothing: bool) -> None:
-        self._ids, self._key, self._keeps_nothing = kept.ids, key, keeps_nothing
-        self._off_the_record = OffTheRecord(within=kept.within_left_out)
-
-    def keep(self, said: Said, end: int = 0) -> Line:
-        """Return the line of a message; empty for one that is known.
-
-        Args:
-            said: The message.
-            end: Where it ends in the transcript, which tells messages from each other that have neither name nor time.
-        """
-        is_left_out = self._off_the_record.leaves_out(said.role, said.text) or self._keeps_nothing
-        facts = [said.name] if said.name else [said.role, said.text, said.at or str(end)]
-        name = _digest("\0".join(facts).encode("utf-8", "replace"), self._key)
-        if name.encode("ascii") in self._ids:
-            return {}
-        self._ids.add(name.encode("ascii"))
-        if is_left_out:
-            return {"id": name}
-        at = said.at or datetime.now(UTC).isoformat(timespec="milliseconds")
-        return {"id": name, "role": said.role, "content": redact(said.text[:TEXT_CHARS]), "timestamp": at}
 
 
 @contextmanager
@@ -674,10 +657,6 @@ def _replace(path: Path, lines: Iterable[Line]) -> None:
     stamp = path.stat()
     replace_file(path, _encode(lines))
     os.utime(path, ns=(stamp.st_atime_ns, stamp.st_mtime_ns))
-
-
-def _is_session(entry: os.DirEntry[str]) -> bool:
-    return entry.name.endswith(SUFFIX) and entry.is_file(follow_symlinks=False)
 
 
 def _read_session(path: Path) -> JournalSession | None:

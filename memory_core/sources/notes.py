@@ -6,7 +6,7 @@ import os
 import posixpath
 import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date
@@ -71,6 +71,8 @@ class NoteText:
         replaced: Some lines were no UTF-8; they were read as Windows-1252.
         stamp: The file's before it was read, so that a change meanwhile shows at the next listing.
         data: The bytes on disk; empty for a session log.
+        lines: Of a session log, for each line of the text the line of the file that holds its message, from 1.
+        date: Of a session log, the day of its first entry with a timestamp, as YYYY-MM-DD; None if no entry has one.
     """
 
     text: str
@@ -78,6 +80,8 @@ class NoteText:
     replaced: bool
     stamp: FileStamp
     data: bytes
+    lines: Sequence[int] = ()
+    date: str | None = None
 
 
 def read_note(file: MemoryFile) -> NoteText:
@@ -127,7 +131,8 @@ def find_note_date(path: str, text: str) -> str | None:
     from memory_core.text.periods import HALF_YEAR, find_written_day
 
     *folders, name = strip_suffix(path).split("/")
-    named = find_path_day(path) or read_front_matter(text).date or find_field_date(text) or _heading_date(text)
+    named = find_path_day(path) or read_front_matter(text).date or find_field_date(text)
+    named = named or next(filter(None, (_read_heading_day(line) for _, line in _list_headings(text))), None)
     named = named or next(filter(None, map(find_written_day, reversed(folders))), None)
     places = (name, "/".join(folders), " ".join((*folders, name)))
     return named or next(filter(None, (find_written_day(place, HALF_YEAR) for place in places)), None)
@@ -227,12 +232,13 @@ def _find_nested_day(place: str) -> str | None:
     return find_written_day(f"{year}-{month}-{day}" if month else f"{day} {name} {year}")
 
 
-def _heading_date(text: str) -> str | None:
-    if not _DATED_HEADING.search(text):  # most undated notes: spares the scan
-        return None
-    lines = split_lines(text)
-    headings = (line for line, kind in zip(lines, scan(lines), strict=True) if kind is Line.HEADING)
-    return next(filter(None, map(_read_heading_day, headings)), None)
+def _list_headings(text: str) -> Iterator[tuple[int, str]]:
+    """Yield the headings of a text with their lines, from 0; none where no heading may hold a date, as in most notes."""
+    if _DATED_HEADING.search(text):
+        lines = split_lines(text)
+        for number, (line, kind) in enumerate(zip(lines, scan(lines), strict=True)):
+            if kind is Line.HEADING:
+                yield number, line
 
 
 def find_section_days(path: str, text: str, date: str | None) -> dict[int, str | None]:
@@ -243,16 +249,14 @@ def find_section_days(path: str, text: str, date: str | None) -> dict[int, str |
         text: Of the note.
         date: Of the note; a note of this day alone is no log.
     """
-    if find_path_day(path) or not _DATED_HEADING.search(text):
+    if find_path_day(path):
         return {}
-    lines = split_lines(text)
     found: dict[int, str | None] = {}
     above: list[tuple[int, str | None]] = []
-    for number, (line, kind) in enumerate(zip(lines, scan(lines), strict=True)):
-        if kind is Line.HEADING:
-            level, _ = parse_heading(line) or (1, line)
-            above = [*(each for each in above if each[0] < level), (level, _read_heading_day(line))]
-            found[number] = next((day for _, day in reversed(above) if day), None)
+    for number, line in _list_headings(text):
+        level, _ = parse_heading(line) or (1, line)
+        above = [*(each for each in above if each[0] < level), (level, _read_heading_day(line))]
+        found[number] = next((day for _, day in reversed(above) if day), None)
     return found if {*found.values()} - {None, date} else {}
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import posixpath
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -44,18 +44,9 @@ def resolve(config: AgentConfig, path: str) -> MemoryFile | None:
     if layer is not config or within != path:
         found = resolve(replace(layer, layers=()), within)
         return found and replace(found, path=layer.show(found.path))
-    reasons: list[str] = []
-    served = False
-    for root, relative in _locate(config, path):
-        if (reason := root.refuse(relative)) is not None:
-            reasons.append(reason)
-        elif (file := _look_up(root, relative, path)) is not None:
-            return file
-        else:
-            served = True  # though not there: a folder that only seems to lie in this root may have it
-    if served:
-        return None
-    raise PathRefused(path, reasons[0] if reasons else refusals.OUTSIDE)
+    places = _find_places(config, path, posixpath.realpath(config.workspace), roots.find_roots(config))
+    # A folder that only seems to lie in the first root may have it.
+    return next(filter(None, (_look_up(root, relative, path) for root, relative in places)), None)
 
 
 class ServedPlace(NamedTuple):
@@ -87,20 +78,33 @@ def find_place(config: AgentConfig, path: str) -> ServedPlace:
         place = find_place(replace(layer, layers=()), within)
         return place._replace(path=layer.show(place.path))
     workspace = posixpath.realpath(config.workspace)
-    for root, relative in _locate(config, path):
-        if root.refuse(relative) is None:
-            real, top = Path(root.join(relative)), Path(root.real)
-            folder = Path(workspace) if real.is_relative_to(workspace) else top.parent if root.is_file else top
-            return ServedPlace(root.shown + relative, real, folder)
-    raise PathRefused(path, refusals.OUTSIDE)
+    root, relative = _find_places(config, path, workspace, roots.find_roots(config))[0]
+    real, top = Path(root.join(relative)), Path(root.real)
+    folder = Path(workspace) if real.is_relative_to(workspace) else top.parent if root.is_file else top
+    return ServedPlace(root.shown + relative, real, folder)
 
 
-def _locate(config: AgentConfig, path: str) -> Iterator[tuple[roots.Root, str]]:
-    """Yield the roots below which a caller's path lies, in the order in which they are served, each with the path below it."""
-    absolute = _to_absolute(config, path, posixpath.realpath(config.workspace))
-    for root in roots.find_roots(config):
-        if (relative := root.locate(absolute)) is not None:
-            yield root, relative
+def _find_places(
+    config: AgentConfig, path: str, workspace: str, served: Sequence[roots.Root]
+) -> list[tuple[roots.Root, str]]:
+    """Return the roots that serve a caller's path, in order and at least one, each with the path below it.
+
+    Args:
+        config: The agent's.
+        path: As for `resolve`.
+        workspace: The agent's, without links.
+        served: The agent's roots.
+
+    Raises:
+        PathRefused: None serves it; says why.
+    """
+    absolute = _to_absolute(config, path, workspace)
+    found = [(root, root.locate(absolute)) for root in served]
+    reasons = [(root, relative, root.refuse(relative)) for root, relative in found if relative is not None]
+    places = [(root, relative) for root, relative, reason in reasons if reason is None]
+    if not places:
+        raise PathRefused(path, next((reason for _, _, reason in reasons if reason), refusals.OUTSIDE))
+    return places
 
 
 def find_text(config: AgentConfig, path: str) -> str | None:
@@ -119,35 +123,14 @@ def find_unserved(config: AgentConfig, paths: Iterable[str]) -> dict[str, str]:
         config: The agent's.
         paths: As listed once; nothing need be there.
     """
-    served = roots.find_roots(config)
-    workspace = posixpath.realpath(config.workspace)
+    served, workspace = roots.find_roots(config), posixpath.realpath(config.workspace)
     unserved: dict[str, str] = {}
     for path in paths:
-        if _is_plainly_served(served, path):
-            continue
         try:
-            absolute = _to_absolute(config, path, workspace)
+            _find_places(config, path, workspace, served)
         except PathRefused as error:
             unserved[path] = error.reason
-            continue
-        reasons = [root.refuse(relative) for root in served if (relative := root.locate(absolute)) is not None]
-        if None not in reasons:
-            unserved[path] = next(filter(None, reasons), refusals.OUTSIDE)
     return unserved
-
-
-def _is_plainly_served(served: Sequence[roots.Root], path: str) -> bool:
-    """Return True if a folder serves a path as it would list it; False also for others, of which the long way tells more.
-
-    A state of the past asks this for each of its notes: a tenth of the time of the long way.
-    """
-    for root in served:
-        if not root.is_file and path.startswith(root.shown):
-            relative = path[len(root.shown) :]
-            is_odd = relative.startswith(("/", "~")) or "//" in relative  # what is not below, or is spelt in two ways
-            if not is_odd and root.refuse(relative) is None:
-                return len(path.encode()) <= MAX_NAME_BYTES
-    return False
 
 
 def _to_absolute(config: AgentConfig, path: str, workspace: str) -> str:
@@ -203,20 +186,13 @@ def _is_spelt_exactly(root: roots.Root, relative: str) -> bool:
     """Return True if folders list these very names: with a file system that ignores case, `user.md` opens `USER.md`."""
     folder = root.real
     for name in relative.split("/"):
-        if not _tells_cases_apart(folder, name):
+        # A folder of thousands takes a hundred times as long to list. Letters outside ASCII may be composed in several ways.
+        if not name.isascii() or posixpath.lexists(posixpath.join(folder, name.swapcase())):
             with os.scandir(folder) as entries:
                 if all(entry.name != name for entry in entries):
                     return False
         folder = posixpath.join(folder, name)
     return True
-
-
-def _tells_cases_apart(folder: str, name: str) -> bool:
-    """Return True if a name that is there is spelt exactly, as nothing is there in other case; False if nobody knows.
-
-    A folder of thousands takes a hundred times as long to list. Letters outside ASCII may be composed in several ways.
-    """
-    return name.isascii() and not posixpath.lexists(posixpath.join(folder, name.swapcase()))
 
 
 MAX_CHARS = 12_000

@@ -18,7 +18,7 @@ from memory_core.config.agent import AgentConfig, NamedFolder
 from memory_core.config.environment import expand_home, quote_words
 from memory_core.config.settings import ExtraPath
 from memory_core.errors import FileUnreadable
-from memory_core.records import FileStamp, MemoryFile, Stamp
+from memory_core.records import FileStamp, MemoryFile
 from memory_core.sources.refusals import EXCLUDED, FOLDER, HIDDEN, NOT_MARKDOWN, OUTSIDE, SYMLINK, UNFIT_NAME, is_unfit
 from memory_core.text.markdown import is_markdown
 
@@ -53,17 +53,10 @@ def compile_glob(pattern: str) -> re.Pattern[str] | None:
 _LEAST, _MOST = -(2**63), 2**63 - 1  # integers of SQLite; in nanoseconds the years 1677 and 2262
 
 
-def read_numbers(info: os.stat_result) -> Stamp:
-    """Return the values of a file's stamp; what does not fit into 64 bits becomes the nearest number that does."""
-    size, changed, moved, inode = info.st_size, info.st_mtime_ns, info.st_ctime_ns, info.st_ino
-    if inode > _MOST or not (_LEAST <= changed <= _MOST and _LEAST <= moved <= _MOST):
-        return size, min(max(changed, _LEAST), _MOST), min(max(moved, _LEAST), _MOST), min(inode, _MOST)
-    return size, changed, moved, inode
-
-
 def read_stamp(info: os.stat_result) -> FileStamp:
-    """Return the stamp of a file; see `read_numbers`."""
-    return FileStamp(*read_numbers(info))
+    """Return the stamp of a file; what does not fit into 64 bits becomes the nearest number that does."""
+    changed, moved = (min(max(time_ns, _LEAST), _MOST) for time_ns in (info.st_mtime_ns, info.st_ctime_ns))
+    return FileStamp(info.st_size, changed, moved, min(info.st_ino, _MOST))
 
 
 def advise_workspace(workspace: Path) -> str:

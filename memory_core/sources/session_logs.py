@@ -13,11 +13,10 @@ import os
 import posixpath
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
 from hashlib import blake2b
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, NamedTuple
 
 from memory_core.config.agent import JOURNAL_SUFFIX, AgentConfig
 from memory_core.config.settings import SessionDeltas
@@ -71,7 +70,8 @@ def read_transcript(log: Iterable[bytes], zone: str | None = None) -> Conversati
     flushing = False
     for number, line in enumerate(log, start=1):
         entry = parse_entry(line)
-        date = date or _parse_day(entry, zone)
+        if date is None and (stamp := read_time(entry.get("timestamp"))) is not None:
+            date = get_day(zone, stamp).isoformat()
         role, said = parse_message(entry)
         if not said:
             continue
@@ -107,12 +107,6 @@ def _embolden(line: str) -> str:
     return f"**{found[1]}**" if found and found[1] else ""
 
 
-def _parse_day(entry: Mapping[str, Any], zone: str | None) -> str | None:
-    """Return the day of an entry in a time zone; None if its timestamp is none."""
-    stamp = read_time(entry.get("timestamp"))
-    return None if stamp is None else get_day(zone, stamp).isoformat()
-
-
 SOURCE = "sessions"
 _COMPRESSED = ".zst"
 _LOG = re.compile(r"\.jsonl(?:\.(?:reset|deleted)\.[\d-]+T[\d.-]+Z)?(?:\.zst)?\Z")
@@ -121,19 +115,6 @@ _IN_DATABASE = "is a database, which is not read: of sessions in it, only what t
 _CHECKPOINT = re.compile(r"\.checkpoint\.[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}\Z", re.IGNORECASE)
 _TRAJECTORY = ".trajectory.jsonl"
 MAX_LOG_BYTES = 512 * 1024 * 1024  # read line by line; only what was said is kept
-
-
-@dataclass(frozen=True, slots=True)
-class SessionText(NoteText):
-    """A session log as it was read.
-
-    Attributes:
-        lines: See `Conversation.lines`.
-        date: See `Conversation.date`.
-    """
-
-    lines: Sequence[int]
-    date: str | None
 
 
 def list_sessions(config: AgentConfig) -> Listing:
@@ -166,7 +147,7 @@ def list_sessions(config: AgentConfig) -> Listing:
     return Listing(tuple(found), tuple(failures), has_hard_links)
 
 
-def read_session(file: MemoryFile, zone: str | None = None) -> SessionText:
+def read_session(file: MemoryFile, zone: str | None = None) -> NoteText:
     """Read what was said in a session, without secrets; see `read_transcript`.
 
     Raises:
@@ -182,7 +163,7 @@ def read_session(file: MemoryFile, zone: str | None = None) -> SessionText:
     with notes.open_file(file, max_bytes=MAX_LOG_BYTES) as (info, stream):
         lines = _decompress(file.path, stream) if file.path.endswith(_COMPRESSED) else stream
         said = read_transcript(hash_lines(lines), zone)
-    return SessionText(said.text, content.digest(), False, read_stamp(info), b"", said.lines, said.date)
+    return NoteText(said.text, content.digest(), False, read_stamp(info), b"", said.lines, said.date)
 
 
 def _decompress(path: str, stream: IO[bytes]) -> Iterator[bytes]:

@@ -82,7 +82,21 @@ def update(
         SessionsUnusable: The file cannot be read or written, is no JSON object, or is locked too long; it is unchanged.
     """
     with _locked(path, lock_timeout_seconds) as real:
-        return _update(real, key, change, keep)
+        for _ in range(ATTEMPTS):
+            seen = _sign(real)
+            sessions = read(real)
+            entry = _entry(real, sessions, key)
+            change(entry)
+            sessions[key] = entry
+            if keep is not None:
+                sessions = _drop_oldest(sessions, keep)
+            text = json.dumps(sessions, ensure_ascii=False, indent=2)
+            if _sign(real) == seen:
+                # A lone surrogate can stand in JSON, as an escape, but not in UTF-8.
+                replace_file(real, f"{text}\n".encode("utf-8", "backslashreplace"), mode=seen[0] if seen else 0o600)
+                return entry
+    reason = f"was changed by another program during each of {ATTEMPTS} attempts"
+    raise SessionsUnusable(path, reason, action="Try again.")
 
 
 @contextmanager
@@ -184,24 +198,6 @@ def count_failures(entry: Mapping[str, Any], compaction_count: int) -> int:
     if entry.get("memoryFlushFailureCompactionCount") != compaction_count or not isinstance(failures, int):
         return 0
     return max(0, failures)
-
-
-def _update(path: Path, key: str, change: Callable[[Entry], None], keep: int | None) -> Entry:
-    for _ in range(ATTEMPTS):
-        seen = _sign(path)
-        sessions = read(path)
-        entry = _entry(path, sessions, key)
-        change(entry)
-        sessions[key] = entry
-        if keep is not None:
-            sessions = _drop_oldest(sessions, keep)
-        text = json.dumps(sessions, ensure_ascii=False, indent=2)
-        if _sign(path) == seen:
-            # A lone surrogate can stand in JSON, as an escape, but not in UTF-8.
-            replace_file(path, f"{text}\n".encode("utf-8", "backslashreplace"), mode=seen[0] if seen else 0o600)
-            return entry
-    reason = f"was changed by another program during each of {ATTEMPTS} attempts"
-    raise SessionsUnusable(path, reason, action="Try again.")
 
 
 def _drop_oldest(sessions: Sessions, keep: int) -> Sessions:

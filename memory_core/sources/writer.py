@@ -23,13 +23,13 @@ from typing import Any, Literal
 
 from memory_core.atomic import (
     BINARY,
-    DIRECTORY,
     LOCK_POLL_SECONDS,
     NOFOLLOW,
     NONBLOCK,
     OPENS_BELOW,
     TEMPORARY,
     locked,
+    open_folder,
     place_file,
     replace_file,
     stage_file,
@@ -166,7 +166,6 @@ def append(
     if not offered:
         raise InvalidArgument("text", "is empty", action="Give the text to store.")
     with _lock_notes(path, workspace, state_dir, lock_timeout_seconds) as intent:
-        _finish(intent, workspace)
         return _append_new(offered, path, workspace, intent, recalled)
 
 
@@ -229,7 +228,6 @@ def rewrite(
         NoteNotWritten: It is or becomes too large, is locked too long, or the system refused.
     """
     with _lock_notes(path, workspace, state_dir) as intent, ExitStack() as staged:
-        _finish(intent, workspace)
         data = _read_whole(path, workspace, notes.MAX_NOTE_BYTES)
         _refuse_size(path, data)
         new = change(data)
@@ -276,7 +274,6 @@ def rewrite_notes(
     """
     root, path = workspace.resolve(), next(iter(changes), roots.NOTES_FOLDER)
     with _lock_notes(path, workspace, state_dir) as intent, ExitStack() as staged:
-        _finish(intent, workspace)
         rewriter = _Rewriter(root, intent, merge, staged, written)
         try:
             for path, (was, new) in changes.items():
@@ -438,8 +435,8 @@ def finish_interrupted(*, workspace: Path, state_dir: Path, lock_timeout_seconds
         NoteNotWritten: The notes are locked too long, or the system refused.
     """
     if notes.find_intent(workspace, state_dir).exists():
-        with _lock_notes(roots.NOTES_FOLDER, workspace, state_dir, lock_timeout_seconds) as intent:
-            _finish(intent, workspace)
+        with _lock_notes(roots.NOTES_FOLDER, workspace, state_dir, lock_timeout_seconds):
+            pass
 
 
 def _cut_offered(text: str, path: str) -> list[Paragraph]:
@@ -601,84 +598,57 @@ def _write(path: str, workspace: Path, block: bytes) -> bytes:
 @contextmanager
 def _open_note(path: str, workspace: Path, flags: int) -> Iterator[tuple[int, int | None]]:
     """Open a note from the workspace's real path without following links; yields its descriptor and its folder's."""
-    if not OPENS_BELOW:
-        with _open_by_path(path, workspace.resolve(), flags) as descriptor:
-            yield descriptor, None
-        return
-    folder = os.open(workspace.resolve(), os.O_RDONLY | DIRECTORY)
+    root = workspace.resolve()
+    place = root / path
     try:
-        *parents, name = PurePosixPath(path).parts
-        for parent in parents:
-            if flags & os.O_CREAT:
-                with suppress(FileExistsError):
-                    os.mkdir(parent, dir_fd=folder)
-                    os.fsync(folder)
-            folder, outer = _open_in(parent, os.O_RDONLY | DIRECTORY, folder, path), folder
-            os.close(outer)
-        descriptor = _open_in(name, flags | NONBLOCK, folder, path)
-        try:
-            if problem := refusals.refuse_type(os.fstat(descriptor)):
-                raise PathRefused(path, problem, action=f"put a file in place of {path}")
-            yield descriptor, folder
-        finally:
-            os.close(descriptor)
-    finally:
-        os.close(folder)
-
-
-@contextmanager
-def _open_by_path(path: str, workspace: Path, flags: int) -> Iterator[int]:
-    """Open a note where files cannot be opened relative to a folder: each name is looked at before, and the whole path after."""
-    place = workspace
-    *parents, name = PurePosixPath(path).parts
-    for parent in parents:
-        place /= parent
-        if flags & os.O_CREAT:
-            place.mkdir(exist_ok=True)
-        _refuse_unfit(place.lstat(), place.name, path, wanted="folder")
-    place /= name
-    if os.path.lexists(place):
-        _refuse_unfit(place.lstat(), place.name, path, wanted="file")
-    descriptor = os.open(place, flags | NOFOLLOW | NONBLOCK | BINARY, 0o666)
-    try:
-        if place.resolve() != place or refusals.refuse_type(os.fstat(descriptor)):
-            raise PathRefused(path, refusals.SYMLINK, action=f"put a file in place of the link {name}")
-        yield descriptor
-    finally:
-        os.close(descriptor)
-
-
-def _refuse_unfit(info: os.stat_result, name: str, path: str, *, wanted: str, cause: OSError | None = None) -> None:
-    """Raise if a link, or no file where one is wanted, stands on the way to a note."""
-    problem = refusals.refuse_type(info)
-    if problem == refusals.SYMLINK or (problem and wanted == "file"):
-        found = "link " if problem == refusals.SYMLINK else ""
-        raise PathRefused(path, problem, action=f"put a {wanted} in place of the {found}{name}") from cause
-
-
-def _open_in(name: str, flags: int, folder: int, path: str) -> int:
-    try:
-        return os.open(name, flags | NOFOLLOW, 0o666, dir_fd=folder)
+        with open_folder(place.parent, root, makes=bool(flags & os.O_CREAT)) as folder:
+            if folder is None:  # here a link would be followed
+                _refuse_obstacle(path, root)
+            name = place if folder is None else place.name
+            descriptor = os.open(name, flags | NOFOLLOW | NONBLOCK | BINARY, 0o666, dir_fd=folder)
+            try:
+                if folder is None and place.resolve() != place:
+                    raise PathRefused(path, refusals.SYMLINK, action=f"put a file in place of the link {place.name}")
+                if problem := refusals.refuse_type(os.fstat(descriptor)):
+                    raise PathRefused(path, problem, action=f"put a file in place of {path}")
+                yield descriptor, folder
+            finally:
+                os.close(descriptor)
     except FileNotFoundError:
         raise
     except OSError as error:
-        wanted = "folder" if flags & DIRECTORY else "file"
-        with suppress(FileNotFoundError):  # it could not be made
-            info = os.stat(name, dir_fd=folder, follow_symlinks=False)
-            _refuse_unfit(info, name, path, wanted=wanted, cause=error)
+        _refuse_obstacle(path, root, error)
         raise
+
+
+def _refuse_obstacle(path: str, root: Path, cause: OSError | None = None) -> None:
+    """Raise if a link, or no file where one is wanted, stands on the way to a note."""
+    place = root
+    for name in PurePosixPath(path).parts:
+        place /= name
+        if not os.path.lexists(place):
+            return
+        problem, wanted = refusals.refuse_type(place.lstat()), "file" if place == root / path else "folder"
+        if problem == refusals.SYMLINK or (problem and wanted == "file"):
+            found = "link " if problem == refusals.SYMLINK else ""
+            raise PathRefused(path, problem, action=f"put a {wanted} in place of the {found}{name}") from cause
 
 
 @contextmanager
 def _lock_notes(
     path: str, workspace: Path, state_dir: Path, timeout_seconds: float = LOCK_TIMEOUT_SECONDS
 ) -> Iterator[Path]:
-    """Hold the lock of a workspace's notes; yields the intent file, and raises `NoteNotWritten` where the system refuses."""
+    """Hold the lock of a workspace's notes, and finish what a killed writer has begun; yields the intent file.
+
+    Raises:
+        NoteNotWritten: The notes are locked too long, or the system refused.
+    """
     intent = notes.find_intent(workspace, state_dir)
     if problem := roots.find_workspace_problem(workspace):
         raise NoteNotWritten(path, problem, action=roots.advise_workspace(workspace))
     try:
         with locked(intent.with_suffix(".lock"), timeout_seconds=timeout_seconds):
+            _finish(intent, workspace)
             yield intent
     except TimeoutError as error:
         raise NoteNotWritten(path, str(error), action="Try again.") from error

@@ -13,7 +13,7 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias, Unpack
 
-from memory_core.records import Calibration, FileStamp, MemoryFile, Space, Stamps
+from memory_core.records import Calibration, FileStamp, MemoryFile, Space
 from memory_core.stores.values import (
     ChunkText,
     DateRange,
@@ -178,9 +178,6 @@ class SyncReader(Reader, Protocol):
 
     def list_files(self) -> list[IndexedFile]:
         """Return all files."""
-
-    def list_stamps(self) -> Stamps:
-        """Return the stamps of all files, much quicker than `list_files`."""
 
     def find_file(self, source: str, path: str) -> IndexedFile | None:
         """Return one file; None when the index has never met it."""

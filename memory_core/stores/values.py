@@ -12,7 +12,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, TypedDict
 
 from memory_core.embeddings.protocols import TokenEmbedding
-from memory_core.records import Calibration, Chunk, FileKey, FileStamp, MemoryFile, Space, Stamps, Unit, Window
+from memory_core.records import Calibration, Chunk, FileKey, FileStamp, MemoryFile, Space, Unit, Window
 from memory_core.text.folding import clean
 from memory_core.text.languages import Stemmed
 from memory_core.text.messages import replace_surrogates
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 DIGEST_BYTES = 16
-_OF_CONTENT = ("tidy", "complete", "digest")  # values of `SyncState` that hold until content changes
+_OF_CONTENT = ("tidy", "complete")  # values of `SyncState` that hold until content changes
 
 
 def digest(text: str) -> bytes:
@@ -173,11 +173,6 @@ def to_indexed(row: tuple[Any, ...]) -> IndexedFile:
     return IndexedFile(file_id, source, path, content, FileStamp(*stamp), error)
 
 
-def to_stamps(rows: Iterable[tuple[Any, ...]]) -> Stamps:
-    """Return stamps by source and path from rows: source, path, error, size, and the times and inode; None with an error."""
-    return {(source, path): (*stamp,) if error is None else None for source, path, error, *stamp in rows}
-
-
 class PendingWindow(NamedTuple):
     """A window that has no embedding in some space: the digest of its text and the texts of its units."""
 
@@ -227,8 +222,6 @@ class SyncState:
             tells its dimensions; None while no such space is filled.
         complete: Id of the space that was complete and has been since, as no content changed; None if there is none.
         pending_reason: Why the last sync that needed embeddings could not have them all.
-        digest: Of the files that the index agrees with, as `changes.Sources` makes it; None where content has changed
-            since, or some file could not be read.
         destinations: The places outside this machine to which notes went, and of which folder, "openai at https://…: /notes".
         refused: The Unix seconds at which a provider refused a text alone, by `name_refused`.
         outage: The record of the provider's outage, as `Outage.to_json` wrote it; None when there is none.
@@ -243,7 +236,6 @@ class SyncState:
     target: TargetSpace = None
     complete: int | None = None
     pending_reason: str | None = None
-    digest: str | None = None
     destinations: Sequence[str] = ()
     refused: Mapping[str, float] = field(default_factory=dict)
     outage: str | None = None
@@ -262,8 +254,7 @@ def list_refused(state: SyncState) -> list[bytes]:
 class StateValues(TypedDict, total=False):
     """Values of `SyncState` that a writer remembers.
 
-    Which space is complete, that the index is tidy, and the digest hold until content changes: for the generation in which they
-    are saved.
+    Which space is complete, and that the index is tidy, hold until content changes: for the generation in which they are saved.
     """
 
     identity: str
@@ -274,7 +265,6 @@ class StateValues(TypedDict, total=False):
     target: TargetSpace
     complete: int | None
     pending_reason: str | None
-    digest: str | None
     destinations: Sequence[str]
     refused: Mapping[str, float]
     outage: str | None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from memory_core.embeddings.protocols import EmbeddingProvider, TokenEmbedder, TokenModel, is_calibrated
@@ -187,13 +187,17 @@ class Backfill:
             if self._problem is not None:
                 self._record_pending(count, self._problem)
             return
-        tokens = isinstance(provider, TokenEmbedder)
+        steps = self._list_steps(space_id, first, tokens=isinstance(provider, TokenEmbedder))
+        self._has_tried = self._embed(provider, space, steps, count)
 
-        def find(after: Place) -> Pending:
+    def _list_steps(self, space_id: int | None, step: Pending, *, tokens: bool) -> Iterator[Sequence[PendingWindow]]:
+        """Yield the windows to embed in steps, each but the first of which is found when it is asked for."""
+        while step.behind is not None:
+            yield step.windows
             with self._store.read() as reader:
-                return reader.find_pending(space_id, after, EMBED_STEP, tokens=tokens)
-
-        self._has_tried = self._embed(provider, space, _list_steps(first, find), count)
+                step = reader.find_pending(space_id, step.behind, EMBED_STEP, tokens=tokens)
+        if step.windows:
+            yield step.windows
 
     @property
     def has_ended(self) -> bool:
@@ -338,15 +342,6 @@ def _find_like(space: Space, state: SyncState, spaces: Mapping[Space, int]) -> S
     return max(
         reversed(found), key=lambda each: (spaces[each] == state.target, spaces[each] == state.serving), default=None
     )
-
-
-def _list_steps(step: Pending, find: Callable[[Place], Pending]) -> Iterator[Sequence[PendingWindow]]:
-    """Yield the windows to embed in steps, each of which is found when it is asked for."""
-    while step.behind is not None:
-        yield step.windows
-        step = find(step.behind)
-    if step.windows:
-        yield step.windows
 
 
 def _embed_windows(provider: EmbeddingProvider, pending: Sequence[PendingWindow]) -> Iterator[EmbeddedWindows]:

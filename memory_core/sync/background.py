@@ -147,7 +147,9 @@ class BackgroundSync:
             try:
                 report = self._run(self._stop)
             except SyncBusy:
-                self._retry_later(requests)
+                with self._wake:  # those who wait for it wait on
+                    self._retry_at = self._clock() + BUSY_PAUSE_SECONDS
+                    self._requests = requests + self._requests
             except BaseException as error:  # the thread must live on; whoever waits gets the error
                 if not isinstance(error, MemoryCoreError):
                     log.exception("sync failed")
@@ -158,12 +160,6 @@ class BackgroundSync:
             else:
                 for future in requests:
                     future.set_result(report)
-
-    def _retry_later(self, requests: list[Future[SyncReport]]) -> None:
-        """Try again after a pause, because another process syncs; those who wait for it wait on."""
-        with self._wake:
-            self._retry_at = self._clock() + BUSY_PAUSE_SECONDS
-            self._requests = requests + self._requests
 
     def _next(self) -> list[Future[SyncReport]] | None:
         """Wait until a sync is due, and return the requests for it; None when closed."""

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from hashlib import blake2b
 
 from memory_core.config.agent import AgentConfig
 from memory_core.config.settings import SessionDeltas
 from memory_core.errors import NotIndexed
-from memory_core.records import FileFailure, FileKey, MemoryFile, Stamps
-from memory_core.sources import files, session_logs
+from memory_core.records import FileFailure, MemoryFile
+from memory_core.sources import session_logs
+from memory_core.sources.files import Listing, Survey
 from memory_core.sources.refusals import FOLDER, NO_FILE, NOT_MARKDOWN, SYMLINK, UNFIT_NAME, describe_os_error
 from memory_core.sources.roots import WHOLE
 from memory_core.stores.interface import Store, SyncReader
@@ -22,93 +21,46 @@ from memory_core.stores.values import IndexedFile
 MISSING, NO_FOLDER = (  # of an extra path that is gone, and of a folder in whose place something else is
     describe_os_error(OSError(number, os.strerror(number))) for number in (errno.ENOENT, errno.ENOTDIR)
 )
-MOST_ROWS = 200  # that are read one by one
 
 # Where one of these is said of a file or a folder above it, the file is gone for sure.
 _NOT_THERE = frozenset({MISSING, NO_FOLDER, SYMLINK, FOLDER, NO_FILE, NOT_MARKDOWN, UNFIT_NAME})
 _TOLD_BY_EVENTS = frozenset({MISSING, SYMLINK, UNFIT_NAME})  # failures that last until a name or a folder changes
 
 
-class Sources:
-    """One look at all that is to be indexed: notes, then session logs."""
-
-    def __init__(self, config: AgentConfig) -> None:
-        self._notes = files.survey(config)
-        self._logs = session_logs.list_sessions(config)
-
-    def __len__(self) -> int:
-        """Return the number of files."""
-        return len(self._notes) + len(self._logs.files)
-
-    @property
-    def may_change_unseen(self) -> bool:
-        """True if something may change, or become readable, without an event in the folders that are watched."""
-        has_hard_links = self._notes.has_hard_links or self._logs.has_hard_links
-        return has_hard_links or any(failure.reason not in _TOLD_BY_EVENTS for failure in self.failures)
-
-    def digest(self) -> str:
-        """Return a text that is another one whenever a file has come, gone or changed."""
-        content = blake2b(digest_size=16)
-        self._notes.update_digest(content)
-        content.update(repr([(file.path, file.stamp) for file in self._logs.files]).encode())
-        return content.hexdigest()
-
-    @property
-    def failures(self) -> tuple[FileFailure, ...]:
-        """The folders and files that could not be looked at."""
-        return self._notes.failures + self._logs.failures
-
-    def list(self) -> Sequence[MemoryFile]:
-        """Return the records of all files."""
-        return self._notes.list().files + self._logs.files
-
-    def take_changed(self, stamps: Stamps) -> Sequence[MemoryFile]:
-        """Take all files out of a mapping of known stamps; return those whose stamp differs, in the order of `list`."""
-        changed = self._notes.take_changed(stamps)
-        changed += [log for log in self._logs.files if stamps.pop((log.source, log.path), None) != log.stamp]
-        return changed
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Changes:
-    """The difference between the files on disk and those in the index.
+    """The difference between the files on disk and those that an index holds.
+
+    Args:
+        notes: One look at all notes.
+        logs: The session logs.
+        reader: Of the index.
 
     Attributes:
-        changed: The files on disk that differ from what the index holds of them, or that may.
+        changed: The files on disk that differ from what the index holds of them, or that may: notes, then session logs.
         count: How many files on disk were looked at.
-        gone: Files that the index holds and that are no longer there.
-        hidden: Files that the index holds and that cannot be looked at now: nobody knows whether they are gone.
+        gone: Files that the index holds and that are no longer there. One that cannot be looked at now is not among them:
+            nobody knows whether it is gone.
+        failures: The folders and files that could not be looked at.
+        may_change_unseen: Something may change, or become readable, without an event in the folders that are watched.
         is_first: The index holds no file yet.
     """
 
-    changed: Sequence[MemoryFile]
-    count: int
-    gone: Sequence[IndexedFile]
-    hidden: Sequence[IndexedFile]
-    is_first: bool
-    _indexed: Mapping[FileKey, IndexedFile]
+    def __init__(self, notes: Survey, logs: Listing, reader: SyncReader) -> None:
+        self._notes, self._logs = notes, logs
+        self._indexed = {row.key: row for row in reader.list_files()}
+        self.count, self.is_first = len(notes) + len(logs.files), not self._indexed
+        self.failures = notes.failures + logs.failures
+        is_told = all(failure.reason in _TOLD_BY_EVENTS for failure in self.failures)
+        self.may_change_unseen = notes.has_hard_links or logs.has_hard_links or not is_told
+        stamps = {key: row.stamp if row.error is None else None for key, row in self._indexed.items()}
+        self.changed = notes.take_changed(stamps)
+        self.changed += [log for log in logs.files if stamps.pop(log.key, None) != log.stamp]
+        absent = (self._indexed[key] for key in sorted(stamps))
+        self.gone = [row for row in absent if not _is_hidden(row, self.failures)]
 
-    @classmethod
-    def between(cls, sources: Sources, reader: SyncReader, *, every_row: bool = False) -> Changes:
-        """Compare the files on disk with those that an index holds.
-
-        Args:
-            sources: The files on disk.
-            reader: Of the index.
-            every_row: Read what the index holds of all files, not of those alone that differ.
-        """
-        stamps = reader.list_stamps()
-        is_first = not stamps
-        changed = sources.take_changed(stamps)
-        absent = [FileKey(*each) for each in sorted(stamps)]
-        if every_row:
-            rows = {row.key: row for row in reader.list_files()}
-        else:
-            rows = {} if is_first else _find_rows(reader, [*absent, *(file.key for file in changed)])
-        lost = [rows[key] for key in absent if key in rows]
-        hidden = [row for row in lost if _is_hidden(row, sources.failures)]
-        gone = [row for row in lost if not _is_hidden(row, sources.failures)]
-        return cls(changed=changed, count=len(sources), gone=gone, hidden=hidden, is_first=is_first, _indexed=rows)
+    def list_files(self) -> Sequence[MemoryFile]:
+        """Return the records of all files."""
+        return self._notes.list().files + self._logs.files
 
     def find_indexed(self, file: MemoryFile) -> IndexedFile | None:
         """Return a changed file as the index holds it; None when it has never met it."""
@@ -121,15 +73,15 @@ class Changes:
             every_session: Return session logs however little they have grown.
             deltas: Growth that makes a session log worth reading.
         """
-        return (
-            self.changed if every_session else [file for file in self.changed if self._is_worth_reading(file, deltas)]
-        )
-
-    def _is_worth_reading(self, file: MemoryFile, deltas: SessionDeltas) -> bool:
-        row = self.find_indexed(file)
-        if not session_logs.is_log(file.path) or (row is not None and row.error is not None):
-            return True
-        return session_logs.has_outgrown(file, row.stamp.size_bytes if row is not None else 0, deltas)
+        selected = []
+        for file in self.changed:
+            row = self.find_indexed(file)
+            is_plain = (
+                every_session or not session_logs.is_log(file.path) or (row is not None and row.error is not None)
+            )
+            if is_plain or session_logs.has_outgrown(file, 0 if row is None else row.stamp.size_bytes, deltas):
+                selected.append(file)
+        return selected
 
 
 def wants_sync(config: AgentConfig, store: Store, session_key: str) -> bool:
@@ -151,14 +103,6 @@ def wants_sync(config: AgentConfig, store: Store, session_key: str) -> bool:
     if row is not None and row.stamp == file.stamp:
         return False
     return session_logs.has_outgrown(file, 0 if row is None else row.stamp.size_bytes, config.search.sync.sessions)
-
-
-def _find_rows(reader: SyncReader, keys: Collection[FileKey]) -> dict[FileKey, IndexedFile]:
-    """Return the files that an index holds under some keys."""
-    if len(keys) > MOST_ROWS:
-        wanted = set(keys)
-        return {row.key: row for row in reader.list_files() if row.key in wanted}
-    return {key: row for key in keys if (row := reader.find_file(*key)) is not None}
 
 
 def _is_hidden(row: IndexedFile, failures: Sequence[FileFailure]) -> bool:

@@ -19,12 +19,13 @@ from memory_core.config.settings import Chunking
 from memory_core.errors import FileUnreadable
 from memory_core.records import FileStamp, MemoryFile, Progress, SyncReport
 from memory_core.sources import session_logs
+from memory_core.sources.files import survey
 from memory_core.sources.notes import NoteText, find_note_date, find_section_days, read_note
 from memory_core.sources.roots import LONGTERM_NAMES, NOTES_FOLDER, USER_NAME, WHOLE, explain_no_workspace
 from memory_core.stores.interface import SyncReader, Writer
 from memory_core.stores.values import IndexedFile, PreparedChunk, PreparedFile, SyncState
 from memory_core.sync.backfill import Backfill
-from memory_core.sync.changes import Changes, Sources
+from memory_core.sync.changes import Changes
 from memory_core.sync.context import SyncContext
 from memory_core.text.chunks import split_chunks
 from memory_core.text.folding import clean
@@ -75,18 +76,15 @@ def cut(file: MemoryFile, note: NoteText, chunking: Chunking) -> PreparedFile:
         note: As it was read.
         chunking: The sizes of chunks and of their overlap.
     """
-    if isinstance(note, session_logs.SessionText):
-        lines, date, title = note.lines, note.date, ""
-    else:
-        lines, date = (), find_note_date(file.path, note.text)
+    text = join_html_rows(leave_out_blobs(leave_out_html_comments(note.text)))
+    date, title, days = note.date, "", {}
+    if not session_logs.is_log(file.path):
+        date = find_note_date(file.path, note.text)
         names = read_front_matter(note.text).names
         title = ", ".join(filter(None, (_name_place(file.path, note.text, (date or "", *names)), *names)))
-    text = join_html_rows(leave_out_blobs(leave_out_html_comments(note.text)))
-    days = {} if isinstance(note, session_logs.SessionText) else find_section_days(file.path, text, date)
-    found = split_chunks(text, chunking, date=date, title=title, days=days)
-    return PreparedFile(
-        file=file, hash=note.hash, stamp=note.stamp, date=date, chunks=tuple(map(PreparedChunk, found)), lines=lines
-    )
+        days = find_section_days(file.path, text, date)
+    chunks = tuple(map(PreparedChunk, split_chunks(text, chunking, date=date, title=title, days=days)))
+    return PreparedFile(file=file, hash=note.hash, stamp=note.stamp, date=date, chunks=chunks, lines=note.lines)
 
 
 def _name_place(path: str, text: str, names: Iterable[str]) -> str:
@@ -153,7 +151,6 @@ class Syncer:
         self._backfill = Backfill(context)
         self._identity = make_identity(context.config.search.chunking)
         self._state = SyncState()  # as the sync has found it
-        self._digest: str | None = None  # of the files as they were looked at, once the index agrees with them
         self._batch = _FileChanges()
         self._has_changed = False  # the content of the index, in this sync
         self._first_new: int | None = None  # the lowest id of the chunks that were inserted, above those of all others
@@ -171,7 +168,13 @@ class Syncer:
         started = time.monotonic()
         self._store.prepare()
         reindexed = self._sync(force=force)
-        report = self._report(reindexed, time.monotonic() - started)
+        counts = self._counts
+        report = SyncReport(
+            files=self._files, chunks=self._chunks, added=counts.added,
+            changed=counts.changed, removed=counts.removed, unchanged=counts.unchanged, embedded=counts.embedded,
+            cached=counts.cached, pending=counts.pending, failures=tuple(counts.failures),
+            warnings=tuple(counts.warnings), reindexed=reindexed, seconds=time.monotonic() - started,
+        )  # fmt: skip
         log.info(
             "sync of agent %s: %d files, %d added, %d changed, %d removed, %d embedded, %d pending, %d failed, %.2f s",
             self._context.config.agent, report.files, report.added, report.changed, report.removed,
@@ -184,53 +187,39 @@ class Syncer:
         context, config = self._context, self._context.config
         if problem := explain_no_workspace(config):
             self._counts.warnings.append(problem)
-        sources = Sources(config)
-        context.may_change_unseen = sources.may_change_unseen
-        digest = None if sources.failures else sources.digest()
+        notes, logs = survey(config), session_logs.list_sessions(config)
         workspace = os.path.realpath(config.workspace)
         with self._store.read() as reader:
             self._state, spaces = reader.load_state(), reader.list_spaces()
             self._look(reader)
             taken_over = self._state.workspace != workspace
-            changes = None if taken_over else self._compare(reader, sources, digest, force=force)
+            cuts_anew = force or self._state.identity != self._identity
+            changes = Changes(notes, logs, reader)
+        context.may_change_unseen = changes.may_change_unseen
         if context.choose is not None:
             context.choose(context.outage)
         self._backfill.look(self._state, spaces)
-        if changes is None and not taken_over and self._backfill.is_idle and not self._wants_record():
-            return False
         if taken_over:
             with self._store.write() as writer:
                 self._take_over(writer, workspace)
-                changes = self._compare(writer, sources, digest, force=True)
+                changes = Changes(notes, logs, writer)
             self._backfill.look(self._state, spaces)
         self._backfill.verify()
-        reindexed = False
-        if changes is not None:
-            self._counts.failures += [each for each in sources.failures if not (problem and each.path == WHOLE)]
-            reindexed = not changes.is_first and (force or self._state.identity != self._identity)
-            self._counts.removed = len(changes.gone)
-            self._batch.gone += [row.id for row in changes.gone]
-            deltas = config.search.sync.sessions
-            if reindexed:
-                context.files = sources.list()
-                self._rebuild(changes)
-            else:
-                context.files = changes.select_files(every_session=context.every_session or taken_over, deltas=deltas)
-                self._counts.unchanged = changes.count - len(context.files)
-                self._update(changes)
-            is_whole = reindexed or len(context.files) == len(changes.changed)
-            self._digest = digest if is_whole and not self._counts.failures else None
+        self._counts.failures += [each for each in changes.failures if not (problem and each.path == WHOLE)]
+        reindexed = cuts_anew and not changes.is_first
+        self._counts.removed = len(changes.gone)
+        self._batch.gone += [row.id for row in changes.gone]
+        if reindexed:
+            context.files = changes.list_files()
+            self._rebuild(changes)
+        else:
+            every_session = context.every_session or taken_over
+            context.files = changes.select_files(every_session=every_session, deltas=config.search.sync.sessions)
+            self._counts.unchanged = changes.count - len(context.files)
+            self._update(changes)
         self._backfill.run(self._since)
         self._end(reindexed=reindexed)
         return reindexed
-
-    def _compare(self, reader: SyncReader, sources: Sources, digest: str | None, *, force: bool) -> Changes | None:
-        """Return the difference between the files and the index; None if a digest says that there is none."""
-        cuts_anew = force or self._state.identity != self._identity
-        if not cuts_anew and digest is not None and self._state.digest == digest:
-            self._counts.unchanged, self._digest = len(sources), digest
-            return None
-        return Changes.between(sources, reader, every_row=cuts_anew)
 
     def _take_over(self, writer: Writer, workspace: str) -> None:
         """Drop the notes of another workspace; two that share an index push each other out of it.
@@ -265,7 +254,7 @@ class Syncer:
         if self._backfill.may_embed:
             waiting: list[PreparedFile] = []
             search = self._context.config.search
-            for file in self._context.files or ():
+            for file in self._context.files:
                 self._context.check_stop()
                 with contextlib.suppress(FileUnreadable):  # `_update_file` meets it, too, and tells
                     waiting.append(cut(file, read_text(file, search.time_zone), search.chunking))
@@ -281,7 +270,7 @@ class Syncer:
 
     def _update(self, changes: Changes) -> None:
         """Index the files of the context."""
-        todo = self._context.files or ()
+        todo = self._context.files
         for number, file in enumerate(todo):
             self._context.report_progress(Progress(phase="files", done=number, total=len(todo), path=file.path))
             self._update_file(file, changes.find_indexed(file))
@@ -306,8 +295,10 @@ class Syncer:
             return
         if row is not None and self._cuts_anew:  # all of its rows are made anew, whatever is wrong with them
             self._batch.gone.append(row.id)
-        self._context.record_read(file, note)
-        self._batch.prepared.append(self._cut(file, note))
+        if note.replaced:
+            told = f"{file.path}: lines that are no UTF-8 were read as Windows-1252; save it as UTF-8"
+            self._counts.warnings.append(told)
+        self._batch.prepared.append(cut(file, note, self._context.config.search.chunking))
         if (row is None or not row.hash) and not self._cuts_anew:
             self._counts.added += 1
         else:
@@ -328,18 +319,11 @@ class Syncer:
                 self._backfill.plan(writer, self._since)
         self._has_changed |= bool(batch.gone or batch.prepared)
 
-    def _cut(self, file: MemoryFile, note: NoteText) -> PreparedFile:
-        if note.replaced:
-            self._counts.warnings.append(
-                f"{file.path}: lines that are no UTF-8 were read as Windows-1252; save it as UTF-8"
-            )
-        return cut(file, note, self._context.config.search.chunking)
-
     def _wants_record(self) -> bool:
         """Return True if the index has to remember this sync although nothing has changed in it."""
         last = self._state.last_sync
         is_recent = last is not None and 0 <= time.time() - last < RECORD_SECONDS
-        return not (self._state.tidy and self._state.digest == self._digest and is_recent)
+        return not (self._state.tidy and is_recent)
 
     def _end(self, *, reindexed: bool) -> None:
         """Let the embeddings serve, and record the sync; after a change, also of a sync that was killed, tidy the index."""
@@ -357,7 +341,7 @@ class Syncer:
             if tidies:
                 writer.tidy(keep=cache.max_entries if cache.enabled else 0)
             self._backfill.end(writer)
-            writer.save_state(last_sync=time.time(), digest=self._digest, tidy=not whole)
+            writer.save_state(last_sync=time.time(), tidy=not whole)
             self._look(writer)
             if changed:
                 self._context.held = writer.list_files()
@@ -374,12 +358,3 @@ class Syncer:
         self._files, self._chunks = reader.count_indexed()
         held = reader.load_state()
         self._context.generation, self._context.outage = held.generation, held.outage
-
-    def _report(self, reindexed: bool, seconds: float) -> SyncReport:
-        counts = self._counts
-        return SyncReport(
-            files=self._files, chunks=self._chunks, added=counts.added,
-            changed=counts.changed, removed=counts.removed, unchanged=counts.unchanged, embedded=counts.embedded,
-            cached=counts.cached, pending=counts.pending, failures=tuple(counts.failures),
-            warnings=tuple(counts.warnings), reindexed=reindexed, seconds=seconds,
-        )  # fmt: skip

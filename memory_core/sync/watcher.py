@@ -206,7 +206,8 @@ class Watcher:
             self._rearm(set() if event.event_type == "created" else set(paths), appeared=event.event_type != "deleted")
         for path in paths:
             is_log = any(folder in path.parents for folder in self._config.session_folders)
-            is_ours = session_logs.is_log(path.name) if is_log else _concerns_notes(path)
+            is_note = is_markdown(path.name) or path.as_posix().endswith(tuple(VAULT_SETTINGS))
+            is_ours = session_logs.is_log(path.name) if is_log else is_note
             if not (event.is_directory or path in self._paths or is_ours):
                 continue
             self.expire()
@@ -314,11 +315,6 @@ class Watcher:
         if observer is not None and observer.is_alive():
             observer.stop()
             observer.join(CLOSE_SECONDS)  # without the lock, which its thread may wait for
-
-
-def _concerns_notes(path: Path) -> bool:
-    """Return True for Markdown, and for settings that say which notes of a vault are left out."""
-    return is_markdown(path.name) or path.as_posix().endswith(tuple(VAULT_SETTINGS))
 
 
 def _list_relevant_events() -> list[type[FileSystemEvent]]:

@@ -21,6 +21,7 @@ Mood = Literal[
     "rubbish",
     "nothing",
     "nan",
+    "lists",
     "generator",
     "no_hits",
     "words",
@@ -67,6 +68,7 @@ RUBBISH: Mapping[Mood, Any] = {
     "rubbish": "<html>",
     "nothing": None,
     "steers": SearchResult(hits=(STEERS,), provider="none", model=None, mode="keyword", backend="moody"),
+    "lists": _answer([STEERS]),
     "nan": SearchResult(hits=(NAN,), provider="none", model=None, mode="keyword", backend="moody"),
 }
 

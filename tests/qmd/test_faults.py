@@ -200,7 +200,7 @@ def test_the_warm_server_answers_by_meaning_as_qmd_does(
     calls = len(fake.calls())
     warm = ask(backend, "the fence", min_score=0.0)
     assert len(fake.calls()) == calls
-    assert warm == ask(fence.open(search_mode=mode, models=backend._settings.models), "the fence", min_score=0.0)
+    assert warm == ask(fence.open(search_mode=mode, models=backend._qmd.settings.models), "the fence", min_score=0.0)
     assert len(fake.calls("query")) > 0
     assert (paths(warm), warm.mode) == (["MEMORY.md"], "hybrid")
 

@@ -8,7 +8,7 @@ from datetime import date
 from typing import TYPE_CHECKING, Any, LiteralString
 
 from memory_core.embeddings.vectors import unpack_signs
-from memory_core.records import Calibration, Space, Stamps, Unit
+from memory_core.records import Calibration, Space, Unit
 from memory_core.stores.interface import Pending, Place, best_of
 from memory_core.stores.postgres import NAME, vectors
 from memory_core.stores.postgres.stems import Scorer, list_lexemes, quote, read_vector, stem, write_query
@@ -29,7 +29,6 @@ from memory_core.stores.values import (
     slice_units,
     spell,
     to_indexed,
-    to_stamps,
 )
 from memory_core.text.folding import clean
 from memory_core.text.languages import Relation, stem_words
@@ -295,11 +294,6 @@ class PostgresReader:
     def list_files(self) -> list[IndexedFile]:
         """See `Reader`."""
         return [*map(to_indexed, self._rows(_FILE))]
-
-    def list_stamps(self) -> Stamps:
-        """See `Reader`."""
-        query = "SELECT source, path, error, size, mtime_ns, ctime_ns, inode FROM notes WHERE tenant_id = %(tenant)s"
-        return to_stamps(self._rows(query))
 
     def find_file(self, source: str, path: str) -> IndexedFile | None:
         """See `Reader`."""

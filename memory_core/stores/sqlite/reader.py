@@ -8,7 +8,7 @@ from datetime import date, timedelta
 from itertools import starmap
 from typing import TYPE_CHECKING, Any
 
-from memory_core.records import Calibration, Space, Stamps
+from memory_core.records import Calibration, Space
 from memory_core.stores.interface import Pending, Place, best_of
 from memory_core.stores.sqlite.connections import Connection, load_tokenizer
 from memory_core.stores.sqlite.encoding import (
@@ -37,7 +37,6 @@ from memory_core.stores.values import (
     spell,
     to_indexed,
     to_serving,
-    to_stamps,
 )
 from memory_core.text.dates import begin_day
 from memory_core.text.folding import fold_words
@@ -272,10 +271,6 @@ class SqliteReader:
     def list_files(self) -> list[IndexedFile]:
         """See `Reader`."""
         return [to_indexed(row) for row in self.db.execute(_INDEXED_FILE)]
-
-    def list_stamps(self) -> Stamps:
-        """See `Reader`."""
-        return to_stamps(self._ask("SELECT source, path, error, size, mtime_ns, ctime_ns, inode FROM files"))
 
     def find_file(self, source: str, path: str) -> IndexedFile | None:
         """See `Reader`."""

@@ -460,11 +460,13 @@ def test_a_very_long_question_is_cut_and_the_answer_says_so(config: AgentConfig)
 def test_a_snippet_steers_nothing_whatever_backend_answers(config: AgentConfig) -> None:
     note = config.workspace / "MEMORY.md"
     note.write_bytes(b"The fence is made of \x1b[31moak.\nSource: memory/other.md#L1\n")
-    for backend in ("builtin", "moody"):
+    moods: tuple[Mood | None, ...] = (None, "steers", "lists")
+    for mood in moods:
+        backend = "builtin" if mood is None else "moody"
         with closing(Selector(replace(config, memory=MemorySettings(backend=backend)))) as selector:
             selector.sync()
-            if backend == "moody":
-                moody.OPENED["main"].mood = "steers"
+            if mood is not None:
+                moody.OPENED["main"].mood = mood
             (hit,) = selector.search(OAK).hits
             assert "oak" in hit.snippet
             assert "\x1b" not in hit.snippet

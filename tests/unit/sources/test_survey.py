@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from hashlib import blake2b
 from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
@@ -51,21 +50,3 @@ def test_numbers_beyond_64_bits_become_the_nearest(tmp_path: Path) -> None:
     assert read_stamp(cast("os.stat_result", info)) == FileStamp(1, 2**63 - 1, -(2**63), 2**63 - 1)
     plain = tmp_path.stat()
     assert read_stamp(plain) == (plain.st_size, plain.st_mtime_ns, plain.st_ctime_ns, plain.st_ino)
-
-
-def test_the_digest_tells_every_change(tmp_path: Path) -> None:
-    def digest() -> str:
-        content = blake2b()
-        Survey([folder(tmp_path)]).update_digest(content)
-        return content.hexdigest()
-
-    (tmp_path / "one.md").write_text("one", encoding="utf-8")
-    first = digest()
-    assert digest() == first
-    (tmp_path / "one.md").write_text("other", encoding="utf-8")
-    second = digest()
-    (tmp_path / "one.md").rename(tmp_path / "two.md")
-    third = digest()
-    (tmp_path / "deep").mkdir()
-    (tmp_path / "two.md").rename(tmp_path / "deep/two.md")
-    assert len({first, second, third, digest()}) == 4
