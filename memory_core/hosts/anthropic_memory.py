@@ -72,46 +72,15 @@ def _search(slot: MemorySlot, context: CallContext | None, arguments: dict[str, 
     return json.dumps(found, ensure_ascii=False)
 
 
-class MemoryTool(BetaAbstractMemoryTool):  # type: ignore[misc]  # untyped where anthropic is not installed
-    """The memory tool of one session.
-
-    Args:
-        slot: The memory; whoever made it closes it.
-        context: The session; None is the main private session of this machine's user.
-        options: Those of the SDK's own memory tools, such as `cache_control`.
-    """
-
-    def __init__(self, slot: MemorySlot, context: CallContext | None = None, **options: Any) -> None:
-        super().__init__(**options)
-        self._files = _Files(slot, context)
-
-    def _run(self, command: Any) -> str:
-        return self._files.run(command)
-
-    view = create = str_replace = insert = delete = rename = _run
-
-
-class AsyncMemoryTool(BetaAsyncAbstractMemoryTool):  # type: ignore[misc]  # as above
-    """The memory tool of one session for asynchronous clients; see `MemoryTool`."""
-
-    def __init__(self, slot: MemorySlot, context: CallContext | None = None, **options: Any) -> None:
-        super().__init__(**options)
-        self._files = _Files(slot, context)
-
-    async def _run(self, command: Any) -> str:
-        return await run_sync(self._files.run, command)
-
-    view = create = str_replace = insert = delete = rename = _run
-
-
 class _Files:
     """The commands of the memory tool, on the notes of one session."""
 
-    def __init__(self, slot: MemorySlot, context: CallContext | None) -> None:
+    def __init__(self, slot: MemorySlot, context: CallContext | None = None, **options: Any) -> None:
+        super().__init__(**options)
         self._slot = slot
         self._context = context
 
-    def run(self, command: Any) -> str:
+    def _run(self, command: Any) -> str:
         """Run a command of the SDK and return what it says.
 
         Raises:
@@ -135,12 +104,7 @@ class _Files:
         return f"Here's the content of {command.path} with line numbers:\n{_number(shown, max(first, 1))}"
 
     def _create(self, command: Any) -> str:
-        def make(text: str | None) -> str:
-            if text is not None:
-                raise MemoryCoreError(f"File {command.path} already exists")
-            return str(command.file_text)
-
-        self._change(command.path, make)
+        self._make(command.path, str(command.file_text), f"File {command.path} already exists")
         return f"File created successfully at: {command.path}"
 
     def _str_replace(self, command: Any) -> str:
@@ -216,18 +180,23 @@ class _Files:
             moved = _need(text, old)
             return moved
 
-        def make(text: str | None) -> str:
-            if text is not None:
-                raise MemoryCoreError(f"The destination {new} already exists")
-            return moved
-
         def remove(text: str | None) -> None:
             if text != moved:
                 raise MemoryCoreError(f"{old} was changed meanwhile; {new} has what it was before")
 
         self._change(old, read)
-        self._change(new, make)
+        self._make(new, moved, f"The destination {new} already exists")
         self._change(old, remove)
+
+    def _make(self, path: str, text: str, taken: str) -> None:
+        """Make a note of a text; where one stands already, the error says `taken`."""
+
+        def make(there: str | None) -> str:
+            if there is not None:
+                raise MemoryCoreError(taken)
+            return text
+
+        self._change(path, make)
 
     def _change(self, path: str, change: Callable[[str | None], str | None]) -> None:
         """Change a note.
@@ -248,6 +217,27 @@ class _Files:
         """Return the files at or below a path in /memories, by name, with their sizes."""
         files = {_show(file.path): file.stamp.size_bytes for file in self._slot.list_notes(self._context)}
         return {each: size for each, size in files.items() if each == path or each.startswith(f"{path}/")}
+
+
+class MemoryTool(_Files, BetaAbstractMemoryTool):  # type: ignore[misc]  # untyped where anthropic is not installed
+    """The memory tool of one session.
+
+    Args:
+        slot: The memory; whoever made it closes it.
+        context: The session; None is the main private session of this machine's user.
+        options: Those of the SDK's own memory tools, such as `cache_control`.
+    """
+
+    view = create = str_replace = insert = delete = rename = _Files._run
+
+
+class AsyncMemoryTool(_Files, BetaAsyncAbstractMemoryTool):  # type: ignore[misc]  # as above
+    """The memory tool of one session for asynchronous clients; see `MemoryTool`."""
+
+    async def _run_behind(self, command: Any) -> str:
+        return await run_sync(self._run, command)
+
+    view = create = str_replace = insert = delete = rename = _run_behind
 
 
 def _find_note(path: str) -> str:

@@ -132,12 +132,11 @@ def plan_install(parts: Iterable[Part], state_dir: Path) -> list[FileChange]:
         if isinstance(part, OwnFile):
             changes.append(FileChange(part.path, before, part.text.encode("utf-8")))
             continue
-        path, suffix = part.path, part.path.suffix
+        path = part.path
         kept = _read(_kept(path, state_dir))
         advice = f"write it yourself: {'.'.join(part.keys)} = {json.dumps(part.value, ensure_ascii=False)}"
-        with _explained(part, advice):
-            text = _decode(path, before)
-            present = find_entry(read_document(text, suffix), part.keys)
+        with _explained(path, advice):
+            present = find_entry(_load(path, before), part.keys)
             value = _merge(part, present)
             if present == value:
                 continue
@@ -145,7 +144,7 @@ def plan_install(parts: Iterable[Part], state_dir: Path) -> list[FileChange]:
             own = kept is None and isinstance(part, Entry) and not _starts_this(part, present)
             if before is not None and (own or not _has_ours(part, present)):  # else the copy is older
                 changes.append(FileChange(_kept(path, state_dir), kept, before))
-            changes.append(FileChange(path, before, _encode(put_entry(text, suffix, part.keys, value), before)))
+            changes.append(FileChange(path, before, _put(path, before, part.keys, value)))
     return [change for change in changes if change.before != change.after]
 
 
@@ -156,15 +155,15 @@ def plan_value(path: Path, keys: tuple[str, ...], value: Any) -> list[FileChange
         MemoryCoreError: The file cannot be read or changed.
     """
     before = _read(path)
-    text = changed = _decode(path, before)
-    with _explained(Entry(path, keys, value), "write it yourself"):
-        document = read_document(text, path.suffix)
+    after = before or b""
+    with _explained(path, "write it yourself"):
+        document = _load(path, before)
         keys = place_setting(document, keys)
         if value is not None:
-            changed = put_entry(text, path.suffix, keys, value)
+            after = _put(path, before, keys, value)
         elif find_entry(document, keys) is not None:
-            changed = take_entry(text, path.suffix, keys)
-    return [] if before is not None and changed == text else [FileChange(path, before, _encode(changed, before))]
+            after = _take(path, before, keys)
+    return [FileChange(path, before, after)] if after != before else []
 
 
 def plan_settings(path: Path, switches: Iterable[tuple[str, ...]], host: str, state_dir: Path) -> list[FileChange]:
@@ -175,21 +174,20 @@ def plan_settings(path: Path, switches: Iterable[tuple[str, ...]], host: str, st
     Raises:
         MemoryCoreError: The file cannot be read or changed.
     """
-    before = _read(path)
-    text = changed = _decode(path, before)
+    before = after = _read(path)
     record, captures = _load_captures(state_dir)
     known = captures.get(str(path), {"hosts": [], "before": [], "made": before is None})
     turned = list(known["before"])
     for switch in switches:
-        with _explained(Entry(path, ("memorySearch", *switch), True), "write it yourself"):
-            document = read_document(text, path.suffix)
+        with _explained(path, "write it yourself"):
+            document = _load(path, after)
             keys = place_setting(document, ("memorySearch", *switch))
             if (earlier := find_entry(document, keys)) is not True:
                 turned.append([keys, earlier])
-                changed = put_entry(changed, path.suffix, keys, True)
+                after = _put(path, after, keys, True)
     if turned:
         captures[str(path)] = {**known, "hosts": sorted({*known["hosts"], host}), "before": turned}
-    found = [_record_captures(record, captures, state_dir), FileChange(path, before, _encode(changed, before))]
+    found = [_record_captures(record, captures, state_dir), FileChange(path, before, after)]
     return [change for change in found if change.before != change.after]
 
 
@@ -207,14 +205,13 @@ def plan_release(host: str, state_dir: Path) -> list[FileChange]:
     if others := [name for name in known["hosts"] if name != host]:
         captures[config] = {**known, "hosts": others}
         return [_record_captures(record, captures, state_dir)]
-    before = _read(path)
-    text = _decode(path, before)
+    before = after = _read(path)
     for keys, earlier in reversed(known["before"]):
-        with _explained(Entry(path, tuple(keys), True), "turn it off yourself"):
-            if find_entry(read_document(text, path.suffix), keys) is True:
-                is_new = earlier is None
-                text = take_entry(text, path.suffix, keys) if is_new else put_entry(text, path.suffix, keys, earlier)
-    after = None if known["made"] and text.strip() in ("", "{}") else _encode(text, before)
+        with _explained(path, "turn it off yourself"):
+            if find_entry(_load(path, after), keys) is True:
+                after = _take(path, after, keys) if earlier is None else _put(path, after, keys, earlier)
+    if known["made"] and _is_empty(after):
+        after = None
     return [_record_captures(record, captures, state_dir), *[FileChange(path, before, after)] * (before != after)]
 
 
@@ -246,7 +243,7 @@ def plan_uninstall(parts: Iterable[Part], state_dir: Path) -> list[FileChange]:
             changes.append(FileChange(part.path, before, None))
             continue
         kept = _read(_kept(part.path, state_dir))
-        with _explained(part, f"take {'.'.join(part.keys)} out of it yourself"):
+        with _explained(part.path, f"take {'.'.join(part.keys)} out of it yourself"):
             if before is not None and _is_ours(part, before):
                 changes.append(FileChange(part.path, before, _restore(part, before, kept)))
         changes.append(FileChange(_kept(part.path, state_dir), kept, None))
@@ -269,7 +266,7 @@ def _is_there(part: Part) -> bool:
         if text is None or isinstance(part, OwnFile):
             return text is not None
         if isinstance(part, Elements):
-            return len(part.find_lists(_find_present(part, text))) == len(part.value)
+            return len(part.find_lists(find_entry(_load(part.path, text), part.keys))) == len(part.value)
         return _is_ours(part, text)
     except (NotEditable, MemoryCoreError):
         return False
@@ -327,13 +324,9 @@ def _merge(part: Entry | Elements, present: Any) -> Any:
     return {**present, **part.value} if both else part.value
 
 
-def _find_present(part: Entry | Elements, data: bytes) -> Any:
-    return find_entry(read_document(_decode(part.path, data), part.path.suffix), part.keys)
-
-
 def _is_ours(part: Entry | Elements, data: bytes) -> bool:
     """Return True if our entry is there."""
-    present = _find_present(part, data)
+    present = find_entry(_load(part.path, data), part.keys)
     return _has_ours(part, present) or (isinstance(part, Entry) and present == part.value)
 
 
@@ -359,27 +352,26 @@ def _find_real(path: Path) -> Path:
 
 def _restore(part: Entry | Elements, before: bytes, kept: bytes | None) -> bytes | None:
     """Return the file as it was before install, with what others changed since; None if install made it."""
-    suffix = part.path.suffix
-    text, earlier_text = _decode(part.path, before), _decode(part.path, kept)
-    present = find_entry(read_document(text, suffix), part.keys)
-    earlier = find_entry(read_document(earlier_text, suffix), part.keys)
+    path, keys = part.path, part.keys
+    present, earlier = (find_entry(_load(path, data), keys) for data in (before, kept))
     if kept is not None:
         with suppress(NotEditable):
             unchanged = isinstance(part, Entry) or part.take_from(present) == part.take_from(earlier)
-            if unchanged and put_entry(earlier_text, suffix, part.keys, present) == text:
+            if unchanged and _put(path, kept, keys, present) == before:
                 return kept
         if earlier is not None and isinstance(part, Entry):
-            return _encode(put_entry(text, suffix, part.keys, earlier), before)
+            return _put(path, before, keys, earlier)
     if isinstance(part, Elements):
         others = part.take_from(present)
-        emptied: dict[str, Any] = {
-            name: [] for name, each in (earlier or {}).items() if each == [] and name not in others
-        }
+        emptied = {name: list[Any]() for name, each in (earlier or {}).items() if each == [] and name not in others}
         if others or earlier is not None:
-            return _encode(put_entry(text, suffix, part.keys, {**emptied, **others}), before)
-    after = take_entry(text, suffix, part.keys)
-    is_made_by_us = kept is None and _is_plain(part, present)
-    return None if is_made_by_us and "".join(after.split()) in ("", "{}") else _encode(after, before)
+            return _put(path, before, keys, {**emptied, **others})
+    after = _take(path, before, keys)
+    return None if kept is None and _is_plain(part, present) and _is_empty(after) else after
+
+
+def _is_empty(data: bytes | None) -> bool:
+    return b"".join((data or b"").split()) in (b"", b"{}")
 
 
 def _is_plain(part: Entry | Elements, entry: Any) -> bool:
@@ -430,6 +422,21 @@ def _read(path: Path) -> bytes | None:
         raise MemoryCoreError(f"{path} cannot be read: {error.strerror}", action=_MEND) from error
 
 
+def _load(path: Path, data: bytes | None) -> dict[str, Any]:
+    """Return the document in a file."""
+    return read_document(_decode(path, data), path.suffix)
+
+
+def _put(path: Path, data: bytes | None, keys: Sequence[str], value: Any) -> bytes:
+    """Return a file with a value at a path of keys."""
+    return _encode(put_entry(_decode(path, data), path.suffix, keys, value), data)
+
+
+def _take(path: Path, data: bytes | None, keys: Sequence[str]) -> bytes:
+    """Return a file without the entry at a path of keys."""
+    return _encode(take_entry(_decode(path, data), path.suffix, keys), data)
+
+
 def _decode(path: Path, data: bytes | None) -> str:
     """Return a file's text without a byte order mark, and with "\\n" at the end of each line if all of them end alike."""
     try:
@@ -461,9 +468,9 @@ def _remove_made(made: set[Path], removed: Iterable[Path]) -> None:
 
 
 @contextmanager
-def _explained(part: Entry | Elements, action: str) -> Iterator[None]:
+def _explained(path: Path, action: str) -> Iterator[None]:
     """Turn a document that cannot be edited into an error that says what its owner can do."""
     try:
         yield
     except NotEditable as error:
-        raise MemoryCoreError(f"{part.path} {error}", action=action) from error
+        raise MemoryCoreError(f"{path} {error}", action=action) from error

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from mcp.shared._stream_protocols import ReadStream, WriteStream
 
 MAX_LINE_BYTES = 8 * 1024 * 1024  # the longest text that memory_append takes is 64 KB
-FIRST_FREE = 3  # above the three standard streams
+POLL_SECONDS = 0.02
 LAST_ANSWERS_SECONDS = 60.0  # for what was asked before the input ended; longer than any tool takes
 LAST_WORDS_SECONDS = 5.0  # for a client that has closed its end and reads slowly
 SEPARATORS = "\x85\u2028\u2029"  # JSON holds them as they are, but some clients end lines at them
@@ -106,26 +106,18 @@ def take_over() -> tuple[int, int]:
     Raises:
         MemoryCoreError: One of them is closed.
     """
-    reader, writer = _duplicate(0, "standard input"), _duplicate(1, "standard output")
-    nothing = os.open(os.devnull, os.O_RDWR)
-    os.dup2(nothing, 0)
-    try:
-        os.dup2(2, 1)
-    except OSError:  # standard error is closed
-        os.dup2(nothing, 1)
-    os.close(nothing)
-    return reader, writer
-
-
-def _duplicate(descriptor: int, name: str) -> int:
-    try:
+    for descriptor, name in enumerate(("standard input", "standard output")):
         try:
-            import fcntl
-        except ImportError:  # Windows, which numbers them itself
-            return os.dup(descriptor)
-        return fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, FIRST_FREE)
-    except OSError as error:
-        raise MemoryCoreError(f"{name} is closed", action="start the server from an MCP client") from error
+            os.fstat(descriptor)
+        except OSError as error:
+            raise MemoryCoreError(f"{name} is closed", action="start the server from an MCP client") from error
+    nothing = os.open(os.devnull, os.O_RDWR)  # takes the place of standard error where that is closed
+    reader, writer = os.dup(0), os.dup(1)
+    os.dup2(nothing, 0)
+    os.dup2(2, 1)
+    if nothing != 2:
+        os.close(nothing)
+    return reader, writer
 
 
 @asynccontextmanager
@@ -207,7 +199,6 @@ class _OpenRequests:
 
     def __init__(self) -> None:
         self._counts: Counter[str] = Counter()
-        self._changed = anyio.Event()
 
     def hear(self, message: types.JSONRPCMessage) -> None:
         """Count a request; one that is cancelled gets no answer, and one that listens for changes gets it at the end only."""
@@ -224,14 +215,12 @@ class _OpenRequests:
     async def wait_for_answers(self) -> None:
         """Wait until no request is open."""
         while self._counts.total():
-            self._changed = anyio.Event()
-            await self._changed.wait()
+            await anyio.sleep(POLL_SECONDS)
 
     def _discard(self, number: object) -> None:
         """Forget a request; a client may send anything for its id."""
         name = str(number) if isinstance(number, int | str) else ""
         self._counts -= Counter([name])  # which keeps no zeros
-        self._changed.set()
 
 
 def read_lines(descriptor: int) -> Iterator[bytes]:

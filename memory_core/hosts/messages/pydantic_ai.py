@@ -41,40 +41,30 @@ def read_answer(message: ModelResponse) -> Message:
 
 def from_openai(messages: Iterable[Message]) -> list[ModelMessage]:
     """Return pydantic-ai's messages for chat messages; neighbours that go to the model are one request."""
-    from pydantic_ai.messages import (
-        ModelRequest,
-        ModelResponse,
-        SystemPromptPart,
-        TextPart,
-        ToolCallPart,
-        ToolReturnPart,
-        UserPromptPart,
-    )
+    from pydantic_ai import messages as kinds
 
     messages = list(messages)
     names = chat.name_calls(messages)
     converted: list[ModelMessage] = []
-    asked: list[ModelRequestPart] = []
+    asked: list[ModelRequestPart] = []  # of the request that is the last message, if one is
     for message in messages:
         text = join_text(message)
         if message["role"] == "assistant":
-            if asked:
-                converted.append(ModelRequest(parts=asked))
-                asked = []
-            said: list[ModelResponsePart] = [TextPart(text)] if text else []
+            said: list[ModelResponsePart] = [kinds.TextPart(text)] if text else []
             for call in message.get("tool_calls") or ():
                 function = call["function"]
-                said.append(ToolCallPart(function["name"], function["arguments"], tool_call_id=call["id"]))
-            converted.append(ModelResponse(parts=said))
-        elif message["role"] == "tool":
+                said.append(kinds.ToolCallPart(function["name"], function["arguments"], tool_call_id=call["id"]))
+            converted.append(kinds.ModelResponse(parts=said))
+            asked = []
+            continue
+        if not asked:
+            converted.append(kinds.ModelRequest(parts=asked))
+        if message["role"] == "tool":
             number = message["tool_call_id"]
-            asked.append(ToolReturnPart(names.get(number, ""), text, tool_call_id=number))
-        elif message["role"] in {"system", "developer"}:
-            asked.append(SystemPromptPart(text))
+            asked.append(kinds.ToolReturnPart(names.get(number, ""), text, tool_call_id=number))
         else:
-            asked.append(UserPromptPart(text))
-    if asked:
-        converted.append(ModelRequest(parts=asked))
+            is_system = message["role"] in {"system", "developer"}
+            asked.append(kinds.SystemPromptPart(text) if is_system else kinds.UserPromptPart(text))
     return converted
 
 

@@ -8,7 +8,9 @@ the session's tokens fall to `FALLEN` of those at its last flush turn.
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,7 +20,7 @@ from memory_core.config.environment import expand_home
 from memory_core.config.settings import DEFAULT_AGENT
 from memory_core.errors import InvalidArgument, MemoryCoreError, SessionsUnusable
 from memory_core.plugin.flush import policy
-from memory_core.plugin.flush.policy import FlushTurn, Session, WallClock, to_count, utc_now
+from memory_core.plugin.flush.policy import FlushTurn, Session, to_count
 from memory_core.records import CallContext
 from memory_core.sources import sessions_json
 from memory_core.sources.sessions_json import Entry
@@ -40,15 +42,6 @@ _COUNT, _TOKENS, _BY_HOST = "compactionCount", "memoryFlushTokens", "countedByHo
 def find_record(config: AgentConfig) -> Path:
     """Return the file in which an agent's cycles are counted where the host counts none."""
     return config.state_dir / "memory-core" / f"{config.agent}.{sessions_json.FILE_NAME}"
-
-
-def read(config: AgentConfig) -> sessions_json.Sessions:
-    """Read the sessions whose cycles are counted here, by key; empty if there are none or the record is damaged."""
-    try:
-        return sessions_json.read(find_record(config))
-    except SessionsUnusable as error:
-        logger.warning("%s", error)
-        return {}
 
 
 def count(session: Session, config: AgentConfig, *, write: bool = True) -> Session:
@@ -103,18 +96,19 @@ def record(turn: FlushTurn, outcome: FlushOutcome, config: AgentConfig) -> bool:
     def prepare(entry: Entry) -> None:
         kept = _of_transcript(entry, turn.session_id)
         entry.clear()
-        entry.update(kept)
-        entry.update(sessionId=turn.session_id or kept.get("sessionId", ""), updatedAt=_to_ms(utc_now))
-        entry[_BY_HOST] = not turn.counted_here
-        entry[_COUNT] = max(turn.compaction_count, to_count(entry.get(_COUNT)) or 0)
-        if turn.total_tokens:
-            entry[_TOKENS] = turn.total_tokens
-        else:
-            entry.pop(_TOKENS, None)
+        entry.update(
+            kept,
+            **{
+                "sessionId": turn.session_id or kept.get("sessionId", ""),
+                "updatedAt": _now_ms(),
+                _BY_HOST: not turn.counted_here,
+                _COUNT: max(turn.compaction_count, to_count(kept.get(_COUNT)) or 0),
+                _TOKENS: turn.total_tokens,
+            },
+        )
 
-    own = find_record(config)
     _read_own(config, turn.session_key)  # sets a damaged one aside
-    return record_outcome(turn, outcome, own, prepare=prepare, keep=MAX_SESSIONS)
+    return record_outcome(turn, outcome, find_record(config), prepare=prepare, keep=MAX_SESSIONS)
 
 
 def record_outcome(
@@ -122,7 +116,6 @@ def record_outcome(
     outcome: FlushOutcome,
     sessions: Path,
     *,
-    clock: WallClock = utc_now,
     prepare: Callable[[dict[str, Any]], None] | None = None,
     keep: int | None = None,
 ) -> bool:
@@ -134,7 +127,6 @@ def record_outcome(
         turn: The turn.
         outcome: Its outcome.
         sessions: The file: the host's, or our own record.
-        clock: The present time.
         prepare, keep: See `sessions_json.record_flush`.
     """
     try:
@@ -142,7 +134,7 @@ def record_outcome(
             sessions,
             turn.session_key,
             compaction_count=turn.compaction_count,
-            at_ms=_to_ms(clock),
+            at_ms=_now_ms(),
             failed=outcome.status == "failed",
             session_id=turn.session_id,
             prepare=prepare,
@@ -162,24 +154,22 @@ def record_outcome(
 
 
 def _count_here(session: Session, entry: Mapping[str, Any], config: AgentConfig, *, write: bool) -> Session:
-    cycle = to_count(entry.get(_COUNT)) or 0
-    flushed = entry.get("memoryFlushCompactionCount") if entry else session.flushed_compaction_count
-    failures = sessions_json.count_failures(entry, cycle)
-    now, before = to_count(session.total_tokens), to_count(entry.get(_TOKENS))
-    asked = to_count(flushed) == cycle or bool(failures)
+    known = Session.from_entry(session.agent, session.key, entry)
+    cycle, failures = known.cycle, known.flush_failures
+    flushed = known.flushed_compaction_count if entry else session.flushed_compaction_count
+    now, before = session.total_tokens, to_count(entry.get(_TOKENS))
+    asked = flushed == cycle or bool(failures)
     if asked and now and before and now <= before * FALLEN:
         logger.info("The tokens of %s fell from %d to %d: it was compacted", session.key, before, now)
         cycle, failures = cycle + 1, 0
         if write:
             _end_cycle(session.key, config)
     elif asked and now and not before and write:
-        _update(config, session.key, lambda kept: _learn_tokens(kept, cycle, flushed, now))
+        # It was flushed when nobody knew its tokens, or by an older version.
+        learned = {_COUNT: cycle, "memoryFlushCompactionCount": flushed}
+        _update(config, session.key, lambda kept: kept.update({**learned, **kept, _TOKENS: now}))
     return replace(
-        session,
-        compaction_count=cycle,
-        flushed_compaction_count=to_count(flushed),
-        flush_failures=failures,
-        counted_here=True,
+        session, compaction_count=cycle, flushed_compaction_count=flushed, flush_failures=failures, counted_here=True
     )
 
 
@@ -189,24 +179,13 @@ def _add_flush_of_host_cycle(session: Session, entry: Mapping[str, Any]) -> Sess
         return session
     return replace(
         session,
-        flushed_compaction_count=to_count(entry.get("memoryFlushCompactionCount")),
+        flushed_compaction_count=entry.get("memoryFlushCompactionCount"),
         flush_failures=sessions_json.count_failures(entry, session.cycle),
     )
 
 
-def _learn_tokens(entry: Entry, cycle: int, flushed: object, tokens: int) -> None:
-    """Remember the tokens of a session that was flushed when nobody knew them, or by an older version."""
-    entry.setdefault(_COUNT, cycle)
-    entry.setdefault("memoryFlushCompactionCount", flushed)
-    entry.update({_TOKENS: tokens, "updatedAt": _to_ms(utc_now)})
-
-
 def _end_cycle(key: str, config: AgentConfig) -> None:
-    def change(entry: Entry) -> None:
-        entry.update({_COUNT: (to_count(entry.get(_COUNT)) or 0) + 1, "updatedAt": _to_ms(utc_now)})
-        entry.pop(_TOKENS, None)
-
-    _update(config, key, change)
+    _update(config, key, lambda entry: entry.update({_COUNT: (to_count(entry.get(_COUNT)) or 0) + 1, _TOKENS: None}))
 
 
 def _of_transcript(entry: Mapping[str, Any], session_id: str) -> Entry:
@@ -216,9 +195,15 @@ def _of_transcript(entry: Mapping[str, Any], session_id: str) -> Entry:
 
 
 def _update(config: AgentConfig, key: str, change: Callable[[Entry], None]) -> None:
+    """Change a session's entry of our own record."""
+
+    def change_now(entry: Entry) -> None:
+        change(entry)
+        entry["updatedAt"] = _now_ms()
+
     _read_own(config, key)  # sets a damaged one aside
     try:
-        sessions_json.update(find_record(config), key, change, keep=MAX_SESSIONS)
+        sessions_json.update(find_record(config), key, change_now, keep=MAX_SESSIONS)
     except SessionsUnusable as error:
         logger.warning("The compaction cycle of %s is not counted: %s", key, error)
 
@@ -234,22 +219,14 @@ def _read(path: Path, key: str) -> Entry:
 def _read_own(config: AgentConfig, key: str) -> Entry:
     """Read a session's entry of our own record. A damaged one is moved aside: it costs each session one more flush."""
     path = find_record(config)
-    try:
-        return sessions_json.read_entry(path, key)
-    except SessionsUnusable:
-        try:
-            aside = sessions_json.set_aside_if_damaged(path, key)
-        except SessionsUnusable as error:
-            logger.warning("%s", error)
-            return {}
-        if aside is None:  # another process has set it aside
-            return _read(path, key)
-        logger.warning("%s was damaged; it is now %s, and cycles are counted anew", path, aside.name)
-        return {}
+    with suppress(SessionsUnusable):  # `_read` says why
+        if aside := sessions_json.set_aside_if_damaged(path, key):
+            logger.warning("%s was damaged; it is now %s, and cycles are counted anew", path, aside.name)
+    return _read(path, key)
 
 
-def _to_ms(clock: WallClock) -> int:
-    return int(clock().timestamp() * 1000)
+def _now_ms() -> int:
+    return int(time.time() * 1000)
 
 
 def describe(context: CallContext, config: AgentConfig | None, key: str | None = None, **facts: Any) -> Session:
@@ -292,15 +269,14 @@ def preview(config: AgentConfig, named: str) -> dict[str, Any]:
     decision = policy.should_flush(session, config)
     turn = policy.plan_flush(session, config) if decision.due else None
     transcript = Path(session.transcript) if session.transcript and Path(session.transcript).is_file() else None
-    window: object = session.context_window  # as `sessions.json` has it, which may be anything
-    threshold = policy.compute_threshold(window, config.compaction) if isinstance(window, int) and window > 0 else None
+    window = session.context_window
     return {
         "session": session.key,
         "transcript": transcript,
         "transcriptBytes": transcript.stat().st_size if transcript else None,
         "totalTokens": session.total_tokens,
-        "contextTokens": session.context_window,
-        "thresholdTokens": threshold,
+        "contextTokens": window,
+        "thresholdTokens": policy.compute_threshold(window, config.compaction) if window else None,
         "compactionCount": session.cycle,
         "flushedCompactionCount": session.flushed_compaction_count,
         "due": decision.due,
@@ -317,16 +293,16 @@ def _find(config: AgentConfig, named: str) -> Session:
     sessions = sessions_json.read(config.sessions_dir / sessions_json.FILE_NAME)
     if named in sessions:
         return _load_session(config, config.sessions_dir, named)
-    ours = read(config)
+    ours: sessions_json.Sessions = {}
+    with suppress(SessionsUnusable):  # a damaged one counts nothing
+        ours = sessions_json.read(find_record(config))
     if named in ours:
         return Session(agent=config.agent, key=named)
     path = Path(expand_home(named))
     if not path.is_file():
         known = ", ".join(list(dict.fromkeys([*sessions, *ours]))[:LISTED])
-        raise InvalidArgument(
-            "--session",
-            "names no transcript and no session key; " + (f"known are {known}" if known else "no key is known yet"),
-        )
+        told = f"known are {known}" if known else "no key is known yet"
+        raise InvalidArgument("--session", f"names no transcript and no session key; {told}")
     beside = sessions_json.read(path.parent / sessions_json.FILE_NAME)
     keys = [key for key, entry in beside.items() if isinstance(entry, dict) and entry.get("sessionId") == path.stem]
     if keys:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -73,10 +74,10 @@ class Session:
     agent: str
     key: str
     session_id: str = ""
-    total_tokens: float | None = None
-    context_window: float | None = None
+    total_tokens: int | None = None
+    context_window: int | None = None
     transcript: Path | str | None = None
-    transcript_bytes: float | None = None
+    transcript_bytes: int | None = None
     compaction_count: int | None = None
     flushed_compaction_count: int | None = None
     flush_failures: int = 0
@@ -86,6 +87,12 @@ class Session:
     channel: str = ""
     timezone: str = ""
     counted_here: bool = False
+
+    def __post_init__(self) -> None:
+        """Take what is no count for unknown."""
+        for name in _COUNTS:
+            object.__setattr__(self, name, to_count(getattr(self, name)))
+        object.__setattr__(self, "flush_failures", self.flush_failures or 0)
 
     @classmethod
     def from_entry(cls, agent: str, key: str, entry: Mapping[str, Any], **facts: Any) -> Self:
@@ -103,7 +110,7 @@ class Session:
             "total_tokens": entry.get("totalTokens"),
             "context_window": entry.get("contextTokens"),
             "compaction_count": cycle,
-            "flushed_compaction_count": to_count(entry.get("memoryFlushCompactionCount")),
+            "flushed_compaction_count": entry.get("memoryFlushCompactionCount"),
             "flush_failures": count_failures(entry, cycle or 0),
         }
         return cls(agent=agent, key=key, **(known | facts))
@@ -111,7 +118,7 @@ class Session:
     @property
     def cycle(self) -> int:
         """The number of compactions so far; 0 if unknown."""
-        return to_count(self.compaction_count) or 0
+        return self.compaction_count or 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,10 +181,11 @@ def should_flush(session: Session, config: AgentConfig, *, compacting: bool = Fa
         compacting: The host compacts whatever the session's size (the user asked for it, or the model's window
             overflowed), so that thresholds are ignored.
     """
-    wrong = _find_wrong_text(session)
-    if wrong:
-        logger.warning("No memory flush: %s", wrong)
-        return Decision(False, wrong, "unknown")
+    for name in _TEXTS:
+        if not isinstance(value := getattr(session, name), str):
+            wrong = f"{name} of the session is no string: {type(value).__name__}"
+            logger.warning("No memory flush: %s", wrong)
+            return Decision(False, wrong, "unknown")
     decision = _find_objection(session, config) or (
         Decision(True, "the session is about to be compacted", "due")
         if compacting
@@ -207,7 +215,7 @@ def plan_flush(
         tools={PINNED_APPEND["name"]: adapt(PINNED_APPEND, config)},
         target=target,
         day=day,
-        total_tokens=to_count(session.total_tokens),
+        total_tokens=session.total_tokens,
         counted_here=session.counted_here,
         chat_type=session.chat_type,
         channel=session.channel,
@@ -225,21 +233,9 @@ def compute_threshold(context_window: int, compaction: Compaction) -> int:
     return left - min(compaction.memory_flush.soft_threshold_tokens, left // 2)
 
 
-_TEXTS = ("agent", "key", "session_id", "access", "kind", "chat_type", "channel", "timezone")
-
-
-def _find_wrong_text(session: Session) -> str:
-    """Return the attribute that has to be a string and is none, as a reason; "" if there is none."""
-    for name in _TEXTS:
-        value = getattr(session, name)
-        if not isinstance(value, str):
-            return f"{name} of the session is no string: {type(value).__name__}"
-    return ""
-
-
 def _find_objection(session: Session, config: AgentConfig) -> Decision | None:
     """Return the decision against a flush whatever the session's size; None if nothing speaks against it."""
-    kind, failures, cycle = detect_unattended(session), to_count(session.flush_failures) or 0, session.cycle
+    kind, failures, cycle = detect_unattended(session), session.flush_failures, session.cycle
     skips: tuple[tuple[bool, Code, str], ...] = (
         (config.slot != SLOT_ID, "slot", f'the memory slot is "{config.slot}", not "{SLOT_ID}"'),
         (not config.search.enabled, "disabled", "memorySearch.enabled is false"),
@@ -248,11 +244,7 @@ def _find_objection(session: Session, config: AgentConfig) -> Decision | None:
         (bool(kind), "kind", f"it is a {kind} session"),
         (failures >= FAILURES_PER_CYCLE, "failed", f"given up for this compaction cycle after {failures} failures"),
         # None is not 0: a session that was never flushed is due in its first cycle too.
-        (
-            to_count(session.flushed_compaction_count) == cycle,
-            "flushed",
-            f"compaction cycle {cycle} was flushed already",
-        ),
+        (session.flushed_compaction_count == cycle, "flushed", f"compaction cycle {cycle} was flushed already"),
     )
     return next((Decision(False, reason, code) for applies, code, reason in skips if applies), None)
 
@@ -275,47 +267,28 @@ def detect_unattended(session: Session) -> str:
 
 
 def _decide_by_size(session: Session, config: AgentConfig) -> Decision:
-    by_bytes = _decide_by_transcript(session, config.compaction.memory_flush.force_flush_bytes)
-    by_tokens = _decide_by_tokens(session, config.compaction)
-    return by_bytes if by_bytes and not by_tokens.due else by_tokens
-
-
-def _quote(value: object) -> str:
-    """Return a value that is no count as the end of a sentence; of one that may be long or not printable only its kind."""
-    if value is None:
-        return ""
-    is_short = isinstance(value, bool | float | str) or (isinstance(value, int) and abs(value) < _LARGEST)
-    return f": {value!r:.80}" if is_short else f": {type(value).__name__}"
-
-
-def _decide_by_tokens(session: Session, compaction: Compaction) -> Decision:
-    tokens, window = to_count(session.total_tokens), to_count(session.context_window)
-    if not tokens:
-        return Decision(False, f"the session's size in tokens is not known{_quote(session.total_tokens)}", "unknown")
-    if not window:
-        return Decision(False, f"the model's context window is not known{_quote(session.context_window)}", "unknown")
-    threshold = compute_threshold(window, compaction)
-    if tokens >= threshold:
+    tokens, window, size = session.total_tokens, session.context_window, session.transcript_bytes
+    threshold = compute_threshold(window, config.compaction) if window else 0
+    if tokens and window and tokens >= threshold:
         return Decision(True, f"{tokens:,} tokens reach the threshold of {threshold:,}", "due")
+    if size is None and session.transcript is not None:
+        with suppress(OSError, ValueError, TypeError):  # no such file, no path at all, or no string
+            size = Path(session.transcript).stat().st_size
+    limit = config.compaction.memory_flush.force_flush_bytes
+    if limit and size is not None and size >= limit:
+        return Decision(True, f"the transcript's {size:,} bytes reach the limit of {limit:,}", "due")
+    if not tokens:
+        return Decision(False, "the session's size in tokens is not known", "unknown")
+    if not window:
+        return Decision(False, "the model's context window is not known", "unknown")
     return Decision(False, f"{tokens:,} tokens are below the threshold of {threshold:,}", "below")
 
 
-def _decide_by_transcript(session: Session, limit_bytes: int) -> Decision | None:
-    size = to_count(session.transcript_bytes)
-    if size is None and session.transcript is not None:
-        size = _measure_file(session.transcript)
-    if not limit_bytes or size is None or size < limit_bytes:
-        return None
-    return Decision(True, f"the transcript's {size:,} bytes reach the limit of {limit_bytes:,}", "due")
-
-
-def _measure_file(path: Path | str) -> int | None:
-    try:
-        return Path(path).stat().st_size
-    except (OSError, ValueError, TypeError):  # no such file, no path at all, or no string
-        return None
-
-
+_TEXTS = ("agent", "key", "session_id", "access", "kind", "chat_type", "channel", "timezone")
+_COUNTS = (
+    *("total_tokens", "context_window", "transcript_bytes"),
+    *("compaction_count", "flushed_compaction_count", "flush_failures"),
+)
 _LARGEST = 2**63  # of counts: no session is larger, and longer numbers cannot even be printed
 
 

@@ -83,12 +83,8 @@ def make_flush_tools(
 
 def make_handlers(memory: Memory, config: AgentConfig, turn: FlushTurn) -> dict[str, ToolFunction]:
     """Make the handlers of a turn's tools for a host that runs the turn itself: whatever goes wrong is in the result."""
-    handlers = make_flush_tools(turn, config, recalled=memory.recalled(turn.session_key))
-
-    def run(name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        return results.run_safely(name, lambda: handlers[name](arguments))
-
-    return {name: partial(run, name) for name in handlers}
+    append = make_flush_tools(turn, config, recalled=memory.recalled(turn.session_key))["memory_append"]
+    return {"memory_append": lambda given: results.run_safely("memory_append", lambda: append(given))}
 
 
 def run_with(memory: Memory, config: AgentConfig, turn: FlushTurn, complete: Complete, **limits: Any) -> FlushOutcome:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import threading
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -286,10 +287,13 @@ def test_no_answer_makes_it_raise(answers: list[Any]) -> None:
     assert outcome.status in {"stored", "nothing", "failed"}
 
 
-def test_a_flush_is_recorded_and_ends_the_cycle(turn: FlushTurn, agent: AgentConfig, tmp_path: Path) -> None:
+def test_a_flush_is_recorded_and_ends_the_cycle(
+    turn: FlushTurn, agent: AgentConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(time, "time", NOON.timestamp)
     sessions = tmp_path / "sessions.json"
     done = FlushOutcome(status="nothing", reason="the model had nothing to store")
-    assert record_outcome(turn, done, sessions, clock=lambda: NOON)
+    assert record_outcome(turn, done, sessions)
     entry = read_entry(sessions, KEY)
     at_ms = int(NOON.timestamp() * 1000)
     assert entry == {"sessionId": "s1", "updatedAt": at_ms, "memoryFlushAt": at_ms, "memoryFlushCompactionCount": 0}
@@ -306,7 +310,7 @@ def test_the_third_failure_gives_the_cycle_up(
     failed = FlushOutcome(status="failed", reason="the model was away")
     facts: dict[str, Any] = {"total_tokens": 190_000, "context_window": 200_000}
     for expected in ("due", "due", "failed"):
-        assert record_outcome(turn, failed, sessions, clock=lambda: NOON)
+        assert record_outcome(turn, failed, sessions)
         entry = read_entry(sessions, KEY)
         assert should_flush(Session.from_entry("main", KEY, entry, **facts), agent).code == expected
     warnings = [record for record in caplog.records if record.levelno >= logging.WARNING]
