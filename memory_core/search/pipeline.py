@@ -55,6 +55,7 @@ if TYPE_CHECKING:
 _DIGITS = 4  # of scores
 OF_PERIOD = Score(1.0, None, None)  # of notes of a period that is all that is asked for
 BY_KEYWORD = scores.Weights(0.0, 1.0)
+NOTHING = Judgement(ranks=[], scores=[], text_ranks=[])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +70,7 @@ class Trace:
         by_text: Keyword scores by chunk id, best first.
         near: Cosines by chunk id, best first.
         weights: Of the two sides.
-        counts: The candidates, with the units that were ranked; None if there are none.
+        counts: The candidates, with the units that were ranked.
         judgement: The parts of the ranks of their units, and the scores of the candidates.
         shown: The passages that became hits, in order.
         left_out: The number of notes of a period for which there was no room.
@@ -83,8 +84,8 @@ class Trace:
     by_text: Mapping[int, float] = field(default_factory=dict)
     near: Mapping[int, float] = field(default_factory=dict)
     weights: scores.Weights = BY_KEYWORD
-    counts: TermCounts | None = None
-    judgement: Judgement | None = None
+    counts: TermCounts
+    judgement: Judgement = NOTHING
     shown: Sequence[Passage] = ()
     left_out: int = 0
     copies: Copies = field(default_factory=Copies)
@@ -113,7 +114,7 @@ def search(
     if question.asks_for_period and about is None:
         return _list_period(reader, query, question, mode)
     if not question.words or not question.chunks:
-        return Trace(mode=mode, question=question, about=about)
+        return Trace(mode=mode, question=question, about=about, counts=TermCounts(question, (), reader.stem))
     weights = _weights(mode, hybrid)
 
     def find_near(depth: int) -> Mapping[int, float]:

@@ -266,7 +266,7 @@ def hint_at(trace: Trace, query: Query) -> str | None:
         for number, term in enumerate(question.words)
         if number not in question.period_words and (term.asked or not term.documents)
     ]
-    found = [] if trace.judgement is None else [score.whole for score in trace.judgement.scores]
+    found = [score.whole for score in trace.judgement.scores]
     best = max(found, default=0.0)
     parts = [f"no note holds {_join(unknown, last='or')}"] if unknown else []
     if 0 < best < query.min_score:
