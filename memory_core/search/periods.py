@@ -10,7 +10,7 @@ from functools import cache, partial
 
 from memory_core.records import Query
 from memory_core.search import scores
-from memory_core.search.passages import SHARED, Passage, PlacedUnit, count_matter, leave_out_matter
+from memory_core.search.passages import SHARED, Passage, PlacedUnit, count_matter
 from memory_core.stores.interface import Reader
 from memory_core.stores.values import DateRange, IndexedChunk
 from memory_core.text.dates import Period
@@ -231,15 +231,10 @@ def list_notes(
     for number, chunk in enumerate(chunks):
         named, matter = naming.get(chunk.id), count_matter(chunk)
         for index in range(len(chunk.units)) if named is None else sorted(named):
-            unit = leave_out_matter(chunk, index)
-            if unit.last_line >= matter:
-                placed = PlacedUnit(
-                    chunk.start_line + unit.first_line, chunk.start_line + unit.last_line, unit.start, unit.end,
-                    chunk.path, chunk.source, number, index, chunk.text,
-                )  # fmt: skip
+            if chunk.units[index].last_line >= matter:
                 day = date.min if named is None else named[index]
                 own = notes.setdefault((day, chunk.source, chunk.path), [])
-                own.append(placed.cut(query.max_snippet_chars, lambda _: ()))
+                own.append(PlacedUnit.of(chunk, number, index).cut(query.max_snippet_chars, lambda _: ()))
     most = query.max_results
     several = [notes[key] for key in sorted(notes, key=lambda key: key[0])]
     chosen = [several[at * len(several) // most] for at in range(most)] if len(several) > most else several
