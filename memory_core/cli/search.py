@@ -265,7 +265,7 @@ def _describe_term(term: explanations.AskedTerm) -> str:
 
 def _describe_passage(passage: explanations.Examined, found: explanations.Explanation) -> list[str]:
     """Return the stages of the place that was asked for."""
-    from memory_core.search.verdicts import ordinal
+    from memory_core.text.dates import ordinal
 
     ranks = {
         "by keyword": _describe_rank(passage.keyword_rank),

@@ -6,7 +6,7 @@ import os
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import accumulate, islice
+from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from memory_core.records import Query
@@ -48,21 +48,6 @@ class Candidate(NamedTuple):
     copies: Sequence[IndexedChunk] = ()
 
 
-class FoundChunks(NamedTuple):
-    """The chunks that a search looks at.
-
-    Attributes:
-        candidates: Those whose units are ranked, as `sort_equals` orders them: of units that rank alike, those of the first
-            stay first.
-        by_text: The keyword scores of all chunks that were looked at, by chunk id, best first.
-        near: Their cosines, by chunk id, best first.
-    """
-
-    candidates: list[Candidate]
-    by_text: Mapping[int, float]
-    near: Mapping[int, float]
-
-
 def find_candidates(
     reader: Reader,
     question: Question,
@@ -74,7 +59,7 @@ def find_candidates(
     near_share: float = 1.0,
     among: Collection[int] | None = None,
     ranked: int = RANKED_CHUNKS,
-) -> FoundChunks:
+) -> tuple[list[Candidate], Mapping[int, float], Mapping[int, float]]:
     """Find the chunks to rank: by keyword, by vector, by the names and the period in the question.
 
     Args:
@@ -87,6 +72,10 @@ def find_candidates(
         near_share: What cosines count beside keywords, 0..1.
         among: The chunks that may be candidates; None allows all.
         ranked: The most candidates, unless more results are asked for; with `among` there are up to `RANKED_AMONG`.
+
+    Returns:
+        Those whose units are ranked, as `sort_equals` orders them: of units that rank alike, those of the first stay first; and
+        the keyword scores, and the cosines, of all chunks that were looked at, by chunk id, best first.
     """
     dates = DateRange(query.after, query.before)
     period = _find_of_period(reader, question, among)
@@ -130,7 +119,7 @@ def find_candidates(
         kept = {group[0].id: group for group in _make_room(groups, max(count, len(ids)), words)}
         groups = [kept[chunk.id] for chunk in sort_equals([group[0] for group in kept.values()])]
     found = [Candidate(group[0], not named.keys().isdisjoint(each.id for each in group), group[1:]) for group in groups]
-    return FoundChunks(found, by_text, near)
+    return found, by_text, near
 
 
 def _are_crowded(reader: Reader, chunks: Sequence[IndexedChunk], count: int, words: Collection[str]) -> bool:
@@ -244,9 +233,12 @@ class TermCounts:
         self.found: list[list[float]] = []
         self.identified: list[bool] = []
         self.above: list[Collection[int]] = []
-        stemmed = _stem_all(candidates, stem)
+        headings = [_find_headings(each.chunk) for each in candidates]
+        texts = [_texts(*each) for each in zip(candidates, headings, strict=True)]
+        # Each text begins with a line end, and each stem has a space before and behind it.
+        stemmed = [f"\n {text}" for text in _stem([text for own in texts for text in own], stem)]
         counts = _count(question.terms, stemmed)
-        words = [count for each in stemmed for count in each.words]
+        words = [text.count(" ") - 1 for text in stemmed]
         begin = 0
         for number, candidate in enumerate(candidates):
             size = len(candidate.chunk.units)
@@ -256,8 +248,9 @@ class TermCounts:
             self.units += [UnitPlace(number, index) for index in range(size)]
             self.counts += counts[first:end]
             self.lengths += words[first:end]
-            following = begin + len(stemmed[number].sizes)
-            self.above += _list_above(stemmed[number].levels, counts[begin], counts[end:following], size)
+            following = begin + len(texts[number])
+            levels = [(unit, level) for unit, level, _ in headings[number]]
+            self.above += _list_above(levels, counts[begin], counts[end:following], size)
             own = add_up([counts[begin], *counts[first:end]])
             dated = question.period_words if question.is_dated(candidate.chunk) else ()
             best = _find_most([counts[begin], *counts[first:end]])
@@ -296,35 +289,6 @@ SAID_OTHERWISE = 0.8  # what a word for it counts where the number stands
 def names_telephone(word: str) -> bool:
     """Return True for a word for a number that is dialled."""
     return strip_marks(word) in _TELEPHONE
-
-
-class _StemmedTexts(NamedTuple):
-    """The stems of a candidate's texts: each text begins with a line end, and each stem has a space before and behind it.
-
-    Attributes:
-        stems: Of all its texts.
-        sizes: Of every text, the characters of that.
-        words: Of every text, the number of stems.
-        levels: The numbers of the units that begin with headings, with the level of each heading.
-    """
-
-    stems: str
-    sizes: list[int]
-    words: list[int]
-    levels: Sequence[tuple[int, int]]
-
-
-def _stem_all(candidates: Sequence[Candidate], stem: Stem) -> list[_StemmedTexts]:
-    """Return the stems of all candidates, from one call of the stemmer."""
-    headings = [_find_headings(each.chunk) for each in candidates]
-    several = [_texts(each, own) for each, own in zip(candidates, headings, strict=True)]
-    stemmed = iter(_stem([text for texts in several for text in texts], stem))
-    made = []
-    for texts, own_headings in zip(several, headings, strict=True):
-        own = [f"\n {text}" for text in islice(stemmed, len(texts))]
-        levels = [(unit, level) for unit, level, _ in own_headings]
-        made.append(_StemmedTexts("".join(own), [*map(len, own)], [text.count(" ") - 1 for text in own], levels))
-    return made
 
 
 def _stem(texts: Sequence[str], stem: Stem) -> list[str]:
@@ -391,10 +355,10 @@ def _texts(candidate: Candidate, headings: Sequence[tuple[int, int, str]]) -> li
     return texts
 
 
-def _count(terms: Sequence[Term], stemmed: Sequence[_StemmedTexts]) -> list[dict[int, float]]:
+def _count(terms: Sequence[Term], stemmed: Sequence[str]) -> list[dict[int, float]]:
     """Count the terms, by their numbers, in every text of all candidates; forms of less worth count where the word is missing."""
-    whole = "".join([each.stems for each in stemmed])
-    starts = [*accumulate((size for each in stemmed for size in each.sizes), initial=0)]
+    whole = "".join(stemmed)
+    starts = [*accumulate(map(len, stemmed), initial=0)]
     counts: list[dict[int, float]] = [{} for _ in starts[1:]]
     for number, wanted, worth in _list_wanted(terms):
         at = whole.find(wanted)

@@ -95,11 +95,14 @@ class Confidence:
         if self.lack_names(unit):
             value -= LACKS_NAME
         said = self.counts.quote(unit)
-        if self._wants_number and not _NUMBER.search(said):
+        asked = self.question.text
+        if not _NUMBER.search(said) and _asks_for_number().search(asked):
             value -= LACKS_NUMBER
-        if self._wants_telephone and not DIALLED.search(" ".join(_WORD.findall(said))):
+        if any(names_telephone(word.text) for word in self.question.words) and not DIALLED.search(
+            " ".join(_WORD.findall(said))
+        ):
             value -= LACKS_TELEPHONE
-        if self._wants_time and not self.counts.get_chunk(unit).date and not _names_time(said):
+        if not self.counts.get_chunk(unit).date and _asks_for_time().search(asked) and not _names_time(said):
             value -= LACKS_TIME
         return value
 
@@ -140,18 +143,6 @@ class Confidence:
             if found[0][0].isupper() and text[: found.start()].rstrip()[-1:] not in {"", ".", "?", "!"}
         }
         return [number for number, word in enumerate(self.question.words) if word.text in capitals]
-
-    @cached_property
-    def _wants_number(self) -> bool:
-        return _asks_for_number().search(self.question.text) is not None
-
-    @cached_property
-    def _wants_telephone(self) -> bool:
-        return any(names_telephone(word.text) for word in self.question.words)
-
-    @cached_property
-    def _wants_time(self) -> bool:
-        return _asks_for_time().search(self.question.text) is not None
 
 
 _asks_for_time, _asks_for_number = (

@@ -98,58 +98,20 @@ class _View:
     @cached_property
     def order(self) -> list[int]:
         """The numbers of all units, the best first; those that a search about a name leaves out come last."""
-        judgement, counts = self.trace.judgement, self.trace.counts
-        ranks = () if judgement is None else judgement.ranks
+        counts, ranks = self.trace.counts, self.trace.judgement.ranks
         order = sorted(range(len(ranks)), key=ranks.__getitem__, reverse=True)
-        if self.trace.about is None or counts is None:
-            return order
-        left_out = {
-            at for at, place in enumerate(counts.units) if not self._is_asked(counts.get_chunk(at), place.within)
-        }
-        return sorted(order, key=left_out.__contains__)
+        return sorted(order, key=lambda at: not self._is_asked(counts.get_chunk(at), counts.units[at].within))
 
     def _is_asked(self, chunk: IndexedChunk, index: int) -> bool:
         """Return False for a unit that does not mention the name to which the search is restricted."""
         about = self.trace.about
         return about is None or about.holds(chunk.path, chunk.quote_unit(index))
 
-    @property
-    def candidates(self) -> Sequence[Candidate]:
-        """The candidates of the search; none if it did not come to them."""
-        return () if self.trace.counts is None else self.trace.counts.candidates
-
-    @cached_property
-    def unit_ranks(self) -> dict[int, int]:
-        """The rank of every unit by its number, from 1."""
-        return {at: rank for rank, at in enumerate(self.order, 1)}
-
-    @cached_property
-    def side_ranks(self) -> tuple[dict[int, int], dict[int, int]]:
-        """The ranks of chunks by keyword and by vector, among those that the search looked at."""
-        return _rank(self.trace.by_text), _rank(self.trace.near)
-
-    @cached_property
-    def embedded(self) -> frozenset[int] | None:
-        """The ids of the candidates that have an embedding; None without a vector search."""
-        return self._find_embedded([candidate.chunk for candidate in self.candidates])
-
-    def _find_embedded(self, chunks: Sequence[IndexedChunk]) -> frozenset[int] | None:
-        vectors = self.vectors
-        if vectors is None:
-            return None
-        ids = [chunk.id for chunk in chunks]
-        return frozenset(
-            each.chunk_id for each in self.reader.compare_windows(vectors.space_id, vectors.vector, ids)
-        )  # fmt: skip
-
     def list_passages(self) -> tuple[Examined, ...]:
         """Return every candidate, by its best unit; the best first."""
-        counts = self.trace.counts
-        if counts is None:
-            return ()
         best: dict[int, int] = {}
         for at in self.order:
-            best.setdefault(counts.units[at].candidate, at)
+            best.setdefault(self.trace.counts.units[at].candidate, at)
         return tuple(self._examine_candidate(at) for at in best.values())
 
     def report(self, place: NotePlace) -> PlaceReport:
@@ -169,50 +131,45 @@ class _View:
 
     def _choose(self, chunks: Sequence[IndexedChunk], line: int | None) -> Examined:
         """Examine the unit of a note that came nearest to being shown; with a line, of the units there."""
-        counts = self.trace.counts
-        ours = {chunk.id for chunk in chunks}
-        numbers = {n for n, each in enumerate(self.candidates) if each.chunk.id in ours}
-        if counts is not None and numbers:
-            for at in self.order:
-                number, index = counts.units[at]
-                chunk = self.candidates[number].chunk
-                if number in numbers and _is_on(chunk, index, line):
-                    return self._examine_candidate(at)
+        counts, ours = self.trace.counts, {chunk.id for chunk in chunks}
+        for at in self.order:
+            chunk = counts.get_chunk(at)
+            if chunk.id in ours and _is_on(chunk, counts.units[at].within, line):
+                return self._examine_candidate(at)
         return self._examine_outsiders(chunks, line)
 
     def _examine_candidate(self, at: int) -> Examined:
         """Examine one unit of a candidate, given by its number among all units."""
-        trace, counts, judgement = self.trace, self.trace.counts, self.trace.judgement
-        assert counts is not None
-        assert judgement is not None
-        number, index = counts.units[at]
-        candidate = self.candidates[number]
-        examined = self._examine(candidate, number, index, judgement, counts)
-        examined = replace(examined, unit_rank=self.unit_ranks[at], shares=self._share(candidate, at, judgement))
+        trace = self.trace
+        number, index = trace.counts.units[at]
+        examined = self._examine(at, trace.counts, trace.judgement, trace.by_text, trace.near)
+        examined = replace(examined, is_candidate=True, unit_rank=self.order.index(at) + 1, shares=self._share(at))
         if (shown := self._find_shown(number, index)) is not None:
             hit = trace.hits[shown - 1]
             examined = replace(
                 examined, shown_as=shown, score=hit.score, evidence=hit.compared, also_in=hit.also_in or ()
             )
-        if not self._is_asked(candidate.chunk, index):
+        chunk = trace.counts.get_chunk(at)
+        if not self._is_asked(chunk, index):
             return replace(examined, verdict=verdicts.judge_name(self.query))
         if at in trace.copies.shown and examined.shown_as is None:
-            return replace(examined, verdict=self._judge_copy(at, counts))
-        return replace(examined, verdict=verdicts.judge_candidate(examined, self.query, self._gather(candidate)))
+            return replace(examined, verdict=self._judge_copy(at))
+        return replace(examined, verdict=verdicts.judge_candidate(examined, self.query, self._gather(chunk)))
 
-    def _judge_copy(self, at: int, counts: TermCounts) -> Verdict:
+    def _judge_copy(self, at: int) -> Verdict:
         """Return the verdict on a unit that another one, by its number, stands for."""
+        counts = self.trace.counts
         number, index = counts.units[self.trace.copies.shown.get(at, at)]
-        chunk = self.candidates[number].chunk
+        chunk = counts.candidates[number].chunk
         line = chunk.start_line + chunk.units[index].first_line
         return verdicts.judge_copy(chunk.path, line, self._find_shown(number, index))
 
-    def _gather(self, candidate: Candidate) -> verdicts.Circumstances:
+    def _gather(self, chunk: IndexedChunk) -> verdicts.Circumstances:
         return verdicts.Circumstances(
             asked_in=self.asked_in,
-            text=candidate.chunk.text,
+            text=chunk.text,
             lacks_embeddings=self.lacks_embeddings,
-            looked_at=len(self.candidates),
+            looked_at=len(self.trace.counts.candidates),
         )
 
     def _find_shown(self, number: int, index: int) -> int | None:
@@ -221,7 +178,9 @@ class _View:
                 return place
         return None
 
-    def _share(self, candidate: Candidate, at: int, judgement: Judgement) -> Shares:
+    def _share(self, at: int) -> Shares:
+        counts, judgement = self.trace.counts, self.trace.judgement
+        candidate = counts.candidates[counts.units[at].candidate]
         named = scores.NAMED_BONUS * candidate.is_named
         dated = judgement.period_bonus * self.trace.question.weigh_date(candidate.chunk)
         window = judgement.window_shares[at] if judgement.window_shares else 0.0
@@ -232,48 +191,43 @@ class _View:
         )  # fmt: skip
 
     def _examine_outsiders(self, chunks: Sequence[IndexedChunk], line: int | None) -> Examined:
-        """Examine the best of chunks that were no candidates: what they would have scored, and where they rank."""
-        candidates = [Candidate(chunk) for chunk in chunks]
-        counts = TermCounts(self.trace.question, candidates, self.reader.stem)
+        """Examine the best of chunks that were no candidates: what they would have scored, and where they rank among all."""
+        counts = TermCounts(self.trace.question, [Candidate(chunk) for chunk in chunks], self.reader.stem)
         judgement = judge(self.reader, counts, weights=self.trace.weights, vectors=self.vectors)
         number = max(range(len(chunks)), key=lambda n: judgement.scores[n].whole)
-        own = [
-            (at, index) for at, (n, index) in enumerate(counts.units) if n == number and _is_on(chunks[n], index, line)
-        ]
-        index = max(own, key=lambda each: judgement.ranks[each[0]])[1]
-        examined = self._examine(candidates[number], number, index, judgement, counts, outside=True)
         chunk = chunks[number]
-        for other, each in enumerate(self.candidates):
-            if self.trace.counts is not None and chunk.id in (copy.id for copy in each.copies):
-                at = self.trace.counts.firsts[other] + index
-                return replace(examined, verdict=self._judge_copy(at, self.trace.counts))
-        dates = DateRange(self.query.after, self.query.before)
+        own = [at for at, (n, index) in enumerate(counts.units) if n == number and _is_on(chunk, index, line)]
+        best = max(own, key=judgement.ranks.__getitem__)
+        index = counts.units[best].within
+        dates, depth = DateRange(self.query.after, self.query.before), max(self.trace.question.chunks, 1)
+        terms, vectors = self.trace.question.held, self.vectors
+        by_text = self.reader.find_by_keyword(terms, dates, depth) if terms else {}
+        near = {} if vectors is None else self.reader.find_nearest(vectors.space_id, vectors.vector, dates, depth)
+        examined = self._examine(best, counts, judgement, by_text, near)
+        for other, each in enumerate(self.trace.counts.candidates):
+            if chunk.id in (copy.id for copy in each.copies):
+                return replace(examined, verdict=self._judge_copy(self.trace.counts.firsts[other] + index))
         if dates.is_limited and chunk.id not in self.reader.find_by_name(chunk.path.lower(), dates, MAX_CHUNKS):
             return replace(examined, verdict=verdicts.judge_dates(chunk.date, self.query))
         if not self._is_asked(chunk, index):
             return replace(examined, verdict=verdicts.judge_name(self.query))
-        return replace(
-            examined, verdict=verdicts.judge_outsider(examined, self.query, self._gather(candidates[number]))
-        )
+        return replace(examined, verdict=verdicts.judge_outsider(examined, self.query, self._gather(chunk)))
 
     def _examine(
         self,
-        candidate: Candidate,
-        number: int,
-        index: int,
-        judgement: Judgement,
+        at: int,
         counts: TermCounts,
-        *,
-        outside: bool = False,
+        judgement: Judgement,
+        by_text: Mapping[int, float],
+        near: Mapping[int, float],
     ) -> Examined:
-        """Gather what is known of a unit; the verdict is still to be found."""
-        chunk, words = candidate.chunk, self.trace.question.words
-        unit = chunk.units[index]
-        by_text, near = self._list_all() if outside else (self.trace.by_text, self.trace.near)
-        by_text_ranks, near_ranks = (_rank(by_text), _rank(near)) if outside else self.side_ranks
-        known = self._find_embedded([chunk]) if outside else self.embedded
-        embedded = None if known is None else chunk.id in known
-        score, found = judgement.scores[number], counts.found[number]
+        """Gather what is known of a unit, given by its number; the verdict is still to be found."""
+        number, index = counts.units[at]
+        chunk, words = counts.get_chunk(at), self.trace.question.words
+        unit, score, found = chunk.units[index], judgement.scores[number], counts.found[number]
+        embedded = self.vectors and bool(
+            self.reader.compare_windows(self.vectors.space_id, self.vectors.vector, [chunk.id])
+        )
         return Examined(
             path=chunk.path,
             source=chunk.source,
@@ -283,28 +237,18 @@ class _View:
             text=" ".join(chunk.text[unit.start : unit.end].split())[:MAX_CHARS],
             holds=tuple(word.text for word, held in zip(words, found, strict=True) if held),
             lacks=tuple(word.text for word, held in zip(words, found, strict=True) if not held),
-            keyword_rank=by_text_ranks.get(chunk.id),
+            keyword_rank=_find_rank(chunk.id, by_text),
             keyword_score=_round_or_none(by_text.get(chunk.id)),
-            vector_rank=near_ranks.get(chunk.id),
+            vector_rank=_find_rank(chunk.id, near),
             cosine=_round(judgement.cosines[number]) if judgement.cosines and embedded else None,
             is_embedded=embedded,
-            is_candidate=not outside,
-            score=_round(judgement.rate(counts.firsts[number] + index, number)),
+            is_candidate=False,
+            score=_round(judgement.rate(at, number)),
             evidence=_round(score.whole),
             vector_score=_round_or_none(score.vector),
             text_score=_round_or_none(score.text),
             verdict=verdicts.NOT_INDEXED,
         )
-
-    def _list_all(self) -> tuple[Mapping[int, float], Mapping[int, float]]:
-        """Rank all chunks by keyword and by vector, beyond those that a search looks at."""
-        dates, depth = DateRange(self.query.after, self.query.before), max(self.trace.question.chunks, 1)
-        terms = self.trace.question.held
-        by_text = self.reader.find_by_keyword(terms, dates, depth) if terms else {}
-        vectors = self.vectors
-        if vectors is None:
-            return by_text, {}
-        return by_text, self.reader.find_nearest(vectors.space_id, vectors.vector, dates, depth)
 
 
 def _describe(question: Question, text: str) -> AskedQuestion:
@@ -343,9 +287,9 @@ def _is_on(chunk: IndexedChunk, index: int, line: int | None) -> bool:
     return line is None or chunk.start_line + unit.first_line <= line <= chunk.start_line + unit.last_line
 
 
-def _rank(values: Mapping[int, float]) -> dict[int, int]:
-    """Return the ranks of chunks, from 1, of which the best stand first."""
-    return {chunk_id: rank for rank, chunk_id in enumerate(values, 1)}
+def _find_rank(chunk_id: int, values: Mapping[int, float]) -> int | None:
+    """Return the rank of a chunk among some, of which the best stand first, from 1; None if it is none of them."""
+    return [*values].index(chunk_id) + 1 if chunk_id in values else None
 
 
 def _round(value: float) -> float:

@@ -97,7 +97,6 @@ class NameBook:
             self._stems.setdefault(make_key(note.stem), []).append(note.path)
             for key in {make_key(name) for name in note.others}:
                 self._others.setdefault(key, []).append(note.path)
-        self._entities: dict[str, Entity] = {}
 
     def resolve(self, name: str) -> Entity:
         """Return the thing that a name, the target of a link, or a tag means; one without notes if no note has the name."""
@@ -128,20 +127,14 @@ class NameBook:
 
     def _describe(self, path: str) -> Entity:
         """Return the thing that one note is about."""
-        found = self._entities.get(path)
-        if found is None:
-            note = self.notes[path]
-            own = [name for name in note.others if [*self._find(make_key(name))] == [path]]
-            stem_key = make_key(note.stem)
-            titles = [name for name in own if make_key(name) == stem_key]
-            shown = note.stem if not titles else titles[0]
-            shared = len(self._find(stem_key)) > 1  # of several notes with one file name
-            others = dict.fromkeys(name for name in own if make_key(name) != stem_key)
-            found = Entity(path, shown, tuple(others), (path,))
-            if shared and others:
-                found = Entity(path, next(iter(others)), tuple(others)[1:], (path,))
-            self._entities[path] = found
-        return found
+        note = self.notes[path]
+        own = [name for name in note.others if [*self._find(make_key(name))] == [path]]
+        stem_key = make_key(note.stem)
+        titles = [name for name in own if make_key(name) == stem_key]
+        others = [*dict.fromkeys(name for name in own if make_key(name) != stem_key)]
+        if others and len(self._find(stem_key)) > 1:  # of several notes with one file name
+            return Entity(path, others[0], tuple(others[1:]), (path,))
+        return Entity(path, titles[0] if titles else note.stem, tuple(others), (path,))
 
     def describe_all(self) -> Iterable[Entity]:
         """Yield the things that notes are about, but for daily notes, the long-term memory and what hosts keep beside it."""
@@ -203,11 +196,10 @@ def _read(text: ChunkText) -> NamedNote:
 
 def _find_title(text: str) -> str:
     """Return the first heading of the first level near the beginning of a note; "" if there is none."""
-    if "# " in text:
-        for line in text.split("\n", 40)[:40]:
-            heading = parse_heading(line) if line.startswith("#") else None
-            if heading is not None and heading[0] == 1:
-                return heading[1]
+    for line in text.split("\n", 40)[:40]:
+        heading = parse_heading(line) if line.startswith("#") else None
+        if heading is not None and heading[0] == 1:
+            return heading[1]
     return ""
 
 

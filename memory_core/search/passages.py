@@ -8,6 +8,7 @@ worth: on the benchmark that shows .05 more of the evidence than one passage a c
 from __future__ import annotations
 
 from bisect import bisect
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice, pairwise
@@ -117,7 +118,7 @@ def count_matter(chunk: IndexedChunk) -> int:
     return matter if chunk.units[-1].last_line >= matter else 0
 
 
-def leave_out_matter(chunk: IndexedChunk, index: int) -> Unit:
+def _leave_out_matter(chunk: IndexedChunk, index: int) -> Unit:
     """Return a unit of a chunk without the last lines of the front matter, where text follows in the same unit."""
     unit, matter = chunk.units[index], count_matter(chunk)
     if not unit.first_line < matter <= unit.last_line:
@@ -157,6 +158,15 @@ class PlacedUnit:
     matches: bool = True
     cut_before: bool = False
     cut_after: bool = False
+
+    @classmethod
+    def of(cls, chunk: IndexedChunk, number: int, index: int, *, matches: bool = True) -> PlacedUnit:
+        """Place a unit of a chunk, given by the number of that and its own."""
+        unit = _leave_out_matter(chunk, index)
+        return cls(
+            chunk.start_line + unit.first_line, chunk.start_line + unit.last_line, unit.start, unit.end,
+            chunk.path, chunk.source, number, index, chunk.text, matches,
+        )  # fmt: skip
 
     def __len__(self) -> int:
         return self.end - self.start + self.cut_before + self.cut_after
@@ -273,75 +283,40 @@ class Passage:
 FindLead: TypeAlias = Callable[[PlacedUnit], Lead | None]
 
 
-def pack(ranked: Iterable[PlacedUnit], *, count: int, max_chars: int) -> list[Passage]:
-    """Fill at most `count` passages with units.
+def pack(
+    ranked: Iterable[PlacedUnit], *, count: int, max_chars: int, find_lead: FindLead = lambda _: None
+) -> list[Passage]:
+    """Fill passages with units.
 
     Args:
-        ranked: The units, best first, none longer than a snippet.
-        count: The most passages.
-        max_chars: The most characters of a snippet.
-
-    Returns:
-        See `Packing.passages`.
-    """
-    packing = Packing(count=count, max_chars=max_chars)
-    for unit in islice(ranked, packing.look):
-        packing.add(unit)
-        if packing.is_full:
-            break
-    return packing.passages
-
-
-class Packing:
-    """Passages that are filled with units, which come best first, none longer than a snippet.
-
-    Args:
+        ranked: The units, best first, none longer than a snippet; `LOOK` for each passage are looked at.
         count: The most passages.
         max_chars: The most characters of a snippet.
         find_lead: Finds what introduces a unit that opens a passage.
 
-    Attributes:
-        passages: In the order of their best units, no unit in two of them. Together they hold `SHARED` times `max_chars`
-            characters; when that is used up, further places show their best unit only.
-        look: The number of units to look at.
+    Returns:
+        Passages in the order of their best units, no unit in two of them. Together they hold `SHARED` times `max_chars`
+        characters; when that is used up, further places show their best unit only.
     """
-
-    def __init__(self, *, count: int, max_chars: int, find_lead: FindLead = lambda _: None) -> None:
-        self._find_lead = find_lead
-        self.passages: list[Passage] = []
-        self.look = LOOK * count
-        self._count = count
-        self._max_chars = max_chars
-        self._by_file: dict[tuple[str, str], list[Passage]] = {}
-        self._room = SHARED * max_chars
-
-    @property
-    def is_full(self) -> bool:
-        """True if no other unit can be shown."""
-        return self._room <= 0 and len(self.passages) >= self._count
-
-    def wants(self, path: str, source: str) -> bool:
-        """Return True if a unit of a file may be shown."""
-        return len(self.passages) < self._count or (path, source) in self._by_file
-
-    def add(self, unit: PlacedUnit) -> None:
-        """Put a unit into a passage of its file, or open one with it, if there is room."""
-        same_file = self._by_file.get((unit.path, unit.source), ())
-        if self._room <= 0:
-            opens = not any(passage.is_near(unit) for passage in same_file)
+    passages: list[Passage] = []
+    by_file: defaultdict[tuple[str, str], list[Passage]] = defaultdict(list)
+    room = SHARED * max_chars
+    for unit in islice(ranked, LOOK * count):
+        same_file = by_file[unit.path, unit.source]
+        if room > 0:
+            grown = (gained for passage in same_file if (gained := passage.take(unit)) is not None)
+            if (gained := next(grown, None)) is not None:
+                room -= gained
+                continue
+            beside = not unit.matches and any(passage.shows(unit.chunk) for passage in same_file)
         else:
-            for passage in same_file:
-                gained = passage.take(unit)
-                if gained is not None:
-                    self._room -= gained
-                    return
-            shown = not unit.matches and any(passage.shows(unit.chunk) for passage in same_file)
-            opens = len(self.passages) < self._count and not shown
-        if opens:
-            opened = Passage([unit], self._max_chars, self._find_lead(unit))
-            self.passages.append(opened)
-            self._by_file.setdefault((unit.path, unit.source), []).append(opened)
-            self._room -= opened.length
+            beside = any(passage.is_near(unit) for passage in same_file)
+        if len(passages) < count and not beside:
+            opened = Passage([unit], max_chars, find_lead(unit))
+            passages.append(opened)
+            same_file.append(opened)
+            room -= opened.length
+    return passages
 
 
 def _join(before: PlacedUnit, after: PlacedUnit) -> str:

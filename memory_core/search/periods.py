@@ -10,7 +10,7 @@ from functools import cache, partial
 
 from memory_core.records import Query
 from memory_core.search import scores
-from memory_core.search.passages import SHARED, Passage, PlacedUnit, count_matter, leave_out_matter
+from memory_core.search.passages import SHARED, Passage, PlacedUnit, count_matter
 from memory_core.stores.interface import Reader
 from memory_core.stores.values import DateRange, IndexedChunk
 from memory_core.text.dates import Period
@@ -23,9 +23,8 @@ from memory_core.text.periods import (
     find_written_day,
     list_day_figures,
     list_day_spellings,
-    list_month_spellings,
     list_near_days,
-    list_weekday_spellings,
+    list_spellings,
 )
 from memory_core.text.tense import find_tense
 from memory_core.text.terms import detect_language, extract_words, find_cjk_share
@@ -117,10 +116,12 @@ def _find_naming(
     if len(days) <= 7:
         spellings = [each for day in days for each in list_day_spellings(day)]
     else:
-        spellings = [each for day in days for each in (*list_day_figures(day), *list_month_spellings(day, language))]
+        spellings = [
+            each for day in days for each in (*list_day_figures(day), *list_spellings(("m", day.month), language))
+        ]
     found = {*reader.find_phrases([*dict.fromkeys(spellings)], dates)}
     # "Tomorrow" and "yesterday" are said in the notes of the days around, "next Friday" in those of two weeks.
-    weekdays = [each for day in days[:7] for each in list_weekday_spellings(day, language)]
+    weekdays = [each for day in days[:7] for each in list_spellings(("w", day.weekday()), language)]
     near_days = list_near_days()
     for words, before, behind in ((weekdays, MOST_TO_WEEKDAY, 7), (near_days, MOST_NEAR, MOST_NEAR)):
         first = max(_move(period.first, -before), dates.first or date.min)
@@ -175,7 +176,7 @@ def _list_naming(chunk: IndexedChunk, find_day: Callable[[str], date | None]) ->
 
 
 def _find_weekly(reader: Reader, named: NamedPeriod, dates: DateRange) -> dict[int, dict[int, date]]:
-    words = list_weekday_spellings(named.period.first, named.language, only=True)
+    words = list_spellings(("w", named.period.first.weekday()), named.language, only=True)
     found = {*reader.find_phrases(words, dates)}
     chunks = [chunk for chunk in reader.load_chunks(sorted(found)[:MOST_CHUNKS]) if chunk.date is None]
     weekly = re.compile(rf"(?<![a-zà-ÿ])(?:{'|'.join(map(re.escape, words))})(?:s|en)?(?![a-zà-ÿ])", re.IGNORECASE)
@@ -231,15 +232,10 @@ def list_notes(
     for number, chunk in enumerate(chunks):
         named, matter = naming.get(chunk.id), count_matter(chunk)
         for index in range(len(chunk.units)) if named is None else sorted(named):
-            unit = leave_out_matter(chunk, index)
-            if unit.last_line >= matter:
-                placed = PlacedUnit(
-                    chunk.start_line + unit.first_line, chunk.start_line + unit.last_line, unit.start, unit.end,
-                    chunk.path, chunk.source, number, index, chunk.text,
-                )  # fmt: skip
+            if chunk.units[index].last_line >= matter:
                 day = date.min if named is None else named[index]
                 own = notes.setdefault((day, chunk.source, chunk.path), [])
-                own.append(placed.cut(query.max_snippet_chars, lambda _: ()))
+                own.append(PlacedUnit.of(chunk, number, index).cut(query.max_snippet_chars, lambda _: ()))
     most = query.max_results
     several = [notes[key] for key in sorted(notes, key=lambda key: key[0])]
     chosen = [several[at * len(several) // most] for at in range(most)] if len(several) > most else several

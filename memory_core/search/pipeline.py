@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cache, cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from memory_core.config.settings import Hybrid
 from memory_core.records import Hit, Mode, Query
@@ -32,12 +32,11 @@ from memory_core.search.passages import (
     SHARED,
     Lead,
     Mark,
-    Packing,
     Passage,
     PlacedUnit,
     count_matter,
     find_marks,
-    leave_out_matter,
+    pack,
 )
 from memory_core.search.periods import list_notes
 from memory_core.search.question import Question, analyse
@@ -55,6 +54,7 @@ if TYPE_CHECKING:
 _DIGITS = 4  # of scores
 OF_PERIOD = Score(1.0, None, None)  # of notes of a period that is all that is asked for
 BY_KEYWORD = scores.Weights(0.0, 1.0)
+NOTHING = Judgement(ranks=[], scores=[], text_ranks=[])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +69,7 @@ class Trace:
         by_text: Keyword scores by chunk id, best first.
         near: Cosines by chunk id, best first.
         weights: Of the two sides.
-        counts: The candidates, with the units that were ranked; None if there are none.
+        counts: The candidates, with the units that were ranked.
         judgement: The parts of the ranks of their units, and the scores of the candidates.
         shown: The passages that became hits, in order.
         left_out: The number of notes of a period for which there was no room.
@@ -83,8 +83,8 @@ class Trace:
     by_text: Mapping[int, float] = field(default_factory=dict)
     near: Mapping[int, float] = field(default_factory=dict)
     weights: scores.Weights = BY_KEYWORD
-    counts: TermCounts | None = None
-    judgement: Judgement | None = None
+    counts: TermCounts
+    judgement: Judgement = NOTHING
     shown: Sequence[Passage] = ()
     left_out: int = 0
     copies: Copies = field(default_factory=Copies)
@@ -113,7 +113,7 @@ def search(
     if question.asks_for_period and about is None:
         return _list_period(reader, query, question, mode)
     if not question.words or not question.chunks:
-        return Trace(mode=mode, question=question, about=about)
+        return Trace(mode=mode, question=question, about=about, counts=TermCounts(question, (), reader.stem))
     weights = _weights(mode, hybrid)
 
     def find_near(depth: int) -> Mapping[int, float]:
@@ -123,7 +123,7 @@ def search(
             return compare_all(reader, vectors.space_id, vectors.vector, about.chunks)
         return reader.find_nearest(vectors.space_id, vectors.vector, DateRange(query.after, query.before), depth)
 
-    found = find_candidates(
+    candidates, by_text, near = find_candidates(
         reader, question, query, weights,
         multiplier=hybrid.candidate_multiplier,
         find_near=find_near,
@@ -132,17 +132,16 @@ def search(
         ranked=RANKED_CHUNKS if vectors is None or vectors.tokens is None else RANKED_IN_CONTEXT,
     )  # fmt: skip
     dates = DateRange(query.after, query.before) if about is None else None
-    counts, judgement = _rank(reader, question, found.candidates, weights=weights, vectors=vectors, dates=dates)
+    counts, judgement = _rank(reader, question, candidates, weights=weights, vectors=vectors, dates=dates)
     best = max(judgement.ranks, default=0.0)
     opens_from = math.inf if vectors is None else scores.NEAR_BEST * best
     units = range(len(counts.units)) if about is None else _find_units(counts, about)
-    shown = _Presenter(query, counts, judgement, reader.stem, opens_from).show(units)
-    said = [_list_said(passage, counts, shown.copies) for passage in shown.passages]
-    hits = [_name_copies(*each, counts, shown.copies) for each in zip(shown.hits, shown.passages, strict=True)]
+    hits, shown, copies = _Presenter(query, counts, judgement, reader.stem, opens_from).show(units)
+    said = [_list_said(passage, counts, copies) for passage in shown]
     return Trace(
         hits=tuple(mark_replaced(hits, said, judgement.recency, counts)), mode=mode, question=question, about=about,
-        by_text=found.by_text, near=found.near, weights=weights, counts=counts, judgement=judgement,
-        shown=shown.passages, copies=shown.copies,
+        by_text=by_text, near=near, weights=weights, counts=counts, judgement=judgement,
+        shown=shown, copies=copies,
     )  # fmt: skip
 
 
@@ -181,14 +180,6 @@ def _rank(
     return counts, judgement
 
 
-class _Presented(NamedTuple):
-    """The passages that are shown, best first, with a hit for each; and the copies among the units that were looked at."""
-
-    hits: Sequence[Hit] = ()
-    passages: Sequence[Passage] = ()
-    copies: Copies = Copies()
-
-
 @dataclass(frozen=True)  # without slots, so that what all units share is computed once
 class _Presenter:
     """Packs the ranked units of a search into passages, and turns these into hits.
@@ -206,20 +197,24 @@ class _Presenter:
     stem: Stem
     opens_from: float
 
-    def show(self, units: Sequence[int]) -> _Presented:
-        """Show the best of some units, given by their numbers; none where the evidence of no candidate is enough."""
+    def show(self, units: Sequence[int]) -> tuple[Sequence[Hit], Sequence[Passage], Copies]:
+        """Show the best of some units, given by their numbers; none where the evidence of no candidate is enough.
+
+        Returns:
+            Hits, best first; the passage of each; and the copies among the units that were looked at.
+        """
         passing = [unit for unit in units if self._passes[self.counts.units[unit].candidate]]
         if not passing:
-            return _Presented()
+            return [], [], Copies()
         shown = self._pack_best(units)
-        return shown if shown.hits else self._pack_best(passing)  # what passes may rank behind all that is shown
+        return shown if shown[0] else self._pack_best(passing)  # what passes may rank behind all that is shown
 
     @cached_property
     def _passes(self) -> list[bool]:
         """For every candidate, True if its evidence is enough."""
         return [round(score.whole, _DIGITS) >= self.query.min_score for score in self.judgement.scores]
 
-    def _pack_best(self, units: Iterable[int]) -> _Presented:
+    def _pack_best(self, units: Iterable[int]) -> tuple[Sequence[Hit], Sequence[Passage], Copies]:
         counts, query = self.counts, self.query
         # Of equals the first candidate's stay first.
         order = sorted(filter(self._is_worth_showing, units), key=self.judgement.ranks.__getitem__, reverse=True)
@@ -230,12 +225,15 @@ class _Presenter:
         )
         order = list(dict.fromkeys(copies.shown.get(unit, unit) for unit in order))
         if query.joined:
-            passages = self._pack(order)
+            passages = pack(
+                map(self._place, order), count=max(query.max_results, SHARED), max_chars=query.max_snippet_chars,
+                find_lead=self._find_lead,
+            )  # fmt: skip
         else:
             alone = map(self._place, order[: query.max_results])
             passages = [Passage([unit], query.max_snippet_chars, self._find_lead(unit)) for unit in alone]
-        hits = self._make_hits(passages)
-        return _Presented(hits, passages[: len(hits)], copies)
+        hits = self._make_hits(passages, copies)
+        return hits, passages[: len(hits)], copies
 
     @cached_property
     def _matters(self) -> list[int]:
@@ -273,32 +271,15 @@ class _Presenter:
         heads = [at for number, at in best.items() if number in opening]
         return list(dict.fromkeys([*heads, *sorted(order, key=defer)]))
 
-    def _pack(self, order: Sequence[int]) -> list[Passage]:
-        """Fill passages with units, best first."""
-        query, counts = self.query, self.counts
-        count = max(query.max_results, SHARED)
-        packing = Packing(count=count, max_chars=query.max_snippet_chars, find_lead=self._find_lead)
-        for unit in order[: packing.look]:
-            chunk = counts.get_chunk(unit)
-            if packing.wants(chunk.path, chunk.source):  # most do not come in: no values are made of them
-                packing.add(self._place(unit))
-                if packing.is_full:
-                    break
-        return packing.passages
-
     def _find_lead(self, unit: PlacedUnit) -> Lead | None:
         return _find_lead(self.counts.candidates[unit.chunk].chunk, unit.index)
 
     def _place(self, unit: int) -> PlacedUnit:
         """Return a unit with its place; one that is too long is cut around the words of the question."""
         number, within = self.counts.units[unit]
-        chunk = self.counts.candidates[number].chunk
-        own = leave_out_matter(chunk, within)
         matches = bool(self.counts.counts[unit]) or self.judgement.ranks[unit] >= self.opens_from
-        return PlacedUnit(
-            chunk.start_line + own.first_line, chunk.start_line + own.last_line, own.start, own.end,
-            chunk.path, chunk.source, number, within, chunk.text, matches,
-        ).cut(self.query.max_snippet_chars, self._find_marks)  # fmt: skip
+        placed = PlacedUnit.of(self.counts.candidates[number].chunk, number, within, matches=matches)
+        return placed.cut(self.query.max_snippet_chars, self._find_marks)
 
     def _find_marks(self, unit: PlacedUnit) -> list[Mark]:
         return find_marks(unit.text, (unit.start, unit.end), self._asked, self.stem)
@@ -313,7 +294,7 @@ class _Presenter:
             for stem in (word.stems[0], *(form.stem for form in word.forms))
         }
 
-    def _make_hits(self, passages: Sequence[Passage]) -> list[Hit]:
+    def _make_hits(self, passages: Sequence[Passage], copies: Copies) -> list[Hit]:
         """Turn the best passages into hits, as many as are asked for, each with at least the minimum of evidence.
 
         The evidence of a hit is that of its best chunk, its score that of its best unit; or those of a hit behind it, if these
@@ -331,8 +312,12 @@ class _Presenter:
         rated = [
             max(each, min(least, SHOWN[0])) for each, least in zip(scores.lift(rated, "question"), lifted, strict=True)
         ]
-        hits = [_to_hit(*each) for each in zip(passages, own, lifted, rated, strict=True)]
-        return [hit for hit in hits[: self.query.max_results] if hit.compared >= self.query.min_score]
+        hits = [_to_hit(*each) for each in zip(passages, own, lifted, rated, strict=True)][: self.query.max_results]
+        return [
+            replace(hit, also_in=_find_places(passage, counts, copies))
+            for hit, passage in zip(hits, passages, strict=False)
+            if hit.compared >= self.query.min_score
+        ]
 
 
 def _list_said(passage: Passage, counts: TermCounts, copies: Copies) -> set[int]:
@@ -341,19 +326,20 @@ def _list_said(passage: Passage, counts: TermCounts, copies: Copies) -> set[int]
     return own.union(*(copies.others.get(at, ()) for at in own))
 
 
-def _name_copies(hit: Hit, passage: Passage, counts: TermCounts, copies: Copies) -> Hit:
-    """Return a hit that names the other places in which units with half of its words stand, or more."""
-    numbers = [counts.firsts[unit.chunk] + unit.index for unit in passage.units]
-    if not any(counts.candidates[counts.units[at].candidate].copies or at in copies.others for at in numbers):
-        return hit
+def _find_places(passage: Passage, counts: TermCounts, copies: Copies) -> tuple[str, ...] | None:
+    """Return the other places in which units with half of the words of a passage stand, or more; None if there are none."""
     found, whole = Counter[str](), 0
+    numbers = [counts.firsts[unit.chunk] + unit.index for unit in passage.units]
+    if not any(counts.candidates[unit.chunk].copies for unit in passage.units) and copies.others.keys().isdisjoint(
+        numbers
+    ):
+        return None
     for unit, at in zip(passage.units, numbers, strict=True):
         words = count_words(counts.candidates[unit.chunk].chunk, unit.index)
         held = [counts.candidates[counts.units[each].candidate] for each in (at, *copies.others.get(at, ()))]
         whole += words
         found.update(dict.fromkeys((chunk.path for each in held for chunk in (each.chunk, *each.copies)), words))
-    places = name_places(hit.path, (path for path, words in found.items() if words * 2 >= whole))
-    return replace(hit, also_in=places) if places else hit
+    return name_places(passage.units[0].path, (path for path, words in found.items() if words * 2 >= whole))
 
 
 def _list_period(reader: Reader, query: Query, question: Question, mode: Mode) -> Trace:

@@ -278,7 +278,8 @@ def analyse(reader: Reader, text: str, today: date, dates: DateRange | None = No
             named = None  # nobody wrote then: it may be meant otherwise
     naming = set() if named is None else set(extract_words(named.text))
     kind, cjk = classify(text), find_cjk_share(text)
-    calls_to_mind = kind == "statement" and cjk > 0.5
+    calls_to_mind = kind == "statement" and cjk > 0.5 and chunks <= CHARACTERS_AMONG
+    held = reader.count_by_prefix(extract_ideographs(text)[:MAX_TERMS]) if calls_to_mind else {}
     return Question(
         words=single,
         phrases=several,
@@ -295,17 +296,8 @@ def analyse(reader: Reader, text: str, today: date, dates: DateRange | None = No
         cjk=cjk,
         parts=tuple(tuple(words) for _, words in split_question(text)),
         text=text,
-        characters=tuple(_find_characters(reader, text)) if calls_to_mind and chunks <= CHARACTERS_AMONG else (),
+        characters=tuple(Term(each, (each,), held[each]) for each in extract_ideographs(text) if held.get(each)),
     )
-
-
-def _find_characters(reader: Reader, text: str) -> Iterator[Term]:
-    """Yield the ideographs of a statement that some chunk holds."""
-    characters = extract_ideographs(text)[:MAX_TERMS]
-    counts = reader.count_by_prefix(characters)
-    for character in characters:
-        if documents := counts.get(character):
-            yield Term(character, (character,), documents)
 
 
 def _find_words(reader: Reader, text: str, chunks: int, *, spelt_right: Collection[str]) -> dict[str, Term]:
@@ -327,25 +319,17 @@ def _find_words(reader: Reader, text: str, chunks: int, *, spelt_right: Collecti
         if term.text not in spelt_right and (is_spaced(term.text) or re.fullmatch(r"\d+[a-z]+", term.text))  # "16gb"
     )
     for stem, term in islice(asked, MOST_UNKNOWN):
-        if same := (_find_apart(reader, term) or _find_family(reader, term) or _find_synonyms(reader, term, language)):
-            found[stem] = same
-        elif (
-            not (common := is_common(term.text, language))
-            and len(term.text) >= MISSPELT
-            and (near := _find_near(reader, term.text, language))
-        ):
+        same = _find_apart(reader, term) or _find_family(reader, term) or _find_synonyms(reader, term, language)
+        common = not same and is_common(term.text, language)
+        if not same and not common and len(term.text) >= MISSPELT and (near := _find_near(reader, term.text, language)):
             for other, meant in _look_up(reader, [near], language, chunks).items():
                 found = {(other if each == stem else each): kept for each, kept in found.items() if each != other}
                 found[other] = meant._replace(asked=term.text)
-        elif inflected := _find_inflected(reader, term, language):
-            found[stem] = inflected
-        elif short := _find_short(reader, term, language):
-            found[stem] = short
-        elif common:
             continue
-        elif compounded := _split_compound(reader, term):
-            found[stem] = compounded
-        elif _is_misspelt_stop_word(term.text, language):
+        same = same or _find_inflected(reader, term, language) or _find_short(reader, term, language)
+        if same := same or (None if common else _split_compound(reader, term)):
+            found[stem] = same
+        elif not common and _is_misspelt_stop_word(term.text, language):
             del found[stem]
     found |= _find_compounds(reader, text, language, found)
     lone = find_lone_characters(text)
@@ -541,13 +525,15 @@ def _find_short(reader: Reader, term: Term, language: Language | None) -> Term |
     As "physio" is of "physiotherapist", a short form is a beginning, three letters shorter at least, and no common word itself.
     """
     key = make_spelling_key(term.text)
-    near = (
-        reader.find_spelt(key[:LEAST_ROOT], key, (LEAST_ROOT, len(key) + MOST_REST)) if len(key) >= LEAST_ROOT else []
+    if len(key) < LEAST_ROOT:
+        return None
+    near = reader.find_spelt(key[:LEAST_ROOT], key, (LEAST_ROOT, len(key) + MOST_REST))
+    pairs = ((word, *sorted((term.text, word), key=len)) for word in near)
+    held = sorted(
+        word
+        for word, short, whole in pairs
+        if len(whole) - len(short) >= LEAST_PART and whole.startswith(short) and not is_common(short, language)
     )
-    pairs = (
-        (word, *sorted((term.text, word), key=len)) for word in near if abs(len(word) - len(term.text)) >= LEAST_PART
-    )
-    held = sorted(word for word, short, whole in pairs if whole.startswith(short) and not is_common(short, language))
     return _add_forms(reader, term, dict.fromkeys(held[:MOST_FORMS], OF_FAMILY)) if held else None
 
 

@@ -15,7 +15,6 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
-from typing import NamedTuple
 
 from memory_core.records import Hit, Successor
 from memory_core.search.candidates import TermCounts
@@ -314,32 +313,24 @@ def _may_replace(old: Mapping[str, set[str]], text: str) -> bool:
     return (bool(new or not old) and ("@" in new or "@" not in old)) or tells_end(text)
 
 
-class _Matter(NamedTuple):
-    """The statements of the matter that is asked about, by the numbers of their units.
-
-    Attributes:
-        dates: The dates of their notes, ISO; "" for a note without one.
-        changes: Those that tell a change.
-        support: The share of the question that a unit holds, 0..1; also of other units that rank well.
-    """
-
-    dates: dict[int, str]
-    changes: set[int]
-    support: dict[int, float]
-
-
-def _find_matter(confidence: Confidence, shares: Sequence[float]) -> _Matter:
+def _find_matter(
+    confidence: Confidence, shares: Sequence[float]
+) -> tuple[dict[int, str], set[int], dict[int, float]]:  # fmt: skip
     """Find the statements of the matter that is asked about.
 
     Args:
         confidence: Of the units of the search.
         shares: For every unit its rank, as a share of the best one.
+
+    Returns:
+        By the numbers of their units, the dates of their notes, ISO, "" for a note without one; those that tell a change; and
+        the share of the question, 0..1, that they and other units that rank well hold.
     """
     counts = confidence.counts
     support = {at: confidence.support(at) for at, share in enumerate(shares) if share >= RANKED and counts.counts[at]}
     best = max(support, key=support.__getitem__, default=None)
     if best is None or support[best] < LEAST:
-        return _Matter({}, set(), support)
+        return {}, set(), support
     most, lacking, matter = support[best], confidence.lack_names(best), {*counts.counts[best], *counts.above[best]}
     alike: dict[int, str] = {}
     changes: set[int] = set()
@@ -356,7 +347,7 @@ def _find_matter(confidence: Confidence, shares: Sequence[float]) -> _Matter:
         elif share < most - ALIKE:
             continue
         alike[unit] = chunk.date or ""
-    return _Matter(alike, changes, support)
+    return alike, changes, support
 
 
 def _tells_matter(word: str) -> bool:

@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache, cached_property
 from itertools import chain
 
 from memory_core.records import KnownName, Mention, NameKind, Neighbour, Related
@@ -73,13 +74,10 @@ def find_related(reader: Reader, name: str, count: int) -> Related:
     linking = {note.path: note for note in _load_notes(reader, reader.find_linking())}
     vocabulary.add_links(linking.values())
     texts = reader.load_texts(find_about(reader, entity, DateRange()).chunks, whole=False)
-    mentioning = {text.path for text in texts}
     others = _load_notes(reader, {text.id for text in texts if text.path not in linking})
     found = _Finder(entity, vocabulary)
     for note in chain(linking.values(), others):
-        # The index knows no word of a link such as [x](the%20note.md).
-        if note.path in mentioning or found.is_linked(note):
-            found.read(note)
+        found.read(note)
     for own in book.notes.values():
         found.read_tags(own.path, own.date, own.tags)
     if not found.places and not entity.notes:
@@ -116,14 +114,10 @@ class _Vocabulary:
     """
 
     def __init__(self, book: NameBook) -> None:
-        self.book = book
         self.entities: dict[str, Entity] = {}
         self._spellings: dict[str, Counter[str]] = {}
         self._kinds: dict[str, NameKind] = {}
-        self._keys: dict[str, str] | None = None
-        self._starts: frozenset[str] = frozenset()
-        self._unspaced: Sequence[str] = ()
-        self._resolved: dict[str, Entity] = {}
+        self.resolve = cache(book.resolve)
         for entity in (each for each in book.describe_all() if not is_id(each.name)):
             self.entities[entity.id] = entity
             self._kinds[entity.id] = "note"
@@ -137,46 +131,39 @@ class _Vocabulary:
             for link in chain.from_iterable(note.links.values()):
                 self._add(link.target, "tag" if link.kind == "tag" else "link")
 
-    def resolve(self, name: str) -> Entity:
-        """See `NameBook.resolve`."""
-        found = self._resolved.get(name)
-        if found is None:
-            found = self._resolved[name] = self.book.resolve(name)
-        return found
-
     def show(self, entity_id: str) -> str:
         """Return the name of a thing, as most notes spell it where no note has it."""
         entity = self.entities[entity_id]
         spellings = self._spellings.get(entity_id)
         return entity.name if entity.notes or not spellings else choose_spelling(spellings)
 
+    @cached_property
+    def _keys(self) -> dict[str, str]:
+        """The ids of the things that a text may name without a link, by the words of their names."""
+        found = {
+            " ".join(_WORDS.findall(make_key(name))): entity.id
+            for entity in self.entities.values()
+            if not entity.is_day and self._kinds[entity.id] != "tag"
+            for name in entity.names
+        }
+        found.pop("", None)
+        return found
+
     def find_in(self, text: str) -> Iterator[str]:
         """Yield the ids of the things whose names stand in a text, as often as they do."""
-        if self._keys is None:
-            self._keys = {
-                " ".join(_WORDS.findall(make_key(name))): entity.id
-                for entity in self.entities.values()
-                if not entity.is_day and self._kinds[entity.id] != "tag"
-                for name in entity.names
-            }
-            self._keys.pop("", None)
-            self._unspaced = [key for key in self._keys if is_unspaced(key)]
-            self._starts = frozenset(key.partition(" ")[0] for key in self._keys)
         folded = fold_name(text)
         words = _WORDS.findall(folded)
         at = 0
         while at < len(words):
-            step = 1
-            if words[at] in self._starts:
-                for length in range(min(MOST_WORDS, len(words) - at), 0, -1):
-                    found = self._keys.get(" ".join(words[at : at + length]))
-                    if found is not None:
-                        yield found
-                        step = length
-                        break
-            at += step
+            sizes = range(min(MOST_WORDS, len(words) - at), 0, -1)
+            size = next((size for size in sizes if " ".join(words[at : at + size]) in self._keys), 0)
+            if size:
+                yield self._keys[" ".join(words[at : at + size])]
+            at += size or 1
         if not folded.isascii():
-            yield from (self._keys[key] for key in self._unspaced if key in folded and key not in words)
+            yield from (
+                own for key, own in self._keys.items() if is_unspaced(key) and key in folded and key not in words
+            )
 
     def list_things(self) -> list[Entity]:
         """Return the things of which notes speak, but for daily notes, those first that are linked most often."""
@@ -219,14 +206,6 @@ class _Finder:
     def places(self) -> list[Mention]:
         """All places found: those that link to it, and those that mention it."""
         return self._links + self._mentions
-
-    def is_linked(self, note: _Note) -> bool:
-        """Return True if a note links to it."""
-        return any(
-            self._vocabulary.resolve(link.target).id == self._entity.id
-            for links in note.links.values()
-            for link in links
-        )
 
     def read(self, note: _Note) -> None:
         """Read the blocks of a note."""

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from memory_core.embeddings.protocols import EmbeddingProvider, TokenEmbedding, TokenModel
     from memory_core.records import Calibration
+    from memory_core.search.similarity import TokenNearness
 
 LONG_TABLE = 12  # rows in one chunk, from which on each is ranked by itself
 WINDOWS = 3  # a chunk: those of the judged sets have 1 to 4
@@ -54,6 +55,9 @@ class VectorQuery(NamedTuple):
     calibration: Calibration
     tokens: TokenEmbedding | None = None
     table: TokenModel | None = None
+
+
+_Counted = tuple[dict[int, float], int]  # the terms that a text holds, by their numbers; and its length in words
 
 
 class Score(NamedTuple):
@@ -157,14 +161,15 @@ def judge(reader: Reader, counts: TermCounts, *, weights: scores.Weights, vector
     from memory_core.search import similarity
 
     chunks = [candidate.chunk for candidate in candidates]
-    cosines = similarity.compare_windows(reader, vectors.space_id, vectors.vector, chunks)
-    by_token = _compare_tokens(reader, question, chunks, vectors) if weights.vector else _ByToken()
-    window_share, token_share = by_token.shares
+    of_units, of_chunks = similarity.compare_windows(reader, vectors.space_id, vectors.vector, chunks)
+    by_token, (window_share, token_share) = (
+        _compare_tokens(reader, question, chunks, vectors) if weights.vector else (None, scores.WITHOUT_TOKENS)
+    )
     window_share *= weights.vector * weigh_vectors(question, vectors)
     # With a table, late interaction knows half of the characters in CJK.
     token_share *= weights.vector * (1.0 - (1.0 - scores.TABLE_TOKEN_SHARE) * _find_spelt(question, vectors.table))
-    near = scores.spread(cosines.units)
-    alike = scores.scale(by_token.units or [0.0] * len(near))
+    near = scores.spread(of_units)
+    alike = scores.scale(by_token.units) if by_token else [0.0] * len(near)
     for row in rows if weights.text else ():  # the meaning of a window, which holds many rows, says little of one
         by_words = min(text_ranks[row] / weights.text, 1.0)
         near[row], alike[row] = max(near[row], by_words), max(alike[row], by_words)
@@ -175,9 +180,9 @@ def judge(reader: Reader, counts: TermCounts, *, weights: scores.Weights, vector
     unknown = _are_words_unknown(question, vectors.table)
     calibration = _calibrate_question(question, vectors, chunks)
     share_by_meaning = weigh_vectors(question, vectors)
-    near = [scores.vector_score(cosine, calibration, unknown_words=unknown) for cosine in cosines.chunks]
+    near = [scores.vector_score(cosine, calibration, unknown_words=unknown) for cosine in of_chunks]
     conclude = partial(
-        Judgement, ranks=ranks, text_ranks=text_ranks, cosines=cosines.chunks, window_shares=window_shares,
+        Judgement, ranks=ranks, text_ranks=text_ranks, cosines=of_chunks, window_shares=window_shares,
         token_shares=token_shares, period_bonus=bonus,
     )  # fmt: skip
     if not weights.text:
@@ -192,7 +197,7 @@ def judge(reader: Reader, counts: TermCounts, *, weights: scores.Weights, vector
     )  # fmt: skip
     by_meaning = [
         find_nearness(cosine, calibration if share else without_word, covered=share)
-        for share, cosine in zip(covered, cosines.chunks, strict=True)
+        for share, cosine in zip(covered, of_chunks, strict=True)
     ]
     if question.cjk and vectors.table is None:
         by_meaning = _doubt_ideographs(question, chunks, by_meaning)
@@ -201,10 +206,12 @@ def judge(reader: Reader, counts: TermCounts, *, weights: scores.Weights, vector
     of_unit = _widen_cone(calibration, scores.find_cone(vectors.calibration), question, vectors)
 
     def score_window(unit: int) -> float:
-        return share_by_meaning * scores.vector_score(cosines.units[unit], of_unit, unknown_words=unknown)
+        return share_by_meaning * scores.vector_score(of_units[unit], of_unit, unknown_words=unknown)
 
     measured = WITH_TABLE if vectors.table is not None else WITH_CONTEXT if vectors.tokens is not None else None
-    confidence = Confidence(counts, others, score_window, by_token.words, None if question.cjk else measured)
+    confidence = Confidence(
+        counts, others, score_window, by_token and by_token.words, None if question.cjk else measured
+    )
     return conclude(scores=[*map(Score, whole, near, texts)], confidence=confidence)
 
 
@@ -264,15 +271,8 @@ def put_first(judgement: Judgement, unit: int) -> Judgement:
     return replace(judgement, ranks=ranks, recency=replace(judgement.recency, bonuses=bonuses))
 
 
-class _Counted(NamedTuple):
-    """The terms that a text holds, by their numbers, with how often it does; and its length in words."""
-
-    terms: Mapping[int, float]
-    length: int
-
-
 def _rank_by_text(
-    counts: TermCounts, weights: scores.Weights, *, others: Sequence[float], rows: Mapping[int, Sequence[_Counted]]
+    counts: TermCounts, weights: scores.Weights, *, others: Sequence[float], rows: Mapping[int, _Counted]
 ) -> list[float]:
     """Return for every unit its weighted keyword value, with the bonus of its note's name.
 
@@ -284,8 +284,8 @@ def _rank_by_text(
     """
     question, candidates = counts.question, counts.candidates
     own = scores.scale(scores.bm25(counts.counts, counts.lengths, question.rarities))
-    lengths = [*counts.chunk_lengths, *(sum(each.length for each in parts) for parts in rows.values())]
-    held = [*counts.chunk_counts, *(add_up(each.terms for each in parts) for parts in rows.values())]
+    lengths = [*counts.chunk_lengths, *(length for _, length in rows.values())]
+    held = [*counts.chunk_counts, *(terms for terms, _ in rows.values())]
     average = sum(counts.chunk_lengths) / max(len(counts.chunk_lengths), 1)
     chunks = scores.scale(scores.bm25(held, lengths, question.rarities, average=average))
     place = dict(zip(rows, range(len(candidates), len(held)), strict=True))
@@ -299,7 +299,7 @@ def _rank_by_text(
     ]
 
 
-def _find_rows(counts: TermCounts) -> dict[int, list[_Counted]]:
+def _find_rows(counts: TermCounts) -> dict[int, _Counted]:
     """Return the rows of long tables that hold the rarest word of a question, by the numbers of their units.
 
     Each comes with the terms of its own, of what stands above the table, and of the table's head. These are the context of a
@@ -312,22 +312,21 @@ def _find_rows(counts: TermCounts) -> dict[int, list[_Counted]]:
     if not known or max(in_table.values(), default=0) < LONG_TABLE:
         return {}
     rarest = min(known)[1]
-    rows: dict[int, list[_Counted]] = {}
-    head: list[_Counted] = []
+    rows: dict[int, _Counted] = {}
+    head: _Counted = {}, 0
     for unit, (number, index) in enumerate(counts.units):
         if in_table[number] < LONG_TABLE:
             continue
         chunk = candidates[number].chunk
-        span = chunk.units[index]
-        if not index or not _is_row(chunk, index):
-            head = []
-        if _is_row(chunk, index):
-            own = _Counted(counts.counts[unit], counts.lengths[unit])
-            if span.last_line > span.first_line:
-                head = [own]
-            elif rarest in counts.counts[unit]:
-                above = dict.fromkeys(counts.above[unit], 1.0)
-                rows[unit] = [own, _Counted(above, len(_WORD.findall(chunk.context))), *head]
+        span, is_row = chunk.units[index], _is_row(chunk, index)
+        if not index or not is_row:
+            head = {}, 0
+        if is_row and span.last_line > span.first_line:
+            head = counts.counts[unit], counts.lengths[unit]
+        elif is_row and rarest in counts.counts[unit]:
+            above = dict.fromkeys(counts.above[unit], 1.0)
+            length = counts.lengths[unit] + len(_WORD.findall(chunk.context)) + head[1]
+            rows[unit] = add_up([counts.counts[unit], above, head[0]]), length
     return rows
 
 
@@ -335,34 +334,18 @@ def _is_row(chunk: IndexedChunk, index: int) -> bool:
     return looks_like_row(chunk.quote_unit(index))
 
 
-class _ByToken(NamedTuple):
-    """The findings of late interaction.
-
-    Attributes:
-        units: The nearness of every unit; empty without tokens.
-        words: See `Confidence.alike`.
-        shares: The shares of a unit's window, and of its tokens, in its rank.
-    """
-
-    units: Sequence[float] = ()
-    words: Sequence[Sequence[float]] | None = None
-    shares: tuple[float, float] = scores.WITHOUT_TOKENS
-
-
 def _compare_tokens(
     reader: Reader, question: Question, chunks: Sequence[IndexedChunk], vectors: VectorQuery
-) -> _ByToken:
+) -> tuple[TokenNearness | None, tuple[float, float]]:
+    """Return the findings of late interaction, and the shares of a unit's window, and of its tokens, in its rank."""
     from memory_core.search import similarity
 
     if vectors.table is not None:
-        found = similarity.compare_table(vectors.table, question, chunks)
-        if found is not None:
-            return _ByToken(found.units, similarity.share_alike(found.words, question.weights), scores.WITH_TABLE)
-    elif vectors.tokens is not None:
-        units = similarity.compare_tokens(reader, vectors.space_id, vectors.tokens, question, chunks)
-        if units is not None:
-            return _ByToken(units, shares=scores.WITH_CONTEXT)
-    return _ByToken()
+        found, shares = similarity.compare_table(vectors.table, question, chunks), scores.WITH_TABLE
+    else:
+        found = similarity.compare_tokens(reader, vectors.space_id, vectors.tokens, question, chunks)
+        shares = scores.WITH_CONTEXT
+    return found, shares if found else scores.WITHOUT_TOKENS
 
 
 def _doubt_ideographs(question: Question, chunks: Sequence[IndexedChunk], values: Sequence[float]) -> list[float]:
@@ -470,10 +453,7 @@ def find_other_speakers(
         return [False] * len(units)
     labels: list[tuple[str, str, str] | None] = [None] * len(units)
     counts: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
-    labelled = [":" in candidate.chunk.text for candidate in candidates]
     for place, (number, index) in enumerate(units):
-        if not labelled[number]:
-            continue
         chunk = candidates[number].chunk
         start = chunk.units[index].start
         end = chunk.text.find(":", start, start + MAX_LABEL) + 1

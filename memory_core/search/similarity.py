@@ -25,38 +25,47 @@ ALIKE, SAME = 0.5, 0.9  # similarities of a word to another one that means somet
 _UNTHREADED = 200_000  # multiplications; OpenBLAS works in one thread up to 262,144 (its interface/gemm.c)
 
 
-class Cosines(NamedTuple):
-    """The cosine of the window of every unit, in order; and that of the best window of every chunk, in order."""
-
-    units: list[float]
-    chunks: list[float]
-
-
 def compare_windows(
     reader: Reader, space_id: int, vector: NDArray[np.float32], chunks: Sequence[IndexedChunk]
-) -> Cosines:
-    """Compare the windows of some chunks with a question's vector; 0 where a window has no embedding yet."""
+) -> tuple[list[float], list[float]]:
+    """Compare the windows of some chunks with a question's vector; 0 where a window has no embedding yet.
+
+    Returns:
+        The cosine of the window of every unit, in order; and that of the best window of every chunk, in order.
+    """
     place = {chunk.id: number for number, chunk in enumerate(chunks)}
     units = [[0.0] * len(chunk.units) for chunk in chunks]
     for chunk_id, first, last, cosine in reader.compare_windows(space_id, vector, place):
         units[place[chunk_id]][first : last + 1] = [cosine] * (last + 1 - first)
-    return Cosines([cosine for own in units for cosine in own], [max(own) for own in units])
+    return [cosine for own in units for cosine in own], [max(own) for own in units]
+
+
+class TokenNearness(NamedTuple):
+    """The findings of late interaction.
+
+    Attributes:
+        units: -1..1 for every unit of the chunks in order.
+        words: See `Confidence.alike`.
+    """
+
+    units: list[float]
+    words: list[list[float]] | None = None
 
 
 def compare_tokens(
-    reader: Reader, space_id: int, asked: TokenEmbedding, question: Question, chunks: Sequence[IndexedChunk]
-) -> list[float] | None:
+    reader: Reader, space_id: int, asked: TokenEmbedding | None, question: Question, chunks: Sequence[IndexedChunk]
+) -> TokenNearness | None:
     """Late interaction of the question's tokens with those that the index holds, each in its context.
 
     It differs from `compare_table` in the unit's vectors: they are signs, so that all are of one length.
 
     Args:
-        asked: The question by its parts, with tokens.
+        asked: The question by its parts, with tokens; None where the provider offers none.
 
     Returns:
-        -1..1 for every unit of the chunks in order; None if the question has no tokens.
+        None if the question has no tokens.
     """
-    if asked.tokens is None:
+    if asked is None or asked.tokens is None:
         return None
     windows = reader.load_tokens(space_id, [chunk.id for chunk in chunks])
     weights = np.repeat(np.array(question.part_weights) / np.maximum(asked.counts, 1), asked.counts)
@@ -72,7 +81,7 @@ def compare_tokens(
     starts = (np.cumsum(counts) - counts)[filled]
     nearness = np.zeros((len(counts), len(rows)), dtype=np.float32)
     nearness[filled] = np.maximum.reduceat(similarity, starts)
-    return _add_context(_reorder(windows, nearness, chunks), chunks, AROUND_IN_CONTEXT)
+    return TokenNearness(_add_context(_reorder(windows, nearness, chunks), chunks, AROUND_IN_CONTEXT))
 
 
 def _reorder(
@@ -90,19 +99,7 @@ def _reorder(
     return ordered
 
 
-class TableNearness(NamedTuple):
-    """Late interaction by a table of tokens.
-
-    Attributes:
-        units: -1..1 for every unit of the chunks in order.
-        words: For every unit what each word of the question adds: its share of the question times its similarity, 0..1.
-    """
-
-    units: list[float]
-    words: NDArray[np.float32]
-
-
-def compare_table(model: TokenModel, question: Question, chunks: Sequence[IndexedChunk]) -> TableNearness | None:
+def compare_table(model: TokenModel, question: Question, chunks: Sequence[IndexedChunk]) -> TokenNearness | None:
     """Late interaction: for every token of the question the most similar token of the unit, weighted mean over the question.
 
     Tokens weigh what their word weighs; vectors are those of the model's table. See ColBERT (Khattab and Zaharia, https://arxiv.org/abs/2004.12832).
@@ -132,14 +129,14 @@ def compare_table(model: TokenModel, question: Question, chunks: Sequence[Indexe
     firsts = accumulate(map(len, ids), initial=0)
     spelt = [(number, first) for number, (row, first) in enumerate(zip(ids, firsts, strict=False)) if row]
     words[:, [number for number, _ in spelt]] = np.add.reduceat(best, [first for _, first in spelt], axis=1)
-    return TableNearness(_add_context(best, chunks, AROUND), words)
+    return TokenNearness(_add_context(best, chunks, AROUND), _share_alike(words, question.weights))
 
 
-def share_alike(words: NDArray[np.float32], weights: Sequence[float]) -> list[list[float]]:
+def _share_alike(words: NDArray[np.float32], weights: Sequence[float]) -> list[list[float]]:
     """Return what words count that a unit holds alike, as shares of the question: nothing from `ALIKE` down, all at `SAME`.
 
     Args:
-        words: See `TableNearness.words`.
+        words: For every unit what each word of the question adds: its share of the question times its similarity, 0..1.
         weights: Of the words.
     """
     shares = np.array(weights, dtype=np.float32) / (sum(weights) or 1.0)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from memory_core.explanations import AskedQuestion, Examined, Verdict
 from memory_core.records import Query
+from memory_core.text.dates import ordinal
 from memory_core.text.tables import PHRASES
 from memory_core.text.terms import detect_language
 
@@ -266,7 +267,7 @@ def hint_at(trace: Trace, query: Query) -> str | None:
         for number, term in enumerate(question.words)
         if number not in question.period_words and (term.asked or not term.documents)
     ]
-    found = [] if trace.judgement is None else [score.whole for score in trace.judgement.scores]
+    found = [score.whole for score in trace.judgement.scores]
     best = max(found, default=0.0)
     parts = [f"no note holds {_join(unknown, last='or')}"] if unknown else []
     if 0 < best < query.min_score:
@@ -294,9 +295,3 @@ def _join(words: Sequence[str], *, last: str = "and") -> str:
 
 def _number(value: float | None) -> str:
     return f"{value or 0.0:.2f}"
-
-
-def ordinal(number: int) -> str:
-    """Return a rank as it is spoken of: 1st, 2nd, 13th."""
-    ending = "th" if 10 <= number % 100 <= 20 else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
-    return f"{number}{ending}"

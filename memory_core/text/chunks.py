@@ -87,9 +87,18 @@ class _Splitter:
         self.ranks = _rank_lines(lines, self.kinds)
         # The length of all lines before each line, in quarters of a token; a line end counts as one.
         self.before = list(accumulate((count_quarters(line) + 1 for line in lines), initial=0))
-        self.passed = 0
-        self.trail: list[tuple[int, str]] = []  # level and title of the headings that apply behind the lines passed
-        self.fence = ""  # the fence that is open behind the lines passed
+        self.trails: list[
+            list[tuple[int, str]]
+        ] = []  # for every line, level and title of the headings that apply to it
+        self.fences: list[str] = []  # for every line the fence that is open before it
+        trail, fence = list[tuple[int, str]](), ""
+        for line, kind in zip(lines, self.kinds, strict=True):
+            self.fences.append(fence)
+            if kind is HEADING and (heading := parse_heading(line)):
+                trail = [*(entry for entry in trail if entry[0] < heading[0]), heading]
+            elif kind in (OPEN, CLOSE):
+                fence = parse_fence(line) if kind is OPEN else ""
+            self.trails.append(trail)
 
     def split_days(self, days: Mapping[int, str | None]) -> list[Chunk]:
         """Cut the note into its chunks, each of one day; headings without a text of their own stay with what follows."""
@@ -114,11 +123,12 @@ class _Splitter:
     def _split_line(self, line: int, day: str | None) -> list[Chunk]:
         """Cut a line that is too long alone into pieces."""
         text = self.lines[line]
-        self._pass(line)
         context = self._join_context(line, day) + self._join_lead(line)
         sentences = find_sentence_starts(text, 0, len(text))
         pieces = (text[start:end] for start, end in cut_long(text, self.tokens, sentences=sentences))
-        return [Chunk(line + 1, line + 1, 0, context, piece, self.fence, day) for piece in pieces if piece.strip()]
+        return [
+            Chunk(line + 1, line + 1, 0, context, piece, self.fences[line], day) for piece in pieces if piece.strip()
+        ]
 
     def _split_run(self, start: int, stop: int, day: str | None) -> list[Chunk]:
         """Cut a range of lines none of which is too long alone."""
@@ -129,10 +139,9 @@ class _Splitter:
             while not self.lines[end - 1].strip():
                 end -= 1
             first = self._find_overlap(previous, start, end)
-            self._pass(start)
             text = "\n".join(self.lines[first:end])
             context = self._join_context(start, day) + self._join_lead(first)
-            inside = TABLE if self.kinds[start] is ROW and not is_delimiter(self.lines[start]) else self.fence
+            inside = TABLE if self.kinds[start] is ROW and not is_delimiter(self.lines[start]) else self.fences[start]
             chunks.append(Chunk(first + 1, end, start - first, context, text, inside, day))
             previous, start = start, cut
         return chunks
@@ -210,22 +219,6 @@ class _Splitter:
                 first = line
         return first
 
-    def _pass(self, line: int) -> None:
-        """Update the trail and the fence to what precedes a line; the lines of successive calls ascend."""
-        for at in range(self.passed, line):
-            if self.kinds[at] is HEADING:
-                self.trail = self._extend_trail(at)
-            elif self.kinds[at] is OPEN:
-                self.fence = parse_fence(self.lines[at])
-            elif self.kinds[at] is CLOSE:
-                self.fence = ""
-        self.passed = line
-
-    def _extend_trail(self, line: int) -> list[tuple[int, str]]:
-        """Return the headings that apply to a line, itself included, once all lines before it were passed."""
-        found = parse_heading(self.lines[line]) if self.kinds[line] is HEADING else None
-        return [*(entry for entry in self.trail if entry[0] < found[0]), found] if found else self.trail
-
     @cached_property
     def _leads(self) -> list[tuple[int, ...]]:
         return find_leads(self.lines, self.kinds)
@@ -237,7 +230,7 @@ class _Splitter:
         return "".join(f"\n{self.lines[each].rstrip()[:MOST_LEAD]}" for each in self._leads[line])
 
     def _join_context(self, line: int, day: str | None) -> str:
-        titles = (day or self.date, self.title, *(title for _, title in self._extend_trail(line)))
+        titles = (day or self.date, self.title, *(title for _, title in self.trails[line]))
         return " > ".join(dict.fromkeys(filter(None, titles)))
 
 
@@ -247,13 +240,11 @@ def _rank_lines(lines: Sequence[str], kinds: Sequence[Line]) -> list[int]:
     before = BLANK
     lonely = False
     for i, kind in enumerate(kinds):
-        if kind is BLANK:
+        if kind in (BLANK, CLOSE):
             ranks.append(NEVER)
         elif kind is CODE:
             blank_before = before is CODE and not lines[i - 1].strip()
             ranks.append(TORN_AT_BLANK if blank_before and lines[i].strip() else TORN)
-        elif kind is CLOSE:
-            ranks.append(NEVER)
         else:
             ranks.append(LONELY if lonely else _rank(lines[i], kind, before))
         if kind is not BLANK:

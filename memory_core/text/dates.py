@@ -149,6 +149,12 @@ def _find_zone(name: str) -> tzinfo | None:
         return None
 
 
+def ordinal(number: int) -> str:
+    """Return a number as it is spoken of: 1st, 2nd, 13th."""
+    ending = "th" if 10 <= number % 100 <= 20 else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{number}{ending}"
+
+
 @dataclass(frozen=True, slots=True)
 class Period:
     """Days from `first` to `last`, both included."""

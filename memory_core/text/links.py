@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import repeat
 from typing import Literal, NamedTuple
 from urllib.parse import unquote
 
@@ -23,7 +21,7 @@ _TAG = re.compile(r"(?<![^\s(,;|])#([^\W\d_][\w/-]{0,99})")
 _COLOUR = re.compile(r"(?=[a-f]{0,7}\d)(?:[\da-f]{3}|[\da-f]{6}|[\da-f]{8})\Z", re.IGNORECASE)
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]{0,30}:", re.IGNORECASE)
 _EXTENSION = re.compile(r"\.[a-z][a-z0-9]{1,8}\Z", re.IGNORECASE)  # of an attachment; a name may end in .2
-_MARK = re.compile(r"`+|<!--|-->")
+_MARK = re.compile(r"(`+)|<!--")
 
 
 class Link(NamedTuple):
@@ -61,13 +59,11 @@ def read_lines(lines: Sequence[str]) -> LinkText:
     matter = find_front_matter(lines)  # `read_front_matter` reads it; links in fields are links all the same
     kept = (line if "[[" in line and not line.startswith("alias") else "" for line in lines[:matter])
     lines = [*kept, *lines[matter:]] if matter else lines
-    # Most notes have no fence, and cost a tenth then.
-    kinds = scan(lines) if any("```" in line or "~~~" in line for line in lines) else repeat(Line.TEXT)
     last_close = max((i for i, line in enumerate(lines) if "-->" in line), default=-1)
     shown: list[str] = []
     prose: list[str] = []
     in_comment = False
-    for i, (line, kind) in enumerate(zip(lines, kinds, strict=False)):
+    for i, (line, kind) in enumerate(zip(lines, scan(lines), strict=True)):
         if kind in CODE_KINDS and not in_comment:
             shown.append(_WIKILINK.sub(" ", line))
             prose.append("")
@@ -175,37 +171,31 @@ def _blank_marks(line: str, *, in_comment: bool, closes: bool) -> tuple[str, str
     Returns:
         The line without comments; without code spans, too; and whether a comment is open behind it.
     """
-    marks = [(found.start(), found.end()) for found in _MARK.finditer(line)]
-    runs: dict[int, list[int]] = defaultdict(list)  # the runs of backticks by their length, the last first
-    for number in range(len(marks) - 1, -1, -1):
-        start, end = marks[number]
-        if line[start] == "`":
-            runs[end - start].append(number)
-    ends = [number for number, (start, _) in enumerate(marks) if line[start] == "-"]
-    last_end = ends[-1] if ends else -1
+    last_end = line.rfind("-->")
     shown: list[str] = []
     prose: list[str] = []
-    at = number = 0
-    while number < len(marks):
-        start, end = marks[number]
-        number += 1
+    at = 0
+    while True:
         if in_comment:
-            if line[start] == "-":
-                in_comment, at = False, end
-        elif line[start] == "<" and (number <= last_end or closes):
-            shown.append(line[at:start])
-            prose.append(line[at:start])
-            in_comment = True
-        elif line[start] == "`":
-            same = runs[end - start]
-            while same and same[-1] < number:
-                same.pop()
-            if same:
-                close = same.pop()
-                prose += (line[at:start], " ")
-                shown += (line[at:start], _WIKILINK.sub(" ", line[start : marks[close][1]]))
-                at, number = marks[close][1], close + 1
-    if not in_comment:
-        shown.append(line[at:])
-        prose.append(line[at:])
+            end = line.find("-->", at)
+            if end < 0:
+                break
+            in_comment, at = False, end + len("-->")
+        begin = at
+        while mark := _MARK.search(line, begin):
+            begin = mark.end()
+            is_code = mark[1] is not None
+            if is_code and (close := re.compile(rf"(?<!`)`{{{len(mark[1])}}}(?!`)").search(line, begin)):
+                prose += (line[at : mark.start()], " ")
+                shown += (line[at : mark.start()], _WIKILINK.sub(" ", line[mark.start() : close.end()]))
+                at = begin = close.end()
+            elif not is_code and (begin <= last_end or closes):
+                in_comment = True
+                break
+        end = len(line) if mark is None else mark.start()
+        shown.append(line[at:end])
+        prose.append(line[at:end])
+        at = begin
+        if mark is None:
+            break
     return "".join(shown), "".join(prose), in_comment

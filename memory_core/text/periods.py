@@ -16,7 +16,7 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from memory_core.text.dates import Period
+from memory_core.text.dates import Period, ordinal
 from memory_core.text.languages import STOP_WORDS
 from memory_core.text.spans import LATER, Vantage, get_monday, join, read_longest, stretch
 from memory_core.text.tables import read_table
@@ -250,22 +250,16 @@ def list_day_spellings(day: date) -> list[str]:
     monday = get_monday(day)
     spellings = [*list_day_figures(day)]
     for each in dict.fromkeys((day, monday)):
-        numbers = dict.fromkeys((f"{each.day}", f"{each:%d}", _write_ordinal(each.day)))
+        numbers = dict.fromkeys((f"{each.day}", f"{each:%d}", ordinal(each.day)))
         for key, languages in _list_spellings()["m", each.month].items():
             for number in numbers:
                 spellings += [f"{number} {key}", f"{key} {number}"]
             spellings += [f"{each.day} de {key}"] if languages & {"es", "pt"} else []
-            spellings += [f"{_write_ordinal(each.day)} of {key}"] if "en" in languages else []
+            spellings += [f"{ordinal(each.day)} of {key}"] if "en" in languages else []
     for key in _list_spellings()["w", day.weekday()]:
-        spellings += [f"{key} {day.day}", f"{key} {_write_ordinal(day.day)}"]
+        spellings += [f"{key} {day.day}", f"{key} {ordinal(day.day)}"]
     week = day.isocalendar().week
     return spellings + [f"{key} {week}" for key in _list_spellings()["W", 0]]
-
-
-def _write_ordinal(number: int) -> str:
-    """Return "1st", "22nd" and "13th"."""
-    ending = "th" if number in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
-    return f"{number}{ending}"
 
 
 def list_day_figures(day: date) -> list[str]:
@@ -273,24 +267,18 @@ def list_day_figures(day: date) -> list[str]:
     return [f"{day:%Y-%m-%d}", f"{day.day} {day.month}", f"{day:%d %m}", f"{day.month}月{day.day}日"]
 
 
-def list_month_spellings(day: date, language: str) -> list[str]:
-    """Return the words of all languages for the month of a day, the short ones only of one: "mar", "set" and "do" are words."""
-    return _leave_out_short(_list_spellings()["m", day.month], language)
+def list_spellings(symbol: tuple[str, int], language: str, *, only: bool = False) -> list[str]:
+    """Return the words of all languages for a month, ("m", 3), or a weekday, ("w", 0), the short ones only of one language.
 
-
-def _leave_out_short(spellings: Mapping[str, Set[str]], language: str) -> list[str]:
-    return [key for key, known in spellings.items() if language in known or len(key) > 3 or is_cjk(key[0])]
+    "mar", "set" and "do" are words. With `only`, all words are of that language.
+    """
+    spellings = _list_spellings()[symbol].items()
+    return [key for key, known in spellings if language in known or (not only and (len(key) > 3 or is_cjk(key[0])))]
 
 
 def list_near_days() -> list[str]:
     """Return the words of all languages for yesterday, tomorrow, and the days before and after them."""
     return [key for (symbol, days), keys in _list_spellings().items() if symbol == "t" and days for key in keys]
-
-
-def list_weekday_spellings(day: date, language: str, *, only: bool = False) -> list[str]:
-    """Return the words of all languages for the weekday of a day, the short ones of one language; or `only` those of that one."""
-    spellings = _list_spellings()["w", day.weekday()]
-    return [key for key in _leave_out_short(spellings, language) if not only or language in spellings[key]]
 
 
 @cache
@@ -332,7 +320,6 @@ def find_written_day(text: str, most_days: int = 7) -> str | None:
     return None
 
 
-@lru_cache(maxsize=4)  # a search asks twice: how many hits there may be, and which
 def find_period(text: str, today: date, *, ahead: bool = False) -> NamedPeriod | None:
     """Find the period that a question names; None if it names none. Of several it is the shortest, then the first; holidays last.
 
@@ -349,32 +336,32 @@ def find_period(text: str, today: date, *, ahead: bool = False) -> NamedPeriod |
     return min(found, key=lambda each: (each.is_holiday, each.period.last - each.period.first), default=None)
 
 
-def find_periods(text: str, today: date, *, ahead: bool = False) -> Iterator[NamedPeriod]:
-    """Yield the periods that a text names, in order; see `find_period`.
+def find_periods(text: str, today: date, *, ahead: bool = False) -> Sequence[NamedPeriod]:
+    """Return the periods that a text names, in order; see `find_period`.
 
     Only the text's language is read; if that is unknown or seems English, the first of all languages in which it names any, or
     one that reads more words of the same.
     """
-    yield from _find_from(text, Vantage(today, ahead))[0]
+    return _find_both(text, today)[ahead]
 
 
 def find_either(text: str, written: date) -> Iterator[tuple[NamedPeriod, NamedPeriod]]:
     """Yield each period that a text names as one that was, and as one that is to come; see `find_periods`."""
-    passed, coming = _find_from(text, Vantage(written), Vantage(written, True))
-    yield from (pair for pair in zip(passed, coming, strict=False) if not pair[0].is_later)
+    yield from (pair for pair in zip(*_find_both(text, written), strict=False) if not pair[0].is_later)
 
 
-def _find_from(text: str, *asked: Vantage) -> Sequence[Sequence[NamedPeriod]]:
-    """Return the periods that a text names from each of some vantages; the first one decides about the language."""
+@lru_cache(maxsize=4)  # a search asks how many hits there may be, and which
+def _find_both(text: str, today: date) -> Sequence[Sequence[NamedPeriod]]:
+    """Return the periods that a text names as those that were, which decide about the language, and as those that are to come."""
     text = text[:LONGEST]
     tokens = _split(text)
-    found: Sequence[Sequence[NamedPeriod]] = [[] for _ in asked]
+    found: Sequence[Sequence[NamedPeriod]] = [[], []]
     before, behind = list[_Token](), list[_Token]()
     for language in _choose_languages(text, tokens):
         if found[0] and not any(_knows(language, token) for token in before + behind):
             continue  # it reads no more words of the period than are found
         reading = _Reading(text, tokens, language)
-        read = [[*reading.find_periods(each)] for each in asked]
+        read = [[*reading.find_periods(Vantage(today, ahead))] for ahead in (False, True)]
         if read[0] and (not found[0] or (found[0][0].text in read[0][0].text != found[0][0].text)):
             found, at = read, text.index(read[0][0].text)
             before = [token for token in tokens if token.end <= at][-1:]

@@ -70,7 +70,8 @@ def compared(index: Index, provider: TokenProvider) -> tuple[list[float] | None,
             reader, question, query, Weights(0.5, 0.5), multiplier=4, find_near=lambda _: near
         )
         found = [candidate.chunk for candidate in candidates]
-        return compare_tokens(reader, serving.id, asked, question, found), found, question
+        nearness = compare_tokens(reader, serving.id, asked, question, found)
+        return None if nearness is None else nearness.units, found, question
 
 
 def by_hand(provider: TokenProvider, question: Question, units: Sequence[str], windows: Sequence[str]) -> Nearness:
