@@ -259,8 +259,7 @@ def _read_sentence(path: str, date: str, sentence: _Told, language: Language) ->
         return
     bare = _MARK.sub("", said, count=1)
     plain = _QUOTED.sub(lambda quoted: " " * len(quoted[0]), _PLAIN.sub(lambda each: " " * len(each[0]), bare))
-    reason = _REASON.search(plain)
-    plain = plain[: reason.start()] if reason else plain
+    plain = _REASON.split(plain, maxsplit=1)[0]
     values = tuple(_find_values(plain, language))
     for same in _UNCHANGED.finditer(plain):  # "an assessment costs £66 from May, follow-ups unchanged"
         start = max((each.end() for each in _BREAK.finditer(plain, 0, same.start())), default=0)
@@ -277,9 +276,7 @@ def _read_sentence(path: str, date: str, sentence: _Told, language: Language) ->
     taken = [(value.start, value.end) for value in values]
     own = [word for word in words if not any(start <= word.start() < end for start, end in taken)]
     names = tuple(dict.fromkeys(_find_names(plain, own, language)))
-    change = tells_change(plain)
-    if before and not change:  # "The broadband has changed. It costs £27."
-        change = tells_change(_NEW.sub(" ", before))
+    change = tells_change(plain) or tells_change(_NEW.sub(" ", before))  # "The broadband has changed. It costs £27."
     leaves = "leave" if tells_leave(f"{before} {plain}", language) else ""
     if not (values or names or change or stance or leaves or find_key(said)):
         return
@@ -448,11 +445,9 @@ def _find_values(text: str, language: Language) -> Iterator[Value]:
         if symbol == "n" and number > 1
     ]
     values = [value for value in values if value.kind != "number:" or text[value.start].isdigit()]
-    hours = {each.start: each for each in _find_hours(text, language)}
-    clocks = {each.start for each in values if each.kind == "clock"}
-    values = [each for each in values if each.start not in hours or each.kind == "clock"]
-    values += [each for start, each in hours.items() if start not in clocks]
-    yield from sorted(values, key=lambda each: each.start)
+    hours = [*_find_hours(text, language), *(each for each in values if each.kind == "clock")]
+    found = {each.start: each for each in (*values, *hours)}  # what is read as a time of day is nothing else
+    yield from sorted(found.values(), key=lambda each: each.start)
 
 
 def _find_hours(text: str, language: Language) -> Iterator[Value]:
