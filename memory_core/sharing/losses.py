@@ -43,7 +43,7 @@ class _Kind(NamedTuple):
     find: Callable[[Tree], Loss]
 
     def is_worth_asking(self, lost: Collection[str], side: Tree) -> bool:
-        """Return True if it is worth a question that these were all: a single item may well be, and a note if none came since."""
+        """Return True if it is worth a question that these were all: several, or the only note where no other one stands."""
         return len(lost) > 1 or (self.what == "notes" and not self.list(side))
 
 
