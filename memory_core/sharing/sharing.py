@@ -559,8 +559,7 @@ class Sharing:
             tip = (remote or git).fetch()
             if remote:
                 remote.check()
-            held = [path for path, _, _ in git.list_files(tip)] if tip else []
-            for path in held:
+            for path, _, _ in git.list_files(tip) if tip else ():
                 if bundles.is_bundle(path):
                     action = f"Add: --key {self.key if self.key.exists() else 'FILE'}"
                     raise InvalidArgument("URL", "that repository is encrypted", action=action)

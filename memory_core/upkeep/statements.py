@@ -315,10 +315,9 @@ def _find_title(path: str, language: Language) -> tuple[str, ...]:
 
 def tells_begin(text: str, values: Sequence[Value]) -> bool:
     """Return True if a sentence says from which day or month something holds, but not for how long: "from May"."""
-    for value in values:
-        if value.kind in ("date", "month") and _SINCE.search(text, 0, value.start):
-            return not _UNTIL.match(text, value.end)
-    return False
+    days = (value for value in values if value.kind in ("date", "month"))
+    first = next((day for day in days if _SINCE.search(text, 0, day.start)), None)
+    return first is not None and not _UNTIL.match(text, first.end)
 
 
 def detect_language(text: str) -> Language | None:
@@ -387,13 +386,10 @@ def _is_filler(word: re.Match[str], text: str, language: Language) -> bool:
 
 def _find_filler(words: Sequence[re.Match[str]], start: int, language: Language) -> str:
     """Return the first word behind "is" or a colon if it has a capital letter, folded; words of time may stand before it."""
-    for word in words:
-        if word.start() >= start:
-            lowered = word[0].lower()
-            if lowered in STOP_WORDS[language] or lowered in _TITLES or _read_time(word[0], language) is not None:
-                continue
-            return strip_marks(lowered) if word[0][0].isupper() else ""
-    return ""
+    others = STOP_WORDS[language] | _TITLES
+    behind = (word[0] for word in words if word.start() >= start and word[0].lower() not in others)
+    filler = next((word for word in behind if _read_time(word, language) is None), "")
+    return strip_marks(filler.lower()) if filler[:1].isupper() else ""
 
 
 def _is_event(words: Sequence[re.Match[str]], language: Language) -> bool:
@@ -403,10 +399,9 @@ def _is_event(words: Sequence[re.Match[str]], language: Language) -> bool:
     said = [word[0].lower() for word in words[:5]]
     for at, word in enumerate(said[:4]):
         nominal = (at and said[at - 1] in _DETERMINERS) or said[at + 1 : at + 2] in (["is"], ["are"])
-        if not nominal and (is_past(word) or (at < 2 and word.endswith("ed") and len(word) > 4)):
-            end = words[at].end()
-            if words[at].string[end : end + 1] != ":":
-                return True
+        is_told = is_past(word) or (at < 2 and word.endswith("ed") and len(word) > 4)
+        if is_told and not nominal and not words[at].string.startswith(":", words[at].end()):
+            return True
     return False
 
 
