@@ -441,8 +441,8 @@ def _find_values(text: str, language: Language) -> Iterator[Value]:
     ]
     values = [value for value in values if value.kind != "number:" or text[value.start].isdigit()]
     hours = [*_find_hours(text, language), *(each for each in values if each.kind == "clock")]
-    found = {each.start: each for each in (*values, *hours)}  # what is read as a time of day is nothing else
-    yield from sorted(found.values(), key=lambda each: each.start)
+    by_start = {each.start: each for each in (*values, *hours)}  # what is read as a time of day is nothing else
+    yield from sorted(by_start.values(), key=lambda each: each.start)
 
 
 def _find_hours(text: str, language: Language) -> Iterator[Value]:
