@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -33,7 +34,6 @@ class _Kind(NamedTuple):
         paths: Its texts in the base.
         list: Returns the names of all that a state has.
         find: Returns what a state has lost of the base.
-        is_enough: Returns True if it is worth a question that some of these were all.
     """
 
     what: str
@@ -41,7 +41,10 @@ class _Kind(NamedTuple):
     paths: Collection[str]
     list: Callable[[Tree], Collection[str]]
     find: Callable[[Tree], Loss]
-    is_enough: Callable[[Collection[str], Tree], bool]
+
+    def is_worth_asking(self, lost: Collection[str], side: Tree) -> bool:
+        """Return True if it is worth a question that these were all: several, or the only note where no other one stands."""
+        return len(lost) > 1 or (self.what == "notes" and not self.list(side))
 
 
 def settle_losses(
@@ -76,9 +79,9 @@ def settle_losses(
             unasked = unasked - kind.find(meant).names
         lost, lost_there, known = here.names - there.names, unasked - here.names, kind.list(base)
         is_most = len(lost) > FEW and 2 * len(lost) > len(known)
-        is_much = is_most or (here.is_all and kind.is_enough(here.names, mine))
+        is_much = is_most or (here.is_all and kind.is_worth_asking(here.names, mine))
         # Of most that the remote has lost, the person of the other machine was asked.
-        is_much_there = there.is_all and kind.is_enough(unasked, theirs)
+        is_much_there = there.is_all and kind.is_worth_asking(unasked, theirs)
         count = f"of its {len(known)} {kind.what}, which would be deleted"
         for names, much, problem, action in (
             (lost, is_much, f"{kind.whose} has lost {len(lost)} {count} everywhere", TAKE_BACK),
@@ -96,26 +99,17 @@ def _list_kinds(base: Tree, read: Read, others: Mapping[str, ListIds], workspace
     def list_notes(tree: Tree) -> dict[str, str]:
         return {path: blob for path, blob in tree.items() if path not in others}
 
+    def list_items(path: str, tree: Tree) -> set[str]:
+        return {*others[path](read(tree[path]))} if path in tree else set()
+
+    def find_items(path: str, side: Tree) -> Loss:
+        lost = list_items(path, base) - list_items(path, side)
+        return Loss(lost, lost == list_items(path, base))
+
     notes = list_notes(base)
-    yield _Kind(
-        "notes", str(workspace), notes, list_notes,
-        lambda side: find_lost(notes, list_notes(side), read),
-        lambda lost, side: len(lost) > 1 or not list_notes(side),
-    )  # fmt: skip
-    for path, list_ids in others.items():
-        yield _make_kind(path, base, read, list_ids)
-
-
-def _make_kind(path: str, base: Tree, read: Read, list_ids: ListIds) -> _Kind:
-    def list_items(tree: Tree) -> set[str]:
-        return {*list_ids(read(tree[path]))} if path in tree else set()
-
-    def find(side: Tree) -> Loss:
-        known = list_items(base)
-        lost = known - list_items(side)
-        return Loss(lost, lost == known)
-
-    return _Kind("items", f"{path} here", [path], list_items, find, lambda lost, _: len(lost) > 1)
+    yield _Kind("notes", str(workspace), notes, list_notes, lambda side: find_lost(notes, list_notes(side), read))
+    for path in others:
+        yield _Kind("items", f"{path} here", [path], partial(list_items, path), partial(find_items, path))
 
 
 def find_lost(base: Tree, side: Tree, read: Read) -> Loss:

@@ -230,8 +230,6 @@ class Repository:
 
     def find_base(self, first: str, second: str) -> str | None:
         """Return the last commit that two others have in common; None if there is none."""
-        if first == second:
-            return first
         code, output, said = self._try("merge-base", first, second)
         if code > 1:
             raise SharingFailed(f"git merge-base failed: {said[-SHOWN_CHARS:]}", action="Try again.")
@@ -257,10 +255,8 @@ class Repository:
 
     def load(self, blobs: Iterable[str]) -> dict[str, bytes]:
         """Return the contents of hashes."""
-        wanted = sorted(set(blobs))
-        output = (
-            self.run("cat-file", "--batch", given="".join(f"{each}\n" for each in wanted).encode()) if wanted else b""
-        )
+        wanted = {*blobs}
+        output = self.run("cat-file", "--batch", given="".join(f"{each}\n" for each in wanted).encode())
         found: dict[str, bytes] = {}
         at = 0
         while at < len(output):

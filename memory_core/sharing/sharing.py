@@ -14,8 +14,9 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 from memory_core.atomic import replace_file
 from memory_core.config.agent import AgentConfig
@@ -23,7 +24,7 @@ from memory_core.config.problems import get_adapter
 from memory_core.errors import InvalidArgument, RemoteUnreachable, SharingFailed
 from memory_core.sharing import STATE, bundles
 from memory_core.sharing.losses import Losses, settle_losses
-from memory_core.sharing.merge import Conflict, Read, Tree, find_renamed, list_long, list_own, merge_folders
+from memory_core.sharing.merge import Conflict, Tree, find_renamed, list_long, list_own, merge_folders
 from memory_core.sharing.repository import (
     ABSENT,
     FETCHED,
@@ -73,18 +74,9 @@ class SharedText:
     list_ids: Callable[[str], Collection[str]]
 
 
+SharedRemote = Repository | bundles.EncryptedRemote
 # By path, a text as it is and as it is to be; None if there is none.
 _Texts = Mapping[str, tuple[str | None, str | None]]
-
-
-class SharedRemote(Protocol):
-    """A remote, whose commits `fetch` brings into the repository."""
-
-    def fetch(self) -> str | None:
-        """Fetch; return the last commit, None while there is none."""
-
-    def push(self, commit: str, replaces: str | None = None) -> bool:
-        """Send a commit; return False if another machine was faster."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,6 +122,12 @@ class Sync:
         self._remote = remote
         self._others = {each.path: each for each in others}
         self._losses = losses
+        self._settle_losses = partial(
+            settle_losses,
+            losses=losses,
+            workspace=config.workspace,
+            others={each.path: each.list_ids for each in others},
+        )
         self._written = repository.folder / WRITTEN
         self._refs: dict[str, str] = {}
         self._is_purged = False  # the remote has replaced its past
@@ -155,6 +153,24 @@ class Sync:
             time.sleep(random.uniform(0, PAUSE_SECONDS * 2 ** min(attempt, LONGEST_PAUSE)))  # noqa: S311
         raise self._git.give_up()
 
+    def purge(self) -> Shared:
+        """Sync, and put one commit without a past in the place of all that the remote has.
+
+        Raises:
+            SharingFailed: See `run`.
+        """
+        for _ in range(TRIES):
+            done = self.run()
+            last = self._git.list_refs().get(OWN)
+            if last is None:
+                return done
+            new = self._git.replace(last, self._git.find_line(last))
+            if self._remote.push(new, replaces=last):
+                self._git.set_refs({OWN: new, SENT: new, FETCHED: new})
+                self._git.clean(purge=True)
+                return done
+        raise self._git.give_up()
+
     def _try(self, before: Shared) -> tuple[bool, Shared]:
         """Sync once; return False if another machine was faster, and the outcome with that of earlier tries."""
         self._refs = self._git.list_refs()
@@ -169,7 +185,7 @@ class Sync:
             if remote and (self._refs.get(OWN) != remote or space.displaced != absent):
                 self._settle(remote, remote, space.displaced)
             return True, _add(before, left_out=left_out)
-        self._settle_losses(base, mine, theirs, read, lambda: self._list_meant(common, remote))
+        self._settle_losses(base, mine, theirs, read, find_meant=lambda: self._list_meant(common, remote))
         if not space.displaced <= absent:  # before the record, as a killed sync is finished without looking for them
             self._git.set_refs({ABSENT: self._keep_names(absent | space.displaced)})
         changes, conflicts = self._merge(base, theirs, mine, read)
@@ -277,14 +293,6 @@ class Sync:
         left_out |= space.left_out
         return space, mine, read
 
-    def _settle_losses(
-        self, base: dict[str, str], mine: Tree, theirs: Tree, read: Read, find_meant: Callable[[], Tree | None]
-    ) -> None:
-        settle_losses(
-            base, mine, theirs, read, losses=self._losses, workspace=self._config.workspace, find_meant=find_meant,
-            others={path: other.list_ids for path, other in self._others.items()},
-        )  # fmt: skip
-
     def _merge(
         self, base: Mapping[str, str], theirs: Mapping[str, str], mine: Mapping[str, str], read: Callable[[str], str]
     ) -> tuple[dict[str, str | None], list[tuple[str, Conflict]]]:
@@ -373,7 +381,7 @@ class Sync:
             before = {path: blob for path, blob in after.items() if path not in paths | absent}
             before |= {path: held[path] for path in paths - absent if path in held}
             # What was to be deleted here was judged before.
-            self._settle_losses(before, mine, after, read, lambda: after)
+            self._settle_losses(before, mine, after, read, find_meant=lambda: after)
             changes, _ = self._merge(before, after, mine, read)
             paths -= space.displaced
             changes = {path: text for path, text in changes.items() if path not in space.displaced}
@@ -418,8 +426,6 @@ def _find_sources(up: Mapping[str, str | None], held: Mapping[str, str], withhel
     Returns:
         For each such note the one that has its lines.
     """
-    if not withheld:
-        return {}
     lines = {
         path: tuple({line.strip() for line in (text or "").split("\n")} for text in (held.get(path), up[path]))
         for path in up
@@ -553,8 +559,7 @@ class Sharing:
             tip = (remote or git).fetch()
             if remote:
                 remote.check()
-            held = [path for path, _, _ in git.list_files(tip)] if tip else []
-            for path in held:
+            for path, _, _ in git.list_files(tip) if tip else ():
                 if bundles.is_bundle(path):
                     action = f"Add: --key {self.key if self.key.exists() else 'FILE'}"
                     raise InvalidArgument("URL", "that repository is encrypted", action=action)
@@ -592,7 +597,7 @@ class Sharing:
         Raises:
             SharingFailed: It was not set up, or does not work; `RemoteUnreachable` if it is tried again.
         """
-        return self._run(lambda git, remote: Sync(self._config, git, remote, self._others, losses).run())
+        return self._run(Sync.run, losses)
 
     def purge(self) -> Shared:
         """Sync, and put one commit without a past in the place of all that the remote has; other machines follow.
@@ -600,21 +605,7 @@ class Sharing:
         Raises:
             SharingFailed: See `sync`.
         """
-        return self._run(self._purge)
-
-    def _purge(self, git: Repository, remote: SharedRemote) -> Shared:
-        sync = Sync(self._config, git, remote, self._others)
-        for _ in range(TRIES):
-            done = sync.run()
-            last = git.list_refs().get(OWN)
-            if last is None:
-                return done
-            new = git.replace(last, git.find_line(last))
-            if remote.push(new, replaces=last):
-                git.set_refs({OWN: new, SENT: new, FETCHED: new})
-                git.clean(purge=True)
-                return done
-        raise git.give_up()
+        return self._run(Sync.purge)
 
     def stop(self) -> None:
         """End what a sync in another thread runs: the sync fails, and the next one finishes it."""
@@ -645,13 +636,10 @@ class Sharing:
     def _open(self, state: SharingState, inherited: tuple[int, ...]) -> Repository:
         return Repository(self._folder / "notes.git", state.url, inherited)
 
-    def _open_remote(self, git: Repository, state: SharingState) -> SharedRemote:
-        return bundles.EncryptedRemote(git, self._load_key()) if state.encrypted else git
-
     def _save(self, state: SharingState) -> None:
         replace_file(self._folder / STATE, json.dumps(asdict(state)).encode())
 
-    def _run(self, work: Callable[[Repository, SharedRemote], Shared]) -> Shared:
+    def _run(self, work: Callable[[Sync], Shared], losses: Losses = "refuse") -> Shared:
         """Work on the repository under its lock, and keep what came of it; it may be switched off until the lock is free."""
         now = time.time()
         with self._hold() as (state, inherited):
@@ -659,7 +647,8 @@ class Sharing:
                 raise SharingFailed(NOT_SYNCED, action=INIT.replace("URL", state.shown_url))
             git = self._open(state, inherited)
             try:
-                done = work(git, self._open_remote(git, state))
+                remote = bundles.EncryptedRemote(git, self._load_key()) if state.encrypted else git
+                done = work(Sync(self._config, git, remote, self._others, losses))
             except Exception as error:
                 problem, action = str(error) or type(error).__name__, getattr(error, "action", "")
                 waits = isinstance(error, RemoteUnreachable)

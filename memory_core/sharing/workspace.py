@@ -182,12 +182,8 @@ class Workspace:
             changes[self._places.get(path, path)] = read, encode(new, data)
 
         def merge_bytes(was: bytes | None, now: bytes | None, new: bytes | None) -> bytes | None:
-            texts = [decode(each) for each in (was, now, new)]
-            if texts[1] == texts[0]:
-                return encode(texts[2], now)
-            return encode(merge(*(each or "" for each in texts)), now) or None
+            return encode(merge(*(decode(each) or "" for each in (was, now, new))), now) or None
 
-        def tell(place: str) -> None:
-            written(paths[place])
-
-        writer.rewrite_notes(changes, merge_bytes, tell, workspace=self._root, state_dir=self._state_dir)
+        writer.rewrite_notes(
+            changes, merge_bytes, lambda place: written(paths[place]), workspace=self._root, state_dir=self._state_dir
+        )

@@ -159,10 +159,10 @@ def find_overflow(path: str, text: str, shown_chars: int) -> Iterator[Repair]:
     if not used or used[-1] <= shown_chars:
         return
     number = bisect_right(used, shown_chars) + 1
-    below = [title for each in lines[number - 1 :] if (found := parse_heading(each)) for title in found[1:]]
-    last = below or [title for each in lines if (found := parse_heading(each)) for title in found[1:]][-1:]
-    name = re.sub(r"[^\w]+", "-", last[0].lower()).strip("-") if last else "more"
-    what = f'the section "{last[0]}"' if last else "what stands below"
+    titles = [(at, found[1]) for at, line in enumerate(lines, start=1) if (found := parse_heading(line))]
+    title = next((title for at, title in titles if at >= number), titles[-1][1] if titles else "more")
+    name = re.sub(r"[^\w]+", "-", title.lower()).strip("-")
+    what = f'the section "{title}"' if titles else "what stands below"
     why = (
         f"A session start shows {shown_chars} characters at most, and {path} is longer: nothing is shown from here on."
         f" Move {what} to memory/{name}.md."

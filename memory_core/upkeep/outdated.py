@@ -127,7 +127,8 @@ def judge(old: Statement, new: Statement, bits: Bits) -> Comparison | None:
         return None
     lasting = old.date == UNDATED and (all(fits) or "state" in new.flags)
     both = all("state" in each.flags for each in (old, new)) and all(fits)  # "the pool is 80", "the pool is 120"
-    stands = about and (lasting or both)
+    calm = "event" not in {*old.flags, *new.flags}
+    stands = about and calm and (lasting or both)
     if not (best.firm or tells or stands):
         return None
     shared = sum(bits(word) for word in own) + NEAR * sum(bits(word) for word in wide[len(own) :] if word not in own)
@@ -280,6 +281,8 @@ def _compare_value(
         is_measure = "." in former.text + value.text
         labels = () if is_measure else {*_stem_before(former, old)[-1:], *_stem_before(value, new)[-1:]}
         thing = [word for word in anchors if word not in labels]
+    elif kind not in _ADDRESSES and "change" not in new.flags:  # a name alone has many prices and days
+        thing = [word for word in anchors if not any(name.startswith(word) for name in {*old.names} & {*new.names})]
     if (
         not (thing or named or listed)
         or (former.rate and value.rate and former.rate != value.rate)

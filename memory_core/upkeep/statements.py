@@ -259,8 +259,7 @@ def _read_sentence(path: str, date: str, sentence: _Told, language: Language) ->
         return
     bare = _MARK.sub("", said, count=1)
     plain = _QUOTED.sub(lambda quoted: " " * len(quoted[0]), _PLAIN.sub(lambda each: " " * len(each[0]), bare))
-    reason = _REASON.search(plain)
-    plain = plain[: reason.start()] if reason else plain
+    plain = _REASON.split(plain, maxsplit=1)[0]
     values = tuple(_find_values(plain, language))
     for same in _UNCHANGED.finditer(plain):  # "an assessment costs £66 from May, follow-ups unchanged"
         start = max((each.end() for each in _BREAK.finditer(plain, 0, same.start())), default=0)
@@ -277,9 +276,7 @@ def _read_sentence(path: str, date: str, sentence: _Told, language: Language) ->
     taken = [(value.start, value.end) for value in values]
     own = [word for word in words if not any(start <= word.start() < end for start, end in taken)]
     names = tuple(dict.fromkeys(_find_names(plain, own, language)))
-    change = tells_change(plain)
-    if before and not change:  # "The broadband has changed. It costs £27."
-        change = tells_change(_NEW.sub(" ", before))
+    change = tells_change(plain) or tells_change(_NEW.sub(" ", before))  # "The broadband has changed. It costs £27."
     leaves = "leave" if tells_leave(f"{before} {plain}", language) else ""
     if not (values or names or change or stance or leaves or find_key(said)):
         return
@@ -318,10 +315,9 @@ def _find_title(path: str, language: Language) -> tuple[str, ...]:
 
 def tells_begin(text: str, values: Sequence[Value]) -> bool:
     """Return True if a sentence says from which day or month something holds, but not for how long: "from May"."""
-    for value in values:
-        if value.kind in ("date", "month") and _SINCE.search(text, 0, value.start):
-            return not _UNTIL.match(text, value.end)
-    return False
+    days = (value for value in values if value.kind in ("date", "month"))
+    first = next((day for day in days if _SINCE.search(text, 0, day.start)), None)
+    return first is not None and not _UNTIL.match(text, first.end)
 
 
 def detect_language(text: str) -> Language | None:
@@ -390,13 +386,10 @@ def _is_filler(word: re.Match[str], text: str, language: Language) -> bool:
 
 def _find_filler(words: Sequence[re.Match[str]], start: int, language: Language) -> str:
     """Return the first word behind "is" or a colon if it has a capital letter, folded; words of time may stand before it."""
-    for word in words:
-        if word.start() >= start:
-            lowered = word[0].lower()
-            if lowered in STOP_WORDS[language] or lowered in _TITLES or _read_time(word[0], language) is not None:
-                continue
-            return strip_marks(lowered) if word[0][0].isupper() else ""
-    return ""
+    others = STOP_WORDS[language] | _TITLES
+    behind = (word[0] for word in words if word.start() >= start and word[0].lower() not in others)
+    filler = next((word for word in behind if _read_time(word, language) is None), "")
+    return strip_marks(filler.lower()) if filler[:1].isupper() else ""
 
 
 def _is_event(words: Sequence[re.Match[str]], language: Language) -> bool:
@@ -406,10 +399,9 @@ def _is_event(words: Sequence[re.Match[str]], language: Language) -> bool:
     said = [word[0].lower() for word in words[:5]]
     for at, word in enumerate(said[:4]):
         nominal = (at and said[at - 1] in _DETERMINERS) or said[at + 1 : at + 2] in (["is"], ["are"])
-        if not nominal and (is_past(word) or (at < 2 and word.endswith("ed") and len(word) > 4)):
-            end = words[at].end()
-            if words[at].string[end : end + 1] != ":":
-                return True
+        is_told = is_past(word) or (at < 2 and word.endswith("ed") and len(word) > 4)
+        if is_told and not nominal and not words[at].string.startswith(":", words[at].end()):
+            return True
     return False
 
 
@@ -448,11 +440,9 @@ def _find_values(text: str, language: Language) -> Iterator[Value]:
         if symbol == "n" and number > 1
     ]
     values = [value for value in values if value.kind != "number:" or text[value.start].isdigit()]
-    hours = {each.start: each for each in _find_hours(text, language)}
-    clocks = {each.start for each in values if each.kind == "clock"}
-    values = [each for each in values if each.start not in hours or each.kind == "clock"]
-    values += [each for start, each in hours.items() if start not in clocks]
-    yield from sorted(values, key=lambda each: each.start)
+    hours = [*_find_hours(text, language), *(each for each in values if each.kind == "clock")]
+    by_start = {each.start: each for each in (*values, *hours)}  # what is read as a time of day is nothing else
+    yield from sorted(by_start.values(), key=lambda each: each.start)
 
 
 def _find_hours(text: str, language: Language) -> Iterator[Value]:

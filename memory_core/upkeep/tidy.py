@@ -343,12 +343,10 @@ def _count(
     phase: Literal["files", "statements"], these: Sequence[Each], progress: ProgressCallback | None
 ) -> Iterator[Each]:
     """Yield what there is to do, and tell before each and at the end how much of it is done."""
-    for number, each in enumerate(these):
+    for number in range(len(these) + 1 if these else 0):
         if progress is not None:
             progress(Progress(phase=phase, done=number, total=len(these)))
-        yield each
-    if these and progress is not None:
-        progress(Progress(phase=phase, done=len(these), total=len(these)))
+        yield from these[number : number + 1]
 
 
 def _add_pairs(corpus: Corpus, added: Sequence[int], progress: ProgressCallback | None) -> None:

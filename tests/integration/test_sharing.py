@@ -693,7 +693,7 @@ def test_the_only_note_is_not_deleted_without_a_question(tmp_path: Path) -> None
     assert desktop.notes() == laptop.notes() != {}
 
 
-@pytest.mark.parametrize("step", range(8, 24))
+@pytest.mark.parametrize("step", range(8, 21))
 def test_notes_that_are_lost_after_a_killed_sync_are_deleted_nowhere(
     machines: tuple[Machine, Machine], step: int
 ) -> None:
