@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from memory_core.as_json import to_camel
 from memory_core.config.agent import AGENT_ID, GET_LINES, AgentConfig
 from memory_core.config.dialects import COMPACTION_KEYS
-from memory_core.config.documents import KeyPath, Node, Origin, find, join_key, make_object
+from memory_core.config.documents import KeyPath, Node, Origin, find, get_part, join_key, make_object
 from memory_core.config.environment import REF_SOURCES
 from memory_core.config.fields import FORMER, WITHOUT_NUL, Secret
 from memory_core.config.load import Config
@@ -54,21 +54,21 @@ def describe(config: Config, agent: str = DEFAULT_AGENT) -> list[Row]:
         InvalidArgument: The agent's id is not valid.
     """
     resolved, resolver = config.agent(agent), config.resolver
-    search, compaction = resolver.merge_search(resolved.agent), resolver.merge_compaction(resolved.agent)
+    (search, _), compaction = resolver.merge_search(resolved.agent), resolver.merge_compaction(resolved.agent)
     return [
         *_describe_places(config, resolved),
-        *_make_rows("memory", resolved.memory, resolver.memory),
+        *_make_rows("memory", resolved.memory, get_part(resolver.merged, "memory")),
         *_make_rows("memorySearch", resolved.search, search),
         *_make_rows("compaction", resolved.compaction, compaction),
         *(
             _make_raw_row(key, value)
             for name in resolved.backend_sections
-            for key, value in _walk_values(f"memory.{name}", resolver.merge_backend(name))
+            for key, value in _walk_values(f"memory.{name}", get_part(resolver.merged, "backends", name))
         ),
         *(
             row
             for name, account in resolved.providers.items()
-            for row in _make_rows(f"models.providers.{name}", account, resolver.merge_provider(name))
+            for row in _make_rows(f"models.providers.{name}", account, get_part(resolver.merged, "providers", name))
             if row.value
         ),
     ]
@@ -85,7 +85,7 @@ def explain_other_spellings(config: Config, agent: str = DEFAULT_AGENT) -> list[
     Raises:
         InvalidArgument: The agent's id is not valid.
     """
-    merged = leave_out_ignored(SearchSettings, config.resolver.merge_search(config.agent(agent).agent), [])
+    merged = leave_out_ignored(SearchSettings, config.resolver.merge_search(config.agent(agent).agent)[0], [])
     return [
         f"{node.key} is read as {key}"
         for key, node in _walk_values("memorySearch", merged)
@@ -105,7 +105,7 @@ def _walk_values(key: str, node: Node) -> Iterator[tuple[str, Node]]:
 def _describe_places(config: Config, resolved: AgentConfig) -> Iterator[Row]:
     resolver = config.resolver
     origin: Origin = "default" if config.origin == "defaults" else "file"
-    store, rest = find(resolver.merge_search(resolved.agent), ("store", "path"))
+    store, rest = find(resolver.merge_search(resolved.agent)[0], ("store", "path"))
     yield Row("document", config.origin, origin)
     yield Row("dialect", config.dialect, origin)
     yield Row("agent", resolved.agent, "flag" if resolved.agent != DEFAULT_AGENT else "default")

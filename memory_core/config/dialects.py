@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import fields
+from functools import reduce
 from typing import Any, Literal
 
 from memory_core.as_json import to_camel
@@ -241,25 +242,21 @@ class DialectReader:
     def _read_history(self, raw: Raw) -> Node:
         """Read the keys of the host's section `history` that are ours; the others are the host's own."""
         history, _ = self._get_object(raw, "history", "")
-        search = self._annotate({}, "history")
-        for name, path in HISTORY_KEYS.items():
-            if history.get(name) is not None:
-                value = self._annotate(history[name], join_key("history", name))
-                search = merge(search, wrap_at(path.split("."), value))
-        return search
+        return self._translate("history", history, HISTORY_KEYS)
 
     def _read_orbit(self, embedding: Raw) -> Node:
-        search = self._annotate({}, "embedding")
-        for name, value in _walk_leaves(embedding):
-            key = join_key("embedding", name)
-            if name in ORBIT_KEYS:
-                search = merge(search, wrap_at(ORBIT_KEYS[name].split("."), self._annotate(value, key)))
-            elif name in ORBIT_TABLES:
-                self._add_problem(key, f"expected an object, not {name_type(value)}")
-            else:
-                self._add_problem(key, explain_unknown_key(name, ORBIT_KEYS))
+        given = dict(_walk_leaves(embedding))
+        for name in given.keys() - ORBIT_KEYS.keys():
+            wrong = f"expected an object, not {name_type(given[name])}" if name in ORBIT_TABLES else ""
+            self._add_problem(join_key("embedding", name), wrong or explain_unknown_key(name, ORBIT_KEYS))
         sources = annotate({"sources": ORBIT_SOURCES}, "embedding", "dialect", self.problems)
-        return merge(sources, search)
+        return merge(sources, self._translate("embedding", given, ORBIT_KEYS))
+
+    def _translate(self, table: str, given: Raw, keys: Mapping[str, str]) -> Node:
+        """Read the values of a table that has names of its own for our keys; null counts as not given."""
+        known = {name: value for name, value in given.items() if name in keys and value is not None}
+        values = [wrap_at(keys[name].split("."), self._annotate(known[name], join_key(table, name))) for name in known]
+        return reduce(merge, values, make_object())
 
     def _annotate(self, raw: object, key: str) -> Node:
         return annotate(raw, key, self._origin, self.problems)

@@ -6,7 +6,7 @@ Settings of `memorySearch` belong to the provider beside which they were set: an
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
 from pathlib import Path
@@ -161,7 +161,7 @@ class Resolver:
         warnings: Those of the readers, and of what is left out here.
         problems: All that is wrong.
         slot: The value for the memory slot that wins; None when no layer names one.
-        memory: The section `memory`, merged.
+        merged: The layers, laid over each other.
     """
 
     layers: Sequence[Node]
@@ -176,14 +176,13 @@ class Resolver:
     problems: list[ConfigProblem] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self._merged = reduce(merge, self.layers, make_object())
-        slot, rest = find(self._merged, ("slot",))
+        self.merged = reduce(merge, self.layers, make_object())
+        slot, rest = find(self.merged, ("slot",))
         self.slot = None if rest else slot
-        self.memory = get_part(self._merged, "memory")
-        memory = validate(MemorySettings, self._expand(self.memory), self.problems, self.warnings)
+        memory = validate(MemorySettings, self._expand(get_part(self.merged, "memory")), self.problems, self.warnings)
         self._memory = memory or MemorySettings()
-        self._providers = {name: self._read_account(name) for name in to_plain(get_part(self._merged, "providers"))}
-        backends = expand(get_part(self._merged, "backends"), self.environ, self.secrets, None)
+        self._providers = {name: self._read_account(name) for name in to_plain(get_part(self.merged, "providers"))}
+        backends = expand(get_part(self.merged, "backends"), self.environ, self.secrets, None)
         self._backends: Mapping[str, Mapping[str, object]] = to_plain(backends)
 
     @property
@@ -194,12 +193,12 @@ class Resolver:
     @property
     def named(self) -> tuple[str, ...]:
         """The agents that the layers name, in their order."""
-        return tuple(name for name in to_plain(get_part(self._merged, "agents")) if name)
+        return tuple(name for name in to_plain(get_part(self.merged, "agents")) if name)
 
     def resolve(self, agent: str, dialect: str) -> AgentConfig:
         """Return everything for one agent; errors are added to `problems`, and defaults are used in their place."""
-        warnings = [*self.warnings, *self._own_sections(agent)[1]]
-        nodes = self.merge_search(agent)
+        nodes, foreign = self.merge_search(agent)
+        warnings = [*self.warnings, *foreign]
         search = validate(SearchSettings, self._expand(nodes), self.problems, warnings) or SearchSettings()
         compaction = validate(Compaction, self.merge_compaction(agent), self.problems, warnings) or Compaction()
         workspace, project = self._resolve_workspace(agent)
@@ -229,10 +228,10 @@ class Resolver:
         }
         return replace(config, layers=tuple(list_layers(config, named, self.environ)))
 
-    def merge_search(self, agent: str) -> Node:
-        """Merge `memorySearch` for an agent; every value keeps its key and origin."""
-        sections, _ = self._own_sections(agent)
-        return change(reduce(merge, sections), (ADD_UP,), _as_objects)
+    def merge_search(self, agent: str) -> tuple[Node, list[str]]:
+        """Merge `memorySearch` for an agent, and return what `leave_out_foreign` does; every value keeps its key and origin."""
+        merged, warnings = leave_out_foreign([get_part(part, "search") for part in self._list_parts(agent)])
+        return change(merged, (ADD_UP,), _as_objects), warnings
 
     def merge_compaction(self, agent: str) -> Node:
         """Merge `compaction` for an agent."""
@@ -247,17 +246,6 @@ class Resolver:
         """Return the layer that named an agent's workspace."""
         node = self.find_workspace(agent)
         return "flag" if self.workspace else node.origin if node else "default"
-
-    def merge_provider(self, name: str) -> Node:
-        """Merge `models.providers.<name>`; environment variables are not yet expanded."""
-        return get_part(self._merged, "providers", name)
-
-    def merge_backend(self, name: str) -> Node:
-        """Merge `memory.<name>`."""
-        return get_part(self._merged, "backends", name)
-
-    def _own_sections(self, agent: str) -> tuple[list[Node], list[str]]:
-        return leave_out_foreign([get_part(part, "search") for part in self._list_parts(agent)])
 
     def _list_parts(self, agent: str) -> list[Node]:
         return [get_part(layer, "agents", name) for layer in self.layers for name in dict.fromkeys(("", agent))]
@@ -274,7 +262,7 @@ class Resolver:
         def note(where: Node, problem: str) -> None:
             self.warnings.append(f"{where.key}: {problem}; it is left out")
 
-        node = self.merge_provider(name)
+        node = get_part(self.merged, "providers", name)
         key, _ = find(node, ("apiKey",))
         if find_ref_source(key) in ("exec", "store") and name not in self._find_chosen_accounts():
             node = change(node, ("apiKey",), lambda given: replace(given, content=None))  # no program runs for nothing
@@ -293,7 +281,7 @@ class Resolver:
 
     def _find_chosen_accounts(self) -> set[str]:
         """Return the names of accounts that belong to a provider which some agent names."""
-        searches = [self.merge_search(agent) for agent in ("", *self.named)]
+        searches = [self.merge_search(agent)[0] for agent in ("", *self.named)]
         given = [find(search, (key,)) for search in searches for key in ("provider", "fallback")]
         named = {str(node.content) for node, rest in given if not rest}
         return named | {"google"} if "gemini" in named else named
@@ -392,42 +380,40 @@ def leave_out_places(layer: Node) -> Node:
     return reduce(remove, [("memory", "layers"), ("backends", "qmd", "paths"), *of_agents], layer)
 
 
-def leave_out_foreign(sections: Sequence[Node]) -> tuple[list[Node], list[str]]:
-    """Leave out of `memorySearch` what was set for another provider than the one that is named last.
+def leave_out_foreign(sections: Sequence[Node]) -> tuple[Node, list[str]]:
+    """Merge `memorySearch` without what was set for another provider than the one that is named last.
 
     Args:
-        sections: The section as each layer gives it, the last one wins.
+        sections: The section as each layer gives it, at least one; the last one wins.
 
     Returns:
-        The sections without those settings, and a warning about each of them that no later layer sets.
+        The section, and a warning about each setting that was left out and that no later layer sets.
     """
-    serving = list(_list_providers(sections))
-    final, names_it = serving[-1] if serving else (_AUTO, "")
-    kept: list[Node] = []
-    foreign: list[tuple[KeyPath, Node]] = []
-    for section, (provider, _) in zip(sections, serving, strict=True):
-        for path in _list_foreign(provider, final):
-            node, rest = find(section, path)
-            if not rest and not _is_for_any(node, section):
-                foreign.append((path, node))
-                section = remove(section, path)  # noqa: PLW2901 - the section as it is kept
-        kept.append(section)
-    warnings = [
-        f"{node.key} is left out: it belongs to another provider than the one that {names_it} names"
-        for path, node in foreign
-        if all(find(section, path)[1] for section in kept)
-    ]
-    return kept, warnings
-
-
-def _list_providers(sections: Sequence[Node]) -> Iterator[tuple[str, str]]:
-    """Yield for each section the provider that serves once it is laid over those before, and the key that names it."""
-    provider, key = _AUTO, ""
+    final, names_it = _AUTO, ""
+    serving: list[str] = []  # once a section is laid over those before
     for section in sections:
         node, rest = find(section, ("provider",))
         if not rest and isinstance(node.content, str):
-            provider, key = node.content, node.key
-        yield provider, key
+            final, names_it = node.content, node.key
+        serving.append(final)
+    kept: list[Node] = []
+    foreign: list[tuple[KeyPath, Node]] = []
+    for section, provider in zip(sections, serving, strict=True):
+        # What a variable or a flag sets alone is meant for whoever serves in this run.
+        names_none = bool(find(section, ("provider",))[1])
+        for path in _list_foreign(provider, final):
+            node, rest = find(section, path)
+            if not rest and not (names_none and node.origin in ("environment", "flag")):
+                foreign.append((path, node))
+                section = remove(section, path)  # noqa: PLW2901 - the section as it is kept
+        kept.append(section)
+    merged = reduce(merge, kept)
+    warnings = [
+        f"{node.key} is left out: it belongs to another provider than the one that {names_it} names"
+        for path, node in foreign
+        if find(merged, path)[1]
+    ]
+    return merged, warnings
 
 
 def _list_foreign(provider: str, final: str) -> tuple[KeyPath, ...]:
@@ -436,8 +422,3 @@ def _list_foreign(provider: str, final: str) -> tuple[KeyPath, ...]:
     if provider == _AUTO:  # whatever provider that would have been; an endpoint is meant for whoever comes
         return () if final in WITHOUT_MODEL else (("model",),)
     return _OWNED
-
-
-def _is_for_any(node: Node, section: Node) -> bool:
-    """Return True for what a variable or a flag sets alone: it is meant for whoever serves in this run."""
-    return node.origin in ("environment", "flag") and bool(find(section, ("provider",))[1])

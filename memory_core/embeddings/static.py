@@ -84,11 +84,13 @@ class _StaticModel:
         table: The vectors of tokens, shape (tokens, dimensions), float16 or float32.
         tokenizer: Cuts texts into tokens.
         words: Cuts them faster than the tokenizer does.
+        spelling: For every id True if it is a byte, as part of a character that the vocabulary lacks, or a space alone.
     """
 
     table: NDArray[np.generic]
     tokenizer: Tokenizer
     words: _WordIds
+    spelling: NDArray[np.bool_]
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return the mean of the vectors of each text's tokens, of unit length."""
@@ -118,7 +120,6 @@ class StaticProvider:
 
     def __init__(self) -> None:
         self._model: _StaticModel | None = None
-        self._spelling: NDArray[np.bool_] | None = None  # None until it is needed
 
     @property
     def space(self) -> Space:
@@ -149,17 +150,15 @@ class StaticProvider:
 
     def token_vectors(self, ids: NDArray[np.uint16]) -> NDArray[np.float32]:
         """Return rows of the table as float32, shape (len(ids), 256), not normalised; zeros for tokens that spell characters."""
-        model, spelling = self._load(), self._spelling
-        if spelling is None:
-            spelling = self._spelling = _find_spelling(model.tokenizer)
+        model = self._load()
         rows = model.take(ids)
-        rows[spelling[ids]] = 0
+        rows[model.spelling[ids]] = 0
         return rows
 
     def close(self) -> None:
         """Release the table and the tokenizer until they are needed again."""
         with _loading:
-            self._model = self._spelling = None
+            self._model = None
 
     def _load(self) -> _StaticModel:
         """Return the model, which another provider of this process may have loaded."""
@@ -172,7 +171,6 @@ class StaticProvider:
 
 
 def _find_spelling(tokenizer: Tokenizer) -> NDArray[np.bool_]:
-    """Return for every id True if it is a byte, as part of a character that the vocabulary lacks, or a space alone."""
     import numpy as np
 
     found = np.zeros(np.iinfo(np.uint16).max + 1, dtype=np.bool_)
@@ -204,4 +202,4 @@ def _read_wheel() -> _StaticModel:
     tokenizer = Tokenizer.from_buffer(content)
     tokenizer.no_padding()
     tokenizer.no_truncation()
-    return _StaticModel(table, tokenizer, _WordIds(tokenizer))
+    return _StaticModel(table, tokenizer, _WordIds(tokenizer), _find_spelling(tokenizer))

@@ -217,11 +217,7 @@ class BatchEmbedder:
 
     async def _retry(self, call: Callable[[], Awaitable[T]]) -> T:
         """Make a call that changes nothing, again after an error that may pass."""
-
-        async def once() -> T:
-            return await translate_errors(self._space.provider, call)
-
-        return await _RETRIES.run(once)
+        return await _RETRIES.run(lambda: translate_errors(self._space.provider, call))
 
 
 class _Wanted:

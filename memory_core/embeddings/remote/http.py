@@ -258,11 +258,8 @@ class HttpApi:
             InvalidEmbedding: The body is no JSON object.
         """
         _, body = await self.fetch(method, url, **arguments)
-        try:
-            found = json.loads(body)
-        except (ValueError, RecursionError) as error:
-            raise InvalidEmbedding(self._provider, "its batch API sent no JSON") from error
-        if not isinstance(found, dict):
+        found = _parse_object(body)
+        if found is None:
             raise InvalidEmbedding(self._provider, "its batch API sent no JSON object")
         return found
 
@@ -285,18 +282,17 @@ class HttpApi:
         limit = bound_answer(texts, most_bytes=MAX_RESULTS_BYTES)
         _, body = await self.fetch("GET", url, max_bytes=limit)
         rows = {}
-        for key, vector in map(find_vector, _parse_lines(body)):
+        for line in filter(None, map(_parse_object, body.splitlines())):
+            key, vector = find_vector(line)
             with suppress(InvalidEmbedding):
                 rows[str(key)] = decode(vector, provider=self._provider)
         return rows
 
 
-def _parse_lines(body: bytes) -> Iterator[dict[str, Any]]:
-    """Yield the JSON objects of a results file; a line that is none counts as a text that failed."""
-    for line in body.splitlines():
-        try:
-            found = json.loads(line)
-        except (ValueError, RecursionError):
-            continue
-        if isinstance(found, dict):
-            yield found
+def _parse_object(text: bytes) -> dict[str, Any] | None:
+    """Return a JSON object; None for what is none."""
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None

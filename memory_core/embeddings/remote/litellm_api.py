@@ -8,13 +8,12 @@ and prints hints; `import_litellm` prevents that.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import importlib
 import logging
 import os
 import sys
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import httpx
@@ -212,28 +211,20 @@ def import_litellm() -> Any:
         imported = sys.modules.get("litellm")  # reason: a host that uses litellm has set it as it wants it
         if imported is not None:
             return imported
-        with _set_environment(_QUIET_IMPORT):
+        before = {name: os.environ[name] for name in _QUIET_IMPORT if name in os.environ}
+        os.environ.update(_QUIET_IMPORT)
+        try:
             litellm: Any = importlib.import_module("litellm")
+        finally:
+            for name in _QUIET_IMPORT:
+                del os.environ[name]
+            os.environ.update(before)
         litellm.telemetry = False
         litellm.suppress_debug_info = True
         litellm.turn_off_message_logging = True
         for name in ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy"):
             logging.getLogger(name).setLevel(logging.CRITICAL)
         return litellm
-
-
-@contextlib.contextmanager
-def _set_environment(values: Mapping[str, str]) -> Iterator[None]:
-    before = {name: os.environ.get(name) for name in values}
-    os.environ.update(values)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
 
 
 def _is_connect_error(error: BaseException) -> bool:
