@@ -295,14 +295,13 @@ def hang(label: str, text: str) -> str:
     """Return a label and a text; on a terminal, the lines of the text are wrapped to its width and begin below each other."""
 
     columns = find_columns()
-    if columns is None:
-        return label + text
+    return label + text if columns is None else "\n".join(_wrap(text, columns, label, " " * len(label)))
 
-    # A path stays in one piece, so that it can be copied.
-    return textwrap.fill(
-        text, columns, initial_indent=label, subsequent_indent=" " * len(label), break_long_words=False,
-        break_on_hyphens=False,
-    )  # fmt: skip
+
+def _wrap(text: str, columns: int, first: str, rest: str) -> list[str]:
+    """Cut a text into lines with their indents; a path or a URL stays in one piece, so that it can be copied."""
+    wrapper = textwrap.TextWrapper(columns, first, rest, break_long_words=False, break_on_hyphens=False)
+    return wrapper.wrap(text)
 
 
 def count(number: int, noun: str) -> str:
@@ -520,7 +519,7 @@ def shows_colours() -> bool:
 def wrap_line(line: str, columns: int) -> list[str]:
     """Cut one line into lines of at most so many columns; further lines of a list item stand under its text.
 
-    A word that is longer, such as a URL, is left whole, so that it can be copied.
+    A word that is longer is left whole.
     """
     body = line.lstrip()
     indent = line[: len(line) - len(body)]
@@ -528,9 +527,7 @@ def wrap_line(line: str, columns: int) -> list[str]:
     hanging = indent + " " * (len(mark[0]) if mark else 0)
     if len(line) <= columns or len(hanging) > columns // 2:
         return [line]
-    return textwrap.wrap(
-        body, columns, initial_indent=indent, subsequent_indent=hanging, break_long_words=False, break_on_hyphens=False
-    )
+    return _wrap(body, columns, indent, hanging)
 
 
 def _highlight(line: str, query: str) -> str:

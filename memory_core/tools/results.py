@@ -212,19 +212,14 @@ def _derive(record: type, *, brief: bool) -> Output:
     derived = TypeAdapter(record).json_schema(mode="serialization")
     definitions = derived.get("$defs", {})
 
-    def convert(part: Output) -> Output:
+    def convert(part: Any) -> Any:
+        if isinstance(part, list):
+            return [*map(convert, part)]
         if "$ref" in part:
             return convert(definitions[part["$ref"].rpartition("/")[2]])
-        if "properties" in part:
-            return convert_object(part)
-        plain = {key: value for key, value in part.items() if key not in ("title", "default", "description")}
-        if "items" in part:
-            plain["items"] = convert(part["items"])
-        if "anyOf" in part:
-            plain["anyOf"] = [convert(each) for each in part["anyOf"]]
-        return plain
-
-    def convert_object(part: Output) -> Output:
+        if "properties" not in part:
+            plain = {key: value for key, value in part.items() if key not in ("title", "default", "description")}
+            return plain | {key: convert(part[key]) for key in ("items", "anyOf") if key in part}
         properties, required = {}, []
         for name, each in part["properties"].items():
             key, found = _KEYS.get(name, to_camel(name)), convert(each)
@@ -241,4 +236,5 @@ def _derive(record: type, *, brief: bool) -> Output:
             properties["citation"] = {"type": "string"}
         return {"type": "object", "properties": properties, "required": required}
 
-    return convert(derived)
+    shaped: Output = convert(derived)
+    return shaped

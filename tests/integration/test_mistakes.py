@@ -76,7 +76,11 @@ MISTAKES: dict[str, tuple[str, str, str]] = {  # what is typed, the thing that i
     "a shell that is none": ("completion tcsh", "'tcsh'", "memory-core completion --help"),
     "notes that are not there": ("adopt nowhere", "there is no file or folder", "memory-core adopt --help"),
     "adopt and a workspace": ("adopt ws --yes --workspace ws", "goes with --copy", "memory-core init FOLDER --default"),
-    "a restore without a time": ("restore MEMORY.md --workspace ws", "no version of such a note", "memory-core history"),
+    "a restore without a time": (
+        "restore MEMORY.md --workspace ws",
+        "no version of such a note",
+        "memory-core history",
+    ),
     "no git": ("history import-git --workspace ws", "no git repository", "import the workspace"),
     "a port that is none": ("inspect --port 99999 --workspace ws", "99999", "memory-core inspect --help"),
     "a server for everybody": ("mcp --http 0.0.0.0 --workspace ws", "other machines", "MEMORY_CORE_MCP_TOKEN"),
