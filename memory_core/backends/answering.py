@@ -402,9 +402,8 @@ class Answerer:
             self._warn_without_embeddings(degradation)
         vectors = None if serving is None else self._embed(serving, query, degradation, outage)
         with read() as reader:
-            if (
-                held := reader.load_workspace()
-            ) != look.state.workspace:  # another process has taken the file over meanwhile
+            held = reader.load_workspace()
+            if held != look.state.workspace:  # another process has taken the file over meanwhile
                 refuse_other_workspace(self.config, held, self.store)
             serves = reader.load_serving_space()
             if vectors is not None and (serves is None or serves.id != vectors.space_id):

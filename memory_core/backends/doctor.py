@@ -16,7 +16,7 @@ from memory_core.embeddings.outage import Outage, explain_fallback, fingerprint_
 from memory_core.embeddings.registry import choose_provider
 from memory_core.errors import NotIndexed, OtherWorkspace, StoreError
 from memory_core.history.history import History
-from memory_core.records import FileFailure, Finding, KeySources, Probe, Space, Status
+from memory_core.records import FileFailure, FileKey, FileStamp, Finding, KeySources, Probe, Space, Status
 from memory_core.sources import files, session_logs
 from memory_core.sources.roots import WHOLE, advise_workspace, explain_no_workspace
 from memory_core.stores.interface import Store, SyncReader
@@ -64,11 +64,10 @@ def report_status(name: str, config: AgentConfig, store: Store, file: Path | Non
     with suppress(OSError):  # it may go at any moment
         size = file.stat().st_size if file else 0
     found = files.survey(config)
-    listing = found.list()
-    failures = {failure.path: failure for failure in (*listing.failures, *status.failures)}
+    failures = {failure.path: failure for failure in (*found.failures, *status.failures)}
     if explain_no_workspace(config):  # which whoever shows the status tells
         failures.pop(WHOLE, None)
-    dirty = _has_changed(listing, rows, held.last_sync)
+    dirty = _has_changed(found, rows, held.last_sync)
     status = replace(
         status, store_bytes=size, dirty=dirty, extra=found.count_extra(), failures=tuple(failures.values())
     )
@@ -142,17 +141,14 @@ def _add_outage(status: Status, config: AgentConfig, serving: Space | None, outa
     return replace(status, provider=serving.provider, model=serving.model, fallback=fallback, details=details)
 
 
-def _has_changed(listing: files.Listing, rows: Iterable[IndexedFile], last_sync: float | None) -> bool:
+def _has_changed(found: files.Survey, rows: Iterable[IndexedFile], last_sync: float | None) -> bool:
     """Return True if any note differs from what was indexed, by its stamp; of one left out, if it has changed since."""
     notes = [row for row in rows if row.source != session_logs.SOURCE]
-    left_out = {row.path for row in notes if row.error is not None}
-    synced_ns = (last_sync or 0.0) * 1e9
-    seen = {
-        file.key: file.stamp
-        for file in listing.files
-        if file.path not in left_out or max(file.stamp.mtime_ns, file.stamp.ctime_ns) > synced_ns
-    }
-    return {row.key: row.stamp for row in notes if row.hash and row.error is None} != seen
+    left_out = {row.key for row in notes if row.error is not None}
+    stamps: dict[FileKey, FileStamp | None] = {row.key: row.stamp for row in notes if row.hash and row.error is None}
+    changed, synced_ns = found.take_changed(stamps), (last_sync or 0.0) * 1e9
+    newer = (max(each.stamp.mtime_ns, each.stamp.ctime_ns) > synced_ns for each in changed if each.key in left_out)
+    return bool(stamps) or any(each.key not in left_out for each in changed) or any(newer)
 
 
 REFUSED_SHOWN = 5  # notes with a text that the provider refuses
@@ -189,14 +185,14 @@ def _check_workspace(config: AgentConfig) -> Finding:
         action, others = advise_workspace(config.workspace), config.search.extra_paths
         return Finding(subject="workspace", level="warn" if others else "fail", message=problem, action=action)
     found = files.survey(config)
-    listing, extra = found.list(), found.count_extra()
+    extra = found.count_extra()
     own = len(found) - sum(extra.values())
     message = f"{own} {'note' if own == 1 else 'notes'} in {config.workspace}"
     message += "".join(f", {number} in {path}" for path, number in extra.items())
-    if listing.failures:
-        message += f", but {_name_first(listing.failures)}"
+    if found.failures:
+        message += f", but {_name_first(found.failures)}"
         return Finding(subject="workspace", level="warn", message=message, action="correct what the message names")
-    if not listing.files:
+    if not len(found):
         return Finding(subject="workspace", level="warn", message=message, action="write one: memory-core add TEXT")
     return Finding(subject="workspace", level="ok", message=message)
 

@@ -73,13 +73,18 @@ class Changes:
             every_session: Return session logs however little they have grown.
             deltas: Growth that makes a session log worth reading.
         """
+        if every_session:
+            return self.changed
         selected = []
         for file in self.changed:
             row = self.find_indexed(file)
-            is_plain = (
-                every_session or not session_logs.is_log(file.path) or (row is not None and row.error is not None)
-            )
-            if is_plain or session_logs.has_outgrown(file, 0 if row is None else row.stamp.size_bytes, deltas):
+            has_failed = row is not None and row.error is not None
+            indexed_bytes = 0 if row is None else row.stamp.size_bytes
+            if (
+                has_failed
+                or not session_logs.is_log(file.path)
+                or session_logs.has_outgrown(file, indexed_bytes, deltas)
+            ):
                 selected.append(file)
         return selected
 

@@ -330,8 +330,9 @@ class Syncer:
         self._context.check_stop()
         changed = self._has_changed or self._counts.embedded > 0
         if self._backfill.has_ended and not (changed or self._wants_record()):
-            with self._store.read() as reader:
-                self._look(reader)
+            if self._context.files or not self._backfill.is_idle:  # stamps, or the outage of a provider
+                with self._store.read() as reader:
+                    self._look(reader)
             return
         new = self._counts.added + self._counts.changed
         tidies = changed or not self._state.tidy
