@@ -95,17 +95,15 @@ def record(turn: FlushTurn, outcome: FlushOutcome, config: AgentConfig) -> bool:
 
     def prepare(entry: Entry) -> None:
         kept = _of_transcript(entry, turn.session_id)
+        told = {
+            "sessionId": turn.session_id or kept.get("sessionId", ""),
+            "updatedAt": _now_ms(),
+            _BY_HOST: not turn.counted_here,
+            _COUNT: max(turn.compaction_count, to_count(kept.get(_COUNT)) or 0),
+            _TOKENS: turn.total_tokens,
+        }
         entry.clear()
-        entry.update(
-            kept,
-            **{
-                "sessionId": turn.session_id or kept.get("sessionId", ""),
-                "updatedAt": _now_ms(),
-                _BY_HOST: not turn.counted_here,
-                _COUNT: max(turn.compaction_count, to_count(kept.get(_COUNT)) or 0),
-                _TOKENS: turn.total_tokens,
-            },
-        )
+        entry.update(kept | told)
 
     _read_own(config, turn.session_key)  # sets a damaged one aside
     return record_outcome(turn, outcome, find_record(config), prepare=prepare, keep=MAX_SESSIONS)
