@@ -5,8 +5,8 @@ from __future__ import annotations
 import inspect
 import json
 import re
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from memory_core.errors import InvalidArgument
 from memory_core.text.messages import TEXT_PARTS
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import asyncio
 
 Message = dict[str, Any]
+Spoken = TypeVar("Spoken", bound=Mapping[str, Any])
 
 
 class Complete(Protocol):
@@ -157,6 +158,16 @@ def read_arguments(response: Mapping[str, Any]) -> list[Mapping[str, Any]]:
         return [parse_arguments(fenced[1] if fenced else text)]
     except (TypeError, KeyError, RecursionError) as error:
         raise ValueError("the model's answer holds no JSON object") from error
+
+
+def split_turns(messages: Iterable[Spoken]) -> list[list[Spoken]]:
+    """Return messages turn by turn: each begins with a message of the user, or several of them, but for the first."""
+    turns: list[list[Spoken]] = []
+    for message in messages:
+        if not turns or (message.get("role") == "user" and turns[-1][-1].get("role") != "user"):
+            turns.append([])
+        turns[-1].append(message)
+    return turns
 
 
 def join_text(message: Mapping[str, Any]) -> str:

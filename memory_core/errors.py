@@ -42,6 +42,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from logging import Logger
 from pathlib import Path
 
 
@@ -369,3 +370,25 @@ class BackendIndexEmpty(BackendUnavailable):
     """The backend works, but its index is empty while there are files; builtin answers, and the breaker does not count it."""
 
     counts_as_failure = False
+
+
+class LoggedProblems:
+    """A context manager that logs a `MemoryCoreError` or an `OSError` of its block as a warning; what follows the block goes on.
+
+    Args:
+        log: The logger.
+        what: What does not happen because of it, in a few words; a format of `logging`.
+        values: Of the format.
+    """
+
+    def __init__(self, log: Logger, what: str, *values: object) -> None:
+        self._log, self._format, self._values = log, f"{what}: %s", values
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
+        if not isinstance(error, (MemoryCoreError, OSError)):
+            return False
+        self._log.warning(self._format, *self._values, error)
+        return True

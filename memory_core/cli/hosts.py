@@ -24,7 +24,7 @@ from memory_core.hosts import reference
 from memory_core.hosts.events import FollowingSource, is_saving
 from memory_core.hosts.hooks import CopySlot
 from memory_core.hosts.install import changes, programs
-from memory_core.hosts.mcp import ReadingSlot, serve
+from memory_core.hosts.mcp import ReadingSlot, check_server, serve
 from memory_core.plugin.flush.cycles import preview
 from memory_core.plugin.slot import MemorySlot
 from memory_core.records import CallContext, Finding
@@ -88,7 +88,7 @@ def install_into(host: str, options: Options, *, capture: bool = False, dry_run:
     if capture and program.captures:
         settings = changes.plan_settings(find_config_file(options), CAPTURED, host, state_dir)
     if program.serves:
-        programs.check_server()
+        check_server()
     bound = app.list_options(options)
     parts = program.list_parts(bound)
     planned = [*changes.plan_install(parts, state_dir), *settings]

@@ -18,7 +18,7 @@ from memory_core.errors import InvalidArgument, MemoryCoreError
 from memory_core.history.history import History
 from memory_core.items.records import Item, read_items, write_items
 from memory_core.items.store.file import DROP_ASIDE, ItemsFile
-from memory_core.plugin.calls import record_forget
+from memory_core.plugin import activity
 from memory_core.records import ITEM_KINDS, Finding, Origin
 from memory_core.sharing.sharing import list_remains
 from memory_core.sources.journal import Journal
@@ -181,7 +181,7 @@ def forget(options: Options, *, ids: tuple[str, ...], dry_run: bool, **condition
         days = {name: _read_day(f"--{name}", conditions[name], zone) for name in ("after", "before")}
         done = memory.items.forget(ids=ids, dry_run=dry_run, **(conditions | days))
         if done.items and not dry_run:
-            record_forget(memory.config(), [item.id for item in done.items], "items forget")
+            activity.record(memory.config(), "forgot", "items forget", None, [item.id for item in done.items])
         told = [*_find_in_past(memory.config(), done.items), *list_remains(memory.config(), done.items)]
     if not output.prints_json({**to_json(done), "remains": [*done.remains, *told]}):
         _print_items(done.items)
@@ -313,7 +313,7 @@ def forget_session(options: Options, *, text: tuple[str, ...], key: str | None, 
             from memory_core.backends.past import wipe_index
 
             if turns or items:
-                record_forget(config, [item.id for item in items], "forget", key)
+                activity.record(config, "forgot", "forget", key, [item.id for item in items])
             memory.sync()
             remains += tuple(wipe_index(config.store_path))
     if turns and (logs or not items):

@@ -11,10 +11,10 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from memory_core.completions import split_turns
 from memory_core.errors import MemoryCoreError
 from memory_core.hosts import needing
 from memory_core.hosts.messages.adk import to_openai
-from memory_core.hosts.messages.chat import split_turns
 from memory_core.plugin import MemorySlot
 from memory_core.records import CallContext
 

@@ -22,7 +22,7 @@ from memory_core.config.environment import expand_home, find_home
 from memory_core.config.load import Config, ConfigSource
 from memory_core.config.projects import find_project, find_repository
 from memory_core.config.resolution import OWN_FOLDER, find_current_folder
-from memory_core.errors import InvalidArgument, MemoryCoreError, PathRefused
+from memory_core.errors import InvalidArgument, LoggedProblems, MemoryCoreError, PathRefused
 from memory_core.sources.journal import Journal, JournalSession
 from memory_core.sources.transcripts import SPEAKERS, Said, drop_asides
 
@@ -228,7 +228,7 @@ def record_folder(event: Event, state_dir: Path) -> Path | None:
         return None
     path, here = state_dir / OWN_FOLDER / FOLDERS / process, Path(event.cwd)
     home = os.environ.get("HOME", "") or os.environ.get("USERPROFILE", "")  # the latter on Windows
-    try:
+    with LoggedProblems(log, "the folder of the session is not recorded"):
         if event.kind == "end":
             path.unlink(missing_ok=True)
         elif event.cwd and (find_project(here, home) or find_repository(here, home)):
@@ -240,8 +240,6 @@ def record_folder(event: Event, state_dir: Path) -> Path | None:
         for each in path.parent.glob("*") if event.kind == "start" else ():
             if time.time() - each.stat().st_mtime > WEEK_SECONDS:
                 each.unlink(missing_ok=True)
-    except OSError as error:
-        log.warning("the folder of the session is not recorded: %s", error)
     return read_folder(state_dir, int(process))
 
 

@@ -42,10 +42,6 @@ BASE_PROMPT = "You are a helpful assistant. Be brief."
 SUMMARY_PROMPT = "Summarise the conversation above in at most 200 words: facts, decisions, open questions."
 
 
-def _hide(_: str) -> None:
-    """Show a piece of text to nobody."""
-
-
 class EndpointFailed(MemoryCoreError):
     """The chat endpoint gave no answer; the message says why, without the key."""
 
@@ -68,7 +64,7 @@ class ChatEndpoint:
         self._client = httpx.Client(headers=headers, timeout=PAUSE_SECONDS)
 
     def complete(
-        self, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]], *, show: Show = _hide, **_: float
+        self, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]], *, show: Show | None = None, **_: float
     ) -> Message:
         """Return the assistant's message: its text is shown as it arrives, by default to nobody; its calls are put together.
 
@@ -106,13 +102,14 @@ def _read_deltas(response: httpx.Response) -> Iterable[Mapping[str, Any]]:
                 yield choice.get("delta") or {}
 
 
-def _assemble(deltas: Iterable[Mapping[str, Any]], show: Show) -> Message:
+def _assemble(deltas: Iterable[Mapping[str, Any]], show: Show | None) -> Message:
     text: list[str] = []
     calls: dict[int, dict[str, Any]] = {}
     for delta in deltas:
         if delta.get("content"):
             text.append(delta["content"])
-            show(delta["content"])
+            if show is not None:
+                show(delta["content"])
         for piece in delta.get("tool_calls") or []:
             call = calls.setdefault(
                 piece.get("index", 0), {"id": "", "type": "function", "function": {"name": "", "arguments": ""}}
@@ -166,8 +163,7 @@ class ReferenceHost:
             self._slot.start()
             self._slot.session_started(self._context)
             self._opening = self._slot.session_context(self._context)
-            sessions_json.update(self._sessions / sessions_json.FILE_NAME, self._key, _reset_entry)
-            self._record()
+            self._record(starts=True)
             self._opened = opened.pop_all()
         return self
 
@@ -208,8 +204,7 @@ class ReferenceHost:
         self._summary, self._recalls = self._endpoint.complete(asked, [])["content"], []
         self._log({"type": "compaction", "summary": self._summary})
         self._slot.compacted(self._context)
-        sessions_json.update(self._sessions / sessions_json.FILE_NAME, self._key, _count_compaction)
-        self._record()
+        self._record(compacted=True)
 
     def _add(self, message: Message) -> None:
         """Append a message to the context and to the transcript."""
@@ -270,15 +265,23 @@ class ReferenceHost:
     def _build_prompt(self) -> list[Message]:
         return [*self._build_system(), *self._messages]
 
-    def _record(self) -> None:
-        """Update `sessions.json`, so that other programs see this session."""
-        facts = {
-            "sessionId": self._session_id,
-            "updatedAt": int(time.time() * 1000),
-            "totalTokens": self.count_tokens(),
-            "contextTokens": self._window,
-        }
-        sessions_json.update(self._sessions / sessions_json.FILE_NAME, self._key, lambda entry: entry.update(facts))
+    def _record(self, *, starts: bool = False, compacted: bool = False) -> None:
+        """Update `sessions.json`, so that other programs see this session; one that starts has no counts of the one before."""
+
+        def change(entry: dict[str, Any]) -> None:
+            counts = [name for name in entry if name == "compactionCount" or name.startswith("memoryFlush")]
+            for name in counts if starts else ():
+                del entry[name]
+            if compacted:
+                entry["compactionCount"] = int(entry.get("compactionCount") or 0) + 1
+            entry.update(
+                sessionId=self._session_id,
+                updatedAt=int(time.time() * 1000),
+                totalTokens=self.count_tokens(),
+                contextTokens=self._window,
+            )
+
+        sessions_json.update(self._sessions / sessions_json.FILE_NAME, self._key, change)
 
 
 def open_endpoint(config: AgentConfig, base_url: str | None, model: str) -> ChatEndpoint:
@@ -312,16 +315,6 @@ def play(host: ReferenceHost, lines: Iterable[str]) -> None:
         text = line.strip()
         if text and not text.startswith("#"):
             host.run_turn(text)
-
-
-def _reset_entry(entry: dict[str, Any]) -> None:
-    """Drop the counts of the former transcript from a session's entry: a new one begins."""
-    for name in [name for name in entry if name == "compactionCount" or name.startswith("memoryFlush")]:
-        del entry[name]
-
-
-def _count_compaction(entry: dict[str, Any]) -> None:
-    entry["compactionCount"] = int(entry.get("compactionCount") or 0) + 1
 
 
 def _split(messages: Sequence[Message]) -> tuple[list[Message], list[Message]]:

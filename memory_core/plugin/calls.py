@@ -1,30 +1,21 @@
-"""The work of each tool, for one call that has been allowed and whose arguments are checked; and the activity log.
-
-Entries of the log tell what the sessions of an agent do with its memory: places and counts, never a text.
-"""
+"""The work of each tool, for one call that has been allowed and whose arguments are checked."""
 
 from __future__ import annotations
 
-import logging
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
 from datetime import date
-from functools import lru_cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from memory_core.backends.selector import Selector
 from memory_core.config.agent import PERSON, AgentConfig
-from memory_core.errors import InvalidArgument, StoreError
+from memory_core.errors import InvalidArgument
 from memory_core.history.history import History
 from memory_core.history.notes import get_document
 from memory_core.plugin import explaining
 from memory_core.records import NOTHING_INDEXED, CallContext, Origin, Query, SearchResult
-from memory_core.sources.activity import Action, Activity, append_entry, load_entries
 from memory_core.sources.origins import find_origins
-from memory_core.sources.redaction import redact
 from memory_core.sources.roots import advise_workspace, explain_no_workspace, is_there
 from memory_core.sources.session_logs import SOURCE
 from memory_core.text.dates import parse_instant
@@ -34,11 +25,7 @@ from memory_core.tools.arguments import read_citation
 from memory_core.tools.shown import Shown
 
 if TYPE_CHECKING:
-    from memory_core.plugin.flush.policy import FlushTurn
-    from memory_core.plugin.flush.runner import FlushOutcome
     from memory_core.plugin.open_items import OpenItems
-
-log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,21 +56,17 @@ class ToolCall:
 def _search(call: ToolCall) -> dict[str, Any]:
     search = call.config.search
     query = schemas.read_query(call.arguments, search.query, today=call.today(), timezone=search.time_zone)
-    result = call.selector.search(widen_query(query, call.config, call.context))
-    result = shape_found(result, query, call.config, call.context)
+    result = search_for(call.context, call.config, call.selector.search, query)
     if call.config.tidy_path.exists() and query.as_of is None:
         from memory_core.plugin.reviewing import mark_proposed
 
         result = replace(result, hits=mark_proposed(result.hits, query.text, call.config))
     if problem := explain_no_workspace(call.config):
-        known = ("", problem, NOTHING_INDEXED)
-        others = [each for each in (result.warning or "").split("; ") if each not in known]
-        if search.extra_paths and not is_there(call.config.workspace):  # they are searched without one
-            result = replace(result, warning="; ".join(others) or None)
-        else:
-            result = replace(
-                result, warning="; ".join([problem, *others]), action=advise_workspace(call.config.workspace)
-            )
+        known, workspace, action = ("", problem, NOTHING_INDEXED), call.config.workspace, result.action
+        told = [each for each in (result.warning or "").split("; ") if each not in known]
+        if not search.extra_paths or is_there(workspace):  # else they are searched without one
+            told, action = [problem, *told], advise_workspace(workspace)
+        result = replace(result, warning="; ".join(told) or None, action=action)
     if result.hint is not None and search.query.explain:
         result = replace(result, hint=f"{result.hint}, or call memory_explain")
     call.shown.add(call.context.session_key, [hit.snippet for hit in result.hits])
@@ -91,23 +74,21 @@ def _search(call: ToolCall) -> dict[str, Any]:
     return results.shape_search(result, cite_hits=scope.cites(citations, call.context), citations=citations)
 
 
-def widen_query(query: Query, config: AgentConfig, context: CallContext) -> Query:
-    """Ask for more hits where `shape_found` may take some away."""
-    if sees_journal(config, context):
-        return query
-    return replace(query, max_results=min(2 * query.max_results, schemas.MOST_RESULTS))
-
-
-def shape_found(result: SearchResult, query: Query, config: AgentConfig, context: CallContext) -> SearchResult:
-    """Return what a session may see, each hit with its origin.
+def search_for(
+    context: CallContext, config: AgentConfig, search: Callable[[Query], SearchResult], query: Query
+) -> SearchResult:
+    """Search, and return what a session may see, each hit with its origin.
 
     What the journal keeps, which words it holds, and which session has said something, is for main private sessions only.
     """
-    hits = list(result.hits)
-    if not sees_journal(config, context):
-        result = replace(result, hint=None)
-        hits = [hit for hit in hits if hit.source != SOURCE][: query.max_results]
-    found = find_origins(config, hits)
+    if sees_journal(config, context):
+        result = search(query)
+    else:
+        wider = replace(query, max_results=min(2 * query.max_results, schemas.MOST_RESULTS))  # some are taken away
+        result = search(wider)
+        hits = [hit for hit in result.hits if hit.source != SOURCE]
+        result = replace(result, hint=None, hits=tuple(hits[: query.max_results]))
+    found = find_origins(config, result.hits)
     if not scope.is_main(context, config.agent):
         found = [replace(hit, origin=hit.origin and Origin(by=hit.origin.by)) for hit in found]
     return replace(result, hits=tuple(found))
@@ -228,16 +209,6 @@ def _review(call: ToolCall) -> dict[str, Any]:
         return {"status": "accepted", "path": done.path, "line": done.line}
 
 
-def record_call(call: ToolCall, result: dict[str, Any]) -> dict[str, Any]:
-    """Record a call of a tool if it has succeeded, and return its result; one that only looked around is no entry."""
-    if call.name in _DESCRIBE and "error" not in result:
-        described = _DESCRIBE[call.name](result)
-        if described is not None:
-            action, places, outcome = described
-            _record(call.config, action, call.name, call.context.session_key, places, outcome=outcome)
-    return result
-
-
 RUN: Mapping[str, Callable[[ToolCall], dict[str, Any]]] = {
     "memory_search": _search,
     "memory_get": _get,
@@ -247,85 +218,3 @@ RUN: Mapping[str, Callable[[ToolCall], dict[str, Any]]] = {
     **dict.fromkeys(("memory_store", "memory_recall", "memory_forget"), _use_items),
     **dict.fromkeys(("memory_review", "memory_resolve", "memory_propose"), _review),
 }
-
-
-def record_recall(config: AgentConfig, places: Sequence[str], session: str | None) -> None:
-    """Record what recall has put in front of a message."""
-    if places:
-        _record(config, "recalled", "recall", session, places)
-
-
-def record_capture(config: AgentConfig, ids: Sequence[str], session: str | None, tokens: int = 0) -> None:
-    """Record the items that capture has learned from a session, and the tokens of the model that was asked for them."""
-    if ids or tokens:
-        _record(config, "stored", "capture", session, ids, outcome=f"{tokens:,} tokens of a model" if tokens else "")
-
-
-def record_forget(config: AgentConfig, ids: Sequence[str], by: str, session: str | None = None) -> None:
-    """Record the items that a command has forgotten, and the session if it was all of one."""
-    _record(config, "forgot", by, session, ids)
-
-
-def record_flush(config: AgentConfig, turn: FlushTurn, outcome: FlushOutcome) -> None:
-    """Record how a flush turn went."""
-    places = [turn.target] if outcome.status == "stored" else []
-    _record(config, "flushed", "flush", turn.session_key, places, outcome=outcome.status)
-
-
-def load_activity(config: AgentConfig, *, limit: int, session: str | None) -> list[Activity]:
-    """Return the last entries of the log, the latest first.
-
-    Args:
-        config: The agent's.
-        limit: The most entries.
-        session: Only those of the session with this key; None is all.
-
-    Raises:
-        StoreError: The log cannot be read.
-    """
-    try:
-        return load_entries(config.activity_path, limit=limit, session=session)
-    except OSError as error:
-        action = "delete it; a new one is begun"
-        raise StoreError(config.activity_path, f"cannot be read: {error.strerror}", action=action) from error
-
-
-# By tool: the action, the places and the outcome of a call that has succeeded; None if it is no entry.
-_DESCRIBE: Mapping[str, Callable[[Mapping[str, Any]], tuple[Action, Sequence[str], str] | None]] = {
-    "memory_search": lambda found: ("recalled", [_cite(hit) for hit in found["results"]], ""),
-    "memory_get": lambda found: (
-        ("recalled", [_cite({**found, "startLine": found["from"]})], "") if found["status"] == "ok" else None
-    ),
-    "memory_append": lambda done: ("stored", [_cite(done)] if done["appended"] else [], done["status"]),
-    "memory_store": lambda done: ("stored", [done["id"]] if "id" in done else [], done["status"]),
-    "memory_recall": lambda found: ("recalled", [hit["id"] for hit in found["results"]], ""),
-    "memory_resolve": lambda done: (
-        ("stored", [f"{done['path']}#L{done['line']}"], "accepted") if "path" in done else None
-    ),
-    "memory_forget": lambda done: ("forgot", done["deleted"], done["status"]) if "deleted" in done else None,
-}
-
-
-def _cite(place: Mapping[str, Any]) -> str:
-    line = place.get("startLine")
-    return f"{place['path']}#L{line}" if line else str(place["path"])
-
-
-def _record(
-    config: AgentConfig, action: Action, by: str, session: str | None, places: Sequence[str], *, outcome: str = ""
-) -> None:
-    if not (config.enabled and config.search.activity.enabled):
-        return
-    key = None if session is None else redact(session)  # hosts may make keys of what people write
-    entry = Activity(
-        at=time.time(), action=action, by=by, session=key, places=tuple(places), count=len(places), outcome=outcome
-    )
-    try:
-        append_entry(config.activity_path, entry)
-    except OSError as error:
-        _warn(config.activity_path, str(error.strerror))
-
-
-@lru_cache(maxsize=64)  # once for each problem, not at every call
-def _warn(path: Path, reason: str) -> None:
-    log.warning("activity is not recorded in %s: %s", path, reason)

@@ -8,15 +8,15 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, wait
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import Any
 
-from memory_core.completions import AsyncComplete, Complete, Message, join_text
+from memory_core.completions import AsyncComplete, Complete, Message, join_text, split_turns
 from memory_core.config.agent import AgentConfig
-from memory_core.errors import InvalidArgument, MemoryCoreError
-from memory_core.plugin.calls import record_capture
+from memory_core.errors import InvalidArgument, LoggedProblems
+from memory_core.plugin.activity import record
 from memory_core.plugin.open_items import OpenItems
 from memory_core.sources.journal import Journal, JournalSession, OffTheRecord
 from memory_core.sources.transcripts import SHOWN, SPEAKERS, Said
@@ -132,14 +132,14 @@ class SessionCapture:
         Args:
             config: The agent's.
             session_key: The session.
-            messages: See `find_turn`.
+            messages: In OpenAI's form: those of the turn, or all of the session, of which the last turn is taken.
             complete: The host's model; None leaves it to rules.
             host: The name of the host, for the journal.
-
-        Raises:
-            InvalidArgument: A message is no object.
         """
-        capture, said, journal_id = config.search.items.capture, find_turn(messages), ""
+        capture, journal_id = config.search.items.capture, ""
+        (said,) = split_turns(messages)[-1:] or [[]]
+        if not any(message.get("role") == "user" for message in said):
+            said = []
         if capture.journal:
             project = "" if config.project is None else str(config.project.folder)
             said, journal_id = _keep_in_journal(config, JournalSession(host, session_key or "main", project), said)
@@ -233,28 +233,22 @@ class SessionCapture:
 
     def _read(self, key: str | None, batch: _Waiting) -> bool:
         """Turn a batch into items; what goes wrong is logged, and harms nobody. Return True if nothing did."""
-        new, left, size = 0, batch.calls_left, batch.size
+        new, left, size, before, is_read = 0, batch.calls_left, batch.size, batch.context, False
         self.read_notes(batch.config)
-        try:
-            before = batch.context
+        with _log_all(f"{batch.turns} turns could not be learned from"):
             pieces = list(_cut(batch.messages, size))
             for number, piece in enumerate(pieces, start=1):
                 asks = number > len(pieces) - left  # the last ones, since what was said last holds
                 batch.calls += asks
                 new += self._memorize(key, batch, before, piece, size, asks=asks)
                 before = [*before, *piece][-CONTEXT_MESSAGES:]
-        except (MemoryCoreError, OSError) as error:
-            log.warning("capture: %d turns could not be learned from: %s", batch.turns, error)
-        except Exception:  # a defect of ours must not end the thread that others wait for
-            log.exception("capture: %d turns could not be learned from", batch.turns)
-        else:
+            is_read = True
             log.info("capture: %d turns read, %d items are new", batch.turns, new)
             if batch.journal_id:
                 with suppress(OSError):
                     session = JournalSession(batch.host, key or "main")
                     Journal(batch.config.journal_dir).mark_learned(session, batch.journal_id)
-            return True
-        return False
+        return is_read
 
     def read_notes_soon(self, config: AgentConfig) -> None:
         """Do as `read_notes` does in the background, unless that runs already."""
@@ -269,12 +263,8 @@ class SessionCapture:
         """
         capture = config.search.items.capture
         if capture.enabled and capture.notes:
-            try:
+            with _log_all("the notes that mirror items are not read"):
                 return self._items.get(config).mirror.take_over(self._today(config))
-            except (MemoryCoreError, OSError) as error:
-                log.warning("capture: the notes that mirror items are not read: %s", error)
-            except Exception:  # a defect of ours must not cost the turns that are read next
-                log.exception("capture: the notes that mirror items are not read")
         return []
 
     def catch_up(self, config: AgentConfig) -> None:
@@ -330,13 +320,24 @@ class SessionCapture:
             max_tokens=size,
             max_seconds=PROGRAM_SECONDS if not batch.host else LAST_MODEL_SECONDS if self._closed else MODEL_SECONDS,
         )
-        record_capture(batch.config, [written.item.id for written in learned.written], key, learned.tokens)
+        if learned.written or learned.tokens:
+            outcome = f"{learned.tokens:,} tokens of a model" if learned.tokens else ""
+            ids = [written.item.id for written in learned.written]
+            record(batch.config, "stored", "capture", key, ids, outcome=outcome)
         if settings.notes:
-            try:
+            with LoggedProblems(log, "capture: what was learned is not in the daily note"):  # the items are kept
                 items.mirror.append([written.item for written in learned.written], self._today(batch.config))
-            except (MemoryCoreError, OSError) as error:  # the items are kept, and what comes next can be learned
-                log.warning("capture: what was learned is not in the daily note: %s", error)
         return len(learned.stored)
+
+
+@contextmanager
+def _log_all(what: str) -> Iterator[None]:
+    """Log whatever the block raises: a defect of ours must not end a thread that others wait for."""
+    try:
+        with LoggedProblems(log, f"capture: {what}"):
+            yield
+    except Exception:
+        log.exception("capture: %s", what)
 
 
 def _keep_line(config: AgentConfig, session: JournalSession, line: Mapping[str, Any]) -> Message:
@@ -350,22 +351,22 @@ def _place(session: JournalSession, line: int) -> dict[str, Any]:
 
 
 def _keep_in_journal(
-    config: AgentConfig, session: JournalSession, turn: Sequence[Mapping[str, Any]]
-) -> tuple[Sequence[Mapping[str, Any]], str]:
+    config: AgentConfig, session: JournalSession, turn: list[Mapping[str, Any]]
+) -> tuple[list[Mapping[str, Any]], str]:
     """Keep a turn in the journal; a host does not notice if that fails.
 
     Returns:
         The turn with the places of its messages, and the id of the last one that is kept; "" if none is.
     """
     journal = Journal(config.journal_dir)
-    said = {}
+    said: dict[int, Said] = {}
     for number, message in enumerate(turn):
         role, text = message.get("role"), join_text(message).strip()
         if role in SPEAKERS and text and message.get("recalled") is not True:
             said[number] = Said(str(role), text)
     session = replace(session, is_left_out=journal.is_paused)
     try:
-        known = dict(zip(said, journal.add(session, said.values()), strict=True))
+        known = zip(said, journal.add(session, said.values()), strict=True)
     except TimeoutError:  # another process holds the lock
         journal.record_missed(session, [*said.values()])
         return turn, ""
@@ -373,33 +374,12 @@ def _keep_in_journal(
         log.warning("capture: a turn is not in the journal: %s", error)
         journal.record_problem(f"session {session.key} of {session.host}: {error}")
         return turn, ""
-    kept = {number: line for number, line in known.items() if line}
+    kept = {number: line for number, line in known if line}
     placed = [
         {**message, "place": _place(session, kept[number]["line"])} if number in kept else message
         for number, message in enumerate(turn)
     ]
-    return placed, max(kept.items(), default=(0, {"id": ""}))[1]["id"]
-
-
-def find_turn(messages: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
-    """Return the last turn: the last message of the user, those of the user right before it, and all that follows.
-
-    Args:
-        messages: In OpenAI's form: those of the turn, or all of the session. Empty without a message of the user.
-    """
-    roles = [_read_role(number, message) for number, message in enumerate(messages)]
-    if "user" not in roles:
-        return ()
-    first = len(roles) - 1 - roles[::-1].index("user")
-    while first and roles[first - 1] == "user":
-        first -= 1
-    return messages[first:]
-
-
-def _read_role(number: int, message: object) -> object:
-    if not isinstance(message, Mapping):
-        raise InvalidArgument(f"messages[{number}]", "expected a message: {'role': 'user', 'content': ...}")
-    return message.get("role")
+    return placed, kept[max(kept)]["id"] if kept else ""
 
 
 def _keep(message: Mapping[str, Any], max_tokens: int) -> Message:

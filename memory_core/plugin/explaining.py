@@ -91,21 +91,21 @@ def _explain(
         return selector.explain(query, None)
     if place.path.startswith(SHOWN):
         return selector.explain(query, place)  # of the files of session logs nothing is told
-    file, verdict = _look_up(config, others, place)
-    if file is None:
-        assert verdict is not None
-        return _replace_verdict(selector.explain(query, None), place, verdict)
+    file = _look_up(config, others, place)
+    if isinstance(file, Verdict):
+        return _replace_verdict(selector.explain(query, None), place, file)
     place = replace(place, path=file.path)
     found = selector.explain(query, place)
-    if found.place is not None and found.place.verdict.stage in ("index", "unknown"):
+    if found.place is None:
+        return found
+    told = None
+    if found.place.verdict.stage in ("index", "unknown"):
         told = _read(file, place.line)
         if told is None and found.place.verdict.cause == "no_text" and selector.status().dirty:
             told = CHANGED
-        if told is not None:
-            return _replace_verdict(found, place, told)
-    if found.place is not None and found.verdict.stage != "shown" and (told := _find_commented(file, found.asked)):
-        return _replace_verdict(found, place, told)
-    return found
+    if told is None and found.verdict.stage != "shown":
+        told = _find_commented(file, found.asked)
+    return found if told is None else _replace_verdict(found, place, told)
 
 
 def read_place(text: str, line: int | None = None) -> NotePlace:
@@ -131,31 +131,27 @@ def read_place(text: str, line: int | None = None) -> NotePlace:
     return NotePlace(path=path, line=first if line is None else line)
 
 
-def _look_up(
-    config: AgentConfig, others: Sequence[AgentConfig], place: NotePlace
-) -> tuple[MemoryFile | None, Verdict | None]:
+def _look_up(config: AgentConfig, others: Sequence[AgentConfig], place: NotePlace) -> MemoryFile | Verdict:
     """Return the file of a place; or else the verdict that there is none, or that it is not this agent's."""
+    reason = action = ""
     try:
-        file = pages.resolve(config, place.path)
+        if (file := pages.resolve(config, place.path)) is not None:
+            return file
     except PathRefused as error:
         reason, action = error.reason, error.action or _advise(place.path, error.reason)
-    else:
-        if file is not None:
-            return file, None
-        reason, action = "", ""
     if not reason or reason == OUTSIDE:
         action = find_instead(config, place.path) or action
         for other in others:
             if _serves(other, place.path):
-                return None, Verdict(
+                return Verdict(
                     stage="file", cause="other_agent",
                     reason=f"it is a note of the agent {other.agent!r}, and this is the memory of {config.agent!r}",
                     action=f"ask that one: --agent {other.agent}",
                 )  # fmt: skip
     if reason:
         what = "the path" if reason in MALFORMED else "it" if reason == FOLDER else "the file"
-        return None, Verdict(stage="file", cause="excluded", reason=f"{what} {reason}", action=action)
-    return None, Verdict(
+        return Verdict(stage="file", cause="excluded", reason=f"{what} {reason}", action=action)
+    return Verdict(
         stage="file", cause="missing", reason=f"there is no such note in {config.workspace}",
         action=action or AS_SEARCH_NAMES_IT,
     )  # fmt: skip
@@ -215,13 +211,12 @@ def _read(file: MemoryFile, line: int | None) -> Verdict | None:
         problem = error.reason if is_unfit else f"cannot be read: {error.reason}"
         action = f"{'correct the file' if is_unfit else 'see to it that you may read it'}; {INDEX_IT}"
         return Verdict(stage="file", cause="unreadable", reason=f"the file {problem}", action=action)
-    lines = text.split("\n")
     if not text.strip():
         return Verdict(stage="index", cause="no_text", reason="the note holds no text")
-    if line is not None and line > len(lines) - (not lines[-1]):
+    count = text.count("\n") + (not text.endswith("\n"))
+    if line is not None and line > count:
         return Verdict(
-            stage="file", cause="no_such_line",
-            reason=f"the note ends before line {line}: it has {len(lines) - (not lines[-1])}",
+            stage="file", cause="no_such_line", reason=f"the note ends before line {line}: it has {count}",
             action="look for the text where it stands now: memory-core get",
         )  # fmt: skip
     return None

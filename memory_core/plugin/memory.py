@@ -17,14 +17,14 @@ from memory_core.completions import AsyncComplete, Complete
 from memory_core.config.agent import PERSON, AgentConfig, explain_off, refuse_off
 from memory_core.config.load import Config, ConfigSource, Origin
 from memory_core.config.settings import BUILTIN, DEFAULT_AGENT
-from memory_core.errors import InvalidArgument, MemoryClosed, MemoryCoreError, refuse_past
+from memory_core.errors import InvalidArgument, LoggedProblems, MemoryClosed, MemoryCoreError, refuse_past
 from memory_core.explanations import Explanation
-from memory_core.plugin import calls, explaining
+from memory_core.plugin import activity, calls, explaining
 from memory_core.plugin.calls import ToolCall
 from memory_core.plugin.capture import SessionCapture
 from memory_core.plugin.open_items import OpenItems
 from memory_core.plugin.recall import SessionRecall
-from memory_core.plugin.sharing import BackgroundSyncs, diagnose_sharing
+from memory_core.plugin.sharing import JUST_NOW_MINUTES, BackgroundSyncs, diagnose_sharing
 from memory_core.records import (
     Access,
     CallContext,
@@ -32,9 +32,7 @@ from memory_core.records import (
     KeySources,
     Probe,
     ProgressCallback,
-    Query,
     Related,
-    SearchResult,
     Status,
     SyncReport,
 )
@@ -216,7 +214,9 @@ class Memory:
             shown=self._shown,
             today=lambda: self._get_today(config, context),
         )
-        return calls.record_call(call, calls.RUN[call.name](call))
+        result = calls.RUN[call.name](call)
+        activity.record_call(config, call.name, context.session_key, result)
+        return result
 
     # Text for a session.
 
@@ -263,14 +263,7 @@ class Memory:
         """Return what is worth seeing when a session starts; "" where its scope lets it see nothing."""
         if not self.allows(context, config):
             return ""
-        told = ""  # that proposals wait: at most once a day, and in the main private session alone
-        if config.tidy_path.exists() and scope.is_main(context, config.agent) and context.access == "rw":
-            from memory_core.plugin.reviewing import tell_of_proposals
-
-            told = tell_of_proposals(config)
-        room = budget_chars - len(told) - 2 * bool(told)
-        quoted = self._recall.quote_context(config, context, self._get_today(config, context), budget_chars=room)
-        return "\n\n".join(filter(None, (quoted, told)))
+        return self._recall.quote_context(config, context, self._get_today(config, context), budget_chars=budget_chars)
 
     def recall_for_message(
         self, message: str, context: CallContext | None = None, *, shown: frozenset[str] = frozenset()
@@ -315,11 +308,9 @@ class Memory:
         if not self.allows(context, config):
             return Recall()
         backend, today = self._selector(config, context.access), self._get_today(config, context)
-
-        def search(query: Query) -> SearchResult:
-            return backend.search(replace(query, today=today))
-
-        return self._recall.recall(config, message, context, search, shown)
+        return self._recall.recall(
+            config, message, context, lambda query: backend.search(replace(query, today=today)), shown
+        )
 
     def _quote_recalled(self, config: AgentConfig, context: CallContext, message: str, most: int, beside: str) -> str:
         if config.search.recall.enabled:
@@ -347,7 +338,7 @@ class Memory:
         self._greeted[key] = None  # a second thread at this moment costs one more sync, which finds nothing to do
         for oldest in [*self._greeted][:-MAX_SESSIONS]:
             self._greeted.pop(oldest, None)
-        self._syncs.session_started(config)
+        self._syncs.start_if_due(config, JUST_NOW_MINUTES)  # takes what others have sent
         if config.search.sync.on_session_start:
             self._sync_soon(config)
 
@@ -376,7 +367,8 @@ class Memory:
         config, context = self._open_config(), check_context(context)
         capture = config.search.items.capture
         _tidy_soon(config)
-        self._syncs.turn_ended(config, context.access)
+        if (minutes := config.memory.sharing.interval_minutes) and context.access == "rw":
+            self._syncs.start_if_due(config, minutes)
         wanted = capture.enabled or capture.journal
         if wanted and context.access == "rw" and scope.is_main(context, config.agent) and self.allows(context, config):
             self._capture.add(config, context.session_key, messages, complete, host=host or context.channel or "host")
@@ -385,7 +377,8 @@ class Memory:
         """Learn now, in the background, from the turns of a session that have not been read yet; sync if its access is "rw"."""
         self._refuse_closed()
         self._capture.end_session(session_key)
-        self._syncs.session_ended(self.config(), access)
+        if access == "rw":
+            self._syncs.start_if_due(self.config())
 
     def compacted(self, context: CallContext | None = None) -> None:
         """Count a compaction, so that the session is asked to save again in its next cycle, and shown again what it was shown.
@@ -431,12 +424,10 @@ class Memory:
 
         Logs a warning when memory cannot be used.
         """
-        try:
+        with LoggedProblems(log, "session %s is not indexed", session_key):
             config = self._open_config()
             if config.enabled:
                 self._selector(config).session_updated(session_key)
-        except MemoryCoreError as error:
-            log.warning("session %s is not indexed: %s", session_key, error)
 
     # Questions of people and scripts.
 
@@ -515,7 +506,7 @@ class Memory:
             MemoryOff: Memory is off.
             StoreError: The log cannot be read.
         """
-        return calls.load_activity(self._config_if_on(), limit=limit, session=session)
+        return activity.load(self._config_if_on().activity_path, limit=limit, session=session)
 
     # The index.
 
@@ -551,12 +542,10 @@ class Memory:
 
         Logs a warning when memory cannot be used.
         """
-        try:
+        with LoggedProblems(log, "no sync"):
             config = self._open_config()
             if config.enabled:
                 self._sync_soon(config)
-        except MemoryCoreError as error:
-            log.warning("no sync: %s", error)
 
     def _sync_soon(self, config: AgentConfig) -> None:
         self._selector(config).sync_soon()
@@ -611,15 +600,13 @@ class Memory:
         Args:
             config: As `config` returned it, for a caller that goes on with it; None resolves it.
         """
-        try:
+        with LoggedProblems(log, "the memory of agent %r does not start", self._agent):
             self._refuse_closed()
             with self._lock:
                 self._started = True
             config = config or self._open_config()
             if config.enabled:
                 self._start(self._selector(config), config)  # it may have been opened before
-        except MemoryCoreError as error:
-            log.warning("the memory of agent %r does not start: %s", self._agent, error)
 
     def rest(self) -> None:
         """Let go of what the next call can read again: the static model, rows, vectors, idle connections and their pages.

@@ -12,7 +12,8 @@ from datetime import date
 from typing import TYPE_CHECKING
 
 from memory_core.config.agent import AgentConfig
-from memory_core.plugin.calls import record_recall, shape_found, widen_query
+from memory_core.plugin.activity import record
+from memory_core.plugin.calls import search_for
 from memory_core.plugin.open_items import OpenItems
 from memory_core.records import AUTHORS, Author, CallContext, Query, SearchResult
 from memory_core.sources.journal import holds_session
@@ -97,7 +98,7 @@ class SessionRecall:
 
         def search_others(query: Query) -> SearchResult:
             """Search as this session may, and leave out what it says itself."""
-            found = shape_found(search(widen_query(query, config, context)), query, config, context)
+            found = search_for(context, config, search, query)
             return replace(found, hits=tuple(hit for hit in found.hits if not (key and holds_session(hit.path, key))))
 
         deadline = begun + settings.timeout_ms / 1000
@@ -130,31 +131,35 @@ class SessionRecall:
         texts = [piece.text for piece in kept]
         self._recalled.add(key, texts)
         self._shown.add(key, texts)
-        record_recall(config, [piece.place for piece in kept], key)
+        if kept:
+            record(config, "recalled", "recall", key, [piece.place for piece in kept])
         ids = [piece.place for piece in kept if piece.source == "item"]
         if ids:  # the answer does not wait for the disk
             start_call(lambda: items.mark_recalled(ids), name="memory-core-recall-mark")
         log.info("recalled %d pieces, strategy: %s, %.0f ms", len(kept), found.strategy, 1000 * found.seconds)
         return replace(found, pieces=kept, text=text)
 
-    def quote_context(
-        self, config: AgentConfig, context: CallContext, today: date, *, budget_chars: int = prompts.CONTEXT_CHARS
-    ) -> str:
-        """Return what is worth seeing when a session starts, as quoted data: standing preferences, then notes."""
-        standing = self.quote_standing(config, context)
-        room = max(budget_chars - len(standing) - 2 * bool(standing), 0)
-        if len(standing) > budget_chars:
-            standing, room = "", budget_chars
-        return "\n\n".join(filter(None, (standing, prompts.quote_notes(config, context, today, budget_chars=room))))
+    def quote_context(self, config: AgentConfig, context: CallContext, today: date, *, budget_chars: int) -> str:
+        """Return what is worth seeing when a session starts, as quoted data: notes, and more in main private sessions.
 
-    def quote_standing(self, config: AgentConfig, context: CallContext) -> str:
-        """Return the standing preferences for the context of a main private session; "" elsewhere, and where recall is off."""
-        if not config.search.recall.enabled or not scope.is_main(context, config.agent):
-            return ""
-        preferences = self._items.get(config, context.access).list_standing(limit=20)
-        text, kept = prompts.frame_standing(preferences)
-        self._recalled.add(context.session_key, [item.content for item in kept])
-        return text
+        Those have standing preferences before the notes, where recall is on, and behind them, at most once a day, that
+        proposals wait.
+        """
+        standing = told = ""
+        if scope.is_main(context, config.agent):
+            if config.tidy_path.exists() and context.access == "rw":
+                from memory_core.plugin.reviewing import tell_of_proposals
+
+                told = tell_of_proposals(config)
+            if config.search.recall.enabled:
+                preferences = self._items.get(config, context.access).list_standing(limit=20)
+                standing, kept = prompts.frame_standing(preferences)
+                self._recalled.add(context.session_key, [item.content for item in kept])
+        if len(standing) + len(told) > budget_chars:
+            standing = ""
+        room = max(budget_chars - sum(len(each) + 2 for each in (standing, told) if each), 0)
+        notes = prompts.quote_notes(config, context, today, budget_chars=room)
+        return "\n\n".join(filter(None, (standing, notes, told)))
 
     def forget_session(self, session_key: str | None) -> None:
         """Let a session be shown again what it was shown before, since its context was compacted."""

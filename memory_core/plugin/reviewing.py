@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from memory_core.config.agent import AgentConfig
-from memory_core.errors import InvalidArgument, MemoryCoreError, PathRefused
+from memory_core.errors import InvalidArgument, LoggedProblems, PathRefused
 from memory_core.records import Hit, ProgressCallback, Successor
 from memory_core.sources import pages
 from memory_core.text.messages import quote_safely
@@ -179,12 +179,9 @@ def shape(proposal: Proposal) -> dict[str, Any]:
 
 def run_if_due(config: AgentConfig) -> None:
     """Look at what has changed in the notes, unless that was done within `memorySearch.tidy.interval`; a problem is logged."""
-    try:
-        with closing(Tidy(config)) as tidy:
-            if tidy.store.take_turn("run", config.search.tidy.interval * 3600):
-                tidy.run(shown_chars=CONTEXT_CHARS)
-    except MemoryCoreError as error:
-        log.warning("tidy does not run in the background: %s", error)
+    with LoggedProblems(log, "tidy does not run in the background"), closing(Tidy(config)) as tidy:
+        if tidy.store.take_turn("run", config.search.tidy.interval * 3600):
+            tidy.run(shown_chars=CONTEXT_CHARS)
 
 
 def mark_proposed(hits: Sequence[Hit], question: str, config: AgentConfig) -> tuple[Hit, ...]:
@@ -194,12 +191,12 @@ def mark_proposed(hits: Sequence[Hit], question: str, config: AgentConfig) -> tu
     file of tidy that cannot be read takes no hit away.
     """
     paths = {hit.path for hit in hits}
-    try:
-        with closing(TidyStore(config.tidy_path, writable=False)) as store:
-            found = [each for each in store.list_proposals(paths) if each.kind == "outdated"]
-    except MemoryCoreError as error:
-        log.warning("hits are shown without what is proposed for them: %s", error)
-        return tuple(hits)
+    found: list[Proposal] = []
+    with (
+        LoggedProblems(log, "hits are shown without what is proposed for them"),
+        closing(TidyStore(config.tidy_path, writable=False)) as store,
+    ):
+        found = [each for each in store.list_proposals(paths) if each.kind == "outdated"]
     words = {*extract_words(question)}
     # What answers the question, too, is named first.
     found.sort(key=lambda each: (words.isdisjoint(extract_words(each.text)), each.evidence[0].path not in paths))
@@ -232,12 +229,9 @@ def _is_outdated(hit: Hit, proposal: Proposal) -> bool:
 
 def tell_of_proposals(config: AgentConfig) -> str:
     """Return a sentence that proposals wait, at most once a day; "" otherwise, as where the file of tidy cannot be used."""
-    try:
-        with closing(TidyStore(config.tidy_path)) as store:
-            count = len(store.list_proposals())
-            if not count or not store.take_turn("told", DAY_SECONDS):
-                return ""
-    except MemoryCoreError as error:
-        log.warning("nothing is told of proposals: %s", error)
-        return ""
-    return f"{count} {'proposal' if count == 1 else 'proposals'} for the notes wait for the user: memory-core review"
+    with LoggedProblems(log, "nothing is told of proposals"), closing(TidyStore(config.tidy_path)) as store:
+        count = len(store.list_proposals())
+        if count and store.take_turn("told", DAY_SECONDS):
+            what = "proposal" if count == 1 else "proposals"
+            return f"{count} {what} for the notes wait for the user: memory-core review"
+    return ""

@@ -20,7 +20,7 @@ from memory_core.config.agent import AgentConfig, Project
 from memory_core.config.environment import find_home
 from memory_core.config.projects import find_repository, is_private_folder
 from memory_core.errors import ConfigError, MemoryCoreError
-from memory_core.records import Access, Finding
+from memory_core.records import Finding
 from memory_core.sharing import STATE, is_due
 from memory_core.threads import start_call
 
@@ -315,22 +315,8 @@ class BackgroundSyncs:
         self._closed = False
         self._running: list[tuple[AgentConfig, Future[None]]] = []
 
-    def session_started(self, config: AgentConfig) -> None:
-        """Take what other machines have sent, and send what the last session left; several may start at once."""
-        self._start_if_due(config, JUST_NOW_MINUTES)
-
-    def turn_ended(self, config: AgentConfig, access: Access) -> None:
-        """Sync during a long session, where `memory.sharing.intervalMinutes` says so."""
-        if (minutes := config.memory.sharing.interval_minutes) and access == "rw":
-            self._start_if_due(config, minutes)
-
-    def session_ended(self, config: AgentConfig, access: Access) -> None:
-        """Send what the session has left."""
-        if access == "rw":
-            self._start_if_due(config)
-
-    def _start_if_due(self, config: AgentConfig, minutes: float = 0.0) -> None:
-        """Sync in the background where that is set up, unless it was tried within so many minutes."""
+    def start_if_due(self, config: AgentConfig, minutes: float = 0.0) -> None:
+        """Sync in the background where that is set up, unless it was tried within so many minutes; several may start at once."""
         if not is_due(config, minutes):
             return
         if self._start is not None:

@@ -27,7 +27,7 @@ from memory_core.config.environment import find_home
 from memory_core.config.load import ConfigSource, Origin
 from memory_core.config.resolution import find_current_folder
 from memory_core.config.settings import DEFAULT_AGENT
-from memory_core.errors import FileUnreadable, InvalidArgument, MemoryClosed, MemoryCoreError, PathRefused
+from memory_core.errors import FileUnreadable, LoggedProblems, MemoryClosed, MemoryCoreError, PathRefused
 from memory_core.hookspecs import hookimpl
 from memory_core.plugin.flush import cycles, policy, runner
 from memory_core.plugin.flush.policy import Decision, FlushTurn, Session
@@ -288,8 +288,7 @@ class MemorySlot:
         return results.run_safely("memory_get", lambda: self._read_note(path, check_context(context)))
 
     def _read_note(self, path: str, context: CallContext) -> dict[str, Any]:
-        if not isinstance(path, str):
-            raise InvalidArgument("path", f"expected a string, not {type(path).__name__}")
+        check_kind("path", path, str)
         config = self._find_readable(context)
         if config is None:
             return results.shape_refusal("denied", *_NOT_READABLE)
@@ -386,10 +385,8 @@ class MemorySlot:
         context = check_context(context)
         check_kind("key", key, str)
         config: AgentConfig | None = None
-        try:
+        with LoggedProblems(log, "the host's own record of the session is not read"):
             config = self._find(context).config()
-        except MemoryCoreError as error:
-            log.warning("%s", error)
         return cycles.describe(context, config, key, **facts)
 
     @never_raises(lambda error: Decision(False, str(error), "disabled"))
@@ -467,9 +464,7 @@ class MemorySlot:
             complete: Asks the model once; see `completions.Complete`.
             limits: `history`, `max_steps`, `max_seconds`, `max_tokens` of `runner.run_flush`.
         """
-        check_kind("turn", turn, FlushTurn)
-        memory = self._memory(normalize_agent_id(turn.agent))
-        return runner.run_with(memory, memory.config(), turn, complete, **limits)
+        return runner.run_with(*self._find_turn(turn), turn, complete, **limits)
 
     @never_raises(lambda _: {})
     def flush_handlers(self, turn: FlushTurn) -> dict[str, ToolFunction]:
@@ -477,9 +472,7 @@ class MemorySlot:
 
         They write the note of the turn only, and take the arguments as the model gave them. Empty when memory cannot be used.
         """
-        check_kind("turn", turn, FlushTurn)
-        memory = self._memory(normalize_agent_id(turn.agent))
-        return runner.make_handlers(memory, memory.config(), turn)
+        return runner.make_handlers(*self._find_turn(turn), turn)
 
     @never_raises(lambda _: False)
     def record_flush(self, turn: FlushTurn, outcome: FlushOutcome | FlushStatus) -> bool:
@@ -492,12 +485,17 @@ class MemorySlot:
         Returns:
             False, with a warning, if it cannot be recorded: then the turn comes again.
         """
-        check_kind("turn", turn, FlushTurn)
+        memory, config = self._find_turn(turn)
         if not isinstance(outcome, FlushOutcome):
             check_choice("outcome", outcome, get_args(FlushStatus))
             outcome = FlushOutcome(status=outcome, reason="as the host says")
+        return runner.record(memory, config, turn, outcome)
+
+    def _find_turn(self, turn: FlushTurn) -> tuple[Memory, AgentConfig]:
+        """Return the memory of a turn's agent, and its configuration."""
+        check_kind("turn", turn, FlushTurn)
         memory = self._memory(normalize_agent_id(turn.agent))
-        return runner.record(memory, memory.config(), turn, outcome)
+        return memory, memory.config()
 
     def _find_session(self, session: Session | CallContext) -> tuple[Session, AgentConfig]:
         """Return a session before compaction, and its agent's configuration."""

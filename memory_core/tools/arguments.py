@@ -231,6 +231,9 @@ def check_turn(messages: object, complete: object) -> None:
 
     if isinstance(messages, str | bytes) or not isinstance(messages, Sequence):
         raise InvalidArgument("messages", f"expected a list of messages, not {type(messages).__name__}")
+    for number, message in enumerate(messages):
+        if not isinstance(message, Mapping):
+            raise InvalidArgument(f"messages[{number}]", "expected a message: {'role': 'user', 'content': ...}")
     check_complete(complete)
 
 

@@ -445,7 +445,7 @@ def test_a_closed_memory_starts_no_sync(machines: tuple[Command, Command]) -> No
         config = memory.config()
     syncs = sharing.BackgroundSyncs()
     assert syncs.close() == ()
-    syncs.session_ended(config, "rw")
+    syncs.start_if_due(config)
     assert "memory-core-sharing" not in {thread.name for thread in threading.enumerate()}
 
 

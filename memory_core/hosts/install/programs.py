@@ -12,12 +12,11 @@ import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from memory_core.__about__ import __version__, explain_install
+from memory_core.__about__ import __version__
 from memory_core.config.editing import find_entry, read_document
 from memory_core.config.environment import expand_home, find_home, quote_words
 from memory_core.config.settings import SLOT_ID
@@ -89,25 +88,14 @@ class Program:
 
 def find_start(options: Mapping[str, str] | None = None) -> Start:
     """Return how to start this memory-core, whatever the path of the other program is."""
-    script = Path(sys.executable).with_name("memory-core")
+    script, found = Path(sys.executable).with_name("memory-core"), shutil.which("memory-core")
+    words: tuple[str, ...] = (str(script),)
     if not script.exists():
         # Without -P, Python would import a memory_core of the folder in which the host happens to run.
-        return Start((sys.executable, "-P", "-m", "memory_core"), options or {})
-    found = shutil.which("memory-core")
-    if found and Path(found).resolve() == script.resolve():
-        # A link of pipx stays what it is when its environment moves.
-        return Start((os.path.abspath(found),), options or {})  # noqa: PTH100
-    return Start((str(script),), options or {})
-
-
-def check_server() -> None:
-    """Check that the MCP server can be started.
-
-    Raises:
-        MemoryCoreError: The package mcp is not installed.
-    """
-    if find_spec("mcp") is None:
-        raise MemoryCoreError("the MCP server needs the package mcp", action=explain_install("mcp"))
+        words = (sys.executable, "-P", "-m", "memory_core")
+    elif found and Path(found).resolve() == script.resolve():
+        words = (os.path.abspath(found),)  # noqa: PTH100 -- a link of pipx stays what it is when its environment moves
+    return Start(words, options or {})
 
 
 def find_problem(parts: Iterable[Part]) -> str:

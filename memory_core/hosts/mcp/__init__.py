@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from importlib.util import find_spec
 from typing import Any
 
 from memory_core.__about__ import explain_install
@@ -11,6 +12,16 @@ from memory_core.errors import MemoryCoreError
 from memory_core.plugin.flush.policy import Decision, FlushTurn
 from memory_core.plugin.slot import MemorySlot
 from memory_core.records import CallContext
+
+
+def check_server() -> None:
+    """Check that the MCP server can be started.
+
+    Raises:
+        MemoryCoreError: The package mcp is not installed, or of version 1.
+    """
+    if None in map(find_spec, ("mcp", "mcp_types")):  # the latter comes with version 2
+        raise MemoryCoreError("the MCP server needs the package mcp, version 2", action=explain_install("mcp"))
 
 
 class ReadingSlot(MemorySlot):
@@ -54,13 +65,7 @@ def serve(slot: MemorySlot, context: CallContext, *, http: str | None = None) ->
         InvalidArgument: The address is none.
         MemoryCoreError: The package mcp is not installed, or the streams or the address cannot be used.
     """
-    try:
-        import mcp.server.lowlevel  # noqa: F401 -- so that it is missed here
-        import mcp_types  # noqa: F401 -- as above
-    except ImportError as error:
-        raise MemoryCoreError(
-            "the MCP server needs the package mcp, version 2", action=explain_install("mcp")
-        ) from error
+    check_server()
     if http is None:
         from memory_core.hosts.mcp.stdio import serve_stdio
 

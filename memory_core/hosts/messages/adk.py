@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
-from memory_core.completions import Message, join_text
+from memory_core.completions import Message
 from memory_core.hosts.messages import chat
 
 if TYPE_CHECKING:
@@ -54,26 +54,15 @@ def from_openai(messages: Iterable[Message]) -> tuple[str, list[Content]]:
     """Return the system instruction and the contents for chat messages; neighbours of one role are one content."""
     from google.genai.types import Content, FunctionCall, FunctionResponse, Part
 
+    def write_result(number: str, name: str, text: str) -> Part:
+        return Part(function_response=FunctionResponse(id=number, name=name, response=_write_response(text)))
+
+    def write_call(number: str, name: str, arguments: dict[str, Any]) -> Part:
+        return Part(function_call=FunctionCall(id=number, name=name, args=arguments))
+
     system, others = chat.split_system(messages)
-    names = chat.name_calls(others)
-    converted: list[Content] = []
-    for message in others:
-        text = join_text(message)
-        parts: list[Part] = []
-        if message["role"] == "tool":
-            number = message["tool_call_id"]
-            answer = FunctionResponse(id=number, name=names.get(number, ""), response=_write_response(text))
-            parts.append(Part(function_response=answer))
-        elif text:
-            parts.append(Part(text=text))
-        for number, name, arguments in chat.list_calls(message):
-            parts.append(Part(function_call=FunctionCall(id=number, name=name, args=arguments)))
-        role = "model" if message["role"] == "assistant" else "user"
-        if converted and converted[-1].role == role:
-            converted[-1].parts = [*(converted[-1].parts or ()), *parts]
-        elif parts:
-            converted.append(Content(role=role, parts=parts))
-    return system, converted
+    grouped = chat.group_parts(others, lambda text: Part(text=text), write_result, write_call)
+    return system, [Content(role="model" if said else "user", parts=parts) for said, parts in grouped]
 
 
 def _read_part(part: Part) -> str:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeVar
 
 from memory_core.completions import Message, join_text, parse_arguments
+
+T = TypeVar("T")
 
 
 def write_call(number: object, name: object, arguments: object) -> dict[str, Any]:
@@ -107,11 +109,32 @@ def split_system(messages: Iterable[Message]) -> tuple[str, list[Message]]:
     return "\n\n".join(filter(None, system)), others
 
 
-def split_turns(messages: Iterable[Message]) -> list[list[Message]]:
-    """Return messages turn by turn: each begins with a message of the user, or several of them, but for the first."""
-    turns: list[list[Message]] = []
+def group_parts(
+    messages: Sequence[Message],
+    write_text: Callable[[str], T],
+    write_result: Callable[[str, str, str], T],
+    write_call: Callable[[str, str, dict[str, Any]], T],
+) -> list[tuple[bool, list[T]]]:
+    """Return the parts of neighbours of one side together, and True with those of the assistant.
+
+    Args:
+        messages: None of them the system's.
+        write_text: Makes a part of a text.
+        write_result: Makes one of a tool's answer: of the call's id, the tool's name, and the text.
+        write_call: Makes one of a tool's call: of its id, the tool's name, and the arguments.
+    """
+    names = name_calls(messages)
+    grouped: list[tuple[bool, list[T]]] = []
     for message in messages:
-        if not turns or (message["role"] == "user" and turns[-1][-1]["role"] != "user"):
-            turns.append([])
-        turns[-1].append(message)
-    return turns
+        text, is_said = join_text(message), message["role"] == "assistant"
+        parts = [write_call(*call) for call in list_calls(message)]
+        if message["role"] == "tool":
+            number = message["tool_call_id"]
+            parts.insert(0, write_result(number, names.get(number, ""), text))
+        elif text:
+            parts.insert(0, write_text(text))
+        if grouped and grouped[-1][0] == is_said:
+            grouped[-1][1].extend(parts)
+        elif parts:
+            grouped.append((is_said, parts))
+    return grouped

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from memory_core.completions import Message, join_text
+from memory_core.completions import Message
 from memory_core.hosts.messages import chat
 
 if TYPE_CHECKING:
@@ -40,24 +40,17 @@ def from_openai(messages: Iterable[Message]) -> tuple[str, list[StrandsMessage]]
 
     Neighbours of one role are one message, since Bedrock wants the roles to alternate.
     """
+
+    def write_result(number: str, _: str, text: str) -> Any:
+        content = [{"text": text}] if text else []
+        return {"toolResult": {"toolUseId": number, "status": "success", "content": content}}
+
+    def write_call(number: str, name: str, arguments: dict[str, Any]) -> Any:
+        return {"toolUse": {"toolUseId": number, "name": name, "input": arguments}}
+
     system, others = chat.split_system(messages)
-    converted: list[StrandsMessage] = []
-    for message in others:
-        text = join_text(message)
-        blocks: list[Any] = []
-        if message["role"] == "tool":
-            content = [{"text": text}] if text else []
-            result = {"toolUseId": message["tool_call_id"], "status": "success", "content": content}
-            blocks.append({"toolResult": result})
-        elif text:
-            blocks.append({"text": text})
-        for number, name, arguments in chat.list_calls(message):
-            blocks.append({"toolUse": {"toolUseId": number, "name": name, "input": arguments}})
-        if converted and converted[-1]["role"] == ("assistant" if message["role"] == "assistant" else "user"):
-            converted[-1]["content"] += blocks
-        elif blocks:
-            converted.append({"role": "assistant" if message["role"] == "assistant" else "user", "content": blocks})
-    return system, converted
+    grouped = chat.group_parts(others, lambda text: {"text": text}, write_result, write_call)
+    return system, [{"role": "assistant" if said else "user", "content": parts} for said, parts in grouped]
 
 
 def _read_block(block: Mapping[str, Any]) -> str:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from memory_core.config.agent import AgentConfig
 from memory_core.config.environment import expand_home
 from memory_core.config.settings import DEFAULT_AGENT
-from memory_core.errors import InvalidArgument, MemoryCoreError, SessionsUnusable
+from memory_core.errors import InvalidArgument, LoggedProblems, SessionsUnusable
 from memory_core.plugin.flush import policy
 from memory_core.plugin.flush.policy import FlushTurn, Session, to_count
 from memory_core.records import CallContext
@@ -95,17 +95,15 @@ def record(turn: FlushTurn, outcome: FlushOutcome, config: AgentConfig) -> bool:
 
     def prepare(entry: Entry) -> None:
         kept = _of_transcript(entry, turn.session_id)
+        told = {
+            "sessionId": turn.session_id or kept.get("sessionId", ""),
+            "updatedAt": _now_ms(),
+            _BY_HOST: not turn.counted_here,
+            _COUNT: max(turn.compaction_count, to_count(kept.get(_COUNT)) or 0),
+            _TOKENS: turn.total_tokens,
+        }
         entry.clear()
-        entry.update(
-            kept,
-            **{
-                "sessionId": turn.session_id or kept.get("sessionId", ""),
-                "updatedAt": _now_ms(),
-                _BY_HOST: not turn.counted_here,
-                _COUNT: max(turn.compaction_count, to_count(kept.get(_COUNT)) or 0),
-                _TOKENS: turn.total_tokens,
-            },
-        )
+        entry.update(kept | told)
 
     _read_own(config, turn.session_key)  # sets a damaged one aside
     return record_outcome(turn, outcome, find_record(config), prepare=prepare, keep=MAX_SESSIONS)
@@ -129,7 +127,7 @@ def record_outcome(
         sessions: The file: the host's, or our own record.
         prepare, keep: See `sessions_json.record_flush`.
     """
-    try:
+    with LoggedProblems(logger, "The memory flush of %s could not be recorded", turn.session_key):
         failures = sessions_json.record_flush(
             sessions,
             turn.session_key,
@@ -140,17 +138,15 @@ def record_outcome(
             prepare=prepare,
             keep=keep,
         )
-    except MemoryCoreError as error:
-        logger.warning("The memory flush of %s could not be recorded: %s", turn.session_key, error)
-        return False
-    if failures >= sessions_json.FAILURES_PER_CYCLE:
-        logger.warning(
-            "The memory flush of %s is given up for this compaction cycle after %d failures; the last one: %s",
-            turn.session_key,
-            failures,
-            outcome.reason,
-        )
-    return True
+        if failures >= sessions_json.FAILURES_PER_CYCLE:
+            logger.warning(
+                "The memory flush of %s is given up for this compaction cycle after %d failures; the last one: %s",
+                turn.session_key,
+                failures,
+                outcome.reason,
+            )
+        return True
+    return False
 
 
 def _count_here(session: Session, entry: Mapping[str, Any], config: AgentConfig, *, write: bool) -> Session:
@@ -202,18 +198,14 @@ def _update(config: AgentConfig, key: str, change: Callable[[Entry], None]) -> N
         entry["updatedAt"] = _now_ms()
 
     _read_own(config, key)  # sets a damaged one aside
-    try:
+    with LoggedProblems(logger, "The compaction cycle of %s is not counted", key):
         sessions_json.update(find_record(config), key, change_now, keep=MAX_SESSIONS)
-    except SessionsUnusable as error:
-        logger.warning("The compaction cycle of %s is not counted: %s", key, error)
 
 
 def _read(path: Path, key: str) -> Entry:
-    try:
+    with LoggedProblems(logger, "What is known of the session %s is not read", key):
         return sessions_json.read_entry(path, key)
-    except SessionsUnusable as error:
-        logger.warning("%s", error)
-        return {}
+    return {}
 
 
 def _read_own(config: AgentConfig, key: str) -> Entry:

@@ -20,9 +20,9 @@ from memory_core.completions import (
     parse_message,
 )
 from memory_core.config.agent import AgentConfig
-from memory_core.errors import InvalidArgument, MemoryCoreError
+from memory_core.errors import InvalidArgument, LoggedProblems, MemoryCoreError
 from memory_core.items.destination import find_destination
-from memory_core.plugin.calls import record_flush
+from memory_core.plugin import activity
 from memory_core.plugin.flush import cycles
 from memory_core.plugin.flush.policy import FlushTurn
 from memory_core.records import CallContext
@@ -104,11 +104,10 @@ def record(memory: Memory, config: AgentConfig, turn: FlushTurn, outcome: FlushO
     context = CallContext(
         agent=turn.agent, session_key=turn.session_key, chat_type=turn.chat_type or None, channel=turn.channel or None
     )
-    try:
+    with LoggedProblems(logger, "the flush of %s is not in the activity log", turn.session_key):
         if memory.allows(context, config):
-            record_flush(config, turn, outcome)
-    except MemoryCoreError as error:
-        logger.warning("the flush of %s is not in the activity log: %s", turn.session_key, error)
+            places = [turn.target] if outcome.status == "stored" else []
+            activity.record(config, "flushed", "flush", turn.session_key, places, outcome=outcome.status)
     return cycles.record(turn, outcome, config)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memory_core.completions import split_turns
 from memory_core.hosts.messages import chat, responses, strands
 from tests.frameworks.conversations import IDS, NAMES, TEXTS, Message, assert_acceptable, conversations, texts_of
 
@@ -37,12 +38,12 @@ def test_messages_are_split_into_turns() -> None:
         for role, text in (("assistant", "0"), ("user", "1"), ("user", "2"), ("assistant", "3"))
     ]
     said += [tool("1"), {"role": "user", "content": "4"}]
-    assert [[each["content"] for each in turn] for turn in chat.split_turns(said)] == [
+    assert [[each["content"] for each in turn] for turn in split_turns(said)] == [
         ["0"],
         ["1", "2", "3", "found"],
         ["4"],
     ]
-    assert chat.split_turns([]) == []
+    assert split_turns([]) == []
 
 
 def test_arguments_that_are_no_object_are_taken_for_none() -> None:
