@@ -31,9 +31,6 @@ LEAST_KEPT_OF_MANY = (
 )
 
 _MARK = re.compile(r"(?:[-*+]\s+|\d{1,9}[.)]\s+|>\s+)?(?:\[[ xX]\]\s+)?")
-_POSSIBLE_KEY = re.compile(
-    r"^[^\w\n]{0,8}+(\w[^\n]{0,44}?)(?:[:=|：]|[ \t][–—→-])[^\n]{0,99}+(?<![.?!])$", re.MULTILINE
-)
 _SIGN = re.compile(r"[*_`~]{0,2}(?::[*_`~]{0,2}(?=\s)|：|\s(?:=|-|–|—|->|→)(?=\s))")
 _TASK = re.compile(r"[-*+]\s+\[[ xX]\]\s")
 _EMPHASIS = "*_`~ "
@@ -92,18 +89,14 @@ def mark_superseded(hits: Sequence[Hit], load_note: LoadNote, today: date) -> li
 
 def _find_shared_keys(hits: Sequence[Hit]) -> dict[str, list[int]]:
     """Return the keys that stand in hits of several notes, but not of many, with those hits."""
-    held: defaultdict[str, dict[int, str]] = defaultdict(dict)
+    held: defaultdict[str, list[int]] = defaultdict(list)
     for number, hit in enumerate(hits):
         if hit.source != "sessions":
-            for key, line in list_possible_keys(hit.snippet):
-                held[key][number] = line
-    shared = {}
-    for key, lines in held.items():
-        if len(lines) > 1 and 1 < len({hits[number].path for number in lines}) <= MOST_NOTES:
-            judged = [number for number, line in lines.items() if (found := find_key(line)) and found[0] == key]
-            if len(judged) > 1:
-                shared[key] = judged
-    return shared
+            found = filter(None, map(find_key, hit.snippet.split("\n")))
+            for key in dict.fromkeys(key for key, _ in found):
+                held[key].append(number)
+    notes = {key: len({hits[number].path for number in numbers}) for key, numbers in held.items()}
+    return {key: numbers for key, numbers in held.items() if 1 < notes[key] <= MOST_NOTES}
 
 
 def _find_keyed_lines(lines: Sequence[str], key: str, hit: Hit) -> Iterator[tuple[int, str, tuple[str, ...]]]:
@@ -114,11 +107,6 @@ def _find_keyed_lines(lines: Sequence[str], key: str, hit: Hit) -> Iterator[tupl
             headings = find_headings(lines, line)
             if headings and find_keyed(lines, key, headings) == [line]:
                 yield line, found[1], headings
-
-
-def list_possible_keys(text: str) -> list[tuple[str, str]]:
-    """Return (possible key, line) of lines of a text, of which `find_key` judges; takes some microseconds."""
-    return [(found[1].strip(_EMPHASIS).casefold(), found[0]) for found in _POSSIBLE_KEY.finditer(text)]
 
 
 def find_key(line: str) -> tuple[str, str] | None:
