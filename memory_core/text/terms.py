@@ -52,11 +52,6 @@ def _marked_word() -> re.Pattern[str]:
 
 
 @cache
-def _any_mark() -> re.Pattern[str]:
-    return re.compile(f"[{list_marks()}]")
-
-
-@cache
 def _syllable() -> re.Pattern[str]:
     return re.compile(f".[{list_marks()}]*")
 
@@ -74,9 +69,7 @@ _lone = partial(compile_once, f"(?:(?<={_FUNCTIONAL})|^)(?!{_FUNCTIONAL})[\u4e00
 
 def _word_of(text: str) -> re.Pattern[str]:
     """Return the pattern of a word, the quickest for a text."""
-    if text.isascii():
-        return _ASCII_WORD
-    return _marked_word() if _any_mark().search(text) else _any_word()
+    return _ASCII_WORD if text.isascii() else _marked_word()
 
 
 def _split_run(run: str) -> Sequence[str]:

@@ -48,7 +48,7 @@ class Wording:
             yield from found
             return
         bounds = _bound_pieces(text)
-        folded = [*accumulate(len(_fold_piece(text[begin:end])) for begin, end in pairwise(bounds))]
+        folded = [*accumulate(len(fold(text[begin:end])) for begin, end in pairwise(bounds))]
         start = end = 0
         for first, last in found:
             begins = bounds[bisect_right(folded, first)]
@@ -76,9 +76,6 @@ def _show_bytes(text: str) -> str:
 def _bound_pieces(text: str) -> list[int]:
     """Return the bounds of pieces that fold each for itself: a character, with those behind it that it may become one with."""
     return [0, *(at for at in range(1, len(text)) if not _continues(text[at])), len(text)]
-
-
-_fold_piece = lru_cache(4096)(fold)
 
 
 @lru_cache(4096)
