@@ -7,9 +7,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain
 
-from memory_core.text.dates import MONTHS, WEEKDAYS
+from memory_core.text.dates import MONTHS_AND_DAYS
 from memory_core.text.folding import fold, strip_marks
 from memory_core.text.languages import STOP_WORDS
 from memory_core.text.markdown import strip_suffix
@@ -32,9 +31,7 @@ _SEQUENCE = re.compile(rf"(?<![\w’'])(?:{_CAPITALISED})(?:[ -](?:{_CAPITALISED
 _SENTENCE_START = re.compile(r"(?:\A|[.!?:;|>*#\"“(\[-]\s{0,3})\Z")
 _QUOTED = re.compile(r"[「『《〈“]([^「『《〈“」』》〉”\n]{2,20})[」』》〉”]")
 # Words that are no names by themselves: those that build sentences, months and days of the week.
-_COMMON = frozenset(chain((form for name in (*MONTHS, *WEEKDAYS) for form in (name, name[:3])), *STOP_WORDS.values()))
-
-_NO_NAMES = _COMMON | _ROLES
+_COMMON = MONTHS_AND_DAYS.union(*STOP_WORDS.values())
 
 
 def fold_name(text: str) -> str:
@@ -147,7 +144,7 @@ def find_names(text: str) -> Iterator[str]:
     for found in _SEQUENCE.finditer(text):
         words = found[0]
         starts = _SENTENCE_START.search(text, max(found.start() - 5, 0), found.start())
-        if not starts and len(words) > 2 and words.lower() not in _NO_NAMES and "_" not in words:
+        if not starts and len(words) > 2 and words.lower() not in _COMMON.union(_ROLES) and "_" not in words:
             yield words
     if not text.isascii():
         yield from (words for words in _QUOTED.findall(text) if _cjk().search(words))
