@@ -24,10 +24,10 @@ from memory_core.text.names import (
     find_names,
     fold_name,
     is_id,
-    is_unspaced,
     make_key,
     suggest_near,
 )
+from memory_core.text.tokens import may_be_unspaced
 
 LINE_CHARS = 200  # of a line that is quoted
 BESIDE_PLACES = 3  # that are quoted of each name beside another
@@ -162,7 +162,7 @@ class _Vocabulary:
             at += size or 1
         if not folded.isascii():
             yield from (
-                own for key, own in self._keys.items() if is_unspaced(key) and key in folded and key not in words
+                own for key, own in self._keys.items() if may_be_unspaced(key) and key in folded and key not in words
             )
 
     def list_things(self) -> list[Entity]:

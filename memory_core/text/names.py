@@ -14,7 +14,7 @@ from memory_core.text.languages import STOP_WORDS
 from memory_core.text.markdown import strip_suffix
 from memory_core.text.messages import DIRECTIVE, HOST_MARKER
 from memory_core.text.terms import extract_identifiers, find_words
-from memory_core.text.tokens import UNSPACED, compile_once
+from memory_core.text.tokens import UNSPACED, compile_once, may_be_unspaced
 
 MAX_CHARS = 200  # of a name
 MAX_SPELLINGS = 64  # of one name
@@ -121,17 +121,11 @@ def _compile(spellings: Mapping[str, None]) -> re.Pattern[str] | None:
 
 
 _scripts = partial(compile_once, f"[{UNSPACED}]+|[^{UNSPACED}]+")
-_cjk = partial(compile_once, f"[{UNSPACED}]")
-
-
-def is_unspaced(name: str) -> bool:
-    """Return True for a name in a script that puts no spaces between words."""
-    return not name.isascii() and _cjk().search(name) is not None
 
 
 def _is_bounded(character: str) -> bool:
     """Return True if a word cannot go on at this end of a name: scripts without spaces do not say where words end."""
-    return _WORD.match(character) is not None and not _cjk().match(character)
+    return _WORD.match(character) is not None and not may_be_unspaced(character)
 
 
 def find_names(text: str) -> Iterator[str]:
@@ -146,8 +140,7 @@ def find_names(text: str) -> Iterator[str]:
         starts = _SENTENCE_START.search(text, max(found.start() - 5, 0), found.start())
         if not starts and len(words) > 2 and words.lower() not in _COMMON.union(_ROLES) and "_" not in words:
             yield words
-    if not text.isascii():
-        yield from (words for words in _QUOTED.findall(text) if _cjk().search(words))
+    yield from filter(may_be_unspaced, _QUOTED.findall(text))
 
 
 def suggest_near(name: str, known: Sequence[str], count: int) -> list[str]:
