@@ -294,7 +294,9 @@ class _Presenter:
         """Return a unit with its place; one that is too long is cut around the words of the question."""
         number, within = self.counts.units[unit]
         matches = bool(self.counts.counts[unit]) or self.judgement.ranks[unit] >= self.opens_from
-        placed = PlacedUnit.of(self.counts.candidates[number].chunk, number, within, matches=matches)
+        placed = PlacedUnit.of(
+            self.counts.candidates[number].chunk, number, within, self._matters[number], matches=matches
+        )
         return placed.cut(self.query.max_snippet_chars, self._find_marks)
 
     def _find_marks(self, unit: PlacedUnit) -> list[Mark]:
