@@ -16,7 +16,7 @@ from functools import partial
 from memory_core.records import Hit
 from memory_core.sources.session_logs import SOURCE
 from memory_core.stores.values import IndexedChunk
-from memory_core.text.dates import MONTHS, WEEKDAYS
+from memory_core.text.dates import MONTHS_AND_DAYS, WEEKDAYS
 from memory_core.text.folding import fold
 from memory_core.text.tables import join_lines
 from memory_core.text.tokens import compile_once
@@ -25,7 +25,6 @@ MOST_NAMED = 10  # places of one passage
 QUOTED = 3  # words of a passage that a report or a log quotes, at least
 ADDED = 4  # words around it in a message, at most: more may say something about it
 STANDS_ALONE, WHOLE = 6, 10  # words of a line that says of whom it speaks: mostly, and surely
-_TIMES = frozenset(form for name in (*MONTHS, *WEEKDAYS) for form in (name, name[:3]))
 _REPORT = re.compile(r"(?:\A|/)(?:\.?dream(?:ing|s)/|dreams\.md\Z)", re.IGNORECASE)
 _DAILY = re.compile(r"(?:\A|/)[\d\s._-]+\.\w+\Z")
 _HEADING = re.compile(
@@ -133,7 +132,11 @@ def _repeats(one: IndexedChunk, other: IndexedChunk, words: str, *, shares: bool
     days = {_find_day(one), _find_day(other)} - {None}
     count = words.count(" ") + 1
     first, second = (
-        {word for word in words_of(f"{chunk.context} {_HEADING.findall(chunk.text)}") - _TIMES if word.isalpha()}
+        {
+            word
+            for word in words_of(f"{chunk.context} {_HEADING.findall(chunk.text)}") - MONTHS_AND_DAYS
+            if word.isalpha()
+        }
         for chunk in (one, other)
     )
     alike = (

@@ -14,7 +14,6 @@ from dataclasses import dataclass, field, replace
 from itertools import islice, pairwise
 from typing import NamedTuple, TypeAlias
 
-from memory_core.records import Unit
 from memory_core.stores.values import IndexedChunk
 from memory_core.text.markdown import find_front_matter
 from memory_core.text.terms import find_words
@@ -118,15 +117,6 @@ def count_matter(chunk: IndexedChunk) -> int:
     return matter if chunk.units[-1].last_line >= matter else 0
 
 
-def _leave_out_matter(chunk: IndexedChunk, index: int) -> Unit:
-    """Return a unit of a chunk without the last lines of the front matter, where text follows in the same unit."""
-    unit, matter = chunk.units[index], count_matter(chunk)
-    if not unit.first_line < matter <= unit.last_line:
-        return unit
-    start = sum(len(line) + 1 for line in chunk.text.split("\n")[:matter])
-    return unit._replace(start=start, first_line=matter)
-
-
 @dataclass(slots=True, order=True)  # not frozen: a search makes a hundred, which takes three times as long
 class PlacedUnit:
     """A unit with its place in the file; orders as the file does. Not to be changed.
@@ -160,11 +150,20 @@ class PlacedUnit:
     cut_after: bool = False
 
     @classmethod
-    def of(cls, chunk: IndexedChunk, number: int, index: int, *, matches: bool = True) -> PlacedUnit:
-        """Place a unit of a chunk, given by the number of that and its own."""
-        unit = _leave_out_matter(chunk, index)
+    def of(cls, chunk: IndexedChunk, number: int, index: int, matter: int, *, matches: bool = True) -> PlacedUnit:
+        """Place a unit of a chunk; the last lines of the front matter are left out where text follows in the same unit.
+
+        Args:
+            chunk: Its chunk.
+            number, index, matches: See the class.
+            matter: The number of lines of front matter with which the chunk begins.
+        """
+        unit = chunk.units[index]
+        start, first = unit.start, unit.first_line
+        if first < matter <= unit.last_line:
+            start, first = sum(len(line) + 1 for line in chunk.text.split("\n")[:matter]), matter
         return cls(
-            chunk.start_line + unit.first_line, chunk.start_line + unit.last_line, unit.start, unit.end,
+            chunk.start_line + first, chunk.start_line + unit.last_line, start, unit.end,
             chunk.path, chunk.source, number, index, chunk.text, matches,
         )  # fmt: skip
 

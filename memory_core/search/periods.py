@@ -235,7 +235,7 @@ def list_notes(
             if chunk.units[index].last_line >= matter:
                 day = date.min if named is None else named[index]
                 own = notes.setdefault((day, chunk.source, chunk.path), [])
-                own.append(PlacedUnit.of(chunk, number, index).cut(query.max_snippet_chars, lambda _: ()))
+                own.append(PlacedUnit.of(chunk, number, index, matter).cut(query.max_snippet_chars, lambda _: ()))
     most = query.max_results
     several = [notes[key] for key in sorted(notes, key=lambda key: key[0])]
     chosen = [several[at * len(several) // most] for at in range(most)] if len(several) > most else several

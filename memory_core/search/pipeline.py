@@ -44,7 +44,7 @@ from memory_core.search.recency import find_later, mark_replaced
 from memory_core.search.scoring import Judgement, Score, VectorQuery, judge, prefer_matter, put_first, weigh_vectors
 from memory_core.sources.session_logs import SOURCE, is_log
 from memory_core.stores.interface import Reader
-from memory_core.stores.values import DateRange, IndexedChunk
+from memory_core.stores.values import DateRange
 from memory_core.text.markdown import looks_like_row, scan
 from memory_core.text.units import MOST_LEAD, find_leads
 
@@ -135,7 +135,9 @@ def search(
     counts, judgement = _rank(reader, question, candidates, weights=weights, vectors=vectors, dates=dates)
     best = max(judgement.ranks, default=0.0)
     opens_from = math.inf if vectors is None else scores.NEAR_BEST * best
-    units = range(len(counts.units)) if about is None else _find_units(counts, about)
+    units: Sequence[int] = range(len(counts.units))
+    if about is not None:
+        units = [at for at in units if about.holds(counts.get_chunk(at).path, counts.quote(at))]
     hits, shown, copies = _Presenter(query, counts, judgement, reader.stem, opens_from).show(units)
     said = [_list_said(passage, counts, copies) for passage in shown]
     return Trace(
@@ -272,13 +274,29 @@ class _Presenter:
         return list(dict.fromkeys([*heads, *sorted(order, key=defer)]))
 
     def _find_lead(self, unit: PlacedUnit) -> Lead | None:
-        return _find_lead(self.counts.candidates[unit.chunk].chunk, unit.index)
+        """Return the head of the table of a unit, or what introduces it in a list and stands in a chunk before."""
+        chunk = self.counts.candidates[unit.chunk].chunk
+        above = chunk.context.split("\n")[1:]
+        lines = [*above, *chunk.text.split("\n")]
+        at = len(above) + chunk.units[unit.index].first_line
+        is_row = looks_like_row(lines[at])
+        if not above and not is_row:
+            return None
+        leads = find_leads(lines, scan(lines))[at]
+        if not is_row:
+            leads = tuple(each for each in leads if each < len(above))
+        if not leads:
+            return None
+        last = leads[-1] - len(above)
+        return Lead("\n".join(lines[each][:MOST_LEAD] for each in leads), chunk.start_line + last if last >= 0 else 0)
 
     def _place(self, unit: int) -> PlacedUnit:
         """Return a unit with its place; one that is too long is cut around the words of the question."""
         number, within = self.counts.units[unit]
         matches = bool(self.counts.counts[unit]) or self.judgement.ranks[unit] >= self.opens_from
-        placed = PlacedUnit.of(self.counts.candidates[number].chunk, number, within, matches=matches)
+        placed = PlacedUnit.of(
+            self.counts.candidates[number].chunk, number, within, self._matters[number], matches=matches
+        )
         return placed.cut(self.query.max_snippet_chars, self._find_marks)
 
     def _find_marks(self, unit: PlacedUnit) -> list[Mark]:
@@ -360,34 +378,12 @@ def _list_period(reader: Reader, query: Query, question: Question, mode: Mode) -
     )  # fmt: skip
 
 
-def _find_units(counts: TermCounts, about: About) -> list[int]:
-    """Return the numbers of the units that mention a name."""
-    return [at for at in range(len(counts.units)) if about.holds(counts.get_chunk(at).path, counts.quote(at))]
-
-
 def _weights(mode: Mode, hybrid: Hybrid) -> scores.Weights:
     if mode == "keyword":
         return BY_KEYWORD
     if mode == "vector":
         return scores.Weights(1.0, 0.0)
     return scores.Weights.normalised(hybrid.vector_weight, hybrid.text_weight)
-
-
-def _find_lead(chunk: IndexedChunk, index: int) -> Lead | None:
-    """Return the head of the table of a unit, or what introduces it in a list and stands in a chunk before."""
-    above = chunk.context.split("\n")[1:]
-    lines = [*above, *chunk.text.split("\n")]
-    at = len(above) + chunk.units[index].first_line
-    is_row = looks_like_row(lines[at])
-    if not above and not is_row:
-        return None
-    leads = find_leads(lines, scan(lines))[at]
-    if not is_row:
-        leads = tuple(each for each in leads if each < len(above))
-    if not leads:
-        return None
-    last = leads[-1] - len(above)
-    return Lead("\n".join(lines[each][:MOST_LEAD] for each in leads), chunk.start_line + last if last >= 0 else 0)
 
 
 def _to_hit(passage: Passage, best: Score, evidence: float, shown: float) -> Hit:

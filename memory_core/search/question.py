@@ -255,14 +255,15 @@ def analyse(reader: Reader, text: str, today: date, dates: DateRange | None = No
     chunks = reader.count_chunks()
     exact = {one.lower() for one in extract_identifiers(text)}
     named, dated = choose_period(reader, text, today, dates or DateRange())
-    words = _find_words(reader, text, chunks, spelt_right=exact.union(extract_words(named.text) if named else ()))
+    of_period = {*extract_words(named.text)} if named else set[str]()
+    words = _find_words(reader, text, chunks, spelt_right=exact | of_period)
     kept = {*sorted(words.values(), key=lambda term: (term.documents == 0, term.documents))[:MAX_TERMS]}
     found = (
         Term(phrase, tuple(reader.stem(phrase)), reader.count_phrase(phrase))
         for phrase in extract_phrases(text)[:MAX_PHRASES]
     )
     asked = find_asked_time(text.replace(named.text, "…") if named else text)
-    present = find_present(text).difference(extract_words(named.text) if named else ()) if asked == "now" else ()
+    present = find_present(text) - of_period if asked == "now" else ()
     single = tuple(term for term in words.values() if term in kept and (term.text not in present or len(kept) == 1))
     several = tuple(term for term in found if term.documents)
     identifiers = frozenset(
@@ -276,7 +277,7 @@ def analyse(reader: Reader, text: str, today: date, dates: DateRange | None = No
         elif not dated.own and (means_now or not (named.is_day or dated.naming)):
             unwritten = named if named.alone else None
             named = None  # nobody wrote then: it may be meant otherwise
-    naming = set() if named is None else set(extract_words(named.text))
+    naming = of_period if named else ()
     kind, cjk = classify(text), find_cjk_share(text)
     calls_to_mind = kind == "statement" and cjk > 0.5 and chunks <= CHARACTERS_AMONG
     held = reader.count_by_prefix(extract_ideographs(text)[:MAX_TERMS]) if calls_to_mind else {}

@@ -24,10 +24,10 @@ from memory_core.text.names import (
     find_names,
     fold_name,
     is_id,
-    is_unspaced,
     make_key,
     suggest_near,
 )
+from memory_core.text.tokens import may_be_unspaced
 
 LINE_CHARS = 200  # of a line that is quoted
 BESIDE_PLACES = 3  # that are quoted of each name beside another
@@ -149,6 +149,11 @@ class _Vocabulary:
         found.pop("", None)
         return found
 
+    @cached_property
+    def _unspaced(self) -> list[str]:
+        """Those in scripts without spaces."""
+        return [key for key in self._keys if may_be_unspaced(key)]
+
     def find_in(self, text: str) -> Iterator[str]:
         """Yield the ids of the things whose names stand in a text, as often as they do."""
         folded = fold_name(text)
@@ -161,9 +166,7 @@ class _Vocabulary:
                 yield self._keys[" ".join(words[at : at + size])]
             at += size or 1
         if not folded.isascii():
-            yield from (
-                own for key, own in self._keys.items() if is_unspaced(key) and key in folded and key not in words
-            )
+            yield from (self._keys[key] for key in self._unspaced if key in folded and key not in words)
 
     def list_things(self) -> list[Entity]:
         """Return the things of which notes speak, but for daily notes, those first that are linked most often."""

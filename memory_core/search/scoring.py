@@ -134,8 +134,7 @@ def judge(reader: Reader, counts: TermCounts, *, weights: scores.Weights, vector
         vectors: The question as a vector; None judges by keyword alone.
     """
     question, candidates = counts.question, counts.candidates
-    others: Sequence[float] = find_other_speakers(question, candidates, counts.units)
-    others = [*map(max, others, _find_weak(counts))]
+    others = [*map(max, find_other_speakers(question, candidates, counts.units), _find_weak(counts))]
     rows = _find_rows(counts)
     text_ranks = _rank_by_text(counts, weights, others=others, rows=rows)
     covered = [question.certainty * scores.coverage(question.weights, held) for held in counts.found]
@@ -235,13 +234,17 @@ def prefer_matter(judgement: Judgement) -> Judgement:
     confidence = judgement.confidence
     if confidence is None:
         return judgement
-    ranks, counts = judgement.ranks, confidence.counts
-    if confidence.question.kind != "statement":
+    ranks, counts, question = judgement.ranks, confidence.counts, confidence.question
+    added = [0.0] * len(ranks)
+    if question.kind != "statement":
         supported = [score.whole > 0 for score in judgement.scores]
         units = zip(ranks, counts.units, strict=True)
         ranks = [rank if supported[chunk] else min(rank, scores.UNSUPPORTED * rank) for rank, (chunk, _) in units]
-    added = _prefer_supported(confidence, ranks)
-    ranks = [*map(add, ranks, added)]
+        if not question.cjk:  # whose words are pairs of characters
+            best = max(ranks, default=0.0)
+            least, most = scores.SUPPORTED_FROM * best, scores.SUPPORT * best
+            added = [most * confidence.support(unit) if rank >= least else 0.0 for unit, rank in enumerate(ranks)]
+            ranks = [*map(add, ranks, added)]
     if confidence.names:
         taken = scores.LACKS_NAME * max(ranks, default=0.0)
         ranks = [rank - taken * confidence.lack_names(unit) for unit, rank in enumerate(ranks)]
@@ -249,18 +252,6 @@ def prefer_matter(judgement: Judgement) -> Judgement:
     if recency.bonuses:
         ranks = [rank + recency.bonuses.get(unit, 0.0) for unit, rank in enumerate(ranks)]
     return replace(judgement, ranks=ranks, text_ranks=[*map(add, judgement.text_ranks, added)], recency=recency)
-
-
-def _prefer_supported(confidence: Confidence, ranks: Sequence[float]) -> list[float]:
-    """Return what every unit gains for the share of a question that it holds.
-
-    Nothing for a statement, nor for a question in CJK, whose words are pairs of characters.
-    """
-    if confidence.question.kind == "statement" or confidence.question.cjk:
-        return [0.0] * len(ranks)
-    best = max(ranks, default=0.0)
-    least, most = scores.SUPPORTED_FROM * best, scores.SUPPORT * best
-    return [most * confidence.support(unit) if rank >= least else 0.0 for unit, rank in enumerate(ranks)]
 
 
 def put_first(judgement: Judgement, unit: int) -> Judgement:

@@ -17,6 +17,7 @@ MONTHS = (
     "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november", "december",
 )  # fmt: skip
 WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+MONTHS_AND_DAYS = frozenset(form for name in (*MONTHS, *WEEKDAYS) for form in (name, name[:3]))
 
 MILLISECONDS, LAST_STAMP = 1e11, 1e14  # times above are no seconds, which would lie in the year 5138, or no times
 _LAST = timedelta(milliseconds=1)  # moments are told to the millisecond

@@ -7,15 +7,14 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain
 
-from memory_core.text.dates import MONTHS, WEEKDAYS
+from memory_core.text.dates import MONTHS_AND_DAYS
 from memory_core.text.folding import fold, strip_marks
 from memory_core.text.languages import STOP_WORDS
 from memory_core.text.markdown import strip_suffix
 from memory_core.text.messages import DIRECTIVE, HOST_MARKER
 from memory_core.text.terms import extract_identifiers, find_words
-from memory_core.text.tokens import UNSPACED, compile_once
+from memory_core.text.tokens import UNSPACED, compile_once, may_be_unspaced
 
 MAX_CHARS = 200  # of a name
 MAX_SPELLINGS = 64  # of one name
@@ -32,9 +31,7 @@ _SEQUENCE = re.compile(rf"(?<![\w’'])(?:{_CAPITALISED})(?:[ -](?:{_CAPITALISED
 _SENTENCE_START = re.compile(r"(?:\A|[.!?:;|>*#\"“(\[-]\s{0,3})\Z")
 _QUOTED = re.compile(r"[「『《〈“]([^「『《〈“」』》〉”\n]{2,20})[」』》〉”]")
 # Words that are no names by themselves: those that build sentences, months and days of the week.
-_COMMON = frozenset(chain((form for name in (*MONTHS, *WEEKDAYS) for form in (name, name[:3])), *STOP_WORDS.values()))
-
-_NO_NAMES = _COMMON | _ROLES
+_COMMON = MONTHS_AND_DAYS.union(*STOP_WORDS.values())
 
 
 def fold_name(text: str) -> str:
@@ -124,17 +121,11 @@ def _compile(spellings: Mapping[str, None]) -> re.Pattern[str] | None:
 
 
 _scripts = partial(compile_once, f"[{UNSPACED}]+|[^{UNSPACED}]+")
-_cjk = partial(compile_once, f"[{UNSPACED}]")
-
-
-def is_unspaced(name: str) -> bool:
-    """Return True for a name in a script that puts no spaces between words."""
-    return not name.isascii() and _cjk().search(name) is not None
 
 
 def _is_bounded(character: str) -> bool:
     """Return True if a word cannot go on at this end of a name: scripts without spaces do not say where words end."""
-    return _WORD.match(character) is not None and not _cjk().match(character)
+    return _WORD.match(character) is not None and not may_be_unspaced(character)
 
 
 def find_names(text: str) -> Iterator[str]:
@@ -147,10 +138,9 @@ def find_names(text: str) -> Iterator[str]:
     for found in _SEQUENCE.finditer(text):
         words = found[0]
         starts = _SENTENCE_START.search(text, max(found.start() - 5, 0), found.start())
-        if not starts and len(words) > 2 and words.lower() not in _NO_NAMES and "_" not in words:
+        if not starts and len(words) > 2 and words.lower() not in _COMMON.union(_ROLES) and "_" not in words:
             yield words
-    if not text.isascii():
-        yield from (words for words in _QUOTED.findall(text) if _cjk().search(words))
+    yield from filter(may_be_unspaced, _QUOTED.findall(text))
 
 
 def suggest_near(name: str, known: Sequence[str], count: int) -> list[str]:

@@ -51,6 +51,7 @@ def test_comments_hold_nothing() -> None:
         "wikilink c", "wikilink e", "wikilink f",
     ]  # fmt: skip
     assert targets("`<!--` [[a]] `-->`") == ["wikilink a"]
+    assert targets("<!-- [[a]] <!--> [[b]] `-->` [[c]]") == ["wikilink b", "wikilink c"]
     assert read_lines(["x <!-- y", "z --> w"]).lines == ["x ", " w"]
 
 
