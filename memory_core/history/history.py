@@ -127,8 +127,9 @@ class History(HistoryStore):
         with self.write() as connection:
             if rows.has_mark(connection):
                 self.deletions.pending = True
-            has_changed, is_whole = store.record(connection, hashes, load, now_ms=int(self._now() * 1000))
-            if has_changed and store.drop_old(connection, self._settings):
+            now_ms = int(self._now() * 1000)
+            has_changed, is_whole = store.record(connection, hashes, load, now_ms=now_ms)
+            if has_changed and store.drop_old(connection, self._settings, now_ms=now_ms):
                 self.deletions.mark(connection, "dropped")
             if is_whole:
                 rows.set_recorded(connection, generation)
@@ -144,7 +145,7 @@ class History(HistoryStore):
         if self._settings.retention_days is None or (not asked and 0 <= now - self._pruned < LEAST_SECONDS):
             return
         with self.write() as connection:
-            if store.drop_old(connection, self._settings, now_ms=int(now * 1000)):
+            if store.drop_old(connection, self._settings, now_ms=int(now * 1000), asked=True):
                 self.deletions.mark(connection, "dropped")
         self._pruned = now
 
