@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import resource
 import sys
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from memory_core.cli.hosts import OUTAGES
 from memory_core.cli.main import main
 from tests.command import REPOSITORY, Command, as_ordinary_owner, run
 from tests.fakes.homes import write
@@ -111,6 +113,7 @@ def here(tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         monkeypatch.delenv(name)
     for name in ("VISUAL", "EDITOR", "OPENAI_API_KEY", "NO_SUCH_KEY"):
         monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(logging.getLogger(OUTAGES), "handlers", [])  # `mcp` adds one for the rest of its process
     for name, text in FILES.items():
         write(tmp_path / "here" / name, text)
     monkeypatch.chdir(tmp_path / "here")
