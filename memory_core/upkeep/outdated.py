@@ -395,11 +395,12 @@ def _compare_names(old: Statement, new: Statement, anchors: Sequence[str], *, ab
         return None
     before, after = ({*_find_capitals(each)} for each in (old, new))
     places = [{strip_marks(name.lower()) for name in _PLACE.findall(each.text)} for each in (old, new)]
+    whose = [word for word in anchors if word not in dwell[0] | dwell[1]]
     if (
         all(dwell)
         and places[0]
         and places[1] - before
-        and any(each.startswith(word) for word in anchors for each in before & after)
+        and any(each.startswith(word) for word in whose for each in before & after)
     ):
         return Comparison(1.5 + FIRM, "role", firm=True)
     roles = {*anchors}.intersection(old.head, (*new.head, *new.near))
