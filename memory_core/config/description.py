@@ -85,7 +85,7 @@ def explain_other_spellings(config: Config, agent: str = DEFAULT_AGENT) -> list[
     Raises:
         InvalidArgument: The agent's id is not valid.
     """
-    merged = leave_out_ignored(SearchSettings, config.resolver.merge_search(config.agent(agent).agent)[0], [])
+    merged = leave_out_ignored(SearchSettings, config.resolver.merge_search(config.agent(agent).agent)[0], [], [])
     return [
         f"{node.key} is read as {key}"
         for key, node in _walk_values("memorySearch", merged)

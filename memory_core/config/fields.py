@@ -61,7 +61,7 @@ class Section:
     """Base of all sections: tells pydantic how to read them, and which keys are left out.
 
     `__ignored_keys__` mean nothing here; each is left out with a warning, which ends with its hint. With `FORMER` for a hint
-    it was a setting once.
+    it was a setting once; one warning names all that are left out.
     """
 
     __slots__ = ()

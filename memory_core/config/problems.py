@@ -78,7 +78,12 @@ def validate(
     A section checks its values against each other after it has read all of them, so it is read again without those that are
     wrong. A contradiction is no problem if one side of it was wrong itself.
     """
-    node = leave_out_ignored(model, node, [] if warnings is None else warnings)
+    ignored, former = list[str](), list[str]()
+    node = leave_out_ignored(model, node, ignored, former)
+    if former:
+        ignored.append(f"{', '.join(former)}: {FORMER}")
+    if warnings is not None:
+        warnings += ignored
     if (chosen := _take_plain(model, node)) is not None:
         return chosen
     from pydantic import ValidationError
@@ -125,18 +130,26 @@ def _take_plain(model: type[Model], node: Node) -> Model | None:
         return None
 
 
-def leave_out_ignored(model: type[Any], node: Node, warnings: list[str]) -> Node:
-    """Return a section without what its class ignores; `warnings` takes a sentence about each key that is left out."""
+def leave_out_ignored(model: type[Any], node: Node, ignored: list[str], former: list[str]) -> Node:
+    """Return a section without what its class ignores.
+
+    Args:
+        model: The class.
+        node: The section.
+        ignored: Takes a warning for each key of OpenClaw's that is left out.
+        former: Takes the keys that once were settings of ours.
+    """
     if not isinstance(node.content, dict) or not is_dataclass(model):
         return node
     hints: Mapping[str, str] = getattr(model, "__ignored_keys__", {})
     sections, content = dict(list_sections(model)), dict[str, Node]()
     for name, child in node.content.items():
-        if name in hints:
-            foreign = f"a setting of OpenClaw that means nothing here; it is left out{hints[name]}"
-            warnings.append(f"{child.key}: {FORMER if hints[name] == FORMER else foreign}")
+        if hints.get(name) == FORMER:
+            former.append(child.key)
+        elif name in hints:
+            ignored.append(f"{child.key}: a setting of OpenClaw that means nothing here; it is left out{hints[name]}")
         else:
-            content[name] = leave_out_ignored(sections[name], child, warnings) if name in sections else child
+            content[name] = leave_out_ignored(sections[name], child, ignored, former) if name in sections else child
     return replace(node, content=content)
 
 

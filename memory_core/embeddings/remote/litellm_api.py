@@ -217,7 +217,7 @@ def import_litellm() -> Any:
             litellm: Any = importlib.import_module("litellm")
         finally:
             for name in _QUIET_IMPORT:
-                del os.environ[name]
+                os.environ.pop(name, None)
             os.environ.update(before)
         litellm.telemetry = False
         litellm.suppress_debug_info = True
