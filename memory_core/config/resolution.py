@@ -235,12 +235,12 @@ class Resolver:
 
     def merge_compaction(self, agent: str) -> Node:
         """Merge `compaction` for an agent."""
-        return get_part(reduce(merge, self._list_parts(agent)), "compaction")
+        return reduce(merge, [get_part(part, "compaction") for part in self._list_parts(agent)])
 
     def find_workspace(self, agent: str) -> Node | None:
         """Return the last layer's value for an agent's workspace; None when no layer names one."""
-        found, rest = find(reduce(merge, self._list_parts(agent)), ("workspace",))
-        return None if rest else found
+        found = [find(part, ("workspace",)) for part in self._list_parts(agent)]
+        return next((node for node, rest in reversed(found) if not rest), None)
 
     def find_workspace_origin(self, agent: str) -> Origin:
         """Return the layer that named an agent's workspace."""
