@@ -55,7 +55,7 @@ _LEAST, _MOST = -(2**63), 2**63 - 1  # integers of SQLite; in nanoseconds the ye
 
 def read_stamp(info: os.stat_result) -> FileStamp:
     """Return the stamp of a file; what does not fit into 64 bits becomes the nearest number that does."""
-    changed, moved = (min(max(time_ns, _LEAST), _MOST) for time_ns in (info.st_mtime_ns, info.st_ctime_ns))
+    changed, moved = min(max(info.st_mtime_ns, _LEAST), _MOST), min(max(info.st_ctime_ns, _LEAST), _MOST)
     return FileStamp(info.st_size, changed, moved, min(info.st_ino, _MOST))
 
 
@@ -206,7 +206,9 @@ class Root:
             return NOT_MARKDOWN
         if name.startswith("."):
             return "is hidden"
-        if reason := EXCLUDED if {name, relative} & self.excluded else self._leave_out(relative):
+        if name in self.excluded or relative in self.excluded:
+            return EXCLUDED
+        if reason := self._leave_out(relative):
             return reason
         if relative in self.reserved:
             return OUTSIDE
@@ -215,6 +217,8 @@ class Root:
         return UNFIT_NAME if is_unfit(name) else None
 
     def _leave_out(self, relative: str) -> str | None:
+        if not self.hidden and not self.left_out:
+            return None
         path = normalize("NFC", relative)
         if any(each.match(path) for each in self.hidden):
             return HIDDEN
