@@ -105,31 +105,56 @@ def _is_foreign(words: Collection[str], language: Language) -> bool:
     return 1 in tells and -1 not in tells
 
 
-def relate_words(text: str) -> list[Stemmed]:
-    """Return what the store keeps of a text's words: what `stem_text` returns, and the keys of their spellings."""
-    words = [word for word in _find_words(text) if is_spaced(word)]
+def relate_words(text: str, seen: dict[Relation, set[str]] | None = None) -> list[Stemmed]:
+    """Return what the store keeps of a text's words: what `stem_text` returns, and the keys of their spellings.
+
+    Args:
+        text: Any text.
+        seen: See `stem_text`.
+    """
+    runs = _find_new(text, "spelt", seen)
+    words = [word for word in _find_words(runs) if is_spaced(word)]
     keys = [*map(make_spelling_key, words)]
     spelt = [Stemmed("spelt", *each) for each in zip(keys, words, strict=True)]
     mirrored = [Stemmed("mirrored", key[::-1], word) for key, word in zip(keys, words, strict=True)]
+    names = (name for run in runs for name in find_camels(run))
     parts = [
-        Stemmed("part", part, name.lower())
-        for name in {*find_camels(text)}
-        for part in split_camel(name)
-        if len(part) >= LEAST_PART
+        Stemmed("part", part, name.lower()) for name in names for part in split_camel(name) if len(part) >= LEAST_PART
     ]
-    parts += [Stemmed("part", core, word) for word in sorted({*find_prefixed(text)}) for core in list_cores(word)]
+    prefixed = {word for run in runs if not run.isascii() for word in find_prefixed(run)}
+    parts += [Stemmed("part", core, word) for word in sorted(prefixed) for core in list_cores(word)]
     joined = [Stemmed("joined", *each) for each in find_joined(text)]
-    return stem_text(text) + spelt + mirrored + parts + joined
+    return stem_text(text, seen) + spelt + mirrored + parts + joined
 
 
-def stem_text(text: str) -> list[Stemmed]:
-    """Return the distinct words of a text with their stems and verbs; none of a text that begins in no known language."""
+def stem_text(text: str, seen: dict[Relation, set[str]] | None = None) -> list[Stemmed]:
+    """Return the distinct words of a text with their stems and verbs; none of a text that begins in no known language.
+
+    Args:
+        text: Any text.
+        seen: What was seen in former texts, by language; words of that are left out, and what is seen here is added.
+    """
     language = detect({run.lower() for run in text.split(maxsplit=_SAMPLE)[:_SAMPLE]})
-    return [] if language is None else stem_words(_find_words(text) - STOP_WORDS[language], language)
+    if language is None:
+        return []
+    runs = _find_new(text, language, seen)
+    if not runs:
+        return []
+    return stem_words(_find_words(runs) - STOP_WORDS[language], language)
 
 
-def _find_words(text: str) -> set[str]:
-    return set(_WORD.findall(clean(text).lower()))
+def _find_new(text: str, relation: Relation, seen: dict[Relation, set[str]] | None) -> set[str]:
+    """Return the pieces of a text between white space, without those that were seen, to which they are added."""
+    runs = set(text.split())
+    if seen is not None:
+        former = seen.setdefault(relation, set())
+        runs -= former
+        former |= runs
+    return runs
+
+
+def _find_words(runs: Iterable[str]) -> set[str]:
+    return set(_WORD.findall(clean(" ".join(runs)).lower()))
 
 
 def stem_words(words: Iterable[str], language: Relation) -> list[Stemmed]:

@@ -25,7 +25,7 @@ from memory_core.stores.values import (
     remember,
 )
 from memory_core.text.folding import fold_words
-from memory_core.text.languages import relate_words
+from memory_core.text.languages import Relation, relate_words
 from memory_core.text.markdown import may_hold_links
 from memory_core.text.messages import replace_surrogates
 from memory_core.text.terms import write_index
@@ -46,6 +46,7 @@ class SqliteWriter(SqliteReader):
 
     def __init__(self, connection: Connection, vectors: VectorIndex, timezone: str | None) -> None:
         super().__init__(connection, vectors, timezone)
+        self._seen: dict[Relation, set[str]] = {}  # words that are in the table, most of which come again
         self._has_changed = False
 
     def save_state(self, **values: Unpack[StateValues]) -> None:
@@ -68,7 +69,7 @@ class SqliteWriter(SqliteReader):
             inserted |= new
             unused += old
         texts = (_searched_text(item.chunk.context, item.chunk.text) for item in inserted.values())
-        forms = [each for text in texts for each in relate_words(text)]
+        forms = [each for text in texts for each in relate_words(text, self._seen)]
         self.db.executemany("INSERT INTO word_forms VALUES (?, ?, ?) ON CONFLICT DO NOTHING", forms)
         self._delete_chunks(unused)
         return min(inserted, default=None)
@@ -206,6 +207,8 @@ class SqliteWriter(SqliteReader):
         """Delete chunks with their windows, and the forms of words that no other holds."""
         for first in range(0, len(ids), _STEP):
             self._delete_some(ids[first : first + _STEP])
+        if ids:
+            self._seen.clear()
 
     def _delete_some(self, ids: Sequence[int]) -> None:
         given = json.dumps(ids)
