@@ -206,9 +206,8 @@ class Root:
             return NOT_MARKDOWN
         if name.startswith("."):
             return "is hidden"
-        if name in self.excluded or relative in self.excluded:
-            return EXCLUDED
-        if reason := self._leave_out(relative):
+        is_excluded = name in self.excluded or relative in self.excluded
+        if reason := EXCLUDED if is_excluded else self._leave_out(relative):
             return reason
         if relative in self.reserved:
             return OUTSIDE
