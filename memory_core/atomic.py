@@ -191,20 +191,31 @@ def open_folder(folder: Path, root: Path | None, *, makes: bool = True) -> Itera
         yield None
         return
     top = (folder if root is None else root).resolve()
-    opened = os.open(top.anchor, os.O_RDONLY | DIRECTORY | CLOEXEC)
-    names = (*top.parts[1:], *below)
+    # Without PATH_ONLY, folders on the way have to be readable, and those above the root need not be.
+    start, names = (top.anchor, (*top.parts[1:], *below)) if PATH_ONLY else (top, below)
+    opened = os.open(start, os.O_RDONLY | DIRECTORY | NOFOLLOW | CLOEXEC)
     try:
-        for number, name in enumerate(names, start=1):
-            if makes and number >= len(top.parts):
+        for left, name in zip(range(len(names), 0, -1), names, strict=True):
+            if makes and left <= len(below):
                 with suppress(FileExistsError):
                     os.mkdir(name, dir_fd=opened)
-                    os.fsync(opened)
-            way = PATH_ONLY if number < len(top.parts) - 1 else os.O_RDONLY  # those are handed to fsync
+                    _sync_folder(opened)
+            way = PATH_ONLY if left > 1 else os.O_RDONLY  # the folder itself is handed to fsync
             outer, opened = opened, os.open(name, way | DIRECTORY | NOFOLLOW | CLOEXEC, dir_fd=opened)
             os.close(outer)
         yield opened
     finally:
         os.close(opened)
+
+
+def _sync_folder(opened: int) -> None:
+    """Have the disk know of what was made in a folder; one that may be entered, and not read, cannot be synced."""
+    with suppress(PermissionError):
+        readable = os.open(".", os.O_RDONLY | DIRECTORY | CLOEXEC, dir_fd=opened)
+        try:
+            os.fsync(readable)
+        finally:
+            os.close(readable)
 
 
 def _create_beside(name: str, folder: int | None, at: Callable[[str], str]) -> tuple[str, int]:

@@ -85,6 +85,8 @@ def _fill(
     moving = serving is not None and (serving.provider != blank.provider or held.target is not None)
     space = held.serving if held.target is None else held.target
     pending = reader.count_pending(space if isinstance(space, int) else None)  # all of a space that is not known yet
+    lacking = pending if space == held.serving else reader.count_pending(held.serving)
+    embedded = reader.count_windows(distinct=True) - lacking if held.serving is not None else 0
     vector, reason = reader.describe_vectors(held.serving)
     details, warnings = dict(blank.details), blank.warnings
     if serving is not None and moving:
@@ -106,9 +108,7 @@ def _fill(
         indexed=True,
         files=sources.total(),
         chunks=reader.count_indexed()[1],
-        embeddings=0
-        if held.serving is None
-        else reader.count_windows(distinct=True) - reader.count_pending(held.serving),
+        embeddings=embedded,
         pending=pending if wants_vectors else 0,
         sources=dict(sorted(sources.items())),
         model=serving.model if serving is not None and not moving else blank.model,

@@ -231,6 +231,9 @@ def _find_fault_of_hit(hit: object) -> str:
     score: object = hit.score
     if not (all(isinstance(text, str) for text in texts) and isinstance(score, int | float) and 0 <= score <= 1):
         return "hits without a path, a snippet or a score from 0 to 1"
+    parts: tuple[object, ...] = (hit.text_score, hit.vector_score)
+    if not all(part is None or isinstance(part, int | float) for part in parts):
+        return f"a hit of {hit.path} with a score that is no number of Python"
     lines: tuple[object, ...] = (hit.start_line, hit.end_line)
     if not (all(isinstance(line, int) for line in lines) and 1 <= hit.start_line <= hit.end_line):
         return f"a hit of {hit.path} at lines {hit.start_line!r} to {hit.end_line!r}"

@@ -113,7 +113,7 @@ class HistoryRecorder:
                             held = reader.list_files()
                     # Without session logs.
                     hashes = {row.key: row.hash for row in held if row.hash and row.source != session_logs.SOURCE}
-                    is_whole = self._history.record(hashes, sync.generation, listed=sync.files)
+                    is_whole = self._history.record(hashes, sync.generation, listed=sync.files, read=sync.read)
                 self._recorded = sync.generation if is_whole else None
                 looked = not was_recorded
             self._history.prune(asked=asked)

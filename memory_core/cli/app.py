@@ -572,4 +572,4 @@ def join_words(argument: str, words: Sequence[str]) -> str:
 
 
 def _is_named(options: Options) -> bool:
-    return not {"config", "workspace"}.isdisjoint(list_options(options))
+    return any(getattr(options, name) or os.environ.get(BINDING[name]) for name in ("config", "workspace"))

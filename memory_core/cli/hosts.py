@@ -48,7 +48,7 @@ def mcp(options: Options, *, http: str | None, read_only: bool) -> None:
     if not options.debug:
         output.show_notices(OUTAGES)
     saving = is_saving()
-    kind = CopySlot if saving else ReadingSlot if read_only else MemorySlot
+    kind = ReadingSlot if read_only else CopySlot if saving else MemorySlot
     source = ConfigSource if http else FollowingSource
     settings = source(options.config, workspace=options.workspace, state_dir=options.state_dir)
     with suppress(ConfigError):  # which every call of a tool tells

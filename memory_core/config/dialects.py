@@ -164,7 +164,7 @@ class DialectReader:
         models, key = self._get_object(raw, "models", "")
         providers, key = self._get_object(models, "providers", key)
         accounts = {}
-        for name, account in providers.items():
+        for name, account in ((str(name), each) for name, each in providers.items()):
             if isinstance(account, Mapping):
                 dropped: list[ConfigProblem] = []
                 ours = {k: account[k] for k in ACCOUNT_KEYS if k in account}
@@ -303,26 +303,31 @@ def unflatten(flags: Raw) -> dict[str, Any]:
         InvalidArgument: A flag is given twice, or as a value and as an object.
     """
     nested: dict[str, Any] = {}
-    for key, given in flags.items():
-        for path, value in _walk_flag(key.split("."), given):
-            *outer, last = path
-            place: Any = nested
-            for name in outer:
-                place = place.setdefault(name, {})
-                if not isinstance(place, dict):
-                    raise InvalidArgument(name, "is given both a value and keys below it")
-            if last in place:
-                raise InvalidArgument(last, "this flag is given twice")
-            place[last] = value
+    for key, value in flags.items():
+        if value is not None:
+            _put(nested, key.split("."), value)
     return nested
 
 
-def _walk_flag(path: list[str], given: object) -> Iterator[tuple[list[str], object]]:
-    if isinstance(given, Mapping):
-        for name, value in given.items():
-            yield from _walk_flag([*path, str(name)], value)
-    elif given is not None:
-        yield path, given
+def _put(nested: dict[str, Any], path: list[str], value: object) -> None:
+    *outer, last = path
+    for name in outer:
+        nested = _descend(nested, name)
+    if isinstance(value, Mapping):
+        below = _descend(nested, last)
+        for name, each in value.items():
+            _put(below, [str(name)], each)
+    elif last in nested:
+        raise InvalidArgument(last, "this flag is given twice")
+    else:
+        nested[last] = value
+
+
+def _descend(nested: dict[str, Any], name: str) -> dict[str, Any]:
+    below = nested.setdefault(name, {})
+    if not isinstance(below, dict):
+        raise InvalidArgument(name, "is given both a value and keys below it")
+    return below
 
 
 def _walk_leaves(embedding: Raw) -> Iterator[tuple[str, object]]:

@@ -7,6 +7,7 @@ is read again, and refused unless it says exactly what is wanted.
 from __future__ import annotations
 
 import json
+import logging
 import re
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
@@ -16,6 +17,8 @@ from io import StringIO
 from typing import Any
 
 from memory_core.config.documents import parse_json5, parse_toml
+
+log = logging.getLogger(__name__)
 
 _Edit = Callable[[MutableMapping[str, Any]], None]
 
@@ -109,7 +112,8 @@ def _change(text: str, suffix: str, edit: _Edit) -> str:
             changed = _edit_yaml(_end_line(text), edit)
         else:
             changed = _edit_json(text if text.strip() else "{}\n", (), present, wanted)
-    except Exception:  # noqa: BLE001 - whatever the libraries raise, the text cannot be changed
+    except Exception as error:  # noqa: BLE001 - whatever the libraries raise, the text cannot be changed
+        log.debug("the text cannot be changed: %s", type(error).__name__)  # its message may quote a key
         changed = None
     if changed is None or read_document(changed, suffix) != wanted:
         raise NotEditable(_REFUSAL)  # outside any handler, as above
@@ -239,7 +243,8 @@ class _Span:
 
 def _edit_json(text: str, keys: Sequence[str], present: Any, wanted: Any) -> str:
     """Return the text with another value at a path; of an object only members that differ are written, so that comments stay."""
-    if not (isinstance(present, dict) and isinstance(wanted, dict)):
+    is_emptied = keys and not wanted  # as a whole: the comments of its members go with them
+    if is_emptied or not (isinstance(present, dict) and isinstance(wanted, dict)):
         place = _find_place(text, keys)
         return text[: place.start] + _write(wanted, _indent_at(text, place.start), _step(text)) + text[place.end :]
     for key, value in wanted.items():

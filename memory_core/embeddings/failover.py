@@ -153,7 +153,7 @@ class Providers:
 
         Args:
             active: The provider that embedded.
-            outage: The current one of the configured provider, as it was read after the sync.
+            outage: The current one of the configured provider, as it was last read.
             embedded: The number of texts that got their embedding.
             problem: The error of others.
         """

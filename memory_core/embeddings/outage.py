@@ -213,16 +213,17 @@ def fingerprint_settings(provider: str, config: AgentConfig) -> str:
     from memory_core.embeddings.models import PROVIDERS
 
     search, urls = config.search, sorted((name, account.base_url) for name, account in config.providers.items())
-    variables = PROVIDERS[provider].url_environment if provider in PROVIDERS else ()
-    how = (
+    how: tuple[object, ...] = (
         provider,
         search.model,
         search.output_dimensionality,
         search.remote.base_url,
         search.local.model_path,
         urls,
-        [(name, os.environ.get(name) or "") for name in variables],
     )
+    variables = PROVIDERS[provider].url_environment if provider in PROVIDERS else ()
+    if places := [(name, value) for name in variables if (value := os.environ.get(name))]:
+        how = (*how, places)
     return hashlib.blake2s(repr(how).encode(), digest_size=8).hexdigest()
 
 

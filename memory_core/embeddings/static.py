@@ -171,6 +171,7 @@ class StaticProvider:
 
 
 def _find_spelling(tokenizer: Tokenizer) -> NDArray[np.bool_]:
+    """Return for every id True if it is a byte, as part of a character that the vocabulary lacks, or a space alone."""
     import numpy as np
 
     found = np.zeros(np.iinfo(np.uint16).max + 1, dtype=np.bool_)

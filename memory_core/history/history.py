@@ -91,7 +91,14 @@ class History(HistoryStore):
         """Return the generation of the index whose notes were recorded last; None if none were."""
         return self.ask(rows.read_recorded, None)
 
-    def record(self, hashes: Mapping[FileKey, bytes], generation: str, *, listed: Iterable[MemoryFile] = ()) -> bool:
+    def record(
+        self,
+        hashes: Mapping[FileKey, bytes],
+        generation: str,
+        *,
+        listed: Iterable[MemoryFile] = (),
+        read: Mapping[FileKey, NoteText] | None = None,
+    ) -> bool:
         """Record the notes as a sync has left them in the index, as a new moment if any differs from the last one.
 
         All that changed is one transaction. The caller holds the lock of the syncs. What was deleted before, and is not
@@ -101,6 +108,7 @@ class History(HistoryStore):
             hashes: Of all notes of the index.
             generation: Of the index; remembered where True is returned.
             listed: Files as the sync listed them; the folders are listed again where a note that changed is not among them.
+            read: Notes as the sync has read them, by (source, path).
 
         Returns:
             False if a note could not be read as it was indexed, so that the next sync has to record all notes.
@@ -116,7 +124,10 @@ class History(HistoryStore):
             if key not in files and not was_listed:
                 files.update((file.key, file) for file in list_files(self._config).files)
                 was_listed = True
-            if (file := files.get(key)) is None:
+            note, file = (read or {}).get(key), files.get(key)
+            if note is not None and note.hash == content:
+                return note.data, note.stamp, file is not None and file.in_vault
+            if file is None:
                 return None
             with suppress(FileUnreadable):
                 data, stamp = read_bytes(file)

@@ -22,6 +22,7 @@ from memory_core.sources.journal import Journal, JournalSession, OffTheRecord
 from memory_core.sources.transcripts import SHOWN, SPEAKERS, Said
 from memory_core.text.tokens import estimate_tokens
 from memory_core.threads import start_call
+from memory_core.tools.arguments import check_messages
 from memory_core.tools.shown import Shown
 
 log = logging.getLogger(__name__)
@@ -135,7 +136,11 @@ class SessionCapture:
             messages: In OpenAI's form: those of the turn, or all of the session, of which the last turn is taken.
             complete: The host's model; None leaves it to rules.
             host: The name of the host, for the journal.
+
+        Raises:
+            InvalidArgument: A message is no object.
         """
+        check_messages(messages)
         capture, journal_id = config.search.items.capture, ""
         (said,) = split_turns(messages)[-1:] or [[]]
         if not any(message.get("role") == "user" for message in said):

@@ -155,7 +155,7 @@ class SessionRecall:
                 preferences = self._items.get(config, context.access).list_standing(limit=20)
                 standing, kept = prompts.frame_standing(preferences)
                 self._recalled.add(context.session_key, [item.content for item in kept])
-        if len(standing) + len(told) > budget_chars:
+        if len(standing) + len(told) + 2 * bool(standing and told) > budget_chars:
             standing = ""
         room = max(budget_chars - sum(len(each) + 2 for each in (standing, told) if each), 0)
         notes = prompts.quote_notes(config, context, today, budget_chars=room)

@@ -10,9 +10,12 @@ from dataclasses import dataclass, field
 from memory_core.config.agent import AgentConfig
 from memory_core.embeddings.protocols import EmbeddingProvider
 from memory_core.errors import FileUnreadable, ProviderError, SyncStopped
-from memory_core.records import FileFailure, MemoryFile, Progress, ProgressCallback
+from memory_core.records import FileFailure, FileKey, MemoryFile, Progress, ProgressCallback
+from memory_core.sources.notes import NoteText
 from memory_core.stores.interface import Store
 from memory_core.stores.values import IndexedFile
+
+MOST_READ, LONGEST_READ = 64, 64 * 1024  # notes, and bytes of each; others are read again by whoever records them
 
 log = logging.getLogger(__name__)
 
@@ -58,6 +61,7 @@ class SyncContext:
         counts: The result so far.
         may_change_unseen: Something may change, or become readable, without an event in the folders that are watched.
         files: Those that may have changed as they were listed, for whoever records them.
+        read: Notes of those as they were read, as long as they are few: they may change while they are embedded.
         generation: Of the index when it was last looked at; at the end of the sync, of what the sync has left.
         outage: The record of a provider's outage that the index held then, as `Outage.to_json` wrote it; None if there is none.
         held: The files that the index holds at the end of a sync that has changed some; None if it has not.
@@ -76,6 +80,7 @@ class SyncContext:
     counts: SyncCounts = field(default_factory=SyncCounts)
     may_change_unseen: bool = False
     files: Sequence[MemoryFile] = ()
+    read: dict[FileKey, NoteText] = field(default_factory=dict)
     generation: str = "0"
     outage: str | None = None
     held: Sequence[IndexedFile] | None = None
@@ -94,6 +99,11 @@ class SyncContext:
         """Raise SyncStopped once the sync was asked to stop: what fails from then on fails because of that."""
         if self.stop is not None and self.stop.is_set():
             raise SyncStopped("the memory was closed during a sync")
+
+    def record_read(self, file: MemoryFile, note: NoteText) -> None:
+        """Keep a note that was read, while they are few."""
+        if len(self.read) < MOST_READ and len(note.data) <= LONGEST_READ:
+            self.read[file.key] = note
 
     def record_failure(self, file: MemoryFile, error: FileUnreadable, *, known: str | None = None) -> bool:
         """Report a file that stays as it was; return False for one that went after it was listed: the next sync sees that.

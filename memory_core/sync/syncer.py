@@ -298,6 +298,7 @@ class Syncer:
         if note.replaced:
             told = f"{file.path}: lines that are no UTF-8 were read as Windows-1252; save it as UTF-8"
             self._counts.warnings.append(told)
+        self._context.record_read(file, note)
         self._batch.prepared.append(cut(file, note, self._context.config.search.chunking))
         if (row is None or not row.hash) and not self._cuts_anew:
             self._counts.added += 1

@@ -50,6 +50,8 @@ def memory_append(
         PathRefused: The session may not write there.
         MemoryCoreError: As `writer.append`.
     """
+    if pinned is not None:  # the turn is the only one, so what a model adds costs it nothing
+        arguments = {name: arguments[name] for name in arguments if name in APPEND["parameters"]["properties"]}
     arguments = check_arguments(APPEND, arguments)
     text, target = arguments["text"], arguments.get("target")
     if context.access != "rw":

@@ -231,10 +231,18 @@ def check_turn(messages: object, complete: object) -> None:
 
     if isinstance(messages, str | bytes) or not isinstance(messages, Sequence):
         raise InvalidArgument("messages", f"expected a list of messages, not {type(messages).__name__}")
+    check_complete(complete)
+
+
+def check_messages(messages: Sequence[object]) -> None:
+    """Raise unless all messages of a turn are objects.
+
+    Raises:
+        InvalidArgument: One is not; names it.
+    """
     for number, message in enumerate(messages):
         if not isinstance(message, Mapping):
             raise InvalidArgument(f"messages[{number}]", "expected a message: {'role': 'user', 'content': ...}")
-    check_complete(complete)
 
 
 def check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:

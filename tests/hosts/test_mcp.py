@@ -81,6 +81,15 @@ def test_a_client_that_only_reads_is_offered_no_tool_that_writes(mcp_client: Pat
     assert {path: path.read_bytes() for path in command.workspace.rglob("*") if path.is_file()} == before
 
 
+def test_a_client_that_only_reads_is_not_asked_for_a_workspace(
+    mcp_client: Path, command: Command, tmp_path: Path
+) -> None:
+    nowhere = replace(command, workspace=tmp_path / "nowhere")
+    (refused,) = talk(mcp_client, nowhere, call("memory_append", text="Hello."), options=("--read-only",), choice=0)
+    assert refused["is_error"]
+    assert not nowhere.workspace.exists()
+
+
 def test_the_entry_of_an_install_for_one_workspace_obeys_the_users_own_settings(
     mcp_client: Path, command: Command, home: Path
 ) -> None:

@@ -210,6 +210,19 @@ def test_two_memories_that_take_turns_record_what_each_has_synced(memory: Memory
     ]
 
 
+def test_a_note_that_changes_before_it_is_recorded_is_kept_as_it_was_read(memory: Memory) -> None:
+    config = memory.config()
+    write_notes(config.workspace, {"MEMORY.md": "- 700\n"})
+    memory.sync()
+    write_notes(config.workspace, {"MEMORY.md": "- 800\n"})
+    memory.sync(progress=lambda _: write_notes(config.workspace, {"MEMORY.md": "- 900\n"}))
+    memory.sync()
+    history = History(config)
+    assert [read_notes(history, each.id)["MEMORY.md"] for each in history.list_moments()] == [
+        "- 700\n", "- 800\n", "- 900\n",
+    ]  # fmt: skip
+
+
 def test_what_could_not_be_recorded_is_recorded_by_the_next_sync(memory: Memory) -> None:
     config, history = memory.config(), History(memory.config())
     write_notes(config.workspace, {"MEMORY.md": "- one\n"})

@@ -25,6 +25,11 @@ MISTAKES: dict[str, tuple[str, str, str]] = {  # what is typed, the thing that i
         "memory-core init ~/notes --default",
     ),
     "a workspace that is not there": ("search x --workspace nope", "nope: there is no such", "memory-core init "),
+    "a home that nobody has": (
+        "search x --workspace ~nobody-of-us/notes",
+        "there is no such workspace",
+        "memory-core init ",
+    ),
     "a file for a workspace": ("search x --workspace host.json5", "this is a file", "name its folder"),
     "a file for a new workspace": ("init host.json5", "host.json5 is a file", "name a folder"),
     "a typo in a command": ("serach x", "there is no command 'serach'", "did you mean 'search'?"),

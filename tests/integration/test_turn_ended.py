@@ -93,10 +93,12 @@ def test_arguments_in_the_order_of_the_other_class_are_named(tmp_path: Path, cap
     assert answer["error"] == "now: expected a datetime or None, not str"
 
 
-def test_capture_is_off_by_default(tmp_path: Path) -> None:
+def test_capture_is_off_by_default(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     with open_slot(tmp_path, enabled=False) as slot:
         slot.turn_ended(MAIN, turn())
+        slot.turn_ended(MAIN, [object()])  # type: ignore[list-item] -- those of a library, which nobody reads
     assert not list(tmp_path.rglob("*.items.sqlite"))
+    assert caplog.text == ""
 
 
 def test_turns_are_read_after_five(tmp_path: Path) -> None:

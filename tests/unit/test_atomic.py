@@ -89,6 +89,31 @@ def test_no_link_is_followed_below_a_root(tmp_path: Path) -> None:
     assert (tmp_path / "root" / "new" / "deep" / "a.md").read_bytes() == b"x"
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="root alone can become another user")
+@pytest.mark.parametrize("way", ["path only", "readable"])
+def test_folders_on_the_way_are_entered_and_not_listed(way: str, tmp_path: Path) -> None:
+    """Those above the root always, those below it where the system can open them so; macOS cannot."""
+    tmp_path.chmod(0o711)
+    root = tmp_path / "root"
+    (root / "sub" / "deep").mkdir(parents=True)
+    for folder in (root, root / "sub", root / "sub" / "deep"):
+        os.chown(folder, 65534, 65534)
+    (root / "sub").chmod(0o711 if way == "readable" else 0o311)
+    program = (
+        "import os, sys; from pathlib import Path; from memory_core import atomic\n"
+        "if sys.argv[2] == 'readable': atomic.PATH_ONLY = 0\n"
+        "os.setuid(65534); root = Path(sys.argv[1])\n"
+        "atomic.replace_file(root / 'sub' / 'deep' / 'a.md', b'x', root=root)\n"
+        "atomic.replace_file(root / 'sub' / 'new' / 'a.md', b'x', root=root)\n"
+    )
+    for above in [*tmp_path.parents][:-1]:
+        if not above.stat().st_mode & 0o001:
+            above.chmod(above.stat().st_mode | 0o011)
+    done = subprocess.run([sys.executable, "-c", program, str(root), way], capture_output=True, text=True, check=False)
+    assert done.stderr == ""
+    assert (root / "sub" / "new" / "a.md").read_bytes() == b"x"
+
+
 def test_mode_and_owner_stay_where_it_is_asked_for(tmp_path: Path) -> None:
     path = tmp_path / "config.toml"
     replace_file(path, b"new", mode=None)

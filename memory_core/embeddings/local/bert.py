@@ -135,7 +135,8 @@ class BertModel(Model):
         tensors = read_tensors(folder / WEIGHTS)
         self._blas = ThreadpoolController()  # knows the libraries that are loaded by now, numpy's among them
         self._words = tensors.pop("embeddings.word_embeddings.weight")  # stays in the file: most words never come
-        self._tensors = {name: np.asarray(tensor, np.float32) for name, tensor in tensors.items()}
+        parts = ("embeddings.", "encoder.")  # a head for another task is never asked
+        self._tensors = {name: np.asarray(each, np.float32) for name, each in tensors.items() if name.startswith(parts)}
         types = self._tensors["embeddings.token_type_embeddings.weight"]
         self._positions = self._tensors["embeddings.position_embeddings.weight"] + types[0]
         self.max_tokens = min(context_tokens or CONTEXT_TOKENS, len(self._positions))

@@ -90,35 +90,46 @@ class BackgroundLoop:
         if loop is None or thread is None:
             return ()
         if first:
-            for future in tuple(self._unsettled):
-                future.cancel()  # at once for whoever waits, and its coroutine as soon as that runs
             asyncio.run_coroutine_threadsafe(_unwind(last), loop)
         thread.join(UNWIND_SECONDS)
-        return (self._name,) if thread.is_alive() else ()
+        if not thread.is_alive():
+            return ()
+        self._settle()
+        return (self._name,)
 
     def _run(self, loop: asyncio.AbstractEventLoop) -> None:
-        loop.run_forever()
-        loop.close()
+        try:
+            loop.run_forever()
+        finally:
+            self._settle()
+            loop.close()
+
+    def _settle(self) -> None:
+        """Cancel the futures of coroutines that never began, or that do not end."""
+        for future in tuple(self._unsettled):
+            future.cancel()
 
 
 async def _unwind(last: Callable[[], Awaitable[None]]) -> None:
-    """Wait for the end of all other tasks, run `last`, and stop the loop."""
+    """Cancel all other tasks, wait for their end, run `last`, and stop the loop."""
     loop = asyncio.get_running_loop()
+    others = _list_others()
+    for task in others:
+        task.cancel()
     try:
         async with asyncio.timeout(UNWIND_SECONDS):
-            await _wait_for_others()
+            await asyncio.gather(*others, return_exceptions=True)
             await last()
             await loop.shutdown_asyncgens()
-            await _wait_for_others()
+            await asyncio.gather(*_list_others(), return_exceptions=True)  # generators that end themselves
     except TimeoutError:
-        pass  # a coroutine that does not let itself be cancelled
+        pass  # a coroutine that does not let itself be cancelled; its future is settled without it
     finally:
-        loop.call_soon(loop.stop)  # behind the callbacks of ended tasks
+        loop.call_soon(loop.stop)  # behind the callbacks that settle the futures of ended tasks
 
 
-async def _wait_for_others() -> None:
-    await asyncio.sleep(0)  # the task that ends a generator which was left suspended begins one round later
-    await asyncio.gather(*(asyncio.all_tasks() - {asyncio.current_task()}), return_exceptions=True)
+def _list_others() -> set[asyncio.Task[Any]]:
+    return asyncio.all_tasks() - {asyncio.current_task()}
 
 
 async def run_in_thread(call: Callable[[], T]) -> T:

@@ -223,21 +223,22 @@ class RequestProvider:
 
     async def _embed_request(self, indices: list[int], texts: Sequence[str]) -> Outcomes:
         asked = [texts[index] for index in indices]
-        outcomes = await self._embed(asked, "document", Deadline())
+        outcomes, _ = await self._embed(asked, "document", Deadline())
         refusal = _find_refusal(outcomes)
-        if refusal and (isinstance(refusal, InputTooLarge) or await self._serves()):
+        if refusal and await self._serves():
             outcomes = await self._isolate(asked, refusal)
         return dict(zip(indices, outcomes, strict=True))
 
     async def _serves(self) -> bool:
         """Return True if the provider embeds a harmless text now."""
-        (shown,) = await self._embed([HARMLESS], "query", Deadline(patient=False))
+        (shown,), _ = await self._embed([HARMLESS], "query", Deadline(patient=False))
         return not isinstance(shown, ProviderError)
 
     async def _isolate(self, texts: Sequence[str], refusal: ProviderError) -> list[Outcome]:
-        """Embed the texts of a refused or too large request by halves, until only those are left that are refused alone."""
+        """Embed the texts of a refused request by halves, until only those are left that the provider refuses alone."""
         if len(texts) == 1:
-            return [TextRefused(refusal.provider, refusal.reason) if await self._serves() else refusal]
+            is_outage_of_all = is_outage(refusal) and not await self._serves()
+            return [refusal if is_outage_of_all else TextRefused(refusal.provider, refusal.reason)]
         outcomes: list[Outcome] = []
         middle = (len(texts) + 1) // 2
         refused = False
@@ -248,8 +249,7 @@ class RequestProvider:
             found: list[Outcome] = []
             again: ProviderError | None = refusal
             if len(half) <= self._limits.items:  # which may have been learnt meanwhile
-                patient = len(half) == 1 or isinstance(refusal, InputTooLarge)
-                found = await self._embed(half, "document", Deadline(patient=patient))
+                found, _ = await self._embed(half, "document", Deadline(patient=len(half) == 1))
                 again = _find_refusal(found)
             refused |= again is not None
             outcomes += await self._isolate(half, again) if again else found
@@ -262,7 +262,7 @@ class RequestProvider:
         deadline = Deadline.until(timeout_seconds)
         try:
             async with asyncio.timeout(timeout_seconds):
-                (outcome,) = await self._embed([text], "query", deadline)
+                (outcome,), _ = await self._embed([text], "query", deadline)
         except TimeoutError as error:
             because = f"; before that: {deadline.last.reason}" if deadline.last else ""
             message = f"no embedding within {round(timeout_seconds or 0, 2):g} s{because}"
@@ -282,21 +282,34 @@ class RequestProvider:
             return None
         return max(timeout_seconds - (time.monotonic() - begun), min(timeout_seconds, SHORTEST_WAIT_SECONDS))
 
-    async def _embed(self, texts: Sequence[str], kind: TextKind, deadline: Deadline) -> list[Outcome]:
-        """Return the outcome of each text of one request."""
+    async def _embed(self, texts: Sequence[str], kind: TextKind, deadline: Deadline) -> tuple[list[Outcome], bool]:
+        """Return each text's outcome, and whether one request was enough."""
         try:
-            return blame_texts(await self._send(texts, kind, deadline))
+            return blame_texts(await self._send(texts, kind, deadline)), True
+        except InputTooLarge as error:
+            return await self._embed_halves(texts, kind, deadline, error), False
         except ProviderError as error:
-            if len(texts) == 1 and isinstance(error, InputTooLarge):
-                return [await self._embed_parts(texts[0], kind, deadline, error)]
-            return [error] * len(texts)
+            return [error] * len(texts), False
+
+    async def _embed_halves(
+        self, texts: Sequence[str], kind: TextKind, deadline: Deadline, refusal: InputTooLarge
+    ) -> list[Outcome]:
+        if len(texts) == 1:
+            return [await self._embed_parts(texts[0], kind, deadline, refusal)]
+        middle = (len(texts) + 1) // 2
+        first, first_whole = await self._embed(texts[:middle], kind, deadline)
+        second, second_whole = await self._embed(texts[middle:], kind, deadline)
+        # Where only one half went through, a single text was too long; where both did, it was the size of the request.
+        if first_whole and second_whole:
+            self._limits.items = min(self._limits.items, middle)
+        return first + second
 
     async def _embed_parts(self, text: str, kind: TextKind, deadline: Deadline, refusal: InputTooLarge) -> Outcome:
         """Embed a text that is too long alone: the mean of its halves, weighted by their length."""
         parts = [part for part in halve(text) if part.strip()]
         if len(text) <= SHORTEST_PART or len(parts) < 2:
             return refusal
-        outcomes = [(await self._embed([part], kind, deadline))[0] for part in parts]
+        outcomes = [(await self._embed([part], kind, deadline))[0][0] for part in parts]
         return vectors.join_parts(outcomes, [len(part) for part in parts])
 
     async def _send(self, texts: Sequence[str], kind: TextKind, deadline: Deadline) -> list[Outcome]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 from memory_core.__about__ import explain_install
@@ -39,6 +40,10 @@ class ReadingSlot(MemorySlot):
     def prompt_section(self, context: CallContext | None = None) -> str:
         """Return what the system prompt says of reading memory."""
         return super().prompt_section(_only_read(context))
+
+    def list_missing_workspaces(self, context: CallContext | None = None) -> tuple[Path, ...]:
+        """Return none, so that no client is asked which to make."""
+        return super().list_missing_workspaces(_only_read(context))
 
     def should_flush(self, session: Any, *, compacting: bool = False) -> Decision:
         """Decide that nothing is saved, and say why."""

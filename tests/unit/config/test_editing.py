@@ -140,6 +140,11 @@ def test_what_cannot_be_changed_without_a_risk_is_refused(suffix: str, text: str
         put_entry(text, suffix, keys, value)
 
 
+def test_an_object_is_emptied_whatever_comments_stand_in_it() -> None:
+    text = '{\n  memory: { // mine\n    provider: "none",\n    // few\n    query: {maxResults: 3} }\n}\n'
+    assert read_document(put_entry(text, ".json5", ("memory",), {}), ".json5") == {"memory": {}}
+
+
 NAMES = st.text("abc'\"\\ é/#", min_size=1, max_size=4)
 DOCUMENTS = st.dictionaries(
     NAMES,

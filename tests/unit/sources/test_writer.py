@@ -442,6 +442,7 @@ def test_in_a_flush_turn_only_the_pinned_note_is_written(writing: Writing) -> No
     pinned = {**writing, "context": CallContext(main=True), "pinned": "memory/2026-11-20.md"}
     assert memory_append({"text": "One."}, **pinned)["path"] == "memory/2026-11-20.md"
     assert memory_append({"text": "Two.", "target": "daily"}, **pinned)["path"] == "memory/2026-11-20.md"
+    assert memory_append({"text": "More.", "file": "memory/2026-11-20.md"}, **pinned)["appended"] == 1
     with pytest.raises(PathRefused, match="only memory/2026-11-20"):
         memory_append({"text": "Three.", "target": "longterm"}, **pinned)
     with pytest.raises(PathRefused):
