@@ -29,6 +29,7 @@ from memory_core.history.history import History, show
 from memory_core.history.notes import list_events, restore
 from memory_core.history.store.store import HistoryStore
 from memory_core.plugin.memory import Memory
+from memory_core.records import Progress
 from memory_core.text.dates import parse_instant
 from tests.history import Writer, write_notes
 
@@ -215,7 +216,12 @@ def test_a_note_that_changes_before_it_is_recorded_is_kept_as_it_was_read(memory
     write_notes(config.workspace, {"MEMORY.md": "- 700\n"})
     memory.sync()
     write_notes(config.workspace, {"MEMORY.md": "- 800\n"})
-    memory.sync(progress=lambda _: write_notes(config.workspace, {"MEMORY.md": "- 900\n"}))
+
+    def write_once_read(progress: Progress) -> None:
+        if progress.done:
+            write_notes(config.workspace, {"MEMORY.md": "- 900\n"})
+
+    memory.sync(progress=write_once_read)
     memory.sync()
     history = History(config)
     assert [read_notes(history, each.id)["MEMORY.md"] for each in history.list_moments()] == [
