@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence, Set
+from contextlib import suppress
+from datetime import date
 from functools import cache
 from itertools import chain
 from typing import Literal, NamedTuple, cast
@@ -32,6 +34,7 @@ CLOSE = 1.0  # scores below the best of its successors
 DENIED = 2.0  # for a value that the newer statement denies: "1,120, not 1,180"
 FIRM = 1.5  # for values that are clearly of one thing
 MOST_REPLACED = 5  # by one newer statement; more are the readings of a log
+MOST_DAYS = 200  # that a planned day lies ahead
 NEXT = 4  # words between a relative and what belongs to them
 MOST_WORDS = 22  # of a sentence that says who or what something is
 # A fact of a list: a short line of MEMORY.md or a topic file. Who or what it is about is a rare word that a newer line repeats.
@@ -50,6 +53,8 @@ _PLACE = re.compile(
 )
 _DENIED = re.compile(rf"(?<!\w)(?:{join_lines('not')})(?: [^\W\d_]+){{0,2}} ?[£€$]?\Z", re.IGNORECASE)
 _AND = re.compile(rf"(?<!\w)(?:{join_lines('and')})(?!\w)|[&+]", re.IGNORECASE)
+# Kinds of values that are compared with none.
+_VAGUE = frozenset(("month", "number:st", "number:nd", "number:rd", "number:th"))
 _ADDRESSES = frozenset(("phone", "email", "account"))
 _OF_APPOINTMENTS = frozenset(("weekday", "date", "clock"))
 _CLAUSE = re.compile(r"[.,:](?!\d)|[;!?(\n|–—]")
@@ -262,7 +267,7 @@ def _compare_value(
         if each.kind == value.kind or _are_codes(each, value) or (listed and _is_bare(each, value))
     ]
     if (
-        value.kind == "month"  # which is compared with none
+        value.kind in _VAGUE
         or not alike
         or _DENIED.search(new.text, 0, value.start)
         or any(_is_same(each, value) for each in alike)
@@ -367,7 +372,11 @@ def _is_ahead(day: str, written: str, today: str) -> bool:
         if written == UNDATED:
             return rest > today[5:]
         year = written[:4] if rest >= written[5:] else str(int(written[:4]) + 1)
-    return f"{year}-{rest}" > today
+    with suppress(ValueError):  # 30 February
+        ahead = date.fromisoformat(f"{year}-{rest}")
+        soon = written == UNDATED or (ahead - date.fromisoformat(written)).days < MOST_DAYS
+        return soon and ahead.isoformat() > today
+    return False
 
 
 def _is_firm(former: Value, value: Value, old: Statement, new: Statement, *, close: bool) -> bool:
@@ -447,8 +456,13 @@ def _is_of_another(kind: str, old: Statement, new: Statement, anchors: Sequence[
     names = [frozenset(old.title), *(each.stems for each in _find_owners(old))]
     if owners and all(_is_other(each.stems, first - filler, names) for each in owners):
         return True
+    changes = _find_changes(new)
+    common = _unify(anchors, new.language) - changes
+    owners = [each for each in _find_owners(old) if each.owned & _unify(new.own, new.language)]
+    if owners and all(each.stems.isdisjoint(last) and common <= each.owned for each in owners):
+        return True
     had = _list_stems(old.language, "everyone has") | _list_stems(old.language, "telephone")
-    if old.title and last.isdisjoint(old.title) and {*old.head, *anchors} <= had:
+    if old.title and last.isdisjoint(old.title) and {*old.head, *anchors} - changes <= had:
         return True
     kin = [each.owned & people for each in _find_owners(old) if not each.stems.isdisjoint(last)]
     if any(each and each.isdisjoint(last) for each in kin):  # "Ann's sister has a number", "Ann has a number"

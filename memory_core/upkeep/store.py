@@ -73,9 +73,8 @@ ALTER TABLE pairs ADD COLUMN line TEXT;  -- a model's for the older one; '' wher
 CREATE TABLE verdicts (id INTEGER PRIMARY KEY, score REAL NOT NULL, line TEXT NOT NULL) STRICT;  -- of a model, by two texts
 """
 AROUND = "~"  # before a stem that stands around a statement, not in it
-VERSION = (
-    "10"  # of the rules: raised when statements are read or judged in another way, so that all notes are read anew
-)
+# Of the rules: raised when statements are read or judged in another way, so that all notes are read anew.
+VERSION = "10"
 
 
 class Edit(NamedTuple):

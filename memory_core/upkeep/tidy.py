@@ -88,9 +88,7 @@ class Tidy:
         stamps = {path: repr(file.stamp) for path, file in files.items()}
         changed = [path for path, stamp in stamps.items() if known.get(path) != stamp]
         key = self.store.get_key()
-        undone = {edit.old.decode(errors="replace").rstrip("\r\n") for edit in self.store.list_edits(done=2)}
-        reader, timezone = _Lines(self._config, files), self._config.search.time_zone
-        with closing(History(self._config, writable=False)) as history, self.store.write() as connection:
+        with self.store.write() as connection:
             corpus = Corpus(connection)
             if not known:
                 corpus.clear()
@@ -102,6 +100,10 @@ class Tidy:
                 with suppress(FileUnreadable):  # sync reports it; the next run reads it anew
                     added += _add_note(corpus, files[path], stamps[path], usual)
             _add_pairs(corpus, added, progress)
+        undone = {edit.old.decode(errors="replace").rstrip("\r\n") for edit in self.store.list_edits(done=2)}
+        reader, timezone = _Lines(self._config, files), self._config.search.time_zone
+        with closing(History(self._config, writable=False)) as history, self.store.write() as connection:
+            corpus = Corpus(connection)
             find_days = cache(partial(_read_days, history, reader, timezone))
             marks = {path: json.loads(text) for path, text in corpus.list_marks()}
             found = [
@@ -183,7 +185,12 @@ class Tidy:
             begun = self.store.begin_edit(Edit(0, proposal.id, proposal.path, start, old, new, now, done=0))
             return start, old, new
 
-        self._replace(proposal.path, find)
+        try:
+            self._replace(proposal.path, find)
+        except BaseException:
+            if begun:
+                self.store.end_edit(begun, -1)
+            raise
         self.store.end_edit(begun, 1)
         return now.hex()
 
@@ -252,18 +259,20 @@ class Tidy:
     def _finish_edits(self) -> None:
         """Find out of edits and undos that were begun and not ended, as by a kill, if they were made."""
         for edit in self.store.list_edits(done=0):
-            self.store.end_edit(edit.id, 1 if self._stands(edit, edit.new) else -1)
+            is_left, old, new = self._look(edit)
+            self.store.end_edit(edit.id, 1 if is_left or (new and (not old or edit.old in edit.new)) else -1)
         for edit in self.store.list_edits(done=1):
-            if self._stands(edit, edit.new) or not self._stands(edit, edit.old):
+            is_left, old, new = self._look(edit)
+            if is_left or new or not old:
                 break
             self.store.end_edit(edit.id, 2)
 
-    def _stands(self, edit: Edit, text: bytes) -> bool:
-        """Return True if a note is as an edit has left it, or holds a text of it."""
+    def _look(self, edit: Edit) -> tuple[bool, bool, bool]:
+        """Return whether a note is as an edit has left it, whether it holds the old text, and whether the new one."""
         with suppress(FileUnreadable, PathRefused):
             data = read_note(self._resolve(edit.path)).data
-            return hash_bytes(data) == edit.hash or (text != b"" and text in data)
-        return False
+            return hash_bytes(data) == edit.hash, edit.old in data, edit.new != b"" and edit.new in data
+        return False, False, False
 
 
 def choose_line(proposal: Proposal, text: str | None) -> str:

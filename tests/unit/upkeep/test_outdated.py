@@ -163,6 +163,12 @@ def test_a_fact_of_a_list_stands_where_a_day_says_something_else(old: str, new: 
         ("- Mr Hale's new phone number is 020 7946 0018", "Mrs Lind's new phone number is 0176 5550 111"),
         ("- Manager: Dana Okoro", "Dana's manager is Lee Park now"),
         ("- Ann's sister has the number 0161 555 0909", "Ann has a new number: 0161 555 0333"),
+        ("- Mr Hale's new phone number is 020 7946 0018", "My new phone number is 0161 496 0805."),
+        ("- Anna's rent: £400 a month", "The rent goes up to £445 a month"),
+        ("- Mum's gym costs 29 €", "The gym costs 33 € a month now."),
+        ("- Ben's music lesson is on Tuesdays", "The music lesson is on Thursdays now."),
+        ("- 4th grade: Leo's teacher is Ms Ray", "Leo is now in 5th grade."),
+        ("- Ava's 7th birthday at the pool", "Ava's 8th birthday is at the pool now."),
     ],
 )
 def test_what_shares_words_and_kinds_of_values_may_be_another_thing(old: str, new: str) -> None:
@@ -184,6 +190,22 @@ def test_what_shares_words_and_kinds_of_values_may_be_another_thing(old: str, ne
 )
 def test_a_line_that_names_nobody_is_about_whom_its_note_is_named_after(new: str, *, is_found: bool) -> None:
     assert (score("- Phone: +46 70 555 12 34", new, path="memory/Erik Dahl.md") >= SHOWN) is is_found
+
+
+def test_a_change_that_names_nobody_is_not_of_whom_a_note_with_a_change_is_named_after() -> None:
+    old = "- Phone number changed: +46 70 555 11 22"
+    assert score(old, "The phone number changed: 0161 496 0805", path="people/erik-dahl.md") < SHOWN
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("Boiler service was on 3 March, the invoice came to £92", "The boiler service is moved to 8 June."),
+        ("Dentist on 12 April, all fine", "The dentist is now on 14 July."),
+    ],
+)
+def test_a_past_day_without_a_year_is_not_that_of_the_next_year(old: str, new: str) -> None:
+    assert score(old, new, then="2026-05-01") < SHOWN
 
 
 def test_a_line_that_denies_the_older_value_replaces_it() -> None:

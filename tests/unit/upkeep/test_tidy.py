@@ -5,14 +5,17 @@ from __future__ import annotations
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
 from memory_core.config.load import load_config
-from memory_core.errors import InvalidArgument, NoteChanged, PathRefused
+from memory_core.errors import InvalidArgument, NoteChanged, NoteNotWritten, PathRefused
 from memory_core.history.history import History
 from memory_core.plugin.memory import open_memory
 from memory_core.records import Progress
+from memory_core.sources import writer
+from memory_core.upkeep import tidy
 from memory_core.upkeep.tidy import Tidy
 from tests.unit.upkeep.conftest import NOTES, House
 
@@ -111,6 +114,33 @@ def test_a_killed_edit_that_adds_to_a_line_is_undone_though_the_note_has_grown(h
     house.write({"MEMORY.md": house.read("MEMORY.md") + b"- Bread on Fridays\n"})
     house.tidy.undo()
     assert house.read("MEMORY.md") == b"- Our plumber is Ortwin\n- Bread on Fridays\n"
+
+
+@pytest.mark.parametrize("is_killed", [False, True])
+def test_an_edit_that_was_not_written_is_not_made(
+    house: House, monkeypatch: pytest.MonkeyPatch, *, is_killed: bool
+) -> None:
+    rent = b"- Rent: \xc2\xa3410 a month, paid by Bo\n"
+    house.write({"MEMORY.md": rent})
+    made = house.tidy.propose("MEMORY.md", 1, "- Rent: £410 a month", "Bo pays no more")
+    monkeypatch.setattr(writer._Rewriter, "rewrite", Mock(side_effect=OSError(28, "disk full")))
+    if is_killed:
+        monkeypatch.setattr(house.tidy.store, "end_edit", Mock())
+    with pytest.raises(NoteNotWritten, match="disk full"):
+        house.tidy.accept(made)
+    monkeypatch.undo()
+    assert bool(house.tidy.store.list_edits(done=0)) is is_killed
+    assert [each.id for each in house.find("proposed")] == [made.id]
+    with pytest.raises(InvalidArgument, match="nothing to undo"):
+        house.tidy.undo()
+    assert house.read("MEMORY.md") == rent
+
+
+def test_a_run_that_fails_to_propose_keeps_what_it_has_read(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tidy, "_propose_findings", Mock(side_effect=ValueError("broken")))
+    with pytest.raises(ValueError, match="broken"):
+        house.find()
+    assert house.tidy.store.list_stamps().keys() == NOTES.keys()
 
 
 def test_an_undo_whose_process_was_killed_does_not_stop_the_next_one(house: House) -> None:
