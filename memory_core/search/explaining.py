@@ -107,6 +107,23 @@ class _View:
         about = self.trace.about
         return about is None or about.holds(chunk.path, chunk.quote_unit(index))
 
+    @cached_property
+    def unit_ranks(self) -> dict[int, int]:
+        """The rank of every unit by its number, from 1."""
+        return {at: rank for rank, at in enumerate(self.order, 1)}
+
+    @cached_property
+    def embedded(self) -> frozenset[int] | None:
+        """The ids of the candidates that have an embedding; None without a vector search."""
+        return self._find_embedded([candidate.chunk for candidate in self.trace.counts.candidates])
+
+    def _find_embedded(self, chunks: Sequence[IndexedChunk]) -> frozenset[int] | None:
+        if self.vectors is None:
+            return None
+        ids = [chunk.id for chunk in chunks]
+        found = self.reader.compare_windows(self.vectors.space_id, self.vectors.vector, ids)
+        return frozenset(window.chunk_id for window in found)
+
     def list_passages(self) -> tuple[Examined, ...]:
         """Return every candidate, by its best unit; the best first."""
         best: dict[int, int] = {}
@@ -142,8 +159,8 @@ class _View:
         """Examine one unit of a candidate, given by its number among all units."""
         trace = self.trace
         number, index = trace.counts.units[at]
-        examined = self._examine(at, trace.counts, trace.judgement, trace.by_text, trace.near)
-        examined = replace(examined, is_candidate=True, unit_rank=self.order.index(at) + 1, shares=self._share(at))
+        examined = self._examine(at, trace.counts, trace.judgement, trace.by_text, trace.near, known=self.embedded)
+        examined = replace(examined, is_candidate=True, unit_rank=self.unit_ranks[at], shares=self._share(at))
         if (shown := self._find_shown(number, index)) is not None:
             hit = trace.hits[shown - 1]
             examined = replace(
@@ -203,7 +220,7 @@ class _View:
         terms, vectors = self.trace.question.held, self.vectors
         by_text = self.reader.find_by_keyword(terms, dates, depth) if terms else {}
         near = {} if vectors is None else self.reader.find_nearest(vectors.space_id, vectors.vector, dates, depth)
-        examined = self._examine(best, counts, judgement, by_text, near)
+        examined = self._examine(best, counts, judgement, by_text, near, known=self._find_embedded([chunk]))
         for other, each in enumerate(self.trace.counts.candidates):
             if chunk.id in (copy.id for copy in each.copies):
                 return replace(examined, verdict=self._judge_copy(self.trace.counts.firsts[other] + index))
@@ -220,14 +237,21 @@ class _View:
         judgement: Judgement,
         by_text: Mapping[int, float],
         near: Mapping[int, float],
+        *,
+        known: frozenset[int] | None,
     ) -> Examined:
-        """Gather what is known of a unit, given by its number; the verdict is still to be found."""
+        """Gather what is known of a unit, given by its number; the verdict is still to be found.
+
+        Args:
+            at: The number.
+            counts, judgement: Of the chunks to which it belongs.
+            by_text, near: The chunks among which it has its ranks.
+            known: The ids of chunks that have an embedding; None without a vector search.
+        """
         number, index = counts.units[at]
         chunk, words = counts.get_chunk(at), self.trace.question.words
         unit, score, found = chunk.units[index], judgement.scores[number], counts.found[number]
-        embedded = self.vectors and bool(
-            self.reader.compare_windows(self.vectors.space_id, self.vectors.vector, [chunk.id])
-        )
+        embedded = None if known is None else chunk.id in known
         return Examined(
             path=chunk.path,
             source=chunk.source,

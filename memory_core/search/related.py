@@ -74,10 +74,13 @@ def find_related(reader: Reader, name: str, count: int) -> Related:
     linking = {note.path: note for note in _load_notes(reader, reader.find_linking())}
     vocabulary.add_links(linking.values())
     texts = reader.load_texts(find_about(reader, entity, DateRange()).chunks, whole=False)
+    mentioning = {text.path for text in texts}
     others = _load_notes(reader, {text.id for text in texts if text.path not in linking})
     found = _Finder(entity, vocabulary)
     for note in chain(linking.values(), others):
-        found.read(note)
+        # The index knows no word of a link such as [x](the%20note.md).
+        if note.path in mentioning or found.is_linked(note):
+            found.read(note)
     for own in book.notes.values():
         found.read_tags(own.path, own.date, own.tags)
     if not found.places and not entity.notes:
@@ -150,6 +153,11 @@ class _Vocabulary:
         return found
 
     @cached_property
+    def _starts(self) -> frozenset[str]:
+        """Their first words, without which most words of a text would be looked for with all that follow."""
+        return frozenset(key.partition(" ")[0] for key in self._keys)
+
+    @cached_property
     def _unspaced(self) -> list[str]:
         """Those in scripts without spaces."""
         return [key for key in self._keys if may_be_unspaced(key)]
@@ -160,7 +168,7 @@ class _Vocabulary:
         words = _WORDS.findall(folded)
         at = 0
         while at < len(words):
-            sizes = range(min(MOST_WORDS, len(words) - at), 0, -1)
+            sizes = range(min(MOST_WORDS, len(words) - at), 0, -1) if words[at] in self._starts else ()
             size = next((size for size in sizes if " ".join(words[at : at + size]) in self._keys), 0)
             if size:
                 yield self._keys[" ".join(words[at : at + size])]
@@ -209,6 +217,11 @@ class _Finder:
     def places(self) -> list[Mention]:
         """All places found: those that link to it, and those that mention it."""
         return self._links + self._mentions
+
+    def is_linked(self, note: _Note) -> bool:
+        """Return True if a note links to it."""
+        links = chain.from_iterable(note.links.values())
+        return any(self._vocabulary.resolve(link.target).id == self._entity.id for link in links)
 
     def read(self, note: _Note) -> None:
         """Read the blocks of a note."""

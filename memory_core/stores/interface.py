@@ -28,7 +28,6 @@ from memory_core.stores.values import (
     Term,
     WindowCosine,
     WindowTokens,
-    sort_equals,
 )
 from memory_core.text.languages import Relation
 
@@ -136,6 +135,9 @@ class Reader(Protocol):
 
     def find_dated(self, first: date, last: date, limit: int) -> Sequence[int]:
         """Find the chunks of files with a date of their own from one day to another, in the order of dates and places."""
+
+    def sort_equals(self, ids: Collection[int]) -> Sequence[int]:
+        """Return the ids of chunks in the order of the function `sort_equals`."""
 
     def load_chunks(self, ids: Collection[int]) -> list[IndexedChunk]:
         """Return the chunks with these ids, in any order; those without units are left out."""
@@ -341,6 +343,6 @@ def best_of(reader: Reader, values: Mapping[int, float], count: int) -> dict[int
     ids = sorted(values, key=values.__getitem__, reverse=True)
     if len(ids) > count and values[ids[count - 1]] == values[ids[count]]:
         least = values[ids[count]]
-        equals = reader.load_chunks([each for each in ids if values[each] == least])
-        ids = [each for each in ids if values[each] > least] + [chunk.id for chunk in sort_equals(equals)]
+        ids = [each for each in ids if values[each] > least]
+        ids += reader.sort_equals([each for each, value in values.items() if value == least])
     return {each: values[each] for each in ids[:count]}

@@ -18,6 +18,7 @@ from memory_core.stores.values import (
     WindowCosine,
     WindowTokens,
     inverse_document_frequency,
+    sort_equals,
 )
 from memory_core.text.languages import Relation
 
@@ -147,6 +148,11 @@ class JoinedReader:
         found = self.load_chunks(self._collect(lambda reader: reader.find_dated(first, last, limit)))
         ordered = sorted(found, key=lambda chunk: (chunk.date or "", chunk.source, chunk.path, chunk.start_line))
         return [chunk.id for chunk in ordered[:limit]]
+
+    def sort_equals(self, ids: Collection[int]) -> list[int]:
+        """See `Reader`."""
+        ordered = dict.fromkeys(chunk.id for chunk in sort_equals(self.load_chunks(ids)))
+        return [*ordered, *(each for each in ids if each not in ordered)]
 
     def load_chunks(self, ids: Collection[int]) -> list[IndexedChunk]:
         """See `Reader`."""

@@ -87,9 +87,8 @@ class _Splitter:
         self.ranks = _rank_lines(lines, self.kinds)
         # The length of all lines before each line, in quarters of a token; a line end counts as one.
         self.before = list(accumulate((count_quarters(line) + 1 for line in lines), initial=0))
-        self.trails: list[
-            list[tuple[int, str]]
-        ] = []  # for every line, level and title of the headings that apply to it
+        # For every line, level and title of the headings that apply to it.
+        self.trails: list[list[tuple[int, str]]] = []
         self.fences: list[str] = []  # for every line the fence that is open before it
         trail, fence = list[tuple[int, str]](), ""
         for line, kind in zip(lines, self.kinds, strict=True):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple
 from urllib.parse import unquote
@@ -21,6 +22,7 @@ _TAG = re.compile(r"(?<![^\s(,;|])#([^\W\d_][\w/-]{0,99})")
 _COLOUR = re.compile(r"(?=[a-f]{0,7}\d)(?:[\da-f]{3}|[\da-f]{6}|[\da-f]{8})\Z", re.IGNORECASE)
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]{0,30}:", re.IGNORECASE)
 _EXTENSION = re.compile(r"\.[a-z][a-z0-9]{1,8}\Z", re.IGNORECASE)  # of an attachment; a name may end in .2
+_TICKS = re.compile(r"`+")
 _MARK = re.compile(r"(`+)|<!--")
 
 
@@ -172,6 +174,9 @@ def _blank_marks(line: str, *, in_comment: bool, closes: bool) -> tuple[str, str
         The line without comments; without code spans, too; and whether a comment is open behind it.
     """
     last_end = line.rfind("-->")
+    runs: dict[int, list[tuple[int, int]]] = defaultdict(list)  # the runs of backticks by their length, the last first
+    for found in reversed([*_TICKS.finditer(line)]):
+        runs[found.end() - found.start()].append(found.span())
     shown: list[str] = []
     prose: list[str] = []
     at = 0
@@ -185,10 +190,14 @@ def _blank_marks(line: str, *, in_comment: bool, closes: bool) -> tuple[str, str
         while mark := _MARK.search(line, begin):
             begin = mark.end()
             is_code = mark[1] is not None
-            if is_code and (close := re.compile(rf"(?<!`)`{{{len(mark[1])}}}(?!`)").search(line, begin)):
+            same = runs[len(mark[1])] if is_code else []
+            while same and same[-1][0] < begin:
+                same.pop()
+            if same:
+                _, begin = same.pop()
                 prose += (line[at : mark.start()], " ")
-                shown += (line[at : mark.start()], _WIKILINK.sub(" ", line[mark.start() : close.end()]))
-                at = begin = close.end()
+                shown += (line[at : mark.start()], _WIKILINK.sub(" ", line[mark.start() : begin]))
+                at = begin
             elif not is_code and (begin <= last_end or closes):
                 in_comment = True
                 break

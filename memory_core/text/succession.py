@@ -88,15 +88,19 @@ def mark_superseded(hits: Sequence[Hit], load_note: LoadNote, today: date) -> li
 
 
 def _find_shared_keys(hits: Sequence[Hit]) -> dict[str, list[int]]:
-    """Return the keys that stand in hits of several notes, but not of many, with those hits."""
-    held: defaultdict[str, list[int]] = defaultdict(list)
+    """Return the keys that stand in hits of several notes, with those hits; none that begin lines of many, whatever follows."""
+    begun: defaultdict[str, set[str]] = defaultdict(set)  # the notes with a line that begins as if with a key
+    held: defaultdict[str, dict[int, str]] = defaultdict(dict)
     for number, hit in enumerate(hits):
         if hit.source != "sessions":
-            found = filter(None, map(find_key, hit.snippet.split("\n")))
-            for key in dict.fromkeys(key for key, _ in found):
-                held[key].append(number)
-    notes = {key: len({hits[number].path for number in numbers}) for key, numbers in held.items()}
-    return {key: numbers for key, numbers in held.items() if 1 < notes[key] <= MOST_NOTES}
+            for line in hit.snippet.split("\n"):
+                if (begins := _split_line(line)) is not None:
+                    begun[begins[0]].add(hit.path)
+                if (found := find_key(line)) is not None:
+                    held[found[0]][number] = hit.path
+    return {
+        key: [*paths] for key, paths in held.items() if len({*paths.values()}) > 1 and len(begun[key]) <= MOST_NOTES
+    }
 
 
 def _find_keyed_lines(lines: Sequence[str], key: str, hit: Hit) -> Iterator[tuple[int, str, tuple[str, ...]]]:
@@ -111,6 +115,27 @@ def _find_keyed_lines(lines: Sequence[str], key: str, hit: Hit) -> Iterator[tupl
 
 def find_key(line: str) -> tuple[str, str] | None:
     """Return key and value of a line such as "- **Rent**: 700", "host = a" or a row of a table; None if it has none."""
+    begins = _split_line(line)
+    if begins is None:
+        return None
+    key, value = begins
+    words = key.split()
+    if len(key) > MOST_KEY_CHARS or len(words) > MOST_KEY_WORDS or not key[0].isalpha():
+        return None
+    if (
+        (len(words) == 1 and key in _LABELS)
+        or _is_event(words)
+        or words[-1] in _TIMES
+        or words[-1].endswith("ed")
+        or set(key) & set(".?!;,:/")
+    ):
+        return None
+    said = _find_words(value)
+    return None if len(said) > MOST_VALUE_WORDS or _VERBS.intersection(said) else begins
+
+
+def _split_line(line: str) -> tuple[str, str] | None:
+    """Return what may be the key of a line, in lower case, and a value of any length; None if it has none, or is a sentence."""
     text = line.strip()
     mark = _MARK.match(text)
     text = text[mark.end() :] if mark else text
@@ -122,20 +147,7 @@ def find_key(line: str) -> tuple[str, str] | None:
             return None
         key, value = text[: sign.start()], text[sign.end() :]
     key, value = key.strip(_EMPHASIS).casefold(), " ".join(value.replace("|", " ").split()).strip(_EMPHASIS)
-    words = key.split()
-    if not value or not key or len(key) > MOST_KEY_CHARS or len(words) > MOST_KEY_WORDS or not key[0].isalpha():
-        return None
-    if (
-        (len(words) == 1 and key in _LABELS)
-        or _is_event(words)
-        or words[-1] in _TIMES
-        or words[-1].endswith("ed")
-        or set(key) & set(".?!;,:/")
-        or value[-1] in ".?!。？！"
-    ):
-        return None
-    said = _find_words(value)
-    return None if len(said) > MOST_VALUE_WORDS or _VERBS.intersection(said) else (key, value)
+    return (key, value) if key and value and value[-1] not in ".?!。？！" else None
 
 
 def is_edit(old: str, new: str) -> bool:

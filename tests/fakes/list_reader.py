@@ -28,6 +28,7 @@ from memory_core.stores.values import (
     Term,
     WindowCosine,
     WindowTokens,
+    sort_equals,
 )
 from memory_core.sync.syncer import cut, read_text
 from memory_core.text.folding import fold_words
@@ -227,6 +228,9 @@ class ListReader:
         ]
         ordered = sorted(found, key=lambda row: (row.date or "", row.source, row.path, row.start_line))
         return [row.id for row in ordered][:limit]
+
+    def sort_equals(self, ids: Iterable[int]) -> list[int]:
+        return [row.id for row in sort_equals(chunk.row for chunk in self._held(ids))]
 
     def load_chunks(self, ids: Collection[int]) -> list[IndexedChunk]:
         return [chunk.row for chunk in self._held(ids) if chunk.row.units]

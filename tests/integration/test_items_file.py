@@ -310,6 +310,16 @@ def test_a_lost_table_of_the_keyword_index_is_damage_that_is_mended(tmp_path: Pa
     again.close()
 
 
+def test_an_odd_value_of_one_item_moves_no_file_before_anything_fails(tmp_path: Path) -> None:
+    path, _, _ = fill_and_copy(tmp_path)
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("UPDATE items SET speaker = 'nobody' WHERE key = 3")
+    with closing(ItemsFile(path)) as items:
+        items.check()
+        assert not items.list_set_aside()
+        assert items.find_damage() == "an item has a value that none can have"
+
+
 def test_a_file_of_an_older_schema_is_looked_through_by_the_tables_that_it_has(tmp_path: Path) -> None:
     path = tmp_path / "main.items.sqlite"
     with closing(Database(path, ITEMS, MIGRATIONS[:2])) as older, older.write():

@@ -8,6 +8,7 @@ from contextlib import closing
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 import apsw
 import pytest
@@ -22,7 +23,7 @@ from memory_core.search.candidates import TermCounts, find_candidates
 from memory_core.search.pipeline import search
 from memory_core.search.question import analyse
 from memory_core.search.scores import Weights
-from memory_core.stores.sqlite import upkeep
+from memory_core.stores.sqlite import reader, upkeep
 from tests.index import Index
 from tests.integration.test_sync import prose
 
@@ -163,6 +164,26 @@ def test_common_words_that_are_not_looked_for_alone_change_nothing(
     few_looked_at = found(many, text)
     assert [(hit.path, hit.score) for hit in few_looked_at] == [(hit.path, hit.score) for hit in all_looked_at]
     assert len(few_looked_at) == 6
+
+
+@pytest.mark.parametrize("text", ["violin harbour", "violin lantern harbour", "lantern harbour", "harbour"])
+def test_words_that_half_of_the_chunks_hold_change_nothing_where_others_find_enough(
+    text: str, many: Index, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert [hit.path for hit in found(many, text)]
+    matched: list[str] = []
+    match_rarest = reader._match_rarest
+
+    def match(*given: Any) -> str:
+        matched.append(match_rarest(*given))
+        return matched[-1]
+
+    monkeypatch.setattr(reader, "_match_rarest", match)
+    without = [(hit.path, hit.score) for hit in found(many, text)]
+    assert ("harbour" in matched[0]) == ("violin" not in text)  # 50 of the 150 chunks, more than are looked at
+    monkeypatch.setattr(reader, "_leave_out_weightless", lambda terms, *_: terms)
+    assert [(hit.path, hit.score) for hit in found(many, text)] == without
+    assert "harbour" in matched[1]
 
 
 def test_a_common_word_finds_the_notes_of_a_period_where_no_rare_one_stands(

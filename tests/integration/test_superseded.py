@@ -116,6 +116,24 @@ def test_a_note_of_a_day_to_come_replaces_nothing_yet(memory: Memory) -> None:
     assert _ask(memory, "- Rent: 800") is None
 
 
+def test_entries_of_a_log_replace_none_though_most_are_sentences(memory: Memory) -> None:
+    entries = [
+        "three seedlings up", "we all went there near the station with Bo and his sister, and it rained",
+        "nothing happened because nobody had the time to go and look at it",
+        "Lea found something that we should look at again in the winter some day", "new lamp ordered",
+    ]  # fmt: skip
+    notes = {f"memory/2026-05-0{day}.md": f"# Log\n\n- Kitchen: {text}\n" for day, text in enumerate(entries, 1)}
+    write_notes(memory.config().workspace, notes)
+    memory.sync()
+    assert _ask(memory, "- Kitchen: three seedlings up") is None
+
+
+@pytest.mark.parametrize("mark", ["1.", "- [ ]"])
+def test_a_key_behind_a_number_or_a_box_is_one(memory: Memory, mark: str) -> None:
+    (told,) = _write_in_two_notes(memory, [("House", f"{mark} Rent: 700", f"{mark} Rent: 800")])
+    assert told["text"] == f"{mark} Rent: 800"
+
+
 def test_a_line_that_replaces_another_steers_nothing(memory: Memory) -> None:
     old, new = "- The alarm code of the boat house: 4417", "- The alarm code of the boat house: 9021"
     (told,) = _edit_each(memory, [("Boat house", old, f"{new} \x1b[31m\u202e")])

@@ -19,8 +19,9 @@ from memory_core.errors import MemoryClosed, StoreCorrupt, StoreError, SyncBusy
 from memory_core.items.records import FORMER_AUTHORS
 from memory_core.items.store import rows
 from memory_core.records import AUTHORS
+from memory_core.stores.sqlite import files
 from memory_core.stores.sqlite.connections import PAGE_SIZE, Connection, FileKind, open_reader, translate_errors
-from memory_core.stores.sqlite.database import Database, get_meta, set_meta, transaction
+from memory_core.stores.sqlite.database import NO_TEXT, Database, get_meta, set_meta, transaction
 
 # The tables of facts, then those of the mirror in daily notes, then the places where facts were said first.
 MIGRATIONS = tuple(
@@ -115,12 +116,19 @@ class ItemStore(Database):
                     raise
                 raise StoreCorrupt(self.path, f"the items file is damaged: {problem}", action=ITEMS.repair) from error
 
-    def find_wrong_row(self, connection: Connection) -> str | None:
-        """Read all rows, those of items for values that none can have."""
-        for table in filter(lambda name: connection.table_exists(None, name), _TABLES):
-            for row in connection.execute(f"SELECT {', '.join(_TABLES[table])} FROM {table}"):
-                if table == "items" and _mend(row) != row:
-                    return "an item has a value that none can have"
+    def find_damage(self) -> str | None:
+        """Return how the file is damaged, also if only a row shows it; see `Database.find_damage`."""
+        problem = super().find_damage()
+        if problem is not None or not files.measure(self.path):
+            return problem
+        with contextlib.closing(open_reader(self.path, ITEMS)) as connection, translate_errors(self.path, ITEMS):
+            try:
+                for table in filter(lambda name: connection.table_exists(None, name), _TABLES):
+                    for row in connection.execute(f"SELECT {', '.join(_TABLES[table])} FROM {table}"):
+                        if table == "items" and _mend(row) != row:
+                            return "an item has a value that none can have"
+            except UnicodeDecodeError:
+                return NO_TEXT
         return None
 
     def on_damage(self) -> Path | None:

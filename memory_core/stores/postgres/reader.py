@@ -189,6 +189,15 @@ class PostgresReader:
             {"first": first.isoformat(), "last": last.isoformat(), "limit": limit},
         )
 
+    def sort_equals(self, ids: Collection[int]) -> Sequence[int]:
+        """See `Reader`."""
+        return self._list(
+            f"SELECT c.id{_CHUNKS} AND c.id = ANY (%(ids)s)"
+            " ORDER BY coalesce(c.day, n.date) IS NOT NULL, coalesce(c.day, n.date) DESC, n.source,"
+            ' n.path COLLATE "C", c.start_line, n.tenant_id',
+            {"ids": list(ids)},
+        )
+
     def load_chunks(self, ids: Collection[int]) -> list[IndexedChunk]:
         """See `Reader`."""
         rows = self._rows(

@@ -199,7 +199,9 @@ class Database:
         file = files.identify(self.path)
         if not self.writable or file is None or file == self._checked:
             return
-        if files.needs_check(self.path) and self.find_damage() is not None:
+        if (
+            files.needs_check(self.path) and Database.find_damage(self) is not None
+        ):  # no subclass may read all rows here
             self.on_damage()
         self._checked = files.identify(self.path)
 

@@ -151,7 +151,10 @@ class SqliteReader:
     def find_by_keyword(self, terms: Sequence[Term], dates: DateRange, depth: int) -> dict[int, float]:
         """See `Reader`."""
         clauses, bindings = self._limit(dates)
-        match = match_expression(spell(terms)) if clauses else _match_rarest(terms, depth)
+        if clauses:
+            match = match_expression(spell(terms))
+        else:
+            match = _match_rarest(_leave_out_weightless(terms, depth, self.count_chunks()), depth)
         joined = "JOIN chunks c ON c.id = chunks_fts.rowid JOIN files f ON f.id = c.file_id" if clauses else ""
         scored = (
             f"SELECT chunks_fts.rowid AS id, -bm25(chunks_fts) AS score FROM chunks_fts {joined}"
@@ -199,6 +202,14 @@ class SqliteReader:
             " JOIN chunks u ON u.file_id = n.id AND u.day IS NULL WHERE n.date BETWEEN :first AND :last)"
             " ORDER BY coalesce(c.day, f.date), f.source, f.path, c.start_line LIMIT :count",
             {"first": first.isoformat(), "last": last.isoformat(), "count": limit},
+        )
+
+    def sort_equals(self, ids: Collection[int]) -> list[int]:
+        """See `Reader`."""
+        return self._list(
+            "SELECT c.id FROM chunks c JOIN files f ON f.id = c.file_id WHERE c.id IN (SELECT value FROM json_each(?))"
+            " ORDER BY coalesce(c.day, f.date) IS NOT NULL, coalesce(c.day, f.date) DESC, f.source, f.path, c.start_line",
+            (json.dumps(list(ids)),),
         )
 
     def load_chunks(self, ids: Collection[int]) -> list[IndexedChunk]:
@@ -405,6 +416,21 @@ def match_expression(words: Iterable[str]) -> str:
     Every word is quoted, so that nothing in it is read as syntax (https://www.sqlite.org/fts5.html#full_text_query_syntax).
     """
     return " OR ".join(f'"{word}"*' if is_single_cjk(word) else f'"{fold_words(word)}"' for word in words)
+
+
+def _leave_out_weightless(terms: Sequence[Term], depth: int, chunks: int) -> Sequence[Term]:
+    """Return the terms without those that half of the chunks hold, if another one finds more than `depth` chunks by itself.
+
+    bm25() gives them next to no weight (a millionth: fts5_aux.c of SQLite), yet most of its time goes into chunks that hold
+    nothing else.
+    """
+    kept = [term for term in terms if not _is_counted(term) or 2 * term.documents < chunks]
+    return kept if any(_is_counted(term) and term.documents > depth for term in kept) else terms
+
+
+def _is_counted(term: Term) -> bool:
+    """Return True if the number of documents is that of the term's rows, of which bm25() makes its weight."""
+    return not (term.forms or term.prefix)
 
 
 def _match_rarest(terms: Sequence[Term], depth: int) -> str:

@@ -42,6 +42,7 @@ def test_code_holds_no_links() -> None:
     assert not targets("~~~sh\nif [[ -f x ]]; then\n#c\n~~~")
     assert targets("`[[a]]` [[b]] ``[[c ` ]]`` [[d]] ` [[e]]") == ["wikilink b", "wikilink d", "wikilink e"]
     assert not targets("```\n[[never closed]]")
+    assert targets("<!-- ` [[a]] --> ` [[b]] `` [[c]] ` [[d]] ``` [[e]] ``") == ["wikilink d", "wikilink e"]
 
 
 def test_comments_hold_nothing() -> None:
