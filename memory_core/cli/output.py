@@ -386,14 +386,15 @@ def print_status(status: Status) -> None:
 
 def _describe_sources(status: Status) -> str:
     """Return how many files are of which kind, if not all are notes."""
-    return f" ({count_files(status.files, status.sources)})" if {*status.sources} - {"memory"} else ""
+    kinds = ", ".join(count(number, NOUNS.get(source, source)) for source, number in status.sources.items())
+    return f" ({kinds})" if {*status.sources} - {"memory"} else ""
 
 
 def count_files(number: int, sources: Mapping[str, int]) -> str:
-    """Return how many files are of which kind, such as 3 notes, 2 sessions; all are notes where no sources are known."""
-    return ", ".join(count(each, NOUNS.get(source, source)) for source, each in sources.items()) or count(
-        number, "note"
-    )
+    """Return how many of the files are notes and how many sessions; all are notes where no sources are known."""
+    sessions = sources.get("sessions", 0)
+    notes = count(number - sessions, "note")
+    return f"{notes}, {count(sessions, 'session')}" if sessions else notes
 
 
 def format_time(seconds: float | None) -> str | None:

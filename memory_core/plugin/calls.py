@@ -56,7 +56,8 @@ class ToolCall:
 def _search(call: ToolCall) -> dict[str, Any]:
     search = call.config.search
     query = schemas.read_query(call.arguments, search.query, today=call.today(), timezone=search.time_zone)
-    result = search_for(call.context, call.config, call.selector.search, query)
+    result = call.selector.search(widen_query(query, call.config, call.context))
+    result = shape_found(result, query, call.config, call.context)
     if call.config.tidy_path.exists() and query.as_of is None:
         from memory_core.plugin.reviewing import mark_proposed
 
@@ -74,18 +75,19 @@ def _search(call: ToolCall) -> dict[str, Any]:
     return results.shape_search(result, cite_hits=scope.cites(citations, call.context), citations=citations)
 
 
-def search_for(
-    context: CallContext, config: AgentConfig, search: Callable[[Query], SearchResult], query: Query
-) -> SearchResult:
-    """Search, and return what a session may see, each hit with its origin.
+def widen_query(query: Query, config: AgentConfig, context: CallContext) -> Query:
+    """Ask for more hits where `shape_found` may take some away."""
+    if sees_journal(config, context):
+        return query
+    return replace(query, max_results=min(2 * query.max_results, schemas.MOST_RESULTS))
+
+
+def shape_found(result: SearchResult, query: Query, config: AgentConfig, context: CallContext) -> SearchResult:
+    """Return what a session may see, each hit with its origin.
 
     What the journal keeps, which words it holds, and which session has said something, is for main private sessions only.
     """
-    if sees_journal(config, context):
-        result = search(query)
-    else:
-        wider = replace(query, max_results=min(2 * query.max_results, schemas.MOST_RESULTS))  # some are taken away
-        result = search(wider)
+    if not sees_journal(config, context):
         hits = [hit for hit in result.hits if hit.source != SOURCE]
         result = replace(result, hint=None, hits=tuple(hits[: query.max_results]))
     found = find_origins(config, result.hits)

@@ -176,9 +176,10 @@ class Memory:
             arguments: As the model gave them.
             context: The chat from which the call comes; None is this machine's own user.
         """
-        return results.run_safely(
-            name, lambda: self._run_tool(self._open_config(), name, arguments, check_context(context))
-        )
+        try:
+            return results.make_encodable(self._run_tool(self._open_config(), name, arguments, check_context(context)))
+        except Exception as error:  # noqa: BLE001 -- a tool call must never bring the host down
+            return results.shape_failure(error, name)
 
     def _run_tool(
         self, config: AgentConfig, name: str, arguments: Mapping[str, Any], context: CallContext

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from memory_core.config.agent import AgentConfig
 from memory_core.plugin.activity import record
-from memory_core.plugin.calls import search_for
+from memory_core.plugin.calls import shape_found, widen_query
 from memory_core.plugin.open_items import OpenItems
 from memory_core.records import AUTHORS, Author, CallContext, Query, SearchResult
 from memory_core.sources.journal import holds_session
@@ -98,7 +98,7 @@ class SessionRecall:
 
         def search_others(query: Query) -> SearchResult:
             """Search as this session may, and leave out what it says itself."""
-            found = search_for(context, config, search, query)
+            found = shape_found(search(widen_query(query, config, context)), query, config, context)
             return replace(found, hits=tuple(hit for hit in found.hits if not (key and holds_session(hit.path, key))))
 
         deadline = begun + settings.timeout_ms / 1000

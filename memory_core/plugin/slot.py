@@ -158,7 +158,10 @@ class MemorySlot:
 
         Slot, switch and scope are resolved now, not when the tools were handed out.
         """
-        return results.run_safely(name, lambda: self._find(context).call_tool(name, arguments, context))
+        try:
+            return self._find(context).call_tool(name, arguments, context)
+        except Exception as error:  # noqa: BLE001 -- a tool call must never bring the host down
+            return results.shape_failure(error, name)
 
     async def acall_tool(
         self, name: str, arguments: Mapping[str, Any], context: CallContext | None = None

@@ -32,11 +32,21 @@ def run_safely(name: object, work: Callable[[], dict[str, Any]]) -> dict[str, An
         work: Makes the result.
     """
     try:
-        return _make_encodable(work())
+        return make_encodable(work())
     except Exception as error:  # noqa: BLE001 -- nothing may get out to the host
-        if not isinstance(error, MemoryCoreError):
-            error = explain_defect(error, f"memory tool {name!r:.80}" if isinstance(name, str) else "a memory tool")
-        return _make_encodable(shape_error(error, name))
+        return shape_failure(error, name)
+
+
+def shape_failure(error: Exception, name: object) -> dict[str, Any]:
+    """Return the result of a tool call that has raised, so that a host never sees an exception.
+
+    Args:
+        error: The exception. One that is not ours is logged as a defect.
+        name: The tool's name as the host gave it, for the log.
+    """
+    if not isinstance(error, MemoryCoreError):
+        error = explain_defect(error, f"memory tool {name!r:.80}" if isinstance(name, str) else "a memory tool")
+    return make_encodable(shape_error(error, name))
 
 
 def explain_defect(error: Exception, what: str) -> MemoryCoreError:
@@ -59,7 +69,7 @@ def describe_exception(error: Exception) -> str:
     return f"{type(error).__name__}: {message}"
 
 
-def _make_encodable(result: dict[str, Any]) -> dict[str, Any]:
+def make_encodable(result: dict[str, Any]) -> dict[str, Any]:
     """Return a result in which lone surrogates are U+FFFD: UTF-8, and so no protocol, can carry them."""
     made: dict[str, Any] = json.loads(replace_surrogates(json.dumps(result, ensure_ascii=False)))
     return made
