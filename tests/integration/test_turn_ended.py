@@ -96,7 +96,8 @@ def test_arguments_in_the_order_of_the_other_class_are_named(tmp_path: Path, cap
 def test_capture_is_off_by_default(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     with open_slot(tmp_path, enabled=False) as slot:
         slot.turn_ended(MAIN, turn())
-        slot.turn_ended(MAIN, [object()])  # type: ignore[list-item] -- those of a library, which nobody reads
+        foreign: Any = object()  # a message of a library, which nobody reads
+        slot.turn_ended(MAIN, [foreign])
     assert not list(tmp_path.rglob("*.items.sqlite"))
     assert caplog.text == ""
 
