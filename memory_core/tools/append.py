@@ -50,7 +50,9 @@ def memory_append(
         PathRefused: The session may not write there.
         MemoryCoreError: As `writer.append`.
     """
-    if pinned is not None:  # the turn is the only one, so what a model adds costs it nothing
+    if pinned is not None and isinstance(
+        arguments, Mapping
+    ):  # a flush turn has one try: an argument too many is left out
         arguments = {name: arguments[name] for name in arguments if name in APPEND["parameters"]["properties"]}
     arguments = check_arguments(APPEND, arguments)
     text, target = arguments["text"], arguments.get("target")

@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple, TypeVar
 
 from memory_core.completions import Complete
 from memory_core.config.agent import AgentConfig
-from memory_core.errors import FileUnreadable, InvalidArgument, NoteChanged, PathRefused
+from memory_core.errors import FileUnreadable, InvalidArgument, NoteChanged, PathRefused, StoreError
 from memory_core.history.history import History
 from memory_core.records import MemoryFile, Progress, ProgressCallback
 from memory_core.sources import pages, roots, writer
@@ -189,7 +189,8 @@ class Tidy:
             self._replace(proposal.path, find)
         except BaseException:
             if begun:
-                self.store.end_edit(begun, -1)
+                with suppress(StoreError):  # then the next run looks what became of the note
+                    self._finish_edits()
             raise
         self.store.end_edit(begun, 1)
         return now.hex()

@@ -26,7 +26,7 @@ def check_server() -> None:
 
 
 class ReadingSlot(MemorySlot):
-    """A slot whose agents find and read, and write nothing; notes are indexed all the same, unlike with the access "ro"."""
+    """A slot whose tools and prompts write nothing; notes are indexed all the same, unlike with the access "ro"."""
 
     def tool_schemas(self, context: CallContext | None = None, **options: Any) -> list[dict[str, Any]]:
         """Return the tools that write nothing."""
@@ -35,7 +35,8 @@ class ReadingSlot(MemorySlot):
     def call_tool(self, name: str, arguments: Mapping[str, Any], context: CallContext | None = None) -> dict[str, Any]:
         """Run a tool that writes nothing; another one is refused."""
         offered = {schema["name"] for schema in self.tool_schemas(context)}
-        return super().call_tool(name, arguments, context if name in offered else _only_read(context))
+        reads = isinstance(name, str) and name in offered
+        return super().call_tool(name, arguments, context if reads else _only_read(context))
 
     def prompt_section(self, context: CallContext | None = None) -> str:
         """Return what the system prompt says of reading memory."""

@@ -199,9 +199,8 @@ class Database:
         file = files.identify(self.path)
         if not self.writable or file is None or file == self._checked:
             return
-        if (
-            files.needs_check(self.path) and Database.find_damage(self) is not None
-        ):  # no subclass may read all rows here
+        # The quick look of this class: that of items reads every row.
+        if files.needs_check(self.path) and Database.find_damage(self) is not None:
             self.on_damage()
         self._checked = files.identify(self.path)
 
