@@ -96,7 +96,7 @@ def test_folders_on_the_way_are_entered_and_not_listed(way: str) -> None:
     """Those above the root always, those below it where the system can open them so; macOS cannot."""
     if way == "path only" and not PATH_ONLY:
         pytest.skip("this system opens folders for reading only")
-    with tempfile.TemporaryDirectory(dir="/tmp") as above:  # noqa: S108 -- pytest's own folders are closed to others
+    with tempfile.TemporaryDirectory(dir="/tmp") as above:  # pytest's own folders are closed to others
         Path(above).chmod(0o711)
         root = Path(above).resolve() / "root"
         (root / "sub" / "deep").mkdir(parents=True)

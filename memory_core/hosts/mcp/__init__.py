@@ -35,8 +35,7 @@ class ReadingSlot(MemorySlot):
     def call_tool(self, name: str, arguments: Mapping[str, Any], context: CallContext | None = None) -> dict[str, Any]:
         """Run a tool that writes nothing; another one is refused."""
         offered = {schema["name"] for schema in self.tool_schemas(context)}
-        reads = isinstance(name, str) and name in offered
-        return super().call_tool(name, arguments, context if reads else _only_read(context))
+        return super().call_tool(name, arguments, context if name in offered else _only_read(context))
 
     def prompt_section(self, context: CallContext | None = None) -> str:
         """Return what the system prompt says of reading memory."""
