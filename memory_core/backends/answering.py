@@ -393,7 +393,7 @@ class Answerer:
         if look.is_empty:
             degradation.warn_of_nothing() if query.as_of is None else degradation.warn(NOTHING_THEN)
             return self._to_result((), "keyword", None, degradation)
-        refuse_other_workspace(self.config, look.state.workspace, self.store)
+        refuse_other_workspace(self.config, look.workspace, self.store)
         serving, outages = look.serving, self.providers.outages
         # A copy of the index, of which the past is made, may hold an outage that has ended.
         outage = outages.judge(look.state.outage) if query.as_of is None else outages.current()
@@ -403,7 +403,7 @@ class Answerer:
         vectors = None if serving is None else self._embed(serving, query, degradation, outage)
         with read() as reader:
             held = reader.load_workspace()
-            if held != look.state.workspace:  # another process has taken the file over meanwhile
+            if held != look.workspace:  # another process has taken the file over meanwhile
                 refuse_other_workspace(self.config, held, self.store)
             serves = reader.load_serving_space()
             if vectors is not None and (serves is None or serves.id != vectors.space_id):

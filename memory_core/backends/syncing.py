@@ -34,17 +34,20 @@ class IndexLook(NamedTuple):
     Attributes:
         state: What it remembers from one sync to the next.
         is_empty: No chunk is indexed.
+        workspace: See `Reader.load_workspace`; where nothing is refused, not the one that the state names.
         serving: The space whose vectors answer; None when keywords answer alone.
     """
 
     state: SyncState
     is_empty: bool
+    workspace: str | None
     serving: ServingSpace | None
 
 
 def look_at(reader: Reader) -> IndexLook:
     """Return the state of an index."""
-    return IndexLook(reader.load_state(), not reader.count_chunks(), reader.load_serving_space())
+    state, is_empty = reader.load_state(), not reader.count_chunks()
+    return IndexLook(state, is_empty, reader.load_workspace(), reader.load_serving_space())
 
 
 def refuse_other_workspace(config: AgentConfig, held: str | None, store: Store) -> None:

@@ -200,7 +200,7 @@ def test_a_mistyped_name_is_told_of(capsys: pytest.CaptureFixture[str]) -> None:
 
     role = f"{database.name}_ada"
     code, told = run("grant", role, "")
-    assert (code, "tenant: expected names of lower-case letters" in told) == (2, True)
+    assert (code, "TENANT: expected names of lower-case letters" in told) == (2, True)
     assert run("grant", role, "ada") == (0, f"{role} may read ada")
     assert run("grant", role, "adda") == (0, f"{role} may read adda, a new tenant")
     code, told = run("revoke", "nope", "ada")
