@@ -105,17 +105,7 @@ class HistoryRecorder:
             if asked and (aside := self._history.mend()) is not None:
                 warnings.append(f"the history was damaged: a new one begins, the old file is {aside}")
             if sync.generation != self._recorded or not self._history.exists():
-                is_whole = was_recorded = self._history.read_recorded() == sync.generation
-                if not was_recorded:
-                    held = sync.held
-                    if held is None:
-                        with self._store.read() as reader:
-                            held = reader.list_files()
-                    # Without session logs.
-                    hashes = {row.key: row.hash for row in held if row.hash and row.source != session_logs.SOURCE}
-                    is_whole = self._history.record(hashes, sync.generation, listed=sync.files, read=sync.read)
-                self._recorded = sync.generation if is_whole else None
-                looked = not was_recorded
+                looked = self._catch_up(sync)
             self._history.prune(asked=asked)
         except (MemoryCoreError, OSError) as error:
             log.warning("the history is not recorded, the next sync tries again: %s", error)
@@ -139,6 +129,19 @@ class HistoryRecorder:
     def close(self) -> None:
         """Close the history until it is needed again."""
         self._history.close()
+
+    def _catch_up(self, sync: SyncContext) -> bool:
+        """Record the notes that a sync has left, without session logs; return False if they were recorded before."""
+        is_whole = was_recorded = self._history.read_recorded() == sync.generation
+        if not was_recorded:
+            held = sync.held
+            if held is None:
+                with self._store.read() as reader:
+                    held = reader.list_files()
+            hashes = {row.key: row.hash for row in held if row.hash and row.source != session_logs.SOURCE}
+            is_whole = self._history.record(hashes, sync.generation, listed=sync.files, read=sync.read)
+        self._recorded = sync.generation if is_whole else None
+        return not was_recorded
 
 
 @dataclass(frozen=True, slots=True)

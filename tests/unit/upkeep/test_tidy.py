@@ -5,17 +5,16 @@ from __future__ import annotations
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
-from unittest.mock import Mock
 
 import pytest
 
 from memory_core.config.load import load_config
-from memory_core.errors import InvalidArgument, NoteChanged, NoteNotWritten, PathRefused
+from memory_core.errors import InvalidArgument, NoteChanged, NoteNotWritten, PathRefused, StoreError
 from memory_core.history.history import History
 from memory_core.plugin.memory import open_memory
 from memory_core.records import Progress
-from memory_core.sources import writer
-from memory_core.upkeep import tidy
+from memory_core.sources.notes import hash_bytes
+from memory_core.upkeep.store import Edit
 from memory_core.upkeep.tidy import Tidy
 from tests.unit.upkeep.conftest import NOTES, House
 
@@ -117,28 +116,35 @@ def test_a_killed_edit_that_adds_to_a_line_is_undone_though_the_note_has_grown(h
 
 
 @pytest.mark.parametrize("is_killed", [False, True])
-def test_an_edit_that_was_not_written_is_not_made(
-    house: House, monkeypatch: pytest.MonkeyPatch, *, is_killed: bool
-) -> None:
-    rent = b"- Rent: \xc2\xa3410 a month, paid by Bo\n"
+def test_an_edit_that_was_not_written_is_not_made(house: House, *, is_killed: bool) -> None:
+    resource = pytest.importorskip("resource", reason="only Unix limits the size of files")
+    rent = "- Rent: £410 a month, paid by Bo\n".encode() + b"```\n" + 20_000 * b"0123456789abcdefghij\n" + b"```\n"
     house.write({"MEMORY.md": rent})
     made = house.tidy.propose("MEMORY.md", 1, "- Rent: £410 a month", "Bo pays no more")
-    monkeypatch.setattr(writer._Rewriter, "rewrite", Mock(side_effect=OSError(28, "disk full")))
-    if is_killed:
-        monkeypatch.setattr(house.tidy.store, "end_edit", Mock())
-    with pytest.raises(NoteNotWritten, match="disk full"):
-        house.tidy.accept(made)
-    monkeypatch.undo()
-    assert bool(house.tidy.store.list_edits(done=0)) is is_killed
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (400_000, hard))  # the note is larger, all else is not
+    try:
+        with pytest.raises(NoteNotWritten, match="file too large"):
+            house.tidy.accept(made)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert house.tidy.store.list_edits(done=0) == house.tidy.store.list_edits(done=1) == []
+    if is_killed:  # before the note was written
+        old, new = rent.partition(b"\n")[0], b"- Rent: \xc2\xa3410 a month"
+        changed = hash_bytes(rent.replace(old, new))
+        house.tidy.store.begin_edit(Edit(0, made.id, "MEMORY.md", 0, old, new, changed, done=0))
     assert [each.id for each in house.find("proposed")] == [made.id]
     with pytest.raises(InvalidArgument, match="nothing to undo"):
         house.tidy.undo()
     assert house.read("MEMORY.md") == rent
 
 
-def test_a_run_that_fails_to_propose_keeps_what_it_has_read(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tidy, "_propose_findings", Mock(side_effect=ValueError("broken")))
-    with pytest.raises(ValueError, match="broken"):
+def test_a_run_that_fails_to_propose_keeps_what_it_has_read(house: House) -> None:
+    house.write({"MEMORY.md": NOTES["MEMORY.md"] + "- The boiler is serviced next Friday.\n"})
+    history = house.tidy._config.history_path
+    history.parent.mkdir(parents=True, exist_ok=True)
+    history.write_bytes(b"no database" * 1000)
+    with pytest.raises(StoreError):
         house.find()
     assert house.tidy.store.list_stamps().keys() == NOTES.keys()
 
