@@ -269,10 +269,14 @@ class Tidy:
             self.store.end_edit(edit.id, 2)
 
     def _look(self, edit: Edit) -> tuple[bool, bool, bool]:
-        """Return whether a note is as an edit has left it, whether it holds the old text, and whether the new one."""
+        """Return whether a note is as an edit has left it, whether it holds the old text, and whether the new one.
+
+        A new text that is part of the old one is looked for outside of that.
+        """
         with suppress(FileUnreadable, PathRefused):
             data = read_note(self._resolve(edit.path)).data
-            return hash_bytes(data) == edit.hash, edit.old in data, edit.new != b"" and edit.new in data
+            rest = data.replace(edit.old, b"") if edit.new in edit.old else data
+            return hash_bytes(data) == edit.hash, edit.old in data, edit.new != b"" and edit.new in rest
         return False, False, False
 
 

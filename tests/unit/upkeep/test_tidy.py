@@ -161,6 +161,17 @@ def test_an_undo_whose_process_was_killed_does_not_stop_the_next_one(house: Hous
     assert house.read("MEMORY.md").decode() == NOTES["MEMORY.md"]
 
 
+def test_an_undo_that_was_killed_gives_back_a_shortened_line_once(house: House) -> None:
+    house.write({"MEMORY.md": "- Rent: £410 a month, paid by Bo\n"})
+    house.tidy.accept(house.tidy.propose("MEMORY.md", 1, "- Rent: £410 a month", "Bo pays no more"))
+    house.tidy.undo()
+    with house.tidy.store.write() as connection:  # as if killed before the undo was recorded
+        connection.execute("UPDATE edits SET done = 1")
+    with pytest.raises(InvalidArgument, match="nothing to undo"):
+        house.tidy.undo()
+    assert house.read("MEMORY.md").decode() == "- Rent: £410 a month, paid by Bo\n"
+
+
 def test_what_was_settled_is_not_proposed_again_wherever_the_line_moves(house: House) -> None:
     rent = next(each for each in house.find("outdated") if "Rent" in each.text)
     house.tidy.store.settle(rent.id)
