@@ -102,6 +102,17 @@ def make(options: Options) -> None:
 @argument("value", help="a word, or JSON; null takes the default again")
 def set_value(options: Options, *, key: str, value: str) -> None:
     """Change a setting in the configuration; all else in it stays."""
+    _set(options, key, value)
+
+
+@config.command("unset")
+@argument("key", help="such as memorySearch.query.maxResults")
+def unset_value(options: Options, *, key: str) -> None:
+    """Take a setting out of the configuration, so that its default holds again."""
+    _set(options, key, "null")
+
+
+def _set(options: Options, key: str, value: str) -> None:
     path, keys = find_config_file(options), tuple(_shorten(key).split("."))
     if keys == ("workspace",):
         keys = ("agents", "defaults", "workspace")

@@ -85,7 +85,7 @@ def test_a_setting_is_changed_and_read(  # noqa: PLR0917 - fixtures, and what is
     assert str(own) in out
     assert config("get", key)[1] == f"{shown}\n"
     assert "// " in own.read_text(encoding="utf-8") or not begun
-    assert config("set", key, "null")[0] == 0
+    assert config(*(("unset", key) if begun == "init" else ("set", key, "null")))[0] == 0
     assert config("get", key)[1] != f"{shown}\n"
 
 
