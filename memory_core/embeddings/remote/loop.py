@@ -121,7 +121,8 @@ async def _unwind(last: Callable[[], Awaitable[None]]) -> None:
             await asyncio.gather(*others, return_exceptions=True)
             await last()
             await loop.shutdown_asyncgens()
-            await asyncio.gather(*_list_others(), return_exceptions=True)  # generators that end themselves
+            while ending := _list_others():  # generators that end themselves, and what they hold
+                await asyncio.gather(*ending, return_exceptions=True)
     except TimeoutError:
         pass  # a coroutine that does not let itself be cancelled; its future is settled without it
     finally:
