@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -40,6 +40,8 @@ ONLY_SESSIONS = (
 )
 _with_scope = click.option("--scope", metavar="NAME", help="only items of this scope")
 _with_tags = click.option("--tag", "tags", multiple=True, metavar="TAG", help="a tag; may be given several times")
+_with_after = click.option("--after", metavar="DATE", help='last said on this day or later, YYYY-MM-DD or "yesterday"')
+_with_before = click.option("--before", metavar="DATE", help="last said before this day")
 
 
 def _open_memory(options: Options) -> Memory:
@@ -64,23 +66,25 @@ def _open(options: Options) -> Iterator[Items]:
 @argument("query", nargs=-1, help="question or words to look for")
 @_with_scope
 @_with_tags
+@click.option("--session", metavar="KEY", help="what this session has said, alone or not")
+@_with_after
+@_with_before
 @click.option("--limit", type=int, default=20, metavar="N", help="at most N items (20)")
-def list_items(
-    options: Options, *, query: tuple[str, ...], scope: str | None, tags: tuple[str, ...], limit: int
-) -> None:
+def list_items(options: Options, *, query: tuple[str, ...], limit: int, **conditions: Any) -> None:
     """List items, the one said last first; or those that answer a question, the best first."""
     with _open(options) as held:
+        conditions |= _read_days(held, conditions)
         if not query:
-            found = list(held.list(scope=scope, tags=tags, limit=limit))
-            total = held.count(scope=scope)
+            found = list(held.list(limit=limit, **conditions))
+            total = held.count(**conditions)
             if not output.prints_json({"items": found, "total": total}):
                 _print_items(found)
                 if not found:
-                    print("No items yet.")
-                if len(found) < total and not tags:
+                    print("No such items." if any(conditions.values()) else "No items yet.")
+                if len(found) < total:
                     output.print_aside(f"{len(found)} of {total} items; --limit shows more.")
             return
-        answer = held.query(" ".join(query), scope=scope, tags=tags, limit=limit)
+        answer = held.query(" ".join(query), limit=limit, **conditions)
     if output.prints_json(answer):
         return
     if answer.warning:
@@ -170,15 +174,14 @@ def promote(options: Options, *, ids: tuple[str, ...]) -> int:
 @argument("ids", nargs=-1, metavar="[ID]...", help="ids as the list shows them")
 @click.option("--query", metavar="WORDS", help="items that hold all of these words")
 @click.option("--session", metavar="KEY", help="what only this session has said")
-@click.option("--after", metavar="DATE", help="last said on this day or later, YYYY-MM-DD")
-@click.option("--before", metavar="DATE", help="last said before this day")
+@_with_after
+@_with_before
 @_with_scope
 @click.option("--dry-run", is_flag=True, help="only show what would be deleted")
 def forget(options: Options, *, ids: tuple[str, ...], dry_run: bool, **conditions: Any) -> int:
     """Delete items for good: all that meet every condition given."""
     with _open_memory(options) as memory:
-        zone = memory.config().search.time_zone
-        days = {name: _read_day(f"--{name}", conditions[name], zone) for name in ("after", "before")}
+        days = _read_days(memory.items, conditions)
         done = memory.items.forget(ids=ids, dry_run=dry_run, **(conditions | days))
         if done.items and not dry_run:
             activity.record(memory.config(), "forgot", "items forget", None, [item.id for item in done.items])
@@ -238,9 +241,13 @@ def _describe(item: Item) -> str:
     return quote_safely(item.content) + (f"  ({', '.join(facts)})" if facts else "")
 
 
-def _read_day(option: str, text: str | None, timezone: str | None) -> float | None:
-    """Return the beginning of a day as Unix seconds; None stays None."""
-    return None if text is None else begin_day(timezone, parse_day(text, option)).timestamp()
+def _read_days(held: Items, given: Mapping[str, Any]) -> dict[str, float | None]:
+    """Return the beginnings of the days that --after and --before name, as Unix seconds; None for one that is not given."""
+    zone = held.time_zone
+    return {
+        name: None if day is None else begin_day(zone, parse_day(day, f"--{name}", timezone=zone)).timestamp()
+        for name, day in ((each, given[each]) for each in ("after", "before"))
+    }
 
 
 def _find_in_past(config: AgentConfig, items: Sequence[Item]) -> list[str]:

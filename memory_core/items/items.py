@@ -9,7 +9,7 @@ from dataclasses import replace
 from datetime import date
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from memory_core.config.agent import AgentConfig
 from memory_core.embeddings.vectors import DEFAULT_CALIBRATION
@@ -18,6 +18,7 @@ from memory_core.items.embedder import ItemEmbedder
 from memory_core.items.mirror import Mirror
 from memory_core.items.records import (
     PROGRAM,
+    Conditions,
     Draft,
     Forgotten,
     Item,
@@ -263,24 +264,20 @@ class Items:
         text: str | None = None,
         *,
         embedding: Embedding | None = None,
-        scope: str | None = None,
-        tags: Sequence[str] = (),
-        agent: str | None = None,
         limit: int = 6,
         seconds: float | None = None,
         today: date | None = None,
+        **conditions: Unpack[Conditions],
     ) -> ItemAnswer:
         """Return the items that answer a question, ranked by similarity times salience; of a period alone, what was said then.
 
         Args:
             text: The question; its words count besides its meaning.
             embedding: Its vector, if the caller has computed it with the configured model.
-            scope: Where to look; None is `memorySearch.items.scope`.
-            tags: Only items that have all of them.
-            agent: Only items that this agent wrote.
             limit: The most hits.
             seconds: How long the question's embedding may take; None is `query.embedTimeoutMs`.
             today: The day from which "yesterday" is counted; None takes no words as a period.
+            conditions: Which items may answer; without a scope those of `memorySearch.items.scope`.
 
         Raises:
             InvalidArgument: There is neither text nor embedding, or the embedding does not fit.
@@ -289,8 +286,9 @@ class Items:
         if embedding is None and not (text and text.strip()):
             raise InvalidArgument("query", "expected a question or an embedding")
         _check_limit(limit)
-        scope = self.scope if scope is None else scope
-        wanted = _make_filter(scope=scope, tags=tags, agent=agent, settled=True)
+        if conditions.get("scope") is None:
+            conditions["scope"] = self.scope
+        wanted = _make_filter(settled=True, **conditions)
         named = find_period(text, today) if text and today else None
         if named is not None and named.alone:
             items = (each for each in reversed(self._file.load_page(wanted)) if self.get_day(each.said) in named.period)
@@ -321,20 +319,16 @@ class Items:
         """Return items in the order of their ids; unknown ids are left out."""
         return self._file.get_many(check_texts("ids", ids))
 
-    def list(
-        self,
-        *,
-        scope: str | None = None,
-        tags: Sequence[str] = (),
-        agent: str | None = None,
-        limit: int = 100,
-        offset: int = 0,
-    ) -> Sequence[Item]:
-        """Return items of every scope or of one, the one said last first, guesses and superseded ones among them."""
+    def list(self, *, limit: int = 100, offset: int = 0, **conditions: Unpack[Conditions]) -> Sequence[Item]:
+        """Return items, the one said last first, guesses and superseded ones among them.
+
+        Args:
+            limit: The most items.
+            offset: How many are passed over.
+            conditions: Which items; without a scope those of every scope.
+        """
         _check_limit(limit)
-        return self._file.load_page(
-            _make_filter(scope=scope, tags=tags, agent=agent), limit=limit, offset=max(offset, 0)
-        )
+        return self._file.load_page(_make_filter(**conditions), limit=limit, offset=max(offset, 0))
 
     def list_standing(self, *, limit: int) -> Sequence[Item]:
         """Return the user's own settled preferences in the scope of the tools, the one said last first."""
@@ -348,9 +342,9 @@ class Items:
     def share(self, ids: Sequence[str]) -> None:
         """Give some of those to the person's items; they stay in the project, too."""
 
-    def count(self, *, scope: str | None = None) -> int:
-        """Count the items of every scope or of one."""
-        return self._file.count(Filter(scope=scope))
+    def count(self, **conditions: Unpack[Conditions]) -> int:
+        """Count the items that `list` would return without a limit."""
+        return self._file.count(_make_filter(**conditions))
 
     def delete(self, item_id: str) -> bool:
         """Delete one item with all that only it uses; return False if there is none with this id."""

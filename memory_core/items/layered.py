@@ -80,10 +80,10 @@ class LayeredItems(Items):
         found = {item.id: item for item in chain(self.person.get_many(wanted), super().get_many(wanted))}
         return [found[each] for each in wanted if each in found]
 
-    def list(self, *, limit: int = 100, offset: int = 0, **options: Any) -> Sequence[Item]:
+    def list(self, *, limit: int = 100, offset: int = 0, **conditions: Any) -> Sequence[Item]:
         """See `Items.list`."""
         most = limit + max(offset, 0)
-        both = [*super().list(limit=most, **options), *self.person.list(limit=most, **options)]
+        both = [*super().list(limit=most, **conditions), *self.person.list(limit=most, **conditions)]
         return sorted(both, key=lambda item: -item.said)[max(offset, 0) : most]
 
     def list_standing(self, *, limit: int) -> Sequence[Item]:
@@ -102,9 +102,9 @@ class LayeredItems(Items):
         """See `Items.share`."""
         self.person.restore(self.get_many(ids))
 
-    def count(self, *, scope: str | None = None) -> int:
+    def count(self, **conditions: Any) -> int:
         """See `Items.count`."""
-        return super().count(scope=scope) + self.person.count(scope=scope)
+        return super().count(**conditions) + self.person.count(**conditions)
 
     def forget(self, **conditions: Any) -> Forgotten:
         """See `Items.forget`."""

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, TypedDict
 
 from memory_core.as_json import to_camel, to_json
 from memory_core.config.fields import STRICT
@@ -73,6 +73,24 @@ class Item:
     reinforced: int
     origin: Origin
     superseded_by: str | None
+
+
+class Conditions(TypedDict, total=False):
+    """The items that are asked for. All that is given must hold; None gives nothing.
+
+    Attributes:
+        scope, agent: Items of this scope, or that this agent wrote.
+        tags: They have all of them.
+        session: This session has said them, alone or not.
+        after, before: Unix seconds between which they were last said, `before` not included.
+    """
+
+    scope: str | None
+    tags: Sequence[str]
+    agent: str | None
+    session: str | None
+    after: float | None
+    before: float | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,7 +13,7 @@ import pytest
 import memory_core
 from memory_core.errors import MemoryOff
 from memory_core.plugin import MemorySlot
-from memory_core.records import CallContext
+from memory_core.records import CallContext, Origin
 from memory_core.tools.arguments import TOOLS
 from tests.command import Command
 
@@ -203,7 +203,7 @@ def test_the_commands(command: Command, tmp_path: Path) -> None:
     added = json.loads(command("items", "add", "I", "sit", "on", "the", "aisle.", "--tag", "travel", "--json").out)
     item_id = added["item"]["id"]
     assert command("items", "list").out == f"{item_id}  I sit on the aisle.  (#travel)\n"
-    assert command("items", "list", "--tag", "work").out == "No items yet.\n"
+    assert command("items", "list", "--tag", "work").out == "No such items.\n"
     assert command("items", "list", "where", "do", "I", "sit?").out.startswith(f"{item_id}  0.")
     assert "scope" in command("items", "show", item_id).out
     liked = command("items", "add", "I like it dark.", "--kind", "preference", "--json").json["item"]
@@ -221,6 +221,27 @@ def test_the_commands(command: Command, tmp_path: Path) -> None:
     refused = command("items", "import", str(exported))
     assert (refused.code, "line 1 of" in refused.err) == (2, True)
     assert command("items", "forget").code == 2
+
+
+def test_items_are_listed_by_session_and_day(command: Command) -> None:
+    with memory_core.open_memory({}, workspace=command.workspace, state_dir=command.state_dir) as memory:
+        for day, session in ((1, "s1"), (2, "s2"), (3, "s2")):
+            at = datetime(2026, 3, day, 12).astimezone().timestamp()
+            text = f"Boat {day} is moored at pier {10 * day}."
+            memory.items.write(text, origin=Origin(by="user", session=session), said_at=at)
+
+    def listed(*words: str) -> set[int]:
+        shown = command("items", "list", *words).out
+        return {day for day in (1, 2, 3) if f"Boat {day} is moored" in shown}
+
+    assert listed("--session", "s2") == {2, 3}
+    assert listed("--session", "s2", "--before", "2026-03-03") == {2}
+    assert listed("--after", "2026-03-02") == {2, 3}
+    assert listed("which", "boat?", "--session", "s1") == {1}
+    assert command("items", "list", "--session", "s2", "--json").json["total"] == 2
+    assert "2 of 3 items" in command("items", "list", "--limit", "2", "--before", "yesterday").err
+    assert command("items", "list", "--after", "yesterday").out == "No such items.\n"
+    assert "--after" in command("items", "list", "--after", "soon").error
 
 
 def test_items_are_listed_without_a_workspace(command: Command, tmp_path: Path) -> None:
