@@ -222,7 +222,10 @@ def use_model(options: Options, *, name: str) -> None:
     if name in get_args(ProviderId) and name not in MODELS:
         raise InvalidArgument("NAME", "is a provider", action=f"memory-core config set memorySearch.provider {name}")
     place = MODELS.get(name, name)
-    chosen = {"provider": "static"} if place is None else {"local.modelPath": place, "provider": "local"}
+    # `model` is another provider's, if it is set.
+    chosen = {"model": None, "provider": "static" if place is None else "local"}
+    if place is not None:
+        chosen["local.modelPath"] = place
     path, state_dir = find_config_file(options), app.find_state_dir(options)
     named = replace(options, config=str(path) if path.exists() else options.config)
     overrides = {f"memorySearch.{key}": value for key, value in chosen.items()}

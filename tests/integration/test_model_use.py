@@ -32,6 +32,14 @@ def test_a_model_is_taken_and_given_back(command: Command, config: Path, tmp_pat
     assert "maxResults: 3" in text
 
 
+def test_the_model_of_another_provider_is_taken_out(command: Command, config: Path) -> None:
+    config.write_text("{\n  memorySearch: {provider: 'ollama', model: 'bge-m3'}, // mine\n}\n", encoding="utf-8")
+    done = command("--config", str(config), "model", "use", "static", environment=FREE)
+    assert (done.code, done.err) == (0, "")
+    text = config.read_text(encoding="utf-8")
+    assert ("bge-m3" in text, "// mine" in text) == (False, True)
+
+
 @pytest.mark.parametrize(
     ("name", "told"),
     [
