@@ -193,16 +193,18 @@ def error_tree() -> str:
 
 def operations() -> str:
     """Return a table of the hooks that a backend implements."""
-    optional = (
-        _hooks(hooks).splitlines(keepends=True)[2:]
-        for hooks in (MemorySaver, SessionFollower, SearchExplainer, RelationTeller)
-    )
-    return _hooks(MemoryBackend) + "".join(row for rows in optional for row in rows)
+    optional = (MemorySaver, SessionFollower, SearchExplainer, RelationTeller)
+    rows = [
+        (name, need, meaning)
+        for hooks, need in ((MemoryBackend, "required"), *((each, "optional") for each in optional))
+        for name, meaning in _list_hooks(hooks)
+    ]
+    return _table(("hook", "", "meaning"), rows)
 
 
 def host_hooks() -> str:
     """Return a table of the hooks that a host calls."""
-    return _hooks(HostHooks)
+    return _table(("hook", "meaning"), _list_hooks(HostHooks))
 
 
 def backend_plugin() -> str:
@@ -240,13 +242,13 @@ def _settings_of(section: Any, key: str) -> Iterator[tuple[str, str]]:
             yield f"`{name}`", "`unset`" if value is None else f"`{json.dumps(value)}`"
 
 
-def _hooks(specification: type) -> str:
-    rows = [
+def _list_hooks(specification: type) -> list[tuple[str, str]]:
+    """Return the hooks of a specification, each with its arguments, and what they mean."""
+    return [
         (f"`{name}({', '.join(list(inspect.signature(hook).parameters)[1:])})`", _summary(hook))
         for name, hook in vars(specification).items()
         if not name.startswith("_") and inspect.isfunction(hook)
     ]
-    return _table(("hook", "meaning"), rows)
 
 
 def _summary(thing: object) -> str:
