@@ -46,7 +46,7 @@ TRIES = 10  # while other machines are faster
 PAUSE_SECONDS = 0.05  # before the second try, on average half of it; doubled for each further one
 LONGEST_PAUSE = 6  # doublings
 MESSAGE = "memory-core: sync"
-MEANT = "Deleted: as the person said"  # in the message of a commit of `sync --delete`
+MEANT = "Deleted: as the person said"  # in the message of a commit of `sync --delete` or `sync purge`
 NEXT = "next/"  # in the record's tree: the notes as they are to be
 LEFT = "has lost lines to {}, which is not sent"
 WRITTEN = "memory-core-written"  # in the repository: the record's hash, and the paths that are written, a line each
@@ -164,7 +164,8 @@ class Sync:
             last = self._git.list_refs().get(OWN)
             if last is None:
                 return done
-            new = self._git.replace(last, self._git.find_line(last))
+            # The past may hold deletions to which a person has agreed, and this state is the one that the person wants.
+            new = self._git.replace(last, self._git.find_line(last), MEANT)
             if self._remote.push(new, replaces=last):
                 self._git.set_refs({OWN: new, SENT: new, FETCHED: new})
                 self._git.clean(purge=True)

@@ -649,6 +649,22 @@ def test_what_a_person_has_said_to_delete_is_deleted_on_all_machines(machines: t
     sync_all(laptop, desktop)
 
 
+@ENCRYPTED
+def test_what_a_person_has_said_to_delete_is_deleted_also_where_the_past_was_purged_since(
+    machines: tuple[Machine, Machine],
+) -> None:
+    laptop, desktop = machines
+    wipe(laptop)
+    laptop.write("memory/b.md", "# B\n\n- Begun anew.\n")
+    laptop.sharing.sync("delete")
+    laptop.sharing.purge()
+    sync_all(desktop, laptop)
+    assert desktop.notes().keys() == {"memory/b.md"}
+    wipe(laptop)
+    with pytest.raises(SharingFailed, match="has lost 1 of its 1 notes"):
+        laptop.sync()
+
+
 def test_notes_that_a_person_has_said_to_write_anew_are_written_anew_on_all_machines(
     machines: tuple[Machine, Machine],
 ) -> None:
