@@ -216,6 +216,25 @@ def test_a_workspace_that_is_gone_is_told_and_comes_back(machines: tuple[Command
     assert f"memory-core sync init {laptop.workspace.with_name('remote.git')}" in run(desktop, "sync", "status").err
 
 
+def test_a_repository_without_notes_takes_none_into_the_default_workspace(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    shop = home / "code" / "shop"
+    git(shop, "init", "-q")
+    remote = make_remote(tmp_path / "remote.git")
+    environment = {**os.environ, "HOME": str(home), "MEMORY_CORE_PROVIDER": "none"}
+
+    def ask(*words: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "memory_core", *words]
+        return subprocess.run(command, cwd=shop, env=environment, capture_output=True, text=True, check=False)
+
+    refused = ask("sync", "init", str(remote))
+    assert (refused.returncode, [*home.iterdir()]) == (2, [home / "code"])
+    assert f"{shop}: there are no notes in this repository. Make them: memory-core init" in refused.stderr
+    assert ask("init").returncode == 0
+    assert "memory/ in ~/code/shop and the items of this project" in ask("sync", "init", str(remote)).stderr
+    assert (shop / "MEMORY.md").exists()
+
+
 def test_forgetting_names_the_remote_and_a_purge_empties_its_past(machines: tuple[Command, Command]) -> None:
     laptop, desktop = machines
     run(laptop, "items", "add", "The surprise party is on Sunday.")
