@@ -20,6 +20,7 @@ from typing import Any, Literal
 
 from memory_core.atomic import replace_file
 from memory_core.config.agent import AgentConfig
+from memory_core.config.environment import quote_words
 from memory_core.config.problems import get_adapter
 from memory_core.errors import InvalidArgument, RemoteUnreachable, SharingFailed
 from memory_core.sharing import STATE, bundles
@@ -467,6 +468,7 @@ class SharingState:
 
     Attributes:
         url: The remote; with a password if the user has put one in.
+        workspace: The folder of the notes.
         encrypted: The remote cannot read what it keeps.
         items: Whose items travel with the notes; "" if that was not decided.
         on: It is synced.
@@ -477,6 +479,7 @@ class SharingState:
     """
 
     url: str
+    workspace: str = ""
     encrypted: bool = False
     items: ItemsOf = ""
     on: bool = True
@@ -516,15 +519,7 @@ class Sharing:
         Raises:
             SharingFailed: It cannot be read.
         """
-        path = self._folder / STATE
-        try:
-            state: SharingState = get_adapter(SharingState).validate_json(path.read_bytes())
-        except FileNotFoundError:
-            return None
-        except (OSError, ValueError) as error:
-            problem = f"{path}, which names the remote, cannot be read: {type(error).__name__}"
-            raise SharingFailed(problem, action="Name it again: memory-core sync init URL") from error
-        return state
+        return _load_state(self._folder)
 
     def init(self, url: str, *, encrypt: bool = False, key: Path | None = None, public: bool = False) -> Shared:
         """Set up the sync with a remote, and sync.
@@ -543,6 +538,7 @@ class Sharing:
         local = Path(url).expanduser()
         state = SharingState(
             url=str(local.resolve()) if url.strip() and local.exists() else url,
+            workspace=str(self._config.workspace),
             encrypted=encrypt or key is not None,
             items=self.items,
         )
@@ -661,14 +657,40 @@ class Sharing:
         return done
 
 
-def list_remains(config: AgentConfig, deleted: Sequence[object] = (True,)) -> list[str]:
-    """Say where text that is deleted here remains; nothing where nothing was deleted or synced."""
+def _load_state(folder: Path) -> SharingState | None:
+    path = folder / STATE
     try:
-        state = Sharing(config).load() if deleted else None
-    except SharingFailed as error:
-        return [f"it may remain where these notes were synced: {error}"]
-    if state is None or not state.synced:
+        state: SharingState = get_adapter(SharingState).validate_json(path.read_bytes())
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        problem = f"{path}, which names the remote, cannot be read: {type(error).__name__}"
+        raise SharingFailed(problem, action="Name it again: memory-core sync init URL") from error
+    return state
+
+
+def list_remains(config: AgentConfig, items: Collection[object] | None = None) -> list[str]:
+    """Say where text that is deleted here remains; nothing where nothing was deleted or synced.
+
+    Args:
+        config: Of the workspace.
+        items: Those that were deleted, which may have travelled with other folders, too; None if it is text of notes.
+    """
+    if items is not None and not items:
         return []
-    return [
-        f"the past of {state.shown_url}, and of its copy in the state folder, holds what was synced: memory-core sync purge"
-    ]
+    own = config.sharing_dir
+    others = own.parent.glob(f"{config.agent}-????????{own.suffix}") if items else ()
+    found = []
+    for folder in dict.fromkeys((own, *sorted(others))):
+        try:
+            state = _load_state(folder)
+        except SharingFailed as error:
+            found.append(f"it may remain where these notes were synced: {error}")
+            continue
+        if state is not None and state.synced and (folder == own or state.items == "person"):
+            place = "" if folder == own else f"--workspace {quote_words(state.workspace or 'FOLDER')} "
+            found.append(
+                f"the past of {state.shown_url}, and of its copy in the state folder, holds what was synced:"
+                f" memory-core {place}sync purge"
+            )
+    return found
