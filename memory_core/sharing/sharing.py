@@ -42,12 +42,14 @@ from memory_core.sharing.repository import (
 from memory_core.sharing.workspace import SAME_NAME, Workspace, decode, encode, fold, is_candidate, is_note, refuse
 from memory_core.sources.redaction import redact
 from memory_core.sources.refusals import refuse_encoding
+from memory_core.sources.writer import FIRST_NOTE
 
 TRIES = 10  # while other machines are faster
 PAUSE_SECONDS = 0.05  # before the second try, on average half of it; doubled for each further one
 LONGEST_PAUSE = 6  # doublings
 MESSAGE = "memory-core: sync"
 MEANT = "Deleted: as the person said"  # in the message of a commit of `sync --delete` or `sync purge`
+FIRST = name_blob(FIRST_NOTE.encode())
 NEXT = "next/"  # in the record's tree: the notes as they are to be
 LEFT = "has lost lines to {}, which is not sent"
 WRITTEN = "memory-core-written"  # in the repository: the record's hash, and the paths that are written, a line each
@@ -188,6 +190,8 @@ class Sync:
                 self._settle(remote, remote, space.displaced)
             return True, _add(before, left_out=left_out)
         self._settle_losses(base, mine, theirs, read, find_meant=lambda: self._list_meant(common, remote))
+        if self._losses == "join":  # the note that `memory-core init` makes gives way to any other
+            base |= {path: FIRST for path in mine.keys() & theirs.keys() if FIRST in (mine[path], theirs[path])}
         if not space.displaced <= absent:  # before the record, as a killed sync is finished without looking for them
             self._git.set_refs({ABSENT: self._keep_names(absent | space.displaced)})
         changes, conflicts = self._merge(base, theirs, mine, read)

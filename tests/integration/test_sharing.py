@@ -86,6 +86,19 @@ def test_a_filled_folder_joins_and_what_both_have_stands_once(
     assert "- The boat is new." in machines[0].read("MEMORY.md")
 
 
+@pytest.mark.parametrize("is_first", [True, False])
+def test_the_note_that_init_has_made_gives_way_on_either_side(tmp_path: Path, is_first: bool) -> None:
+    own = "# Mine\n\n- The cat is called Mia.\n"
+    remote = make_remote(tmp_path / "remote.git")
+    laptop, desktop = (Machine(tmp_path / name, remote) for name in ("laptop", "desktop"))
+    laptop.write("MEMORY.md", FIRST_NOTE if is_first else own)
+    desktop.write("MEMORY.md", own if is_first else FIRST_NOTE)
+    laptop.init()
+    desktop.init()
+    laptop.sync()
+    assert laptop.read("MEMORY.md") == desktop.read("MEMORY.md") == own
+
+
 def test_both_sides_of_a_conflict_stand_and_are_told(machines: tuple[Machine, Machine]) -> None:
     laptop, desktop = machines
     for machine, colour in zip(machines, ("green", "white"), strict=True):
