@@ -15,7 +15,7 @@ from memory_core.config.resolution import find_current_folder
 from memory_core.errors import MemoryCoreError
 from memory_core.hosts import events
 from memory_core.hosts.events import HOSTS
-from memory_core.sharing import is_due
+from memory_core.sharing import list_due
 
 
 @command("hook")
@@ -51,7 +51,9 @@ def hook(options: Options, *, host: str) -> int:
         if events.keep_turns(event, config) or event.kind == "end":
             start_behind(options, "index")
         minutes = config.memory.sharing.interval_minutes
-        if (event.kind == "end" and is_due(config)) or (event.kind == "turn" and minutes and is_due(config, minutes)):
+        if (event.kind == "end" and list_due(config)) or (
+            event.kind == "turn" and minutes and list_due(config, minutes)
+        ):
             start_behind(options, "sync")
         if event.kind in ("start", "compact") or (event.kind == "prompt" and config.search.recall.enabled):
             from memory_core.hosts import hooks

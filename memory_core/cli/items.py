@@ -45,9 +45,10 @@ _with_before = click.option("--before", metavar="DATE", help="last said before t
 
 
 def _open_memory(options: Options) -> Memory:
-    """Open the memory of an agent that has items, which belong to no workspace; any other needs a workspace."""
+    """Open the memory of an agent that has items, or of a project, which need no workspace; any other needs one."""
     memory = open_memory(options)
-    return memory if memory.config().items_path.exists() else open_notes(options)
+    config = memory.config()
+    return memory if config.project is not None or config.items_path.exists() else open_notes(options)
 
 
 @contextmanager

@@ -16,9 +16,9 @@ from memory_core.cli import output
 from memory_core.cli.app import PATH, Group, Options, argument, command, open_memory, open_notes
 from memory_core.config.agent import AgentConfig
 from memory_core.config.environment import expand_home, shorten_home
-from memory_core.errors import InvalidArgument, SharingFailed
+from memory_core.errors import ConfigError, InvalidArgument, SharingFailed
 from memory_core.plugin.sharing import judge_owner, open_sharing, propose, sync_behind
-from memory_core.sharing import STATE
+from memory_core.sharing import STATE, list_due
 from memory_core.sharing.sharing import INIT, NOT_SYNCED, ItemsOf, Shared, Sharing
 from memory_core.sources.redaction import redact
 
@@ -47,6 +47,11 @@ def _open(options: Options, url: str = "", *, items: bool = False) -> Iterator[t
         items: Those of the person are to travel with it.
     """
     config = _find_config(options)
+    if (
+        url and config.project is not None and not config.workspace.is_dir()
+    ):  # notes would come into the default workspace
+        action = "make them: memory-core init; or name the folder of others with --workspace"
+        raise ConfigError("there are no notes in this repository", origin=str(config.project.folder), action=action)
     whose: ItemsOf = "person" if items else judge_owner(config) if url else ""
     with open_sharing(config, whose) as sharing:
 
@@ -94,7 +99,8 @@ def sync(context: click.Context, *, behind: bool, restore: bool, delete: bool) -
     if restore and delete:
         raise InvalidArgument("--restore", "it does not go with --delete")
     if behind:
-        sync_behind(_find_config(options))
+        for config in list_due(_find_config(options)):
+            sync_behind(config)
         return
     with _open(options) as (sharing, config):
         _report(config, sharing.sync("restore" if restore else "delete" if delete else "refuse"))
@@ -113,7 +119,8 @@ def init(options: Options, *, url: str, encrypt: bool, key: str | None, items: b
     with _open(options, url, items=items) as (sharing, config):
         done = sharing.init(url, encrypt=encrypt, key=None if key is None else Path(key), public=public)
         _report(config, done)
-        output.complain(f"synced are MEMORY.md, USER.md, memory/{_ITEMS[sharing.items]}, no other file")
+        place = shorten_home(config.workspace)
+        output.complain(f"synced are MEMORY.md, USER.md, memory/ in {place}{_ITEMS[sharing.items]}, no other file")
         if encrypt:
             output.complain(f"the key is in {shorten_home(sharing.key)}", f"{KEEP_KEY}.")
 

@@ -79,6 +79,8 @@ def _compare(config: AgentConfig, path: str, text: str) -> Literal["unchanged", 
 def restore(config: AgentConfig, history: History, path: str, instant: datetime, *, over: bool = False) -> Path:
     """Write a note as it stood at an instant into a new file beside it, a deleted one under its own name; return the file.
 
+    Of several moments at one time it is the last one at which the note stood.
+
     Args:
         config, history: Of the agent.
         path: The note.
@@ -92,12 +94,14 @@ def restore(config: AgentConfig, history: History, path: str, instant: datetime,
     """
     name = name_note(config, path)
     moment = history.find_moment(instant)
-    version = history.find_version(name, moment)
+    moments = history.list_moments()
+    at_once = [each for each in reversed(moments) if each.at_ms == moment.at_ms]  # as commits of one second are
+    version = next(filter(None, (history.find_version(name, each) for each in at_once)), None)
     if version is None:
         gone = max(
             (each.until for each in history.list_versions(name) if each.until and each.until <= moment.id), default=0
         )
-        stood = [each.at for each in history.list_moments() if each.id < gone]
+        stood = [each.at for each in moments if each.id < gone]
         last = f"; it last stood at {show(stood[-1])}" if stood else ""
         raise HistoryUnavailable(
             f"there was no note {name} at {show(moment.at)}{last}",

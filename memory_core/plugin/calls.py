@@ -179,10 +179,10 @@ def _use_items(call: ToolCall) -> dict[str, Any]:
     known = call.shown.of(context.session_key)
     opened = call.items.get(config, context.access)
     result = items.run(call.name, opened, call.arguments, context, recalled=known, today=call.today())
-    if result.get("deleted"):
+    if deleted := result.get("deleted"):
         from memory_core.sharing.sharing import list_remains
 
-        result["remains"] = [*result.get("remains", ()), *list_remains(config)]
+        result["remains"] = [*result.get("remains", ()), *list_remains(config, deleted)]
     call.shown.add(context.session_key, [fact["text"] for fact in result.get("results", ())])
     return result
 

@@ -11,17 +11,18 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, wait
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memory_core.as_json import to_json
 from memory_core.atomic import replace_file
 from memory_core.config.agent import AgentConfig, Project
-from memory_core.config.environment import find_home
+from memory_core.config.environment import find_home, quote_words
 from memory_core.config.projects import find_repository, is_private_folder
 from memory_core.errors import ConfigError, MemoryCoreError
 from memory_core.records import Finding
-from memory_core.sharing import STATE, is_due
+from memory_core.sharing import STATE, list_due
 from memory_core.threads import start_call
 
 if TYPE_CHECKING:
@@ -258,7 +259,11 @@ def _merge(old: Mapping[str, SharedItem], *sides: Mapping[str, SharedItem]) -> d
 
 
 def diagnose_sharing(config: AgentConfig) -> list[Finding]:
-    """Return a finding about the last sync with other machines, if it did not work."""
+    """Return a finding about the last sync of a workspace, and of each of its layers, with other machines that did not work."""
+    return [found for each in (config, *config.layers) for found in _diagnose(each)]
+
+
+def _diagnose(config: AgentConfig) -> list[Finding]:
     if not os.path.isfile(config.sharing_dir / STATE):  # noqa: PTH113 -- Path raises in a folder that may not be entered
         return []
     from memory_core.sharing.sharing import Sharing
@@ -269,8 +274,10 @@ def diagnose_sharing(config: AgentConfig) -> list[Finding]:
         return [Finding(subject="sync", level="fail", message=str(error), action=error.action)]
     if state is None or not state.on or not state.problem:
         return []
-    action = "it will be tried again; see: memory-core sync status" if state.waits else state.action
-    return [Finding(subject="sync", level="warn", message=f"the notes are not synced: {state.problem}", action=action)]
+    place = f"--workspace {quote_words(str(config.workspace))} " if config.layer else ""
+    action = f"it will be tried again; see: memory-core {place}sync status" if state.waits else state.action
+    notes = f"the notes of the layer {config.layer}" if config.layer else "the notes"
+    return [Finding(subject="sync", level="warn", message=f"{notes} are not synced: {state.problem}", action=action)]
 
 
 def propose(config: AgentConfig, done: Shared) -> None:
@@ -316,16 +323,20 @@ class BackgroundSyncs:
         self._running: list[tuple[AgentConfig, Future[None]]] = []
 
     def start_if_due(self, config: AgentConfig, minutes: float = 0.0) -> None:
-        """Sync in the background where that is set up, unless it was tried within so many minutes; several may start at once."""
-        if not is_due(config, minutes):
+        """Sync a workspace and its layers in the background where that is set up; several may start at once.
+
+        Nothing is synced that was tried within so many minutes.
+        """
+        due = list_due(config, minutes)
+        if not due:
             return
         if self._start is not None:
             self._start()
             return
         with self._lock:
             if not self._closed:
-                started = start_call(lambda: sync_behind(config), name="memory-core-sharing")
-                self._running = [*(each for each in self._running if not each[1].done()), (config, started)]
+                started = [(each, start_call(partial(sync_behind, each), name="memory-core-sharing")) for each in due]
+                self._running = [*(each for each in self._running if not each[1].done()), *started]
 
     def close(self) -> tuple[str, ...]:
         """Start none any more; wait for the threads, end the git of those that take too long, and name what still runs."""

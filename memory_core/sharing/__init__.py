@@ -10,8 +10,15 @@ from memory_core.config.agent import AgentConfig
 STATE = "state.json"  # in the folder of a workspace's sync; written by each sync
 
 
-def is_due(config: AgentConfig, minutes: float = 0.0) -> bool:
-    """Return True if memory and the sync of its notes are on, and the last try to sync is at least so many minutes ago."""
+def list_due(config: AgentConfig, minutes: float = 0.0) -> list[AgentConfig]:
+    """Return the configurations of a workspace and its layers that are to be synced.
+
+    That are those where memory and the sync are on, and the last try to sync is at least so many minutes ago.
+    """
+    return [each for each in (config, *config.layers) if _is_due(each, minutes)]
+
+
+def _is_due(config: AgentConfig, minutes: float) -> bool:
     path = config.sharing_dir / STATE
     try:
         last = path.stat().st_mtime

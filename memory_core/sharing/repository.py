@@ -289,11 +289,17 @@ class Repository:
         made = self.run("fast-import", "--quiet", "--force", "--date-format=raw", given=b"".join(parts))
         return made.decode().split()[0]
 
-    def replace(self, commit: str, line: str) -> str:
-        """Make a commit of the same files that has no past; return its hash."""
+    def replace(self, commit: str, line: str, told: str) -> str:
+        """Make a commit of the same files that has no past; return its hash.
+
+        Args:
+            commit: Has the files.
+            line: The name of its line, see `find_line`.
+            told: A line of the message.
+        """
         who = {f"GIT_{role}_{what}": value for role in ("AUTHOR", "COMMITTER") for what, value in
                (("NAME", _NAME), ("EMAIL", _EMAIL))}  # fmt: skip
-        message = f"memory-core: the past was purged\n\nLine: {line}\n"
+        message = f"memory-core: the past was purged\n\n{told}\nLine: {line}\n"
         made = self.run("commit-tree", f"{commit}^{{tree}}", given=message.encode(), environment=who)
         return made.decode().strip()
 

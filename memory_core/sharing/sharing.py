@@ -20,6 +20,7 @@ from typing import Any, Literal
 
 from memory_core.atomic import replace_file
 from memory_core.config.agent import AgentConfig
+from memory_core.config.environment import quote_words
 from memory_core.config.problems import get_adapter
 from memory_core.errors import InvalidArgument, RemoteUnreachable, SharingFailed
 from memory_core.sharing import STATE, bundles
@@ -41,12 +42,14 @@ from memory_core.sharing.repository import (
 from memory_core.sharing.workspace import SAME_NAME, Workspace, decode, encode, fold, is_candidate, is_note, refuse
 from memory_core.sources.redaction import redact
 from memory_core.sources.refusals import refuse_encoding
+from memory_core.sources.writer import FIRST_NOTE
 
 TRIES = 10  # while other machines are faster
 PAUSE_SECONDS = 0.05  # before the second try, on average half of it; doubled for each further one
 LONGEST_PAUSE = 6  # doublings
 MESSAGE = "memory-core: sync"
-MEANT = "Deleted: as the person said"  # in the message of a commit of `sync --delete`
+MEANT = "Deleted: as the person said"  # in the message of a commit of `sync --delete` or `sync purge`
+FIRST = name_blob(FIRST_NOTE.encode())
 NEXT = "next/"  # in the record's tree: the notes as they are to be
 LEFT = "has lost lines to {}, which is not sent"
 WRITTEN = "memory-core-written"  # in the repository: the record's hash, and the paths that are written, a line each
@@ -164,7 +167,8 @@ class Sync:
             last = self._git.list_refs().get(OWN)
             if last is None:
                 return done
-            new = self._git.replace(last, self._git.find_line(last))
+            # The past may hold deletions to which a person has agreed, and this state is the one that the person wants.
+            new = self._git.replace(last, self._git.find_line(last), MEANT)
             if self._remote.push(new, replaces=last):
                 self._git.set_refs({OWN: new, SENT: new, FETCHED: new})
                 self._git.clean(purge=True)
@@ -186,6 +190,8 @@ class Sync:
                 self._settle(remote, remote, space.displaced)
             return True, _add(before, left_out=left_out)
         self._settle_losses(base, mine, theirs, read, find_meant=lambda: self._list_meant(common, remote))
+        if self._losses == "join":  # the note that `memory-core init` makes gives way to any other
+            base |= {path: FIRST for path in mine.keys() & theirs.keys() if FIRST in (mine[path], theirs[path])}
         if not space.displaced <= absent:  # before the record, as a killed sync is finished without looking for them
             self._git.set_refs({ABSENT: self._keep_names(absent | space.displaced)})
         changes, conflicts = self._merge(base, theirs, mine, read)
@@ -466,6 +472,7 @@ class SharingState:
 
     Attributes:
         url: The remote; with a password if the user has put one in.
+        workspace: The folder of the notes.
         encrypted: The remote cannot read what it keeps.
         items: Whose items travel with the notes; "" if that was not decided.
         on: It is synced.
@@ -476,6 +483,7 @@ class SharingState:
     """
 
     url: str
+    workspace: str = ""
     encrypted: bool = False
     items: ItemsOf = ""
     on: bool = True
@@ -515,15 +523,7 @@ class Sharing:
         Raises:
             SharingFailed: It cannot be read.
         """
-        path = self._folder / STATE
-        try:
-            state: SharingState = get_adapter(SharingState).validate_json(path.read_bytes())
-        except FileNotFoundError:
-            return None
-        except (OSError, ValueError) as error:
-            problem = f"{path}, which names the remote, cannot be read: {type(error).__name__}"
-            raise SharingFailed(problem, action="Name it again: memory-core sync init URL") from error
-        return state
+        return _load_state(self._folder)
 
     def init(self, url: str, *, encrypt: bool = False, key: Path | None = None, public: bool = False) -> Shared:
         """Set up the sync with a remote, and sync.
@@ -542,6 +542,7 @@ class Sharing:
         local = Path(url).expanduser()
         state = SharingState(
             url=str(local.resolve()) if url.strip() and local.exists() else url,
+            workspace=str(self._config.workspace),
             encrypted=encrypt or key is not None,
             items=self.items,
         )
@@ -660,14 +661,40 @@ class Sharing:
         return done
 
 
-def list_remains(config: AgentConfig, deleted: Sequence[object] = (True,)) -> list[str]:
-    """Say where text that is deleted here remains; nothing where nothing was deleted or synced."""
+def _load_state(folder: Path) -> SharingState | None:
+    path = folder / STATE
     try:
-        state = Sharing(config).load() if deleted else None
-    except SharingFailed as error:
-        return [f"it may remain where these notes were synced: {error}"]
-    if state is None or not state.synced:
+        state: SharingState = get_adapter(SharingState).validate_json(path.read_bytes())
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        problem = f"{path}, which names the remote, cannot be read: {type(error).__name__}"
+        raise SharingFailed(problem, action="Name it again: memory-core sync init URL") from error
+    return state
+
+
+def list_remains(config: AgentConfig, items: Collection[object] | None = None) -> list[str]:
+    """Say where text that is deleted here remains; nothing where nothing was deleted or synced.
+
+    Args:
+        config: Of the workspace.
+        items: Those that were deleted, which may have travelled with other folders, too; None if it is text of notes.
+    """
+    if items is not None and not items:
         return []
-    return [
-        f"the past of {state.shown_url}, and of its copy in the state folder, holds what was synced: memory-core sync purge"
-    ]
+    own = config.sharing_dir
+    others = own.parent.glob(f"{config.agent}-????????{own.suffix}") if items else ()
+    found = []
+    for folder in dict.fromkeys((own, *sorted(others))):
+        try:
+            state = _load_state(folder)
+        except SharingFailed as error:
+            found.append(f"it may remain where these notes were synced: {error}")
+            continue
+        if state is not None and state.synced and (folder == own or state.items == "person"):
+            place = "" if folder == own else f"--workspace {quote_words(state.workspace or 'FOLDER')} "
+            found.append(
+                f"the past of {state.shown_url}, and of its copy in the state folder, holds what was synced:"
+                f" memory-core {place}sync purge"
+            )
+    return found

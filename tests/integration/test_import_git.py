@@ -17,6 +17,7 @@ import memory_core
 from memory_core.errors import HistoryUnavailable
 from memory_core.history.history import History
 from memory_core.history.importing import Imported, import_git
+from memory_core.history.notes import restore
 from memory_core.plugin.memory import Memory
 from memory_core.plugin.moving import import_memory
 from tests.history import Writer, write_notes
@@ -404,3 +405,16 @@ def test_what_git_cannot_read_is_named_and_the_rest_is_imported(memory: Memory, 
         ["red"] if damaged == "tree" else ["red", "green"] if damaged == "blob" else []
     )
     assert texts[-1 - len(colours[3:]) :][:2] == colours[3:]
+
+
+def test_a_note_that_two_commits_of_one_second_made_and_removed_is_brought_back(memory: Memory) -> None:
+    workspace = memory.config().workspace
+    house = {"memory/house.md": "- rent 700\n"}
+    _commit(memory, {**house, "memory/boat.md": "- moored in Thun\n"}, 1)
+    _commit(memory, house, 1)
+    _import(memory)
+    with closing(History(memory.config(), writable=False)) as history:
+        stood, gone, _ = history.list_moments()
+        assert stood.at == gone.at
+        file = restore(memory.config(), history, "memory/boat.md", gone.at)
+    assert (file, file.read_text()) == (workspace / "memory/boat.md", "- moored in Thun\n")

@@ -157,3 +157,13 @@ def test_a_session_without_notes_is_told_so(home: Path) -> None:
     told = answer["hookSpecificOutput"]["additionalContext"]
     assert told.startswith(f"memory-core has no notes for this session: the workspace {home}/clawd does not exist.")
     assert "--workspace" in told
+
+
+def test_a_repository_without_notes_has_items(home: Path) -> None:
+    shop, other = (make_repository(home / name) for name in ("shop", "other"))
+    call(shop, home, "items", "add", "--kind", "preference", "I write commit messages in English.")
+    call(shop, home, "items", "add", "The shop sells boats.")
+    listed = call(other, home, "items", "list")
+    assert "in English" in listed
+    assert "boats" not in listed
+    assert "boats" in call(shop, home, "items", "list")

@@ -86,6 +86,19 @@ def test_a_filled_folder_joins_and_what_both_have_stands_once(
     assert "- The boat is new." in machines[0].read("MEMORY.md")
 
 
+@pytest.mark.parametrize("is_first", [True, False])
+def test_the_note_that_init_has_made_gives_way_on_either_side(tmp_path: Path, is_first: bool) -> None:
+    own = "# Mine\n\n- The cat is called Mia.\n"
+    remote = make_remote(tmp_path / "remote.git")
+    laptop, desktop = (Machine(tmp_path / name, remote) for name in ("laptop", "desktop"))
+    laptop.write("MEMORY.md", FIRST_NOTE if is_first else own)
+    desktop.write("MEMORY.md", own if is_first else FIRST_NOTE)
+    laptop.init()
+    desktop.init()
+    laptop.sync()
+    assert laptop.read("MEMORY.md") == desktop.read("MEMORY.md") == own
+
+
 def test_both_sides_of_a_conflict_stand_and_are_told(machines: tuple[Machine, Machine]) -> None:
     laptop, desktop = machines
     for machine, colour in zip(machines, ("green", "white"), strict=True):
@@ -647,6 +660,22 @@ def test_what_a_person_has_said_to_delete_is_deleted_on_all_machines(machines: t
     assert laptop.notes().keys() == {DAY}
     laptop.write("memory/b.md", "# B\n\n- Begun anew.\n")
     sync_all(laptop, desktop)
+
+
+@ENCRYPTED
+def test_what_a_person_has_said_to_delete_is_deleted_also_where_the_past_was_purged_since(
+    machines: tuple[Machine, Machine],
+) -> None:
+    laptop, desktop = machines
+    wipe(laptop)
+    laptop.write("memory/b.md", "# B\n\n- Begun anew.\n")
+    laptop.sharing.sync("delete")
+    laptop.sharing.purge()
+    sync_all(desktop, laptop)
+    assert desktop.notes().keys() == {"memory/b.md"}
+    wipe(laptop)
+    with pytest.raises(SharingFailed, match="has lost 1 of its 1 notes"):
+        laptop.sync()
 
 
 def test_notes_that_a_person_has_said_to_write_anew_are_written_anew_on_all_machines(

@@ -16,7 +16,7 @@ from memory_core.errors import SharingFailed
 from memory_core.items.items import Items
 from memory_core.items.records import Draft, Item, write_items
 from memory_core.plugin.sharing import UNREAD, open_sharing
-from memory_core.sharing import is_due
+from memory_core.sharing import list_due
 from memory_core.sharing.sharing import SharedText, Sharing, list_remains
 from tests.machines import Machine, make_machines, run_git, sync_with_items
 
@@ -295,6 +295,6 @@ def test_a_state_of_a_newer_version_is_read_and_a_torn_one_is_one_problem(machin
             call()
     assert "may remain where these notes were synced" in list_remains(laptop.config)[0]
     assert list_remains(laptop.config, []) == []
-    assert not is_due(laptop.config)
+    assert not list_due(laptop.config)
     laptop.init()
-    assert is_due(laptop.config)
+    assert list_due(laptop.config)

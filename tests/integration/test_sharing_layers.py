@@ -15,7 +15,7 @@ from memory_core.config.load import load_config
 from memory_core.items.layered import open_items
 from memory_core.items.records import Draft
 from memory_core.plugin.sharing import judge_owner
-from memory_core.sharing.sharing import ItemsOf
+from memory_core.sharing.sharing import ItemsOf, list_remains
 from tests.machines import git, init_with_items, make_remote, run_git, sync_with_items
 
 
@@ -94,6 +94,18 @@ def test_the_items_of_the_person_travel_with_the_person_s_notes_and_where_somebo
         items.write_many([Draft(content="I like rice.", kind="preference")])
     sync_with_items(find(home, kept))
     assert "rice" in read_past(remote)
+
+
+def test_what_is_forgotten_in_a_project_remains_also_where_the_items_of_the_person_are_synced(
+    home: Path, shop: Path
+) -> None:
+    own = home / ".memory-core" / "person"
+    remotes = [init(find(home)), init(find(home, own))]
+    told = list_remains(find(home), ["an item"])
+    assert [each.partition(", ")[0] for each in told] == [f"the past of {remote}" for remote in remotes]
+    assert told[0].endswith(": memory-core sync purge")
+    assert told[1].endswith(f": memory-core --workspace {own} sync purge")
+    assert list_remains(find(home)) == told[:1], "of the project's notes the person's remote has none"
 
 
 def test_notes_that_the_configuration_names_are_the_person_s_own(home: Path, shop: Path) -> None:

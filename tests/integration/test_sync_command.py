@@ -216,6 +216,54 @@ def test_a_workspace_that_is_gone_is_told_and_comes_back(machines: tuple[Command
     assert f"memory-core sync init {laptop.workspace.with_name('remote.git')}" in run(desktop, "sync", "status").err
 
 
+class Home:
+    """A home folder with a repository of a project, in which commands are run."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.shop = folder / "code" / "shop"
+        git(self.shop, "init", "-q")
+
+    def ask(self, *words: str, given: str = "") -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "memory_core", *words]
+        environment = {**os.environ, "HOME": str(self.folder), "MEMORY_CORE_PROVIDER": "none"}
+        return subprocess.run(
+            command, cwd=self.shop, env=environment, input=given, capture_output=True, text=True, check=False
+        )
+
+
+@pytest.fixture
+def laptop_home(tmp_path: Path) -> Home:
+    return Home(tmp_path / "home")
+
+
+def test_a_repository_without_notes_takes_none_into_the_default_workspace(laptop_home: Home, tmp_path: Path) -> None:
+    folder, shop, ask = laptop_home.folder, laptop_home.shop, laptop_home.ask
+    remote = make_remote(tmp_path / "remote.git")
+    refused = ask("sync", "init", str(remote))
+    assert (refused.returncode, [*folder.iterdir()]) == (2, [folder / "code"])
+    assert f"{shop}: there are no notes in this repository. Make them: memory-core init" in refused.stderr
+    assert ask("init").returncode == 0
+    assert "memory/ in ~/code/shop and the items of this project" in ask("sync", "init", str(remote)).stderr
+    assert (shop / "MEMORY.md").exists()
+
+
+def test_a_session_of_a_project_syncs_the_notes_of_the_person(laptop_home: Home, tmp_path: Path) -> None:
+    remote = make_remote(tmp_path / "person.git")
+    person = laptop_home.folder / ".memory-core" / "person"
+    laptop_home.ask("add", "--person", "Commit messages are in English.")
+    assert laptop_home.ask("--workspace", str(person), "sync", "init", str(remote)).returncode == 0
+    laptop_home.ask("add", "--person", "Tea without sugar.")
+    event = {"hook_event_name": "SessionEnd", "session_id": "s1", "cwd": str(laptop_home.shop)}
+    assert laptop_home.ask("hook", given=json.dumps(event)).returncode == 0
+    assert eventually(lambda: "without sugar" in run_git(remote, "show", "main:MEMORY.md"))
+    remote.rename(tmp_path / "elsewhere.git")
+    laptop_home.ask("sync", "--behind")
+    told = laptop_home.ask("status").stderr
+    assert "the notes of the layer person are not synced: the remote cannot be read" in told
+    assert f"see: memory-core --workspace {person} sync status" in told
+
+
 def test_forgetting_names_the_remote_and_a_purge_empties_its_past(machines: tuple[Command, Command]) -> None:
     laptop, desktop = machines
     run(laptop, "items", "add", "The surprise party is on Sunday.")
