@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 from memory_core.completions import join_text
 from memory_core.errors import InvalidArgument
+from memory_core.items.capture.orders import Told, resolve_orders
 from memory_core.items.grammar import FENCED, PASTED_LINE, PAYLOAD, compile_pattern, read_words
 from memory_core.sources.redaction import REDACTED, redact
 from memory_core.text.dates import read_time
@@ -327,9 +328,13 @@ def _is_of_writer(text: str) -> bool:
 
 
 def _asks(line: str) -> bool:
-    """Return True if a line asks an assistant for something else than to be remembered."""
+    """Return True if a line asks an assistant for something, or orders it to remember as nobody orders a reader."""
     texts = (text for text in _cut_loosely(line) if len(text) <= MAX_CHARS)
-    return any(_compile("asking").search(text) and not _compile("keeping").search(text) for text in texts)
+    return any(
+        (_compile("asking").search(text) and not _compile("keeping").search(text))
+        or compile_pattern("orders", "confiding").search(text)
+        for text in texts
+    )
 
 
 def _greets(line: str) -> bool:
@@ -341,7 +346,7 @@ def _greets(line: str) -> bool:
 
 _WORD = re.compile(r"\w+")
 _SMALL_START = re.compile(r"(?<=[^\W\d_]{3}[.!?])\s+(?=[a-zß-ÿ])")
-_LIST_MARK = re.compile(r"^\s*(?:[-*+•]|\d{1,2}[.)])\s+")
+_LIST_MARK = re.compile(r"^\s*(?:[-–*+•]|\d{1,2}[.)])\s+")
 _QUOTED = re.compile(r"[\"“„«][^\"”“»\n]{12,}[\"”“»]|(?<!\w)['‘][^'’\n]{20,}['’](?!\w)")
 _QUOTED_SENTENCES = re.compile(
     r"[\"“„«](?=[^\"”“»\n]*[.!?] )[^\"”“»\n]{12,}[\"”“»]|‘(?=[^‘\n]*[.!?] )[^‘\n]{12,}’(?!\w)"
@@ -361,7 +366,7 @@ class Sentence:
         text: Without words that only open or close it.
         before: The sentence before it in the message; "" if it is the first.
         whole: As it was written.
-        asked_to_keep: The user has asked that it be remembered, in its last words or in the sentence after it.
+        asked_to_keep: The user has asked that it be remembered; then it may be several sentences.
     """
 
     text: str
@@ -372,14 +377,14 @@ class Sentence:
 
 def split_sentences(message: str) -> Iterator[Sentence]:
     """Yield the sentences of a message in order, up to the first that begins a story, a mail or a pasted text."""
-    texts = list(_list_texts(message))[:MAX_SENTENCES]
-    asking, taken_back, before = _compile("asks_to_keep"), _compile("taken_back"), ""
-    for number, text in enumerate(texts):
-        following = texts[number + 1] if number + 1 < len(texts) else ""
-        kept = asking.search(text) is not None or asking.fullmatch(following) is not None
+    told = resolve_orders(list(_list_texts(message))[:MAX_SENTENCES])
+    aside, taken_back, before = _compile("aside"), _compile("taken_back"), ""
+    for number, each in enumerate(told):
+        text, following = each.text, told[number + 1].text if number + 1 < len(told) else ""
+        kept = each.ordered or aside.search(text) is not None or aside.fullmatch(following) is not None
         bare = _bare(text)
         unwanted = _compile("not_to_keep").match(text) or taken_back.match(text) or taken_back.match(following)
-        if bare and not unwanted and not asking.fullmatch(text):
+        if bare and not unwanted and not aside.fullmatch(text):
             yield Sentence(bare, before, text, kept)
             before = bare
 
@@ -399,9 +404,11 @@ def capitalize(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def _list_texts(message: str) -> Iterator[str]:
+def _list_texts(message: str) -> Iterator[Told]:
     """Yield sentences as they stand."""
+    paragraph = 0
     for raw in _drop_pasted(FENCED.sub("\n", message)):
+        paragraph += not raw.strip()
         line = " ".join(_QUOTED_SENTENCES.sub(" ", _LIST_MARK.sub("", raw)).replace("’", "'").split())
         if PASTED_LINE.search(line):
             continue
@@ -415,7 +422,7 @@ def _list_texts(message: str) -> Iterator[str]:
                 return
             quoted = sum(len(found[0]) for found in _QUOTED.finditer(told))
             if len(told) <= MAX_CHARS and quoted <= 0.4 * len(told) and not _ELLIPSIS_END.search(told):
-                yield told
+                yield Told(told, paragraph)
             if request is not None and _compile("fiction").search(request[0]):
                 return
 
@@ -434,7 +441,7 @@ def _cut_loosely(line: str) -> list[str]:
 
 def list_own_words(message: str) -> str:
     """Return a message without what somebody has pasted into it."""
-    return " ".join(_list_texts(message))
+    return " ".join(told.text for told in _list_texts(message))
 
 
 def _is_in_date(line: str, place: int) -> bool:
