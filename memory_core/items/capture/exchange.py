@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise
 from typing import Any, Literal
@@ -377,7 +377,7 @@ class Sentence:
 
 def split_sentences(message: str) -> Iterator[Sentence]:
     """Yield the sentences of a message in order, up to the first that begins a story, a mail or a pasted text."""
-    told = resolve_orders(list(_list_texts(message))[:MAX_SENTENCES])
+    told = [part for each in resolve_orders(list(_list_texts(message))[:MAX_SENTENCES]) for part in _cut_small(each)]
     aside, taken_back, before = _compile("aside"), _compile("taken_back"), ""
     for number, each in enumerate(told):
         text, following = each.text, told[number + 1].text if number + 1 < len(told) else ""
@@ -437,6 +437,12 @@ def _cut_sentences(line: str) -> list[str]:
 def _cut_loosely(line: str) -> list[str]:
     """Return the sentences of a line, those that begin with a small letter included."""
     return [part for text in _cut_sentences(line) for part in _SMALL_START.split(text)]
+
+
+def _cut_small(told: Told) -> list[Told]:
+    """Return the sentences of one that begins with a small letter as they all do; what is ordered to be kept stays whole."""
+    is_whole = told.ordered or not told.text[:1].islower() or compile_pattern("orders", "ordering").match(told.text)
+    return [told] if is_whole else [replace(told, text=text) for text in _cut_loosely(told.text)]
 
 
 def list_own_words(message: str) -> str:
