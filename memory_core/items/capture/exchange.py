@@ -345,7 +345,7 @@ def _greets(line: str) -> bool:
 
 
 _WORD = re.compile(r"\w+")
-_SMALL_START = re.compile(r"(?<=[^\W\d_]{3}[.!?])\s+(?=[a-zß-ÿ])")
+_SMALL_START = re.compile(r"(?<=[^\W_]{3}[.!?])\s+(?=[a-zß-ÿ])")
 _LIST_MARK = re.compile(r"^\s*(?:[-–*+•]|\d{1,2}[.)])\s+")
 _QUOTED = re.compile(r"[\"“„«][^\"”“»\n]{12,}[\"”“»]|(?<!\w)['‘][^'’\n]{20,}['’](?!\w)")
 _QUOTED_SENTENCES = re.compile(

@@ -185,7 +185,7 @@ def find_facts(
     for number, turn in enumerate(turns):
         if turn.speaker != "user" or turn.has_secret:
             continue
-        language = _find_language_beside(turn.text, spoken)
+        language = _find_language_beside(exchange.list_own_words(turn.text), spoken)
         solved, problem = _find_solution(turn.text, language or spoken, problem)
         if not turn.new:
             continue
