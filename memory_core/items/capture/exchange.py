@@ -330,9 +330,10 @@ def _is_of_writer(text: str) -> bool:
 def _asks(line: str) -> bool:
     """Return True if a line asks an assistant for something, or orders it to remember as nobody orders a reader."""
     texts = (text for text in _cut_loosely(line) if len(text) <= MAX_CHARS)
+    order = "pointing" if line[:1].islower() else "confiding"  # no letter begins so
     return any(
         (_compile("asking").search(text) and not _compile("keeping").search(text))
-        or compile_pattern("orders", "confiding").search(text)
+        or compile_pattern("orders", order).search(text)
         for text in texts
     )
 

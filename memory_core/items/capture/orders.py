@@ -98,12 +98,17 @@ def _find_meant(told: Sequence[Told]) -> int:
     """Return the index of the first sentence that an order behind them points back at; their number if it points at none."""
     first, chars = len(told), 0
     while first and told[first - 1].paragraph == told[-1].paragraph and not told[first - 1].ordered:
-        text = told[first - 1].text
+        text = _state(told[first - 1].text)
         chars += len(text)
         if chars > MEANT_CHARS or not _says(text):
             break
         first -= 1
     return first
+
+
+def _state(text: str) -> str:
+    """Return a sentence without the question whether it was heard."""
+    return compile_pattern("orders", "agreed").sub(".", text)
 
 
 def _says(text: str) -> bool:
@@ -118,5 +123,6 @@ def _is_courtesy(text: str) -> bool:
 
 def _join(sentences: Sequence[Told]) -> str:
     """Return the text of sentences and of the items of a list."""
-    joined = " ".join(each.text if each.text.endswith(_STOPS) else f"{each.text};" for each in sentences)
+    texts = (_state(each.text) for each in sentences)
+    joined = " ".join(text if text.endswith(_STOPS) else f"{text};" for text in texts)
     return f"{joined[:-1]}." if joined.endswith(";") else joined

@@ -83,6 +83,8 @@ def test_an_order_has_many_forms(told: str, orders: list[str]) -> None:
         ("The shop:\n- no cookies\n- Danish first\n\nremember these", ["The shop: no cookies; Danish first."]),
         ("Keep these in mind:\n- the port is 8443\n- we sail in May", ["The port is 8443", "We sail in May"]),
         ("Merk dir bitte Folgendes:\n\n- der Port ist 8443\n- wir segeln im Mai", ["Der Port ist 8443", "Wir segeln im Mai"]),
+        ("no rebase on main, ok? keep it in mind", ["No rebase on main."]),
+        ("add to your memory: the port is 8443", ["The port is 8443"]),
         ("Remember this, the port is 8443.", ["The port is 8443."]),
         ("Remember this. The port is 8443.", ["The port is 8443."]),
         ("denk dran: der Port ist 8443", ["Der Port ist 8443"]),
@@ -173,6 +175,7 @@ OWN = "We have a yard in Oban and it is small. Boats over nine metres stay outsi
 )
 def test_an_order_to_an_assistant_tells_that_a_longer_text_is_its_writers(order: str, kept: bool) -> None:
     assert (learn(OWN.format(order)) == [OWN.format("").strip()]) is kept
+    assert learn(OWN.lower().format(order.lower())) != []  # no letter is written so
 
 
 @pytest.mark.parametrize(
