@@ -303,11 +303,14 @@ def _count_of_one_hand(lines: Sequence[str], sizes: Sequence[int]) -> int:
 def _count_asking(lines: Sequence[str]) -> int:
     """Return how many lines there are up to the last paragraph that asks an assistant for something; 0 if none does.
 
-    Below the first one, only a paragraph in the first person counts: "is that true?" may be about the text above it.
+    Below the first one, only a paragraph in the first person counts: "is that true?" may be about the text above it. An order to
+    remember counts in the first one alone.
     """
-    asks, is_own, last = False, True, 0
+    asks, is_own, is_first, last = False, True, True, 0
     for number, line in enumerate(lines, start=1):
-        asks, is_own = asks or _asks(line), is_own or _is_of_writer(line)
+        asks = asks or _asks(line) or (is_first and _confides(line))
+        is_own = is_own or _is_of_writer(line)
+        is_first = is_first and bool(line.strip())
         if number == len(lines) or not lines[number].strip():
             last = number if asks and is_own else last
             asks = is_own = False
@@ -328,14 +331,15 @@ def _is_of_writer(text: str) -> bool:
 
 
 def _asks(line: str) -> bool:
-    """Return True if a line asks an assistant for something, or orders it to remember as nobody orders a reader."""
+    """Return True if a line asks an assistant for something else than to be remembered."""
     texts = (text for text in _cut_loosely(line) if len(text) <= MAX_CHARS)
-    order = "pointing" if line[:1].islower() else "confiding"  # no letter begins so
-    return any(
-        (_compile("asking").search(text) and not _compile("keeping").search(text))
-        or compile_pattern("orders", order).search(text)
-        for text in texts
-    )
+    return any(_compile("asking").search(text) and not _compile("keeping").search(text) for text in texts)
+
+
+def _confides(line: str) -> bool:
+    """Return True if a line orders an assistant to remember what stands before the order, as nobody orders a reader."""
+    order = "pointing" if line[:1].islower() else "confiding"  # no letter begins with a small one
+    return any(compile_pattern("orders", order).search(text) for text in _cut_loosely(line) if len(text) <= MAX_CHARS)
 
 
 def _greets(line: str) -> bool:
