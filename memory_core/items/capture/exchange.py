@@ -8,13 +8,14 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise
 from typing import Any, Literal
 
 from memory_core.completions import join_text
 from memory_core.errors import InvalidArgument
+from memory_core.items.capture.orders import Told, resolve_orders
 from memory_core.items.grammar import FENCED, PASTED_LINE, PAYLOAD, compile_pattern, read_words
 from memory_core.sources.redaction import REDACTED, redact
 from memory_core.text.dates import read_time
@@ -302,11 +303,14 @@ def _count_of_one_hand(lines: Sequence[str], sizes: Sequence[int]) -> int:
 def _count_asking(lines: Sequence[str]) -> int:
     """Return how many lines there are up to the last paragraph that asks an assistant for something; 0 if none does.
 
-    Below the first one, only a paragraph in the first person counts: "is that true?" may be about the text above it.
+    Below the first one, only a paragraph in the first person counts: "is that true?" may be about the text above it. An order to
+    remember counts in the first one alone.
     """
-    asks, is_own, last = False, True, 0
+    asks, is_own, is_first, last = False, True, True, 0
     for number, line in enumerate(lines, start=1):
-        asks, is_own = asks or _asks(line), is_own or _is_of_writer(line)
+        asks = asks or _asks(line) or (is_first and _confides(line))
+        is_own = is_own or _is_of_writer(line)
+        is_first = is_first and bool(line.strip())
         if number == len(lines) or not lines[number].strip():
             last = number if asks and is_own else last
             asks = is_own = False
@@ -332,6 +336,12 @@ def _asks(line: str) -> bool:
     return any(_compile("asking").search(text) and not _compile("keeping").search(text) for text in texts)
 
 
+def _confides(line: str) -> bool:
+    """Return True if a line orders an assistant to remember what stands before the order, as nobody orders a reader."""
+    order = "pointing" if line[:1].islower() else "confiding"  # no letter begins with a small one
+    return any(compile_pattern("orders", order).search(text) for text in _cut_loosely(line) if len(text) <= MAX_CHARS)
+
+
 def _greets(line: str) -> bool:
     """Return True if a line holds words of courtesy, and one other at most."""
     words, courtesy = re.findall(r"\w+", line.lower()), read_words("recall", "phatic")
@@ -340,8 +350,8 @@ def _greets(line: str) -> bool:
 
 
 _WORD = re.compile(r"\w+")
-_SMALL_START = re.compile(r"(?<=[^\W\d_]{3}[.!?])\s+(?=[a-zß-ÿ])")
-_LIST_MARK = re.compile(r"^\s*(?:[-*+•]|\d{1,2}[.)])\s+")
+_SMALL_START = re.compile(r"(?<=[^\W_]{3}[.!?])\s+(?=[a-zß-ÿ])")
+_LIST_MARK = re.compile(r"^\s*(?:[-–*+•]|\d{1,2}[.)])\s+")
 _QUOTED = re.compile(r"[\"“„«][^\"”“»\n]{12,}[\"”“»]|(?<!\w)['‘][^'’\n]{20,}['’](?!\w)")
 _QUOTED_SENTENCES = re.compile(
     r"[\"“„«](?=[^\"”“»\n]*[.!?] )[^\"”“»\n]{12,}[\"”“»]|‘(?=[^‘\n]*[.!?] )[^‘\n]{12,}’(?!\w)"
@@ -361,7 +371,7 @@ class Sentence:
         text: Without words that only open or close it.
         before: The sentence before it in the message; "" if it is the first.
         whole: As it was written.
-        asked_to_keep: The user has asked that it be remembered, in its last words or in the sentence after it.
+        asked_to_keep: The user has asked that it be remembered; then it may be several sentences.
     """
 
     text: str
@@ -372,14 +382,14 @@ class Sentence:
 
 def split_sentences(message: str) -> Iterator[Sentence]:
     """Yield the sentences of a message in order, up to the first that begins a story, a mail or a pasted text."""
-    texts = list(_list_texts(message))[:MAX_SENTENCES]
-    asking, taken_back, before = _compile("asks_to_keep"), _compile("taken_back"), ""
-    for number, text in enumerate(texts):
-        following = texts[number + 1] if number + 1 < len(texts) else ""
-        kept = asking.search(text) is not None or asking.fullmatch(following) is not None
+    told = [part for each in resolve_orders(list(_list_texts(message))[:MAX_SENTENCES]) for part in _cut_small(each)]
+    aside, taken_back, before = _compile("aside"), _compile("taken_back"), ""
+    for number, each in enumerate(told):
+        text, following = each.text, told[number + 1].text if number + 1 < len(told) else ""
+        kept = each.ordered or aside.search(text) is not None or aside.fullmatch(following) is not None
         bare = _bare(text)
         unwanted = _compile("not_to_keep").match(text) or taken_back.match(text) or taken_back.match(following)
-        if bare and not unwanted and not asking.fullmatch(text):
+        if bare and not unwanted and not aside.fullmatch(text):
             yield Sentence(bare, before, text, kept)
             before = bare
 
@@ -399,9 +409,11 @@ def capitalize(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def _list_texts(message: str) -> Iterator[str]:
+def _list_texts(message: str) -> Iterator[Told]:
     """Yield sentences as they stand."""
+    paragraph = 0
     for raw in _drop_pasted(FENCED.sub("\n", message)):
+        paragraph += not raw.strip()
         line = " ".join(_QUOTED_SENTENCES.sub(" ", _LIST_MARK.sub("", raw)).replace("’", "'").split())
         if PASTED_LINE.search(line):
             continue
@@ -415,7 +427,7 @@ def _list_texts(message: str) -> Iterator[str]:
                 return
             quoted = sum(len(found[0]) for found in _QUOTED.finditer(told))
             if len(told) <= MAX_CHARS and quoted <= 0.4 * len(told) and not _ELLIPSIS_END.search(told):
-                yield told
+                yield Told(told, paragraph)
             if request is not None and _compile("fiction").search(request[0]):
                 return
 
@@ -432,9 +444,15 @@ def _cut_loosely(line: str) -> list[str]:
     return [part for text in _cut_sentences(line) for part in _SMALL_START.split(text)]
 
 
+def _cut_small(told: Told) -> list[Told]:
+    """Return the sentences of one that begins with a small letter as they all do; what is ordered to be kept stays whole."""
+    is_whole = told.ordered or not told.text[:1].islower() or compile_pattern("orders", "ordering").match(told.text)
+    return [told] if is_whole else [replace(told, text=text) for text in _cut_loosely(told.text)]
+
+
 def list_own_words(message: str) -> str:
     """Return a message without what somebody has pasted into it."""
-    return " ".join(_list_texts(message))
+    return " ".join(told.text for told in _list_texts(message))
 
 
 def _is_in_date(line: str, place: int) -> bool:

@@ -137,8 +137,8 @@ _FIRST_NAME = re.compile(r"\A[A-Z][\w'-]++(?= (?:is|was|has|does|runs|lives|work
 _FULL_NAME = re.compile(r"[A-ZÄÖÜÉ][\w'-]+(?: [A-ZÄÖÜÉ][\w'-]+)*")
 _SUBJECT_PRONOUN = re.compile(r"^(?:he|she|they)\b", re.IGNORECASE)
 _WORD = re.compile(r"\w+")
-# Whoever says so wants it kept, though its words may be those of the work of the moment, such as "hangs" and "breaks".
-_WISHED = re.compile(r"(?:please |also )?(?:remember|don't forget|keep in mind)\b", re.IGNORECASE)
+_INFINITIVE = re.compile(r"^(not|never) to ", re.IGNORECASE)
+_IMPERATIVES = {"not": "do not ", "never": "never "}
 _ASKED_POLITELY = re.compile(r"^(?:can|could|would) you\b", re.IGNORECASE)
 _ENGLISH = re.compile(r"\b(?:I|we|my|our|the|is|are)\b")
 _CJK = re.compile(r"[\u3040-\u30ff\u4e00-\u9fff]")
@@ -185,7 +185,7 @@ def find_facts(
     for number, turn in enumerate(turns):
         if turn.speaker != "user" or turn.has_secret:
             continue
-        language = _find_language_beside(turn.text, spoken)
+        language = _find_language_beside(exchange.list_own_words(turn.text), spoken)
         solved, problem = _find_solution(turn.text, language or spoken, problem)
         if not turn.new:
             continue
@@ -282,7 +282,7 @@ def _list_facts(
         yield FoundFact(content=exchange.capitalize(text), kind="correction")
     if (explicit := _read_explicit(text)) is not None:
         yield explicit
-    if sentence.asked_to_keep and not _finds_any(text, "question", "deixis"):
+    if sentence.asked_to_keep and _can_be_kept(text, language):
         yield FoundFact(content=exchange.capitalize(text), kind=_name_kind(text))
     unknown = LANGUAGES if language is None and not _ENGLISH.search(text) else ()
     for each in (language,) if language in LANGUAGES else unknown:
@@ -322,19 +322,29 @@ def _read_explicit(text: str) -> FoundFact | None:
     if to_do:
         lasting = _find("standing", to_do["what"])
         return FoundFact(content=exchange.capitalize(to_do["what"]), kind="preference") if lasting else None
-    asked = _find("explicit", text) or _find("explicit_last", text)
+    if forbidden := compile_pattern("orders", "forbidding").match(text):
+        order = _INFINITIVE.sub(lambda found: _IMPERATIVES[found[1].lower()], forbidden["fact"])
+        return FoundFact(content=exchange.capitalize(order), kind="preference")
+    asked = compile_pattern("orders", "telling").match(text) or _find("explicit", text) or _find("explicit_last", text)
     if asked is None:
         return None
-    fact = asked["fact"].strip()
+    fact = next(filter(None, asked.groups())).strip()
     if _ASKED_POLITELY.match(text):
         fact = fact.rstrip("? ")
     noises = ["deixis", "question", "joke"]
-    if not _WISHED.match(text):
+    if not compile_pattern("orders", "ordering").match(text):  # "hangs" and "breaks" may be words of what is to be kept
         noises.append("work")
     vague = _finds_any(fact, *noises) or (_find("passing", fact) and not _find("date", fact))
     if vague or (len(fact.split()) < 2 and not _CJK.search(fact)):
         return None
     return FoundFact(content=exchange.capitalize(fact), kind=_name_kind(fact))
+
+
+def _can_be_kept(text: str, language: str | None) -> bool:
+    """Return True if what the user has asked to keep tells something that is understood without the conversation."""
+    if language not in LANGUAGES and _find("question", text):
+        return False
+    return not _find("deixis", text) or _is_lasting(text) or _count_words(text) > exchange.TINY_WORDS
 
 
 def _read_statement(text: str, *, own: bool = False) -> FoundFact | None:

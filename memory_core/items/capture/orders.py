@@ -1,0 +1,128 @@
+"""Orders to remember that point at what stands beside them: "never push to main. keep that in mind". Pure.
+
+An order means the sentences before it in its paragraph, or else in the paragraph above, back to a question. Where nothing stands
+before it, or a colon ends it, it means those behind it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from memory_core.items.grammar import compile_pattern, read_words
+
+MEANT_CHARS = 400  # of the sentences that an order points back at
+
+_REASON = re.compile(r".*?(?:[.!?…]+(?=\s|$)|$)")  # "keep that in mind, everyone gets it wrong"
+_STOPS = (".", "!", "…", ":", ",", ";", "。")
+_WORD = re.compile(r"\w+")
+_LOOSE = " \t,;–—-"
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """One sentence of a message, or several that an order points at.
+
+    Attributes:
+        text: As it was written.
+        paragraph: The number of its paragraph.
+        ordered: The user has ordered that it be remembered.
+    """
+
+    text: str
+    paragraph: int
+    ordered: bool = False
+
+
+def resolve_orders(sentences: Iterable[Told]) -> list[Told]:
+    """Return sentences without orders, and with what the orders point at marked. What one of them points back at is one text."""
+    told, ahead, is_below = list[Told](), -1, False
+    for part in (part for sentence in sentences for part in _cut(sentence)):
+        if isinstance(part, _Order):
+            first = len(told) if part.leads else _find_meant(told)
+            is_first = not told or told[-1].paragraph != part.paragraph or _is_courtesy(told[-1].text)
+            ahead, is_below = (
+                (part.paragraph, part.leads) if part.leads or (is_first and first == len(told)) else (-1, False)
+            )
+            if first < len(told):
+                told[first:] = [Told(_join(told[first:]), told[first].paragraph, ordered=True)]
+            elif ahead >= 0 and _says(reason := part.reason.strip(_LOOSE)):
+                told.append(Told(reason, part.paragraph, ordered=True))
+        elif ahead >= 0 and (is_below or part.paragraph == ahead) and _says(part.text):
+            told.append(Told(part.text, part.paragraph, ordered=True))
+            ahead, is_below = part.paragraph, False
+        else:
+            told.append(part)
+            ahead = -1
+    return told
+
+
+@dataclass(frozen=True, slots=True)
+class _Order:
+    """An order that holds nothing to remember.
+
+    Attributes:
+        reason: What its sentence says behind it.
+        paragraph: The number of its paragraph.
+        leads: A colon ends it.
+    """
+
+    reason: str
+    paragraph: int
+    leads: bool = False
+
+
+def _cut(sentence: Told) -> Iterator[Told | _Order]:
+    """Yield a sentence in parts: its orders, and what stands before, between and behind them."""
+    text, begin = sentence.text, 0
+    for found in compile_pattern("orders", "pointing").finditer(text):
+        if found.start() < begin:
+            continue
+        if before := text[begin : found.start()].strip(_LOOSE):
+            yield Told(before, sentence.paragraph)
+        reason = _REASON.match(text, found.end())
+        yield _Order(reason[0] if reason else "", sentence.paragraph)
+        begin = reason.end() if reason else found.end()
+    rest = text[begin:].strip()
+    leading = compile_pattern("orders", "leading").search(rest)
+    if leading is None:
+        yield from [Told(rest, sentence.paragraph)] if rest else []
+        return
+    if before := rest[: leading.start()].strip(_LOOSE):
+        yield Told(before, sentence.paragraph)
+    yield _Order("", sentence.paragraph, leads=True)
+
+
+def _find_meant(told: Sequence[Told]) -> int:
+    """Return the index of the first sentence that an order behind them points back at; their number if it points at none."""
+    first, chars = len(told), 0
+    while first and told[first - 1].paragraph == told[-1].paragraph and not told[first - 1].ordered:
+        text = _state(told[first - 1].text)
+        chars += len(text)
+        if chars > MEANT_CHARS or not _says(text):
+            break
+        first -= 1
+    return first
+
+
+def _state(text: str) -> str:
+    """Return a sentence without the question whether it was heard."""
+    return compile_pattern("orders", "agreed").sub(".", text)
+
+
+def _says(text: str) -> bool:
+    """Return True if a text is neither a question nor a courtesy."""
+    return "?" not in text and not _is_courtesy(text)
+
+
+def _is_courtesy(text: str) -> bool:
+    """Return True if a text has no other words than those of courtesy."""
+    return set(_WORD.findall(text.lower())) <= read_words("recall", "phatic").keys()
+
+
+def _join(sentences: Sequence[Told]) -> str:
+    """Return the text of sentences and of the items of a list."""
+    texts = (_state(each.text) for each in sentences)
+    joined = " ".join(text if text.endswith(_STOPS) else f"{text};" for text in texts)
+    return f"{joined[:-1]}." if joined.endswith(";") else joined
