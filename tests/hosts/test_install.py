@@ -478,6 +478,33 @@ def test_what_the_user_added_to_an_entry_stays(command: Command, home: Path) -> 
     assert json.loads(path.read_text(encoding="utf-8")) == {}, "install did not make this file"
 
 
+@pytest.mark.parametrize(
+    ("host", "name"),
+    [
+        ("claude-code", ".claude/skills/memory-core/.mcp.json"),
+        ("gemini", ".gemini/extensions/memory-core/gemini-extension.json"),
+    ],
+)
+def test_what_the_user_added_to_the_entry_in_a_file_of_ours_stays(
+    command: Command, home: Path, host: str, name: str
+) -> None:
+    assert command("install", host).code == 0
+    document = json.loads((home / name).read_text(encoding="utf-8"))
+    document["mcpServers"]["memory-core"] |= {"env": {"OPENAI_API_KEY": KEY}, "command": "/nowhere/memory-core"}
+    (home / name).write_text(json.dumps(document | {"version": "0.1"}), encoding="utf-8")
+    assert command("install", host).code == 0
+    after = json.loads((home / name).read_text(encoding="utf-8"))
+    assert after["mcpServers"]["memory-core"]["env"] == {"OPENAI_API_KEY": KEY}
+    assert after["mcpServers"]["memory-core"]["command"] != "/nowhere/memory-core"
+    assert after.get("version") == (None if host == "claude-code" else __version__)
+    assert "Nothing to do" in command("install", host).out
+    (home / name).write_text("{", encoding="utf-8")
+    assert command("install", host).code == 0
+    assert "in place" in command("doctor").out
+    assert command("uninstall", host).code == 0
+    assert list_files(home) == {}
+
+
 COMMENTED = {
     "codex": """# before
 [mcp_servers.memory-core] # the notes
