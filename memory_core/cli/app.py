@@ -20,9 +20,9 @@ import click
 from memory_core.__about__ import __version__
 from memory_core.atomic import replace_file
 from memory_core.cli import output
-from memory_core.config.environment import CONFIG, STATE_DIR, WORKSPACE, quote_words, shorten_home
+from memory_core.config.environment import CONFIG, STATE_DIR, WORKSPACE, shorten_home
 from memory_core.config.load import Config, ConfigSource, find_adopted_config, load_config
-from memory_core.config.projects import PROJECT_FILE, WORKSPACE_MARKS
+from memory_core.config.projects import PROJECT_FILE, is_workspace
 from memory_core.config.resolution import (
     OWN_FOLDER,
     find_current_folder,
@@ -441,8 +441,7 @@ def open_notes(options: Options, today: str | None = None, *, writes: bool = Fal
 
         if may_not_enter(workspace):
             raise ConfigError("may not be read", origin=str(workspace), action=advise_workspace(workspace))
-        problem = "there is no such workspace"
-        action = f"make it: memory-core init {quote_words(str(workspace))}; or name another with --workspace"
+        problem, action = "there is no such workspace", advise_workspace(workspace)
         if workspace.exists():
             problem, action = "this is a file, and a workspace is a folder", "name its folder with --workspace"
         if not _is_named(options):
@@ -474,7 +473,7 @@ def explain_guess(settings: Config, agent: str) -> str:
     if settings.resolver.find_workspace_origin(resolved.agent) != "default":
         return ""
     if resolved.workspace == find_current_folder():
-        return HERE if any((resolved.workspace / name).exists() for name in WORKSPACE_MARKS) else MARKED
+        return HERE if is_workspace(resolved.workspace) else MARKED
     if resolved.workspace == recall_default_workspace(resolved.state_dir):
         return "as `init --default` remembered"
     return USUAL if resolved.workspace == find_default_workspace(os.environ, resolved.state_dir) else PROJECT

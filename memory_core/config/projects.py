@@ -15,7 +15,6 @@ from memory_core.config.documents import read_file
 from memory_core.config.environment import expand_home
 from memory_core.errors import ConfigError, ConfigProblem
 
-WORKSPACE_MARKS = ("MEMORY.md", "memory")  # a folder that holds one of these is a workspace
 PROJECT_FILE = ".memory-core.toml"
 OWN_HOME = "~/.memory-core"  # of the notes that memory-core makes for a person and for projects
 _SETTINGS = ("private", "write")  # in the table `memory` of the project's file
@@ -28,7 +27,7 @@ def find_project(folder: Path, home: str) -> Path | None:
     same owner. From a submodule the way leads on to the repository around it. The main worktree of a repository goes before
     the others, so that all of them share its notes.
     """
-    is_marked = any(os.path.lexists(folder / name) for name in WORKSPACE_MARKS)
+    is_marked = is_workspace(folder)
     for place in _walk_up(folder, home):
         main = _find_main(place)
         if main is not None and _have_one_owner(folder, main) and _holds_notes(main):
@@ -36,6 +35,17 @@ def find_project(folder: Path, home: str) -> Path | None:
         if (is_marked and place == folder) or _holds_notes(place):
             return place
     return folder if is_marked else None
+
+
+def is_workspace(folder: Path) -> bool:
+    """Return True for a folder with MEMORY.md, or with a folder memory/ that is empty or holds Markdown: one of code is none."""
+    daily = folder / "memory"
+    try:
+        return os.path.lexists(folder / "MEMORY.md") or not any(daily.iterdir()) or any(daily.rglob("*.md"))
+    except PermissionError:  # whoever reads it says so
+        return True
+    except OSError:
+        return False
 
 
 def find_repository(folder: Path, home: str) -> Path | None:
@@ -130,6 +140,15 @@ def read_project(folder: Path, repository: Path | None) -> Project:
 def find_private_folder(repository: Path, environ: Mapping[str, str]) -> Path:
     """Return the folder for facts of a repository whose own notes are not written; it need not exist."""
     return _find_private_folders(environ) / f"{repository.name}-{make_workspace_key(repository)}"
+
+
+def list_own_folders(environ: Mapping[str, str]) -> list[Path]:
+    """Return the folders that may hold notes of a person and private ones of projects."""
+    try:
+        private = _find_private_folders(environ)
+    except ConfigError:  # this user has no home folder
+        return []
+    return [private.parent / PERSON, *sorted(private.glob("*"))]
 
 
 def is_private_folder(folder: Path, environ: Mapping[str, str]) -> bool:
