@@ -28,7 +28,7 @@ from memory_core.hosts.mcp import ReadingSlot, check_server, serve
 from memory_core.plugin.flush.cycles import preview
 from memory_core.plugin.slot import MemorySlot
 from memory_core.records import CallContext, Finding
-from memory_core.sources.roots import NOTES_FOLDER
+from memory_core.sources.roots import NOTES_FOLDER, find_unsearched
 from memory_core.threads import start_call
 
 OUTAGES = "memory_core.backends.selector.outages"  # one record when an outage of a backend begins, and one when it ends
@@ -90,6 +90,7 @@ def install_into(host: str, options: Options, *, capture: bool = False, dry_run:
     if program.serves:
         check_server()
     bound = app.list_options(options)
+    _check_workspace(bound)
     parts = program.list_parts(bound)
     planned = [*changes.plan_install(parts, state_dir), *settings]
     if settings:
@@ -99,12 +100,39 @@ def install_into(host: str, options: Options, *, capture: bool = False, dry_run:
             return
     if capture and not program.captures:
         output.complain(f"{program.title} {NO_TURNS}")
-    notes = ""
+    former, notes = _find_former(parts), ""
     if not dry_run:
         changes.make_changes(planned, state_dir)
         notes = _settle_workspace(host, bound)
     done = f"memory-core is in place in {program.title}.\n{notes}"
     _report(planned, done, program.note, dry_run=dry_run)
+    settings, agent = _load_bound(bound)
+    config = settings.agent(agent)
+    if former and not dry_run and find_unsearched(config, [former], os.environ):
+        copy = f"memory-core adopt {quote_words(str(former))} --copy --yes --workspace {quote_words(str(config.workspace))}"
+        output.complain(f"{program.title} searches the notes in {shorten_home(former)} no more", f"copy them: {copy}")
+
+
+def _find_former(parts: Sequence[changes.Part]) -> Path | None:
+    """Return the workspace that a host has had where no folder of a session gives another; None without memory-core."""
+    with suppress(MemoryCoreError):  # it is written anew
+        if changes.are_in_place(parts):
+            settings, agent = _load_bound(programs.read_options(parts))
+            config = settings.agent(agent)
+            return find_default_workspace(os.environ, config.state_dir) if config.is_found else config.workspace
+    return None
+
+
+def _check_workspace(bound: Mapping[str, str]) -> None:
+    """Refuse a workspace that is named and can be none; one that is missing can still be made.
+
+    Raises:
+        InvalidArgument: A file stands there, or above.
+    """
+    named = Path(bound.get("workspace", "/"))
+    above = next(each for each in (named, *named.parents) if os.path.lexists(each))
+    if not os.path.isdir(above):  # noqa: PTH112  # Path.is_dir raises where a folder above may not be entered
+        raise InvalidArgument("--workspace", f"{above} is no folder, and a workspace is one", action="name a folder")
 
 
 def _settle_workspace(host: str, bound: Mapping[str, str]) -> str:
@@ -266,10 +294,14 @@ def _compare_workspace(name: str, parts: Sequence[changes.Part], config: AgentCo
         return f"{title} starts memory-core so that it fails: {error}", f"memory-core install {name}"
     if theirs == config.workspace:
         return message, ""
-    message += f", and searches {shorten_home(theirs)}, not {shorten_home(config.workspace)} as this command does"
+    missing = "" if theirs.exists() else ", which does not exist"
+    message += (
+        f", and searches {shorten_home(theirs)}{missing}, not {shorten_home(config.workspace)} as this command does"
+    )
     if theirs.is_dir() and not config.workspace.is_dir():
         return message, f"memory-core init {quote_words(str(theirs))} --default"
-    return message, f"memory-core install {name} --workspace {quote_words(str(config.workspace))}"
+    make = f"make it: memory-core init {quote_words(str(theirs))}; or let it search these: " if missing else ""
+    return message, f"{make}memory-core install {name} --workspace {quote_words(str(config.workspace))}"
 
 
 @command("chat")

@@ -17,6 +17,7 @@ from memory_core.atomic import locked
 from memory_core.cli import app, output
 from memory_core.cli.app import Options, argument, command, open_notes, with_sources
 from memory_core.config.agent import make_workspace_key
+from memory_core.config.environment import shorten_home
 from memory_core.config.resolution import OWN_FOLDER
 from memory_core.errors import InvalidArgument, MemoryCoreError, MemoryOff
 from memory_core.plugin.explaining import find_instead
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 WATCH_SECONDS = 1.0  # between two looks at what the background has done
 AGAIN = "run `memory-core index`"
 MESSAGE_CHARS = 500
+DONE = {"appended": "Added to", "nothing new": "Already in"}
 
 
 @command("get")
@@ -93,13 +95,21 @@ def add(options: Options, *, text: tuple[str, ...], target: str | None) -> int:
     said = app.read_text("TEXT", "-") if text == ("-",) else app.join_words("TEXT", text)
     with open_notes(options, writes=True) as memory:
         result = memory.call_tool("memory_append", {"text": said, "target": target or "daily"}, CallContext(by="user"))
+        config = memory.config()
     if result.get("status") == "appended" and redact(said) != said:
         output.complain(
             f"that looks like a secret, and stands in {result['path']} as it is",
             "take the line out of the note, then what was kept of it: memory-core history purge --match TEXT",
         )
-    done = {"appended": "Added to", "nothing new": "Already in", "proposed": "To be reviewed, since this is private:"}
-    return output.print_result(result, lambda found: print(f"{done[found['status']]} {found['path']}"))
+
+    def show(found: Mapping[str, Any]) -> None:
+        if found["status"] == "proposed":
+            print(f"To be reviewed, since this is private: {found['path']}")
+        else:
+            layer, _ = config.find_layer(found["path"])
+            print(f"{DONE[found['status']]} {found['path']} in {shorten_home(layer.workspace)}")
+
+    return output.print_result(result, show)
 
 
 @command("index")

@@ -17,6 +17,7 @@ from memory_core.config.environment import expand_home, find_home, quote_words, 
 from memory_core.config.projects import find_repository
 from memory_core.config.resolution import (
     find_current_folder,
+    find_default_workspace,
     find_remembered,
     make_absolute,
     recall_default_workspace,
@@ -24,6 +25,7 @@ from memory_core.config.resolution import (
 from memory_core.errors import MemoryCoreError
 from memory_core.hosts.adopt.homes import find_homes
 from memory_core.hosts.install import changes, programs
+from memory_core.sources.roots import find_unsearched
 from memory_core.sources.writer import make_workspace
 
 ADD = 'memory-core add "The dentist is on Friday at nine."'
@@ -82,9 +84,17 @@ def init(options: Options, *, folder: str | None, default: bool) -> None:
     state_dir = find_state_dir(options)
     is_default = recall_default_workspace(state_dir) == workspace
     if not is_default and (default or (asks and click.confirm(AS_DEFAULT, err=True))):
+        former = find_default_workspace(os.environ, state_dir)
         path, is_default = find_remembered(state_dir), True
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         replace_file(path, f"{workspace}\n".encode())
+        config = replace(open_source(options).current().agent(options.agent), workspace=workspace, layers=())
+        if find_unsearched(config, [former], os.environ):
+            action = f"to search them, too: memory-core adopt {_quote(former)} --yes"
+            output.complain(
+                f"the notes in {shorten_home(former)}, the default workspace until now, are not searched any more",
+                action,
+            )
     free = [name for name in _find_free_hosts() if not (asks and _put_into(name, workspace, options))]
     homes = [home for home in find_homes(None) if workspace not in home.workspaces.values()]
     found = [{"title": home.title, "path": home.path, "notes": len(home.notes)} for home in homes]

@@ -31,7 +31,7 @@ def find_destination(config: AgentConfig, target: str | None, day: date) -> Agen
     if target == PERSON:
         person = config.find_named(PERSON)
         if person is None:
-            action = 'Use the target "longterm", or name a folder: memory.layers.person'
+            action = 'Use the target "longterm" (memory-core add --longterm), or name a folder: memory.layers.person'
             told = "goes with projects, and these notes are of none"
             if project is not None:
                 told = "is no layer that this session sees"

@@ -128,6 +128,25 @@ def test_the_entry_starts_the_server_on_the_notes_that_were_named(command: Comma
     assert entry["command"][entry["command"].index("--workspace") + 1] == str(command.workspace)
 
 
+def test_notes_of_a_host_that_are_no_folder_or_missing_are_told(command: Command, home: Path) -> None:
+    (home / "file").write_text("x", encoding="utf-8")
+    before = list_files(home)
+    for name in ("file", "file/below"):
+        done = command("install", "codex", "--workspace", str(home / name))
+        assert (done.code, done.out) == (2, "")
+        assert f"--workspace: {home}/file is no folder" in done.error
+        assert list_files(home) == before
+    made = command("install", "codex", "--workspace", str(home / "typo"))
+    assert f"~/typo, which does not exist yet; make it: memory-core init {home}/typo" in made.out
+    (host,) = [each for each in command("doctor", "--json").json["findings"] if "place in Codex" in each["message"]]
+    assert "searches ~/typo, which does not exist, not " in host["message"]
+    assert host["action"].startswith(f"make it: memory-core init {home}/typo; or ")
+    (own, *_) = command("--workspace", str(home / "typo"), "doctor", "--json").json["findings"]
+    assert own["message"] == f"the workspace {home}/typo does not exist"
+    assert "--default" not in own["action"]
+    assert "--default" not in command("--workspace", str(home / "typo"), "add", "x").error
+
+
 def test_zed_gets_a_server_beside_others(command: Command, home: Path) -> None:
     path = home / FILES["zed"][0]
     path.parent.mkdir(parents=True)

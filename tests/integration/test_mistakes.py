@@ -31,6 +31,16 @@ MISTAKES: dict[str, tuple[str, str, str]] = {  # what is typed, the thing that i
         "memory-core init ",
     ),
     "a file for a workspace": ("search x --workspace host.json5", "this is a file", "name its folder"),
+    "a file for the notes of a host": (
+        "install codex --workspace host.json5",
+        "host.json5 is no folder",
+        "name a folder",
+    ),
+    "a file above the notes of a host": (
+        "install codex --workspace host.json5/notes",
+        "here/host.json5 is no folder",
+        "name a folder",
+    ),
     "a file for a new workspace": ("init host.json5", "host.json5 is a file", "name a folder"),
     "a typo in a command": ("serach x", "there is no command 'serach'", "did you mean 'search'?"),
     "another program's word": ("remember x", "there is no command 'remember'", "did you mean 'add'?"),
@@ -94,6 +104,11 @@ MISTAKES: dict[str, tuple[str, str, str]] = {  # what is typed, the thing that i
     "an address that is none": ("mcp --http nowhere:x", "expected HOST:PORT", "127.0.0.1:8765"),
     "an editor that is none": ("search kettle --open 1 --workspace ws", "nosuch", "set EDITOR"),
     "a hit that is none": ("search kettle --open 9 --workspace ws", "no hit 9", "found were 1"),
+    "a question of a common word": (
+        "search hello --workspace greeting",
+        "hello is in too many questions to be looked for",
+        "ask with a word that the note may hold",
+    ),
     "a question without an answer": ("search zzzqqq --workspace ws", "no note holds 'zzzqqq'", "memory-core explain"),
 }
 FILES = {
@@ -107,6 +122,7 @@ FILES = {
     "openai.json5": "{memorySearch: {provider: 'openai'}}",
     "backend.json5": "{memory: {backend: 'qdm'}}",
     "server.json5": "{memory: {backend: 'postgres'}}",
+    "greeting/MEMORY.md": "The parrot says hello.\n",
     "ws/MEMORY.md": "The kettle is blue.\n",
     "ws/memory/bin.md": "\0",
 }
