@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 import threading
@@ -17,7 +18,8 @@ from memory_core.atomic import locked
 from memory_core.cli import app, output
 from memory_core.cli.app import Options, argument, command, open_notes, with_sources
 from memory_core.config.agent import make_workspace_key
-from memory_core.config.environment import shorten_home
+from memory_core.config.environment import quote_words, shorten_home
+from memory_core.config.projects import find_private_folder, list_left_behind
 from memory_core.config.resolution import OWN_FOLDER
 from memory_core.errors import InvalidArgument, MemoryCoreError, MemoryOff
 from memory_core.plugin.explaining import find_instead
@@ -27,6 +29,7 @@ from memory_core.sources.activity import find_problem, record_problem
 from memory_core.sources.journal import Journal
 from memory_core.sources.notes import MAX_NOTE_BYTES
 from memory_core.sources.refusals import describe_failure
+from memory_core.sources.roots import holds_notes
 from memory_core.tools.arguments import read_citation
 
 if TYPE_CHECKING:
@@ -211,6 +214,7 @@ def doctor(options: Options) -> int:
         for subject, diagnose in (
             ("items", lambda _: ItemsFile(config.items_path, writable=False).list_problems()),
             ("journal", diagnose_journal),
+            ("projects", diagnose_projects),
             ("hosts", diagnose_hosts),
         ):
             try:
@@ -277,6 +281,23 @@ def diagnose_disk(config: AgentConfig) -> Iterator[Finding]:
             if (left := shutil.disk_usage(folder).free) < MAX_NOTE_BYTES:
                 message = f"the disk is full: {left:,} bytes are left for {folder}"
                 yield Finding(subject="disk", level="fail", message=message, action="make room on that disk")
+
+
+def diagnose_projects(config: AgentConfig) -> Iterator[Finding]:
+    """Yield a finding about each private folder whose repository is not where it was, with what brings its notes here."""
+    here = config.project and config.project.repository
+    for folder, repository in list_left_behind(os.environ):
+        if not holds_notes(folder):
+            continue
+        action = "go to where it is now, and run memory-core doctor there; if it is no more, delete the folder"
+        if here is not None:
+            own = find_private_folder(here, os.environ)
+            copy = "adopt {} --copy --yes --workspace {}" if own.exists() else ""
+            bring = f"memory-core {copy}" if copy else "mv {} {}"
+            words = (quote_words(str(each)) for each in (folder, own))
+            action = f"if it is what is here now, bring them over: {bring.format(*words)}"
+        message = f"{shorten_home(folder)} has notes of {shorten_home(repository)}, which is not there any more"
+        yield Finding(subject="projects", level="warn", message=message, action=action)
 
 
 def _find_file(config: AgentConfig) -> Path:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from memory_core.config.documents import read_file
 from memory_core.config.environment import expand_home
 from memory_core.errors import ConfigError, ConfigProblem
 
+OF_REPOSITORY = ".repository"  # in a private folder of a project, with the path of its repository
 PROJECT_FILE = ".memory-core.toml"
 OWN_HOME = "~/.memory-core"  # of the notes that memory-core makes for a person and for projects
 _SETTINGS = ("private", "write")  # in the table `memory` of the project's file
@@ -149,6 +151,16 @@ def list_own_folders(environ: Mapping[str, str]) -> list[Path]:
     except ConfigError:  # this user has no home folder
         return []
     return [private.parent / PERSON, *sorted(private.glob("*"))]
+
+
+def list_left_behind(environ: Mapping[str, str]) -> Iterator[tuple[Path, Path]]:
+    """Yield the private folders whose repository is not where it was when they were written, and where that was."""
+    for folder in list_own_folders(environ):
+        with suppress(OSError, UnicodeDecodeError):  # nobody has written there yet
+            repository = Path((folder / OF_REPOSITORY).read_text(encoding="utf-8").strip())
+            # The user may have given the folder another name, which is that of another repository.
+            if not os.path.lexists(repository) and find_private_folder(repository, environ).name == folder.name:
+                yield folder, repository
 
 
 def is_private_folder(folder: Path, environ: Mapping[str, str]) -> bool:

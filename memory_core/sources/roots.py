@@ -16,7 +16,7 @@ from unicodedata import normalize
 
 from memory_core.config.agent import AgentConfig, NamedFolder, make_workspace_key
 from memory_core.config.environment import expand_home, quote_words, shorten_home
-from memory_core.config.projects import list_own_folders
+from memory_core.config.projects import list_left_behind, list_own_folders
 from memory_core.config.resolution import find_default_workspace
 from memory_core.config.settings import ExtraPath
 from memory_core.errors import FileUnreadable
@@ -127,12 +127,14 @@ def find_unsearched(config: AgentConfig, known: Iterable[Path], environ: Mapping
 def describe_unsearched(config: AgentConfig, environ: Mapping[str, str]) -> str:
     """Say which other notes of this person a search leaves out where nobody named a workspace; "" where it leaves out none.
 
-    In a project, that is the default workspace; there, what the person and the projects have in folders of their own.
+    In a project, that is the default workspace, and what repositories have left that are not where they were; in the default
+    workspace, what the person and the projects have in folders of their own.
     """
     if not config.is_found:
         return ""
     default = find_default_workspace(environ, config.state_dir)
-    known = list_own_folders(environ) if config.project is None else [default]
+    left_behind = (folder for folder, _ in list_left_behind(environ))
+    known = list_own_folders(environ) if config.project is None else [default, *left_behind]
     left = [*map(shorten_home, find_unsearched(config, known, environ))]
     more = f" and {len(left) - MOST_NAMED} more" if len(left) > MOST_NAMED else ""
     return f"the notes in {', '.join(left[:MOST_NAMED])}{more} were not searched (--workspace FOLDER)" if left else ""
