@@ -83,7 +83,7 @@ def install_into(host: str, options: Options, *, capture: bool = False, dry_run:
     Raises:
         MemoryCoreError: There is no such host, or its files cannot be changed.
     """
-    program, state_dir = _find_program(host), app.find_state_dir(options)
+    (host, program), state_dir = _find_program(host), app.find_state_dir(options)
     settings: list[changes.FileChange] = []
     if capture and program.captures:
         settings = changes.plan_settings(find_config_file(options), CAPTURED, host, state_dir)
@@ -96,7 +96,7 @@ def install_into(host: str, options: Options, *, capture: bool = False, dry_run:
     if settings:
         output.print_aside(CAPTURE)
         if not dry_run and sys.stdin.isatty() and not click.confirm("Turn that on?", err=True):
-            output.complain("nothing was changed")
+            output.complain("nothing was changed", f"the tools alone, without --capture: memory-core install {host}")
             return
     if capture and not program.captures:
         output.complain(f"{program.title} {NO_TURNS}")
@@ -104,10 +104,14 @@ def install_into(host: str, options: Options, *, capture: bool = False, dry_run:
     if not dry_run:
         changes.make_changes(planned, state_dir)
         notes = _settle_workspace(host, bound)
-    done = f"memory-core is in place in {program.title}.\n{notes}"
-    _report(planned, done, program.note, dry_run=dry_run)
     settings, agent = _load_bound(bound)
     config = settings.agent(agent)
+    if program.captures and not capture and config.search.items.capture.journal:
+        off = "memory-core config set memorySearch.items.capture.journal false"
+        notes += f"\nCapture stays on, and what is said is kept; to end that: {off}"
+    done = f"memory-core is in place in {program.title}.\n{notes}"
+    start = "" if program.is_local else f"Next: start {program.title} anew, and it has this memory."
+    _report(planned, done, " ".join(filter(None, (program.note, start))), dry_run=dry_run)
     if former and not dry_run and find_unsearched(config, [former], os.environ):
         copy = f"memory-core adopt {quote_words(str(former))} --copy --yes --workspace {quote_words(str(config.workspace))}"
         output.complain(f"{program.title} searches the notes in {shorten_home(former)} no more", f"copy them: {copy}")
@@ -187,7 +191,7 @@ def find_config_file(options: Options) -> Path:
 @click.option("--dry-run", is_flag=True, help="only show what would be changed")
 def uninstall(options: Options, *, host: str, dry_run: bool) -> None:
     """Take memory-core out of the configuration of another host."""
-    program = _find_program(host)
+    host, program = _find_program(host)
     parts = program.list_parts()
     state_dir = app.find_state_dir(options)
     released = changes.plan_release(host, state_dir)
@@ -205,11 +209,16 @@ def uninstall(options: Options, *, host: str, dry_run: bool) -> None:
     _report(planned, done, note, dry_run=dry_run)
 
 
-def _find_program(name: str) -> programs.Program:
-    if name not in programs.PROGRAMS:
+def _find_program(asked: str) -> tuple[str, programs.Program]:
+    """Return the id of a host, and the host.
+
+    Raises:
+        MemoryCoreError: There is none, or its file is another program's here.
+    """
+    if (name := programs.find_host(asked)) is None:
         raise InvalidArgument(
             "HOST",
-            f"expected one of {', '.join(programs.PROGRAMS)}, not {name!r}{output.suggest(name, programs.PROGRAMS)}",
+            f"there is no host {asked!r}{output.suggest(asked, programs.PROGRAMS)}",
             action="see what is there: memory-core install; any other MCP client starts: memory-core mcp",
         )
     program = programs.PROGRAMS[name]
@@ -217,7 +226,7 @@ def _find_program(name: str) -> programs.Program:
         raise MemoryCoreError(
             "mcp.json in this folder is part of the plugin that plugin.json describes", action="go to another folder"
         )
-    return program
+    return name, program
 
 
 def _list_programs() -> None:

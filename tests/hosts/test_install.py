@@ -434,7 +434,37 @@ def test_the_hosts_are_listed(command: Command) -> None:
 def test_an_unknown_host_is_named(command: Command) -> None:
     done = command("install", "emacs")
     assert done.code == 2
-    assert "HOST: expected one of claude-code, codex" in done.error
+    assert "HOST: there is no host 'emacs'. See what is there: memory-core install" in done.error
+
+
+@pytest.mark.parametrize(
+    ("asked", "meant"),
+    [
+        ("Claude-Code", "claude-code"),
+        ("claudecode", "claude-code"),
+        ("claude", "claude-code"),
+        ("Claude Code", "claude-code"),
+        ("claude_desktop", "claude-desktop"),
+        ("VS Code", "vscode"),
+        ("LM-Studio", "lmstudio"),
+        ("Gemini CLI", "gemini"),
+        ("OpenCode", "opencode"),
+        ("emacs", None),
+        ("", None),
+    ],
+)
+def test_a_host_is_known_by_its_names_in_any_spelling(asked: str, meant: str | None) -> None:
+    assert programs.find_host(asked) == meant
+
+
+def test_a_host_in_another_spelling_is_installed_and_what_comes_next_is_told(command: Command, home: Path) -> None:
+    done = command("install", "Claude", "--capture")
+    assert "Next: start Claude Code anew" in done.out
+    assert "Capture stays on" not in done.out
+    again = command("install", "claudecode", "--workspace", str(home))
+    assert "Capture stays on, and what is said is kept" in again.out
+    assert command("uninstall", "CLAUDE CODE").code == 0
+    assert not (home / ".claude" / "skills").exists()
 
 
 def test_an_empty_home_is_no_folder(command: Command) -> None:

@@ -347,5 +347,18 @@ def _read_program(name: str, told: dict[str, Any]) -> Program:
     )
 
 
+def find_host(asked: str) -> str | None:
+    """Return the id of the host that is meant by an id, a title or a command, whatever its case and hyphens; None if none is."""
+
+    def fold(text: str) -> str:
+        return re.sub(r"[\W_]", "", text).lower()
+
+    for name, program in PROGRAMS.items():
+        command = program.copying.program if program.copying else name
+        if fold(asked) in map(fold, (name, program.title, command)):
+            return name
+    return None
+
+
 _TABLES = tomllib.loads(Path(__file__).with_name("programs.toml").read_text(encoding="utf-8"))
 PROGRAMS: Mapping[str, Program] = {name: _read_program(name, told) for name, told in _TABLES.items()}
