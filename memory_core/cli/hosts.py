@@ -104,8 +104,8 @@ def install_into(host: str, options: Options, *, capture: bool = False, dry_run:
     if not dry_run:
         changes.make_changes(planned, state_dir)
         notes = _settle_workspace(host, bound)
-    settings, agent = _load_bound(bound)
-    config = settings.agent(agent)
+    served, agent = _load_bound(bound)
+    config = served.agent(agent)
     if program.captures and not capture and config.search.items.capture.journal:
         off = "memory-core config set memorySearch.items.capture.journal false"
         notes += f"\nCapture stays on, and what is said is kept; to end that: {off}"

@@ -348,18 +348,20 @@ def _find_session(journal: Journal, items: Items, asked: str) -> tuple[str, str]
         InvalidArgument: Several ids begin so.
     """
     sessions = journal.list_sessions()
-    keys = {session.key for session in sessions} | {item.origin.session for item in items.export()} - {None}
+    keys = {*(session.key for session in sessions), *(item.origin.session or "" for item in items.export())} - {""}
     file = read_citation(asked).path.removeprefix(SHOWN).removesuffix(SUFFIX) + SUFFIX
     named = {session.key for session in sessions if session.file_name == file} | keys & {asked}
-    begun = sorted(key for key in keys if key and key.startswith(asked))
+    begun = sorted(key for key in keys if key.startswith(asked))
     if not named and len(asked) >= LEAST_ID:
         named = {*begun}
     if len(named) > 1:
         raise InvalidArgument("--session", f"{asked!r} is the beginning of several: {', '.join(sorted(named))}")
     for key in named - {asked}:
         output.print_aside(f"Session {key}:")
+    if named:
+        return named.pop(), ""
     near = begun[:3] or [*filter(None, [find_similar(asked, keys, likeness=0.6)])]
-    return (*named, asked)[0], " or ".join(map(repr, near))
+    return asked, " or ".join(map(repr, near))
 
 
 def diagnose_journal(config: AgentConfig) -> Iterator[Finding]:

@@ -285,7 +285,7 @@ def diagnose_disk(config: AgentConfig) -> Iterator[Finding]:
 
 def diagnose_projects(config: AgentConfig) -> Iterator[Finding]:
     """Yield a finding about each private folder whose repository is not where it was, with what brings its notes here."""
-    here = config.project and config.project.repository
+    here = None if config.project is None else config.project.repository
     for folder, repository in list_left_behind(os.environ):
         if not holds_notes(folder):
             continue

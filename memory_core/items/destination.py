@@ -47,9 +47,9 @@ def find_destination(config: AgentConfig, target: str | None, day: date) -> Agen
         try:
             found.workspace.mkdir(mode=0o700, parents=True, exist_ok=True)
             if found is local and project is not None:
-                record, told = local.workspace / OF_REPOSITORY, os.fsencode(f"{project.repository}\n")
-                if not record.exists() or record.read_bytes() != told:
-                    record.write_bytes(told)
+                record, named = local.workspace / OF_REPOSITORY, os.fsencode(f"{project.repository}\n")
+                if not record.exists() or record.read_bytes() != named:
+                    record.write_bytes(named)
         except OSError as error:
             action = "Check the disk and the permissions."
             raise NoteNotWritten(str(found.workspace), describe_os_error(error), action=action) from error

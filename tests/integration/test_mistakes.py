@@ -54,7 +54,17 @@ MISTAKES: dict[str, tuple[str, str, str]] = {  # what is typed, the thing that i
     "remove for forget": ("items remove 7", "there is no command 'remove'", "did you mean 'forget'?"),
     "a note for a folder": ("adopt host.json5", "is no folder of notes", "memory-core adopt --help"),
     "a command of a group": ("items lst", "there is no command 'lst'", "did you mean 'list'?"),
-    "a group alone": ("items", "missing command", "memory-core items --help"),
+    "an option of a group alone": ("items --json", "missing command", "memory-core items --help"),
+    "a list of notes": ("ls", "no command 'ls'", "did you mean 'status'?"),
+    "notes in a word": ("notes", "no command 'notes'", "did you mean 'status'?"),
+    "a note in a word": ("note x", "no command 'note'", "did you mean 'add'?"),
+    "recall in a word": ("recall x", "no command 'recall'", "did you mean 'search'?"),
+    "sessions in a word": ("sessions", "no command 'sessions'", "did you mean 'activity'?"),
+    "the person's notes at home": (
+        "add --person x --workspace ws",
+        "goes with projects",
+        "memory-core add --longterm",
+    ),
     "no question": ("search", "missing argument 'QUERY", "memory-core search --help"),
     "an empty question": ("search '' --workspace ws", "QUERY", "memory-core search --help"),
     "an empty note": ("add '' --workspace ws", "TEXT", "memory-core add --help"),
@@ -87,8 +97,8 @@ MISTAKES: dict[str, tuple[str, str, str]] = {  # what is typed, the thing that i
     "a provider for a model": ("model use openai", "NAME: is a provider", "config set memorySearch.provider openai"),
     "a path out of the notes": ("get ../secret --workspace ws", "../secret", "ask for a path"),
     "line 0": ("get MEMORY.md --from 0 --workspace ws", "--from: expected", "memory-core get --help"),
-    "a host by half its name": ("install claude", "not 'claude'", "did you mean 'claude-code'?"),
-    "a host that is none": ("install notepad", "not 'notepad'", "memory-core mcp"),
+    "a host by half its name": ("install claude-cod", "no host 'claude-cod'; did you mean 'claude-code'?", "install"),
+    "a host that is none": ("install notepad", "no host 'notepad'", "memory-core mcp"),
     "capture in a file that is none": ("install codex --capture --config ws", "ws", "is not a file"),
     "a shell that is none": ("completion tcsh", "'tcsh'", "memory-core completion --help"),
     "notes that are not there": ("adopt nowhere", "there is no file or folder", "memory-core adopt --help"),
@@ -325,6 +335,8 @@ def test_the_evidence_that_is_lacking_is_told_without_an_option_that_nobody_gave
         ("memroy/plans.md", "memory/plans.md"),
         ("{home}/Vault/Dialy/plans.md", "~/Vault/Daily/plans.md"),
         ("memory/2026-01-04.md", ""),  # another day is no misspelling
+        ("memory/2026-1-5.md", "memory/2026-01-05.md"),
+        ("memory/2026-01-0.md", "memory/2026-01-05.md"),
     ],
 )
 def test_a_path_with_a_wrong_letter_is_answered_with_the_one_that_is_meant(

@@ -301,7 +301,8 @@ def test_the_private_notes_of_a_repository_that_was_moved_are_named(
     work_in("store")
     if has_new:
         cli("add", "The ferry is late.")
-    assert "/shop-" in cli("search", "kettle")[1 if has_new else 2]
+    _, out, err = cli("search", "kettle")
+    assert "/shop-" in (out if has_new else err)
     (finding,) = list_findings()
     assert "has notes of ~/shop, which is not there any more" in finding["message"]
     words = shlex.split(finding["action"].partition(": ")[2])

@@ -183,6 +183,7 @@ def _quote_for_powershell(words: list[str]) -> str:
 def _plan_claude_code(home: Path, start: Start) -> list[Part]:
     folder = home / "skills" / SLOT_ID  # a folder with a manifest in there is loaded as a plugin
     parts: list[Part] = []
+    keys: tuple[str, ...]
     for path in sorted(path for path in PLUGIN.rglob("*") if path.is_file()):
         text, keys = path.read_text(encoding="utf-8"), ()
         if path.name == ".mcp.json":
