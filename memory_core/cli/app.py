@@ -20,9 +20,9 @@ import click
 from memory_core.__about__ import __version__
 from memory_core.atomic import replace_file
 from memory_core.cli import output
-from memory_core.config.environment import CONFIG, STATE_DIR, WORKSPACE, quote_words, shorten_home
+from memory_core.config.environment import CONFIG, STATE_DIR, WORKSPACE, shorten_home
 from memory_core.config.load import Config, ConfigSource, find_adopted_config, load_config
-from memory_core.config.projects import PROJECT_FILE, WORKSPACE_MARKS
+from memory_core.config.projects import PROJECT_FILE, is_workspace
 from memory_core.config.resolution import (
     OWN_FOLDER,
     find_current_folder,
@@ -96,8 +96,10 @@ COMMANDS = {
 ALIASES = {"reindex": "index"}
 # Names that people try, and the commands that do it.
 _MEANT = {
-    "append": "add", "write": "add", "remember": "add", "find": "search", "query": "search", "ask": "search",
-    "show": "get", "read": "get", "cat": "get", "why": "explain", "log": "activity", "check": "doctor",
+    "append": "add", "write": "add", "remember": "add", "note": "add", "recall": "search",
+    "find": "search", "query": "search", "ask": "search",
+    "show": "get", "read": "get", "cat": "get", "why": "explain", "log": "activity", "sessions": "activity", "check": "doctor",
+    "list": "status", "ls": "status", "notes": "status",
     "web": "inspect", "ui": "inspect", "facts": "items", "remove": "forget", "delete": "forget", "rm": "forget",
 }  # fmt: skip
 # A word that begins like an option and is text: a negative number, or a line such as "- buy milk".
@@ -227,11 +229,14 @@ class Group(click.Group):
     command_class = Command
 
     def __init__(self, *arguments: Any, aliases: Mapping[str, str] | None = None, **details: Any) -> None:
-        details.setdefault("no_args_is_help", False)  # wrong usage, not a help
         super().__init__(*arguments, **details)
         self.aliases = aliases or {}  # other names of its commands
         self.params += COMMON
         self.short_help = self.short_help or self.help
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the words after the group's name; where there are none, they are `--help`."""
+        return super().parse_args(ctx, args if args or self.invoke_without_command else ["--help"])
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Return a command by its name, or by another one of it."""
@@ -437,16 +442,17 @@ def open_notes(options: Options, today: str | None = None, *, writes: bool = Fal
     # Path.is_dir raises where a folder above may not be entered.
     others = any(os.path.isdir(each.workspace) for each in config.layers) or config.search.extra_paths  # noqa: PTH112
     if not os.path.isdir(workspace) and not (config.project is not None if writes else others):  # noqa: PTH112
-        from memory_core.sources.roots import advise_workspace, may_not_enter
+        from memory_core.sources.roots import advise_workspace, describe_unsearched, may_not_enter
 
         if may_not_enter(workspace):
             raise ConfigError("may not be read", origin=str(workspace), action=advise_workspace(workspace))
-        problem = "there is no such workspace"
-        action = f"make it: memory-core init {quote_words(str(workspace))}; or name another with --workspace"
+        problem, action = "there is no such workspace", advise_workspace(workspace)
         if workspace.exists():
             problem, action = "this is a file, and a workspace is a folder", "name its folder with --workspace"
         if not _is_named(options):
             problem += ", nor are there notes in this folder"
+            if unsearched := describe_unsearched(config, os.environ):
+                problem += f"; {unsearched}"
             folder = find_current_folder()
             here = count_markdown(folder) if folder else 0
             other = f"the {output.count(here, OTHER_FILE)} here: memory-core adopt . --yes" if here else PROGRAMS_NOTES
@@ -474,7 +480,7 @@ def explain_guess(settings: Config, agent: str) -> str:
     if settings.resolver.find_workspace_origin(resolved.agent) != "default":
         return ""
     if resolved.workspace == find_current_folder():
-        return HERE if any((resolved.workspace / name).exists() for name in WORKSPACE_MARKS) else MARKED
+        return HERE if is_workspace(resolved.workspace) else MARKED
     if resolved.workspace == recall_default_workspace(resolved.state_dir):
         return "as `init --default` remembered"
     return USUAL if resolved.workspace == find_default_workspace(os.environ, resolved.state_dir) else PROJECT

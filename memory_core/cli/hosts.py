@@ -28,7 +28,7 @@ from memory_core.hosts.mcp import ReadingSlot, check_server, serve
 from memory_core.plugin.flush.cycles import preview
 from memory_core.plugin.slot import MemorySlot
 from memory_core.records import CallContext, Finding
-from memory_core.sources.roots import NOTES_FOLDER
+from memory_core.sources.roots import NOTES_FOLDER, find_unsearched
 from memory_core.threads import start_call
 
 OUTAGES = "memory_core.backends.selector.outages"  # one record when an outage of a backend begins, and one when it ends
@@ -83,28 +83,60 @@ def install_into(host: str, options: Options, *, capture: bool = False, dry_run:
     Raises:
         MemoryCoreError: There is no such host, or its files cannot be changed.
     """
-    program, state_dir = _find_program(host), app.find_state_dir(options)
+    (host, program), state_dir = _find_program(host), app.find_state_dir(options)
     settings: list[changes.FileChange] = []
     if capture and program.captures:
         settings = changes.plan_settings(find_config_file(options), CAPTURED, host, state_dir)
     if program.serves:
         check_server()
     bound = app.list_options(options)
+    _check_workspace(bound)
     parts = program.list_parts(bound)
     planned = [*changes.plan_install(parts, state_dir), *settings]
     if settings:
         output.print_aside(CAPTURE)
         if not dry_run and sys.stdin.isatty() and not click.confirm("Turn that on?", err=True):
-            output.complain("nothing was changed")
+            output.complain("nothing was changed", f"the tools alone, without --capture: memory-core install {host}")
             return
     if capture and not program.captures:
         output.complain(f"{program.title} {NO_TURNS}")
-    notes = ""
+    former, notes = _find_former(parts), ""
     if not dry_run:
         changes.make_changes(planned, state_dir)
         notes = _settle_workspace(host, bound)
+    served, agent = _load_bound(bound)
+    config = served.agent(agent)
+    if program.captures and not capture and config.search.items.capture.journal:
+        off = "memory-core config set memorySearch.items.capture.journal false"
+        notes += f"\nCapture stays on, and what is said is kept; to end that: {off}"
     done = f"memory-core is in place in {program.title}.\n{notes}"
-    _report(planned, done, program.note, dry_run=dry_run)
+    start = "" if program.is_local else f"Next: start {program.title} anew, and it has this memory."
+    _report(planned, done, " ".join(filter(None, (program.note, start))), dry_run=dry_run)
+    if former and not dry_run and find_unsearched(config, [former], os.environ):
+        copy = f"memory-core adopt {quote_words(str(former))} --copy --yes --workspace {quote_words(str(config.workspace))}"
+        output.complain(f"{program.title} searches the notes in {shorten_home(former)} no more", f"copy them: {copy}")
+
+
+def _find_former(parts: Sequence[changes.Part]) -> Path | None:
+    """Return the workspace that a host has had where no folder of a session gives another; None without memory-core."""
+    with suppress(MemoryCoreError):  # it is written anew
+        if changes.are_in_place(parts):
+            settings, agent = _load_bound(programs.read_options(parts))
+            config = settings.agent(agent)
+            return find_default_workspace(os.environ, config.state_dir) if config.is_found else config.workspace
+    return None
+
+
+def _check_workspace(bound: Mapping[str, str]) -> None:
+    """Refuse a workspace that is named and can be none; one that is missing can still be made.
+
+    Raises:
+        InvalidArgument: A file stands there, or above.
+    """
+    named = Path(bound.get("workspace", "/"))
+    above = next(each for each in (named, *named.parents) if os.path.lexists(each))
+    if not os.path.isdir(above):  # noqa: PTH112  # Path.is_dir raises where a folder above may not be entered
+        raise InvalidArgument("--workspace", f"{above} is no folder, and a workspace is one", action="name a folder")
 
 
 def _settle_workspace(host: str, bound: Mapping[str, str]) -> str:
@@ -159,7 +191,7 @@ def find_config_file(options: Options) -> Path:
 @click.option("--dry-run", is_flag=True, help="only show what would be changed")
 def uninstall(options: Options, *, host: str, dry_run: bool) -> None:
     """Take memory-core out of the configuration of another host."""
-    program = _find_program(host)
+    host, program = _find_program(host)
     parts = program.list_parts()
     state_dir = app.find_state_dir(options)
     released = changes.plan_release(host, state_dir)
@@ -177,11 +209,16 @@ def uninstall(options: Options, *, host: str, dry_run: bool) -> None:
     _report(planned, done, note, dry_run=dry_run)
 
 
-def _find_program(name: str) -> programs.Program:
-    if name not in programs.PROGRAMS:
+def _find_program(asked: str) -> tuple[str, programs.Program]:
+    """Return the id of a host, and the host.
+
+    Raises:
+        MemoryCoreError: There is none, or its file is another program's here.
+    """
+    if (name := programs.find_host(asked)) is None:
         raise InvalidArgument(
             "HOST",
-            f"expected one of {', '.join(programs.PROGRAMS)}, not {name!r}{output.suggest(name, programs.PROGRAMS)}",
+            f"there is no host {asked!r}{output.suggest(asked, programs.PROGRAMS)}",
             action="see what is there: memory-core install; any other MCP client starts: memory-core mcp",
         )
     program = programs.PROGRAMS[name]
@@ -189,7 +226,7 @@ def _find_program(name: str) -> programs.Program:
         raise MemoryCoreError(
             "mcp.json in this folder is part of the plugin that plugin.json describes", action="go to another folder"
         )
-    return program
+    return name, program
 
 
 def _list_programs() -> None:
@@ -266,10 +303,14 @@ def _compare_workspace(name: str, parts: Sequence[changes.Part], config: AgentCo
         return f"{title} starts memory-core so that it fails: {error}", f"memory-core install {name}"
     if theirs == config.workspace:
         return message, ""
-    message += f", and searches {shorten_home(theirs)}, not {shorten_home(config.workspace)} as this command does"
+    missing = "" if theirs.exists() else ", which does not exist"
+    message += (
+        f", and searches {shorten_home(theirs)}{missing}, not {shorten_home(config.workspace)} as this command does"
+    )
     if theirs.is_dir() and not config.workspace.is_dir():
         return message, f"memory-core init {quote_words(str(theirs))} --default"
-    return message, f"memory-core install {name} --workspace {quote_words(str(config.workspace))}"
+    make = f"make it: memory-core init {quote_words(str(theirs))}; or let it search these: " if missing else ""
+    return message, f"{make}memory-core install {name} --workspace {quote_words(str(config.workspace))}"
 
 
 @command("chat")

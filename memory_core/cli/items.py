@@ -14,6 +14,7 @@ from memory_core.cli import app, output
 from memory_core.cli.app import PATH, Group, Options, argument, command, join_words, open_memory, open_notes, read_text
 from memory_core.config.agent import AgentConfig
 from memory_core.config.environment import quote_words
+from memory_core.config.problems import find_similar
 from memory_core.errors import InvalidArgument, MemoryCoreError
 from memory_core.history.history import History
 from memory_core.items.records import Item, read_items, write_items
@@ -23,8 +24,10 @@ from memory_core.records import ITEM_KINDS, Finding, Origin
 from memory_core.sharing.sharing import list_remains
 from memory_core.sources.journal import Journal
 from memory_core.sources.origins import cite_origin, load_sources
+from memory_core.sources.transcripts import SHOWN, SUFFIX
 from memory_core.text.dates import begin_day, parse_day
 from memory_core.text.messages import quote_safely
+from memory_core.tools.arguments import read_citation
 
 if TYPE_CHECKING:
     from memory_core.items.items import Items
@@ -264,6 +267,7 @@ def _find_in_past(config: AgentConfig, items: Sequence[Item]) -> list[str]:
 # ---- The journal of turns: pause and resume it, forget a session, and what `doctor` says of it.
 
 
+LEAST_ID = 6  # characters of an id that stand for the whole
 READ_SECONDS = 10.0  # that a pause waits for what was said before it
 
 
@@ -304,7 +308,7 @@ def resume(options: Options) -> None:
 
 @command("forget")
 @argument("text", nargs=-1, help="is refused, with the commands that forget a text")
-@click.option("--session", "key", metavar="ID", help="the host's id of the session, as hits show it")
+@click.option("--session", "key", metavar="ID", help="the host's id of the session, as hits show it, or its beginning")
 @click.option("--dry-run", is_flag=True, help="only count what would be forgotten")
 def forget_session(options: Options, *, text: tuple[str, ...], key: str | None, dry_run: bool) -> int:
     """Forget what a session said: its turns in the journal, and the items that only it has brought."""
@@ -313,10 +317,13 @@ def forget_session(options: Options, *, text: tuple[str, ...], key: str | None, 
     with open_notes(options) as memory:
         config = memory.config()
         with _changing(config) as journal:
-            logs = {each.transcript for each in journal.list_sessions() if each.key == key} - {""}
+            key, near = _find_session(journal, memory.items, key)
+            logs = journal.describe_logs([key])
             turns = len(journal.forget(lambda session, _text, _at: session.key == key, dry_run=dry_run))
         done = memory.items.forget(session=key, dry_run=dry_run)
-        items, remains = done.items, () if dry_run else done.remains
+        items = done.items
+        # Of its log, items tell what is known after its turns are gone.
+        remains = () if dry_run else tuple(each for each in done.remains if each != journal.describe_logs([key]))
         if not dry_run:
             from memory_core.backends.past import wipe_index
 
@@ -324,8 +331,8 @@ def forget_session(options: Options, *, text: tuple[str, ...], key: str | None, 
                 activity.record(config, "forgot", "forget", key, [item.id for item in items])
             memory.sync()
             remains += tuple(wipe_index(config.store_path))
-    if turns and (logs or not items):
-        remains += (f"the host's log of this session holds what was said: {', '.join(sorted(logs)) or key}",)
+    if turns or items:
+        remains += (logs,)
     forgotten = {"messages": turns, "items": [item.id for item in items], "dryRun": dry_run, "remains": remains}
     if not output.prints_json(forgotten):
         counted = f"{output.count(turns, 'message')} and {output.count(len(items), 'item')}"
@@ -333,8 +340,36 @@ def forget_session(options: Options, *, text: tuple[str, ...], key: str | None, 
         for sentence in [*remains, *list_remains(config, items)]:
             output.complain(sentence)
     if not (turns or items):
-        output.complain(f"no session {key!r} has said anything that is kept")
+        hint = f"; did you mean {near}?" if near else ""
+        output.complain(f"no session {key!r} has said anything that is kept{hint}")
     return 0 if turns or items else 1
+
+
+def _find_session(journal: Journal, items: Items, asked: str) -> tuple[str, str]:
+    """Return the id of the session that is asked for, and the near ones if there is no such session.
+
+    Args:
+        journal, items: In which it has said something.
+        asked: Its id, the beginning of that, or the path of its turns as a hit shows it.
+
+    Raises:
+        InvalidArgument: Several ids begin so.
+    """
+    sessions = journal.list_sessions()
+    keys = {*(session.key for session in sessions), *(item.origin.session or "" for item in items.export())} - {""}
+    file = read_citation(asked).path.removeprefix(SHOWN).removesuffix(SUFFIX) + SUFFIX
+    named = {session.key for session in sessions if session.file_name == file} | keys & {asked}
+    begun = sorted(key for key in keys if key.startswith(asked))
+    if not named and len(asked) >= LEAST_ID:
+        named = {*begun}
+    if len(named) > 1:
+        raise InvalidArgument("--session", f"{asked!r} is the beginning of several: {', '.join(sorted(named))}")
+    for key in named - {asked}:
+        output.print_aside(f"Session {key}:")
+    if named:
+        return named.pop(), ""
+    near = begun[:3] or [*filter(None, [find_similar(asked, keys, likeness=0.6)])]
+    return asked, " or ".join(map(repr, near))
 
 
 def diagnose_journal(config: AgentConfig) -> Iterator[Finding]:

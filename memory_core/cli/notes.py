@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 import threading
@@ -17,6 +18,8 @@ from memory_core.atomic import locked
 from memory_core.cli import app, output
 from memory_core.cli.app import Options, argument, command, open_notes, with_sources
 from memory_core.config.agent import make_workspace_key
+from memory_core.config.environment import quote_words, shorten_home
+from memory_core.config.projects import find_private_folder, list_left_behind
 from memory_core.config.resolution import OWN_FOLDER
 from memory_core.errors import InvalidArgument, MemoryCoreError, MemoryOff
 from memory_core.plugin.explaining import find_instead
@@ -26,6 +29,7 @@ from memory_core.sources.activity import find_problem, record_problem
 from memory_core.sources.journal import Journal
 from memory_core.sources.notes import MAX_NOTE_BYTES
 from memory_core.sources.refusals import describe_failure
+from memory_core.sources.roots import holds_notes
 from memory_core.tools.arguments import read_citation
 
 if TYPE_CHECKING:
@@ -35,6 +39,7 @@ if TYPE_CHECKING:
 WATCH_SECONDS = 1.0  # between two looks at what the background has done
 AGAIN = "run `memory-core index`"
 MESSAGE_CHARS = 500
+DONE = {"appended": "Added to", "nothing new": "Already in"}
 
 
 @command("get")
@@ -93,13 +98,21 @@ def add(options: Options, *, text: tuple[str, ...], target: str | None) -> int:
     said = app.read_text("TEXT", "-") if text == ("-",) else app.join_words("TEXT", text)
     with open_notes(options, writes=True) as memory:
         result = memory.call_tool("memory_append", {"text": said, "target": target or "daily"}, CallContext(by="user"))
+        config = memory.config()
     if result.get("status") == "appended" and redact(said) != said:
         output.complain(
             f"that looks like a secret, and stands in {result['path']} as it is",
             "take the line out of the note, then what was kept of it: memory-core history purge --match TEXT",
         )
-    done = {"appended": "Added to", "nothing new": "Already in", "proposed": "To be reviewed, since this is private:"}
-    return output.print_result(result, lambda found: print(f"{done[found['status']]} {found['path']}"))
+
+    def show(found: Mapping[str, Any]) -> None:
+        if found["status"] == "proposed":
+            print(f"To be reviewed, since this is private: {found['path']}")
+        else:
+            layer, _ = config.find_layer(found["path"])
+            print(f"{DONE[found['status']]} {found['path']} in {shorten_home(layer.workspace)}")
+
+    return output.print_result(result, show)
 
 
 @command("index")
@@ -201,6 +214,7 @@ def doctor(options: Options) -> int:
         for subject, diagnose in (
             ("items", lambda _: ItemsFile(config.items_path, writable=False).list_problems()),
             ("journal", diagnose_journal),
+            ("projects", diagnose_projects),
             ("hosts", diagnose_hosts),
         ):
             try:
@@ -267,6 +281,23 @@ def diagnose_disk(config: AgentConfig) -> Iterator[Finding]:
             if (left := shutil.disk_usage(folder).free) < MAX_NOTE_BYTES:
                 message = f"the disk is full: {left:,} bytes are left for {folder}"
                 yield Finding(subject="disk", level="fail", message=message, action="make room on that disk")
+
+
+def diagnose_projects(config: AgentConfig) -> Iterator[Finding]:
+    """Yield a finding about each private folder whose repository is not where it was, with what brings its notes here."""
+    here = None if config.project is None else config.project.repository
+    for folder, repository in list_left_behind(os.environ):
+        if not holds_notes(folder):
+            continue
+        action = "go to where it is now, and run memory-core doctor there; if it is no more, delete the folder"
+        if here is not None:
+            own = find_private_folder(here, os.environ)
+            copy = "adopt {} --copy --yes --workspace {}" if own.exists() else ""
+            bring = f"memory-core {copy}" if copy else "mv {} {}"
+            words = (quote_words(str(each)) for each in (folder, own))
+            action = f"if it is what is here now, bring them over: {bring.format(*words)}"
+        message = f"{shorten_home(folder)} has notes of {shorten_home(repository)}, which is not there any more"
+        yield Finding(subject="projects", level="warn", message=message, action=action)
 
 
 def _find_file(config: AgentConfig) -> Path:

@@ -182,7 +182,15 @@ def _describe_origin(hit: Mapping[str, Any]) -> str:
     if not places and origin.get("by") not in OUTSIDERS:
         return ""
     known = _clean(", ".join([*filter(None, [origin.get("at", "")[:16]]), *places]))
-    return f"\n    (said by {origin['by']}: {known})" if known else ""
+    return f"\n    (said by {_name_speakers(hit) or origin['by']}: {known})" if known else ""
+
+
+def _name_speakers(hit: Mapping[str, Any]) -> str:
+    """Return who says the lines of a session that are shown, where that is both; its origin has one for all of them."""
+    from memory_core.sources.transcripts import SHOWN, SPEAKERS
+
+    said = {line.partition(":")[0] for line in hit["snippet"].splitlines() if ":" in line}
+    return "user and agent" if hit["path"].startswith(SHOWN) and said >= {*SPEAKERS.values()} else ""
 
 
 def _join_sentences(what: str, action: str | None) -> str:
@@ -361,15 +369,16 @@ def print_status(status: Status) -> None:
     if "off" in status.details:
         print_pairs({"agent": status.agent, "workspace": status.workspace, "memory": f"off: {status.details['off']}"})
         return
+    counts = status.indexed or status.files > 0
     print_pairs(
         {
             "agent": status.agent,
             "workspace": status.workspace,
-            "index": status.store if status.indexed else f"none yet; {INDEX_IT}",
+            "index": status.store if status.indexed else f"none yet; the next search makes it, or {INDEX_IT}",
             "size": f"{status.store_bytes / 1e6:.1f} MB" if status.indexed else None,
-            "files": f"{status.files}{_describe_sources(status)}",
+            "files": f"{status.files}{_describe_sources(status)}" if counts else None,
             "of them": ", ".join(f"{number} in {path}" for path, number in status.extra.items()),
-            "chunks": status.chunks,
+            "chunks": status.chunks if counts else None,
             "up to date": None if status.dirty is None else f"no; {INDEX_IT}" if status.dirty else "yes",
             "last sync": format_time(status.last_sync),
             "backend": status.backend,

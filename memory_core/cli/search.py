@@ -23,6 +23,7 @@ from memory_core.config.settings import DEFAULT_AGENT
 from memory_core.errors import InvalidArgument, MemoryCoreError
 from memory_core.records import NOTHING_INDEXED
 from memory_core.sources.refusals import describe_os_error, quote_name
+from memory_core.sources.roots import describe_unsearched
 
 if TYPE_CHECKING:
     from memory_core.plugin.memory import Memory
@@ -78,12 +79,13 @@ def search(
         if unfinished and _finish_sync(memory, result):
             result = {**memory.call_tool("memory_search", asked), "stale": False}
         explained = NOTHING_INDEXED in result.get("warning", "") and app.explain_empty(memory)
+        unsearched = partial(describe_unsearched, memory.config(), os.environ)
         explain_none = partial(_explain_none, memory, options, words, today, None if as_of else limits)
 
         def show(found: Mapping[str, Any]) -> None:
             if explained and found["warning"].rstrip(".") == NOTHING_INDEXED:  # which says the same
                 found = {name: value for name, value in found.items() if name != "warning"}
-            output.print_hits(found, words, lambda: "" if explained else explain_none())
+            output.print_hits(found, words, lambda: unsearched() if explained else explain_none())
 
         code = output.print_result(result, show)
         if opened is not None and code == 0:
@@ -109,14 +111,17 @@ def _explain_none(
     reason = f"other words, or a lower --min-score, may find more{within}"
     with suppress(MemoryCoreError):  # of a backend that cannot explain; the command says so, too
         found = memory.explain(words, **limits)
-        if found.asked.terms and not any(term.documents for term in found.asked.terms):
+        if found.verdict.cause == "no_words":
+            reason = f"{found.verdict.reason}; {found.verdict.action}"
+        elif found.asked.terms and not any(term.documents for term in found.asked.terms):
             listed = ", ".join(repr(term.text) for term in found.asked.terms[:3])
             reason = f"no note{within} holds {listed}, and none is near in meaning"
         elif found.passages:
             best = found.passages[0]
             place = f"{quote_name(best.path)}:L{best.start_line} ({_cut(best.text, 2 * LINE)})"
             reason = f"the best, {place}, has evidence {best.evidence or 0:.2f}, and {found.min_score:.2f} is the least"
-    return f"{reason}. Why: {command}"
+    unsearched = describe_unsearched(memory.config(), os.environ)
+    return f"{'; '.join(filter(None, (reason, unsearched)))}. Why: {command}"
 
 
 def _write_options(given: Mapping[str, Any]) -> str:

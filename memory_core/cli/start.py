@@ -14,9 +14,10 @@ from memory_core.atomic import replace_file
 from memory_core.cli import app, hosts, output
 from memory_core.cli.app import PATH, Options, argument, command, find_state_dir, open_source
 from memory_core.config.environment import expand_home, find_home, quote_words, shorten_home
-from memory_core.config.projects import find_repository
+from memory_core.config.projects import find_project, find_repository
 from memory_core.config.resolution import (
     find_current_folder,
+    find_default_workspace,
     find_remembered,
     make_absolute,
     recall_default_workspace,
@@ -24,9 +25,11 @@ from memory_core.config.resolution import (
 from memory_core.errors import MemoryCoreError
 from memory_core.hosts.adopt.homes import find_homes
 from memory_core.hosts.install import changes, programs
+from memory_core.sources.roots import find_unsearched
 from memory_core.sources.writer import make_workspace
 
 ADD = 'memory-core add "The dentist is on Friday at nine."'
+OWN = "memory-core init ~/notes --default"
 AS_DEFAULT = "Use it wherever no other workspace is named, and the current folder holds no notes?"
 
 
@@ -42,7 +45,7 @@ def welcome(options: Options) -> None:
         }
     else:
         steps = {
-            "memory-core init ~/notes --default": "make a workspace, and use it from every folder",
+            OWN: "make a workspace, and use it from every folder",
             "memory-core adopt": "or search the notes that other programs keep",
         }
     is_somewhere = any(changes.are_in_place(each.list_parts()) for each in programs.PROGRAMS.values())
@@ -77,14 +80,30 @@ def init(options: Options, *, folder: str | None, default: bool) -> None:
     """Make a workspace: a folder with MEMORY.md and memory/."""
     here = find_current_folder()
     workspace = make_absolute(expand_home(folder or options.workspace or "."), here, os.environ)
+    above = find_project(next(each for each in (workspace, *workspace.parents) if each.is_dir()), find_home())
     made = make_workspace(workspace)
+    if made and above not in (None, workspace):
+        action = f"to search those again, remove {' and '.join(made)} here"
+        output.complain(
+            f"from {shorten_home(workspace)}, the notes in {shorten_home(above)} are not searched any more", action
+        )
+    if made and workspace == Path(find_home()):
+        output.complain("this is your home folder", f"notes are easier to keep apart in one of their own: {OWN}")
     asks = not options.json and sys.stdin.isatty() and sys.stderr.isatty()
     state_dir = find_state_dir(options)
     is_default = recall_default_workspace(state_dir) == workspace
     if not is_default and (default or (asks and click.confirm(AS_DEFAULT, err=True))):
+        former = find_default_workspace(os.environ, state_dir)
         path, is_default = find_remembered(state_dir), True
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         replace_file(path, f"{workspace}\n".encode())
+        config = replace(open_source(options).current().agent(options.agent), workspace=workspace, layers=())
+        if find_unsearched(config, [former], os.environ):
+            action = f"to search them, too: memory-core adopt {_quote(former)} --yes"
+            output.complain(
+                f"the notes in {shorten_home(former)}, the default workspace until now, are not searched any more",
+                action,
+            )
     free = [name for name in _find_free_hosts() if not (asks and _put_into(name, workspace, options))]
     homes = [home for home in find_homes(None) if workspace not in home.workspaces.values()]
     found = [{"title": home.title, "path": home.path, "notes": len(home.notes)} for home in homes]

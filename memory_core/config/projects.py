@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from memory_core.config.documents import read_file
 from memory_core.config.environment import expand_home
 from memory_core.errors import ConfigError, ConfigProblem
 
-WORKSPACE_MARKS = ("MEMORY.md", "memory")  # a folder that holds one of these is a workspace
+OF_REPOSITORY = ".repository"  # in a private folder of a project, with the path of its repository
 PROJECT_FILE = ".memory-core.toml"
 OWN_HOME = "~/.memory-core"  # of the notes that memory-core makes for a person and for projects
 _SETTINGS = ("private", "write")  # in the table `memory` of the project's file
@@ -28,7 +29,7 @@ def find_project(folder: Path, home: str) -> Path | None:
     same owner. From a submodule the way leads on to the repository around it. The main worktree of a repository goes before
     the others, so that all of them share its notes.
     """
-    is_marked = any(os.path.lexists(folder / name) for name in WORKSPACE_MARKS)
+    is_marked = is_workspace(folder)
     for place in _walk_up(folder, home):
         main = _find_main(place)
         if main is not None and _have_one_owner(folder, main) and _holds_notes(main):
@@ -36,6 +37,17 @@ def find_project(folder: Path, home: str) -> Path | None:
         if (is_marked and place == folder) or _holds_notes(place):
             return place
     return folder if is_marked else None
+
+
+def is_workspace(folder: Path) -> bool:
+    """Return True for a folder with MEMORY.md, or with a folder memory/ that is empty or holds Markdown: one of code is none."""
+    daily = folder / "memory"
+    try:
+        return os.path.lexists(folder / "MEMORY.md") or not any(daily.iterdir()) or any(daily.rglob("*.md"))
+    except PermissionError:  # whoever reads it says so
+        return True
+    except OSError:
+        return False
 
 
 def find_repository(folder: Path, home: str) -> Path | None:
@@ -130,6 +142,25 @@ def read_project(folder: Path, repository: Path | None) -> Project:
 def find_private_folder(repository: Path, environ: Mapping[str, str]) -> Path:
     """Return the folder for facts of a repository whose own notes are not written; it need not exist."""
     return _find_private_folders(environ) / f"{repository.name}-{make_workspace_key(repository)}"
+
+
+def list_own_folders(environ: Mapping[str, str]) -> list[Path]:
+    """Return the folders that may hold notes of a person and private ones of projects."""
+    try:
+        private = _find_private_folders(environ)
+    except ConfigError:  # this user has no home folder
+        return []
+    return [private.parent / PERSON, *sorted(private.glob("*"))]
+
+
+def list_left_behind(environ: Mapping[str, str]) -> Iterator[tuple[Path, Path]]:
+    """Yield the private folders whose repository is not where it was when they were written, and where that was."""
+    for folder in list_own_folders(environ):
+        with suppress(OSError, UnicodeDecodeError):  # nobody has written there yet
+            repository = Path((folder / OF_REPOSITORY).read_text(encoding="utf-8").strip())
+            # The user may have given the folder another name, which is that of another repository.
+            if not os.path.lexists(repository) and find_private_folder(repository, environ).name == folder.name:
+                yield folder, repository
 
 
 def is_private_folder(folder: Path, environ: Mapping[str, str]) -> bool:

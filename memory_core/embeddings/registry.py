@@ -64,7 +64,9 @@ def _choose_automatically(config: AgentConfig, keys: KeySources) -> Choice:
         if found:
             return Choice(provider, f"a key was found in {found[1]}")
     where = "" if keys.auto_environ else " in the configuration or offered by the host"
-    return Choice("static", f"no key{where} and no local model file were found")
+    return Choice(
+        "static", f"the one that is built in: it needs no key, and none{where} was found, nor a local model file"
+    )
 
 
 def open_provider(config: AgentConfig, keys: KeySources) -> EmbeddingProvider | None:

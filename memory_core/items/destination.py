@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from datetime import date
 
 from memory_core.config.agent import LOCAL, PERSON, AgentConfig
+from memory_core.config.projects import OF_REPOSITORY
 from memory_core.errors import NoteNotWritten, PathRefused
 from memory_core.history.git_log import is_pushed
 from memory_core.sources import writer
@@ -31,7 +33,7 @@ def find_destination(config: AgentConfig, target: str | None, day: date) -> Agen
     if target == PERSON:
         person = config.find_named(PERSON)
         if person is None:
-            action = 'Use the target "longterm", or name a folder: memory.layers.person'
+            action = 'Use the target "longterm" (memory-core add --longterm), or name a folder: memory.layers.person'
             told = "goes with projects, and these notes are of none"
             if project is not None:
                 told = "is no layer that this session sees"
@@ -44,6 +46,10 @@ def find_destination(config: AgentConfig, target: str | None, day: date) -> Agen
     if found.layer:
         try:
             found.workspace.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if found is local and project is not None:
+                record, named = local.workspace / OF_REPOSITORY, os.fsencode(f"{project.repository}\n")
+                if not record.exists() or record.read_bytes() != named:
+                    record.write_bytes(named)
         except OSError as error:
             action = "Check the disk and the permissions."
             raise NoteNotWritten(str(found.workspace), describe_os_error(error), action=action) from error

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 from memory_core.config.agent import AgentConfig
+from memory_core.config.environment import quote_words
 from memory_core.embeddings.vectors import DEFAULT_CALIBRATION
 from memory_core.errors import InvalidArgument, MemoryCoreError, StoreReadOnly
 from memory_core.items.embedder import ItemEmbedder
@@ -33,6 +34,7 @@ from memory_core.items.records import (
 from memory_core.items.store.file import ItemsFile
 from memory_core.items.store.rows import Filter
 from memory_core.records import Access, KeySources, Origin, ProgressCallback
+from memory_core.sources.journal import Journal
 from memory_core.text.dates import get_day
 from memory_core.text.folding import fold
 from memory_core.text.periods import find_period
@@ -552,8 +554,14 @@ def _list_remains(
     ]
     remains += [f"the item {item.id}, which one of them replaced, stays: other sessions said it" for item in replaced]
     sessions = sorted({item.origin.session for item in items if item.origin.session is not None})
+    journal = Journal(config.journal_dir)
+    remains += [
+        f"the journal holds what was said in this session, and search shows it: memory-core forget --session {quote_words(key)};"
+        " or a text alone: memory-core history purge --match TEXT"
+        for key in filter(journal.holds, sessions)
+    ]
     if sessions:
-        remains.append(f"the host's logs of these sessions hold what was said: {', '.join(sessions)}")
+        remains.append(journal.describe_logs(sessions))
     remains += [f"{path} holds the text; edit or delete it there" for path in _find_in_notes(config, items)]
     return tuple(remains)
 

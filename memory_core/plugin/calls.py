@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -16,7 +17,7 @@ from memory_core.history.notes import get_document
 from memory_core.plugin import explaining
 from memory_core.records import NOTHING_INDEXED, CallContext, Origin, Query, SearchResult
 from memory_core.sources.origins import find_origins
-from memory_core.sources.roots import advise_workspace, explain_no_workspace, is_there
+from memory_core.sources.roots import advise_workspace, describe_unsearched, explain_no_workspace, is_there
 from memory_core.sources.session_logs import SOURCE
 from memory_core.text.dates import parse_instant
 from memory_core.tools import items, results, schemas, scope
@@ -70,6 +71,9 @@ def _search(call: ToolCall) -> dict[str, Any]:
         result = replace(result, warning="; ".join(told) or None, action=action)
     if result.hint is not None and search.query.explain:
         result = replace(result, hint=f"{result.hint}, or call memory_explain")
+    if result.hint is not None and scope.is_main(call.context, call.config.agent):
+        unsearched = describe_unsearched(call.config, os.environ)
+        result = replace(result, hint="; ".join(filter(None, (result.hint, unsearched))))
     call.shown.add(call.context.session_key, [hit.snippet for hit in result.hits])
     citations = call.config.memory.citations
     return results.shape_search(result, cite_hits=scope.cites(citations, call.context), citations=citations)

@@ -32,7 +32,7 @@ from memory_core.sources.refusals import (
 from memory_core.sources.roots import SUFFIX
 from memory_core.sources.transcripts import SHOWN
 from memory_core.text.folding import clean
-from memory_core.text.markdown import is_markdown
+from memory_core.text.markdown import is_markdown, strip_suffix
 from memory_core.tools.arguments import read_citation
 
 INDEX_IT = "run: memory-core index"
@@ -170,9 +170,14 @@ def find_instead(config: AgentConfig, path: str) -> str:
     with closing(History(config, writable=False)) as history:
         if history.enabled and history.list_versions(was):
             return f"it was there once; see its versions: memory-core history {quote_words(was)}"
-    numbers = re.findall(r"\d+", name)  # another day is no misspelling of one
-    like = find_similar(name, [each for each in known if re.findall(r"\d+", each) == numbers], likeness=ALIKE)
-    return ask_if_meant([like] if like else [])
+    numbers = _read_numbers(name)  # another day is no misspelling of one
+    like = find_similar(name, [each for each in known if _read_numbers(each) == numbers], likeness=ALIKE)
+    begun = [each for each in known if each.startswith(strip_suffix(name))]
+    return ask_if_meant([like] if like else begun)
+
+
+def _read_numbers(path: str) -> list[int]:
+    return [*map(int, re.findall(r"\d+", path))]
 
 
 def find_near(path: str, known: Iterable[str]) -> list[str]:

@@ -24,8 +24,6 @@ from memory_core.search.question import Question
 from memory_core.search.scoring import Judgement, VectorQuery, judge
 from memory_core.stores.interface import Reader
 from memory_core.stores.values import DateRange, IndexedChunk
-from memory_core.text.folding import clean
-from memory_core.text.terms import split_question
 
 MAX_CHUNKS = 2000  # of one note that are looked through for a place
 MAX_CHARS = 300  # of a unit that are quoted
@@ -138,7 +136,7 @@ class _View:
         if not chunks:
             return PlaceReport(place=place, verdict=verdicts.NOT_INDEXED)
         if not self.trace.question.words:
-            return PlaceReport(place=place, verdict=verdicts.find_no_words(_find_left_out(self.query.text)))
+            return PlaceReport(place=place, verdict=verdicts.find_no_words(verdicts.find_left_out(self.query.text)))
         if place.line is not None:
             chunks = [chunk for chunk in chunks if any(_is_on(chunk, i, place.line) for i in range(len(chunk.units)))]
             if not chunks:
@@ -289,7 +287,7 @@ def _describe(question: Question, text: str) -> AskedQuestion:
             )
             for term, share in zip(question.terms, shares, strict=True)
         ),
-        left_out=_find_left_out(text),
+        left_out=verdicts.find_left_out(text),
         language=verdicts.detect_writing(text),
         names=question.names,
         first=None if period is None else period.first.isoformat(),
@@ -297,12 +295,6 @@ def _describe(question: Question, text: str) -> AskedQuestion:
         is_sentence=question.is_sentence,
         chunks=question.chunks,
     )  # fmt: skip
-
-
-def _find_left_out(text: str) -> tuple[str, ...]:
-    """Return the words of a question that are not looked for, in order, each once."""
-    parts = ((part.strip(" \t\n.,;:!?\"'()").lower(), words) for part, words in split_question(clean(text)))
-    return tuple(dict.fromkeys(part for part, words in parts if part and not words))
 
 
 def _is_on(chunk: IndexedChunk, index: int, line: int | None) -> bool:

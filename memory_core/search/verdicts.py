@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 from memory_core.explanations import AskedQuestion, Examined, Verdict
 from memory_core.records import Query
 from memory_core.text.dates import ordinal
+from memory_core.text.folding import clean
 from memory_core.text.tables import PHRASES
-from memory_core.text.terms import detect_language
+from memory_core.text.terms import detect_language, split_question
 
 if TYPE_CHECKING:
     from memory_core.search.pipeline import Trace
@@ -62,6 +63,12 @@ def detect_writing(text: str) -> str | None:
         return "Japanese" if japanese else SCRIPTS.get(script, script.capitalize())
     language = detect_language(text)
     return None if language is None else PHRASES[language]["english name"]
+
+
+def find_left_out(text: str) -> tuple[str, ...]:
+    """Return the words of a question that are not looked for, in order, each once."""
+    parts = ((part.strip(" \t\n.,;:!?\"'()").lower(), words) for part, words in split_question(clean(text)))
+    return tuple(dict.fromkeys(part for part, words in parts if part and not words))
 
 
 def find_no_words(left_out: Sequence[str]) -> Verdict:
@@ -258,7 +265,7 @@ def hint_at(trace: Trace, query: Query) -> str | None:
     if question.asks_for_period:
         return None
     if not question.words:
-        return f"{find_no_words(()).reason}: {IN_OTHER_WORDS}"
+        return f"{find_no_words(find_left_out(query.text)).reason}: {IN_OTHER_WORDS}"
     dates = " of these dates" if query.after or query.before else ""
     if trace.about is not None and not trace.about.chunks:
         return f"no passage{dates} mentions {query.about!r}: ask about another name, or about none"

@@ -22,7 +22,7 @@ import os
 import re
 import stat
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -57,6 +57,7 @@ FORGOTTEN, PAUSED, PRUNED, PROBLEM, LEARNED, ASKED = "forgotten", "paused", "pru
 MISSED = ".missed"  # behind the name of the file of a session: its event came while another process held the lock
 
 _SESSION = b'\n{"session":'
+_SAID = b',"role":"'  # in each line of a message whose text is kept
 # One is in each line with something said.
 _SPOKEN = b'"user"', b'"assistant"', b'"user.message"', b'"assistant.message"'
 _ID = re.compile(rb'"id":"([0-9a-f]{16})"')  # within a text, quotes have a backslash
@@ -339,7 +340,7 @@ class Journal:
             stands = data.rfind(str(learned[path.name]).encode()) if path.name in learned else -1
             at = data.find(b"\n", stands) if stands >= 0 else 0
             session = _find_session(data)
-            last = data.rfind(b',"role":"')
+            last = data.rfind(_SAID)
             if session is None or last < at:
                 continue
             said_at = read_time(
@@ -415,6 +416,16 @@ class Journal:
     def list_sessions(self) -> list[JournalSession]:
         """Return the sessions of the journal, the last changed first."""
         return [session for path in self._list_files() if (session := _read_session(path)) is not None]
+
+    def holds(self, key: str) -> bool:
+        """Return True if something that was said in a session is kept, whatever its host."""
+        return any(_SAID in _read_whole_lines(path) for path in self.folder.glob(f"*-{_name_file(key)}"))
+
+    def describe_logs(self, keys: Collection[str]) -> str:
+        """Say that the hosts' own logs of sessions hold what was said, and name their files where they are known."""
+        known = {each.transcript: each.key for each in self.list_sessions() if each.transcript and each.key in keys}
+        places = [*sorted(known), *(f"the one of session {key}" for key in keys if key not in known.values())]
+        return f"the host's own log holds what was said, until you delete that, too: {', '.join(places)}"
 
     def find_said(self, path: str, places: Iterable[tuple[int, int]]) -> tuple[JournalSession | None, list[list[Line]]]:
         """Return the session of a file, None if it names none, and the messages that stand at each of some places.

@@ -225,6 +225,11 @@ def _find_marks(text: str) -> list[int]:
     return spots
 
 
+def says_something(text: str) -> bool:
+    """Return True for a Markdown text with more than headings and HTML comments."""
+    return any(line.strip() and not _HEADING.match(line) for line in leave_out_html_comments(text).splitlines())
+
+
 def leave_out_html_comments(text: str) -> str:
     """Remove HTML comments that begin a line, which no reader of Markdown shows; line ends stay.
 

@@ -12,7 +12,7 @@ from memory_core.config.agent import LOCAL, PERSON, AgentConfig
 from memory_core.errors import FileUnreadable, PathRefused
 from memory_core.records import CallContext
 from memory_core.sources import notes, pages, roots
-from memory_core.text.markdown import leave_out_html_comments
+from memory_core.text.markdown import leave_out_html_comments, says_something
 from memory_core.text.messages import quote_safely
 from memory_core.tools import schemas, scope
 
@@ -127,12 +127,13 @@ def _fit_notes(notes: Iterable[tuple[str, str]], room: int, *, keep_end: bool, m
 
 
 def _read(config: AgentConfig, path: str) -> str:
-    """Return a note's text; "" if it is missing or cannot be read: a session starts all the same."""
+    """Return a note's text; "" if it has headings alone, is missing or cannot be read: a session starts all the same."""
     try:
         file = pages.resolve(config, path)
         if file is None or file.path != path:
             return ""
-        return quote_safely(leave_out_html_comments(notes.read_note(file).text).strip())
+        text = leave_out_html_comments(notes.read_note(file).text).strip()
+        return quote_safely(text) if says_something(text) else ""
     except (PathRefused, FileUnreadable):
         return ""
 

@@ -128,6 +128,25 @@ def test_the_entry_starts_the_server_on_the_notes_that_were_named(command: Comma
     assert entry["command"][entry["command"].index("--workspace") + 1] == str(command.workspace)
 
 
+def test_notes_of_a_host_that_are_no_folder_or_missing_are_told(command: Command, home: Path) -> None:
+    (home / "file").write_text("x", encoding="utf-8")
+    before = list_files(home)
+    for name in ("file", "file/below"):
+        done = command("install", "codex", "--workspace", str(home / name))
+        assert (done.code, done.out) == (2, "")
+        assert f"--workspace: {home}/file is no folder" in done.error
+        assert list_files(home) == before
+    made = command("install", "codex", "--workspace", str(home / "typo"))
+    assert f"~/typo, which does not exist yet; make it: memory-core init {home}/typo" in made.out
+    (host,) = [each for each in command("doctor", "--json").json["findings"] if "place in Codex" in each["message"]]
+    assert "searches ~/typo, which does not exist, not " in host["message"]
+    assert host["action"].startswith(f"make it: memory-core init {home}/typo; or ")
+    (own, *_) = command("--workspace", str(home / "typo"), "doctor", "--json").json["findings"]
+    assert own["message"] == f"the workspace {home}/typo does not exist"
+    assert "--default" not in own["action"]
+    assert "--default" not in command("--workspace", str(home / "typo"), "add", "x").error
+
+
 def test_zed_gets_a_server_beside_others(command: Command, home: Path) -> None:
     path = home / FILES["zed"][0]
     path.parent.mkdir(parents=True)
@@ -415,7 +434,37 @@ def test_the_hosts_are_listed(command: Command) -> None:
 def test_an_unknown_host_is_named(command: Command) -> None:
     done = command("install", "emacs")
     assert done.code == 2
-    assert "HOST: expected one of claude-code, codex" in done.error
+    assert "HOST: there is no host 'emacs'. See what is there: memory-core install" in done.error
+
+
+@pytest.mark.parametrize(
+    ("asked", "meant"),
+    [
+        ("Claude-Code", "claude-code"),
+        ("claudecode", "claude-code"),
+        ("claude", "claude-code"),
+        ("Claude Code", "claude-code"),
+        ("claude_desktop", "claude-desktop"),
+        ("VS Code", "vscode"),
+        ("LM-Studio", "lmstudio"),
+        ("Gemini CLI", "gemini"),
+        ("OpenCode", "opencode"),
+        ("emacs", None),
+        ("", None),
+    ],
+)
+def test_a_host_is_known_by_its_names_in_any_spelling(asked: str, meant: str | None) -> None:
+    assert programs.find_host(asked) == meant
+
+
+def test_a_host_in_another_spelling_is_installed_and_what_comes_next_is_told(command: Command, home: Path) -> None:
+    done = command("install", "Claude", "--capture")
+    assert "Next: start Claude Code anew" in done.out
+    assert "Capture stays on" not in done.out
+    again = command("install", "claudecode", "--workspace", str(home))
+    assert "Capture stays on, and what is said is kept" in again.out
+    assert command("uninstall", "CLAUDE CODE").code == 0
+    assert not (home / ".claude" / "skills").exists()
 
 
 def test_an_empty_home_is_no_folder(command: Command) -> None:
@@ -476,6 +525,33 @@ def test_what_the_user_added_to_an_entry_stays(command: Command, home: Path) -> 
     assert "the entry for memory-core that it had before" in done.out
     assert command("uninstall", "nanobot").code == 0
     assert json.loads(path.read_text(encoding="utf-8")) == {}, "install did not make this file"
+
+
+@pytest.mark.parametrize(
+    ("host", "name"),
+    [
+        ("claude-code", ".claude/skills/memory-core/.mcp.json"),
+        ("gemini", ".gemini/extensions/memory-core/gemini-extension.json"),
+    ],
+)
+def test_what_the_user_added_to_the_entry_in_a_file_of_ours_stays(
+    command: Command, home: Path, host: str, name: str
+) -> None:
+    assert command("install", host).code == 0
+    document = json.loads((home / name).read_text(encoding="utf-8"))
+    document["mcpServers"]["memory-core"] |= {"env": {"OPENAI_API_KEY": KEY}, "command": "/nowhere/memory-core"}
+    (home / name).write_text(json.dumps(document | {"version": "0.1"}), encoding="utf-8")
+    assert command("install", host).code == 0
+    after = json.loads((home / name).read_text(encoding="utf-8"))
+    assert after["mcpServers"]["memory-core"]["env"] == {"OPENAI_API_KEY": KEY}
+    assert after["mcpServers"]["memory-core"]["command"] != "/nowhere/memory-core"
+    assert after.get("version") == (None if host == "claude-code" else __version__)
+    assert "Nothing to do" in command("install", host).out
+    (home / name).write_text("{", encoding="utf-8")
+    assert command("install", host).code == 0
+    assert "in place" in command("doctor").out
+    assert command("uninstall", host).code == 0
+    assert list_files(home) == {}
 
 
 COMMENTED = {

@@ -120,7 +120,8 @@ def test_a_turn_is_kept_at_its_end_and_found_by_the_next_session(host: Host) -> 
     at = "2999-03-01T10:00:00.000Z"
     assert {**origin, "by": "?"} == {"by": "?", "session": "s1", "host": "claude-code", "project": "/work", "at": at}
     assert origin["by"] == ("agent" if "Noted" in hits[0]["snippet"] else "user")
-    assert "2999-03-01T10:00, claude-code, s1, /work)" in host.command("search", asked).out
+    speakers = "user and agent" if "Noted" in hits[0]["snippet"] else "user"
+    assert f"(said by {speakers}: 2999-03-01T10:00, claude-code, s1, /work)" in host.command("search", asked).out
     event = {"prompt": asked}
     assert host.give("UserPromptSubmit", "s1", **event).out == "", "the session has said it itself"
     assert TOLD in host.give("UserPromptSubmit", "s2", **event).out
@@ -148,7 +149,10 @@ def test_a_session_is_learned_from_when_it_is_over(host: Host, switched: Callabl
     assert (item["content"], item["origin"]["session"], item["origin"]["by"]) == (
         "I prefer the aisle seat on flights.", "s1", "user",
     )  # fmt: skip
-    assert host.command("items", "forget", item["id"]).code == 0
+    forgotten = host.command("items", "forget", item["id"])
+    assert forgotten.code == 0
+    assert "search shows it: memory-core forget --session s1; or a text alone: memory-core history" in forgotten.err
+    assert forgotten.err.count(str(host.find_transcript("s1"))) == 1
     assert host.command("index").code == 0
     assert host.command("items", "list", "--json").json["items"] == []
 
@@ -265,9 +269,10 @@ def test_a_person_pauses_forgets_and_purges(host: Host) -> None:
     assert host.command("forget", "--session", "s2", "--dry-run").out == "1 message and 0 items would be forgotten.\n"
     forgotten = host.command("forget", "--session", "s2", "--json").json
     assert forgotten["messages"] == 1
-    assert forgotten["remains"] == [f"the host's log of this session holds what was said: {host.find_transcript('s2')}"]
+    (left,) = forgotten["remains"]
+    assert left == f"the host's own log holds what was said, until you delete that, too: {host.find_transcript('s2')}"
     assert "  (forget, s2)" in host.command("activity").out.splitlines()[0]
-    assert host.command("forget", "--session", "s2").code == 1
+    assert host.command("forget", "--session", "s2").error.endswith("no session 's2' has said anything that is kept.")
     shown = host.command("history", "purge", "--match", TOLD, "--dry-run").out
     assert "1 message would be taken out of the journal of turns." in shown
     assert TOLD in host.texts()
@@ -278,6 +283,43 @@ def test_a_person_pauses_forgets_and_purges(host: Host) -> None:
     assert host.command("search", "ferry to Kinsale", "--json").json["results"] == []
     kept = [path.read_bytes() for path in host.command.state_dir.rglob("*") if path.is_file()]
     assert not any(word in data for data in kept for word in (b"Kinsale", b"Secretly", b"key hangs"))
+
+
+def test_a_session_is_forgotten_with_its_items_and_its_log_is_named_once(host: Host) -> None:
+    host.write("s1", "user", TOLD)
+    host.give("Stop")
+    host.settle()
+    kept = {"id": "aa11", "content": "The ferry leaves at nine.", "origin": {"by": "user", "session": "s1"}}
+    defaults = {"scope": "default", "tags": [], "agent": "main", "kind": "fact", "pending": False, "reinforced": 0}
+    times = {"created": 1.0, "updated": 1.0, "said": 1.0, "recalled": None, "supersededBy": None}
+    line = json.dumps({**kept, **defaults, **times}) + "\n"
+    assert host.command("items", "import", "-", feed=line).out == "1 of 1 items were new.\n"
+    done = host.command("forget", "--session", "s1")
+    assert done.out == "1 message and 1 item are forgotten.\n"
+    assert "the host's own log holds what was said" in done.error
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        ("0f5c2a", "Session 0f5c2a1b-one:"),
+        ("sessions/claude-code-0f5c2a1b-one.jsonl:L2-L3", "Session 0f5c2a1b-one:"),
+        ("claude-code-0f5c2a1b-one", "Session 0f5c2a1b-one:"),
+        ("0f5c", "did you mean '0f5c2a1b-one'?"),
+        ("of5c2a1b-one", "did you mean '0f5c2a1b-one'?"),
+        ("77ab10", "is the beginning of several: 77ab10-three, 77ab10-two"),
+        ("nowhere", "no session 'nowhere' has said anything that is kept."),
+    ],
+)
+def test_a_session_is_named_as_a_person_has_it(host: Host, asked: str, told: str) -> None:
+    for session in ("0f5c2a1b-one", "77ab10-two", "77ab10-three"):
+        host.write(session, "user", f"{TOLD} So says {session}.")
+        host.give("Stop", session)
+    host.settle()
+    done = host.command("forget", "--session", asked)
+    assert told in done.err
+    assert done.code == (0 if told.startswith("Session") else 2 if "several" in told else 1)
+    assert len(host.texts()) == (2 if done.code == 0 else 3)
 
 
 def test_a_hook_takes_relative_paths_from_the_folder_of_its_process(host: Host) -> None:

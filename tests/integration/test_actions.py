@@ -33,9 +33,7 @@ APPEND = ("memory_append", {"text": "The gate is of iron."})
 DIRECT_ONLY = {"default": "deny", "rules": [{"action": "allow", "match": {"chatType": "direct"}}]}
 TODAY = date(2026, 3, 1)
 ASK_FOR_A_HIT = "ask for a path that memory_search returned"
-MAKE_IT = (
-    "make it: memory-core init {folder}/workspace; or use another: memory-core init FOLDER --default, or --workspace"
-)
+MAKE_IT = "make it: memory-core init {folder}/workspace; or name another, with --workspace or MEMORY_CORE_WORKSPACE"
 INSTALL_LLAMA = f"{explain_install('local')} It compiles for some minutes."
 SET_A_KEY = "Set OPENAI_API_KEY, or memorySearch.remote.apiKey."
 

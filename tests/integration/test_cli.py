@@ -200,7 +200,10 @@ def test_get_fails_on_a_missing_note(command: Command) -> None:
 def test_status_before_and_after(command: Command, workspace: Path) -> None:
     before = command("status")
     assert before.code == 0
-    assert "none yet" in before.out
+    assert "none yet; the next search makes it, or run: memory-core index" in before.out
+    assert "files" not in before.out, "no note is lost"
+    shown = command("status", environment={"MEMORY_CORE_PROVIDER": "auto"}).out
+    assert "the one that is built in: it needs no key" in shown
     assert command("status", "--json").json["indexed"] is False
     command("index")
     status = command("status", "--json").json
@@ -278,7 +281,7 @@ def test_an_agent_that_a_list_does_not_name_is_refused(command: Command, tmp_pat
         ["get", "a.md", "--from", "0"],
         ["status", "--unknown"],
         ["status", "--agent", "../other"],
-        ["config"],
+        ["config", "--agent", "main"],
         ["config", "check", "no-such-file.json5"],
         ["--config", "no-such-file.json5", "status"],
     ],

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from memory_core.cli.main import main
+from memory_core.config.environment import shorten_home
 from tests.command import Command
 from tests.fakes.homes import write
 from tests.waiting import eventually
@@ -120,10 +121,11 @@ def test_a_text_is_added_and_opened(cli: Cli, here: Path) -> None:
     write(here / "MEMORY.md", "# Memory\n\n- The kettle is blue.\n")
     code, out, err = cli("add", "The", "roof", "was", "mended.")
     assert (code, err) == (0, "")
-    note = out.removeprefix("Added to ").strip()
+    note, _, folder = out.removeprefix("Added to ").strip().partition(" in ")
     assert "The roof was mended." in (here / note).read_text()
-    assert cli("add", "The roof was mended.")[1] == f"Already in {note}\n"
-    assert cli("add", "--longterm", "Wednesday is bin day.")[1] == "Added to MEMORY.md\n"
+    assert cli("add", "The roof was mended.")[1] == f"Already in {note} in {folder}\n"
+    assert cli("add", "--longterm", "Wednesday is bin day.")[1] == f"Added to MEMORY.md in {folder}\n"
+    assert folder == shorten_home(here)
     assert cli("open", "MEMORY.md:L3-L3")[1] == f"{here / 'MEMORY.md'}:3\n"
     assert cli("open", "MEMORY.md")[1] == f"{here / 'MEMORY.md'}:1\n"
     assert cli("open", "memory/none.md")[0] == 1
@@ -134,7 +136,7 @@ def test_a_secret_is_added_and_told_of(cli: Cli, here: Path) -> None:
     write(here / "MEMORY.md", "# Memory\n")
     code, out, err = cli("add", "my api key is sk-proj-" + "Ab3dE" * 8)
     assert (code, "looks like a secret" in err, "history purge --match" in err) == (0, True, True)
-    assert "sk-proj" in (here / out.removeprefix("Added to ").strip()).read_text(encoding="utf-8")
+    assert "sk-proj" in (here / out.removeprefix("Added to ").partition(" in ")[0]).read_text(encoding="utf-8")
     assert cli("add", "Tea at four.")[2] == ""
 
 

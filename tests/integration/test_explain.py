@@ -372,7 +372,11 @@ OTHERWISE = "ask again in other words"
             "no passage mentions 'Nadia'",
             "ask about another name, or about none",
         ),
-        ({"query": "thanks a lot"}, "the question has no word to look for", OTHERWISE),
+        (
+            {"query": "thanks a lot"},
+            "the question has no word to look for: thanks and a are in too many questions to be looked for",
+            OTHERWISE,
+        ),
         (
             {"query": "alarm of Ada", "minScore": 1},
             "the best of 2 passages looked at has evidence 0.57, and 1.00 is the least",

@@ -129,7 +129,9 @@ def test_what_is_forgotten_stands_in_no_file_of_ours(tmp_path: Path) -> None:
     assert [item.id for item in shown.items] == [wanted.item.id]
     assert holds(tmp_path, words) == words
     forgotten = items.forget(ids=[wanted.item.id])
-    assert forgotten.remains == ("the host's logs of these sessions hold what was said: s1",)
+    assert forgotten.remains == (
+        "the host's own log holds what was said, until you delete that, too: the one of session s1",
+    )
     assert holds(tmp_path, words) == []
     assert items.count() == 60
     assert items.query("weather in month 7").hits

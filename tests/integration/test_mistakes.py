@@ -31,6 +31,16 @@ MISTAKES: dict[str, tuple[str, str, str]] = {  # what is typed, the thing that i
         "memory-core init ",
     ),
     "a file for a workspace": ("search x --workspace host.json5", "this is a file", "name its folder"),
+    "a file for the notes of a host": (
+        "install codex --workspace host.json5",
+        "host.json5 is no folder",
+        "name a folder",
+    ),
+    "a file above the notes of a host": (
+        "install codex --workspace host.json5/notes",
+        "here/host.json5 is no folder",
+        "name a folder",
+    ),
     "a file for a new workspace": ("init host.json5", "host.json5 is a file", "name a folder"),
     "a typo in a command": ("serach x", "there is no command 'serach'", "did you mean 'search'?"),
     "another program's word": ("remember x", "there is no command 'remember'", "did you mean 'add'?"),
@@ -44,7 +54,17 @@ MISTAKES: dict[str, tuple[str, str, str]] = {  # what is typed, the thing that i
     "remove for forget": ("items remove 7", "there is no command 'remove'", "did you mean 'forget'?"),
     "a note for a folder": ("adopt host.json5", "is no folder of notes", "memory-core adopt --help"),
     "a command of a group": ("items lst", "there is no command 'lst'", "did you mean 'list'?"),
-    "a group alone": ("items", "missing command", "memory-core items --help"),
+    "an option of a group alone": ("items --json", "missing command", "memory-core items --help"),
+    "a list of notes": ("ls", "no command 'ls'", "did you mean 'status'?"),
+    "notes in a word": ("notes", "no command 'notes'", "did you mean 'status'?"),
+    "a note in a word": ("note x", "no command 'note'", "did you mean 'add'?"),
+    "recall in a word": ("recall x", "no command 'recall'", "did you mean 'search'?"),
+    "sessions in a word": ("sessions", "no command 'sessions'", "did you mean 'activity'?"),
+    "the person's notes at home": (
+        "add --person x --workspace ws",
+        "goes with projects",
+        "memory-core add --longterm",
+    ),
     "no question": ("search", "missing argument 'QUERY", "memory-core search --help"),
     "an empty question": ("search '' --workspace ws", "QUERY", "memory-core search --help"),
     "an empty note": ("add '' --workspace ws", "TEXT", "memory-core add --help"),
@@ -77,8 +97,8 @@ MISTAKES: dict[str, tuple[str, str, str]] = {  # what is typed, the thing that i
     "a provider for a model": ("model use openai", "NAME: is a provider", "config set memorySearch.provider openai"),
     "a path out of the notes": ("get ../secret --workspace ws", "../secret", "ask for a path"),
     "line 0": ("get MEMORY.md --from 0 --workspace ws", "--from: expected", "memory-core get --help"),
-    "a host by half its name": ("install claude", "not 'claude'", "did you mean 'claude-code'?"),
-    "a host that is none": ("install notepad", "not 'notepad'", "memory-core mcp"),
+    "a host by half its name": ("install claude-cod", "no host 'claude-cod'; did you mean 'claude-code'?", "install"),
+    "a host that is none": ("install notepad", "no host 'notepad'", "memory-core mcp"),
     "capture in a file that is none": ("install codex --capture --config ws", "ws", "is not a file"),
     "a shell that is none": ("completion tcsh", "'tcsh'", "memory-core completion --help"),
     "notes that are not there": ("adopt nowhere", "there is no file or folder", "memory-core adopt --help"),
@@ -94,6 +114,11 @@ MISTAKES: dict[str, tuple[str, str, str]] = {  # what is typed, the thing that i
     "an address that is none": ("mcp --http nowhere:x", "expected HOST:PORT", "127.0.0.1:8765"),
     "an editor that is none": ("search kettle --open 1 --workspace ws", "nosuch", "set EDITOR"),
     "a hit that is none": ("search kettle --open 9 --workspace ws", "no hit 9", "found were 1"),
+    "a question of a common word": (
+        "search hello --workspace greeting",
+        "hello is in too many questions to be looked for",
+        "ask with a word that the note may hold",
+    ),
     "a question without an answer": ("search zzzqqq --workspace ws", "no note holds 'zzzqqq'", "memory-core explain"),
 }
 FILES = {
@@ -107,6 +132,7 @@ FILES = {
     "openai.json5": "{memorySearch: {provider: 'openai'}}",
     "backend.json5": "{memory: {backend: 'qdm'}}",
     "server.json5": "{memory: {backend: 'postgres'}}",
+    "greeting/MEMORY.md": "The parrot says hello.\n",
     "ws/MEMORY.md": "The kettle is blue.\n",
     "ws/memory/bin.md": "\0",
 }
@@ -309,6 +335,8 @@ def test_the_evidence_that_is_lacking_is_told_without_an_option_that_nobody_gave
         ("memroy/plans.md", "memory/plans.md"),
         ("{home}/Vault/Dialy/plans.md", "~/Vault/Daily/plans.md"),
         ("memory/2026-01-04.md", ""),  # another day is no misspelling
+        ("memory/2026-1-5.md", "memory/2026-01-05.md"),
+        ("memory/2026-01-0.md", "memory/2026-01-05.md"),
     ],
 )
 def test_a_path_with_a_wrong_letter_is_answered_with_the_one_that_is_meant(

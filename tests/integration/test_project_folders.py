@@ -46,6 +46,28 @@ def test_a_subfolder_finds_the_project(project: Path, home: Path) -> None:
         assert find_project(folder, str(home)) == project
 
 
+@pytest.mark.parametrize(
+    ("files", "counts"),
+    [
+        ([], False),
+        (["memory/"], True),
+        (["memory/alloc.c"], False),
+        (["memory/arch/alloc.c"], False),
+        (["memory/alloc.c", "memory/old/2026-01-05.md"], True),
+        (["memory/alloc.c", "MEMORY.md"], True),
+        (["memory"], False),
+    ],
+)
+def test_a_folder_of_code_that_is_called_memory_makes_no_workspace(home: Path, files: list[str], counts: bool) -> None:
+    (home / "here").mkdir(parents=True)
+    for name in files:
+        path = home / "here" / name
+        (path if name.endswith("/") else path.parent).mkdir(parents=True, exist_ok=True)
+        if not name.endswith("/"):
+            path.write_text("x")
+    assert find_project(home / "here", str(home)) == (home / "here" if counts else None)
+
+
 @pytest.mark.parametrize("place", ["../elsewhere/fox", ".claude/worktrees/fox", "fox"])
 def test_a_worktree_finds_the_main_one(project: Path, home: Path, place: str) -> None:
     git(project, "worktree", "add", "-q", place, "-b", "fox")

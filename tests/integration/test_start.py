@@ -227,6 +227,95 @@ def test_the_folder_of_a_session_decides_where_none_is_named(cli: Cli) -> None:
     assert "Sessions in a folder" not in out, "it starts servers in no folder of a session"
 
 
+def test_init_below_the_notes_of_a_project_and_in_the_home_folder_is_told(cli: Cli, home: Path) -> None:
+    git(home, "init", "-q", "shop")
+    assert cli("init", "~/shop")[2] == ""
+    told = cli("init", "~/shop/parts")[2]
+    assert "from ~/shop/parts, the notes in ~/shop are not searched any more" in told
+    assert "remove MEMORY.md and memory/ here" in told
+    assert cli("init", "~/shop/parts")[2] == "", "it was a workspace"
+    told = cli("init", "~")[2]
+    assert "this is your home folder" in told
+    assert "memory-core init ~/notes --default" in told
+    assert len(told.splitlines()) == 1
+
+
+def test_a_new_default_workspace_leaves_no_notes_behind_unsaid(cli: Cli, home: Path) -> None:
+    write(home / "clawd" / "memory" / "2026-01-05.md", "- The kettle is blue.\n")
+    told = cli("init", "~/notes", "--default")[2]
+    assert "the notes in ~/clawd, the default workspace until now, are not searched any more" in told
+    assert cli("init", "~/notes", "--default")[2] == ""
+    command = told.partition("memory-core adopt ")[2].replace("~", str(home)).split()
+    assert cli("adopt", *command)[0] == 0
+    assert "kettle is blue" in cli("search", "kettle")[1]
+    assert cli("init", "~/other", "--default")[2] == "", (
+        "there was no note in the one before, and the first is searched"
+    )
+
+
+def test_a_host_that_gets_other_notes_leaves_none_behind_unsaid(cli: Cli, home: Path) -> None:
+    write(home / "clawd" / "MEMORY.md", "The kettle is blue.\n")
+    cli("init", "~/notes")
+    assert cli("install", "zed")[2] == ""
+    told = cli("install", "zed", "--workspace", home / "notes")[2]
+    assert "Zed searches the notes in ~/clawd no more" in told
+    assert cli(*shlex.split(told.partition("memory-core adopt ")[2].join(("adopt ", ""))))[0] == 0
+    assert "kettle is blue" in cli("search", "kettle", "--workspace", home / "notes")[1]
+    assert cli("install", "zed", "--workspace", home / "notes")[2] == ""
+
+
+def test_a_search_without_an_answer_names_the_notes_that_it_leaves_out(
+    cli: Cli, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(home / "clawd" / "MEMORY.md", "The kettle is blue.\n")
+    write(home / ".memory-core" / "projects" / "shop-1f0c2a9e" / "MEMORY.md", "The ferry is late.\n")
+    write(home / ".memory-core" / "projects" / "bare-1f0c2a9e" / "MEMORY.md", "# Memory\n\n<!-- No memory -->\n")
+    git(home, "init", "-q", "code")
+    write(home / "code" / "MEMORY.md", "The build is green.\n")
+    assert "the notes in ~/.memory-core/projects/shop-1f0c2a9e were not searched" in cli("search", "ferry")[1]
+    monkeypatch.chdir(home / "code")
+    assert "the notes in ~/clawd were not searched (--workspace FOLDER)" in cli("search", "kettle")[1]
+    assert json.loads(cli("search", "kettle", "--json")[1])["hint"].endswith("(--workspace FOLDER)")
+    assert "not searched" not in cli("search", "green")[1]
+    assert "not searched" not in cli("search", "kettle", "--workspace", home / "code")[1], "that was asked for"
+    write(home / "clawd" / "MEMORY.md", "# Memory\n")
+    assert "not searched" not in cli("search", "kettle")[1]
+
+
+@pytest.mark.parametrize("has_new", [False, True])
+def test_the_private_notes_of_a_repository_that_was_moved_are_named(
+    cli: Cli, home: Path, monkeypatch: pytest.MonkeyPatch, has_new: bool
+) -> None:
+    def work_in(name: str) -> None:
+        monkeypatch.chdir(home / name)
+
+    def list_findings() -> list[dict[str, str]]:
+        found = json.loads(cli("doctor", "--json")[1])["findings"]
+        return [each for each in found if each["subject"] == "projects"]
+
+    git(home, "init", "-q", "shop")
+    work_in("shop")
+    assert "local:memory/" in cli("add", "The kettle is blue.")[1]
+    assert list_findings() == []
+    (home / "shop").rename(home / "store")
+    work_in("store")
+    if has_new:
+        cli("add", "The ferry is late.")
+    _, out, err = cli("search", "kettle")
+    assert "/shop-" in (out if has_new else err)
+    (finding,) = list_findings()
+    assert "has notes of ~/shop, which is not there any more" in finding["message"]
+    words = shlex.split(finding["action"].partition(": ")[2])
+    if has_new:
+        assert cli(*words[1:])[0] == 0
+    else:
+        subprocess.run(words, check=True)
+        assert list_findings() == []
+    assert "kettle is blue" in cli("search", "kettle")[1]
+    work_in(".")
+    assert [each["action"].startswith("go to where it is now") for each in list_findings()] == [True] * has_new
+
+
 def test_init_names_the_other_markdown_of_its_folder(cli: Cli, home: Path) -> None:
     write(home / "Vault" / "Heating.md", "The plumber serviced the boiler.\n")
     _, out, _ = cli("init", "~/Vault", "--default")

@@ -88,10 +88,17 @@ class Elements:
 
 @dataclass(frozen=True, slots=True)
 class OwnFile:
-    """A file that is ours alone."""
+    """A file that is ours alone.
+
+    Attributes:
+        path: The file.
+        text: All of it.
+        keys: The path of keys to the entry of the server in it, to which its user may add; () in a file without one.
+    """
 
     path: Path
     text: str
+    keys: tuple[str, ...] = ()
 
 
 Part = Entry | Elements | OwnFile
@@ -130,7 +137,7 @@ def plan_install(parts: Iterable[Part], state_dir: Path) -> list[FileChange]:
     for part in parts:
         before = _read(part.path)
         if isinstance(part, OwnFile):
-            changes.append(FileChange(part.path, before, part.text.encode("utf-8")))
+            changes.append(FileChange(part.path, before, _write_own(part, before)))
             continue
         path = part.path
         kept = _read(_kept(path, state_dir))
@@ -322,6 +329,17 @@ def _merge(part: Entry | Elements, present: Any) -> Any:
         return part.add_to(present)
     both = isinstance(present, dict) and isinstance(part.value, dict)
     return {**present, **part.value} if both else part.value
+
+
+def _write_own(part: OwnFile, before: bytes | None) -> bytes:
+    """Return a file of ours, with what its user has added to the entry in the one that is there; a damaged one is replaced."""
+    text = part.text.encode("utf-8")
+    with suppress(NotEditable, MemoryCoreError):
+        present = find_entry(_load(part.path, before), part.keys) if part.keys else None
+        value = find_entry(_load(part.path, text), part.keys)
+        if isinstance(present, dict) and not present.keys() <= value.keys():
+            return _put(part.path, text, part.keys, {**present, **value})
+    return text
 
 
 def _is_ours(part: Entry | Elements, data: bytes) -> bool:

@@ -27,6 +27,7 @@ from memory_core.hosts.install.changes import Elements, Entry, OwnFile, Part
 
 PLUGIN = Path(__file__).parents[1] / "claude_code" / "plugin"
 GEMINI_MANIFEST = "gemini-extension.json"
+SERVER = ("mcpServers", SLOT_ID)  # the keys of the server's entry in files of ours
 OPENCODE_PLUGIN = Path(__file__).with_name("opencode_plugin.js")
 HOOK_SECONDS = 180  # more than a copy of a session may take
 HOOK_STATUS = "memory-core"  # with what it does, Codex shows it while a hook runs
@@ -141,10 +142,9 @@ def _read_words(part: Part, text: str) -> list[str]:
         ValueError: It is empty.
         TypeError: It is none.
     """
-    if not isinstance(part, Entry) and part.path.name not in (".mcp.json", GEMINI_MANIFEST):
+    if isinstance(part, Elements) or not part.keys:
         return []
-    keys = part.keys if isinstance(part, Entry) else ("mcpServers", SLOT_ID)
-    entry = find_entry(read_document(text, part.path.suffix), keys)
+    entry = find_entry(read_document(text, part.path.suffix), part.keys)
     command = entry.get("command") if isinstance(entry, dict) else None
     if command in (None, ""):
         return []
@@ -183,16 +183,17 @@ def _quote_for_powershell(words: list[str]) -> str:
 def _plan_claude_code(home: Path, start: Start) -> list[Part]:
     folder = home / "skills" / SLOT_ID  # a folder with a manifest in there is loaded as a plugin
     parts: list[Part] = []
+    keys: tuple[str, ...]
     for path in sorted(path for path in PLUGIN.rglob("*") if path.is_file()):
-        text = path.read_text(encoding="utf-8")
+        text, keys = path.read_text(encoding="utf-8"), ()
         if path.name == ".mcp.json":
-            document = json.loads(text)
+            document, keys = json.loads(text), SERVER
             document["mcpServers"][SLOT_ID] |= _serve(start)
             text = json.dumps(document, indent=2) + "\n"
         elif path.name == "hooks.json":
             # Git Bash runs it on Windows.
             text = text.replace('"memory-core hook"', json.dumps(shlex.join(start.write("hook"))))
-        parts.append(OwnFile(folder / path.relative_to(PLUGIN), text))
+        parts.append(OwnFile(folder / path.relative_to(PLUGIN), text, keys))
     return parts
 
 
@@ -268,7 +269,10 @@ def _plan_gemini(home: Path, start: Start) -> list[Part]:
     hook = {"type": "command", "name": SLOT_ID, "command": command, "timeout": 20_000}
     hooks = {"hooks": {name: [{"hooks": [hook]}] for name in HOSTS["gemini"].kinds}}
     files = {GEMINI_MANIFEST: manifest, "hooks/hooks.json": hooks}
-    return [OwnFile(folder / name, json.dumps(text, indent=2) + "\n") for name, text in files.items()]
+    return [
+        OwnFile(folder / name, json.dumps(text, indent=2) + "\n", SERVER if name == GEMINI_MANIFEST else ())
+        for name, text in files.items()
+    ]
 
 
 def _plan_copilot(home: Path, start: Start) -> list[Part]:
@@ -342,6 +346,19 @@ def _read_program(name: str, told: dict[str, Any]) -> Program:
     return Program(
         find_home=find_home, plan=plan, find_untrusted=_FIND_UNTRUSTED.get(name), copying=_COPYING.get(name), **told
     )
+
+
+def find_host(asked: str) -> str | None:
+    """Return the id of the host that is meant by an id, a title or a command, whatever its case and hyphens; None if none is."""
+
+    def fold(text: str) -> str:
+        return re.sub(r"[\W_]", "", text).lower()
+
+    for name, program in PROGRAMS.items():
+        command = program.copying.program if program.copying else name
+        if fold(asked) in map(fold, (name, program.title, command)):
+            return name
+    return None
 
 
 _TABLES = tomllib.loads(Path(__file__).with_name("programs.toml").read_text(encoding="utf-8"))

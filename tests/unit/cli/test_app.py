@@ -100,7 +100,7 @@ def test_a_folder_with_a_space_is_an_options_value(parse: Parse) -> None:
         ("search", "missing argument 'QUERY...'", "Try: memory-core search --help"),
         ("search x --max-results y", "invalid value for '--max-results': 'y'", "Try: memory-core search --help"),
         ("items add x --kind y", "invalid value for '--kind': 'y'", "Try: memory-core items add --help"),
-        ("items", "missing command", "Try: memory-core items --help"),
+        ("items --agent main", "missing command", "Try: memory-core items --help"),
         ("get a b", "got unexpected extra argument", "Try: memory-core get --help"),
         ("history purge", "missing option '--match'", "Try: memory-core history purge --help"),
     ],

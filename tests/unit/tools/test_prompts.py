@@ -70,6 +70,14 @@ def test_there_may_be_none(config: AgentConfig) -> None:
     assert prompts.quote_notes(config, MAIN, TODAY) == ""
 
 
+@pytest.mark.parametrize("empty", ["# Memory\n", "# Memory\n\n<!-- below this\ngoes it -->\n## People\n", "\n"])
+def test_a_note_of_headings_alone_is_not_shown(tmp_path: Path, empty: str) -> None:
+    config = agent_config(tmp_path, {"MEMORY.md": empty})
+    assert prompts.quote_notes(config, MAIN, TODAY) == ""
+    (tmp_path / "MEMORY.md").write_text(f"{empty}#tagged alone\n", encoding="utf-8")
+    assert "> #tagged alone" in prompts.quote_notes(config, MAIN, TODAY)
+
+
 def test_yesterday_is_found_over_the_end_of_a_year(tmp_path: Path) -> None:
     config = agent_config(tmp_path, {"memory/2025-12-31.md": "Fireworks."})
     assert "> Fireworks." in prompts.quote_notes(config, GROUP, date(2026, 1, 1))
