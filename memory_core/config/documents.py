@@ -23,7 +23,6 @@ from pathlib import Path, PurePath
 from typing import Any, Literal
 
 from memory_core.errors import ConfigError, ConfigProblem
-from memory_core.threads import NoAnswer, start_call, wait_for
 
 MAX_BYTES = 4 * 1024 * 1024  # a configuration of a hundred agents is 100 KB
 PIPE_SECONDS = 5.0
@@ -139,6 +138,8 @@ def _read_bytes(path: Path) -> bytes:
     if stat.S_ISREG(kind):
         data = read()
     elif stat.S_ISFIFO(kind) and is_own:
+        from memory_core.threads import NoAnswer, start_call, wait_for
+
         try:
             data = wait_for(start_call(read, name="memory-core-config"), PIPE_SECONDS)
         except NoAnswer:

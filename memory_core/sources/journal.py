@@ -33,11 +33,9 @@ from typing import Any, BinaryIO
 from memory_core.atomic import BINARY, CLOEXEC, NOFOLLOW, NONBLOCK, locked, replace_file, write_all
 from memory_core.config.agent import JOURNAL_SUFFIX
 from memory_core.errors import FileUnreadable
-from memory_core.sources.activity import find_problem, record_problem
 from memory_core.sources.redaction import redact
 from memory_core.sources.refusals import describe_os_error, refuse_type
 from memory_core.sources.transcripts import SHOWN, SUFFIX, Said, parse_entry, parse_said
-from memory_core.text.dates import read_time
 from memory_core.text.messages import is_off_the_record
 
 STEP_BYTES = 1 << 20  # of a transcript that are read before they are appended
@@ -333,6 +331,8 @@ class Journal:
         Yields:
             The session; the messages before, the last one last; and those to learn from, each with its "line" in the file.
         """
+        from memory_core.text.dates import read_time  # which no hook at the end of a turn needs
+
         learned = self._read_marks(LEARNED)
         for path in self._list_files():
             data = _read_whole_lines(path)
@@ -454,6 +454,8 @@ class Journal:
         Raises:
             OSError: The journal cannot be written, or another process holds its lock.
         """
+        from memory_core.text.dates import read_time
+
         places: list[tuple[str, int]] = []
         if not self.folder.exists():
             return places
@@ -511,11 +513,15 @@ class Journal:
 
     def record_problem(self, problem: str) -> None:
         """Keep a sentence for `doctor`. Where the folder cannot be written, that is what `doctor` tells."""
+        from memory_core.sources.activity import record_problem
+
         with suppress(OSError), self._locked():
             record_problem(self.folder / PROBLEM, problem)
 
     def find_problem(self) -> str:
         """Return what went wrong last; "" if nothing did in the last days."""
+        from memory_core.sources.activity import find_problem
+
         return find_problem(self.folder / PROBLEM, seconds=PROBLEM_DAYS * DAY_SECONDS)
 
     def find_write_problem(self) -> str:

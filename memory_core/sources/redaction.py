@@ -12,12 +12,13 @@ import json
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 from memory_core.text.folding import clean
 from memory_core.text.tables import read_table
+from memory_core.text.tokens import compile_once
 
 REDACTED = "[redacted]"
 _REFERENCE = re.compile(
@@ -122,8 +123,7 @@ def _replace_secret(match: re.Match[str]) -> str:
     return match[0][:start] + REDACTED + "\n" * secret.count("\n") + match[0][end:]
 
 
-@dataclass(frozen=True)
-class _Rule:
+class _Rule(NamedTuple):
     """One kind of secret.
 
     Attributes:
@@ -134,10 +134,10 @@ class _Rule:
     hints: tuple[str, ...]
     expression: str
 
-    @cached_property
+    @property
     def pattern(self) -> re.Pattern[str]:
         """The expression, compiled when a text holds a hint."""
-        return re.compile(self.expression)
+        return compile_once(self.expression)
 
 
 @cache

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-from memory_core.text.messages import TEXT_PARTS, is_by_host, replace_surrogates, strip_envelope, strip_reasoning
+from memory_core.text.messages import TEXT_PARTS, replace_surrogates, strip_reasoning
 
 SHOWN = "sessions/"  # the prefix under which search shows a log
 SUFFIX = ".jsonl"
@@ -97,6 +97,8 @@ def parse_message(entry: Mapping[str, Any]) -> tuple[str, str]:
     text = _clean(_join_text(message.get("content")))
     if place is not None:
         return role, drop_asides(text) if role == "user" else text
+    from memory_core.text.envelopes import is_by_host, strip_envelope  # which no host with hooks needs
+
     return role, "" if is_by_host(role, text) else strip_envelope(text)
 
 

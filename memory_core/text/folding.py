@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from functools import cache, partial
-from html import unescape
 from unicodedata import category, is_normalized, normalize
 
 from memory_core.text.tokens import compile_once
@@ -58,6 +57,8 @@ def clean(text: str) -> str:
     if "%" in text:
         text = _PERCENT.sub(_unquote, text)
     if "&" in text:
+        from html import unescape  # a table of 2,231 names
+
         text = _ENTITY.sub(lambda found: unescape(found[0]), text)
     if not text.isascii():
         for pattern in _INVISIBLE_BY_PLANE:

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple
 from urllib.parse import unquote
 
+from memory_core.text.envelopes import DIRECTIVE, HOST_MARKER
 from memory_core.text.markdown import CODE_KINDS, SUFFIXES, Line, find_front_matter, is_markdown, scan
-from memory_core.text.messages import DIRECTIVE, HOST_MARKER
 
 LinkKind = Literal["wikilink", "link", "tag"]
 

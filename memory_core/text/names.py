@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from functools import partial
 
 from memory_core.text.dates import MONTHS_AND_DAYS
+from memory_core.text.envelopes import DIRECTIVE, HOST_MARKER
 from memory_core.text.folding import fold, strip_marks
 from memory_core.text.languages import STOP_WORDS
 from memory_core.text.markdown import strip_suffix
-from memory_core.text.messages import DIRECTIVE, HOST_MARKER
 from memory_core.text.terms import extract_identifiers, find_words
 from memory_core.text.tokens import UNSPACED, compile_once, may_be_unspaced
 
