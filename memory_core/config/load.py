@@ -175,7 +175,8 @@ def load_config(
         folder=folder or here,
         warnings=reader.warnings,
     )
-    resolver.resolve("", dialect)  # the defaults alone must be valid too: any agent may come to use them
+    if resolver.named:
+        resolver.resolve("", dialect)  # the defaults alone must be valid too: any agent may come to use them
     known = {agent: resolver.resolve(agent, dialect) for agent in resolver.named or (DEFAULT_AGENT,)}
     problems = [*reader.problems, *flag_reader.problems, *resolver.problems, *_find_shared_stores(known.values())]
     config = Config(
