@@ -60,9 +60,10 @@ def locked(path: Path, *, timeout_seconds: float | None) -> Iterator[None]:
 def find_holder(path: Path) -> str:
     """Return ": process 7, memory-core index" for who holds the lock on a file; "" where the system does not say."""
     with suppress(OSError, ValueError, IndexError):
+        listed = Path("/proc/locks").read_text(encoding="ascii")  # Windows has neither this nor `os.major`
         held = path.stat()
         place = f"{os.major(held.st_dev):02x}:{os.minor(held.st_dev):02x}:{held.st_ino}"
-        for line in Path("/proc/locks").read_text(encoding="ascii").splitlines():
+        for line in listed.splitlines():
             words = line.split()
             if place in words and "->" not in words and (number := words[words.index(place) - 1]) != "-1":
                 told = Path(f"/proc/{number}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
