@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import concurrent.futures
 import contextvars
+import os
 import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Any, Generic, Self, TypeVar, overload
 
 T = TypeVar("T")
 
@@ -67,6 +68,44 @@ def _run(call: Callable[[], T], future: Future[T]) -> None:
         future.set_exception(ended)
     else:
         future.set_result(result)
+
+
+def make_fork_lock() -> threading.RLock:
+    """Return a lock for loading what a process has once. A fork waits until it is free, so that no child has half of it.
+
+    Else a child would wait for ever, as its locks, those of imports too, may be held by a thread that only its parent has.
+    """
+    lock = threading.RLock()
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(before=lock.acquire, after_in_parent=lock.release, after_in_child=lock.release)
+    return lock
+
+
+class cached_property(Generic[T]):  # noqa: N801 -- as that of functools
+    """A property that is computed when it is first asked for, as that of `functools`, and without a lock.
+
+    Before Python 3.12, functools holds one for all instances of a class: a child that is forked meanwhile waits for ever.
+    """
+
+    def __init__(self, compute: Callable[[Any], T]) -> None:
+        self._compute = compute
+        self.__doc__ = compute.__doc__
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    @overload
+    def __get__(self, instance: None, owner: type | None = None) -> Self: ...
+
+    @overload
+    def __get__(self, instance: object, owner: type | None = None) -> T: ...
+
+    def __get__(self, instance: object | None, owner: type | None = None) -> Self | T:
+        if instance is None:
+            return self
+        # From now on the value is found before this is asked.
+        value: T = instance.__dict__.setdefault(self._name, self._compute(instance))
+        return value
 
 
 class SharedRun(Generic[T]):

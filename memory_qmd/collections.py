@@ -12,7 +12,6 @@ import unicodedata
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from hashlib import blake2b, sha256
 from itertools import chain, count, groupby
 from pathlib import Path
@@ -26,6 +25,7 @@ from memory_core.records import MemoryFile
 from memory_core.sources import files, pages
 from memory_core.sources.files import Listing
 from memory_core.sources.roots import NOTES_FOLDER, PACKAGE_TREES, SUFFIX
+from memory_core.threads import cached_property
 from memory_qmd.config import QmdConfig
 from memory_qmd.database import QmdFile, answer_or_nothing
 from memory_qmd.home import QmdHome

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, reduce
+from functools import reduce
 from pathlib import Path
 from typing import TypeVar
 
@@ -46,6 +46,7 @@ from memory_core.config.settings import (
     SearchSettings,
 )
 from memory_core.errors import ConfigError, ConfigProblem
+from memory_core.threads import cached_property
 
 DEFAULT_WORKSPACE = "~/clawd"
 OWN_FOLDER = "memory-core"  # all that is ours in the state folder, which may be another program's

@@ -7,7 +7,6 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from memory_core.config.agent import AgentConfig
@@ -17,7 +16,7 @@ from memory_core.embeddings.protocols import EmbeddingProvider, TokenEmbedder, T
 from memory_core.embeddings.registry import Choice, choose_provider
 from memory_core.errors import ProviderError
 from memory_core.records import Fallback, KeySources, Space
-from memory_core.threads import Clock
+from memory_core.threads import Clock, cached_property
 
 if TYPE_CHECKING:
     from memory_core.embeddings.vectors import Row

@@ -14,7 +14,6 @@ import os
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
-from functools import cached_property
 from typing import NamedTuple
 
 from memory_core.config.agent import AgentConfig
@@ -31,7 +30,7 @@ from memory_core.errors import (
     TextRefused,
 )
 from memory_core.records import Fallback
-from memory_core.threads import Backoff, Clock
+from memory_core.threads import Backoff, Clock, cached_property
 
 log = logging.getLogger(__name__)
 

@@ -6,7 +6,6 @@ import logging
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 from memory_core.config.agent import AgentConfig
@@ -21,7 +20,7 @@ from memory_core.items.store.file import ItemsFile
 from memory_core.records import Calibration, KeySources, Progress, ProgressCallback, Space
 from memory_core.search import scores
 from memory_core.text.terms import extract_words, find_cjk_share
-from memory_core.threads import Backoff, Cooldown, NoAnswer, SharedRun, start_call, wait_for
+from memory_core.threads import Backoff, Cooldown, NoAnswer, SharedRun, cached_property, start_call, wait_for
 
 if TYPE_CHECKING:
     import numpy as np

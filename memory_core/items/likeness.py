@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass
-from functools import cached_property, lru_cache, partial
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING
 
 from memory_core.items.grammar import compile_pattern, read_words
@@ -18,6 +18,7 @@ from memory_core.text.dates import MONTHS, WEEKDAYS
 from memory_core.text.languages import STOP_WORDS, stem_words
 from memory_core.text.tense import names_end, tells_change, tells_end
 from memory_core.text.terms import detect_language
+from memory_core.threads import cached_property
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

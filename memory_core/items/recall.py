@@ -12,7 +12,7 @@ import re
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from functools import cache
 
 from memory_core.embeddings.vectors import DEFAULT_CALIBRATION
 from memory_core.errors import StoreError
@@ -27,6 +27,7 @@ from memory_core.text.dates import WEEKDAYS
 from memory_core.text.messages import quote_safely
 from memory_core.text.spelling import list_spellings
 from memory_core.text.terms import extract_identifiers, extract_phrases, extract_words
+from memory_core.threads import cached_property
 
 # A note or an item is shown for a message only if the best of its kind has this much evidence, and then all with a half of it
 # (items: six tenths). With 4.2 a gold line stands in front of .78 of 180 judged questions, and .99 of small talk stays silent.

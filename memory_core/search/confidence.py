@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from typing import TypeAlias
 
 from memory_core.search.candidates import DIALLED, TermCounts, names_telephone
@@ -18,6 +18,7 @@ from memory_core.search.question import Question
 from memory_core.text.periods import names_day
 from memory_core.text.tables import PHRASES
 from memory_core.text.tokens import compile_once
+from memory_core.threads import cached_property
 
 # The worth of a word of the question that stands in the headings above a unit, and one or two units away: in it, it is 1.
 ABOVE, BESIDE = 0.9, (0.5, 0.3)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 
 from memory_core.explanations import (
     AskedQuestion,
@@ -26,6 +25,7 @@ from memory_core.stores.interface import Reader
 from memory_core.stores.values import DateRange, IndexedChunk
 from memory_core.text.folding import clean
 from memory_core.text.terms import split_question
+from memory_core.threads import cached_property
 
 MAX_CHUNKS = 2000  # of one note that are looked through for a place
 MAX_CHARS = 300  # of a unit that are quoted

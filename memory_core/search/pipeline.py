@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from functools import cache, cached_property
+from functools import cache
 from typing import TYPE_CHECKING
 
 from memory_core.config.settings import Hybrid
@@ -47,6 +47,7 @@ from memory_core.stores.interface import Reader
 from memory_core.stores.values import DateRange
 from memory_core.text.markdown import looks_like_row, scan
 from memory_core.text.units import MOST_LEAD, find_leads
+from memory_core.threads import cached_property
 
 if TYPE_CHECKING:
     from memory_core.search.names import About

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from functools import cached_property
 from itertools import islice, pairwise
 
 from memory_core.search import scores
@@ -58,6 +57,7 @@ from memory_core.text.terms import (
     is_single_cjk,
     split_question,
 )
+from memory_core.threads import cached_property
 
 MAX_TERMS = 48  # of a question; the rarest stay
 MAX_PHRASES = 16

@@ -10,7 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache
 from itertools import chain
 
 from memory_core.records import KnownName, Mention, NameKind, Neighbour, Related
@@ -28,6 +28,7 @@ from memory_core.text.names import (
     suggest_near,
 )
 from memory_core.text.tokens import may_be_unspaced
+from memory_core.threads import cached_property
 
 LINE_CHARS = 200  # of a line that is quoted
 BESIDE_PLACES = 3  # that are quoted of each name beside another

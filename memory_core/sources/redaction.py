@@ -13,11 +13,12 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache
 from pathlib import Path
 
 from memory_core.text.folding import clean
 from memory_core.text.tables import read_table
+from memory_core.threads import cached_property
 
 REDACTED = "[redacted]"
 _REFERENCE = re.compile(

@@ -7,7 +7,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
-from functools import cached_property
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, TypedDict
 
@@ -17,6 +16,7 @@ from memory_core.text.folding import clean
 from memory_core.text.languages import Stemmed
 from memory_core.text.messages import replace_surrogates
 from memory_core.text.terms import is_single_cjk
+from memory_core.threads import cached_property
 
 if TYPE_CHECKING:
     import numpy as np

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
 from itertools import accumulate
 from zlib import crc32
 
@@ -35,6 +34,7 @@ from memory_core.text.markdown import (
 )
 from memory_core.text.tokens import count_quarters, cut_long
 from memory_core.text.units import MOST_LEAD, find_leads, find_sentence_starts
+from memory_core.threads import cached_property
 
 # Ranks of lines as the first line of a chunk; less is better. A cut before a line up to LONELY tears nothing.
 SECTION = 0  # a heading
