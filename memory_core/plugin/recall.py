@@ -1,4 +1,4 @@
-"""Recall for the sessions of one agent: within a deadline, and nothing twice."""
+"""Recall for the sessions of one agent: within a deadline, and nothing twice in a history."""
 
 from __future__ import annotations
 
@@ -58,7 +58,8 @@ class SessionRecall:
     def __init__(self, items: OpenItems, shown: Shown) -> None:
         self._items = items
         self._shown = shown
-        self._recalled = Shown()  # by recall, which shows nothing twice
+        self._recalled = Shown()  # by recall
+        self._standing = Shown()  # preferences, where the session's notes were quoted last
         self._lock = threading.Lock()
         self._running: dict[Future[Recall], tuple[str | None, float]] = {}  # with their sessions and deadlines
 
@@ -69,6 +70,8 @@ class SessionRecall:
         context: CallContext,
         search: Callable[[Query], SearchResult],
         shown_elsewhere: frozenset[str] = frozenset(),
+        *,
+        kept: bool = True,
     ) -> Recall:
         """Return what is worth putting in front of a message, and remember that the session has been shown it.
 
@@ -81,6 +84,7 @@ class SessionRecall:
             context: The session.
             search: Asks the agent's backends.
             shown_elsewhere: Fingerprints of what other processes have shown in the session.
+            kept: The host leaves the text in the session's history, so that nothing comes twice in it.
 
         Raises:
             MemoryCoreError: Memory cannot be read.
@@ -93,7 +97,8 @@ class SessionRecall:
             return Recall()
         main = scope.is_main(context, config.agent)
         key = context.session_key
-        shown = self._recalled.of(key) | shown_elsewhere
+        seen = self._recalled.of(key)
+        shown = self._standing.of(key) | shown_elsewhere | (seen if kept else frozenset())
         items = self._items.get(config, context.access)
 
         def search_others(query: Query) -> SearchResult:
@@ -127,17 +132,18 @@ class SessionRecall:
             for piece in found.pieces
             if (main or config.find_layer(piece.place)[1] not in LONGTERM_NAMES) and piece.by in trusted
         ]
-        text, kept = prompts.frame(pieces, MOST_CHARS)
-        texts = [piece.text for piece in kept]
+        text, framed = prompts.frame(pieces, MOST_CHARS)
+        texts = [piece.text for piece in framed]
+        fresh = [piece for piece in framed if not is_recalled(piece.text, seen)]
         self._recalled.add(key, texts)
         self._shown.add(key, texts)
-        if kept:
-            record(config, "recalled", "recall", key, [piece.place for piece in kept])
-        ids = [piece.place for piece in kept if piece.source == "item"]
+        if fresh:
+            record(config, "recalled", "recall", key, [piece.place for piece in fresh])
+        ids = [piece.place for piece in fresh if piece.source == "item"]
         if ids:  # the answer does not wait for the disk
             start_call(lambda: items.mark_recalled(ids), name="memory-core-recall-mark")
-        log.info("recalled %d pieces, strategy: %s, %.0f ms", len(kept), found.strategy, 1000 * found.seconds)
-        return replace(found, pieces=kept, text=text)
+        log.info("recalled %d pieces, strategy: %s, %.0f ms", len(framed), found.strategy, 1000 * found.seconds)
+        return replace(found, pieces=framed, text=text)
 
     def quote_context(self, config: AgentConfig, context: CallContext, today: date, *, budget_chars: int) -> str:
         """Return what is worth seeing when a session starts, as quoted data: notes, and more in main private sessions.
@@ -154,7 +160,8 @@ class SessionRecall:
             if config.search.recall.enabled:
                 preferences = self._items.get(config, context.access).list_standing(limit=20)
                 standing, kept = prompts.frame_standing(preferences)
-                self._recalled.add(context.session_key, [item.content for item in kept])
+                self._standing.forget(context.session_key)
+                self._standing.add(context.session_key, [item.content for item in kept])
         if len(standing) + len(told) + 2 * bool(standing and told) > budget_chars:
             standing = ""
         room = max(budget_chars - sum(len(each) + 2 for each in (standing, told) if each), 0)
@@ -164,6 +171,7 @@ class SessionRecall:
     def forget_session(self, session_key: str | None) -> None:
         """Let a session be shown again what it was shown before, since its context was compacted."""
         self._recalled.forget(session_key)
+        self._standing.forget(session_key)
 
     def warm(self, config: AgentConfig) -> None:
         """Load in the background what the first message would wait for."""

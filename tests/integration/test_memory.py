@@ -15,7 +15,7 @@ import pytest
 
 import memory_core
 from memory_core import CallContext
-from memory_core.errors import ConfigError, MemoryCoreError, StoreReadOnly
+from memory_core.errors import ConfigError, InvalidArgument, MemoryCoreError, StoreReadOnly
 from memory_core.plugin.memory import Memory
 from memory_core.records import Access
 from tests.command import SAMPLE_NOTES, Command, as_ordinary_owner
@@ -438,6 +438,26 @@ def test_each_agent_has_its_own_index(opened: Opener, tmp_path: Path) -> None:
     assert first(search(helper, "xylophone")) == "MEMORY.md"
     assert search(main, "xylophone")["results"] == []
     assert helper.status().store != main.status().store
+
+
+def test_the_memory_of_one_agent_refuses_others(opened: Opener) -> None:
+    """Whoever opens Ann's and passes Bob's session has mistaken one for the other."""
+    memory = opened(agent="Ann")
+    assert search(memory, context=CallContext.local("t"))["results"]
+    assert search(memory, context=CallContext.local("t", agent="ANN"))["results"]
+    refused = search(memory, context=CallContext.local("t", agent="bob"))
+    assert refused == {
+        "error": "agent: this is the memory of 'ann', not of 'bob'; a MemorySlot serves all agents",
+        "code": "invalid_argument",
+    }
+    assert "expected at most 64" in search(memory, context=CallContext.local("t", agent="bob@example.com"))["error"]
+    for call in (memory.system_text, memory.prompt_section, memory.session_context, memory.session_started):
+        with pytest.raises(InvalidArgument, match="not of 'bob'"):
+            call(CallContext.local("t", agent="bob"))
+    with pytest.raises(InvalidArgument, match="not of 'bob'"):
+        memory.turn_ended([{"role": "user", "content": "Hello"}], context=CallContext.local("t", agent="bob"))
+    with pytest.raises(InvalidArgument, match="not of 'bob'"):
+        memory.recall(CallContext.local("t", agent="bob"), QUESTION)
 
 
 # Threads, and the end.

@@ -87,6 +87,33 @@ def test_what_a_flush_and_compaction_removed_is_recalled_again(slot: MemorySlot)
     assert "13 June" in slot.recall_for_message(asked, MAIN).text
 
 
+def test_a_prompt_that_is_written_anew_has_all_of_it_each_time(slot: MemorySlot) -> None:
+    """The log has one entry of it all the same."""
+    asked, another = "when is my cousin's wedding?", "which day is my cousin's wedding?"
+    texts = [slot.system_text(MAIN, message) for message in (asked, asked, another, asked)]
+    assert all("13 June" in text for text in (*texts, slot.recall(MAIN, asked, kept=False)))
+    assert texts[0] == texts[1] == texts[3]
+    assert [use.by for use in slot._memory("main").list_activity()] == ["recall"]
+
+
+def test_a_standing_preference_is_not_recalled_besides(workspace: Path, tmp_path: Path) -> None:
+    fact = "I drink no wine at my cousin's wedding."
+    say(tmp_path, fact)
+    with open_slot(workspace, tmp_path) as slot:
+        for _ in range(2):
+            assert slot.system_text(MAIN, "what do I drink at my cousin's wedding?").count(fact) == 1
+
+
+def test_a_memory_writes_the_same_prompts(workspace: Path, tmp_path: Path) -> None:
+    config = {"memorySearch": {"recall": {"enabled": True, "timeoutMs": 60_000}}}
+    asked = "when is my cousin's wedding?"
+    with memory_core.open_memory(config, workspace=workspace, state_dir=tmp_path / "state") as memory:
+        memory.sync()
+        assert ["13 June" in memory.system_text(MAIN, asked) for _ in range(2)] == [True, True]
+        kept = CallContext.local("kept")
+        assert ["13 June" in memory.recall(kept, asked) for _ in range(2)] == [True, False]
+
+
 def test_the_label_is_the_line_that_is_quoted(workspace: Path, tmp_path: Path) -> None:
     """Neither headings nor front matter are quoted: the place says what they say."""
     note = "---\ntitle: Boiler maintenance\ntags: [boiler, heating]\n---\n\n# Boiler\n\n## Contract\n\n"
