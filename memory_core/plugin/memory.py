@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from memory_core.backends.selector import Selector
 from memory_core.completions import AsyncComplete, Complete
-from memory_core.config.agent import PERSON, AgentConfig, explain_off, normalize_agent_id, refuse_off
+from memory_core.config.agent import PERSON, AgentConfig, explain_off, refuse_off
 from memory_core.config.load import Config, ConfigSource, Origin
 from memory_core.config.settings import BUILTIN, DEFAULT_AGENT
 from memory_core.errors import InvalidArgument, LoggedProblems, MemoryClosed, MemoryCoreError, refuse_past
@@ -248,8 +248,7 @@ class Memory:
 
         Args:
             context: The session.
-            message: What the user says now; what it calls to mind is added, for the same message again and again. ""
-                adds nothing.
+            message: What the user says now; what it calls to mind is added, each time. "" adds nothing.
 
         Raises:
             MemoryCoreError: Memory cannot be read.
@@ -287,7 +286,7 @@ class Memory:
             MemoryCoreError: Memory cannot be read.
         """
         config, context = self._open_call(context)
-        return self._recall_for(config, message, context, shown)
+        return self._recall_for(config, message, context, shown, kept=True)
 
     def recall(
         self,
@@ -298,15 +297,7 @@ class Memory:
         beside: str = "",
         kept: bool = True,
     ) -> str:
-        """Return the passages of notes that a message calls to mind, or the text of `recall_for_message` where that is on.
-
-        Args:
-            context: The session in which the message came; the scope of memory decides what may be shown there.
-            text: The message.
-            max_results: The most passages.
-            beside: What the session is shown besides; a passage of which it has every line is left out.
-            kept: Whoever asks leaves the text in the session's history; then `recall_for_message` brings nothing twice there.
-                False for a prompt that is written anew each time.
+        """Return the passages of notes that a message calls to mind; see `MemorySlot.recall`.
 
         Raises:
             MemoryCoreError: Memory cannot be read.
@@ -315,13 +306,7 @@ class Memory:
         return self._quote_recalled(config, context, text, max_results, beside, kept=kept)
 
     def _recall_for(
-        self,
-        config: AgentConfig,
-        message: str,
-        context: CallContext,
-        shown: frozenset[str] = frozenset(),
-        *,
-        kept: bool = True,
+        self, config: AgentConfig, message: str, context: CallContext, shown: frozenset[str], *, kept: bool
     ) -> Recall:
         from memory_core.items.recall import Recall
 
@@ -337,7 +322,7 @@ class Memory:
         self, config: AgentConfig, context: CallContext, message: str, most: int, beside: str, *, kept: bool
     ) -> str:
         if config.search.recall.enabled:
-            return self._recall_for(config, message, context, kept=kept).text
+            return self._recall_for(config, message, context, frozenset(), kept=kept).text
         if not (question := message.strip()[:RECALL_CHARS]):
             return ""
         answer = self._run_tool(config, "memory_search", {"query": question, "maxResults": most}, context)
@@ -660,18 +645,9 @@ class Memory:
         return self._open_whole()[1]
 
     def _open_call(self, context: CallContext | None) -> tuple[AgentConfig, CallContext]:
-        """Resolve the configuration for a call from a chat, and return the context with it.
-
-        Raises:
-            InvalidArgument: It is no context, or one of another agent.
-        """
-        config, context = self._open_config(), check_context(context)
-        if context.agent is not None and normalize_agent_id(context.agent) != config.agent:
-            raise InvalidArgument(
-                "agent",
-                f"this is the memory of {config.agent!r}, not of {context.agent!r}; a MemorySlot serves all agents",
-            )
-        return config, context
+        """Resolve the configuration for a call from a chat, whose context must not be that of another agent."""
+        config = self._open_config()
+        return config, check_context(context, agent=config.agent)
 
     def _open_whole(self) -> tuple[Config, AgentConfig]:
         """Resolve that of all agents as well."""

@@ -209,8 +209,7 @@ class MemorySlot:
 
         Args:
             context: The session.
-            message: What the user says now; `recall` adds what it calls to mind, for the same message again and again. ""
-                adds nothing.
+            message: What the user says now; `recall` adds what it calls to mind, each time. "" adds nothing.
         """
         check_kind("message", message, str)
         text = self._find(context).system_text(context)
@@ -586,7 +585,10 @@ class MemorySlot:
             called = list(self._memories)
         config = self._source.current()
         for agent in dict.fromkeys((*config.agents, *called)):
-            self._memory(agent).start(config.agent(agent))
+            settings = config.agent(agent)
+            if settings.enabled and (problem := explain_no_workspace(settings)):
+                log.warning("the memory of agent %r has no notes: %s", agent, problem)
+            self._memory(agent).start(settings)
 
     @never_raises(lambda _: None)
     def rest(self) -> None:

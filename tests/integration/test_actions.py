@@ -34,7 +34,8 @@ DIRECT_ONLY = {"default": "deny", "rules": [{"action": "allow", "match": {"chatT
 TODAY = date(2026, 3, 1)
 ASK_FOR_A_HIT = "ask for a path that memory_search returned"
 MAKE_IT = (
-    "make it: memory-core init {folder}/workspace; or use another: memory-core init FOLDER --default, or --workspace"
+    "make it: memory-core init {folder}/workspace; or use another: "
+    "memory-core init FOLDER --default, --workspace, or workspace= in Python"
 )
 INSTALL_LLAMA = f"{explain_install('local')} It compiles for some minutes."
 SET_A_KEY = "Set OPENAI_API_KEY, or memorySearch.remote.apiKey."

@@ -16,6 +16,7 @@ import pytest
 import memory_core
 from memory_core import CallContext
 from memory_core.errors import ConfigError, InvalidArgument, MemoryCoreError, StoreReadOnly
+from memory_core.plugin import MemorySlot
 from memory_core.plugin.memory import Memory
 from memory_core.records import Access
 from tests.command import SAMPLE_NOTES, Command, as_ordinary_owner
@@ -419,6 +420,20 @@ def test_a_file_is_read_again_when_it_changes(opened: Opener, tmp_path: Path) ->
     assert len(search(memory)["results"]) == 1
 
 
+def test_a_key_in_a_wrong_place_is_logged_once(opened: Opener, caplog: pytest.LogCaptureFixture) -> None:
+    config = document() | {"recall": {"enabled": True}}
+    config["agents"] = {**config["agents"], "list": [{"id": "main", "items": {"enabled": True}}]}
+    memory = opened(config)
+    told = [record.getMessage() for record in caplog.records if "nothing is read here" in record.getMessage()]
+    assert told == [
+        "mapping: recall: nothing is read here; did you mean memorySearch.recall?",
+        "mapping: agents.list[0].items: nothing is read here; did you mean agents.list[0].memorySearch.items?",
+    ]
+    search(memory)
+    assert "nothing is read here" not in "".join(record.getMessage() for record in caplog.records[len(told) :])
+    assert [f"mapping: {each}" for each in memory.status().warnings] == told
+
+
 def test_a_callable_is_asked_each_time(opened: Opener) -> None:
     asked = [document()]
     memory = opened(lambda: asked[-1])
@@ -448,7 +463,7 @@ def test_the_memory_of_one_agent_refuses_others(opened: Opener) -> None:
     refused = search(memory, context=CallContext.local("t", agent="bob"))
     assert refused == {
         "error": "agent: this is the memory of 'ann', not of 'bob'; a MemorySlot serves all agents",
-        "code": "invalid_argument",
+        "code": "invalid_agent",
     }
     assert "expected at most 64" in search(memory, context=CallContext.local("t", agent="bob@example.com"))["error"]
     for call in (memory.system_text, memory.prompt_section, memory.session_context, memory.session_started):
@@ -461,6 +476,15 @@ def test_the_memory_of_one_agent_refuses_others(opened: Opener) -> None:
 
 
 # Threads, and the end.
+
+
+def test_a_slot_without_a_workspace_says_so_when_it_starts(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with MemorySlot(
+        {"memorySearch": {"provider": "none"}}, workspace=tmp_path / "nowhere", state_dir=tmp_path / "state"
+    ):
+        told = [record.getMessage() for record in caplog.records if "has no notes" in record.getMessage()]
+    assert len(told) == 1
+    assert str(tmp_path / "nowhere") in told[0]
 
 
 def test_threads_may_call_at_once(opened: Opener) -> None:
