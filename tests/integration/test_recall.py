@@ -104,6 +104,21 @@ def test_a_standing_preference_is_not_recalled_besides(workspace: Path, tmp_path
             assert slot.system_text(MAIN, "what do I drink at my cousin's wedding?").count(fact) == 1
 
 
+def test_tools_find_in_a_group_what_is_not_shown_there_unasked(workspace: Path, tmp_path: Path) -> None:
+    (workspace / "MEMORY.md").write_text("The vault code word is zebra.\n", encoding="utf-8")
+    group = CallContext(session_key="agent:main:group:7", chat_type="group")
+    asked = {"query": "What is the vault code word?"}
+    with open_slot(workspace, tmp_path) as slot:
+        assert "zebra" not in slot.system_text(group, asked["query"])
+        assert "zebra" in slot.system_text(MAIN, asked["query"])
+        assert "zebra" in str(slot.call_tool("memory_search", asked, group)["results"])
+        assert "zebra" in slot.call_tool("memory_get", {"path": "MEMORY.md"}, group)["text"]
+    scope = {"default": "deny", "rules": [{"action": "allow", "match": {"chatType": "direct"}}]}
+    with MemorySlot({"memory": {"scope": scope}}, workspace=workspace, state_dir=tmp_path / "state") as slot:
+        assert slot.call_tool("memory_search", asked, group)["denied"]
+        assert slot.call_tool("memory_get", {"path": "MEMORY.md"}, group)["denied"]
+
+
 def test_a_memory_writes_the_same_prompts(workspace: Path, tmp_path: Path) -> None:
     config = {"memorySearch": {"recall": {"enabled": True, "timeoutMs": 60_000}}}
     asked = "when is my cousin's wedding?"
