@@ -162,8 +162,8 @@ CALLS = [
          config={"plugins": {"slots": {"memory": "none"}}, "memorySearch": {"enabled": False}}),
     # The index.
     Call("nothing indexed, and not allowed to", "run: memory-core index", context=CallContext(access="ro")),
-    Call("another program's file", "delete it if nothing else needs it, or choose another file: --state-dir or "
-         "memorySearch.store.path",
+    Call("another program's file", "delete it if nothing else needs it, or choose another file: "
+         "--state-dir (state_dir= in Python) or memorySearch.store.path",
          config=search_with(store={"path": "{state}/mine.sqlite"}), prepare=put_garbage),
     # The provider of embeddings.
     *(
