@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import concurrent.futures
 import contextvars
+import os
 import threading
 import time
 from collections.abc import Callable
@@ -67,6 +68,17 @@ def _run(call: Callable[[], T], future: Future[T]) -> None:
         future.set_exception(ended)
     else:
         future.set_result(result)
+
+
+def make_fork_lock() -> threading.RLock:
+    """Return a lock for loading what a process has once. A fork waits until it is free, so that no child has half of it.
+
+    Else a child would wait for ever, as its locks, those of imports too, may be held by a thread that only its parent has.
+    """
+    lock = threading.RLock()
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(before=lock.acquire, after_in_parent=lock.release, after_in_child=lock.release)
+    return lock
 
 
 class SharedRun(Generic[T]):

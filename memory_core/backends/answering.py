@@ -312,7 +312,6 @@ class Answerer:
             degradation.stale = True
             return
         except (SyncBusy, StoreReadOnly, StoreFull) as error:
-            log.warning("searching without a sync: %s", error)
             degradation.stale, degradation.problem = True, error
             degradation.warn(f"{INDEX_LACKS}: {error}", error.action)
             return

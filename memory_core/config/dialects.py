@@ -388,6 +388,9 @@ def _find_stray(raw: Raw) -> Iterator[tuple[str, str, bool]]:
 def _check_agent(agent: object, key: str) -> Iterator[tuple[str, str, bool]]:
     if isinstance(agent, Mapping):
         yield from _check_names(agent, key, ("memorySearch",), _OF_AN_AGENT)
+        for name in agent:
+            if SEARCH_PLACES.get(name) == f"memorySearch.{name}":
+                yield join_key(key, name), f"{key}.memorySearch.{name}", False
         compaction = get_mapping(agent, "compaction")
         yield from _check_names(compaction, f"{key}.compaction", ("memoryFlush",), ("reserveTokensFloor",))
 

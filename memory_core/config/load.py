@@ -5,6 +5,7 @@ A `ConfigSource` asks for it at every call, so that a change takes effect at the
 
 from __future__ import annotations
 
+import logging
 import os
 import stat
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -31,6 +32,8 @@ from memory_core.config.problems import HOLDS_NUL
 from memory_core.config.resolution import OWN_FOLDER, Resolver, find_current_folder, leave_out_places, make_absolute
 from memory_core.config.settings import BACKENDS_GROUP, DEFAULT_AGENT, NO_SLOT, SHIPPED_BACKENDS, SLOT_ID, SLOTS_GROUP
 from memory_core.errors import ConfigError, ConfigProblem, InvalidArgument
+
+log = logging.getLogger(__name__)
 
 DEFAULT_STATE_DIR = "~/.clawdbot"
 
@@ -97,7 +100,7 @@ class Config:
         is_environment = all(problem.key.startswith("MEMORY_CORE_") for problem in problems)
         origin = "environment" if is_environment else "flags" if self.origin == "defaults" else self.origin
         file = f" {quote_words(origin)}" if os.path.isabs(origin) else ""  # noqa: PTH117 - may be no path at all
-        check = "" if origin == "flags" else f", then run: memory-core config check{file}"
+        check = "" if origin in ("flags", "mapping") else f", then run: memory-core config check{file}"
         raise ConfigError(sorted(problems, key=rank), origin=origin, action=f"Correct what is named{check}")
 
 
@@ -279,6 +282,8 @@ class ConfigSource:
         )
         if problem := find_slot_problem(loaded.slot, self._other_slots):
             raise ConfigError([problem], origin=loaded.origin)
+        for warning in dict.fromkeys(each for agent in loaded.agents for each in loaded.agent(agent).warnings):
+            log.warning("%s: %s", loaded.origin, warning)
         self._held = ((stamp, folder, *map(_look, loaded.included)), loaded)
         return loaded
 

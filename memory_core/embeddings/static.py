@@ -6,7 +6,6 @@ The table is memory-mapped straight from the wheel's safetensors file, and its t
 
 from __future__ import annotations
 
-import threading
 import weakref
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from memory_core.embeddings.local.model import read_tensors
 from memory_core.embeddings.vectors import round_to_int8
 from memory_core.errors import ProviderUnavailable
 from memory_core.records import Calibration, Space
+from memory_core.threads import make_fork_lock
 
 if TYPE_CHECKING:
     import numpy as np
@@ -112,7 +112,7 @@ class _StaticModel:
 
 # The providers of a process share one model as long as one of them is open.
 _shared: weakref.WeakValueDictionary[str, _StaticModel] = weakref.WeakValueDictionary()
-_loading = threading.Lock()
+_loading = make_fork_lock()
 
 
 class StaticProvider:

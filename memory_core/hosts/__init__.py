@@ -16,3 +16,20 @@ def needing(module: str, packages: str) -> Iterator[None]:
         yield
     except ImportError as error:
         raise ImportError(f"memory_core.hosts.{module} needs {packages} ({error})") from error
+
+
+def check_parts(slot: object, context: object) -> None:
+    """Raise unless a framework's module is given a slot, and a function that describes sessions.
+
+    Raises:
+        InvalidArgument: It is not; says what to pass.
+    """
+    from memory_core.errors import InvalidArgument
+    from memory_core.plugin import MemorySlot
+    from memory_core.tools.arguments import check_kind
+
+    check_kind("slot", slot, MemorySlot)
+    if not callable(context):
+        raise InvalidArgument(
+            "context", f"expected a function that returns a CallContext, not {type(context).__name__}"
+        )

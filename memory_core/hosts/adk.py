@@ -13,7 +13,7 @@ from typing import Any
 
 from memory_core.completions import split_turns
 from memory_core.errors import MemoryCoreError
-from memory_core.hosts import needing
+from memory_core.hosts import check_parts, needing
 from memory_core.hosts.messages.adk import to_openai
 from memory_core.plugin import MemorySlot
 from memory_core.records import CallContext
@@ -42,6 +42,7 @@ class NotesMemoryService(BaseMemoryService):  # type: ignore[misc]  # untyped wh
     """
 
     def __init__(self, slot: MemorySlot, *, context: Describe = describe_session, max_results: int = 6) -> None:
+        check_parts(slot, context)
         self._slot = slot
         self._describe = context
         self._max_results = max_results

@@ -77,7 +77,7 @@ class MemoryCoreProvider(MemoryProvider):  # type: ignore[misc]  # untyped where
 
     def prefetch(self, query: str, *, session_id: str = "") -> str:  # noqa: ARG002
         """Return the passages that a message calls to mind."""
-        return self._slot.recall(self._context, query)
+        return self._slot.recall(self._context, query, kept=False)  # Hermes sends it with this turn only
 
     def sync_turn(
         self,

@@ -14,7 +14,7 @@ from typing import Any
 
 from memory_core.completions import Message, parse_arguments
 from memory_core.errors import InvalidArgument
-from memory_core.hosts import needing
+from memory_core.hosts import check_parts, needing
 from memory_core.hosts.messages.chat import split_system, write_json
 from memory_core.hosts.messages.responses import from_openai, read_answer, to_openai
 from memory_core.plugin import MemorySlot
@@ -98,6 +98,7 @@ class MemorySession(SessionABC):  # type: ignore[misc]  # untyped where OpenAI A
     ) -> None:
         if keep_turns < 1:
             raise InvalidArgument("keep_turns", f"expected 1 or more, not {keep_turns}")
+        check_parts(slot, context)
         self._inner = inner
         self._slot = slot
         self._model = MultiProvider().get_model(model) if isinstance(model, str) else model

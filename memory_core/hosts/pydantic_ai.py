@@ -13,7 +13,7 @@ from typing import Any
 
 from memory_core.completions import Message
 from memory_core.errors import InvalidArgument
-from memory_core.hosts import needing
+from memory_core.hosts import check_parts, needing
 from memory_core.hosts.messages.chat import write_json
 from memory_core.hosts.messages.pydantic_ai import from_openai, read_answer, to_openai
 from memory_core.plugin import MemorySlot
@@ -76,14 +76,20 @@ class MemoryCapability(AbstractCapability[Any]):  # type: ignore[misc]  # untype
         context: Callable[[RunContext[Any]], CallContext] = describe_conversation,
         recall: bool = False,
     ) -> None:
+        check_parts(slot, context)
         self._slot = slot
         self._compaction = compaction
         self._describe = context
         self._recall = recall
 
-    def get_toolset(self) -> FunctionToolset[Any]:
-        """Return the slot's tools; empty when memory is off."""
-        return FunctionToolset([self._make_tool(schema) for schema in self._slot.tool_schemas()])
+    def get_toolset(self) -> Callable[[RunContext[Any]], Awaitable[FunctionToolset[Any]]]:
+        """Return what pydantic-ai asks for the tools before every request: those of the session, none when memory is off."""
+
+        async def choose(run: RunContext[Any]) -> FunctionToolset[Any]:
+            schemas = await asyncio.to_thread(self._slot.tool_schemas, self._describe(run))
+            return FunctionToolset([self._make_tool(schema) for schema in schemas])
+
+        return choose
 
     def get_instructions(self) -> Callable[[RunContext[Any]], Awaitable[str]]:
         """Return what the system prompt says of memory, asked anew at every request."""

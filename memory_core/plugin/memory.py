@@ -177,7 +177,8 @@ class Memory:
             context: The chat from which the call comes; None is this machine's own user.
         """
         try:
-            return results.make_encodable(self._run_tool(self._open_config(), name, arguments, check_context(context)))
+            config, context = self._open_call(context)
+            return results.make_encodable(self._run_tool(config, name, arguments, context))
         except Exception as error:  # noqa: BLE001 -- a tool call must never bring the host down
             return results.shape_failure(error, name)
 
@@ -227,7 +228,7 @@ class Memory:
         Raises:
             MemoryCoreError: The configuration cannot be used.
         """
-        config, context = self._open_config(), check_context(context)
+        config, context = self._open_call(context)
         return prompts.explain_memory(config, context) if config.enabled and context.access != "none" else ""
 
     def session_context(self, context: CallContext | None = None, *, budget_chars: int = prompts.CONTEXT_CHARS) -> str:
@@ -238,26 +239,26 @@ class Memory:
         Raises:
             MemoryCoreError: Memory cannot be read.
         """
-        context = check_context(context)
-        config = scope.leave_out_layers(self._open_config(), context)
+        config, context = self._open_call(context)
+        config = scope.leave_out_layers(config, context)
         return self._quote_start(config, context, budget_chars)
 
     def system_text(self, context: CallContext | None = None, message: str = "") -> str:
-        """Return all that the system prompt of a session says of memory: `prompt_section`, then `session_context`.
+        """Return all that the system prompt of a session says of memory, at every call: `prompt_section`, then `session_context`.
 
         Args:
             context: The session.
-            message: What the user says now; what it calls to mind is added. "" adds nothing.
+            message: What the user says now; what it calls to mind is added, each time. "" adds nothing.
 
         Raises:
             MemoryCoreError: Memory cannot be read.
         """
-        context = check_context(context)
-        config = scope.leave_out_layers(self._open_config(), context)
+        config, context = self._open_call(context)
+        config = scope.leave_out_layers(config, context)
         if not config.enabled or context.access == "none":
             return ""
         quoted = self._quote_start(config, context, prompts.CONTEXT_CHARS)
-        recalled = self._quote_recalled(config, context, message, PASSAGES, quoted) if message else ""
+        recalled = self._quote_recalled(config, context, message, PASSAGES, quoted, kept=False) if message else ""
         return "\n\n".join(filter(None, [prompts.explain_memory(config, context), quoted, recalled]))
 
     def _quote_start(self, config: AgentConfig, context: CallContext, budget_chars: int) -> str:
@@ -284,24 +285,28 @@ class Memory:
         Raises:
             MemoryCoreError: Memory cannot be read.
         """
-        return self._recall_for(self._open_config(), message, check_context(context), shown)
+        config, context = self._open_call(context)
+        return self._recall_for(config, message, context, shown, kept=True)
 
-    def recall(self, context: CallContext | None, text: str, *, max_results: int = PASSAGES, beside: str = "") -> str:
-        """Return the passages of notes that a message calls to mind, or the text of `recall_for_message` where that is on.
-
-        Args:
-            context: The session in which the message came; the scope of memory decides what may be shown there.
-            text: The message.
-            max_results: The most passages.
-            beside: What the session is shown besides; a passage of which it has every line is left out.
+    def recall(
+        self,
+        context: CallContext | None,
+        text: str,
+        *,
+        max_results: int = PASSAGES,
+        beside: str = "",
+        kept: bool = True,
+    ) -> str:
+        """Return the passages of notes that a message calls to mind; see `MemorySlot.recall`.
 
         Raises:
             MemoryCoreError: Memory cannot be read.
         """
-        return self._quote_recalled(self._open_config(), check_context(context), text, max_results, beside)
+        config, context = self._open_call(context)
+        return self._quote_recalled(config, context, text, max_results, beside, kept=kept)
 
     def _recall_for(
-        self, config: AgentConfig, message: str, context: CallContext, shown: frozenset[str] = frozenset()
+        self, config: AgentConfig, message: str, context: CallContext, shown: frozenset[str], *, kept: bool
     ) -> Recall:
         from memory_core.items.recall import Recall
 
@@ -310,12 +315,14 @@ class Memory:
             return Recall()
         backend, today = self._selector(config, context.access), self._get_today(config, context)
         return self._recall.recall(
-            config, message, context, lambda query: backend.search(replace(query, today=today)), shown
+            config, message, context, lambda query: backend.search(replace(query, today=today)), shown, kept=kept
         )
 
-    def _quote_recalled(self, config: AgentConfig, context: CallContext, message: str, most: int, beside: str) -> str:
+    def _quote_recalled(
+        self, config: AgentConfig, context: CallContext, message: str, most: int, beside: str, *, kept: bool
+    ) -> str:
         if config.search.recall.enabled:
-            return self._recall_for(config, message, context).text
+            return self._recall_for(config, message, context, frozenset(), kept=kept).text
         if not (question := message.strip()[:RECALL_CHARS]):
             return ""
         answer = self._run_tool(config, "memory_search", {"query": question, "maxResults": most}, context)
@@ -329,7 +336,7 @@ class Memory:
         Raises:
             MemoryCoreError: The configuration cannot be used.
         """
-        config, context = self._open_config(), check_context(context)
+        config, context = self._open_call(context)
         _tidy_soon(config)
         if not config.enabled or context.access != "rw":
             return
@@ -365,7 +372,7 @@ class Memory:
             MemoryCoreError: An argument is no such thing, a message no object, or the configuration cannot be used.
         """
         check_turn(messages, complete)
-        config, context = self._open_config(), check_context(context)
+        config, context = self._open_call(context)
         capture = config.search.items.capture
         _tidy_soon(config)
         if (minutes := config.memory.sharing.interval_minutes) and context.access == "rw":
@@ -391,7 +398,7 @@ class Memory:
         """
         from memory_core.plugin.flush import cycles
 
-        config, context = self._open_config(), check_context(context)
+        config, context = self._open_call(context)
         self.forget_session(context.session_key)
         cycles.end(cycles.read_key(context), config)
 
@@ -636,6 +643,11 @@ class Memory:
     def _open_config(self) -> AgentConfig:
         """Resolve the configuration for a call that needs an open memory."""
         return self._open_whole()[1]
+
+    def _open_call(self, context: CallContext | None) -> tuple[AgentConfig, CallContext]:
+        """Resolve the configuration for a call from a chat, whose context must not be that of another agent."""
+        config = self._open_config()
+        return config, check_context(context, agent=config.agent)
 
     def _open_whole(self) -> tuple[Config, AgentConfig]:
         """Resolve that of all agents as well."""

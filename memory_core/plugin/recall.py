@@ -1,4 +1,4 @@
-"""Recall for the sessions of one agent: within a deadline, and nothing twice."""
+"""Recall for the sessions of one agent: within a deadline, and nothing twice in a history."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from memory_core.sources.journal import holds_session
 from memory_core.sources.roots import LONGTERM_NAMES
 from memory_core.threads import NoAnswer, start_call, wait_for
 from memory_core.tools import prompts, scope
-from memory_core.tools.shown import Shown
+from memory_core.tools.shown import SESSIONS, Shown
 
 if TYPE_CHECKING:
     from memory_core.items.recall import Recall
@@ -58,7 +58,10 @@ class SessionRecall:
     def __init__(self, items: OpenItems, shown: Shown) -> None:
         self._items = items
         self._shown = shown
-        self._recalled = Shown()  # by recall, which shows nothing twice
+        self._recalled = Shown()  # by recall
+        self._standing = Shown()  # preferences, where the session's notes were quoted last
+        # For prompts that are written anew: by session, whether it is a main private one, and message.
+        self._last: dict[tuple[str | None, bool, str], Recall] = {}
         self._lock = threading.Lock()
         self._running: dict[Future[Recall], tuple[str | None, float]] = {}  # with their sessions and deadlines
 
@@ -69,6 +72,8 @@ class SessionRecall:
         context: CallContext,
         search: Callable[[Query], SearchResult],
         shown_elsewhere: frozenset[str] = frozenset(),
+        *,
+        kept: bool = True,
     ) -> Recall:
         """Return what is worth putting in front of a message, and remember that the session has been shown it.
 
@@ -81,6 +86,7 @@ class SessionRecall:
             context: The session.
             search: Asks the agent's backends.
             shown_elsewhere: Fingerprints of what other processes have shown in the session.
+            kept: The host leaves the text in the session's history, so that nothing comes twice in it.
 
         Raises:
             MemoryCoreError: Memory cannot be read.
@@ -88,12 +94,19 @@ class SessionRecall:
         from memory_core.items.recall import Recall, recall
         from memory_core.text.paragraphs import is_recalled
 
+        def give_up(why: str) -> Recall:
+            seconds = time.monotonic() - begun
+            log.info("recalled nothing after %.0f ms: %s", 1000 * seconds, why)
+            before = None if kept else self._last.get((key, main, message))  # at an earlier call of the turn
+            return before or Recall(late=True, seconds=seconds, warning=f"nothing is recalled: {why}")
+
         settings, begun = config.search.recall, time.monotonic()
         if not settings.enabled:
             return Recall()
         main = scope.is_main(context, config.agent)
         key = context.session_key
-        shown = self._recalled.of(key) | shown_elsewhere
+        seen = self._recalled.of(key)
+        shown = self._standing.of(key) | shown_elsewhere | (seen if kept else frozenset())
         items = self._items.get(config, context.access)
 
         def search_others(query: Query) -> SearchResult:
@@ -112,32 +125,40 @@ class SessionRecall:
         with self._lock:
             self._running = {each: told for each, told in self._running.items() if not each.done()}
             if any(session == key and until < begun for session, until in self._running.values()):
-                return self._report_late(begun, "an earlier message takes longer than memorySearch.recall.timeoutMs")
+                return give_up("an earlier message takes longer than memorySearch.recall.timeoutMs")
             if len(self._running) >= MOST_RUNNING:
-                return self._report_late(begun, f"{MOST_RUNNING} others are still running")
+                return give_up(f"{MOST_RUNNING} others are still running")
             future = start_call(work, name="memory-core-recall")
             self._running[future] = key, deadline
         try:
             found = wait_for(future, max(deadline - time.monotonic(), 0.0))
         except NoAnswer:
-            return self._report_late(begun, _TOO_LONG)
+            return give_up(_TOO_LONG)
         trusted = TRUST[settings.trust]
         pieces = [
             piece
             for piece in found.pieces
             if (main or config.find_layer(piece.place)[1] not in LONGTERM_NAMES) and piece.by in trusted
         ]
-        text, kept = prompts.frame(pieces, MOST_CHARS)
-        texts = [piece.text for piece in kept]
+        text, framed = prompts.frame(pieces, MOST_CHARS)
+        texts = [piece.text for piece in framed]
+        fresh = [piece for piece in framed if not is_recalled(piece.text, seen)]
         self._recalled.add(key, texts)
         self._shown.add(key, texts)
-        if kept:
-            record(config, "recalled", "recall", key, [piece.place for piece in kept])
-        ids = [piece.place for piece in kept if piece.source == "item"]
+        if fresh:
+            record(config, "recalled", "recall", key, [piece.place for piece in fresh])
+        ids = [piece.place for piece in fresh if piece.source == "item"]
         if ids:  # the answer does not wait for the disk
             start_call(lambda: items.mark_recalled(ids), name="memory-core-recall-mark")
-        log.info("recalled %d pieces, strategy: %s, %.0f ms", len(kept), found.strategy, 1000 * found.seconds)
-        return replace(found, pieces=kept, text=text)
+        log.info("recalled %d pieces, strategy: %s, %.0f ms", len(framed), found.strategy, 1000 * found.seconds)
+        found = replace(found, pieces=framed, text=text)
+        if not kept:
+            with self._lock:
+                self._last.pop((key, main, message), None)
+                self._last[key, main, message] = found
+                for oldest in [*self._last][:-SESSIONS]:
+                    del self._last[oldest]
+        return found
 
     def quote_context(self, config: AgentConfig, context: CallContext, today: date, *, budget_chars: int) -> str:
         """Return what is worth seeing when a session starts, as quoted data: notes, and more in main private sessions.
@@ -154,7 +175,8 @@ class SessionRecall:
             if config.search.recall.enabled:
                 preferences = self._items.get(config, context.access).list_standing(limit=20)
                 standing, kept = prompts.frame_standing(preferences)
-                self._recalled.add(context.session_key, [item.content for item in kept])
+                self._standing.forget(context.session_key)
+                self._standing.add(context.session_key, [item.content for item in kept])
         if len(standing) + len(told) + 2 * bool(standing and told) > budget_chars:
             standing = ""
         room = max(budget_chars - sum(len(each) + 2 for each in (standing, told) if each), 0)
@@ -164,16 +186,10 @@ class SessionRecall:
     def forget_session(self, session_key: str | None) -> None:
         """Let a session be shown again what it was shown before, since its context was compacted."""
         self._recalled.forget(session_key)
+        self._standing.forget(session_key)
 
     def warm(self, config: AgentConfig) -> None:
         """Load in the background what the first message would wait for."""
         if config.search.recall.enabled:
             items = self._items.get(config)
             start_call(lambda: items.words, name="memory-core-recall-warm")
-
-    def _report_late(self, begun: float, why: str) -> Recall:
-        from memory_core.items.recall import Recall
-
-        seconds = time.monotonic() - begun
-        log.info("recalled nothing after %.0f ms: %s", 1000 * seconds, why)
-        return Recall(late=True, seconds=seconds, warning=f"nothing is recalled: {why}")

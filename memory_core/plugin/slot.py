@@ -153,6 +153,21 @@ class MemorySlot:
         offered = schemas.list_tools(config, context.access, main=scope.is_main(context, config.agent))
         return [schemas.to_form(schema, form) for schema in offered]
 
+    @never_raises(lambda _: [])
+    def all_tool_schemas(self) -> list[dict[str, Any]]:
+        """Return the tools that any session of any agent may be given now, in the bare form; empty when memory is off for all.
+
+        For a host that hands tools out before it knows the session. A call that the session may not make is refused.
+        """
+        self._memory(DEFAULT_AGENT)  # refuses after `close`
+        whole = self._source.current()
+        agents = [*map(whole.agent, whole.agents), whole.resolver.resolve("", whole.dialect)]
+        found: dict[str, dict[str, Any]] = {}
+        for config in agents:
+            for schema in schemas.list_tools(config, "rw") if config.enabled else ():
+                found.setdefault(schema["name"], schema)
+        return [*found.values()]
+
     def call_tool(self, name: str, arguments: Mapping[str, Any], context: CallContext | None = None) -> dict[str, Any]:
         """Run one tool for one session. Whatever goes wrong is in the result; nothing is raised.
 
@@ -190,15 +205,16 @@ class MemorySlot:
 
     @never_raises(lambda _: "")
     def system_text(self, context: CallContext | None = None, message: str = "") -> str:
-        """Return all that the system prompt of a session says of memory: `prompt_section`, then `session_context`.
+        """Return all that the system prompt of a session says of memory, at every call: `prompt_section`, then `session_context`.
 
         Args:
             context: The session.
-            message: What the user says now; `recall` adds what it calls to mind. "" adds nothing.
+            message: What the user says now; `recall` adds what it calls to mind, each time. "" adds nothing.
         """
         check_kind("message", message, str)
         text = self._find(context).system_text(context)
-        recalled = self.recall(context, message, beside=text) if text and message else ""  # which may fail alone
+        # Which may fail alone.
+        recalled = self.recall(context, message, beside=text, kept=False) if text and message else ""
         return "\n\n".join(filter(None, (text, recalled)))
 
     @never_raises(lambda _: recall_nothing())
@@ -218,7 +234,15 @@ class MemorySlot:
         return self._find(context).recall_for_message(message, context, shown=shown)
 
     @never_raises(lambda _: "")
-    def recall(self, context: CallContext | None, text: str, *, max_results: int = PASSAGES, beside: str = "") -> str:
+    def recall(
+        self,
+        context: CallContext | None,
+        text: str,
+        *,
+        max_results: int = PASSAGES,
+        beside: str = "",
+        kept: bool = True,
+    ) -> str:
         """Return the passages of notes that a message calls to mind, or the text of `recall_for_message` where that is on.
 
         Args:
@@ -226,9 +250,11 @@ class MemorySlot:
             text: The message.
             max_results: The most passages.
             beside: What the session is shown besides; a passage of which it has every line is left out.
+            kept: Whoever asks leaves the text in the session's history; then `recall_for_message` brings nothing twice there.
+                False for a prompt that is written anew each time.
         """
         check_kind("text", text, str)
-        return self._find(context).recall(context, text, max_results=max_results, beside=beside)
+        return self._find(context).recall(context, text, max_results=max_results, beside=beside, kept=kept)
 
     # Whole notes, for hosts that offer them to their user or model as files.
 
@@ -559,7 +585,10 @@ class MemorySlot:
             called = list(self._memories)
         config = self._source.current()
         for agent in dict.fromkeys((*config.agents, *called)):
-            self._memory(agent).start(config.agent(agent))
+            settings = config.agent(agent)
+            if settings.enabled and (problem := explain_no_workspace(settings)):
+                log.warning("the memory of agent %r has no notes: %s", agent, problem)
+            self._memory(agent).start(settings)
 
     @never_raises(lambda _: None)
     def rest(self) -> None:

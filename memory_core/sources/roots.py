@@ -66,7 +66,7 @@ def advise_workspace(workspace: Path) -> str:
     """Return what to do about the problem that `find_workspace_problem` finds."""
     path = quote_words(str(workspace))
     first = f"see to it that you may read {path}" if is_there(workspace) else f"make it: memory-core init {path}"
-    return f"{first}; or name another, with --workspace or MEMORY_CORE_WORKSPACE"
+    return f"{first}; or name another, with --workspace, MEMORY_CORE_WORKSPACE, or workspace= in Python"
 
 
 def find_workspace_problem(workspace: Path) -> str | None:

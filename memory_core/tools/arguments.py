@@ -13,6 +13,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
+from memory_core.config.agent import normalize_agent_id
 from memory_core.errors import InvalidArgument
 from memory_core.records import Access, CallContext
 
@@ -202,11 +203,15 @@ _OPTIONAL: Mapping[str, tuple[type, str]] = {
 }
 
 
-def check_context(context: CallContext | None) -> CallContext:
+def check_context(context: CallContext | None, *, agent: str | None = None) -> CallContext:
     """Return the context of a call; None is the one of this machine's own user.
 
+    Args:
+        context: The context.
+        agent: The id of the agent whose memory is called; None for a host that has not looked for it.
+
     Raises:
-        InvalidArgument: It is no `CallContext`, or an attribute of it is of a wrong type.
+        InvalidArgument: It is no `CallContext`, an attribute of it is of a wrong type, or it names another agent.
     """
     if context is None:
         return CallContext()
@@ -218,6 +223,10 @@ def check_context(context: CallContext | None) -> CallContext:
             raise InvalidArgument(name, f"expected {words} or None, not {type(value).__name__}")
     check_choice("access", context.access, get_args(Access))
     check_choice("by", context.by, ("agent", "user"))
+    if agent is not None and context.agent is not None and normalize_agent_id(context.agent) != agent:
+        raise InvalidArgument(
+            "agent", f"this is the memory of {agent!r}, not of {context.agent!r}; a MemorySlot serves all agents"
+        )
     return context
 
 

@@ -33,7 +33,10 @@ APPEND = ("memory_append", {"text": "The gate is of iron."})
 DIRECT_ONLY = {"default": "deny", "rules": [{"action": "allow", "match": {"chatType": "direct"}}]}
 TODAY = date(2026, 3, 1)
 ASK_FOR_A_HIT = "ask for a path that memory_search returned"
-MAKE_IT = "make it: memory-core init {folder}/workspace; or name another, with --workspace or MEMORY_CORE_WORKSPACE"
+MAKE_IT = (
+    "make it: memory-core init {folder}/workspace; or name another, with --workspace, MEMORY_CORE_WORKSPACE, "
+    "or workspace= in Python"
+)
 INSTALL_LLAMA = f"{explain_install('local')} It compiles for some minutes."
 SET_A_KEY = "Set OPENAI_API_KEY, or memorySearch.remote.apiKey."
 
@@ -159,8 +162,8 @@ CALLS = [
          config={"plugins": {"slots": {"memory": "none"}}, "memorySearch": {"enabled": False}}),
     # The index.
     Call("nothing indexed, and not allowed to", "run: memory-core index", context=CallContext(access="ro")),
-    Call("another program's file", "delete it if nothing else needs it, or choose another file: --state-dir or "
-         "memorySearch.store.path",
+    Call("another program's file", "delete it if nothing else needs it, or choose another file: "
+         "--state-dir (state_dir= in Python) or memorySearch.store.path",
          config=search_with(store={"path": "{state}/mine.sqlite"}), prepare=put_garbage),
     # The provider of embeddings.
     *(

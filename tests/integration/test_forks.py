@@ -16,6 +16,7 @@ import apsw
 import pytest
 
 import memory_core
+from memory_core.embeddings import static
 from memory_core.errors import StoreError
 from memory_core.plugin import MemorySlot
 from memory_core.stores.sqlite.connections import INDEX, open_reader
@@ -177,6 +178,21 @@ def test_a_child_meets_no_lock_that_a_thread_of_its_parent_held(slot: MemorySlot
         finish.set()
         thread.join(CHILD_SECONDS)
     assert finds(slot, "lantern")
+
+
+def test_a_child_loads_the_static_model_while_its_parent_does() -> None:
+    def load() -> int:
+        return int(static.StaticProvider().embed_query("lantern").shape[0])
+
+    def fork_while_it_loads() -> Any:
+        faulthandler.cancel_dump_traceback_later()  # whose lock a child would wait for
+        thread = threading.Thread(target=load)
+        thread.start()
+        while thread.is_alive() and static._loading.acquire(blocking=False):
+            static._loading.release()
+        return run_forked(load)
+
+    assert run_forked(fork_while_it_loads) == static.DIMENSIONS
 
 
 def test_a_connection_that_is_used_at_the_fork_is_refused_in_the_child(tmp_path: Path) -> None:

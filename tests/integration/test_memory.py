@@ -15,7 +15,8 @@ import pytest
 
 import memory_core
 from memory_core import CallContext
-from memory_core.errors import ConfigError, MemoryCoreError, StoreReadOnly
+from memory_core.errors import ConfigError, InvalidArgument, MemoryCoreError, StoreReadOnly
+from memory_core.plugin import MemorySlot
 from memory_core.plugin.memory import Memory
 from memory_core.records import Access
 from tests.command import SAMPLE_NOTES, Command, as_ordinary_owner
@@ -419,6 +420,20 @@ def test_a_file_is_read_again_when_it_changes(opened: Opener, tmp_path: Path) ->
     assert len(search(memory)["results"]) == 1
 
 
+def test_a_key_in_a_wrong_place_is_logged_once(opened: Opener, caplog: pytest.LogCaptureFixture) -> None:
+    config = document() | {"recall": {"enabled": True}}
+    config["agents"] = {**config["agents"], "list": [{"id": "main", "items": {"enabled": True}}]}
+    memory = opened(config)
+    told = [record.getMessage() for record in caplog.records if "nothing is read here" in record.getMessage()]
+    assert told == [
+        "mapping: recall: nothing is read here; did you mean memorySearch.recall?",
+        "mapping: agents.list[0].items: nothing is read here; did you mean agents.list[0].memorySearch.items?",
+    ]
+    search(memory)
+    assert "nothing is read here" not in "".join(record.getMessage() for record in caplog.records[len(told) :])
+    assert [f"mapping: {each}" for each in memory.status().warnings] == told
+
+
 def test_a_callable_is_asked_each_time(opened: Opener) -> None:
     asked = [document()]
     memory = opened(lambda: asked[-1])
@@ -440,7 +455,36 @@ def test_each_agent_has_its_own_index(opened: Opener, tmp_path: Path) -> None:
     assert helper.status().store != main.status().store
 
 
+def test_the_memory_of_one_agent_refuses_others(opened: Opener) -> None:
+    """Whoever opens Ann's and passes Bob's session has mistaken one for the other."""
+    memory = opened(agent="Ann")
+    assert search(memory, context=CallContext.local("t"))["results"]
+    assert search(memory, context=CallContext.local("t", agent="ANN"))["results"]
+    refused = search(memory, context=CallContext.local("t", agent="bob"))
+    assert refused == {
+        "error": "agent: this is the memory of 'ann', not of 'bob'; a MemorySlot serves all agents",
+        "code": "invalid_agent",
+    }
+    assert "expected at most 64" in search(memory, context=CallContext.local("t", agent="bob@example.com"))["error"]
+    for call in (memory.system_text, memory.prompt_section, memory.session_context, memory.session_started):
+        with pytest.raises(InvalidArgument, match="not of 'bob'"):
+            call(CallContext.local("t", agent="bob"))
+    with pytest.raises(InvalidArgument, match="not of 'bob'"):
+        memory.turn_ended([{"role": "user", "content": "Hello"}], context=CallContext.local("t", agent="bob"))
+    with pytest.raises(InvalidArgument, match="not of 'bob'"):
+        memory.recall(CallContext.local("t", agent="bob"), QUESTION)
+
+
 # Threads, and the end.
+
+
+def test_a_slot_without_a_workspace_says_so_when_it_starts(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with MemorySlot(
+        {"memorySearch": {"provider": "none"}}, workspace=tmp_path / "nowhere", state_dir=tmp_path / "state"
+    ):
+        told = [record.getMessage() for record in caplog.records if "has no notes" in record.getMessage()]
+    assert len(told) == 1
+    assert str(tmp_path / "nowhere") in told[0]
 
 
 def test_threads_may_call_at_once(opened: Opener) -> None:

@@ -87,6 +87,48 @@ def test_what_a_flush_and_compaction_removed_is_recalled_again(slot: MemorySlot)
     assert "13 June" in slot.recall_for_message(asked, MAIN).text
 
 
+def test_a_prompt_that_is_written_anew_has_all_of_it_each_time(slot: MemorySlot) -> None:
+    """The log has one entry of it all the same."""
+    asked, another = "when is my cousin's wedding?", "which day is my cousin's wedding?"
+    texts = [slot.system_text(MAIN, message) for message in (asked, asked, another, asked)]
+    assert all("13 June" in text for text in (*texts, slot.recall(MAIN, asked, kept=False)))
+    assert texts[0] == texts[1] == texts[3]
+    assert [use.by for use in slot._memory("main").list_activity()] == ["recall"]
+
+
+def test_a_standing_preference_is_not_recalled_besides(workspace: Path, tmp_path: Path) -> None:
+    fact = "I drink no wine at my cousin's wedding."
+    say(tmp_path, fact)
+    with open_slot(workspace, tmp_path) as slot:
+        for _ in range(2):
+            assert slot.system_text(MAIN, "what do I drink at my cousin's wedding?").count(fact) == 1
+
+
+def test_tools_find_in_a_group_what_is_not_shown_there_unasked(workspace: Path, tmp_path: Path) -> None:
+    (workspace / "MEMORY.md").write_text("The vault code word is zebra.\n", encoding="utf-8")
+    group = CallContext(session_key="agent:main:group:7", chat_type="group")
+    asked = {"query": "What is the vault code word?"}
+    with open_slot(workspace, tmp_path) as slot:
+        assert "zebra" not in slot.system_text(group, asked["query"])
+        assert "zebra" in slot.system_text(MAIN, asked["query"])
+        assert "zebra" in str(slot.call_tool("memory_search", asked, group)["results"])
+        assert "zebra" in slot.call_tool("memory_get", {"path": "MEMORY.md"}, group)["text"]
+    scope = {"default": "deny", "rules": [{"action": "allow", "match": {"chatType": "direct"}}]}
+    with MemorySlot({"memory": {"scope": scope}}, workspace=workspace, state_dir=tmp_path / "state") as slot:
+        assert slot.call_tool("memory_search", asked, group)["denied"]
+        assert slot.call_tool("memory_get", {"path": "MEMORY.md"}, group)["denied"]
+
+
+def test_a_memory_writes_the_same_prompts(workspace: Path, tmp_path: Path) -> None:
+    config = {"memorySearch": {"recall": {"enabled": True, "timeoutMs": 60_000}}}
+    asked = "when is my cousin's wedding?"
+    with memory_core.open_memory(config, workspace=workspace, state_dir=tmp_path / "state") as memory:
+        memory.sync()
+        assert ["13 June" in memory.system_text(MAIN, asked) for _ in range(2)] == [True, True]
+        kept = CallContext.local("kept")
+        assert ["13 June" in memory.recall(kept, asked) for _ in range(2)] == [True, False]
+
+
 def test_the_label_is_the_line_that_is_quoted(workspace: Path, tmp_path: Path) -> None:
     """Neither headings nor front matter are quoted: the place says what they say."""
     note = "---\ntitle: Boiler maintenance\ntags: [boiler, heating]\n---\n\n# Boiler\n\n## Contract\n\n"
@@ -178,6 +220,19 @@ def test_a_late_answer_is_an_empty_one_and_says_so(tmp_path: Path) -> None:
         assert "timeoutMs" in found.warning
     answers.set()
     items.close()
+
+
+def test_a_late_answer_takes_nothing_out_of_a_prompt_that_is_written_anew(workspace: Path, tmp_path: Path) -> None:
+    """What came at the first call of a turn is there at the second one, however busy the machine is."""
+    recall = {"enabled": True, "timeoutMs": 60_000}
+    config = {"memorySearch": {"provider": "static", "recall": recall, "sync": {"onSearchBudgetMs": 60_000}}}
+    asked, another = "when is my cousin's wedding?", "which day is my cousin's wedding?"
+    with MemorySlot(lambda: config, workspace=workspace, state_dir=tmp_path / "state") as slot:
+        assert "13 June" in slot.system_text(MAIN, asked)
+        recall["timeoutMs"] = 1
+        assert slot.recall_for_message(another, MAIN).late
+        assert "13 June" in slot.system_text(MAIN, asked)
+        assert "13 June" not in slot.system_text(MAIN, another)
 
 
 def test_a_search_that_hangs_silences_no_other_session_and_keeps_few_threads(tmp_path: Path) -> None:

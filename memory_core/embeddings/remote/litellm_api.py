@@ -12,7 +12,6 @@ import importlib
 import logging
 import os
 import sys
-import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +32,7 @@ from memory_core.errors import (
     ProviderUnreachable,
     RequestTimeout,
 )
+from memory_core.threads import make_fork_lock
 
 if TYPE_CHECKING:
     from memory_core.embeddings.vectors import Row
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 _QUIET_IMPORT = {"LITELLM_LOCAL_MODEL_COST_MAP": "True", "LITELLM_MODE": "PRODUCTION", "LITELLM_LOG": "CRITICAL"}
 # litellm takes a Gemini text that begins so for the name of a file to fetch.
 _REFERENCES = ("files/", "data:", "gs://", "https://generativelanguage.googleapis.com/")
-_IMPORTING = threading.Lock()
+_IMPORTING = make_fork_lock()
 _OF_THE_WIRE = frozenset({"content-encoding", "content-length", "transfer-encoding"})  # headers; the answer is unpacked
 
 

@@ -29,7 +29,8 @@ READER_PATIENCE_MS = 100  # for searches to end; one of a process that stands st
 TOKENIZER = ("unicode61", "remove_diacritics", "2", "categories", "L* N* Co Mn Mc")  # vowel signs belong to words
 REBUILD = "rebuild it from the notes: memory-core index"
 WAIT = "try again in a moment"
-ELSEWHERE = "choose another place: --state-dir or memorySearch.store.path"  # for what cannot be opened or written
+# For what cannot be opened or written.
+ELSEWHERE = "choose another place: --state-dir (state_dir= in Python) or memorySearch.store.path"
 MAKE_WRITABLE = f"make it writable, or {ELSEWHERE}"
 
 _SPAWN = 'start processes with "spawn" or "forkserver", or fork while memory is idle'

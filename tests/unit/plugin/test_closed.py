@@ -38,6 +38,7 @@ async def keep_silent(*_: object, **__: object) -> dict[str, Any]:
 # Each method of a slot -> the answer of a closed one.
 SLOT_CALLS: Mapping[str, tuple[Callable[[MemorySlot], object], object]] = {
     "tool_schemas": (lambda slot: slot.tool_schemas(MAIN), []),
+    "all_tool_schemas": (lambda slot: slot.all_tool_schemas(), []),
     "call_tool": (lambda slot: is_unavailable(slot.call_tool("memory_search", QUESTION, MAIN)), True),
     "call_tool get": (lambda slot: is_unavailable(slot.call_tool("memory_get", {"path": "MEMORY.md"})), True),
     "call_tool append": (lambda slot: is_unavailable(slot.call_tool("memory_append", {"text": "An elm."})), True),

@@ -243,6 +243,7 @@ CALLS: Mapping[str, tuple[Callable[[MemorySlot, st.DataObject], Any], Callable[[
         lambda slot, draw: slot.tool_schemas(draw.draw(CONTEXTS), form=draw.draw(_mostly("bare"))),
         lambda answer: isinstance(answer, list),
     ),
+    "all_tool_schemas": (lambda slot, _: slot.all_tool_schemas(), lambda answer: isinstance(answer, list)),
     "prompt_section": (lambda slot, draw: slot.prompt_section(draw.draw(CONTEXTS)), is_plain),
     "session_context": (
         lambda slot, draw: slot.session_context(draw.draw(CONTEXTS), budget_chars=draw.draw(_mostly(500))),
