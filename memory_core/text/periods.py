@@ -233,6 +233,16 @@ def names_day(text: str) -> bool:
     )
 
 
+def names_month(word: str) -> bool:
+    """Return True for a word that is a month in some language, also in short: "Februar", "Dec"."""
+    return word[:1].isupper() and _fold(word) in _list_months()
+
+
+@cache
+def _list_months() -> frozenset[str]:
+    return frozenset(key for (symbol, keys) in _list_spellings().items() if symbol[0] == "m" for key in keys)
+
+
 @cache
 def _list_spellings() -> Mapping[tuple[str, int], Mapping[str, Set[str]]]:
     """Return the phrases that are one symbol, by the symbol and its number, each with the languages that have it."""
