@@ -17,6 +17,8 @@ from memory_core.search.candidates import DIALLED, TermCounts, names_telephone
 from memory_core.search.question import Question
 from memory_core.text.periods import names_day
 from memory_core.text.tables import PHRASES
+from memory_core.text.tense import asks_time, find_tense
+from memory_core.text.terms import detect_language
 from memory_core.text.tokens import compile_once
 
 # The worth of a word of the question that stands in the headings above a unit, and one or two units away: in it, it is 1.
@@ -25,7 +27,7 @@ ABOVE, BESIDE = 0.9, (0.5, 0.3)
 # that it counts there as far as words agree: times the root of the share of the question that the unit holds.
 MEANING, TABLE_MEANING = 0.4, 0.54
 # Taken where the question asks for a number, one that is dialled or a time, and the unit has none, and where the other one of two
-# speakers says it. What a dated note tells has its time.
+# speakers says it. What a dated note tells of the past has its time.
 LACKS_NUMBER, LACKS_TELEPHONE, LACKS_TIME, OTHER_SPEAKER = 0.1, 0.1, 0.1, 0.1
 LACKS_NAME = 0.05  # taken where a word that the question writes with a capital stands neither in the unit nor above it
 # The confidence at which a hit shows .35, .6 and 1, with straight lines between: docs/search.md says what they mean.
@@ -102,9 +104,16 @@ class Confidence:
             " ".join(_WORD.findall(said))
         ):
             value -= LACKS_TELEPHONE
-        if not self.counts.get_chunk(unit).date and _asks_for_time().search(asked) and not _names_time(said):
+        if self._asks_time and not self._tells_time(unit):
             value -= LACKS_TIME
         return value
+
+    def _tells_time(self, unit: int) -> bool:
+        """Return True if a unit names a time; the date of its note is the time of what was, not of an appointment in it."""
+        said = self.counts.quote(unit)
+        if self.counts.get_chunk(unit).date is None:
+            return _names_time(said)
+        return self._asks_past or _names_time(_HEADINGS.sub("", said))
 
     def lack_names(self, unit: int) -> float:
         """Return the share of the question's names that stand neither in a unit nor above it; 0 where it has none."""
@@ -128,6 +137,14 @@ class Confidence:
         return min(SHOWN[1] + (value - sure) / (most - sure) * (SHOWN[2] - SHOWN[1]), SHOWN[2])
 
     @cached_property
+    def _asks_time(self) -> bool:
+        return asks_time(self.question.text)
+
+    @cached_property
+    def _asks_past(self) -> bool:
+        return find_tense(self.question.text, detect_language(self.question.text) or "en") == "past"
+
+    @cached_property
     def _shares(self) -> list[float]:
         """The share of each word in the question."""
         whole = sum(self.question.weights) or 1.0
@@ -145,9 +162,8 @@ class Confidence:
         return [number for number, word in enumerate(self.question.words) if word.text in capitals]
 
 
-_asks_for_time, _asks_for_number = (
-    partial(compile_once, rf"(?xi)\b(?:{PHRASES['all'][name]})\b") for name in ("asks time", "asks number")
-)
+_asks_for_number = partial(compile_once, rf"(?xi)\b(?:{PHRASES['all']['asks number']})\b")
+_HEADINGS = re.compile(r"^ {0,3}#{1,6}[ \t].*$", re.MULTILINE)
 _CLOCK = re.compile(r"\b\d{1,2}(?:[:.h]\d\d|\s?(?:h|Uhr|[ap]m)\b)")
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, timedelta
 from functools import cache, partial
@@ -21,12 +21,14 @@ from memory_core.text.periods import (
     find_either,
     find_period,
     find_written_day,
+    is_short,
     list_day_figures,
     list_day_spellings,
     list_near_days,
     list_spellings,
+    names_weekday,
 )
-from memory_core.text.tense import find_tense
+from memory_core.text.tense import find_tense, tells_yearly
 from memory_core.text.terms import detect_language, extract_words, find_cjk_share
 
 MOST_CHUNKS = 400  # of a period that are read
@@ -45,11 +47,13 @@ class Dated:
             numbers of the units that do, or stand under a heading that does, with the first day they name. Where there is
             nothing else, of notes without a date that name its weekday: "bins on Mondays".
         is_ahead: The period is to come: notes can only name it.
+        is_weak: They name the weekday of a date that was asked for, which many a Monday is.
     """
 
     own: Sequence[int]
     naming: dict[int, dict[int, date]]
     is_ahead: bool = False
+    is_weak: bool = False
 
 
 NOTHING = Dated((), {})
@@ -84,7 +88,15 @@ def choose_period(reader: Reader, text: str, today: date, dates: DateRange) -> t
             return -_count_told(reader, dated, words), not dated.own, abs(named.period.first - today)
 
         told = sorted(told, key=fit)  # a line may mean either day: the nearer
-    return next(iter(told), (several[0], NOTHING))
+    chosen = next(iter(told), None)
+    return chosen or (several[0], _find_weak(reader, several[0], dates, today))
+
+
+def _find_weak(reader: Reader, named: NamedPeriod, dates: DateRange, today: date) -> Dated:
+    """Find lines that name the weekday of a date to come, of which no note tells, where nothing else is asked for."""
+    if not (named.alone and named.is_date and named.is_day and named.period.first >= today):
+        return NOTHING
+    return Dated((), _find_weekly(reader, named, dates), is_weak=True)
 
 
 def _count_told(reader: Reader, dated: Dated, words: Collection[str]) -> int:
@@ -104,7 +116,8 @@ def find_dated(reader: Reader, named: NamedPeriod, dates: DateRange, today: date
     last = min(period.last, dates.last or period.last)
     own = reader.find_dated(first, last, MOST_CHUNKS)
     naming = _find_naming(reader, named, own, dates) if named.is_day or is_ahead else {}
-    naming = naming or (_find_weekly(reader, named, dates) if named.is_day and not own else {})
+    if named.is_day and not named.is_date and not own and not naming:
+        naming = _find_weekly(reader, named, dates)
     return Dated(own, naming, is_ahead=period.first > today)
 
 
@@ -133,7 +146,8 @@ def _find_naming(
 
     def find_day(text: str, written: date) -> date | None:
         held, age = {*reader.stem(text)}, (period.first - written).days
-        near = known[: 1 + (age <= MOST_TO_WEEKDAY) + (age <= MOST_NEAR)] if age <= HALF_YEAR or held & years else ()
+        may_tell = age <= HALF_YEAR or held & years or tells_yearly(text)
+        near = known[: 1 + (age <= MOST_TO_WEEKDAY) + (age <= MOST_NEAR)] if may_tell else ()
         may_name = any(each <= held for parts in near for word in held for each in parts.get(word, ()))
         return _find_day(text, written, period) if may_name or find_cjk_share(text) > 0 else None
 
@@ -176,16 +190,21 @@ def _list_naming(chunk: IndexedChunk, find_day: Callable[[str], date | None]) ->
 
 
 def _find_weekly(reader: Reader, named: NamedPeriod, dates: DateRange) -> dict[int, dict[int, date]]:
-    words = list_spellings(("w", named.period.first.weekday()), named.language, only=True)
-    found = {*reader.find_phrases(words, dates)}
-    chunks = [chunk for chunk in reader.load_chunks(sorted(found)[:MOST_CHUNKS]) if chunk.date is None]
-    weekly = re.compile(rf"(?<![a-zà-ÿ])(?:{'|'.join(map(re.escape, words))})(?:s|en)?(?![a-zà-ÿ])", re.IGNORECASE)
+    day, language = named.period.first, named.language
+    words = list_spellings(("w", day.weekday()), language, only=True)
+    found: dict[int, None] = {}
+    for phrases in (
+        [word for word in words if not is_short(word)],
+        [*filter(is_short, words)],
+    ):  # "so" is in most notes
+        found |= dict.fromkeys(sorted(reader.find_phrases(phrases, dates)) if phrases else ())
+    chunks = [chunk for chunk in reader.load_chunks([*found][:MOST_CHUNKS]) if chunk.date is None]
     naming = {
         chunk.id: {
-            at: named.period.first
-            for at, unit in enumerate(chunk.units)
-            if weekly.search(chunk.text, unit.start, unit.end)
-            and find_written_day(chunk.text[unit.start : unit.end]) is None  # "Thu 6 Aug 2026" is no weekly day
+            at: day
+            for at, text in enumerate(map(chunk.quote_unit, range(len(chunk.units))))
+            if names_weekday(text, day.weekday(), language)
+            and find_written_day(text) is None  # "Thu 6 Aug 2026" is no weekly day
         }
         for chunk in chunks
     }
@@ -196,9 +215,10 @@ def _find_day(text: str, written: date, asked: Period) -> date | None:
     """Return the first day of a period that a line names which was written on some day; of a part of it, or of a day's week.
 
     Without a year, that is the last one or the next one: notes tell what was, and what will be. A weekday is the next one, unless
-    the line is about what was.
+    the line is about what was. Of a range of days those at its ends are named. A birthday is one of every year.
     """
     most = max(asked.last - asked.first, timedelta(6))
+    is_yearly = tells_yearly(text)
     for passed, coming in find_either(text, written):
         distance = (coming.period.first - passed.period.first).days
         told = [passed.period]
@@ -209,8 +229,20 @@ def _find_day(text: str, written: date, asked: Period) -> date | None:
         elif (coming.period.first - written).days <= HALF_YEAR:
             told.append(coming.period)
         for each in told:
+            named = [each.first, each.last] if passed.is_range else []
+            if is_yearly and passed.is_day:
+                named = [day for year in {asked.first.year, asked.last.year} if (day := _move_to(each.first, year))]
+            if days := [day for day in named if day in asked]:
+                return min(days)
             if each.first <= asked.last and each.last >= asked.first and each.last - each.first <= most:
                 return max(each.first, asked.first)
+    return None
+
+
+def _move_to(day: date, year: int) -> date | None:
+    """Return the day of another year; None of 29 February in most."""
+    with suppress(ValueError):
+        return day.replace(year=year)
     return None
 
 

@@ -53,6 +53,7 @@ if TYPE_CHECKING:
 
 _DIGITS = 4  # of scores
 OF_PERIOD = Score(1.0, None, None)  # of notes of a period that is all that is asked for
+OF_WEEKDAY = Score(0.45, None, None)  # of lines that name the weekday of a date; docs/search.md says what that means
 BY_KEYWORD = scores.Weights(0.0, 1.0)
 NOTHING = Judgement(ranks=[], scores=[], text_ranks=[])
 
@@ -366,14 +367,17 @@ def _list_period(reader: Reader, query: Query, question: Question, mode: Mode) -
     order = {chunk_id: place for place, chunk_id in enumerate((*dated.own, *sorted(dated.naming)))}
     chunks = sorted(reader.load_chunks(order), key=lambda chunk: order[chunk.id])
     passages, left_out = list_notes(chunks, query, dated.naming)
-    candidates = [Candidate(chunk) for chunk in chunks]
-    counts = TermCounts(question, candidates, reader.stem)
-    judgement = Judgement(
-        ranks=[float(-at) for at in range(len(counts.units))], scores=[OF_PERIOD] * len(chunks),
-        text_ranks=[0.0] * len(counts.units),
-    )  # fmt: skip
+    score = OF_WEEKDAY if dated.is_weak else OF_PERIOD
+    passages = passages if score.whole >= query.min_score else []
+    shown = {(unit.chunk, unit.index) for passage in passages for unit in passage.units}
+    counts = TermCounts(question, [Candidate(chunk) for chunk in chunks], reader.stem)
+    units = counts.units
+    ranks = [
+        float(-at if (unit.candidate, unit.within) in shown else -at - len(units)) for at, unit in enumerate(units)
+    ]
+    judgement = Judgement(ranks=ranks, scores=[score] * len(chunks), text_ranks=[0.0] * len(units))
     return Trace(
-        hits=tuple(_to_hit(passage, OF_PERIOD, OF_PERIOD.whole, OF_PERIOD.whole) for passage in passages), mode=mode,
+        hits=tuple(_to_hit(passage, score, score.whole, score.whole) for passage in passages), mode=mode,
         question=question, counts=counts, judgement=judgement, shown=passages, left_out=left_out,
     )  # fmt: skip
 

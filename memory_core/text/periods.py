@@ -23,10 +23,15 @@ from memory_core.text.tables import read_table
 from memory_core.text.terms import detect_language, is_cjk
 
 LONGEST = 2000  # characters of a text that are read: what asks for a period is short
+SHORT = 3  # letters of the name of a weekday or month, up to which it is often another word, too: "so", "sat", "mar"
 _OF = {*"of the de d di do del des du van von vom den der ter i の".split()}  # noqa: SIM905  # between a day and its month
 _SINCE = {"S", "s"}
 _MARKS = re.compile("[\u0300-\u036f]")  # accents, decomposed
 _BREAKS = re.compile(r"[?!;:()\n\"”“«»]")
+_LINE_START = re.compile(r"(?:^|[\n|])[\s>*_+–—-]*(?:\[.\]\s)?[*_(]*\Z")  # or of a cell, before its first word
+_LABEL_END = re.compile(r"[*_)]*(?:[.:：]|\s*(?:[|\n]|\Z|[–—-]\s))")  # "Sat: market", "| Sat |", "Fri. Pilates"
+_NEAR_NUMBER = re.compile(r"[\s.,'’/-]{0,2}")
+_HOUR = re.compile(r",?\s(?:\w+\s)?\d{1,2}(?:[:.h]\d\d|\s?(?:h|uhr|o.clock|[ap]\.?m)\b|\s?[–—-]\s?\d)", re.IGNORECASE)
 _NO_DAY = re.compile(r"(?:\s?(?:[ap]\.?m\b|h\b|uhr\b|o.clock|[%€$£])|[:.,h]\d)", re.IGNORECASE)  # behind a number
 _LAST_YEAR, _MONTHS = 2100, 12
 _ROMANCE, _GERMANIC = ("es", "pt", "it", "fr"), ("de", "nl")
@@ -43,6 +48,8 @@ class NamedPeriod(NamedTuple):
         language: In which it was read.
         is_holiday: They name a holiday, which may also be a matter: "Christmas cards".
         is_end: Something lasts until that day, or is due then: a note tells of it, a question does not ask for it.
+        is_range: Its first and last day are named, as in "from 3 May to 9 June".
+        is_date: A month or a number is among the words, unlike in "tomorrow" and "Friday".
         is_later: It is counted from today, as "in three days", which is also how long something took: only a question for what
             is to come asks for it.
     """
@@ -54,6 +61,8 @@ class NamedPeriod(NamedTuple):
     is_holiday: bool = False
     is_end: bool = False
     is_later: bool = False
+    is_range: bool = False
+    is_date: bool = False
 
     @property
     def is_day(self) -> bool:
@@ -214,10 +223,19 @@ def _triggers() -> Mapping[str, Mapping[str, None]]:
 
 
 @cache
-def _list_days_and_months() -> frozenset[str]:
-    """Return the single words of all languages that name a day or a month."""
-    several = (lexicon.symbols.items() for lexicon in _lexicons().values())
-    return frozenset(key for each in several for key, parts in each if parts[-1][0] in "mwt")
+def _list_days_and_months() -> Mapping[str, Sequence[str]]:
+    """Return the single words that name a day or a month, each with its languages."""
+    found: dict[str, list[str]] = {}
+    for language, lexicon in _lexicons().items():
+        for key, parts in lexicon.symbols.items():
+            if parts[-1][0] in "mwt":
+                found.setdefault(key, []).append(language)
+    return found
+
+
+def is_short(key: str) -> bool:
+    """Return True for a name of a weekday or month that is often another word, too."""
+    return len(key) <= SHORT and not is_cjk(key[0])
 
 
 def names_day(text: str) -> bool:
@@ -225,12 +243,51 @@ def names_day(text: str) -> bool:
 
     >>> names_day("choir on Mondays"), names_day("el 3 de mayo"), names_day("3.5. at the mill"), names_day("in 13 shops")
     (True, True, True, False)
+    >>> names_day("Sat: market"), names_day("He sat in the sun."), names_day("They may do so.")
+    (True, False, False)
     """
-    words = _list_days_and_months()
-    return any(
-        token.code in ("x", "i", "D") or not words.isdisjoint((token.key, token.key.removesuffix("s")))
-        for token in _split(text)
-    )
+    known, tokens = _list_days_and_months(), _split(text)
+    short: list[tuple[int, str]] = []
+    for at, token in enumerate(tokens):
+        if token.code in ("x", "i", "D"):
+            return True
+        for key in {token.key, token.key.removesuffix("s")} & known.keys():
+            if not is_short(key):
+                return True
+            short += [(at, language) for language in known[key] if key == token.key]
+    readings = {language: _Reading(text, tokens, language) for _, language in short}
+    return any(readings[language].is_written(at) for at, language in short)
+
+
+def names_month(word: str) -> bool:
+    """Return True for a word that is a month in some language, also in short: "Februar", "Dec"."""
+    return word[:1].isupper() and _fold(word) in _list_months()
+
+
+@cache
+def _list_months() -> frozenset[str]:
+    return frozenset(key for (symbol, keys) in _list_spellings().items() if symbol[0] == "m" for key in keys)
+
+
+def names_weekday(text: str, weekday: int, language: str) -> bool:
+    """Return True if a text names a weekday in the words of a language, also as one that comes again and again.
+
+    >>> names_weekday("Mon, Sat: closed", 5, "en"), names_weekday("on Saturdays", 5, "en"), names_weekday("He sat", 5, "en")
+    (True, True, False)
+    """
+    if not (starts := [found.start() for found in _compile_weekday(weekday, language).finditer(text)]):
+        return False
+    tokens = _split(text)
+    reading = _Reading(text, tokens, language)
+    places = {token.start: at for at, token in enumerate(tokens)}
+    return any(not is_short(tokens[places[at]].key) or reading.is_written(places[at]) for at in starts if at in places)
+
+
+@cache
+def _compile_weekday(weekday: int, language: str) -> re.Pattern[str]:
+    words = list_spellings(("w", weekday), language, only=True)
+    listed = "|".join(re.escape(word) + ("" if is_short(word) else "(?:s|en)?") for word in words)
+    return re.compile(rf"(?<![a-zß-ž])(?:{listed})(?![a-zß-ž])", re.IGNORECASE)
 
 
 @cache
@@ -273,7 +330,7 @@ def list_spellings(symbol: tuple[str, int], language: str, *, only: bool = False
     "mar", "set" and "do" are words. With `only`, all words are of that language.
     """
     spellings = _list_spellings()[symbol].items()
-    return [key for key, known in spellings if language in known or (not only and (len(key) > 3 or is_cjk(key[0])))]
+    return [key for key, known in spellings if language in known or (not only and not is_short(key))]
 
 
 def list_near_days() -> list[str]:
@@ -431,6 +488,16 @@ def _join(before: str, after: str, gap: str | None, between: Sequence[str]) -> s
     return "" if set(gap) <= set("gpcTBLHi") else " "
 
 
+@cache
+def _compile_neighbours(language: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """Return the patterns of another weekday with a capital before a weekday, and behind it: "Mon, Wed", "Mo bis Fr"."""
+    lexicon = _lexicons()[language]
+    days = "|".join(re.escape(key.title()) for key, parts in lexicon.symbols.items() if parts[0][0] == "w")
+    words = "|".join(re.escape(key) for key, role in lexicon.roles.items() if set("T&") & set(role))
+    gap = rf"(?:\s?[,/&+–—-]\s?|\s(?:{words})\s)"
+    return re.compile(rf"(?<!\w)(?:{days})\.?{gap}\Z"), re.compile(rf"\.?{gap}(?:{days})(?!\w)")
+
+
 class _Reading:
     """A text read in one language, by the longest phrases of its table.
 
@@ -484,7 +551,9 @@ class _Reading:
                 asked, at = Vantage(asked.today), begin
                 continue
             beyond = read_longest(self.codes, self.values, at + 1, asked) if joint in ("~", "&") else None
+            is_range = False
             if beyond is not None and (joint == "~" or "B" in roles):
+                is_range = all(each.first == each.last for each in (period, beyond[1]))
                 at, period = beyond[0], stretch(period, beyond[1])
                 roles -= {"S", "z"}
             elif beyond is not None and (both := join(period, beyond[1])):  # "in October and November"
@@ -494,7 +563,9 @@ class _Reading:
             roles = roles - {"z"} | {"p"} if is_end else roles
             if self._counts(self.codes[begin:at], (first, last), roles):
                 is_later = re.fullmatch(LATER, self.codes[begin:at]) is not None
-                yield self._name(period, (first, last), roles, asked.today)._replace(is_end=is_end, is_later=is_later)
+                named = self._name(period, (first, last), roles, asked.today)
+                is_date = not {*"mxDoiIE"}.isdisjoint(self.codes[begin:at])
+                yield named._replace(is_end=is_end, is_later=is_later, is_range=is_range, is_date=is_date)
 
     def _name(self, period: Period, span: tuple[int, int], roles: Set[str], today: date) -> NamedPeriod:
         """Return a period, up to today where "since" stands before or behind it."""
@@ -534,6 +605,7 @@ class _Reading:
             is_loose
             or ("z" in roles and not _SINCE & roles)
             or (re.fullmatch(LATER, codes) and "i" not in roles | set(behind or ""))
+            or self._is_word(codes, span)
             or self._is_english(span)
             or self._is_foreign_holiday(span)
         ):
@@ -552,22 +624,109 @@ class _Reading:
             "H" not in roles and not self._is_name(span, bool((_SINCE | {"p"}) & roles))
         )
 
+    def _is_word(self, codes: str, span: tuple[int, int]) -> bool:
+        """Return True if a short name in a period is the word that it is, too: "grow in sun", "rule 12 may apply"."""
+        for at in range(span[0], span[1] + 1):
+            if is_short(self._tokens[at].key) and self._tokens[at].key in self._lexicon.names:
+                kind = self._get_kind(at)
+                if (kind == "m" and self._is_verb(at)) or (
+                    kind == "w" and not set("mxoD") & set(codes) and not self.is_written(at)
+                ):
+                    return True
+        return False
+
+    def _is_verb(self, at: int) -> bool:
+        """Return True for "may" in small letters behind "this", or before another word of grammar."""
+        stop_words = _fold_stop_words(self._language)
+        if self._tokens[at].key not in stop_words or self._has_capital(at) or self._is_last(at):
+            return False
+        before = self._lexicon.symbols.get(self._tokens[at - 1].key, []) if at else []
+        is_joined = self.roles[at + 1] is None and self._tokens[at + 1].key in stop_words
+        is_verb = before == [("r", 0)] or (is_joined and (not before or before[0][0] != "r"))  # "last may with Ines"
+        return is_verb and self._list_gaps(at)[1].isspace()
+
+    def is_written(self, at: int) -> bool:
+        """Return True where a short name of a weekday or month stands as one, and not as the word that it is, too.
+
+        A number or "on" stands beside it, "last" before it, or behind a capital one an hour, a part of the day, another weekday
+        or a colon: "3 Jan", "on Sat", "Sat 9:00", "Sun morning", "Mo–Fr", "| Do |", "Do: choir".
+        """
+        left, right = self._list_gaps(at)
+        roles = set((self.roles[at - 1] or "") if at and left.isspace() else "")
+        is_last = at > 0 and left.isspace() and self._get_kind(at - 1) == "r"
+        if self._get_kind(at) == "m":
+            numbered = ((at - 1, left), (at + 1, right))
+            is_numbered = any(self._is_number(each) and _NEAR_NUMBER.fullmatch(gap) for each, gap in numbered)
+            return (is_numbered or is_last or bool(roles & {"p", "S"})) and not self._is_verb(at)
+        capital, is_grammar = self._has_capital(at), self._tokens[at].key in _fold_stop_words(self._language)
+        if roles & set("pHSBTzu" if capital else "pH") and "i" not in roles:  # "in sun and shade"
+            is_name = self._language == "en" and right.isspace() and self._has_capital(at + 1)
+            return not is_name and (capital or not is_grammar or self._is_last(at))  # "im so genannten"
+        return (is_last and (capital or not right.isspace())) or self._is_on_list(
+            at, capital=capital, is_grammar=is_grammar
+        )
+
+    def _is_on_list(self, at: int, *, capital: bool, is_grammar: bool) -> bool:
+        """Return True where a short name of a weekday stands as on a list of days; a small one begins a line, before an hour."""
+        token, right = self._tokens[at], "" if self._is_last(at) else self._list_gaps(at)[1]
+        starts = _LINE_START.search(self._text, max(token.start - 40, 0), token.start) is not None
+        if not capital or _HOUR.match(self._text, token.end):
+            return (capital or starts) and _HOUR.match(self._text, token.end) is not None
+        if right.isspace() and "c" in (self.roles[at + 1] or "") and not is_grammar:  # "so früh"
+            return True
+        if right.isspace() and self._is_number(at + 1) and not self._list_gaps(at + 1)[1].isspace():  # "So 3 Eier"
+            return True
+        before, behind = _compile_neighbours(self._language)
+        is_listed = before.search(self._text, max(token.start - 40, 0), token.start) or behind.match(
+            self._text, token.end
+        )
+        is_label = starts and _LABEL_END.match(self._text, token.end)
+        return bool(is_listed or is_label) and self._may_be_own()
+
+    def _get_kind(self, at: int) -> str:
+        """Return the symbol of a token that is a phrase alone; "" if it has none."""
+        return self._lexicon.symbols.get(self._tokens[at].key, [("", 0)])[0][0]
+
+    def _is_last(self, at: int) -> bool:
+        return at + 1 == len(self._tokens)
+
+    def _is_number(self, at: int) -> bool:
+        return 0 <= at < len(self._tokens) and bool(set("noxyiD") & set(self._tokens[at].code))
+
+    def _has_capital(self, at: int) -> bool:
+        return at < len(self._tokens) and self._text[self._tokens[at].start].isupper()
+
+    def _list_gaps(self, at: int) -> tuple[str, str]:
+        """Return what stands between a token and those beside it."""
+        first = self._tokens[at - 1].end if at else 0
+        last = len(self._text) if self._is_last(at) else self._tokens[at + 1].start
+        return self._text[first : self._tokens[at].start], self._text[self._tokens[at].end : last]
+
+    def _may_be_own(self) -> bool:
+        """Return True unless the text, but for its short names of days, is of another language."""
+        others = [each for each in self._tokens if not (is_short(each.key) and each.key in self._lexicon.symbols)]
+        return detect_language(" ".join(self._text[each.start : each.end] for each in others)) in (None, self._language)
+
     def _is_holiday(self, first: int, last: int) -> bool:
-        """Return True if words without a number name a day of a month, or one that moves with Easter or the weekdays."""
+        """Return True if words, or words and a year, name a day of a month, or one that moves with Easter or the weekdays."""
         codes = {code for code, span in zip(self.codes, self.spans, strict=True) if first <= span[0] <= last}
-        is_named = "E" in codes or codes - set(" ~&<>") == {"m", "D"} or (first == last and codes == {"o", "w", "m"})
-        return is_named and not any(token.code for token in self._tokens[first : last + 1])
+        is_named = "E" in codes or codes - set(" ~&<>y") == {"m", "D"} or (first == last and codes == {"o", "w", "m"})
+        return is_named and not any(token.code != "y" and token.code for token in self._tokens[first : last + 1])
 
     def _is_foreign_holiday(self, span: tuple[int, int]) -> bool:
-        """Return True for a holiday of another language than the text's, which may be a name in it: "Noel"."""
-        spaced = not is_cjk(self._tokens[span[0]].key[0])
+        """Return True for a holiday of another language than the text's, without a year, which may be a name in it: "Noel"."""
+        tokens = self._tokens[span[0] : span[1] + 1]
+        spaced = not is_cjk(tokens[0].key[0]) and all(token.code != "y" for token in tokens)
         return spaced and self._is_holiday(*span) and self._language != (detect_language(self._text) or "en")
 
     def _is_english(self, span: tuple[int, int]) -> bool:
         """Return True for a word of time in a text that may be English, if the word is English, too: "out" is no October."""
         if self._language in ("en", "zh", "ja") or detect_language(self._text) not in (None, "en"):
             return False
-        keys = {token.key for token in self._tokens[span[0] : span[1] + 1] if token.key in self._lexicon.symbols}
+        tokens = self._tokens[span[0] : span[1] + 1]
+        keys = {token.key for token in tokens if token.key in self._lexicon.symbols}
+        if all(is_short(key) and key in self._lexicon.names for key in keys) and self._has_capital(span[0]):
+            return False  # "Do um acht"
         return bool(keys) and keys <= STOP_WORDS["en"] | _lexicons()["en"].symbols.keys()
 
     def _is_name(self, span: tuple[int, int], placed: bool) -> bool:
@@ -580,6 +739,8 @@ class _Reading:
         first, last = span
         following = self._tokens[last + 1] if last + 1 < len(self._tokens) else None
         capital = following is not None and self._text[following.start].isupper() and self._language == "en"
+        if self._get_kind(first) == "w" and is_short(self._tokens[first].key):
+            return False  # see `is_written`
         if self._tokens[first].key in self._lexicon.names:
             return not placed or capital or (following is not None and following.key == "s")
         # Where months are written small, a capital one is a name, except in front.

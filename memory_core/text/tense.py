@@ -23,13 +23,15 @@ _ALL = PHRASES["all"]
 def find_asked_time(text: str) -> Time | None:
     """Tell if a question asks how things are, "now", or how they were before, "then"; None of what has happened.
 
-    Nor do statements ask, and lists of words without a question mark or a word such as "now".
+    Nor do statements ask, and lists of words without a question mark or a word such as "now". A birthday never changes.
 
     >>> find_asked_time("Where does Ann live?"), find_asked_time("Where did she live before?"), find_asked_time("Who was ill?")
     ('now', 'then', None)
     """
     kind, asks = classify(text), text.rstrip().endswith(("?", "？"))
     if kind == "statement" and not asks:
+        return None
+    if asks_time(text) and tells_yearly(text):
         return None
     language = detect_language(text) or "en"
     lowered = text.lower().replace("’", "'")
@@ -110,6 +112,20 @@ def tells_end(text: str) -> bool:
     (True, True, False)
     """
     return _compile(_ALL["end"]).search(text.lower().replace("’", "'")) is not None
+
+
+def asks_time(text: str) -> bool:
+    """Return True for a question that asks for a day or an hour."""
+    return _compile(_ALL["asks time"]).search(text.lower()) is not None
+
+
+def tells_yearly(text: str) -> bool:
+    """Return True if a line is about a day that comes every year: a birthday or an anniversary.
+
+    >>> tells_yearly("Geburtstag 2. Juli 2018"), tells_yearly("born on 2 July 2018"), tells_yearly("moved on 2 July 2018")
+    (True, True, False)
+    """
+    return _compile(_ALL["yearly"]).search(text.lower()) is not None
 
 
 def find_stance(text: str, language: Language) -> Literal["unsure", "state"] | None:

@@ -8,8 +8,11 @@ from collections.abc import Iterator, Sequence
 from itertools import accumulate, pairwise
 
 from memory_core.records import Unit, Window
+from memory_core.text.languages import STOP_WORDS
 from memory_core.text.markdown import BLANK, CODE, HEADING, ITEM, MORE, OPEN, ROW, TEXT, Line, is_delimiter, scan
+from memory_core.text.periods import names_month
 from memory_core.text.tables import join_lines
+from memory_core.text.terms import detect_language
 from memory_core.text.tokens import count_quarters, cut_long
 
 SHORT = 40  # quarters of a token: shorter sentences say little alone and are joined with a neighbour
@@ -22,6 +25,9 @@ Span = tuple[int, int]
 
 # A run of stops is read from its first one alone: tried from each, a long one would take quadratic time.
 _SENTENCE_END = re.compile(r"(?<![.!?…])[.!?…]++[\"'”’)\]*_]*+\s+|[。！？｡]+[」』”’）]*\s*")
+_ORDINAL = re.compile(r"(?<![\d.,:])\d{1,2}\Z")  # before its full stop
+_NEXT_WORD = re.compile(r"[^\W\d_]+")
+_GERMAN = STOP_WORDS["de"] - STOP_WORDS["en"]
 _ABBREVIATIONS = re.compile(join_lines("abbreviations"), re.IGNORECASE)
 # A line that begins with a speaker, key or time starts something new; "so: this" may continue a sentence.
 _LABEL = re.compile(
@@ -228,7 +234,7 @@ def _is_short(text: str, start: int, end: int) -> bool:
 
 
 def _ends_sentence(text: str, start: int, match: re.Match[str]) -> bool:
-    """Return False for a full stop of an abbreviation, an initial or an ellipsis amid a sentence."""
+    """Return False for a full stop of an abbreviation, an initial, an ordinal number or an ellipsis amid a sentence."""
     if match[0][0] not in ".…":
         return True
     after = text[match.end() : match.end() + 1]
@@ -236,7 +242,28 @@ def _ends_sentence(text: str, start: int, match: re.Match[str]) -> bool:
         return False
     words = text[max(start, match.start() - 12) : match.start()].split()
     word = words[-1].lstrip("(\"'“‘*_") if words else ""
+    if word.isdigit():
+        return not _is_ordinal(text, start, match, words[-2] if len(words) > 1 else "")
     return not _ABBREVIATIONS.match(word) and not (len(word) == 1 and word.isupper())
+
+
+def _is_ordinal(text: str, start: int, stop: re.Match[str], before: str) -> bool:
+    """Return True for the number of "3. Februar", and in German of "im 2. Stock": a noun follows, which no word of grammar is.
+
+    Args:
+        text: The text.
+        start: Where the sentence's paragraph begins.
+        stop: The full stop behind the number.
+        before: The word before the number: behind a noun, as in "Zimmer 9. Dann", it is a name.
+    """
+    behind = _NEXT_WORD.match(text, stop.end())
+    if behind is None or not _ORDINAL.search(text, max(start, stop.start() - 4), stop.start()):
+        return False
+    if names_month(behind[0]) and behind[0].lower() not in STOP_WORDS["en"]:  # "12. May I"
+        return True
+    is_named = before[:1].isupper() and before.lower() not in STOP_WORDS["de"]
+    is_german = before.lower() in _GERMAN or detect_language(text[start : stop.start()]) == "de"
+    return is_german and not is_named and behind[0].lower() not in STOP_WORDS["de"]
 
 
 def _find_hard_breaks(text: str, start: int, end: int) -> Iterator[int]:

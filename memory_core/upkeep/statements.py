@@ -13,7 +13,6 @@ from itertools import accumulate, chain, pairwise
 from pathlib import PurePosixPath
 from typing import NamedTuple, cast
 
-from memory_core.records import Unit
 from memory_core.sources.roots import LONGTERM_NAMES
 from memory_core.text import languages
 from memory_core.text.folding import strip_marks
@@ -58,7 +57,6 @@ _PENCE = re.compile(rf"\d\s?(?:p|{join_lines('hundredths')})\Z", re.IGNORECASE)
 _TITLES, _WITH, _EVERY, _PER, _DETERMINERS = (
     frozenset(list_words("all", name)) for name in ("titles", "with", "every", "per", "determiners")
 )
-_ORDINAL = re.compile(r"(?:(?<![^\W\d_])([^\W\d_]++) )?(?<!\d)\d{1,2}\.\s*\Z")  # "9. September", "Zimmer 9."
 _CONFLICT = re.compile(r"^(?:<{7}|>{7}) ", re.MULTILINE)  # of a merge that nobody has finished
 _NAMES = re.compile(rf"(?<!\w)(?:{join_lines('to be')})(?!\w)|:(?!\d)", re.IGNORECASE)
 _COLON = re.compile(r":(?!\d)")
@@ -159,7 +157,7 @@ def read_statements(path: str, date: str | None, text: str, usual: Language = "e
     body = "\n".join(lines)
     if not _CONFLICT.search(body):
         language = detect_language(body) or usual
-        for sentence in _split_sentences(lines, body, language, dated=date is not None):
+        for sentence in _split_sentences(lines, body, dated=date is not None):
             yield from _read_sentence(path, date or UNDATED, sentence, language)
 
 
@@ -183,7 +181,7 @@ class _Told(NamedTuple):
     context: str
 
 
-def _split_sentences(lines: list[str], body: str, language: Language, *, dated: bool) -> Iterator[_Told]:
+def _split_sentences(lines: list[str], body: str, *, dated: bool) -> Iterator[_Told]:
     """Yield the sentences of a note but for those of code, headings, tasks, and tables of logs."""
     starts = [
         0,
@@ -193,11 +191,7 @@ def _split_sentences(lines: list[str], body: str, language: Language, *, dated: 
     width = max(map(len, lines), default=0)
     kinds = scan(lines)
     seen = {number for number, line in enumerate(lines) if _SEEN.search(line)}
-    units: list[Unit] = []
-    for each in split_units(body, skip_lines=find_front_matter(lines)):
-        joined = units and _is_within_date(body, each.start, language)
-        units.append(units.pop()._replace(end=each.end, last_line=each.last_line) if joined else each)
-    for unit in units:
+    for unit in split_units(body, skip_lines=find_front_matter(lines)):
         start = unit.start
         for number in range(unit.first_line, unit.last_line + 1):
             if kinds[number] is Line.HEADING:
@@ -220,8 +214,7 @@ def _split_sentences(lines: list[str], body: str, language: Language, *, dated: 
             for number in inner
             if start < starts[number + 1] and not (lines[number].endswith(",") or (full and _goes_on(lines, number)))
         ]
-        stops = [at for at in find_sentence_starts(body, start, unit.end) if not _is_within_date(body, at, language)]
-        bounds = sorted({start, *stops, *breaks, unit.end})
+        bounds = sorted({start, *find_sentence_starts(body, start, unit.end), *breaks, unit.end})
         before = ""
         for begin, end in pairwise(bounds):
             said = body[begin:end].strip()
@@ -240,16 +233,6 @@ def _is_full(line: str, following: str, width: int) -> bool:
 def _goes_on(lines: Sequence[str], number: int) -> bool:
     """Return True if a sentence may go on behind a line, in lower case."""
     return lines[number + 1].lstrip()[:1].islower() and lines[number][-1:] not in ".!?"
-
-
-def _is_within_date(text: str, at: int, language: Language) -> bool:
-    """Return True behind the dot of "9. September", and in German of every ordinal number."""
-    word, ordinal = _WORD.match(text, at), _ORDINAL.search(text, max(at - 40, 0), at)
-    if not word or not ordinal:
-        return False
-    named = ordinal[1] or ""  # "Zimmer"
-    numbered = named[:1].isupper() and named.lower() not in STOP_WORDS[language]
-    return (language == "de" and not numbered) or (_read_time(word[0], language) or "?")[0] == "m"
 
 
 def _read_sentence(path: str, date: str, sentence: _Told, language: Language) -> Iterator[Statement]:

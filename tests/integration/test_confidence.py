@@ -188,3 +188,20 @@ def test_lines_about_the_one_who_is_named_come_first(tmp_path: Path, provider: s
     with open_notes(tmp_path, notes, provider) as memory:
         passages = memory.explain("When is the birthday of Martin?").passages
         assert "4 May" in passages[0].text
+
+
+@pytest.mark.parametrize("question", ["Wann hat Nora Geburtstag?", "When is Nora's birthday, Geburtstag?"])
+def test_the_date_of_a_note_is_no_birthday(tmp_path: Path, question: str) -> None:
+    notes = {
+        "memory/people/Nora.md": "# Nora Lind\n\nSegelt im Verein. Geburtstag: 14. Februar.\nMag keine Oliven.\n",
+        "memory/2026-03-02.md": "# Montag, 2. März 2026\n\n- Mit Nora Lind telefoniert: sie übernimmt das Geld vom Verein\n",
+    }
+    with open_notes(tmp_path, notes, "static") as memory:
+        first, *others = search(memory, question)
+        assert first["path"] == "memory/people/Nora.md"
+        assert all(hit["score"] < SURE for hit in others)
+
+
+def test_the_date_of_a_note_tells_when_what_was_in_it_happened(tmp_path: Path) -> None:
+    with open_notes(tmp_path, {"memory/2026-03-02.md": "Ruth repaired the old piano.\n"}, "none") as memory:
+        assert best(memory, "When did Ruth repair the piano?") > best(memory, "When will Ruth repair the piano?")

@@ -228,6 +228,84 @@ def test_an_explanation_tells_the_period_and_where_each_note_is_shown(memory: Me
     assert found.place.examined.shown_as == 2
 
 
+def open_notes(folder: Path, notes: dict[str, str]) -> Memory:
+    for path, text in notes.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text, encoding="utf-8")
+    source = ConfigSource({"memorySearch": {"provider": "none"}}, workspace=folder, state_dir=folder / "state")
+    return Memory(source, today=lambda: TODAY)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Was ist am Donnerstag?",
+        "Was ist am Sonntag?",
+        "What is on Saturday?",
+        "What is on Sunday?",
+        "Was ist am 8. Oktober?",
+    ],
+)
+def test_words_that_look_like_short_names_of_days_answer_for_none(question: str, tmp_path: Path) -> None:
+    lines = "People do not forget, so they sat in the sun.\n\nSo do we.\n"
+    with open_notes(tmp_path, {"memory/draft.md": lines}) as memory:
+        assert ask(memory, question)["results"] == []
+
+
+def test_a_short_name_that_labels_a_day_is_found(tmp_path: Path) -> None:
+    with open_notes(tmp_path, {"memory/plan.md": "Mo: Turnen\n\nDo: Chor um acht\n\nWir lernen es so.\n"}) as memory:
+        (hit,) = ask(memory, "Was ist am Donnerstag?")["results"]
+        assert hit["snippet"] == "Do: Chor um acht"
+
+
+def test_a_line_of_the_weekday_is_weak_evidence_for_a_date(tmp_path: Path) -> None:
+    notes = {"memory/shop.md": "The shop is open late on Thursdays.\n"}
+    with open_notes(tmp_path / "a", notes) as memory:
+        (hit,) = ask(memory, "What is on 8 October?")["results"]
+        assert hit["score"] < 0.6
+        assert ask(memory, "What is on 8 October?", minScore=0.6)["results"] == []
+        assert ask(memory, "What is on Thursday?")["results"][0]["score"] == 1
+        assert ask(memory, "birthday on 8 October")["results"] == []
+    notes["memory/people/Bo.md"] = "Birthday 8 October 1979.\n"
+    with open_notes(tmp_path / "b", notes) as memory:
+        for question in ("What is on 8 October?", "birthday on 8 October"):
+            assert paths(ask(memory, question)) == ["memory/people/Bo.md"]
+
+
+@pytest.mark.parametrize(
+    ("line", "question"),
+    [
+        (
+            "Die Pacht für den Garten verlängert sich am 3. Februar. Der Schlüssel hängt im Schuppen.",
+            "Was ist am 3. Februar?",
+        ),
+        ("The trial was moved from Nov 20 to Dec 8.", "What happens on 8 December?"),
+        ("The trial was moved from Nov 20 to Dec 8.", "What happens on Nov 20?"),
+        ("Oles fødselsdag, birthday, 2.7.2018", "What is on 2 July?"),
+    ],
+)
+def test_a_line_that_writes_the_day_in_another_way_is_found(line: str, question: str, tmp_path: Path) -> None:
+    with open_notes(tmp_path, {"memory/notes.md": f"{line}\n"}) as memory:
+        (hit,) = ask(memory, question)["results"]
+        assert hit["snippet"] == line
+
+
+def test_a_feast_with_a_year_is_a_day(tmp_path: Path) -> None:
+    notes = {"memory/2024-12-31.md": "- Fondue bei den Nachbarn.\n", "memory/2024-03-04.md": "- Neues Büro.\n"}
+    with open_notes(tmp_path, notes) as memory:
+        answer = ask(memory, "Was war an Silvester 2024?")
+        assert paths(answer) == ["memory/2024-12-31.md"]
+        assert answer["period"]["text"] == "Silvester 2024"
+
+
+def test_an_explanation_of_a_day_shows_the_line_that_came(tmp_path: Path) -> None:
+    text = "---\ntags: [x]\n---\nThe mooring is behind the mill, and it is paid each year.\n\nThe lease ends on 3 February.\n"
+    with open_notes(tmp_path, {"memory/lease.md": text}) as memory:
+        found = memory.explain("What happens on 3 February?")
+        assert found.verdict.cause == "shown"
+        assert found.passages[0].shown_as == 1
+
+
 SUNDAY = date(2026, 11, 29)
 PLANS = {
     "MEMORY.md": "- Compost turned in October.\n- Elternabend am 3. Dezember um 19 Uhr.\n",

@@ -359,7 +359,6 @@ _QUOTED_SENTENCES = re.compile(
 _ELLIPSIS_END = re.compile(r"(?:\.\.\.|…)\s*$")
 
 # A day with a dot, behind which its month follows: no sentence ends between them.
-_DAY = re.compile(r"(?<!\w)\d{1,2}\.\s\Z")
 _PRONOUN_START = re.compile(r"^(?:he|she|they|it|his|her|their|its)(?:'\w+)?\b", re.IGNORECASE)
 
 
@@ -433,9 +432,10 @@ def _list_texts(message: str) -> Iterator[Told]:
 
 
 def _cut_sentences(line: str) -> list[str]:
-    """Return the sentences of a line; a day and its month stand in one."""
-    starts = (start for start in find_sentence_starts(line, 0, len(line)) if not _is_in_date(line, start))
-    texts = (line[start:end].strip() for start, end in pairwise([0, *starts, len(line)]))
+    """Return the sentences of a line."""
+    texts = (
+        line[start:end].strip() for start, end in pairwise([0, *find_sentence_starts(line, 0, len(line)), len(line)])
+    )
     return [text for text in texts if text]
 
 
@@ -453,10 +453,6 @@ def _cut_small(told: Told) -> list[Told]:
 def list_own_words(message: str) -> str:
     """Return a message without what somebody has pasted into it."""
     return " ".join(told.text for told in _list_texts(message))
-
-
-def _is_in_date(line: str, place: int) -> bool:
-    return _compile("month").match(line, place) is not None and _DAY.search(line[max(place - 5, 0) : place]) is not None
 
 
 def _bare(text: str) -> str:

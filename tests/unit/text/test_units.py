@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import dropwhile, pairwise
+from itertools import accumulate, dropwhile, pairwise
 
 import pytest
 from hypothesis import given
@@ -13,7 +13,7 @@ from memory_core.records import Unit
 from memory_core.text.chunks import split_chunks
 from memory_core.text.markdown import Line, scan
 from memory_core.text.tokens import estimate_tokens
-from memory_core.text.units import LONG, split_units, split_windows
+from memory_core.text.units import LONG, find_sentence_starts, split_units, split_windows
 
 PIECES = (
     "# Heading", "## 会议", "- item", "  continued", "1. first", "| a | b |", "|---|---|", "```", "~~~", "# comment", "",
@@ -110,6 +110,10 @@ def test_windows_hold_every_unit_once(text: str, max_tokens: int) -> None:
             "部署在周三晚上完成，没有任何问题。回滚脚本也测试过了，结果正常。好。",
             ["部署在周三晚上完成，没有任何问题。", "回滚脚本也测试过了，结果正常。好。"],
         ),
+        (
+            "Der Vertrag für den Liegeplatz endet am 3. Februar. Die Schlüssel liegen jeden 2. Dienstag im 1. Stock bereit.",
+            ["Der Vertrag für den Liegeplatz endet am 3. Februar.", "Die Schlüssel liegen jeden 2. Dienstag im 1. Stock bereit."],
+        ),
         ("- one\n- two\n  continued\n- three", ["- one", "- two\n  continued", "- three"]),
         ("1. one\n   - nested\n2) two", ["1. one", "- nested", "2) two"]),
         ("| k | v |\n|---|---|\n| a | 1 |\n| b | 2 |", ["| k | v |\n|---|---|", "| a | 1 |", "| b | 2 |"]),
@@ -196,3 +200,21 @@ def test_windows_are_filled_up() -> None:
     windows = split_windows(text, split_units(text))
     assert [estimate_tokens(window.text) > 80 for window in windows[:-1]] == [True] * (len(windows) - 1)
     assert split_windows("", []) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Koncert je 3. Března v knihovně.| Vstup je volný.",
+        "Der Vertrag endet am 3. Februar.| Jeden 1. und 3. Dienstag im 2. Stock.| Danach nicht.",
+        "Wir zahlten 30.| Der Rest kam später.",
+        "Wir haben wieder Zimmer 9.| Danach zogen wir um.",
+        "The boat had 12.| May I go along?",
+        "I am 30.| She is 31.| Everybody knows.",
+        "Version 3.| Release it.",
+    ],
+)
+def test_a_number_with_a_full_stop_ends_a_sentence_unless_it_is_an_ordinal(text: str) -> None:
+    *parts, last = text.replace("| ", " |").split("|")
+    whole = "".join([*parts, last])
+    assert find_sentence_starts(whole, 0, len(whole)) == [len(part) for part in accumulate(parts)]
