@@ -118,7 +118,10 @@ class Survey:
         Nearly all of a look at thousands of files is spent here, so that paths stay text.
         """
         below = f"{relative}/" if relative else ""
-        start = slash(root.join(relative))
+        start, vaults = slash(root.join(relative)), root.find_vaults(relative)
+        if problem := next((each.problem for each in vaults if each.problem), None):
+            self._fail(root, relative, problem)
+            return
         known, new = self._names[start], []
         try:
             with os.scandir(start) as scan:
@@ -129,7 +132,7 @@ class Survey:
             return
         # Of most folders, one look at all names tells that the suffix alone decides.
         names = "".join([entry.name for entry in entries])
-        plain = not (root.excluded or root.reserved or root.pattern or root.left_out or root.hidden or is_unfit(names))
+        plain = not (root.excluded or root.reserved or root.pattern or root.left_out or vaults or is_unfit(names))
         for entry in entries:
             name = entry.name
             try:

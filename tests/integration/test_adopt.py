@@ -610,6 +610,52 @@ def test_exported_conversations_become_notes(
     assert "unchanged" in adopt(given, "--copy", "--yes", "--workspace", home / "clawd")
     adopt("--undo")
     assert not (home / "clawd" / "memory" / "imports" / source).exists()
+def test_what_a_vault_in_a_folder_or_around_it_excludes_is_left_out(home: Path, state: Path, adopt: Adopt) -> None:
+    vault = make_vault(home, "Notes/a.md Notes/Tpl/t.md Private/b.md")
+    write(home / "other.md", "The mill has a millstone. %%Its hull is teal.%%\n")
+    write(vault / "Notes" / "hull.md", "The boat is new. %%Its hull is teal.%%\n")
+    write(vault / ".obsidian" / "app.json", '{"userIgnoreFilters": ["Private/"]}')
+    write(vault / ".obsidian" / "templates.json", '{"folder": "Notes/Tpl"}')
+    assert "3 notes, without vault/Private/, vault/Notes/Tpl/" in adopt(home)
+    adopt(home, "--yes")
+    assert paths_of(state, "millstone of the mill") == {"a.md", "other.md"}
+    assert paths_of(state, "a teal hull") == {"other.md"}
+    adopt("--undo")
+    assert "2 notes, in the vault ~/vault, without Tpl/" in adopt(vault / "Notes", "--yes")
+    assert paths_of(state, "millstone of the mill") == {"a.md"}
+    workspace = home.parent / "elsewhere"
+    adopt(home, "--copy", "--yes", "--workspace", workspace)
+    assert {path.name: "teal" in path.read_text() for path in workspace.rglob("*.md")} == {
+        "a.md": False,
+        "other.md": True,
+        "hull.md": False,
+    }
+
+
+@pytest.mark.parametrize("place", ["Private", "Private/b.md"])
+def test_what_a_vault_excludes_as_a_whole_is_not_adopted(
+    home: Path, state: Path, capsys: pytest.CaptureFixture[str], place: str
+) -> None:
+    vault = make_vault(home, "a.md Private/b.md")
+    write(vault / ".obsidian" / "app.json", '{"userIgnoreFilters": ["Private/"]}')
+    assert main(["adopt", str(vault / place), "--yes", "--state-dir", str(state)]) == 2
+    assert f"{vault / place} is left out by Obsidian" in capsys.readouterr().err
+
+
+def test_what_a_vault_excludes_as_a_whole_later_is_found_no_more(home: Path, state: Path, adopt: Adopt) -> None:
+    vault = make_vault(home, "Private/b.md")
+    adopt(vault / "Private", "--yes")
+    assert paths_of(state, "millstone of the mill") == {"b.md"}
+    write(vault / ".obsidian" / "app.json", '{"userIgnoreFilters": ["Private/"]}')
+    assert paths_of(state, "millstone of the mill") == set()
+
+
+def test_one_file_is_adopted(home: Path, state: Path, adopt: Adopt) -> None:
+    vault = make_vault(home, "a.md b.md")
+    assert "Markdown file" in adopt(vault / "a.md", "--yes")
+    assert paths_of(state, "millstone of the mill") == {"a.md"}
+
+
 
 
 def test_claudes_own_memory_and_openmemory_are_read(home: Path, adopt: Adopt) -> None:
