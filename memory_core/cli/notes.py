@@ -19,10 +19,12 @@ from memory_core.cli.app import Options, argument, command, open_notes, with_sou
 from memory_core.config.agent import make_workspace_key
 from memory_core.config.resolution import OWN_FOLDER
 from memory_core.errors import InvalidArgument, MemoryCoreError, MemoryOff
-from memory_core.plugin.explaining import find_instead
+from memory_core.history.notes import name_note
+from memory_core.plugin.explaining import find_instead, find_meant
 from memory_core.records import CallContext, Finding, ProgressCallback, SyncReport
 from memory_core.sources import pages
 from memory_core.sources.activity import find_problem, record_problem
+from memory_core.sources.files import list_files
 from memory_core.sources.journal import Journal
 from memory_core.sources.notes import MAX_NOTE_BYTES
 from memory_core.sources.refusals import describe_failure
@@ -70,14 +72,17 @@ def open_place(options: Options, *, place: str) -> int:
 
 
 def _get(memory: Memory, asked: Mapping[str, Any]) -> dict[str, Any]:
-    """Call memory_get; where there is no such note, the action is what may be meant instead, if anything is near."""
+    """Call memory_get, also for a note that is named by the end of its path; an action names what may be meant instead."""
     result = memory.call_tool("memory_get", asked)
-    if (
-        output.find_code(result) == 1
-        and asked["asOf"] is None
-        and (cited := read_citation(asked["path"])).as_of is None
-    ):
-        action = find_instead(memory.config(), cited.path) or result.get("action")
+    if output.find_code(result) != 1:
+        return result
+    config, cited = memory.config(), read_citation(asked["path"])
+    meant = find_meant(cited.path, (file.path for file in list_files(config).files))
+    if meant and meant != name_note(config, cited.path):
+        lines = {"from": asked.get("from") or cited.first, "lines": asked["lines"] or cited.lines}
+        return memory.call_tool("memory_get", {"path": meant, **lines, "asOf": asked["asOf"] or cited.as_of})
+    if asked["asOf"] is None and cited.as_of is None:
+        action = find_instead(config, cited.path) or result.get("action")
         result = {**result, "action": action} if action else result
     return result
 

@@ -230,6 +230,8 @@ def describe_search(found: explanations.Explanation) -> str:
         lines.append(output.hang("What you can do: ", f"{verdict.action}.".replace("?.", "?")))
     if question := _describe_question(found.asked):
         lines += ["", *question]
+    if verdict.stage == "file":  # which the search cannot tell of
+        return "\n".join(lines)
     examined = None if found.place is None else found.place.examined
     if examined is not None:
         lines += ["", *_describe_passage(examined, found)]

@@ -486,10 +486,10 @@ def test_status_and_doctor_tell_how_many_notes_are_served_from_where(
     assert f"1 note in {Path.cwd()}, 2 in ~/vault\n" in capsys.readouterr().out
 
 
-def test_a_note_named_without_its_folder_is_offered(
+def test_what_may_be_meant_by_a_path_without_a_note_is_offered(
     home: Path, state: Path, adopt: Adopt, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    vault = make_vault(home, "Car.md Projects/Mill.md")
+    vault = make_vault(home, "Car.md Projects/Mill.md Old/Mill.md")
     write(Path("memory/2026-01-05.md"), "The kettle is blue.\n")
     adopt(vault, "--yes")
     named = ["--state-dir", str(state)]
@@ -499,13 +499,59 @@ def test_a_note_named_without_its_folder_is_offered(
     for command in ("get", "open", "explain"):
         question = ["kettle"] if command == "explain" else []
         for path, meant in (
-            ("car.md", "id you mean ~/vault/Car.md?\n"),
-            ("Projects/Mill.md:L2", "id you mean ~/vault/Projects/Mill.md?\n"),
+            ("Mill.md:L2", "id you mean ~/vault/Old/Mill.md or ~/vault/Projects/Mill.md?\n"),
             ("memory/2026-01-05.md", "t was there once; see its versions: memory-core history memory/2026-01-05.md"),
         ):
             main([command, *named, *question, path])
             shown = capsys.readouterr()
             assert meant in shown.out + shown.err
+
+
+def test_the_end_of_a_path_that_one_note_has_names_it(
+    home: Path, state: Path, adopt: Adopt, capsys: pytest.CaptureFixture[str]
+) -> None:
+    vault = make_vault(home, "Daily/2026-11-28.md Projects/Mill.md Old/Mill.md")
+    adopt(vault, "--yes")
+    named = ["--state-dir", str(state)]
+    assert main(["index", *named]) == 0
+    capsys.readouterr()
+    asked = {command: [command, "Daily/2026-11-28.md"] for command in ("get", "open", "history", "diff")}
+    asked |= {"past": ["get", "Daily/2026-11-28", "--as-of", "23:59"], "line": ["get", "2026-11-28.md:L3"]}
+    asked["explain"] = ["explain", "millstone", "Daily/2026-11-28.md"]
+    told = {}
+    for name, words in asked.items():
+        main([*words, *named])
+        shown = capsys.readouterr()
+        told[name] = shown.out + shown.err
+    needed = "The mill needs a new millstone, says Daily/2026-11-28.md."
+    assert needed in told["get"]
+    assert needed in told["past"]
+    assert told["line"] == f"{needed}\n"
+    assert told["open"] == f"{vault / 'Daily' / '2026-11-28.md'}:1\n"
+    assert "added" in told["history"]
+    assert "not changed" in told["diff"]
+    assert "~/vault/Daily/2026-11-28.md came" in told["explain"]
+    main(["explain", "millstone", "Mill.md", *named])
+    listed = capsys.readouterr().out
+    assert "did you mean ~/vault/Old/Mill.md or ~/vault/Projects/Mill.md?" in listed
+    assert "evidence" not in listed
+
+
+def test_what_tidy_proposes_for_notes_elsewhere_is_not_offered_for_review(
+    home: Path, state: Path, adopt: Adopt, capsys: pytest.CaptureFixture[str]
+) -> None:
+    vault, line = home / "vault", "- The blue folder with the deeds is under the stairs\n"
+    for folder in ("Archive", "Home"):
+        write(vault / folder / "bank.md", f"# Bank\n\n{line}")
+    write(Path("memory/a.md"), "The kettle is blue.\n")
+    adopt(vault, "--yes")
+    for own, advice in (("Hello.\n", "change them by hand"), (line, "go through them: memory-core review")):
+        for name in ("b", "c"):
+            write(Path(f"memory/{name}.md"), own)
+        assert main(["tidy", "--state-dir", str(state)]) == 0
+        shown = capsys.readouterr().out
+        assert "repeated, ~/vault/Archive/bank.md:3" in shown
+        assert advice in shown.splitlines()[-1]
 
 
 def test_explain_names_the_comment_in_which_a_word_stands(home: Path, state: Path, adopt: Adopt) -> None:
