@@ -238,14 +238,9 @@ def _list_moments(history: History) -> None:
         return
     for moment, listed in last.items():
         paths = [path if stands else f"{path} (gone)" for path, stands in listed.items()]
-        output.write(f"{show(moment.at)}  {_shorten(paths)}")
+        output.write(f"{show(moment.at)}  {output.shorten(paths)}")
     counts = f"{output.count(extent.versions, 'version')} of notes at {output.count(len(changed), 'moment')}"
     output.print_aside(f"{counts} since {show(next(iter(changed)).at)}, {extent.size_bytes:,} bytes")
-
-
-def _shorten(paths: Any) -> str:
-    shown = ", ".join(paths[:4])
-    return shown if len(paths) <= 4 else f"{shown} and {len(paths) - 4} more"
 
 
 def _shape_event(event: NoteEvent) -> dict[str, Any]:

@@ -202,7 +202,7 @@ def doctor(options: Options) -> int:
 
     with app.open_memory(options) as memory:
         config = memory.config()
-        findings = [*memory.diagnose(), *diagnose_index(config), *diagnose_disk(config)]
+        findings = [*memory.diagnose(), *diagnose_index(memory), *diagnose_disk(config)]
         for subject, diagnose in (
             ("items", lambda _: ItemsFile(config.items_path, writable=False).list_problems()),
             ("journal", diagnose_journal),
@@ -258,9 +258,14 @@ def sync_notes(memory: Memory, *, force: bool, progress: ProgressCallback | None
     return report
 
 
-def diagnose_index(config: AgentConfig) -> Iterator[Finding]:
-    """Yield a finding about what the last run for these notes complained of, if it did."""
-    if problem := find_problem(_find_file(config)):
+def diagnose_index(memory: Memory) -> Iterator[Finding]:
+    """Yield a finding about what the last run for these notes complained of, unless a later sync has met no failure."""
+    file, is_over = _find_file(memory.config()), False
+    if problem := find_problem(file):
+        with suppress(MemoryCoreError, OSError):
+            status = memory.status()
+            is_over = not status.failures and (status.last_sync or 0.0) > file.stat().st_mtime
+    if problem and not is_over:
         message = f"the last `memory-core index` complained at {problem}"
         yield Finding(subject="last index", level="warn", message=message, action=AGAIN)
 

@@ -17,6 +17,7 @@ from memory_core.sources.refusals import (
     FOLDER,
     HIDDEN,
     NO_FILE,
+    NOT_HERE,
     NOT_MARKDOWN,
     SYMLINK,
     UNFIT_NAME,
@@ -33,7 +34,7 @@ MISSING, NO_FOLDER = (  # of an extra path that is gone, and of a folder in whos
 # Where one of these is said of a file or a folder above it, the file is gone for sure, or left out.
 _NOT_THERE = frozenset({MISSING, NO_FOLDER, SYMLINK, FOLDER, NO_FILE, NOT_MARKDOWN, UNFIT_NAME, HIDDEN})
 _TOLD_BY_EVENTS = frozenset(
-    {MISSING, SYMLINK, UNFIT_NAME, HIDDEN}
+    {MISSING, SYMLINK, UNFIT_NAME, HIDDEN, NOT_HERE}
 )  # failures that last until a name or a folder changes
 
 

@@ -183,7 +183,7 @@ def test_several_homes_are_served_together(home: Path, state: Path, adopt: Adopt
     make_hermes(home)
     (home / "clawd").rename(home / "theirs")
     write(home / ".clawdbot" / "clawdbot.json", json.dumps({"agents": {"defaults": {"workspace": "~/theirs"}}}))
-    assert "Your workspace stays ~/clawd" in adopt("--yes")
+    assert "new notes go to ~/clawd" in adopt("--yes")
     with memory_core.open_memory(state_dir=state) as memory:
         assert memory.config().workspace == home / "clawd"
         memory.sync()
@@ -554,6 +554,34 @@ def test_what_tidy_proposes_for_notes_elsewhere_is_not_offered_for_review(
         assert advice in shown.splitlines()[-1]
 
 
+def test_the_counts_of_what_is_served_and_indexed_add_up(
+    home: Path, state: Path, adopt: Adopt, capsys: pytest.CaptureFixture[str]
+) -> None:
+    vault = make_vault(home, "a.md b.md c/.d.md.icloud c/.e.txt.icloud")
+    (vault / "c.md").write_bytes(b"a\0b")
+    adopt(vault, "--yes")
+    named = ["--state-dir", str(state), "--json"]
+    assert main(["index", *named]) == 0
+    capsys.readouterr()
+    assert main(["status", *named]) == 0
+    status = json.loads(capsys.readouterr().out)
+    assert (status["files"], status["extra"]) == (2, {"~/vault": 2})
+    assert {each["path"]: each["reason"][:8] for each in status["failures"]} == {
+        "~/vault/c.md": "is binar",
+        "~/vault/c/d.md": "is in iC",
+    }
+
+
+def test_a_note_that_icloud_puts_away_is_still_found_and_named(home: Path, state: Path, adopt: Adopt) -> None:
+    vault = make_vault(home, "a.md b.md")
+    adopt(vault, "--yes")
+    assert paths_of(state, "millstone of the mill") == {"a.md", "b.md"}
+    (vault / "b.md").rename(vault / ".b.md.icloud")
+    assert paths_of(state, "millstone of the mill") == {"a.md", "b.md"}
+    with memory_core.open_memory(state_dir=state) as memory:
+        assert [each.path for each in memory.status().failures] == ["~/vault/b.md"]
+
+
 def test_explain_names_the_comment_in_which_a_word_stands(home: Path, state: Path, adopt: Adopt) -> None:
     vault = write(home / "vault" / "Car.md", "# Car\n\nThe car has winter tyres. %%Its rebate is 20.%%\n").parent
     (vault / ".obsidian").mkdir()
@@ -579,6 +607,52 @@ def test_what_obsidian_excludes_later_is_left_out_from_then_on(home: Path, state
     assert paths_of(state, "millstone of the mill") == {"a.md", "Old.md"}
     assert "left out by Obsidian" in verdict.reason
     assert "Excluded files" in (verdict.action or "")
+
+
+def test_what_a_vault_in_a_folder_or_around_it_excludes_is_left_out(home: Path, state: Path, adopt: Adopt) -> None:
+    vault = make_vault(home, "Notes/a.md Notes/Tpl/t.md Private/b.md")
+    write(home / "other.md", "The mill has a millstone. %%Its hull is teal.%%\n")
+    write(vault / "Notes" / "hull.md", "The boat is new. %%Its hull is teal.%%\n")
+    write(vault / ".obsidian" / "app.json", '{"userIgnoreFilters": ["Private/"]}')
+    write(vault / ".obsidian" / "templates.json", '{"folder": "Notes/Tpl"}')
+    assert "3 notes, without vault/Private/, vault/Notes/Tpl/" in adopt(home)
+    adopt(home, "--yes")
+    assert paths_of(state, "millstone of the mill") == {"a.md", "other.md"}
+    assert paths_of(state, "a teal hull") == {"other.md"}
+    adopt("--undo")
+    assert "2 notes, in the vault ~/vault, without Tpl/" in adopt(vault / "Notes", "--yes")
+    assert paths_of(state, "millstone of the mill") == {"a.md"}
+    workspace = home.parent / "elsewhere"
+    adopt(home, "--copy", "--yes", "--workspace", workspace)
+    assert {path.name: "teal" in path.read_text() for path in workspace.rglob("*.md")} == {
+        "a.md": False,
+        "other.md": True,
+        "hull.md": False,
+    }
+
+
+@pytest.mark.parametrize("place", ["Private", "Private/b.md"])
+def test_what_a_vault_excludes_as_a_whole_is_not_adopted(
+    home: Path, state: Path, capsys: pytest.CaptureFixture[str], place: str
+) -> None:
+    vault = make_vault(home, "a.md Private/b.md")
+    write(vault / ".obsidian" / "app.json", '{"userIgnoreFilters": ["Private/"]}')
+    assert main(["adopt", str(vault / place), "--yes", "--state-dir", str(state)]) == 2
+    assert f"{vault / place} is left out by Obsidian" in capsys.readouterr().err
+
+
+def test_what_a_vault_excludes_as_a_whole_later_is_found_no_more(home: Path, state: Path, adopt: Adopt) -> None:
+    vault = make_vault(home, "Private/b.md")
+    adopt(vault / "Private", "--yes")
+    assert paths_of(state, "millstone of the mill") == {"b.md"}
+    write(vault / ".obsidian" / "app.json", '{"userIgnoreFilters": ["Private/"]}')
+    assert paths_of(state, "millstone of the mill") == set()
+
+
+def test_one_file_is_adopted(home: Path, state: Path, adopt: Adopt) -> None:
+    vault = make_vault(home, "a.md b.md")
+    assert "Markdown file" in adopt(vault / "a.md", "--yes")
+    assert paths_of(state, "millstone of the mill") == {"a.md"}
 
 
 def test_what_git_ignores_is_left_out_but_not_the_folder_that_was_named(home: Path, state: Path, adopt: Adopt) -> None:
@@ -656,52 +730,6 @@ def test_exported_conversations_become_notes(
     assert "unchanged" in adopt(given, "--copy", "--yes", "--workspace", home / "clawd")
     adopt("--undo")
     assert not (home / "clawd" / "memory" / "imports" / source).exists()
-def test_what_a_vault_in_a_folder_or_around_it_excludes_is_left_out(home: Path, state: Path, adopt: Adopt) -> None:
-    vault = make_vault(home, "Notes/a.md Notes/Tpl/t.md Private/b.md")
-    write(home / "other.md", "The mill has a millstone. %%Its hull is teal.%%\n")
-    write(vault / "Notes" / "hull.md", "The boat is new. %%Its hull is teal.%%\n")
-    write(vault / ".obsidian" / "app.json", '{"userIgnoreFilters": ["Private/"]}')
-    write(vault / ".obsidian" / "templates.json", '{"folder": "Notes/Tpl"}')
-    assert "3 notes, without vault/Private/, vault/Notes/Tpl/" in adopt(home)
-    adopt(home, "--yes")
-    assert paths_of(state, "millstone of the mill") == {"a.md", "other.md"}
-    assert paths_of(state, "a teal hull") == {"other.md"}
-    adopt("--undo")
-    assert "2 notes, in the vault ~/vault, without Tpl/" in adopt(vault / "Notes", "--yes")
-    assert paths_of(state, "millstone of the mill") == {"a.md"}
-    workspace = home.parent / "elsewhere"
-    adopt(home, "--copy", "--yes", "--workspace", workspace)
-    assert {path.name: "teal" in path.read_text() for path in workspace.rglob("*.md")} == {
-        "a.md": False,
-        "other.md": True,
-        "hull.md": False,
-    }
-
-
-@pytest.mark.parametrize("place", ["Private", "Private/b.md"])
-def test_what_a_vault_excludes_as_a_whole_is_not_adopted(
-    home: Path, state: Path, capsys: pytest.CaptureFixture[str], place: str
-) -> None:
-    vault = make_vault(home, "a.md Private/b.md")
-    write(vault / ".obsidian" / "app.json", '{"userIgnoreFilters": ["Private/"]}')
-    assert main(["adopt", str(vault / place), "--yes", "--state-dir", str(state)]) == 2
-    assert f"{vault / place} is left out by Obsidian" in capsys.readouterr().err
-
-
-def test_what_a_vault_excludes_as_a_whole_later_is_found_no_more(home: Path, state: Path, adopt: Adopt) -> None:
-    vault = make_vault(home, "Private/b.md")
-    adopt(vault / "Private", "--yes")
-    assert paths_of(state, "millstone of the mill") == {"b.md"}
-    write(vault / ".obsidian" / "app.json", '{"userIgnoreFilters": ["Private/"]}')
-    assert paths_of(state, "millstone of the mill") == set()
-
-
-def test_one_file_is_adopted(home: Path, state: Path, adopt: Adopt) -> None:
-    vault = make_vault(home, "a.md b.md")
-    assert "Markdown file" in adopt(vault / "a.md", "--yes")
-    assert paths_of(state, "millstone of the mill") == {"a.md"}
-
-
 
 
 def test_claudes_own_memory_and_openmemory_are_read(home: Path, adopt: Adopt) -> None:

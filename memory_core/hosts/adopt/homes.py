@@ -336,7 +336,10 @@ def find_export(place: Path, time_zone: str | None = None) -> Home | None:
 
 
 def find_folder(folder: Path) -> Home | None:
-    """Return the Markdown in any folder; as a workspace if it has the notes of one, else as a plain folder."""
+    """Return a Markdown file, or those in any folder; as a workspace if it has the notes of one, else as a plain folder."""
+    if is_markdown(folder.name) and folder.is_file():
+        note = Home(source="folder", title="Markdown file", path=folder)
+        return note if note.serve(folder) else None
     if not folder.is_dir():
         return None
     if not ((folder / "MEMORY.md").is_file() or (folder / "memory").is_dir()):

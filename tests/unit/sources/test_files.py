@@ -654,7 +654,10 @@ def test_reading(root: Path, data: bytes, text: str, replaced: bool) -> None:
     [
         (b"PNG\0\x01", "is binary, or UTF-16: it holds NUL bytes"),
         ("text".encode("utf-16"), "is UTF-16: save it as UTF-8"),
-        (b"x" * (notes.MAX_NOTE_BYTES + 1), "is too large: 10,485,761 bytes, and notes are read up to 10,485,760"),
+        (
+            b"x" * (notes.MAX_NOTE_BYTES + 1),
+            "is too large: 10,485,761 bytes, and notes are read up to 10,485,760; split it, or exclude it",
+        ),
     ],
     ids=["binary", "utf-16", "too large"],
 )
