@@ -6,7 +6,7 @@ import shutil
 import sys
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,7 @@ from memory_core.cli.app import Options, argument, command, open_notes, with_sou
 from memory_core.config.agent import make_workspace_key
 from memory_core.config.resolution import OWN_FOLDER
 from memory_core.errors import InvalidArgument, MemoryCoreError, MemoryOff
+from memory_core.history.history import History
 from memory_core.history.notes import name_note
 from memory_core.plugin.explaining import find_instead, find_meant
 from memory_core.records import CallContext, Finding, ProgressCallback, SyncReport
@@ -153,20 +154,29 @@ def watch(options: Options) -> None:
         output.print_report(report, seen.sources)
         sys.stdout.flush()  # a pipe would keep it back
         memory.start()
-        output.print_aside(f"Watching {seen.workspace}. Press Ctrl-C to end.")
-        pause = threading.Event()
+        output.print_aside(f"Watching {', '.join(map(str, (seen.workspace, *seen.extra)))}. Press Ctrl-C to end.")
+        pause, told, known = threading.Event(), seen, len(_list_changes(memory.config()))
         try:
             while not pause.wait(WATCH_SECONDS):
                 status = memory.status()
-                if status.last_sync != seen.last_sync and (status.files, status.chunks) != (seen.files, seen.chunks):
-                    print(
-                        f"Indexed {output.count_files(status.files, status.sources)}"
-                        f" in {output.count(status.chunks, 'chunk')}.",
-                        flush=True,
-                    )
+                if told.last_sync != status.last_sync == seen.last_sync:  # the history has what the sync has met by now
+                    changes = _list_changes(memory.config())
+                    names = [*dict.fromkeys(name for listed in changes[known:] for name in listed)]
+                    if names or (status.files, status.chunks) != (told.files, told.chunks):
+                        held = output.count_files(status.files, status.sources)
+                        what = f"{output.shorten(names)}; there are {held}" if names else held
+                        print(f"Indexed {what} in {output.count(status.chunks, 'chunk')}.", flush=True)
+                    told, known = status, len(changes)
                 seen = status
         except KeyboardInterrupt:
             output.print_aside("")
+
+
+def _list_changes(config: AgentConfig) -> list[list[str]]:
+    """Return the notes that changed at each moment of the history; none without a history."""
+    with closing(History(config, writable=False)) as history:
+        moments = history.list_changes().values() if history.enabled and history.exists() else ()
+    return [[path if stands else f"{path} (gone)" for path, stands in listed.items()] for listed in moments]
 
 
 @command("status")

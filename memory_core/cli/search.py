@@ -108,6 +108,8 @@ def _explain_none(
     within = f" within {bounds}" if bounds else ""
     reason = f"other words, or a lower --min-score, may find more{within}"
     with suppress(MemoryCoreError):  # of a backend that cannot explain; the command says so, too
+        from memory_core.search.verdicts import describe_distance
+
         found = memory.explain(words, **limits)
         if found.asked.terms and not any(term.documents for term in found.asked.terms):
             listed = ", ".join(repr(term.text) for term in found.asked.terms[:3])
@@ -115,7 +117,7 @@ def _explain_none(
         elif found.passages:
             best = found.passages[0]
             place = f"{quote_name(best.path)}:L{best.start_line} ({_cut(best.text, 2 * LINE)})"
-            reason = f"the best, {place}, has evidence {best.evidence or 0:.2f}, and {found.min_score:.2f} is the least"
+            reason = describe_distance(f"the nearest, {place},", best.evidence, found.min_score)
     return f"{reason}. Why: {command}"
 
 
@@ -228,10 +230,10 @@ def describe_search(found: explanations.Explanation) -> str:
     verdict, lines = found.verdict, [output.hang("", _begin(found))]
     if verdict.action:
         lines.append(output.hang("What you can do: ", f"{verdict.action}.".replace("?.", "?")))
-    if question := _describe_question(found.asked):
-        lines += ["", *question]
     if verdict.stage == "file":  # which the search cannot tell of
         return "\n".join(lines)
+    if question := _describe_question(found.asked):
+        lines += ["", *question]
     examined = None if found.place is None else found.place.examined
     if examined is not None:
         lines += ["", *_describe_passage(examined, found)]

@@ -314,7 +314,7 @@ def test_the_evidence_that_is_lacking_is_told_without_an_option_that_nobody_gave
         main(["--workspace", "ws", "search", "zebra giraffe kettle violin walnut castle trumpet rocket velvet wizard"])
         == 0
     )
-    assert "and 0.35 is the least" in capsys.readouterr().out
+    assert "and 0.35 is needed" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
