@@ -341,6 +341,7 @@ class Fallback:
 
 ITEM_KINDS = ("fact", "preference", "decision")  # that a user or an agent may give to an item
 INDEX_LACKS = "changed notes may be missing from the index"  # in the warning of a backend that cannot write its index
+BEING_MADE = "being made"  # in the warnings of an answer: a sync is about to end what it lacks
 NOTHING_INDEXED = "No memories indexed yet"  # `SearchResult.warning` of a backend whose index is empty
 
 

@@ -28,6 +28,7 @@ from memory_core.errors import (
     refuse_past,
 )
 from memory_core.records import (
+    BEING_MADE,
     INDEX_LACKS,
     NOTHING_INDEXED,
     AsOf,
@@ -42,7 +43,7 @@ from memory_core.records import (
 )
 from memory_core.sources.notes import find_note_date
 from memory_core.sources.pages import find_text
-from memory_core.sources.refusals import SYMLINK, describe_failure
+from memory_core.sources.refusals import LASTING, describe_failure
 from memory_core.stores.interface import Store
 from memory_core.stores.values import DateRange
 from memory_core.sync.background import BackgroundSync
@@ -238,7 +239,8 @@ class Answerer:
     def _warn_of_failures(self, degradation: _Degradation) -> None:
         """Warn of what cannot be read, behind all other warnings: the action of one of those goes first.
 
-        Only a sync before this search, or none as nothing has changed, says what cannot be read now. A link is left out for good.
+        Only a sync before this search, or none as nothing has changed, says what cannot be read now. `status`,
+        `doctor`, `explain` and `index` alone tell what is left out for good.
         """
         if degradation.stale:
             return
@@ -247,7 +249,7 @@ class Answerer:
             for each in (self, *self.others)
             if each._syncs_first
             for failure in each.syncs.failures
-            if failure.reason != SYMLINK
+            if not failure.reason.startswith(LASTING)
         ]
         if failures:
             more = f", and {len(failures) - 1} more" if len(failures) > 1 else ""
@@ -503,7 +505,7 @@ class Answerer:
         if self.providers.choice.provider == "none" or self.syncs.saves_embeddings:
             return
         if degradation.unfinished:
-            degradation.warn("keyword search only: the embeddings of the notes are still being made")
+            degradation.warn(f"keyword search only: the embeddings of the notes are still {BEING_MADE}")
         else:
             degradation.warn("keyword search only: no note has an embedding yet", "run: memory-core index")
 

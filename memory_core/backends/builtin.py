@@ -8,7 +8,6 @@ from dataclasses import replace
 
 from memory_core.backends.engine import IndexBackend
 from memory_core.backends.past import HistoryRecorder, IndexStates
-from memory_core.config.resolution import OWN_FOLDER
 from memory_core.config.settings import BUILTIN
 from memory_core.history.history import History
 from memory_core.hookspecs import BackendContext, BackendPlugin, hookimpl
@@ -32,9 +31,7 @@ class BuiltinBackend(IndexBackend):
             config.store_path,
             writable=context.access == "rw",
             vectors=VectorIndex(config.search.store.vector),
-            # At its default path: in a folder of ours, under a name of ours.
-            in_own_folder=config.search.store.path is None
-            and config.store_path.parent == config.state_dir / OWN_FOLDER,
+            in_own_folder=config.has_own_store,
             timezone=config.search.time_zone,
         )
         history = History(config, writable=store.writable)

@@ -68,9 +68,8 @@ def report_status(name: str, config: AgentConfig, store: Store, file: Path | Non
     if explain_no_workspace(config):  # which whoever shows the status tells
         failures.pop(WHOLE, None)
     dirty = _has_changed(found, rows, held.last_sync)
-    status = replace(
-        status, store_bytes=size, dirty=dirty, extra=found.count_extra(), failures=tuple(failures.values())
-    )
+    extra = found.count_extra({row.key for row in rows if row.hash})
+    status = replace(status, store_bytes=size, dirty=dirty, extra=extra, failures=tuple(failures.values()))
     serving = spaces[held.serving] if held.serving is not None else None
     return _add_outage(status, config, serving, Outage.from_json(held.outage))
 
@@ -205,7 +204,10 @@ def _name_first(failures: Sequence[FileFailure]) -> str:
 def _check_index(config: AgentConfig) -> Finding:
     path = config.store_path
     try:
-        with closing(SqliteStore(path, writable=False)) as store, store.read() as reader:
+        with (
+            closing(SqliteStore(path, writable=False, in_own_folder=config.has_own_store)) as store,
+            store.read() as reader,
+        ):
             problem = store.verify(reader)
             held, rows = (SyncState(), []) if problem else (reader.load_state(), reader.list_files())
         if any(row.hash for row in rows):

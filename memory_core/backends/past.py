@@ -227,7 +227,10 @@ class IndexStates:
         """Return the index of a moment, which is made if it is not kept; the last one asked for is kept longest."""
         with self._store.read() as reader:
             serving = reader.load_serving_space()
-        roots = tuple((root.source, root.configured, root.shown, root.problem) for root in find_roots(self._config))
+        roots = tuple(
+            (root.source, root.configured, root.shown, root.problem, root.find_vaults())
+            for root in find_roots(self._config)
+        )
         key = (moment.id, self._history.sign_alive(moment), serving, roots)
         state = next((each for each in self._kept if each.key == key), None)
         if state is None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from memory_core.config.agent import AgentConfig
 from memory_core.embeddings.failover import CONFIGURED, ActiveProvider, Providers
 from memory_core.errors import MemoryCoreError, OtherWorkspace, StoreError, SyncBusy
-from memory_core.records import FileFailure, ProgressCallback, Space, SyncReport
+from memory_core.records import BEING_MADE, FileFailure, ProgressCallback, Space, SyncReport
 from memory_core.stores.interface import Reader, Store
 from memory_core.stores.values import ServingSpace, SyncState
 from memory_core.sync.watcher import Watcher
@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 
 EMBED_SECONDS = 30.0  # until the background requests missing embeddings again, so that not every search waits for them
 DAMAGED = "the index was damaged and was made anew from the notes"
-REBUILDING = "the index was damaged and is being made anew from the notes"
+REBUILDING = f"the index was damaged and is {BEING_MADE} anew from the notes"
 FREE = "static"  # the provider that sends nothing anywhere and takes a millisecond a note
 
 

@@ -16,7 +16,6 @@ from memory_core.config.load import find_adopted_config, load_config
 from memory_core.errors import ConfigError, InvalidArgument
 from memory_core.hosts.adopt import record
 from memory_core.hosts.adopt.homes import Home, find_homes
-from memory_core.sources.refusals import describe_failure
 
 ACTIONS: dict[record.Action, str] = {
     "copy": "copied",
@@ -60,8 +59,7 @@ def _print_homes(homes: Sequence[Home]) -> None:
         notes = output.count(len(home.notes), "note") if home.served or not home.remarks else ""
         rows.append((home.title, shorten_home(home.path), ", ".join(filter(None, (notes, *home.remarks)))))
     output.print_table(rows)
-    for failure in (failure for home in homes for failure in home.failures):
-        output.complain(describe_failure(failure))
+    output.print_failures([failure for home in homes for failure in home.failures])
 
 
 def _serve(options: Options, asked: str | None, homes: Sequence[Home], config: AgentConfig, *, yes: bool) -> None:
@@ -94,7 +92,7 @@ def _serve(options: Options, asked: str | None, homes: Sequence[Home], config: A
     print("These notes are searched in every folder, wherever neither --config nor --workspace is given.")
     folder = shorten_home(served.workspace)
     once = "." if served.workspace.is_dir() else f", once it is made: memory-core init {folder}"
-    print(f"Your workspace stays {folder}; new notes go there{once}")
+    print(f"Where no workspace is named, new notes go to {folder}{once}")
     for title in unserved:
         output.complain(f"the {title} is no Markdown, and is left out", "add --copy to write it as Markdown")
     if options.config:

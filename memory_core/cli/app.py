@@ -30,7 +30,7 @@ from memory_core.config.resolution import (
     make_absolute,
     recall_default_workspace,
 )
-from memory_core.config.settings import DEFAULT_AGENT, Source
+from memory_core.config.settings import DEFAULT_AGENT, Exclude, Source
 from memory_core.errors import ConfigError, InvalidArgument, StoreError
 
 if TYPE_CHECKING:
@@ -518,14 +518,15 @@ def explain_empty(memory: Memory) -> bool:
 
 
 def count_markdown(folder: Path) -> int:
-    """Return the number of Markdown files in a folder, hidden ones and those of packages left out."""
-    from memory_core.sources.roots import PACKAGE_TREES
-    from memory_core.text.markdown import is_markdown
+    """Return the number of Markdown files in a folder that would be searched as a workspace, beside MEMORY.md and memory/."""
+    from memory_core.sources.roots import make_workspace_root, slash
 
+    root = make_workspace_root(os.path.realpath(folder), Exclude())
     found = seen = 0
-    for _, folders, files in os.walk(folder):
-        folders[:] = [name for name in folders if not name.startswith(".") and name not in PACKAGE_TREES]
-        found += sum(1 for name in files if is_markdown(name) and not name.startswith("."))
+    for path, folders, files in os.walk(root.real):
+        below = slash(path)[len(slash(root.real)) :]
+        folders[:] = [name for name in folders if root.refuse_folder(below + name, name) is None]
+        found += sum(1 for name in files if root.refuse_file(below + name, name) is None)
         seen += len(folders) + len(files)
         if seen > MOST_ENTRIES:
             break

@@ -28,7 +28,7 @@ from memory_core.history.holders import find_files, find_held, find_holders, lis
 from memory_core.history.notes import NoteEvent, list_events, name_note
 from memory_core.history.store.purging import EDIT
 from memory_core.items.store.file import ItemsFile
-from memory_core.plugin.explaining import ask_if_meant, find_near
+from memory_core.plugin.explaining import ask_if_meant, find_meant, find_near
 from memory_core.sharing.sharing import list_remains
 from memory_core.sources.activity import drop_entries
 from memory_core.sources.files import list_files
@@ -76,10 +76,20 @@ def _read_path(text: str) -> str:
     return read_citation(text).path
 
 
+def _list_known(history: History) -> list[str]:
+    """Return the paths of all notes, also of those that are gone."""
+    return sorted({name for changed in history.list_changes().values() for name in changed})
+
+
 def _suggest(history: History, path: str) -> str:
     """Return which notes, also those that are gone, may be meant by the end of a path; else where all are listed."""
-    known = {name for changed in history.list_changes().values() for name in changed}
-    return ask_if_meant(find_near(path, sorted(known))) or SEE_CHANGES
+    return ask_if_meant(find_near(path, _list_known(history))) or SEE_CHANGES
+
+
+def _find_path(config: AgentConfig, history: History, text: str) -> str:
+    """Return the path of a note that a user names, also by the end of it that only this note has."""
+    path = name_note(config, _read_path(text))
+    return path if history.list_versions(path) else find_meant(path, _list_known(history)) or path
 
 
 def _read_known(config: AgentConfig, history: History, text: str) -> tuple[str, list[Version]]:
@@ -88,7 +98,7 @@ def _read_known(config: AgentConfig, history: History, text: str) -> tuple[str, 
     Raises:
         HistoryUnavailable: It has none.
     """
-    path = name_note(config, _read_path(text))
+    path = _find_path(config, history, text)
     if versions := history.list_versions(path):
         return path, versions
     raise HistoryUnavailable(f"{path}: no version of such a note is known", action=_suggest(history, path))
@@ -129,7 +139,7 @@ def diff(options: Options, *, path: str, begin: str | None, until: str | None) -
         end = parse_instant(until, "--to", timezone=zone) if until else None
         if start is not None and end is not None and start > end:
             raise InvalidArgument("--from", f"is later than --to: {show(start)} and {show(end)}", action="swap the two")
-        path = name_note(config, _read_path(path))
+        path = _find_path(config, history, path)
         moments = history.list_moments()
         if not moments:
             raise HistoryUnavailable(NONE_YET, action=BEGIN_IT)
@@ -228,14 +238,9 @@ def _list_moments(history: History) -> None:
         return
     for moment, listed in last.items():
         paths = [path if stands else f"{path} (gone)" for path, stands in listed.items()]
-        output.write(f"{show(moment.at)}  {_shorten(paths)}")
+        output.write(f"{show(moment.at)}  {output.shorten(paths)}")
     counts = f"{output.count(extent.versions, 'version')} of notes at {output.count(len(changed), 'moment')}"
     output.print_aside(f"{counts} since {show(next(iter(changed)).at)}, {extent.size_bytes:,} bytes")
-
-
-def _shorten(paths: Any) -> str:
-    shown = ", ".join(paths[:4])
-    return shown if len(paths) <= 4 else f"{shown} and {len(paths) - 4} more"
 
 
 def _shape_event(event: NoteEvent) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import shutil
 import sys
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,10 +22,13 @@ from memory_core.config.environment import quote_words, shorten_home
 from memory_core.config.projects import find_private_folder, list_left_behind
 from memory_core.config.resolution import OWN_FOLDER
 from memory_core.errors import InvalidArgument, MemoryCoreError, MemoryOff
-from memory_core.plugin.explaining import find_instead
+from memory_core.history.history import History
+from memory_core.history.notes import name_note
+from memory_core.plugin.explaining import find_instead, find_meant
 from memory_core.records import CallContext, Finding, ProgressCallback, SyncReport
 from memory_core.sources import pages
 from memory_core.sources.activity import find_problem, record_problem
+from memory_core.sources.files import list_files
 from memory_core.sources.journal import Journal
 from memory_core.sources.notes import MAX_NOTE_BYTES
 from memory_core.sources.refusals import describe_failure
@@ -75,14 +78,17 @@ def open_place(options: Options, *, place: str) -> int:
 
 
 def _get(memory: Memory, asked: Mapping[str, Any]) -> dict[str, Any]:
-    """Call memory_get; where there is no such note, the action is what may be meant instead, if anything is near."""
+    """Call memory_get, also for a note that is named by the end of its path; an action names what may be meant instead."""
     result = memory.call_tool("memory_get", asked)
-    if (
-        output.find_code(result) == 1
-        and asked["asOf"] is None
-        and (cited := read_citation(asked["path"])).as_of is None
-    ):
-        action = find_instead(memory.config(), cited.path) or result.get("action")
+    if output.find_code(result) != 1:
+        return result
+    config, cited = memory.config(), read_citation(asked["path"])
+    meant = find_meant(cited.path, (file.path for file in list_files(config).files))
+    if meant and meant != name_note(config, cited.path):
+        lines = {"from": asked.get("from") or cited.first, "lines": asked["lines"] or cited.lines}
+        return memory.call_tool("memory_get", {"path": meant, **lines, "asOf": asked["asOf"] or cited.as_of})
+    if asked["asOf"] is None and cited.as_of is None:
+        action = find_instead(config, cited.path) or result.get("action")
         result = {**result, "action": action} if action else result
     return result
 
@@ -161,20 +167,29 @@ def watch(options: Options) -> None:
         output.print_report(report, seen.sources)
         sys.stdout.flush()  # a pipe would keep it back
         memory.start()
-        output.print_aside(f"Watching {seen.workspace}. Press Ctrl-C to end.")
-        pause = threading.Event()
+        output.print_aside(f"Watching {', '.join(map(str, (seen.workspace, *seen.extra)))}. Press Ctrl-C to end.")
+        pause, told, known = threading.Event(), seen, len(_list_changes(memory.config()))
         try:
             while not pause.wait(WATCH_SECONDS):
                 status = memory.status()
-                if status.last_sync != seen.last_sync and (status.files, status.chunks) != (seen.files, seen.chunks):
-                    print(
-                        f"Indexed {output.count_files(status.files, status.sources)}"
-                        f" in {output.count(status.chunks, 'chunk')}.",
-                        flush=True,
-                    )
+                if told.last_sync != status.last_sync == seen.last_sync:  # the history has what the sync has met by now
+                    changes = _list_changes(memory.config())
+                    names = [*dict.fromkeys(name for listed in changes[known:] for name in listed)]
+                    if names or (status.files, status.chunks) != (told.files, told.chunks):
+                        held = output.count_files(status.files, status.sources)
+                        what = f"{output.shorten(names)}; there are {held}" if names else held
+                        print(f"Indexed {what} in {output.count(status.chunks, 'chunk')}.", flush=True)
+                    told, known = status, len(changes)
                 seen = status
         except KeyboardInterrupt:
             output.print_aside("")
+
+
+def _list_changes(config: AgentConfig) -> list[list[str]]:
+    """Return the notes that changed at each moment of the history; none without a history."""
+    with closing(History(config, writable=False)) as history:
+        moments = history.list_changes().values() if history.enabled and history.exists() else ()
+    return [[path if stands else f"{path} (gone)" for path, stands in listed.items()] for listed in moments]
 
 
 @command("status")
@@ -210,7 +225,7 @@ def doctor(options: Options) -> int:
 
     with app.open_memory(options) as memory:
         config = memory.config()
-        findings = [*memory.diagnose(), *diagnose_index(config), *diagnose_disk(config)]
+        findings = [*memory.diagnose(), *diagnose_index(memory), *diagnose_disk(config)]
         for subject, diagnose in (
             ("items", lambda _: ItemsFile(config.items_path, writable=False).list_problems()),
             ("journal", diagnose_journal),
@@ -267,9 +282,14 @@ def sync_notes(memory: Memory, *, force: bool, progress: ProgressCallback | None
     return report
 
 
-def diagnose_index(config: AgentConfig) -> Iterator[Finding]:
-    """Yield a finding about what the last run for these notes complained of, if it did."""
-    if problem := find_problem(_find_file(config)):
+def diagnose_index(memory: Memory) -> Iterator[Finding]:
+    """Yield a finding about what the last run for these notes complained of, unless a later sync has met no failure."""
+    file, is_over = _find_file(memory.config()), False
+    if problem := find_problem(file):
+        with suppress(MemoryCoreError, OSError):
+            status = memory.status()
+            is_over = not status.failures and (status.last_sync or 0.0) > file.stat().st_mtime
+    if problem and not is_over:
         message = f"the last `memory-core index` complained at {problem}"
         yield Finding(subject="last index", level="warn", message=message, action=AGAIN)
 

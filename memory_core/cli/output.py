@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress as Bars
     from rich.progress import TaskID
 
-    from memory_core.records import Finding, Probe, Progress, ProgressCallback, Status, SyncReport
+    from memory_core.records import FileFailure, Finding, Probe, Progress, ProgressCallback, Status, SyncReport
 
 Record = TypeVar("Record")
 
@@ -118,7 +118,7 @@ def print_hits(result: Mapping[str, Any], query: str, explain_none: Callable[[],
         print_aside(f"As of {result['asOf']['moment']}:")
     if period := result.get("period"):
         until = "" if period["to"] == period["from"] else f" to {period['to']}"
-        print_aside(f"{period['text']}: {period['from']}{until}")
+        print_aside(f"{_clean(repr(period['text']))} is taken for {period['from']}{until}.")
     hits, taken = result["results"], result.get("interpretedAs", {}).items()
     for asked, meant in taken if hits else ():
         print_aside(f"Showing results for {meant} instead of {_clean(asked)}:")
@@ -144,11 +144,11 @@ def print_hits(result: Mapping[str, Any], query: str, explain_none: Callable[[],
 
 def complain_of_answer(warning: str | None, action: str | None, *, stale: bool = False) -> None:
     """Print what an answer warns of, and that the index lacks something unless the warning says so, and what to do."""
-    from memory_core.records import INDEX_LACKS
+    from memory_core.records import BEING_MADE, INDEX_LACKS
 
     if warning:
         complain(warning, action)
-    if stale and INDEX_LACKS not in (warning or ""):
+    if stale and not any(each in (warning or "") for each in (INDEX_LACKS, BEING_MADE)):
         complain("the index lacks some notes, or their last changes", INDEX_IT)
 
 
@@ -317,6 +317,12 @@ def count(number: int, noun: str) -> str:
     return f"{number} {noun if number == 1 else noun + 's'}"
 
 
+def shorten(names: Sequence[str]) -> str:
+    """Return the first four of some names, and how many more there are."""
+    shown = ", ".join(names[:4])
+    return shown if len(names) <= 4 else f"{shown} and {len(names) - 4} more"
+
+
 def suggest(name: str, known: Collection[str]) -> str:
     """Return the question behind an unknown name if a known one may be meant; "" if none is near."""
     from memory_core.config.problems import find_similar
@@ -423,13 +429,18 @@ def print_report(report: SyncReport, sources: Mapping[str, int]) -> None:
     _print_failures(report)
 
 
-def _print_failures(record: Status | SyncReport) -> None:
+def print_failures(failures: Sequence[FileFailure]) -> None:
+    """Print what is left out and why, to standard error."""
     from memory_core.sources.refusals import describe_failure
 
-    for failure in record.failures[:MOST_FAILURES]:
+    for failure in failures[:MOST_FAILURES]:
         complain(describe_failure(failure))
-    if more := record.failures[MOST_FAILURES:]:
+    if more := failures[MOST_FAILURES:]:
         complain(f"{len(more)} more are left out: --json lists them")
+
+
+def _print_failures(record: Status | SyncReport) -> None:
+    print_failures(record.failures)
     for warning in record.warnings:
         complain(warning)
 

@@ -19,6 +19,7 @@ from memory_core.upkeep.tidy import Undone
 
 ALL_KEYS = {"a": "accept", "e": "edit", "s": "skip", "n": "never again", "u": "undo", "q": "quit"}
 BY_ID = "no terminal can be asked, so type: memory-core review accept ID, or reject ID; programs take review --json"
+BY_HAND = "all lie outside of the workspace: change them by hand, or never see one again: memory-core review reject ID"
 ELSEWHERE = "Its note lies outside the workspace, so only you can change it."
 
 
@@ -39,7 +40,8 @@ def tidy(options: Options, *, model: str | None, base_url: str | None) -> None:
         raise InvalidArgument("--base-url", "it is the endpoint of a model", action="name one: --model")
     with open_notes(options) as memory, _open_review(memory) as held:
         found = _find(held, options, _open_model(memory, model, base_url) if model else None)
-    _print(found, "go through them: memory-core review")
+        mine = any(map(held.can_change, found))
+    _print(found, "go through them: memory-core review" if mine else BY_HAND)
 
 
 def _find(held: Review, options: Options, complete: Complete | None = None) -> list[Proposal]:

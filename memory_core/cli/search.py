@@ -110,6 +110,8 @@ def _explain_none(
     within = f" within {bounds}" if bounds else ""
     reason = f"other words, or a lower --min-score, may find more{within}"
     with suppress(MemoryCoreError):  # of a backend that cannot explain; the command says so, too
+        from memory_core.search.verdicts import describe_distance
+
         found = memory.explain(words, **limits)
         if found.verdict.cause == "no_words":
             reason = f"{found.verdict.reason}; {found.verdict.action}"
@@ -119,7 +121,7 @@ def _explain_none(
         elif found.passages:
             best = found.passages[0]
             place = f"{quote_name(best.path)}:L{best.start_line} ({_cut(best.text, 2 * LINE)})"
-            reason = f"the best, {place}, has evidence {best.evidence or 0:.2f}, and {found.min_score:.2f} is the least"
+            reason = describe_distance(f"the nearest, {place},", best.evidence, found.min_score)
     unsearched = describe_unsearched(memory.config(), os.environ)
     return f"{'; '.join(filter(None, (reason, unsearched)))}. Why: {command}"
 
@@ -233,6 +235,8 @@ def describe_search(found: explanations.Explanation) -> str:
     verdict, lines = found.verdict, [output.hang("", _begin(found))]
     if verdict.action:
         lines.append(output.hang("What you can do: ", f"{verdict.action}.".replace("?.", "?")))
+    if verdict.stage == "file":  # which the search cannot tell of
+        return "\n".join(lines)
     if question := _describe_question(found.asked):
         lines += ["", *question]
     examined = None if found.place is None else found.place.examined

@@ -26,6 +26,7 @@ from memory_core.errors import MemoryCoreError
 from memory_core.hosts.adopt.homes import find_homes
 from memory_core.hosts.install import changes, programs
 from memory_core.sources.roots import find_unsearched
+from memory_core.sources.vaults import VAULT
 from memory_core.sources.writer import make_workspace
 
 ADD = 'memory-core add "The dentist is on Friday at nine."'
@@ -117,9 +118,14 @@ def init(options: Options, *, folder: str | None, default: bool) -> None:
         ADD.replace(" add", f"{named} add"): "write into the note of the day",
         ASK.replace(" search", f"{named} search"): "ask the notes",
     }
-    if len(made) == 2 and (others := app.count_markdown(workspace) - 1):  # it was no workspace before
+    if len(made) == 2 and (others := app.count_markdown(workspace)):  # it was no workspace before
         # What is set holds in all workspaces of this user.
         search_all = SEARCH_ALL if is_default else ASK.replace(" search", f"{named} search --sources memory,workspace")
+        if (workspace / VAULT).is_dir():
+            adopt = f"memory-core adopt {_quote(workspace)} --yes"
+            steps[adopt] = (
+                "search this vault as it is, from every folder; MEMORY.md and memory/ are not needed for that"
+            )
         steps[search_all] = f"search the {output.count(others, app.OTHER_FILE)} in it, too"
     # The notes at the root of a repository are for its own sessions, and these find them; those in a folder below they do not.
     is_project = not is_default and find_repository(workspace, find_home()) == workspace

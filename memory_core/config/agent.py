@@ -149,6 +149,11 @@ class AgentConfig:
         return f"{self.layer}:{path}" if self.layer else path
 
     @property
+    def has_own_store(self) -> bool:
+        """True if the index is at its default path: in a folder of ours, under a name of ours."""
+        return self.search.store.path is None and self.store_path.parent == self.state_dir / "memory-core"
+
+    @property
     def items_path(self) -> Path:
         """The file of this agent's items, beside the index: one for each project that was found, and one for all else."""
         name = self.agent if self.project is None else f"{self.agent}-{make_workspace_key(self.project.folder)}"

@@ -222,7 +222,7 @@ class _Naming:
                 continue
             reason = root.refuse(relative)
             if reason is None:
-                return FileKey(root.source, root.show(relative)), root.is_vault
+                return FileKey(root.source, root.show(relative)), root.lies_in_vault(relative)
             if reason == UNFIT_NAME and is_markdown(path):
                 self._unfit.append(path)
         return None

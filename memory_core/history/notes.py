@@ -90,7 +90,7 @@ def restore(config: AgentConfig, history: History, path: str, instant: datetime,
     Raises:
         HistoryUnavailable: There was no such note, or the history does not reach back to the instant.
         NoteChanged: The note to be written over is not as the history has it.
-        NoteNotWritten: The copy exists already, or cannot be written; or the note to be written over is not in the workspace.
+        NoteNotWritten: The copy exists already, or cannot be written; or the note to write over lies outside of the workspace.
     """
     name = name_note(config, path)
     moment = history.find_moment(instant)
@@ -124,7 +124,11 @@ def _write_over(config: AgentConfig, history: History, name: str, old: bytes) ->
     from memory_core.sources import writer
 
     if os.path.isabs(name) or name.startswith("../"):  # noqa: PTH117 - the name of a note
-        raise NoteNotWritten(name, "is not in the workspace", action="write a copy beside it: leave --over out")
+        raise NoteNotWritten(
+            name,
+            "lies outside of the workspace, where notes are brought back, and none that stands is changed",
+            action="write a copy beside it: leave --over out",
+        )
     last = history.find_version(name, history.list_moments()[-1])
     kept = None if last is None else history.load_bytes(last)
 

@@ -140,6 +140,9 @@ def _look_up(config: AgentConfig, others: Sequence[AgentConfig], place: NotePlac
     except PathRefused as error:
         reason, action = error.reason, error.action or _advise(place.path, error.reason)
     if not reason or reason == OUTSIDE:
+        meant = find_meant(place.path, (file.path for file in list_files(config).files))
+        if meant and (file := pages.resolve(config, meant)) is not None:
+            return file
         action = find_instead(config, place.path) or action
         for other in others:
             if _serves(other, place.path):
@@ -184,6 +187,12 @@ def find_near(path: str, known: Iterable[str]) -> list[str]:
     """Return the known paths that end with this one, whatever its case, also without its suffix."""
     wanted = clean(f"/{path if is_markdown(path) else f'{path}{SUFFIX}'}").lower()
     return [each for each in known if clean(f"/{each}").lower().endswith(wanted)]
+
+
+def find_meant(path: str, known: Iterable[str]) -> str | None:
+    """Return the known path that ends with this one, as `find_near`; None if there is none, or more than one."""
+    near = find_near(path, known)
+    return near[0] if len(near) == 1 else None
 
 
 def ask_if_meant(near: Sequence[str]) -> str:

@@ -7,18 +7,19 @@ What two daily notes say of two days are two statements, however alike; so are s
 from __future__ import annotations
 
 import math
+import posixpath
 import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cache, partial
 
 from memory_core.records import Hit
 from memory_core.sources.session_logs import SOURCE
 from memory_core.stores.values import IndexedChunk
 from memory_core.text.dates import MONTHS_AND_DAYS, WEEKDAYS
 from memory_core.text.folding import fold
-from memory_core.text.tables import join_lines
+from memory_core.text.tables import PHRASES, join_lines
 from memory_core.text.tokens import compile_once
 
 MOST_NAMED = 10  # places of one passage
@@ -53,9 +54,27 @@ def is_plain(chunk: IndexedChunk) -> bool:
     return chunk.source != SOURCE and not is_report(chunk.path)
 
 
+@cache
+def _load_archives() -> frozenset[str]:
+    return frozenset(map(fold, PHRASES["all"]["archives"].split()))
+
+
+def is_archived(path: str) -> bool:
+    """Return True for a note in a folder whose name says that it holds what is old: an archive, a backup, a trash."""
+    return not _load_archives().isdisjoint(words_of(posixpath.dirname(path)))
+
+
 def rank_place(path: str, source: str = "") -> tuple[object, ...]:
-    """Return what sorts the places of a passage, the plainest first: notes, high up, of a day, with a short name."""
-    return source == SOURCE, is_report(path), path.count("/"), _DAILY.search(path) is None, len(path), path
+    """Return what sorts the places of a passage, the plainest first: notes in use, high up, of a day, with a short name."""
+    return (
+        source == SOURCE,
+        is_report(path),
+        is_archived(path),
+        path.count("/"),
+        _DAILY.search(path) is None,
+        len(path),
+        path,
+    )
 
 
 def only_asks(text: str, words: Collection[str]) -> bool:

@@ -279,11 +279,16 @@ def hint_at(trace: Trace, query: Query) -> str | None:
     parts = [f"no note holds {_join(unknown, last='or')}"] if unknown else []
     if 0 < best < query.min_score:
         looked_at = "the one passage" if len(found) == 1 else f"the best of {len(found)} passages"
-        parts.append(f"{looked_at} looked at has evidence {_number(best)}, and {_number(query.min_score)} is the least")
+        parts.append(describe_distance(f"{looked_at} looked at", best, query.min_score))
     elif not unknown:
         mentions = f" that mentions {query.about!r}" if trace.about is not None else ""
         parts.append(f"no passage{dates}{mentions} is near enough")
     return f"{'; '.join(parts)}: {IN_OTHER_WORDS}"
+
+
+def describe_distance(what: str, evidence: float | None, least: float) -> str:
+    """Say of the best passage why it is not shown."""
+    return f"{what} does not fit well enough: its evidence is {_number(evidence)} of 1, and {_number(least)} is needed"
 
 
 def _say_words(passage: Examined) -> str:

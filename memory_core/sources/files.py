@@ -5,15 +5,25 @@ from __future__ import annotations
 import os
 import posixpath
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
 from memory_core.config.agent import AgentConfig
 from memory_core.records import FileFailure, FileKey, FileStamp, MemoryFile
-from memory_core.sources.refusals import SYMLINK, UNFIT_NAME, describe_os_error, is_unfit, make_printable, refuse_type
+from memory_core.sources.refusals import (
+    NOT_HERE,
+    SYMLINK,
+    UNFIT_NAME,
+    describe_os_error,
+    is_unfit,
+    make_printable,
+    refuse_type,
+)
 from memory_core.sources.roots import SUFFIX, WHOLE, Root, find_roots, read_stamp, slash
+
+PLACEHOLDER = ".icloud"  # behind the name of a file that a Mac has put away
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +63,11 @@ class Sighting(NamedTuple):
     def file(self) -> MemoryFile:
         """The record of the file."""
         return self.root.to_file(self.relative, Path(self.root.join(self.relative)), self.stamp)
+
+
+def _find_original(name: str) -> str:
+    """Return the name of the note for which iCloud has left a placeholder, `.NAME.md.icloud`; "" for another file."""
+    return name[1:].removesuffix(PLACEHOLDER) if name.startswith(".") and name.endswith(SUFFIX + PLACEHOLDER) else ""
 
 
 class Survey:
@@ -118,7 +133,10 @@ class Survey:
         Nearly all of a look at thousands of files is spent here, so that paths stay text.
         """
         below = f"{relative}/" if relative else ""
-        start = slash(root.join(relative))
+        start, vaults = slash(root.join(relative)), root.find_vaults(relative)
+        if problem := next((each.problem for each in vaults if each.problem), None):
+            self._fail(root, relative, problem)
+            return
         known, new = self._names[start], []
         try:
             with os.scandir(start) as scan:
@@ -129,7 +147,7 @@ class Survey:
             return
         # Of most folders, one look at all names tells that the suffix alone decides.
         names = "".join([entry.name for entry in entries])
-        plain = not (root.excluded or root.reserved or root.pattern or root.left_out or root.hidden or is_unfit(names))
+        plain = not (root.excluded or root.reserved or root.pattern or root.left_out or vaults or is_unfit(names))
         for entry in entries:
             name = entry.name
             try:
@@ -152,6 +170,9 @@ class Survey:
             is_served, reason = False, root.refuse_folder(relative, entry.name)
             if reason is None:
                 folders.append(relative)
+        elif original := _find_original(entry.name):
+            is_served, relative = False, relative.removesuffix(entry.name) + original
+            reason = root.refuse_file(relative, original) or NOT_HERE
         else:
             reason = root.refuse_file(relative, entry.name)
             is_served = reason is None and entry.is_file(follow_symlinks=False)
@@ -161,7 +182,7 @@ class Survey:
                 and (reason is None or entry.is_dir())
             ):
                 reason = SYMLINK
-        if reason in (UNFIT_NAME, SYMLINK):
+        if reason in (UNFIT_NAME, SYMLINK, NOT_HERE):
             self._fail(root, relative, reason)
         return is_served
 
@@ -173,9 +194,10 @@ class Survey:
     def _fail(self, root: Root, relative: str, reason: str) -> None:
         self.failures += (FileFailure(path=make_printable(root.show(relative)), reason=reason),)
 
-    def count_extra(self) -> dict[str, int]:
-        """Return the number of files of each extra path that serves any, by its name."""
-        return dict(Counter(each.root.show("").rstrip("/") for each in self.found if each.root.required))
+    def count_extra(self, among: Container[FileKey] | None = None) -> dict[str, int]:
+        """Return the number of files of each extra path that serves any, by its name; of all, or of those with some keys."""
+        extra = (each for each in self.found if each.root.required and (among is None or each.key in among))
+        return dict(Counter(each.root.show("").rstrip("/") for each in extra))
 
     def list(self) -> Listing:
         """Return the records of all files."""

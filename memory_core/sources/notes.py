@@ -17,7 +17,7 @@ from typing import BinaryIO
 from memory_core.atomic import BINARY, CLOEXEC, DIRECTORY, NOFOLLOW, NONBLOCK, OPENS_BELOW, PATH_ONLY
 from memory_core.errors import FileUnreadable
 from memory_core.records import FileStamp, MemoryFile
-from memory_core.sources.refusals import SYMLINK, describe_os_error, refuse_encoding, refuse_type
+from memory_core.sources.refusals import SYMLINK, TOO_LARGE, describe_os_error, refuse_encoding, refuse_type
 from memory_core.sources.roots import read_stamp
 from memory_core.text.dates import get_day
 from memory_core.text.markdown import (
@@ -201,8 +201,8 @@ def open_past_no_link(real: str) -> int:
 def _refuse_size(file: MemoryFile, info: os.stat_result, max_bytes: int) -> str | None:
     if info.st_size <= max_bytes:
         return None
-    kind = "session logs" if file.source == "sessions" else "notes"
-    return f"is too large: {info.st_size:,} bytes, and {kind} are read up to {max_bytes:,}"
+    kind, advice = ("session logs", "") if file.source == "sessions" else ("notes", "; split it, or exclude it")
+    return f"{TOO_LARGE}: {info.st_size:,} bytes, and {kind} are read up to {max_bytes:,}{advice}"
 
 
 def _decode(data: bytes) -> tuple[str, bool]:

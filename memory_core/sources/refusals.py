@@ -17,12 +17,16 @@ NO_FILE = "is no regular file"
 OUTSIDE = "is not in this agent's memory: MEMORY.md, memory/ and the configured extra paths are"
 UTF16 = "is UTF-16: save it as UTF-8"
 BINARY = "is binary, or UTF-16: it holds NUL bytes"
+NOT_HERE = "is in iCloud alone: open or download it"
+TOO_LARGE = "is too large"
 NOT_MARKDOWN = "is not Markdown (.md)"
 EXCLUDED = "is excluded by the configuration"
 HIDDEN = "is left out by Obsidian: it is among its excluded files, or in a folder of templates"
 WITH_CONTROLS = "holds control characters"
 TOO_LONG = "is too long for a path"
 UNFIT_NAME = "has a name with control characters, a backslash or bytes that are no UTF-8"
+# So begin the reasons for which something is left out until its owner changes it.
+LASTING = (SYMLINK, HIDDEN, TOO_LARGE, NOT_HERE)
 _UNFIT = re.compile(
     r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\\\ud800-\udfff]|^~$"
 )  # breaks citations, JSON or SQLite, or means something else

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 import posixpath
 import re
 import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from unicodedata import normalize
@@ -18,10 +17,10 @@ from memory_core.config.agent import AgentConfig, NamedFolder, make_workspace_ke
 from memory_core.config.environment import expand_home, quote_words, shorten_home
 from memory_core.config.projects import list_left_behind, list_own_folders
 from memory_core.config.resolution import find_default_workspace
-from memory_core.config.settings import ExtraPath
-from memory_core.errors import FileUnreadable
+from memory_core.config.settings import Exclude, ExtraPath
 from memory_core.records import FileStamp, MemoryFile
 from memory_core.sources.refusals import EXCLUDED, FOLDER, HIDDEN, NOT_MARKDOWN, OUTSIDE, SYMLINK, UNFIT_NAME, is_unfit
+from memory_core.sources.vaults import Vault, find_vaults
 from memory_core.text.markdown import is_markdown, says_something
 
 MOST_NAMED = 3  # folders that are named where more were not searched
@@ -171,13 +170,14 @@ class Root:
         is_file: The root is a file, or would be if it existed.
         required: It is a failure if the root does not exist.
         problem: The reason why nothing of it is served; None if it is served.
-        is_vault: It is an Obsidian vault.
         skipped: Names of folders that are not entered.
         reserved: Names at its top that belong to other roots.
         excluded: Names or relative paths of files that are left out.
         pattern: A pattern that relative paths must match; None for no condition.
         left_out: Patterns of relative paths that are left out; that of a folder ends with a slash.
-        hidden: Such patterns of what Obsidian leaves out.
+        own: The real path of the agent's own memory in which it lies, or of itself; "" for what lies elsewhere. It was chosen,
+            so that vaults around it cannot leave it out as a whole.
+        vaults: The vaults that hold a real folder, of those that were looked at; what these leave out is not served.
     """
 
     source: str
@@ -187,13 +187,13 @@ class Root:
     is_file: bool = False
     required: bool = False
     problem: str | None = None
-    is_vault: bool = False
     skipped: frozenset[str] = frozenset()
     reserved: frozenset[str] = frozenset()
     excluded: frozenset[str] = frozenset()
     pattern: re.Pattern[str] | None = None
     left_out: tuple[re.Pattern[str], ...] = ()
-    hidden: tuple[re.Pattern[str], ...] = ()
+    own: str = ""
+    vaults: dict[str, tuple[Vault, ...]] = field(default_factory=dict, compare=False, repr=False)
 
     def locate(self, path: str) -> str | None:
         """Return the relative path of a normalised absolute path; None if it leads elsewhere."""
@@ -235,7 +235,7 @@ class Root:
             return f"is in a folder of installed packages, {name}"
         if relative in self.reserved:
             return OUTSIDE
-        if reason := self._leave_out(relative) or self._leave_out(f"{relative}/"):
+        if reason := self._exclude(relative) or self._exclude(f"{relative}/"):
             return reason
         return UNFIT_NAME if is_unfit(name) else None
 
@@ -246,7 +246,7 @@ class Root:
         if name.startswith("."):
             return "is hidden"
         is_excluded = name in self.excluded or relative in self.excluded
-        if reason := EXCLUDED if is_excluded else self._leave_out(relative):
+        if reason := EXCLUDED if is_excluded else self._exclude(relative):
             return reason
         if relative in self.reserved:
             return OUTSIDE
@@ -254,12 +254,39 @@ class Root:
             return "does not match the pattern of its extra path"
         return UNFIT_NAME if is_unfit(name) else None
 
-    def _leave_out(self, relative: str) -> str | None:
-        if not self.hidden and not self.left_out:
+    def find_vaults(self, relative: str = "") -> tuple[Vault, ...]:
+        """Return the vaults that hold a folder of this root, or the root itself: those around it, and those in it."""
+        return find_vaults(self.join(relative), self.vaults)
+
+    def lies_in_vault(self, relative: str) -> bool:
+        """Return True for a file in a vault; the agent's own MEMORY.md and USER.md are in none."""
+        return not self.is_file and bool(self.find_vaults(posixpath.dirname(relative)))
+
+    def heed_vaults(self) -> Root:
+        """Return this root; with a problem if a vault leaves all of it out, or has settings that cannot be used."""
+        if self.problem or (self.is_file and self.own):
+            return self
+        return replace(
+            self, problem=self._leave_out(self.real if self.is_file else slash(self.real), self.find_vaults())
+        )
+
+    def _leave_out(self, real: str, vaults: Sequence[Vault]) -> str | None:
+        """Return the reason why one of the vaults leaves out a real path; that of a folder ends with a slash."""
+        for vault in vaults:
+            if vault.problem:
+                return vault.problem
+            if set(vault.list_hiding(real)).difference(vault.list_hiding(self.own)):
+                return HIDDEN
+        return None
+
+    def _exclude(self, relative: str) -> str | None:
+        """Return the reason why a vault or the configuration leaves out a file, or a folder with a slash at its end."""
+        above = self.find_vaults(posixpath.dirname(relative.rstrip("/")))
+        if reason := self._leave_out(self.join(relative), above):
+            return reason
+        if not self.left_out:
             return None
         path = normalize("NFC", relative)
-        if any(each.match(path) for each in self.hidden):
-            return HIDDEN
         return EXCLUDED if any(each.match(path) for each in self.left_out) else None
 
     def to_file(self, relative: str, real: Path, stamp: FileStamp) -> MemoryFile:
@@ -269,7 +296,7 @@ class Root:
             path=self.shown + relative,
             real_path=real,
             stamp=stamp,
-            in_vault=self.is_vault,
+            in_vault=self.lies_in_vault(relative),
         )
 
 
@@ -282,11 +309,22 @@ def find_roots(config: AgentConfig) -> list[Root]:
         roots += _longterm_roots(workspace)
         folder = posixpath.join(workspace, NOTES_FOLDER)
         problem = _refuse_link(_stat(folder))
-        roots.append(Root(source="memory", configured=folder, real=folder, shown=f"{NOTES_FOLDER}/", problem=problem))
+        roots.append(
+            Root(
+                source="memory",
+                configured=folder,
+                real=folder,
+                shown=f"{NOTES_FOLDER}/",
+                problem=problem,
+                own=slash(folder),
+            )
+        )
     if "workspace" in sources:
-        roots.append(_workspace_root(workspace, frozenset(config.search.exclude.files)))
+        roots.append(make_workspace_root(workspace, config.search.exclude))
     roots += [_extra_root(workspace, extra) for extra in config.search.extra_paths]
-    return roots + [_folder_root(workspace, folder) for folder in config.folders]
+    roots += [_folder_root(workspace, folder) for folder in config.folders]
+    vaults: dict[str, tuple[Vault, ...]] = {}
+    return [replace(root, vaults=vaults).heed_vaults() for root in roots]
 
 
 def _longterm_roots(workspace: str) -> Iterator[Root]:
@@ -298,15 +336,18 @@ def _longterm_roots(workspace: str) -> Iterator[Root]:
             same = next((each for each in met if posixpath.samestat(info, each[0])), None)
             _, real, name = same or (info, real, name)  # noqa: PLW2901 -- one file under two names has the first
             met.append((info, real, name))
-        yield Root(
-            source="memory", configured=configured, real=real, shown=name, is_file=True, problem=_refuse_link(info)
-        )
+        yield _own_file(configured, real, name, info)
     user = posixpath.join(workspace, USER_NAME)
-    problem = _refuse_link(_stat(user))
-    yield Root(source="memory", configured=user, real=user, shown=USER_NAME, is_file=True, problem=problem)
+    yield _own_file(user, user, USER_NAME, _stat(user))
 
 
-def _workspace_root(workspace: str, excluded: frozenset[str]) -> Root:
+def _own_file(configured: str, real: str, name: str, info: os.stat_result | None) -> Root:
+    problem = _refuse_link(info)
+    return Root(source="memory", configured=configured, real=real, shown=name, is_file=True, problem=problem, own=real)
+
+
+def make_workspace_root(workspace: str, exclude: Exclude) -> Root:
+    """Make the root of all Markdown in a workspace, by its real path, but MEMORY.md and memory/."""
     return Root(
         source="workspace",
         configured=workspace,
@@ -314,8 +355,8 @@ def _workspace_root(workspace: str, excluded: frozenset[str]) -> Root:
         shown="",
         skipped=PACKAGE_TREES,
         reserved=frozenset({*LONGTERM_NAMES, USER_NAME, NOTES_FOLDER}),
-        is_vault=_is_vault(workspace),
-        excluded=excluded,
+        excluded=frozenset(exclude.files),
+        own=slash(workspace),
     )
 
 
@@ -325,11 +366,6 @@ def _extra_root(workspace: str, extra: ExtraPath) -> Root:
     info = _stat(configured)
     is_file = is_markdown(configured) if info is None else not stat.S_ISDIR(info.st_mode)
     pattern, problem = _compile(extra.pattern)
-    hidden: dict[str, re.Pattern[str]] = {}
-    try:
-        hidden = list_hidden(real)
-    except FileUnreadable as error:
-        problem = f"has settings that cannot be used: {error}"
     left_out = [_compile(each) for each in extra.exclude]
     problem = problem or next((each for _, each in left_out if each), None)
     return Root(
@@ -340,11 +376,10 @@ def _extra_root(workspace: str, extra: ExtraPath) -> Root:
         is_file=is_file,
         required=True,
         problem=problem or _refuse_extra(workspace, configured, real, info, is_file=is_file),
-        is_vault=not is_file and _is_vault(real),
         skipped=PACKAGE_TREES,
         pattern=pattern,
         left_out=tuple(each or re.compile(".*") for each, _ in left_out),
-        hidden=tuple(hidden.values()),
+        own=_find_own(workspace, real),
     )
 
 
@@ -360,7 +395,12 @@ def _folder_root(workspace: str, folder: NamedFolder) -> Root:
         problem=problem or _refuse_extra(workspace, path, real, _stat(path), is_file=False),
         skipped=PACKAGE_TREES,
         pattern=pattern,
+        own=_find_own(workspace, real),
     )
+
+
+def _find_own(workspace: str, real: str) -> str:
+    return slash(workspace) if real.startswith(slash(workspace)) else ""
 
 
 def _compile(pattern: str) -> tuple[re.Pattern[str] | None, str | None]:
@@ -382,56 +422,6 @@ def _refuse_extra(
 
 def _refuse_link(info: os.stat_result | None) -> str | None:
     return SYMLINK if info and stat.S_ISLNK(info.st_mode) else None
-
-
-# Of Obsidian: files that say what a vault leaves out, and the key of each.
-VAULT_SETTINGS = {
-    ".obsidian/app.json": "userIgnoreFilters",
-    ".obsidian/templates.json": "folder",
-    ".obsidian/plugins/templater-obsidian/data.json": "templates_folder",
-    ".obsidian/plugins/quickadd/data.json": "templateFolderPath",
-    ".obsidian/daily-notes.json": "template",  # a note
-}
-
-
-def list_hidden(folder: str) -> dict[str, re.Pattern[str]]:
-    """Return what the settings of an Obsidian vault leave out now, with patterns of relative paths; nothing for any other folder.
-
-    That are its excluded files, by the beginnings of their paths or by regular expressions, the folders of templates, and the
-    template of daily notes.
-
-    Raises:
-        FileUnreadable: The settings cannot be read, so nobody knows what is to be left out.
-    """
-    if not _is_vault(folder):
-        return {}
-    places: list[str] = []
-    for file, key in VAULT_SETTINGS.items():
-        named = _read_setting(f"{folder}/{file}", key)
-        places += [each for each in named if isinstance(each, str) and each] if isinstance(named, list) else []
-        if isinstance(named, str) and (place := named.strip("/")):
-            places.append(f"{place.removesuffix('.md')}.md" if key == "template" else f"{place}/")
-    hidden: dict[str, re.Pattern[str]] = {}
-    for place in places:
-        wanted = normalize("NFC", place)
-        is_regex = len(place) > 2 and place.startswith("/") and place.endswith("/")
-        with suppress(re.error):  # it means something in JavaScript alone
-            hidden[place] = re.compile(rf"(?=.*\.md\Z).*?(?:{wanted[1:-1]})" if is_regex else re.escape(wanted))
-    return hidden
-
-
-def _read_setting(path: str, key: str) -> object:
-    try:
-        document = json.loads(Path(path).read_bytes())
-    except FileNotFoundError:
-        return None
-    except (OSError, ValueError, RecursionError) as error:  # Obsidian may be writing it
-        raise FileUnreadable(path, "is no JSON, or cannot be read, so what Obsidian excludes is not known") from error
-    return document.get(key) if isinstance(document, dict) else None
-
-
-def _is_vault(folder: str) -> bool:
-    return _stat(posixpath.join(folder, ".obsidian")) is not None
 
 
 def _stat(path: str) -> os.stat_result | None:

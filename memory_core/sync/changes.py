@@ -13,7 +13,16 @@ from memory_core.errors import NotIndexed
 from memory_core.records import FileFailure, MemoryFile
 from memory_core.sources import session_logs
 from memory_core.sources.files import Listing, Survey
-from memory_core.sources.refusals import FOLDER, NO_FILE, NOT_MARKDOWN, SYMLINK, UNFIT_NAME, describe_os_error
+from memory_core.sources.refusals import (
+    FOLDER,
+    HIDDEN,
+    NO_FILE,
+    NOT_HERE,
+    NOT_MARKDOWN,
+    SYMLINK,
+    UNFIT_NAME,
+    describe_os_error,
+)
 from memory_core.sources.roots import WHOLE
 from memory_core.stores.interface import Store, SyncReader
 from memory_core.stores.values import IndexedFile
@@ -22,9 +31,11 @@ MISSING, NO_FOLDER = (  # of an extra path that is gone, and of a folder in whos
     describe_os_error(OSError(number, os.strerror(number))) for number in (errno.ENOENT, errno.ENOTDIR)
 )
 
-# Where one of these is said of a file or a folder above it, the file is gone for sure.
-_NOT_THERE = frozenset({MISSING, NO_FOLDER, SYMLINK, FOLDER, NO_FILE, NOT_MARKDOWN, UNFIT_NAME})
-_TOLD_BY_EVENTS = frozenset({MISSING, SYMLINK, UNFIT_NAME})  # failures that last until a name or a folder changes
+# Where one of these is said of a file or a folder above it, the file is gone for sure, or left out.
+_NOT_THERE = frozenset({MISSING, NO_FOLDER, SYMLINK, FOLDER, NO_FILE, NOT_MARKDOWN, UNFIT_NAME, HIDDEN})
+_TOLD_BY_EVENTS = frozenset(
+    {MISSING, SYMLINK, UNFIT_NAME, HIDDEN, NOT_HERE}
+)  # failures that last until a name or a folder changes
 
 
 class Changes:

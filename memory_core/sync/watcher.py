@@ -21,7 +21,8 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 
 from memory_core.config.agent import AgentConfig
 from memory_core.sources import notes, session_logs
-from memory_core.sources.roots import VAULT_SETTINGS, find_roots, slash
+from memory_core.sources.roots import find_roots, slash
+from memory_core.sources.vaults import VAULT, VAULT_SETTINGS
 from memory_core.text.markdown import is_markdown
 
 if TYPE_CHECKING:
@@ -218,7 +219,9 @@ class Watcher:
 
     def _list_paths(self) -> frozenset[Path]:
         """Return the files and folders whose changes may concern a note or a session log; they need not exist."""
-        paths = {Path(path) for root in find_roots(self._config) for path in (root.configured, root.real)}
+        roots = find_roots(self._config)
+        paths = {Path(path) for root in roots for path in (root.configured, root.real)}
+        paths.update(Path(vault.folder, VAULT) for root in roots for vault in root.find_vaults())
         paths.update(self._config.session_folders)
         return frozenset(paths)
 

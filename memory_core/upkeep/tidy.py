@@ -18,6 +18,7 @@ from memory_core.config.agent import AgentConfig
 from memory_core.errors import FileUnreadable, InvalidArgument, NoteChanged, PathRefused, StoreError
 from memory_core.history.history import History
 from memory_core.records import MemoryFile, Progress, ProgressCallback
+from memory_core.search.copies import rank_place
 from memory_core.sources import pages, roots, writer
 from memory_core.sources.activity import load_entries
 from memory_core.sources.files import list_files
@@ -494,7 +495,7 @@ def _propose_repeated(corpus: Corpus, reader: _Lines) -> Iterator[Proposal]:
         places = [(each.path, each.line) for each in several]
         if len(lasting) > 1:
             first, *others = sorted(
-                lasting, key=lambda each: (each.path not in roots.LONGTERM_NAMES, each.path, each.line)
+                lasting, key=lambda each: (each.path not in roots.LONGTERM_NAMES, rank_place(each.path), each.line)
             )
             for each in others:
                 line = findings.pick(reader.lines(each.path), each.line)

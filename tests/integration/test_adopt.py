@@ -183,7 +183,7 @@ def test_several_homes_are_served_together(home: Path, state: Path, adopt: Adopt
     make_hermes(home)
     (home / "clawd").rename(home / "theirs")
     write(home / ".clawdbot" / "clawdbot.json", json.dumps({"agents": {"defaults": {"workspace": "~/theirs"}}}))
-    assert "Your workspace stays ~/clawd" in adopt("--yes")
+    assert "new notes go to ~/clawd" in adopt("--yes")
     with memory_core.open_memory(state_dir=state) as memory:
         assert memory.config().workspace == home / "clawd"
         memory.sync()
@@ -486,10 +486,10 @@ def test_status_and_doctor_tell_how_many_notes_are_served_from_where(
     assert f"1 note in {Path.cwd()}, 2 in ~/vault\n" in capsys.readouterr().out
 
 
-def test_a_note_named_without_its_folder_is_offered(
+def test_what_may_be_meant_by_a_path_without_a_note_is_offered(
     home: Path, state: Path, adopt: Adopt, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    vault = make_vault(home, "Car.md Projects/Mill.md")
+    vault = make_vault(home, "Car.md Projects/Mill.md Old/Mill.md")
     write(Path("memory/2026-01-05.md"), "The kettle is blue.\n")
     adopt(vault, "--yes")
     named = ["--state-dir", str(state)]
@@ -499,13 +499,87 @@ def test_a_note_named_without_its_folder_is_offered(
     for command in ("get", "open", "explain"):
         question = ["kettle"] if command == "explain" else []
         for path, meant in (
-            ("car.md", "id you mean ~/vault/Car.md?\n"),
-            ("Projects/Mill.md:L2", "id you mean ~/vault/Projects/Mill.md?\n"),
+            ("Mill.md:L2", "id you mean ~/vault/Old/Mill.md or ~/vault/Projects/Mill.md?\n"),
             ("memory/2026-01-05.md", "t was there once; see its versions: memory-core history memory/2026-01-05.md"),
         ):
             main([command, *named, *question, path])
             shown = capsys.readouterr()
             assert meant in shown.out + shown.err
+
+
+def test_the_end_of_a_path_that_one_note_has_names_it(
+    home: Path, state: Path, adopt: Adopt, capsys: pytest.CaptureFixture[str]
+) -> None:
+    vault = make_vault(home, "Daily/2026-11-28.md Projects/Mill.md Old/Mill.md")
+    adopt(vault, "--yes")
+    named = ["--state-dir", str(state)]
+    assert main(["index", *named]) == 0
+    capsys.readouterr()
+    asked = {command: [command, "Daily/2026-11-28.md"] for command in ("get", "open", "history", "diff")}
+    asked |= {"past": ["get", "Daily/2026-11-28", "--as-of", "23:59"], "line": ["get", "2026-11-28.md:L3"]}
+    asked["explain"] = ["explain", "millstone", "Daily/2026-11-28.md"]
+    told = {}
+    for name, words in asked.items():
+        main([*words, *named])
+        shown = capsys.readouterr()
+        told[name] = shown.out + shown.err
+    needed = "The mill needs a new millstone, says Daily/2026-11-28.md."
+    assert needed in told["get"]
+    assert needed in told["past"]
+    assert told["line"] == f"{needed}\n"
+    assert told["open"] == f"{vault / 'Daily' / '2026-11-28.md'}:1\n"
+    assert "added" in told["history"]
+    assert "not changed" in told["diff"]
+    assert "~/vault/Daily/2026-11-28.md came" in told["explain"]
+    main(["explain", "millstone", "Mill.md", *named])
+    listed = capsys.readouterr().out
+    assert "did you mean ~/vault/Old/Mill.md or ~/vault/Projects/Mill.md?" in listed
+    assert "evidence" not in listed
+
+
+def test_what_tidy_proposes_for_notes_elsewhere_is_not_offered_for_review(
+    home: Path, state: Path, adopt: Adopt, capsys: pytest.CaptureFixture[str]
+) -> None:
+    vault, line = home / "vault", "- The blue folder with the deeds is under the stairs\n"
+    for folder in ("Archive", "Home"):
+        write(vault / folder / "bank.md", f"# Bank\n\n{line}")
+    write(Path("memory/a.md"), "The kettle is blue.\n")
+    adopt(vault, "--yes")
+    for own, advice in (("Hello.\n", "change them by hand"), (line, "go through them: memory-core review")):
+        for name in ("b", "c"):
+            write(Path(f"memory/{name}.md"), own)
+        assert main(["tidy", "--state-dir", str(state)]) == 0
+        shown = capsys.readouterr().out
+        assert "repeated, ~/vault/Archive/bank.md:3" in shown
+        assert advice in shown.splitlines()[-1]
+
+
+def test_the_counts_of_what_is_served_and_indexed_add_up(
+    home: Path, state: Path, adopt: Adopt, capsys: pytest.CaptureFixture[str]
+) -> None:
+    vault = make_vault(home, "a.md b.md c/.d.md.icloud c/.e.txt.icloud")
+    (vault / "c.md").write_bytes(b"a\0b")
+    adopt(vault, "--yes")
+    named = ["--state-dir", str(state), "--json"]
+    assert main(["index", *named]) == 0
+    capsys.readouterr()
+    assert main(["status", *named]) == 0
+    status = json.loads(capsys.readouterr().out)
+    assert (status["files"], status["extra"]) == (2, {"~/vault": 2})
+    assert {each["path"]: each["reason"][:8] for each in status["failures"]} == {
+        "~/vault/c.md": "is binar",
+        "~/vault/c/d.md": "is in iC",
+    }
+
+
+def test_a_note_that_icloud_puts_away_is_still_found_and_named(home: Path, state: Path, adopt: Adopt) -> None:
+    vault = make_vault(home, "a.md b.md")
+    adopt(vault, "--yes")
+    assert paths_of(state, "millstone of the mill") == {"a.md", "b.md"}
+    (vault / "b.md").rename(vault / ".b.md.icloud")
+    assert paths_of(state, "millstone of the mill") == {"a.md", "b.md"}
+    with memory_core.open_memory(state_dir=state) as memory:
+        assert [each.path for each in memory.status().failures] == ["~/vault/b.md"]
 
 
 def test_explain_names_the_comment_in_which_a_word_stands(home: Path, state: Path, adopt: Adopt) -> None:
@@ -533,6 +607,52 @@ def test_what_obsidian_excludes_later_is_left_out_from_then_on(home: Path, state
     assert paths_of(state, "millstone of the mill") == {"a.md", "Old.md"}
     assert "left out by Obsidian" in verdict.reason
     assert "Excluded files" in (verdict.action or "")
+
+
+def test_what_a_vault_in_a_folder_or_around_it_excludes_is_left_out(home: Path, state: Path, adopt: Adopt) -> None:
+    vault = make_vault(home, "Notes/a.md Notes/Tpl/t.md Private/b.md")
+    write(home / "other.md", "The mill has a millstone. %%Its hull is teal.%%\n")
+    write(vault / "Notes" / "hull.md", "The boat is new. %%Its hull is teal.%%\n")
+    write(vault / ".obsidian" / "app.json", '{"userIgnoreFilters": ["Private/"]}')
+    write(vault / ".obsidian" / "templates.json", '{"folder": "Notes/Tpl"}')
+    assert "3 notes, without vault/Private/, vault/Notes/Tpl/" in adopt(home)
+    adopt(home, "--yes")
+    assert paths_of(state, "millstone of the mill") == {"a.md", "other.md"}
+    assert paths_of(state, "a teal hull") == {"other.md"}
+    adopt("--undo")
+    assert "2 notes, in the vault ~/vault, without Tpl/" in adopt(vault / "Notes", "--yes")
+    assert paths_of(state, "millstone of the mill") == {"a.md"}
+    workspace = home.parent / "elsewhere"
+    adopt(home, "--copy", "--yes", "--workspace", workspace)
+    assert {path.name: "teal" in path.read_text() for path in workspace.rglob("*.md")} == {
+        "a.md": False,
+        "other.md": True,
+        "hull.md": False,
+    }
+
+
+@pytest.mark.parametrize("place", ["Private", "Private/b.md"])
+def test_what_a_vault_excludes_as_a_whole_is_not_adopted(
+    home: Path, state: Path, capsys: pytest.CaptureFixture[str], place: str
+) -> None:
+    vault = make_vault(home, "a.md Private/b.md")
+    write(vault / ".obsidian" / "app.json", '{"userIgnoreFilters": ["Private/"]}')
+    assert main(["adopt", str(vault / place), "--yes", "--state-dir", str(state)]) == 2
+    assert f"{vault / place} is left out by Obsidian" in capsys.readouterr().err
+
+
+def test_what_a_vault_excludes_as_a_whole_later_is_found_no_more(home: Path, state: Path, adopt: Adopt) -> None:
+    vault = make_vault(home, "Private/b.md")
+    adopt(vault / "Private", "--yes")
+    assert paths_of(state, "millstone of the mill") == {"b.md"}
+    write(vault / ".obsidian" / "app.json", '{"userIgnoreFilters": ["Private/"]}')
+    assert paths_of(state, "millstone of the mill") == set()
+
+
+def test_one_file_is_adopted(home: Path, state: Path, adopt: Adopt) -> None:
+    vault = make_vault(home, "a.md b.md")
+    assert "Markdown file" in adopt(vault / "a.md", "--yes")
+    assert paths_of(state, "millstone of the mill") == {"a.md"}
 
 
 def test_what_git_ignores_is_left_out_but_not_the_folder_that_was_named(home: Path, state: Path, adopt: Adopt) -> None:

@@ -293,6 +293,7 @@ def test_the_status_names_a_damaged_index(indexed: Command, damage: Callable[[Pa
     failed = indexed("status")
     assert (failed.code, failed.out) == (1, "")
     assert str(index_file(indexed)) in failed.error
+    assert "the next search makes it anew" in failed.error.lower()
 
 
 @pytest.mark.parametrize("words", [["index"], ["index", "--force"], ["search", QUESTION]], ids=" ".join)

@@ -163,8 +163,8 @@ def test_the_best_of_what_was_not_found_is_quoted(cli: Cli, here: Path) -> None:
     write(here / "MEMORY.md", "# Bicycles\n\n## Mine\n\n- The old Canyon belongs to Felix now.\n")
     code, out, _ = cli("search", "Canyon repair invoice of October", "--min-score", "1")
     assert code == 0
-    assert "the best, MEMORY.md:L" in out
-    assert " - The old Canyon belongs to Felix now.), has evidence" in out
+    assert "the nearest, MEMORY.md:L" in out
+    assert " - The old Canyon belongs to Felix now.), does not fit well enough: its evidence is" in out
 
 
 @pytest.mark.parametrize(
@@ -211,7 +211,10 @@ def test_watch_indexes_what_changes_until_interrupted(tmp_path: Path) -> None:
         assert eventually(lambda: "Ctrl-C" in shown.read_text(), seconds=60)
         assert shown.read_text().startswith("Indexed 1 note in")
         write(workspace / "memory" / "a.md", "The ladder is in the shed.\n")
-        assert eventually(lambda: "Indexed 2 notes in 2 chunks.\n" in shown.read_text(), seconds=60)
+        indexed = "Indexed memory/a.md; there are 2 notes in 2 chunks.\n"
+        assert eventually(lambda: indexed in shown.read_text(), seconds=60)
+        write(workspace / "memory" / "a.md", "The ladder is in the cellar.\n")
+        assert eventually(lambda: shown.read_text().count(indexed) == 2, seconds=60)
     finally:
         process.send_signal(signal.SIGINT)
         assert process.wait(60) == 0

@@ -47,6 +47,17 @@ def say(memory: Memory, name: str, *said: tuple[str, str]) -> None:
     (folder / f"{name}.jsonl").write_text("".join(json.dumps(entry) + "\n" for entry in entries))
 
 
+@pytest.mark.parametrize(
+    "archive", ["Archiv", "4. Archive", "_archive", "old", "Tagebuch alt", "backup-2025", "Papierkorb"]
+)
+def test_the_note_in_use_comes_before_its_copy_in_an_archive(memory: Memory, archive: str) -> None:
+    text = f"# Harbour\n\n- {FACTS[0][1]}\n"
+    live = "memory/places of the north/harbour.md"
+    write(memory, {f"memory/{archive}/harbour.md": text, live: text})
+    (hit,) = ask(memory, "which berth is ours")
+    assert (hit["path"], hit["alsoIn"]) == (live, [f"memory/{archive}/harbour.md"])
+
+
 def test_forty_snapshots_leave_room_for_other_notes(memory: Memory) -> None:
     text = f"# Harbour\n\n- {FACTS[0][1]}\n- Fees are due in May.\n"
     snapshots = {f"memory/archive/2026-W{week:02}/harbour.md": text for week in range(1, 41)}

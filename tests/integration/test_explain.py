@@ -362,7 +362,8 @@ OTHERWISE = "ask again in other words"
         ({"query": "zeppelin hangar"}, "no note holds 'zeppelin' or 'hangar'", OTHERWISE),
         (
             {"query": "zeppelin on 20 January 2026", "minScore": 1},
-            "no note holds 'zeppelin'; the one passage looked at has evidence 0.64, and 1.00 is the least",
+            "no note holds 'zeppelin'; the one passage looked at does not fit well enough: its evidence is 0.64 of 1,"
+            " and 1.00 is needed",
             OTHERWISE,
         ),
         ({"query": "landlord", "before": "2020-01-01"}, "no passage of these dates is near enough", OTHERWISE),
@@ -379,7 +380,7 @@ OTHERWISE = "ask again in other words"
         ),
         (
             {"query": "alarm of Ada", "minScore": 1},
-            "the best of 2 passages looked at has evidence 0.57, and 1.00 is the least",
+            "the best of 2 passages looked at does not fit well enough: its evidence is 0.57 of 1, and 1.00 is needed",
             OTHERWISE,
         ),
     ],

@@ -400,17 +400,21 @@ def test_without_a_time_a_note_that_is_gone_gets_its_last_text(memory: Memory) -
         _run(memory, "restore", "memory/never.md")
 
 
-def test_a_note_is_meant_by_the_end_of_its_path_though_it_is_gone(memory: Memory) -> None:
+def test_the_end_of_a_path_names_a_note_though_it_is_gone_unless_several_have_it(memory: Memory) -> None:
     path = "memory/Käsefondue.md"
     first, *_ = _edit(memory, path, "- 400 g Gruyère\n", None)
+    for number in (1, 2):
+        _edit(memory, f"memory/{number}/rösti.md", "- 1 kg potatoes\n")
     for arguments in (["history"], ["diff"], ["restore", "--as-of", first]):
         for short in ("käsefondue", "Käsefondue.md"):
+            assert _run(memory, *arguments, short)[0] == 0
+            (memory.config().workspace / path).unlink(missing_ok=True)
+        told = {"fondue.md": "see what changed: memory-core history"}
+        told["rösti.md"] = "did you mean memory/1/rösti.md or memory/2/rösti.md?"
+        for short, action in told.items():
             with pytest.raises(HistoryUnavailable, match="is known") as refused:
                 _run(memory, *arguments, short)
-            assert refused.value.action == f"did you mean {path}?"
-        with pytest.raises(HistoryUnavailable, match="is known") as refused:
-            _run(memory, *arguments, "fondue.md")
-        assert refused.value.action == "see what changed: memory-core history"
+            assert refused.value.action == action
 
 
 def test_an_old_version_is_put_over_the_note_whose_own_text_is_kept(memory: Memory) -> None:
@@ -487,7 +491,7 @@ def test_a_note_of_a_folder_elsewhere_comes_back_where_it_lay(tmp_path: Path) ->
             _run(opened, "restore", asked, "--as-of", stood, "--config", str(file))
             assert note.read_text(encoding="utf-8") == "- A book\n"
             opened.sync()
-            with pytest.raises(NoteNotWritten, match="not in the workspace"):
+            with pytest.raises(NoteNotWritten, match="lies outside of the workspace"):
                 _run(opened, "restore", asked, "--as-of", stood, "--over", "--config", str(file))
     assert [*workspace.iterdir()] == []
 

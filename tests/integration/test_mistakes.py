@@ -260,6 +260,20 @@ def test_what_could_not_be_read_is_told(command: Command) -> None:
     assert "see to it that you may read it" in told
 
 
+def test_what_is_too_large_is_told_by_index_and_doctor_until_it_is_gone(command: Command) -> None:
+    large = command.workspace / "memory" / "large.md"
+    with large.open("wb") as file:
+        file.truncate(11 * 2**20)
+    told = "memory/large.md is left out: it is too large"
+    assert told in command("index").err
+    assert told not in command("search", "kettle").err
+    assert "complained at" in command("doctor").out
+    assert "split it, or exclude it" in command("explain", "kettle", "memory/large.md").out
+    large.unlink()
+    command("search", "kettle")
+    assert "large.md" not in command("doctor").out
+
+
 @pytest.mark.parametrize("question", ["kettle", "zither"])
 def test_a_folder_that_may_not_be_read_is_told_with_hits_and_without(command: Command, question: str) -> None:
     """An agent gets it, too: what `--json` prints is the result of the tool."""
@@ -326,7 +340,7 @@ def test_the_evidence_that_is_lacking_is_told_without_an_option_that_nobody_gave
         main(["--workspace", "ws", "search", "zebra giraffe kettle violin walnut castle trumpet rocket velvet wizard"])
         == 0
     )
-    assert "and 0.35 is the least" in capsys.readouterr().out
+    assert "and 0.35 is needed" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -371,3 +371,13 @@ def test_two_shells_at_once_tell_their_guess(command: Command, tmp_path: Path, h
         subprocess.Popen(line, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, text=True) for _ in range(2)
     ]
     assert all("kettle" in process.communicate(timeout=60)[0] for process in running)
+
+
+def test_init_in_a_vault_names_adopt_and_counts_what_would_be_searched(cli: Cli, home: Path) -> None:
+    write(home / "Vault" / ".obsidian" / "app.json", '{"userIgnoreFilters": ["Private/"]}')
+    for name in ("a.md", "b.md", "Private/c.md", "node_modules/d.md"):
+        write(home / "Vault" / name, "The kettle is blue.\n")
+    code, out, _ = cli("init", home / "Vault")
+    assert code == 0
+    assert "memory-core adopt ~/Vault --yes" in out
+    assert "search the 2 other .md files in it, too" in out

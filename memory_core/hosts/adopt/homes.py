@@ -33,8 +33,9 @@ from memory_core.hosts.install.programs import PROGRAMS
 from memory_core.records import FileFailure, MemoryFile
 from memory_core.sources.files import Survey
 from memory_core.sources.refusals import SYMLINK
-from memory_core.sources.roots import PACKAGE_TREES, Root, compile_glob, list_hidden, read_stamp
-from memory_core.text.markdown import SECTION_SIGN
+from memory_core.sources.roots import PACKAGE_TREES, Root, compile_glob, read_stamp
+from memory_core.sources.vaults import Vault, find_vaults, is_regex
+from memory_core.text.markdown import SECTION_SIGN, is_markdown
 
 HERMES_NOTES = ("MEMORY.md", "USER.md")
 HEAD_BYTES = 64 * 1024  # of a file, to see what it is
@@ -47,7 +48,7 @@ SHARED_WORKSPACE = "~/clawd"  # the default of the oldest releases, outside the 
 OPENCLAW_NOTES = ("MEMORY.md", "memory.md", "USER.md", "memory")  # what it searches in a workspace
 _PERMALINK = re.compile(r"\A---\n(?:.*\n)*?permalink:", re.MULTILINE)
 
-Layout = Literal["plain", "hermes", "obsidian"]
+Layout = Literal["plain", "hermes"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,13 +104,13 @@ class Home(ServedHome):
         notes: Its files.
         remarks: What else was found, a few words each.
         failures: Files that cannot be read.
-        hidden: What Obsidian hides, see `list_hidden`.
+        vaults: The vaults that hold a folder, of those that were looked at; see `Root.vaults`.
     """
 
     notes: list[FoundNote] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
     failures: list[FileFailure] = field(default_factory=list)
-    hidden: Mapping[str, Any] = field(default_factory=dict)
+    vaults: dict[str, tuple[Vault, ...]] = field(default_factory=dict)
     _taken: set[str] = field(default_factory=set)
     _seen: set[Path] = field(default_factory=set)
 
@@ -134,6 +135,16 @@ class Home(ServedHome):
                 self._seen.add(file.real_path)
                 self.notes.append(FoundNote(file, self._choose_target(below, relative), layout))
 
+    def list_hidden(self) -> list[str]:
+        """Return what vaults leave out of the folders that were looked at, by paths relative to the home or by expressions."""
+        top = f"{os.path.realpath(self.path)}/"
+        names: list[str] = []
+        for vault in dict.fromkeys(vault for held in self.vaults.values() for vault in held):
+            for name, _ in vault.hidden:
+                place = name if is_regex(name) else vault.folder + name
+                names += [place.removeprefix(top)] if place == name or place.startswith(top) else []
+        return names
+
     def _list(self, path: Path) -> Iterator[tuple[str, MemoryFile]]:
         if path.is_symlink():
             self.failures.append(FileFailure(path=shorten_home(path), reason=SYMLINK))
@@ -150,9 +161,9 @@ class Home(ServedHome):
             is_file=is_file,
             skipped=skipped,
             left_out=left_out,
-            hidden=tuple(self.hidden.values()),
+            vaults=self.vaults,
         )
-        listing = Survey([root]).list()
+        listing = Survey([root.heed_vaults()]).list()
         self.failures += listing.failures
         for file in listing.files:
             yield (path.name if is_file else file.path), file
@@ -197,6 +208,10 @@ def find_homes(path: str | None, time_zone: str | None = None) -> list[Home]:
     )
     found = next((home for find in finders if (home := find(place)) is not None), None)
     if found is None:
+        real = os.path.realpath(place)
+        root = Root(source="memory", configured=str(place), real=real, shown="", is_file=place.is_file())
+        if problem := root.heed_vaults().problem:
+            raise InvalidArgument("PATH", f"{place} {problem}", action="change the settings of that vault in Obsidian")
         lacks = "holds no Markdown, and nothing else" if place.is_dir() else "is no folder of notes, and no export"
         raise InvalidArgument("PATH", f"{place} {lacks} that is known")
     return [found]
@@ -253,27 +268,31 @@ def find_obsidian(folder: Path) -> Home | None:
     """Return the notes of an Obsidian vault; its own folder, its plugins' and its trash are hidden, and so left out."""
     if not (folder / ".obsidian").is_dir():
         return None
-    return _collect_folder("obsidian", "Obsidian vault", folder, layout="obsidian")
+    return _collect_folder("obsidian", "Obsidian vault", folder)
 
 
-def _collect_folder(source: str, title: str, folder: Path, *, layout: Layout = "plain") -> Home | None:
+def _collect_folder(source: str, title: str, folder: Path) -> Home | None:
     """Return the Markdown in a folder without what its owner keeps out of searches; None if it has none."""
-    exclude, hidden = find_excluded(folder), list_hidden(str(folder))
-    names = [*hidden, *exclude]
+    home = Home(source=source, title=title, path=folder, exclude=find_excluded(folder))
+    if not home.serve(folder, make_fit(folder.name)):
+        return None
+    names = [*home.list_hidden(), *home.exclude]
     folders = tuple(name for name in names if name.endswith("/"))
     named = [
         name for name in names if name in folders or not name.startswith(folders)
     ]  # what is below one goes with it
-    remarks = [f"without {_list_some(named)}"] if named else []
-    home = Home(source=source, title=title, path=folder, exclude=exclude, hidden=hidden, remarks=remarks)
-    return home if home.serve(folder, make_fit(folder.name), layout=layout) else None
+    if around := find_vaults(os.path.realpath(folder.parent), home.vaults):
+        home.remarks.append(f"in the vault {shorten_home(Path(around[-1].folder))}")
+    if named:
+        home.remarks.append(f"without {_list_some(named)}")
+    return home
 
 
 def find_excluded(folder: Path) -> list[str]:
     """Return globs of what the owner of a folder keeps out of searches.
 
     That are what Logseq hides and keeps for itself, folders of deleted notes, and what git ignores now; Obsidian's own are
-    read at every look, see `list_hidden`.
+    read at every look, see `vaults`.
     """
     logseq, places = folder / "logseq" / "config.edn", list[str]()
     if logseq.is_file():
@@ -317,7 +336,10 @@ def find_export(place: Path, time_zone: str | None = None) -> Home | None:
 
 
 def find_folder(folder: Path) -> Home | None:
-    """Return the Markdown in any folder; as a workspace if it has the notes of one, else as a plain folder."""
+    """Return a Markdown file, or those in any folder; as a workspace if it has the notes of one, else as a plain folder."""
+    if is_markdown(folder.name) and folder.is_file():
+        note = Home(source="folder", title="Markdown file", path=folder)
+        return note if note.serve(folder) else None
     if not folder.is_dir():
         return None
     if not ((folder / "MEMORY.md").is_file() or (folder / "memory").is_dir()):

@@ -335,10 +335,10 @@ def _convert(note: FoundNote) -> bytes:
         return note.data
     with open_file(note.file, max_bytes=MAX_NOTE_BYTES) as (_, stream):
         data = stream.read()
-    if note.layout == "plain":
+    if note.layout == "plain" and not note.file.in_vault:
         return data
     text = data.removeprefix(b"\xef\xbb\xbf").decode(errors="replace").replace("\r\n", "\n")
-    converted = leave_out_comments(text) if note.layout == "obsidian" else _convert_hermes(note, text)
+    converted = leave_out_comments(text) if note.layout == "plain" else _convert_hermes(note, text)
     return converted.encode()
 
 

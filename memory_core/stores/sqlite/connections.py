@@ -27,7 +27,7 @@ MOST_CACHED_BYTES = 512 * 1024  # of pages that a writing connection keeps betwe
 BUSY_TIMEOUT_MS = 5000
 READER_PATIENCE_MS = 100  # for searches to end; one of a process that stands still does not
 TOKENIZER = ("unicode61", "remove_diacritics", "2", "categories", "L* N* Co Mn Mc")  # vowel signs belong to words
-REBUILD = "rebuild it from the notes: memory-core index"
+REBUILD = "the next search makes it anew from the notes, and so does: memory-core index"
 WAIT = "try again in a moment"
 # For what cannot be opened or written.
 ELSEWHERE = "choose another place: --state-dir (state_dir= in Python) or memorySearch.store.path"

@@ -86,8 +86,17 @@ class SqliteStore:
     @contextlib.contextmanager
     def read(self) -> Iterator[SqliteReader]:
         """See `stores.interface.Store`."""
-        with self.database.read() as connection, _translate_rows(self.path):
+        with self._tell_of_repair(), self.database.read() as connection, _translate_rows(self.path):
             yield SqliteReader(connection, self.vectors, self.timezone)
+
+    @contextlib.contextmanager
+    def _tell_of_repair(self) -> Iterator[None]:
+        try:
+            yield
+        except StoreCorrupt as error:
+            if error.path != self.path or not may_replace(self.path, in_own_folder=self.in_own_folder):
+                raise
+            raise StoreCorrupt(self.path, error.reason, action=REBUILD) from error
 
     @contextlib.contextmanager
     def write(self) -> Iterator[SqliteWriter]:

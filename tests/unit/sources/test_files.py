@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import tempfile
 from collections.abc import Iterator
@@ -21,7 +22,7 @@ from memory_core.config.agent import AgentConfig, NamedFolder
 from memory_core.config.settings import Exclude, ExtraPath, SearchSettings, Source
 from memory_core.errors import FileUnreadable, PathRefused
 from memory_core.records import FileStamp, MemoryFile
-from memory_core.sources import files, notes, pages
+from memory_core.sources import files, notes, pages, refusals
 from memory_core.sources.files import list_files
 from memory_core.sources.notes import find_note_date, find_note_day, read_note
 from memory_core.sources.pages import resolve
@@ -273,6 +274,58 @@ def test_an_extra_path_leaves_out_what_it_excludes(root: Path, exclude: list[str
     for name in left_out:
         with pytest.raises(PathRefused, match="excluded by the configuration"):
             resolve(config, f"../vault/{name}")
+
+
+def exclude_in(vault: Path, *places: str) -> None:
+    (vault / ".obsidian").mkdir(parents=True, exist_ok=True)
+    (vault / ".obsidian" / "app.json").write_text(json.dumps({"userIgnoreFilters": places}))
+
+
+def test_every_folder_heeds_the_vaults_in_it_and_around_it(root: Path) -> None:
+    write(
+        root, "a.md", "Private/b.md", "memory/c.md", "memory/Private/d.md", "deep/vault/e.md", "deep/vault/Secret/f.md"
+    )
+    write(root, "Secret/g.md", "MEMORY.md")
+    write(
+        root.parent, "out/h.md", "out/deep/vault/i.md", "out/deep/vault/Private/j.md", "out/Private/k.md", "Diary/l.md"
+    )
+    exclude_in(root.parent, "Diary/", "clawd/Private/", "clawd/memory/Private/")
+    exclude_in(root / "deep" / "vault", "Secret/")
+    exclude_in(root.parent / "out" / "deep" / "vault", "Private/")
+    config = configured(root, "../out", "../Diary", "../Diary/l.md", sources=("memory", "workspace"))
+    assert {path for _, path in listed(config)} == {
+        "a.md", "memory/c.md", "deep/vault/e.md", "Secret/g.md", "MEMORY.md", "../out/h.md", "../out/deep/vault/i.md",
+        "../out/Private/k.md",
+    }  # fmt: skip
+    assert failures(config) == {"../Diary": refusals.HIDDEN, "../Diary/l.md": refusals.HIDDEN}
+    for path in ("Private/b.md", "memory/Private/d.md", "deep/vault/Secret/f.md", "../out/deep/vault/Private/j.md"):
+        with pytest.raises(PathRefused, match="left out by Obsidian"):
+            resolve(config, path)
+
+
+def test_what_is_the_agents_own_is_not_left_out_as_a_whole_by_a_vault_around_it(root: Path) -> None:
+    write(root, "MEMORY.md", "memory/a.md", "notes/b.md", "memory/Private/c.md")
+    exclude_in(root.parent, "clawd/")
+    exclude_in(root, "memory/", "MEMORY.md", "memory/Private/")
+    assert {path for _, path in listed(configured(root, "notes"))} == {"MEMORY.md", "memory/a.md", "notes/b.md"}
+
+
+def test_a_vault_whose_settings_cannot_be_read_is_left_out_and_named(root: Path) -> None:
+    write(root, "a.md", "vault/b.md")
+    exclude_in(root / "vault")
+    (root / "vault/.obsidian/app.json").write_text('{"userIgnoreF')
+    config = configured(root, sources=("workspace",))
+    assert listed(config) == [("workspace", "a.md")]
+    assert "app.json is no JSON" in failures(config)["vault"]
+    with pytest.raises(PathRefused, match="settings that cannot be used"):
+        resolve(config, "vault/b.md")
+
+
+def test_a_note_of_a_vault_in_a_folder_is_read_as_one_of_a_vault(root: Path) -> None:
+    write(root, "a.md", "vault/b.md")
+    exclude_in(root / "vault")
+    config = configured(root, sources=("workspace",))
+    assert {file.path: file.in_vault for file in list_files(config).files} == {"a.md": False, "vault/b.md": True}
 
 
 def test_an_extra_path_may_lead_through_links_above_it(root: Path) -> None:
@@ -601,7 +654,10 @@ def test_reading(root: Path, data: bytes, text: str, replaced: bool) -> None:
     [
         (b"PNG\0\x01", "is binary, or UTF-16: it holds NUL bytes"),
         ("text".encode("utf-16"), "is UTF-16: save it as UTF-8"),
-        (b"x" * (notes.MAX_NOTE_BYTES + 1), "is too large: 10,485,761 bytes, and notes are read up to 10,485,760"),
+        (
+            b"x" * (notes.MAX_NOTE_BYTES + 1),
+            "is too large: 10,485,761 bytes, and notes are read up to 10,485,760; split it, or exclude it",
+        ),
     ],
     ids=["binary", "utf-16", "too large"],
 )

@@ -33,7 +33,7 @@ class Notes:
         self.elsewhere = folder / "elsewhere"
         self.memory = folder / "ws" / "memory"
         self.extra = folder / "extra"
-        for path in (self.elsewhere, self.memory / "deep" / "er", self.extra / ".obsidian"):
+        for path in (self.elsewhere, self.memory / "deep" / "er", self.extra / ".obsidian", folder / ".obsidian"):
             path.mkdir(parents=True)
         (self.memory / "a.md").write_text("A violin.\n")
         (self.memory / "deep" / "er" / "b.md").write_text("A kettle.\n")
@@ -114,6 +114,7 @@ CHANGES: dict[str, Callable[[Notes], object]] = {
     "MEMORY.md": lambda n: (n.config.workspace / "MEMORY.md").write_text("long\n"),
     "extra path": lambda n: (n.extra / "x.md").write_text("x\n"),
     "what Obsidian excludes": lambda n: (n.extra / ".obsidian" / "app.json").write_text("{}"),
+    "what a vault around excludes": lambda n: (n.extra.parent / ".obsidian" / "app.json").write_text("{}"),
     "extra path gone": lambda n: shutil.rmtree(n.extra),
     "memory gone": lambda n: shutil.rmtree(n.memory),
     "workspace renamed": lambda n: n.config.workspace.rename(n.elsewhere / "ws"),

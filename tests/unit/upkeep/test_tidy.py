@@ -218,6 +218,13 @@ def test_two_lasting_lines_that_say_the_same_are_one_too_many(house: House) -> N
     assert house.read("memory/bank.md") == before
 
 
+def test_the_line_of_an_archive_is_the_one_too_many(house: House) -> None:
+    for folder in ("Archiv", "topics"):
+        house.write({f"memory/{folder}/bank.md": "# Bank\n\n- The blue folder with the deeds is under the stairs\n"})
+    (found,) = house.find("repeated")
+    assert (found.path, found.new) == ("memory/Archiv/bank.md", "")
+
+
 def test_what_notes_of_several_days_say_is_proposed_for_memory_md(house: House) -> None:
     for day in ("2026-05-01", "2026-05-02", "2026-05-04"):
         house.write({f"memory/{day}.md": "The staging server is called Otter and has 16 cores.\n"})

@@ -1,0 +1,101 @@
+"""Obsidian vaults: which ones hold a folder, and what the settings of each leave out."""
+
+from __future__ import annotations
+
+import json
+import os
+import posixpath
+import re
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from unicodedata import normalize
+
+VAULT = ".obsidian"  # the folder that makes a vault of the one in which it lies
+# Files that say what a vault leaves out, and the key of each.
+VAULT_SETTINGS = {
+    f"{VAULT}/app.json": "userIgnoreFilters",
+    f"{VAULT}/templates.json": "folder",
+    f"{VAULT}/plugins/templater-obsidian/data.json": "templates_folder",
+    f"{VAULT}/plugins/quickadd/data.json": "templateFolderPath",
+    f"{VAULT}/daily-notes.json": "template",  # a note
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Vault:
+    """An Obsidian vault, as its settings stand now.
+
+    Attributes:
+        folder: Its real path, with a slash at the end.
+        hidden: What the settings leave out, by name, with patterns of relative paths: excluded files, by the beginnings of their
+            paths or by regular expressions, the folders of templates, and the template of daily notes.
+        problem: The reason why nobody knows what is to be left out; None if it is known.
+    """
+
+    folder: str
+    hidden: tuple[tuple[str, re.Pattern[str]], ...] = ()
+    problem: str | None = None
+
+    def list_hiding(self, path: str) -> list[str]:
+        """Return the names of what hides a real path in this vault; that of a folder ends with a slash."""
+        if not path.startswith(self.folder):
+            return []
+        below = normalize("NFC", path.removeprefix(self.folder))
+        return [name for name, pattern in self.hidden if pattern.match(below)]
+
+
+def find_vaults(folder: str, known: dict[str, tuple[Vault, ...]]) -> tuple[Vault, ...]:
+    """Return the vaults that hold a folder, the outermost first; the folder itself may be one.
+
+    Args:
+        folder: A real path without a slash at the end.
+        known: Those of folders that were looked at already, which is added to.
+    """
+    if folder not in known:
+        above = posixpath.dirname(folder)
+        around = () if above == folder else find_vaults(above, known)
+        known[folder] = (*around, _read_vault(folder)) if _is_vault(folder) else around
+    return known[folder]
+
+
+def is_regex(name: str) -> bool:
+    """Return True for an excluded file of a vault that is a regular expression, else the beginning of paths."""
+    return len(name) > 2 and name.startswith("/") and name.endswith("/")
+
+
+def _is_vault(folder: str) -> bool:
+    try:
+        os.lstat(posixpath.join(folder, VAULT))
+    except (OSError, ValueError):
+        return False
+    return True
+
+
+def _read_vault(folder: str) -> Vault:
+    start = folder if folder.endswith("/") else f"{folder}/"
+    places: list[str] = []
+    for file, key in VAULT_SETTINGS.items():
+        try:
+            named = _read_setting(start + file, key)
+        except (OSError, ValueError, RecursionError):  # Obsidian may be writing it
+            reason = "is no JSON, or cannot be read, so what Obsidian excludes is not known"
+            return Vault(start, problem=f"has settings that cannot be used: {start}{file} {reason}")
+        places += [each for each in named if isinstance(each, str) and each] if isinstance(named, list) else []
+        if isinstance(named, str) and (place := named.strip("/")):
+            places.append(f"{place.removesuffix('.md')}.md" if key == "template" else f"{place}/")
+    hidden: dict[str, re.Pattern[str]] = {}
+    for place in places:
+        wanted = normalize("NFC", place)
+        pattern = rf"(?=.*\.md\Z).*?(?:{wanted[1:-1]})" if is_regex(wanted) else re.escape(wanted)
+        with suppress(re.error):  # it means something in JavaScript alone
+            hidden[place] = re.compile(pattern)
+    return Vault(start, tuple(hidden.items()))
+
+
+def _read_setting(path: str, key: str) -> object:
+    try:
+        document = json.loads(Path(path).read_bytes())
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    return document.get(key) if isinstance(document, dict) else None
