@@ -223,9 +223,9 @@ def use_model(options: Options, *, name: str) -> None:
         raise InvalidArgument("NAME", "is a provider", action=f"memory-core config set memorySearch.provider {name}")
     place = MODELS.get(name, name)
     # `model` is another provider's, if it is set.
-    chosen = {"model": None, "provider": "static" if place is None else "local"}
+    chosen = {"provider": "static" if place is None else "local", "model": None}
     if place is not None:
-        chosen["local.modelPath"] = place
+        chosen = {"local.modelPath": place, **chosen}  # in this order, which a server may read in the middle
     path, state_dir = find_config_file(options), app.find_state_dir(options)
     named = replace(options, config=str(path) if path.exists() else options.config)
     overrides = {f"memorySearch.{key}": value for key, value in chosen.items()}

@@ -261,6 +261,7 @@ class ConfigSource:
         self._overrides = overrides
         self.folder: Path | None = None
         self._held: tuple[object, Config] | None = None  # replaced as a whole: threads need no lock
+        self._warned: set[str] = set()
 
     def current(self) -> Config:
         """Return the configuration as it is now.
@@ -283,7 +284,9 @@ class ConfigSource:
         if problem := find_slot_problem(loaded.slot, self._other_slots):
             raise ConfigError([problem], origin=loaded.origin)
         for warning in dict.fromkeys(each for agent in loaded.agents for each in loaded.agent(agent).warnings):
-            log.warning("%s: %s", loaded.origin, warning)
+            if warning not in self._warned:
+                log.warning("%s: %s", loaded.origin, warning)
+                self._warned.add(warning)
         self._held = ((stamp, folder, *map(_look, loaded.included)), loaded)
         return loaded
 

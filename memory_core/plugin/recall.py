@@ -20,7 +20,7 @@ from memory_core.sources.journal import holds_session
 from memory_core.sources.roots import LONGTERM_NAMES
 from memory_core.threads import NoAnswer, start_call, wait_for
 from memory_core.tools import prompts, scope
-from memory_core.tools.shown import SESSIONS, Shown
+from memory_core.tools.shown import Shown
 
 if TYPE_CHECKING:
     from memory_core.items.recall import Recall
@@ -58,10 +58,9 @@ class SessionRecall:
     def __init__(self, items: OpenItems, shown: Shown) -> None:
         self._items = items
         self._shown = shown
-        self._recalled = Shown()  # by recall
+        self._recalled = Shown()  # by recall, and kept in the session's history
+        self._recorded = Shown()  # in the activity log
         self._standing = Shown()  # preferences, where the session's notes were quoted last
-        # For prompts that are written anew: by session, whether it is a main private one, and message.
-        self._last: dict[tuple[str | None, bool, str], Recall] = {}
         self._lock = threading.Lock()
         self._running: dict[Future[Recall], tuple[str | None, float]] = {}  # with their sessions and deadlines
 
@@ -94,19 +93,12 @@ class SessionRecall:
         from memory_core.items.recall import Recall, recall
         from memory_core.text.paragraphs import is_recalled
 
-        def give_up(why: str) -> Recall:
-            seconds = time.monotonic() - begun
-            log.info("recalled nothing after %.0f ms: %s", 1000 * seconds, why)
-            before = None if kept else self._last.get((key, main, message))  # at an earlier call of the turn
-            return before or Recall(late=True, seconds=seconds, warning=f"nothing is recalled: {why}")
-
         settings, begun = config.search.recall, time.monotonic()
         if not settings.enabled:
             return Recall()
         main = scope.is_main(context, config.agent)
         key = context.session_key
-        seen = self._recalled.of(key)
-        shown = self._standing.of(key) | shown_elsewhere | (seen if kept else frozenset())
+        shown = self._standing.of(key) | shown_elsewhere | (self._recalled.of(key) if kept else frozenset())
         items = self._items.get(config, context.access)
 
         def search_others(query: Query) -> SearchResult:
@@ -125,15 +117,15 @@ class SessionRecall:
         with self._lock:
             self._running = {each: told for each, told in self._running.items() if not each.done()}
             if any(session == key and until < begun for session, until in self._running.values()):
-                return give_up("an earlier message takes longer than memorySearch.recall.timeoutMs")
+                return self._report_late(begun, "an earlier message takes longer than memorySearch.recall.timeoutMs")
             if len(self._running) >= MOST_RUNNING:
-                return give_up(f"{MOST_RUNNING} others are still running")
+                return self._report_late(begun, f"{MOST_RUNNING} others are still running")
             future = start_call(work, name="memory-core-recall")
             self._running[future] = key, deadline
         try:
             found = wait_for(future, max(deadline - time.monotonic(), 0.0))
         except NoAnswer:
-            return give_up(_TOO_LONG)
+            return self._report_late(begun, _TOO_LONG)
         trusted = TRUST[settings.trust]
         pieces = [
             piece
@@ -142,23 +134,17 @@ class SessionRecall:
         ]
         text, framed = prompts.frame(pieces, MOST_CHARS)
         texts = [piece.text for piece in framed]
-        fresh = [piece for piece in framed if not is_recalled(piece.text, seen)]
-        self._recalled.add(key, texts)
-        self._shown.add(key, texts)
+        recorded = self._recorded.of(key)
+        fresh = [piece for piece in framed if not is_recalled(piece.text, recorded)]
+        for told in (self._shown, self._recorded, *([self._recalled] if kept else [])):
+            told.add(key, texts)
         if fresh:
             record(config, "recalled", "recall", key, [piece.place for piece in fresh])
         ids = [piece.place for piece in fresh if piece.source == "item"]
         if ids:  # the answer does not wait for the disk
             start_call(lambda: items.mark_recalled(ids), name="memory-core-recall-mark")
         log.info("recalled %d pieces, strategy: %s, %.0f ms", len(framed), found.strategy, 1000 * found.seconds)
-        found = replace(found, pieces=framed, text=text)
-        if not kept:
-            with self._lock:
-                self._last.pop((key, main, message), None)
-                self._last[key, main, message] = found
-                for oldest in [*self._last][:-SESSIONS]:
-                    del self._last[oldest]
-        return found
+        return replace(found, pieces=framed, text=text)
 
     def quote_context(self, config: AgentConfig, context: CallContext, today: date, *, budget_chars: int) -> str:
         """Return what is worth seeing when a session starts, as quoted data: notes, and more in main private sessions.
@@ -185,11 +171,18 @@ class SessionRecall:
 
     def forget_session(self, session_key: str | None) -> None:
         """Let a session be shown again what it was shown before, since its context was compacted."""
-        self._recalled.forget(session_key)
-        self._standing.forget(session_key)
+        for told in (self._recalled, self._recorded, self._standing):
+            told.forget(session_key)
 
     def warm(self, config: AgentConfig) -> None:
         """Load in the background what the first message would wait for."""
         if config.search.recall.enabled:
             items = self._items.get(config)
             start_call(lambda: items.words, name="memory-core-recall-warm")
+
+    def _report_late(self, begun: float, why: str) -> Recall:
+        from memory_core.items.recall import Recall
+
+        seconds = time.monotonic() - begun
+        log.info("recalled nothing after %.0f ms: %s", 1000 * seconds, why)
+        return Recall(late=True, seconds=seconds, warning=f"nothing is recalled: {why}")

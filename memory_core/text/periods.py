@@ -255,7 +255,7 @@ def names_day(text: str) -> bool:
             if not is_short(key):
                 return True
             short += [(at, language) for language in known[key] if key == token.key]
-    readings = {language: _Reading(text, tokens, language) for _, language in short}
+    readings = {language: _Reading(text, tokens, language) for language in {each for _, each in short}}
     return any(readings[language].is_written(at) for at, language in short)
 
 

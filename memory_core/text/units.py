@@ -27,7 +27,11 @@ Span = tuple[int, int]
 _SENTENCE_END = re.compile(r"(?<![.!?…])[.!?…]++[\"'”’)\]*_]*+\s+|[。！？｡]+[」』”’）]*\s*")
 _ORDINAL = re.compile(r"(?<![\d.,:])\d{1,2}\Z")  # before its full stop
 _NEXT_WORD = re.compile(r"[^\W\d_]+")
-_GERMAN = STOP_WORDS["de"] - STOP_WORDS["en"]
+# Words of German that may stand before the number of "im 2. Stock".
+_BEFORE_ORDINAL = frozenset(
+    "am ans beim im ins vom zum zur der die das den dem des ein eine einen einem einer jede jeden jedem jeder jedes "
+    "diese diesen diesem dieser dieses unser unsere unseren mein meine meinen bis und oder ab seit".split()
+)
 _ABBREVIATIONS = re.compile(join_lines("abbreviations"), re.IGNORECASE)
 # A line that begins with a speaker, key or time starts something new; "so: this" may continue a sentence.
 _LABEL = re.compile(
@@ -248,22 +252,22 @@ def _ends_sentence(text: str, start: int, match: re.Match[str]) -> bool:
 
 
 def _is_ordinal(text: str, start: int, stop: re.Match[str], before: str) -> bool:
-    """Return True for the number of "3. Februar", and in German of "im 2. Stock": a noun follows, which no word of grammar is.
+    """Return True for the number of "3. Februar", and in German of "im 2. Stock": an article stands before it, a noun behind.
 
     Args:
         text: The text.
         start: Where the sentence's paragraph begins.
         stop: The full stop behind the number.
-        before: The word before the number: behind a noun, as in "Zimmer 9. Dann", it is a name.
+        before: The word before the number.
     """
     behind = _NEXT_WORD.match(text, stop.end())
     if behind is None or not _ORDINAL.search(text, max(start, stop.start() - 4), stop.start()):
         return False
-    if names_month(behind[0]) and behind[0].lower() not in STOP_WORDS["en"]:  # "12. May I"
-        return True
-    is_named = before[:1].isupper() and before.lower() not in STOP_WORDS["de"]
-    is_german = before.lower() in _GERMAN or detect_language(text[start : stop.start()]) == "de"
-    return is_german and not is_named and behind[0].lower() not in STOP_WORDS["de"]
+    is_attached, language = before.lower() in _BEFORE_ORDINAL, detect_language(text[start : stop.start()])
+    if names_month(behind[0]):  # but "We bought 7. March is better.", and "12. May I"
+        return (is_attached or language != "en") and behind[0].lower() not in STOP_WORDS["en"]
+    is_german = language == "de" or before.lower() not in STOP_WORDS["en"]
+    return is_attached and is_german and behind[0].lower() not in STOP_WORDS["de"]
 
 
 def _find_hard_breaks(text: str, start: int, end: int) -> Iterator[int]:

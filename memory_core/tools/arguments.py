@@ -223,7 +223,7 @@ def check_context(context: CallContext | None, *, agent: str | None = None) -> C
             raise InvalidArgument(name, f"expected {words} or None, not {type(value).__name__}")
     check_choice("access", context.access, get_args(Access))
     check_choice("by", context.by, ("agent", "user"))
-    if agent is not None and context.agent is not None and normalize_agent_id(context.agent) != agent:
+    if agent is not None and context.agent and normalize_agent_id(context.agent) != agent:
         raise InvalidArgument(
             "agent", f"this is the memory of {agent!r}, not of {context.agent!r}; a MemorySlot serves all agents"
         )

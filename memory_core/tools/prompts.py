@@ -127,13 +127,13 @@ def _fit_notes(notes: Iterable[tuple[str, str]], room: int, *, keep_end: bool, m
 
 
 def _read(config: AgentConfig, path: str) -> str:
-    """Return a note's text; "" if it has headings alone, is missing or cannot be read: a session starts all the same."""
+    """Return a note's text; "" if it has one heading and nothing else, is missing or cannot be read: a session starts all the same."""
     try:
         file = pages.resolve(config, path)
         if file is None or file.path != path:
             return ""
         text = leave_out_html_comments(notes.read_note(file).text).strip()
-        return quote_safely(text) if says_something(text) else ""
+        return quote_safely(text) if "\n" in text or says_something(text) else ""
     except (PathRefused, FileUnreadable):
         return ""
 

@@ -480,7 +480,7 @@ def test_a_script_and_a_command_say_which_day_it_is(tmp_path: Path, command: Com
     asked = ("--workspace", str(tmp_path), "--today", "2026-10-04", "what", "happened", "yesterday")
     shown = command("search", *asked)
     assert "rope" in shown.out
-    assert "yesterday: 2026-10-03" in shown.err
+    assert "'yesterday' is taken for 2026-10-03." in shown.err
     assert "period      2026-10-03" in command("explain", *asked).out
     assert "--today" in command("search", "--today", "soon", "x").error
 

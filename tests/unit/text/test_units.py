@@ -212,6 +212,8 @@ def test_windows_are_filled_up() -> None:
         "The boat had 12.| May I go along?",
         "I am 30.| She is 31.| Everybody knows.",
         "Version 3.| Release it.",
+        "Wir waren 12.| Peter kam spät.",
+        "We bought 7.| March is better for it.",
     ],
 )
 def test_a_number_with_a_full_stop_ends_a_sentence_unless_it_is_an_ordinal(text: str) -> None:

@@ -70,8 +70,8 @@ def test_there_may_be_none(config: AgentConfig) -> None:
     assert prompts.quote_notes(config, MAIN, TODAY) == ""
 
 
-@pytest.mark.parametrize("empty", ["# Memory\n", "# Memory\n\n<!-- below this\ngoes it -->\n## People\n", "\n"])
-def test_a_note_of_headings_alone_is_not_shown(tmp_path: Path, empty: str) -> None:
+@pytest.mark.parametrize("empty", ["# Memory\n", "# Memory\n\n<!-- below this\ngoes it -->\n", "\n"])
+def test_a_note_of_one_heading_alone_is_not_shown(tmp_path: Path, empty: str) -> None:
     config = agent_config(tmp_path, {"MEMORY.md": empty})
     assert prompts.quote_notes(config, MAIN, TODAY) == ""
     (tmp_path / "MEMORY.md").write_text(f"{empty}#tagged alone\n", encoding="utf-8")
