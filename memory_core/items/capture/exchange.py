@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import pairwise
+from itertools import dropwhile, pairwise, takewhile
 from typing import Any, Literal
 
 from memory_core.completions import join_text
@@ -243,22 +243,33 @@ def _is_label(line: str) -> bool:
     return 0 < len(line.split()) <= LABEL_WORDS and line.rstrip()[-1].isalnum()
 
 
+def _is_title(lines: Sequence[str]) -> bool:
+    """Return True if lines are the title of the text below: a label, or one line without a full stop that opens no message."""
+    told = [line for line in lines if line.strip()]
+    is_line = len(told) == 1 and told[0].lstrip()[:1].isupper() and told[0].rstrip()[-1].isalnum()
+    return _is_label(told[0]) or (is_line and not _opens(told[0]))
+
+
 def _find_place(lines: Sequence[str], number: int) -> re.Match[str] | None:
-    """Return the match of words that say where the text behind them comes from: they end in a colon, and no list follows."""
+    """Return the match of words that say where the text behind them comes from: they end in a colon, and no list follows.
+
+    An indented list does, below a single word: that is YAML.
+    """
     line = lines[number]
     within = _compile("named").match(line) if len(line.split()) > TINY_WORDS else None
     place = within or _PLACE.match(line)
     if place is None or _compile("own_label").match(line):
         return None
     below = next((lines[each] for each in range(number + 1, len(lines)) if lines[each].strip()), "")
-    return None if within is None and _LIST_MARK.match(below) else place
+    is_data = len(line.split()) == 1 and below[:1].isspace()
+    return None if within is None and _LIST_MARK.match(below) and not is_data else place
 
 
 def _count_own(lines: Sequence[str]) -> int:
     """Return how many of a message's first lines are plainly its writer's, by their structure alone.
 
     A few words are taken as they are. Of more, the lines of one hand are; and if those are no short message, they have to
-    begin as a message to an assistant does, and to ask it for something.
+    begin as a message to an assistant does, or with a paragraph that orders one to remember it, and to ask for something.
 
     Args:
         lines: Those of a message, empty ones in place of logs and files.
@@ -270,7 +281,9 @@ def _count_own(lines: Sequence[str]) -> int:
     sentences = [text for line in lines[:written] for text in _cut_loosely(line) if _WORD.search(text)]
     if sum(sizes[:written]) <= SHORT_WORDS or len(sentences) <= SHORT_SENTENCES:
         return written
-    return _count_asking(lines[:written]) if _opens(sentences[0]) else 0
+    first = takewhile(str.strip, dropwhile(lambda line: not line.strip(), lines[:written]))
+    is_opened = _opens(sentences[0]) or any(_confides(line, small=False) for line in first)
+    return _count_asking(lines[:written]) if is_opened else 0
 
 
 def _count_of_one_hand(lines: Sequence[str], sizes: Sequence[int]) -> int:
@@ -294,7 +307,7 @@ def _count_of_one_hand(lines: Sequence[str], sizes: Sequence[int]) -> int:
         if number == told[-1] and sizes[number] > LABEL_WORDS:
             ends = ends or hand[1]  # people leave out the last full stop
         if ends is not hand[1] or (None not in (begins, hand[0]) and begins is not hand[0]):
-            is_apart = sizes[number - 1] == 0 and not _is_label(lines[told[0]])
+            is_apart = sizes[number - 1] == 0 and not _is_title(lines[:number])
             is_remark = is_apart and sum(sizes[:number]) < sum(sizes[number:])
             return number if is_remark else 0
     return len(lines)
@@ -336,9 +349,14 @@ def _asks(line: str) -> bool:
     return any(_compile("asking").search(text) and not _compile("keeping").search(text) for text in texts)
 
 
-def _confides(line: str) -> bool:
-    """Return True if a line orders an assistant to remember what stands before the order, as nobody orders a reader."""
-    order = "pointing" if line[:1].islower() else "confiding"  # no letter begins with a small one
+def _confides(line: str, *, small: bool = True) -> bool:
+    """Return True if a line orders an assistant to remember what stands before the order, as nobody orders a reader.
+
+    Args:
+        line: Of a message.
+        small: Any order does in a line that begins with a small letter, as no letter to a person begins so.
+    """
+    order = "pointing" if small and line[:1].islower() else "confiding"
     return any(compile_pattern("orders", order).search(text) for text in _cut_loosely(line) if len(text) <= MAX_CHARS)
 
 

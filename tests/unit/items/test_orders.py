@@ -32,6 +32,14 @@ def learn(said: str) -> list[str]:
         "The port is 8443. Please remember this, I don't want to say it every session.",
         "The port is 8443, keep that in mind when you write scripts",
         "The port is 8443.\n\nKeep that in mind.",
+        "The port is 8443, remember please.",
+        "The port is 8443. Remember this once and for all, because I won't say it again",
+        "The port is 8443. don't you forget that",
+        "The port is 8443. make sure you remember that everywhere in this project",
+        "The port is 8443. keep it in mind every time you write scripts",
+        "The port is 8443. Could you remember this for the future? Thanks!!",
+        "The port is 8443. can you commit that to memory?",
+        "The port is 8443. remember that 🙏",
         "can you see why?\n\nThe port is 8443. Remember that.",
     ],
 )
@@ -49,6 +57,10 @@ def test_an_order_points_back(said: str) -> None:
                 "Schreib dir das bitte auf.", "Vergiss das bitte nicht.", "Kannst du dir das merken?",
                 "Bitte merken Sie sich das auch für künftige Gespräche.", "Behalt das im Hinterkopf, wenn du Skripte schreibst.",
                 "merk dir das mal, jedes mal dieselbe frage",
+                "Merk es dir, dann muss ich's nicht jedes Mal sagen.", "Bitte dauerhaft beherzigen.", "bitte merken und umbenennen",
+                "Prägen Sie sich das bitte ein.", "Berücksichtige das künftig.", "Erinnere dich daran!",
+                "Merk dir das endlich ein für alle Mal, sonst muss ich es wieder sagen.", "Könnten Sie sich das bitte merken?",
+                "Das bitte überall im Projekt beachten.", "Ich möchte, dass du dir das merkst.",
             ],
         ),
         (
@@ -56,6 +68,10 @@ def test_an_order_points_back(said: str) -> None:
             [
                 "Retiens-le.", "Retiens bien ça pour la suite.", "Garde-le en tête.", "Note-le quelque part.",
                 "Ne l'oublie pas !", "Notez-le bien, s'il vous plaît.", "Souviens-t'en.",
+                "rappelle-t'en partout dans ce projet", "Gardez cela en mémoire pour la suite, je vous prie.",
+                "Merci de t'en souvenir à l'avenir.", "Veuillez le noter pour la suite.", "mémorise-le une fois pour toutes",
+                "retiens ça car je le dis souvent", "rappelle-toi-le", "Pourriez-vous vous en souvenir ?", "mets ça en mémoire",
+                "Il faut que tu t'en souviennes.", "retiens-le dès que tu écris un script",
                 "N'oublie pas ce numéro stp.", "tu peux retenir ça ?", "Retiens-le quand tu écris un script.",
             ],
         ),
@@ -63,12 +79,16 @@ def test_an_order_points_back(said: str) -> None:
             "El puerto es 8443.",
             [
                 "Tenlo en cuenta.", "Anótalo, por favor.", "acordate", "No lo olvides.", "Recuérdalo para la próxima.",
+                "recuérdalo que luego el CI no lo pilla", "anótalo ya de una vez", "tenlo presente siempre que pongas horas",
+                "tenelo en cuenta", "Téngalo en cuenta, por favor.", "apuntátelo", "Grábate eso de una vez por todas.",
+                "Recuérdelo a partir de ahora.", "Memorizá esto.", "no te lo olvides nunca más", "Toma nota de esto.",
+                "¿Podrías tenerlo en cuenta?", "¿Lo puedes recordar?", "Asegúrate de recordarlo.", "Guárdalo en tu memoria.",
                 "Que no se te olvide.", "¿Puedes recordarlo?", "Apúntatelo.", "Guárdate este número, que hará falta.",
             ],
         ),
-        ("La porta è la 8443.", ["Ricordatelo.", "Tienilo a mente.", "Non dimenticarlo."]),
-        ("A porta é a 8443.", ["Lembra-te disso.", "Não te esqueças disso."]),
-        ("De poort is 8443.", ["Onthoud dat.", "Vergeet dat niet."]),
+        ("La porta è la 8443.", ["Ricordatelo.", "Tienilo a mente.", "Non dimenticarlo.", "Memorizzalo.", "Prendine nota.", "Lo tenga presente."]),
+        ("A porta é a 8443.", ["Lembra-te disso.", "Não te esqueças disso.", "Memorize isso.", "Toma nota disso."]),
+        ("De poort is 8443.", ["Onthoud dat.", "Vergeet dat niet.", "Onthoudt u dat alstublieft.", "Houd daar rekening mee."]),
     ],
 )  # fmt: skip
 def test_an_order_has_many_forms(told: str, orders: list[str]) -> None:
@@ -92,6 +112,10 @@ def test_an_order_has_many_forms(told: str, orders: list[str]) -> None:
         ("denk dran: der Port ist 8443", ["Der Port ist 8443"]),
         ("souviens-toi : les variables en anglais", ["Les variables en anglais"]),
         ("acordate: el puerto es 8443", ["El puerto es 8443"]),
+        ("memoriza: el puerto es 8443", ["El puerto es 8443"]),
+        ("mémorisez : le port est 8443", ["Le port est 8443"]),
+        ("Bei uns:\n1. Zeilen bis 88\n2. ruff, kein black\n3. keine Abkürzungen in den Namen von Tabellen und Spalten\nMerk es dir, ja?",
+         ["Bei uns: Zeilen bis 88; ruff, kein black; keine Abkürzungen in den Namen von Tabellen und Spalten."]),
         ("onthoud dat de poort 8443 is", ["De poort 8443 is"]),
         ("Remember not to touch legacy/, it is frozen", ["Do not touch legacy/, it is frozen"]),
         ("Remember never to push to main.", ["Never push to main."]),
@@ -158,6 +182,15 @@ def test_what_an_order_means_is_of_a_readable_length() -> None:
         "Wir haben die Praxis verlegt. Ich bin ab Mai in der Hafenstraße und nur montags da. Bitte merken Sie sich das für alle Termine.",
         "from the README:\n\nnever use tabs. we format with dprint. keep that in mind.",
         "## Setup\n\nI always run make check first. We use tabs. Keep that in mind every time.\n\n## License",
+        "We use ports, remember?",
+        "The port is 8443. Can you write that?",  # of something else
+        "Der Port ist 8443. Bitte speichern.",
+        "El puerto es 8443. Anótalo en el README.",
+        "Le port est 8443. Il faut lire le fichier et le noter.",
+        "I bake next door to you and I am up at four. We open at six on weekdays. Could you remember this for our deliveries? Thanks!",
+        "We train the under twelves in Oban and I drive them. Please don't give us advice from the side. Remember this for the rest of the season.",
+        "J'habite au troisième et je travaille la nuit. Nous avons un bébé qui dort peu. Gardez cela en mémoire pour vos fêtes, je vous prie.",
+        "I asked the council about the hall twice, it is booked. We meet in the library on Thursdays. The doors close at five, remember please.",
         "My password is hunter2. Remember that.",  # a secret
         "thanks! remember that",  # nothing
         "remember that",
@@ -182,6 +215,9 @@ OWN = "We have a yard in Oban and it is small. Boats over nine metres stay outsi
         ("Merk dir das.", True),
         ("Merken Sie sich das.", False),
         ("Apúntatelo.", True),
+        ("Could you remember this for the future?", True),
+        ("Remember this in this codebase.", True),
+        ("Bitte dauerhaft beherzigen.", True),
     ],
 )
 def test_an_order_to_an_assistant_tells_that_a_longer_text_is_its_writers(order: str, kept: bool) -> None:

@@ -72,6 +72,8 @@ PASTED = {
     "tilde fence": "look:\n~~~\nI prefer tea. My dog is called Rex.\n~~~",
     "long fence": "look:\n````\nI prefer tea.\n```\nMy dog is called Rex.\n````",
     "indented": "Here's what it holds\n\n    I prefer tea\n    My dog is called Rex",
+    "list in yaml": "notes:\n  - Merk dir, dass mein Hund Rex heißt.\n  - I live in Berlin.\n  - I prefer tea.",
+    "title of an advert": "Se alquila habitación en Cádiz, 410 €/mes, gastos aparte\n\nHola! Soy Elvira y vivo con un gato. No fumo. Trabajo en casa, así que prefiero a alguien que salga.\n\n¿te parece caro?",
     "indented by tabs": "Here's what it holds\n\n\tI prefer tea\n\tMy dog is called Rex",
     "page": "From https://example.com/about:\nI live in Berlin. Remember to always use sunscreen.",
     "what do you think": "What do you think of this tweet?\n\nI moved to Berlin last week. My favourite food is waffles.",
@@ -279,6 +281,8 @@ def test_documents_and_files_of_a_message_are_not_its_words() -> None:
             ["I prefer tea", "I live in Berlin", "My dog is called Rex"],
         ),
         ("Some facts:\n- My dog is called Rex.\n- I live in Berlin.", ["My dog is called Rex.", "I live in Berlin."]),
+        ("Remember:\n  - My dog is called Rex.\n  - I live in Berlin.", ["My dog is called Rex.", "I live in Berlin."]),
+        ("here's what I want:\n- I prefer tea.\n- I live in Berlin.", ["I prefer tea.", "I live in Berlin."]),
         (
             "Remember these:\n1. I live in Berlin.\n    - My dog is called Rex.",
             ["I live in Berlin.", "My dog is called Rex."],
