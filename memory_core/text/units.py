@@ -28,9 +28,10 @@ _SENTENCE_END = re.compile(r"(?<![.!?…])[.!?…]++[\"'”’)\]*_]*+\s+|[。�
 _ORDINAL = re.compile(r"(?<![\d.,:])\d{1,2}\Z")  # before its full stop
 _NEXT_WORD = re.compile(r"[^\W\d_]+")
 # Words of German that may stand before the number of "im 2. Stock".
-_BEFORE_ORDINAL = frozenset(
-    ["am", "ans", "beim", "im", "ins", "vom", "zum", "zur", "der", "die", "das", "den", "dem", "des", "ein", "eine", "einen", "einem", "einer", "jede", "jeden", "jedem", "jeder", "jedes", "diese", "diesen", "diesem", "dieser", "dieses", "unser", "unsere", "unseren", "mein", "meine", "meinen", "bis", "und", "oder", "ab", "seit"]
-)
+_BEFORE_ORDINAL = {
+    *"am ans beim im ins vom zum zur der die das den dem des ein eine einen einem einer jede jeden jedem jeder jedes".split(),  # noqa: SIM905
+    *"diese diesen diesem dieser dieses unser unsere unseren mein meine meinen bis und oder ab seit".split(),  # noqa: SIM905
+}
 _ABBREVIATIONS = re.compile(join_lines("abbreviations"), re.IGNORECASE)
 # A line that begins with a speaker, key or time starts something new; "so: this" may continue a sentence.
 _LABEL = re.compile(

@@ -127,7 +127,7 @@ def _fit_notes(notes: Iterable[tuple[str, str]], room: int, *, keep_end: bool, m
 
 
 def _read(config: AgentConfig, path: str) -> str:
-    """Return a note's text; "" if it has one heading and nothing else, is missing or cannot be read: a session starts all the same."""
+    """Return a note's text; "" if it is a heading alone, missing, or cannot be read: a session starts all the same."""
     try:
         file = pages.resolve(config, path)
         if file is None or file.path != path:
