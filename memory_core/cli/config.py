@@ -114,8 +114,8 @@ def unset_value(options: Options, *, key: str) -> None:
 
 def _set(options: Options, key: str, value: str) -> None:
     path, keys = find_config_file(options), tuple(_shorten(key).split("."))
-    if keys == ("workspace",):
-        keys = ("agents", "defaults", "workspace")
+    if keys == ("workspace",) or keys[0] == "compaction":  # which stand there alone
+        keys = ("agents", "defaults", *keys)
     parsed, problem = parse_json5(value)
     refused: list[ConfigProblem] = []
     for candidate in [value] if problem else [parsed, value]:

@@ -76,7 +76,7 @@ class Item:
 
 
 class Conditions(TypedDict, total=False):
-    """The items that are asked for. All that is given must hold; None gives nothing.
+    """The items that are asked for. All that is given must hold; None, where it is allowed, is as if it was not given.
 
     Attributes:
         scope, agent: Items of this scope, or that this agent wrote.

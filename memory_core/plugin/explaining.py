@@ -179,8 +179,8 @@ def find_instead(config: AgentConfig, path: str) -> str:
     return ask_if_meant([like] if like else begun)
 
 
-def _read_numbers(path: str) -> list[int]:
-    return [*map(int, re.findall(r"\d+", path))]
+def _read_numbers(path: str) -> list[str]:
+    return [each.lstrip("0") for each in re.findall(r"\d+", path)]
 
 
 def find_near(path: str, known: Iterable[str]) -> list[str]:

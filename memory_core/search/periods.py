@@ -192,11 +192,9 @@ def _list_naming(chunk: IndexedChunk, find_day: Callable[[str], date | None]) ->
 def _find_weekly(reader: Reader, named: NamedPeriod, dates: DateRange) -> dict[int, dict[int, date]]:
     day, language = named.period.first, named.language
     words = list_spellings(("w", day.weekday()), language, only=True)
+    short = [*filter(is_short, words)]  # which most notes hold, as "so"
     found: dict[int, None] = {}
-    for phrases in (
-        [word for word in words if not is_short(word)],
-        [*filter(is_short, words)],
-    ):  # "so" is in most notes
+    for phrases in ([word for word in words if word not in short], short):
         found |= dict.fromkeys(sorted(reader.find_phrases(phrases, dates)) if phrases else ())
     chunks = [chunk for chunk in reader.load_chunks([*found][:MOST_CHUNKS]) if chunk.date is None]
     naming = {

@@ -246,9 +246,11 @@ def test_the_start_and_the_end_of_a_turn_do_not_hold_up_the_loop(slot: MemorySlo
     class Watched(MemorySlot):
         def session_started(self, context: CallContext | None = None) -> None:
             threads.append(threading.current_thread().name)
+            super().session_started(context)
 
-        def turn_ended(self, *_: Any, **__: Any) -> None:
+        def turn_ended(self, *said: Any, **options: Any) -> Any:
             threads.append(threading.current_thread().name)
+            return super().turn_ended(*said, **options)
 
     with Watched({"memorySearch": {"enabled": False}}) as watched:
         Chat(make_agent(watched, server), asynchronous=True).say("How are you?")

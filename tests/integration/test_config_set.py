@@ -69,6 +69,7 @@ def test_every_setting_of_a_new_file_can_be_uncommented(
         ("memorySearch.sources", "['memory', 'workspace']", "memory, workspace"),
         ("memorySearch.model", "3", "3"),
         ("memory.backend", "qmd", "qmd"),
+        ("compaction.memoryFlush.enabled", "false", "no"),
         ("agents.defaults.memorySearch.query.minScore", "0.5", "0.5"),
     ],
 )
