@@ -167,8 +167,7 @@ class Sync:
             last = self._git.list_refs().get(OWN)
             if last is None:
                 return done
-            # The past may hold deletions to which a person has agreed, and this state is the one that the person wants.
-            new = self._git.replace(last, self._git.find_line(last), MEANT)
+            new = self._git.replace(last, self._git.find_line(last), *([MEANT] if self._is_meant(last) else []))
             if self._remote.push(new, replaces=last):
                 self._git.set_refs({OWN: new, SENT: new, FETCHED: new})
                 self._git.clean(purge=True)
@@ -346,8 +345,21 @@ class Sync:
 
     def _list_meant(self, base: str | None, remote: str | None) -> Tree | None:
         """Return the last state since the base to whose losses a person has agreed; None if there is none."""
-        meant = base and remote and self._git.find_message(MEANT, base, remote)
+        meant = base and remote and self._git.find_message(MEANT, remote, base)
         return self._list(meant)[0] if meant else None
+
+    def _is_meant(self, commit: str) -> bool:
+        """Return True if a person has agreed to losses before a commit, and not much was lost since."""
+        meant = self._git.find_message(MEANT, commit)
+        if meant is None:
+            return False
+        base, last = self._list(meant)[0], self._list(commit)[0]
+        texts = self._git.load({*base.values(), *last.values()})
+        try:
+            self._settle_losses(dict(base), base, last, lambda blob: decode(texts[blob]) or "", find_meant=lambda: None)
+        except SharingFailed:
+            return False
+        return True
 
     def _list_absent(self) -> set[str]:
         """Return the notes of the last state for which there was no place here."""
