@@ -190,7 +190,8 @@ class Sync:
             return True, _add(before, left_out=left_out)
         self._settle_losses(base, mine, theirs, read, find_meant=lambda: self._list_meant(common, remote))
         if self._losses == "join":  # the note that `memory-core init` makes gives way to any other
-            base |= {path: FIRST for path in mine.keys() & theirs.keys() if FIRST in (mine[path], theirs[path])}
+            both = (mine.keys() & theirs.keys()) - base.keys()
+            base |= {path: FIRST for path in both if FIRST in (mine[path], theirs[path])}
         if not space.displaced <= absent:  # before the record, as a killed sync is finished without looking for them
             self._git.set_refs({ABSENT: self._keep_names(absent | space.displaced)})
         changes, conflicts = self._merge(base, theirs, mine, read)

@@ -951,3 +951,8 @@ def test_sync_off_and_init_again_go_on_from_there(machines: tuple[Machine, Machi
     laptop.init()
     sync_all(laptop, desktop)
     assert "Mia" not in desktop.read("MEMORY.md")
+    laptop.sharing.switch_off()
+    laptop.write("MEMORY.md", FIRST_NOTE)
+    laptop.init()
+    sync_all(laptop, desktop)
+    assert desktop.read("MEMORY.md") == FIRST_NOTE
