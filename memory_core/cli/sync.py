@@ -13,9 +13,9 @@ import click
 
 from memory_core.as_json import to_json
 from memory_core.cli import output
-from memory_core.cli.app import PATH, Group, Options, argument, command, open_memory, open_notes
+from memory_core.cli.app import PATH, Group, Options, argument, command, name_options, open_memory, open_notes
 from memory_core.config.agent import AgentConfig
-from memory_core.config.environment import expand_home, shorten_home
+from memory_core.config.environment import expand_home, quote_words, shorten_home
 from memory_core.errors import ConfigError, InvalidArgument, SharingFailed
 from memory_core.plugin.sharing import judge_owner, open_sharing, propose, sync_behind
 from memory_core.sharing import STATE, list_due
@@ -67,8 +67,16 @@ def _open(options: Options, url: str = "", *, items: bool = False) -> Iterator[t
             timer.start()
         try:
             yield sharing, config
+        except SharingFailed as error:
+            error.action = _complete(error.action, options)
+            raise
         finally:
             timer.cancel()
+
+
+def _complete(action: str, options: Options) -> str:
+    """Give the commands of an action the options of this one, without which they may act on other notes."""
+    return action.replace("memory-core sync", f"{quote_words('memory-core', *name_options(options))} sync")
 
 
 def _find_config(options: Options) -> AgentConfig:
@@ -130,11 +138,12 @@ def show_status(options: Options) -> int:
     """Show the remote, when it was last synced, and what is not sent."""
     with _open(options) as (sharing, _):
         state = sharing.load()
-    told = {} if state is None else to_json(state) | {"url": state.shown_url}
+    action = "" if state is None else _complete(state.action, options)
+    told = {} if state is None else to_json(state) | {"url": state.shown_url, "action": action}
     if output.prints_json({"on": False} | told):
         return 0
     if state is None:
-        output.complain(NOT_SYNCED, INIT)
+        output.complain(NOT_SYNCED, _complete(INIT, options))
         return 0
     pairs: dict[str, object] = {
         "remote": state.shown_url, "encrypted": "yes" if state.encrypted else "no", "state": "on" if state.on else "off",
@@ -143,10 +152,10 @@ def show_status(options: Options) -> int:
     if state.problem:
         again = "; it will be tried again" if state.waits else ""
         pairs |= {"last tried": output.format_time(state.tried), "problem": f"{state.problem}{again}"}
-        pairs |= {"next step": state.action} if state.action else {}
+        pairs |= {"next step": action} if action else {}
     output.print_pairs(pairs)
     if not state.on:
-        output.complain(NOT_SYNCED, INIT.replace("URL", state.shown_url))
+        output.complain(NOT_SYNCED, _complete(INIT.replace("URL", state.shown_url), options))
     _name_rest(Shared(withheld=state.withheld, left_out=state.left_out))
     return 0
 

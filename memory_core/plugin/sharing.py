@@ -268,14 +268,16 @@ def _diagnose(config: AgentConfig) -> list[Finding]:
         return []
     from memory_core.sharing.sharing import Sharing
 
+    # What the state says to do is said of the workspace of a session, not of a layer.
+    place = f"--workspace {quote_words(str(config.workspace))} " if config.layer else ""
+    see = f"see: memory-core {place}sync status"
     try:
         state = Sharing(config).load()
     except MemoryCoreError as error:
-        return [Finding(subject="sync", level="fail", message=str(error), action=error.action)]
+        return [Finding(subject="sync", level="fail", message=str(error), action=see if place else error.action)]
     if state is None or not state.on or not state.problem:
         return []
-    place = f"--workspace {quote_words(str(config.workspace))} " if config.layer else ""
-    action = f"it will be tried again; see: memory-core {place}sync status" if state.waits else state.action
+    action = f"it will be tried again; {see}" if state.waits else see if place else state.action
     notes = f"the notes of the layer {config.layer}" if config.layer else "the notes"
     return [Finding(subject="sync", level="warn", message=f"{notes} are not synced: {state.problem}", action=action)]
 

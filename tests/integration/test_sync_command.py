@@ -52,6 +52,11 @@ def run(machine: Command, *words: str) -> Outcome:
     return done
 
 
+def name(machine: Command) -> str:
+    """The command that works on the notes of a machine, as a hint names it."""
+    return f"memory-core --workspace {machine.workspace} --state-dir {machine.state_dir}"
+
+
 def init(machines: tuple[Command, Command], *options: str) -> None:
     remote = str(machines[0].workspace.with_name("remote.git"))
     for machine in machines:
@@ -131,7 +136,7 @@ def test_status_says_when_it_was_synced_and_what_waits(machines: tuple[Command, 
     assert f"{why}; it will be tried again" in run(laptop, "sync", "status").out
     remote.with_name("away").rename(remote)
     run(laptop, "sync", "off")
-    assert laptop("sync").error == f"memory-core: these notes are not synced. Run: memory-core sync init {remote}"
+    assert laptop("sync").error == f"memory-core: these notes are not synced. Run: {name(laptop)} sync init {remote}"
 
 
 def test_a_line_that_both_changed_waits_for_review(machines: tuple[Command, Command]) -> None:
@@ -193,7 +198,7 @@ def test_a_workspace_that_is_gone_is_told_and_comes_back(machines: tuple[Command
     run(laptop, "add", "--longterm", "The boat is in the harbour of Thun.")
     init(machines)
     shutil.rmtree(desktop.workspace)
-    assert "memory-core sync --restore" in desktop("sync").error
+    assert f"{name(desktop)} sync --restore" in desktop("sync").error
     run(desktop, "init", str(desktop.workspace))
     run(desktop, "add", "Begun anew.")
     run(desktop, "sync", "--behind")
@@ -201,7 +206,7 @@ def test_a_workspace_that_is_gone_is_told_and_comes_back(machines: tuple[Command
     way = "Take them back: memory-core sync --restore; or delete them on all machines: memory-core sync --delete"
     status = run(desktop, "sync", "status").out
     assert lost in status
-    assert way in status
+    assert way.replace("memory-core", name(desktop)) in status
     assert lost in run(desktop, "status").err
     found = desktop("doctor", "--json").json["findings"]
     assert [each["action"] for each in found if each["subject"] == "sync"] == [way]
@@ -213,7 +218,8 @@ def test_a_workspace_that_is_gone_is_told_and_comes_back(machines: tuple[Command
     assert not [each for each in desktop("doctor", "--json").json["findings"] if each["subject"] == "sync"]
     run(desktop, "sync", "off")
     run(desktop, "sync", "off")
-    assert f"memory-core sync init {laptop.workspace.with_name('remote.git')}" in run(desktop, "sync", "status").err
+    again = f"{name(desktop)} sync init {laptop.workspace.with_name('remote.git')}"
+    assert again in run(desktop, "sync", "status").err
 
 
 class Home:
@@ -262,6 +268,36 @@ def test_a_session_of_a_project_syncs_the_notes_of_the_person(laptop_home: Home,
     told = laptop_home.ask("status").stderr
     assert "the notes of the layer person are not synced: the remote cannot be read" in told
     assert f"see: memory-core --workspace {person} sync status" in told
+
+
+def test_what_to_do_about_the_notes_of_the_person_is_said_of_them_also_in_a_project(
+    laptop_home: Home, tmp_path: Path
+) -> None:
+    remote = make_remote(tmp_path / "person.git")
+    person = laptop_home.folder / ".memory-core" / "person"
+    laptop_home.ask("add", "--person", "Commit messages are in English.")
+    there = ("--workspace", str(person))
+    assert laptop_home.ask(*there, "sync", "init", str(remote)).returncode == 0
+    (person / "MEMORY.md").unlink()
+    command = f"memory-core --workspace {person} sync"
+    assert f"{command} --restore; or " in laptop_home.ask(*there, "sync").stderr
+    finding = find_sync(laptop_home)
+    assert (finding["level"], finding["action"]) == ("warn", f"see: {command} status")
+    told = laptop_home.ask(*there, "sync", "status").stdout
+    assert f"{command} --restore; or " in told
+    assert f"{command} --delete" in told
+    (state,) = laptop_home.folder.rglob("state.json")
+    state.write_text("torn")
+    finding = find_sync(laptop_home)
+    assert (finding["level"], finding["action"]) == ("fail", f"see: {command} status")
+    assert f"Name it again: {command} init URL" in laptop_home.ask(*there, "sync", "status").stderr
+
+
+def find_sync(home: Home) -> dict[str, str]:
+    """The only finding of `doctor` about the sync."""
+    findings: list[dict[str, str]] = json.loads(home.ask("doctor", "--json").stdout)["findings"]
+    (found,) = [each for each in findings if each["subject"] == "sync"]
+    return found
 
 
 def test_forgetting_names_the_remote_and_a_purge_empties_its_past(machines: tuple[Command, Command]) -> None:
