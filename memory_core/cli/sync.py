@@ -15,7 +15,9 @@ from memory_core.as_json import to_json
 from memory_core.cli import output
 from memory_core.cli.app import PATH, Group, Options, argument, command, name_options, open_memory, open_notes
 from memory_core.config.agent import AgentConfig
-from memory_core.config.environment import expand_home, quote_words, shorten_home
+from memory_core.config.environment import expand_home, find_home, quote_words, shorten_home
+from memory_core.config.projects import find_repository
+from memory_core.config.resolution import find_current_folder
 from memory_core.errors import ConfigError, InvalidArgument, SharingFailed
 from memory_core.plugin.sharing import judge_owner, open_sharing, propose, sync_behind
 from memory_core.sharing import STATE, list_due
@@ -47,11 +49,8 @@ def _open(options: Options, url: str = "", *, items: bool = False) -> Iterator[t
         items: Those of the person are to travel with it.
     """
     config = _find_config(options)
-    if (
-        url and config.project is not None and not config.workspace.is_dir()
-    ):  # notes would come into the default workspace
-        action = "make them: memory-core init; or name the folder of others with --workspace"
-        raise ConfigError("there are no notes in this repository", origin=str(config.project.folder), action=action)
+    if url:
+        _refuse_guess(config)
     whose: ItemsOf = "person" if items else judge_owner(config) if url else ""
     with open_sharing(config, whose) as sharing:
 
@@ -72,6 +71,21 @@ def _open(options: Options, url: str = "", *, items: bool = False) -> Iterator[t
             raise
         finally:
             timer.cancel()
+
+
+def _refuse_guess(config: AgentConfig) -> None:
+    """Refuse to set up the default workspace from a repository without notes: those of the repository may be meant.
+
+    Raises:
+        ConfigError: Nobody named the workspace, and the current folder lies in a repository that has none.
+    """
+    here = find_current_folder()
+    is_default = config.is_found and (config.project is None or config.project.folder != config.workspace)
+    repository = find_repository(here, find_home()) if is_default and here else None
+    if repository is not None:
+        default = f"memory-core --workspace {quote_words(str(config.workspace))} sync init URL"
+        action = f"make them: memory-core init; or for the default workspace: {default}"
+        raise ConfigError("there are no notes in this repository", origin=str(repository), action=action)
 
 
 def _complete(action: str, options: Options) -> str:

@@ -248,7 +248,15 @@ def test_a_repository_without_notes_takes_none_into_the_default_workspace(laptop
     remote = make_remote(tmp_path / "remote.git")
     refused = ask("sync", "init", str(remote))
     assert (refused.returncode, [*folder.iterdir()]) == (2, [folder / "code"])
-    assert f"{shop}: there are no notes in this repository. Make them: memory-core init" in refused.stderr
+    told = f"{shop}: there are no notes in this repository. Make them: memory-core init; or for the default workspace: {{}}"
+    named = ("--workspace", str(folder / "clawd"), "sync", "init")
+    assert told.format(" ".join(["memory-core", *named, "URL"])) in refused.stderr
+    (folder / "clawd").mkdir()
+    (folder / "clawd" / "MEMORY.md").write_text("- Of the person.\n")
+    refused = ask("sync", "init", str(remote))
+    assert (refused.returncode, run_git(remote, "for-each-ref")) == (2, "")
+    assert told.format(" ".join(["memory-core", *named, "URL"])) in refused.stderr
+    assert ask(*named, str(make_remote(tmp_path / "person.git"))).returncode == 0
     assert ask("init").returncode == 0
     assert "memory/ in ~/code/shop and the items of this project" in ask("sync", "init", str(remote)).stderr
     assert (shop / "MEMORY.md").exists()
