@@ -107,13 +107,20 @@ def _find_config(options: Options) -> AgentConfig:
     "--behind", is_flag=True, help="as hooks and the MCP server start it: says nothing, also when it does not work"
 )
 @click.option(
+    "--minutes",
+    metavar="N",
+    type=click.FloatRange(min=0),
+    default=0.0,
+    help="with --behind, leave out what was tried within so many minutes",
+)
+@click.option(
     "--restore",
     is_flag=True,
     help="take back notes and items that are gone here, and send again those that are gone there",
 )
 @click.option("--delete", is_flag=True, help="also delete most notes or items, which a sync refuses without it")
 @click.pass_context
-def sync(context: click.Context, *, behind: bool, restore: bool, delete: bool) -> None:
+def sync(context: click.Context, *, behind: bool, minutes: float, restore: bool, delete: bool) -> None:
     """Sync notes and items with the other machines; once `sync init` has set it up, sessions do so when they end."""
     if context.invoked_subcommand is not None:
         return
@@ -121,7 +128,7 @@ def sync(context: click.Context, *, behind: bool, restore: bool, delete: bool) -
     if restore and delete:
         raise InvalidArgument("--restore", "it does not go with --delete")
     if behind:
-        for config in list_due(_find_config(options)):
+        for config in list_due(_find_config(options), minutes):
             sync_behind(config)
         return
     with _open(options) as (sharing, config):

@@ -315,10 +315,11 @@ class BackgroundSyncs:
     """The syncs with other machines that the sessions of one memory start. Making one starts nothing.
 
     Args:
-        start: Starts one in a process of its own, which nobody waits for; None runs them in threads.
+        start: Starts those in a process of its own that were not tried within so many minutes; nobody waits for it. None runs
+            them in threads.
     """
 
-    def __init__(self, start: Callable[[], object] | None = None) -> None:
+    def __init__(self, start: Callable[[float], object] | None = None) -> None:
         self._start = start
         self._lock = threading.Lock()
         self._closed = False
@@ -333,7 +334,7 @@ class BackgroundSyncs:
         if not due:
             return
         if self._start is not None:
-            self._start()
+            self._start(minutes)
             return
         with self._lock:
             if not self._closed:

@@ -278,6 +278,37 @@ def test_a_session_of_a_project_syncs_the_notes_of_the_person(laptop_home: Home,
     assert f"see: memory-core --workspace {person} sync status" in told
 
 
+@pytest.mark.skipif(not Path("/proc").exists(), reason="processes are found in /proc")
+def test_a_long_session_of_a_project_syncs_no_layer_that_was_just_synced(laptop_home: Home, tmp_path: Path) -> None:
+    ask, home = laptop_home.ask, laptop_home.folder
+    ask("add", "--person", "Commit messages are in English.")
+    ask("init")
+    person = str(home / ".memory-core" / "person")
+    for options, remote in ((("--workspace", person), "person.git"), ((), "shop.git")):
+        assert ask(*options, "sync", "init", str(make_remote(tmp_path / remote))).returncode == 0
+    states = {json.loads(path.read_text())["workspace"]: path for path in home.rglob("state.json")}
+    shop = str(laptop_home.shop)
+    os.utime(states[shop], (1.0, 1.0))
+    config = tmp_path / "config.json"
+    config.write_text('{"memory": {"sharing": {"intervalMinutes": 600}}}')
+    before = {folder: path.read_bytes() for folder, path in states.items()}
+    event = {"hook_event_name": "Stop", "session_id": "s1", "cwd": shop}
+    assert ask("--config", str(config), "hook", given=json.dumps(event)).returncode == 0
+    assert eventually(lambda: states[shop].read_bytes() != before[shop])
+    assert eventually(lambda: not find_behind(config)), "a process behind does not end"
+    assert states[person].read_bytes() == before[person]
+
+
+def find_behind(config: Path) -> list[Path]:
+    """The processes behind that have a configuration."""
+    found = []
+    for each in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            words = (each / "cmdline").read_bytes()
+            found += [each] if b"--behind" in words and os.fsencode(config) in words else []
+    return found
+
+
 def test_what_to_do_about_the_notes_of_the_person_is_said_of_them_also_in_a_project(
     laptop_home: Home, tmp_path: Path
 ) -> None:
@@ -439,11 +470,9 @@ def test_an_mcp_server_syncs_in_a_quiet_minute_after_calls(
     run(laptop, "add", "--longterm", "The boat is in the harbour of Thun.")
     init(machines)
     context = CallContext.local("s1")
-    started: list[str] = []
+    started: list[float] = []
     with closing(
-        MemorySlot(
-            None, workspace=laptop.workspace, state_dir=laptop.state_dir, start_sync=lambda: started.append("sync")
-        )
+        MemorySlot(None, workspace=laptop.workspace, state_dir=laptop.state_dir, start_sync=started.append)
     ) as slot:
         answers = Answers(slot, context)
         answers.rest()
@@ -452,9 +481,9 @@ def test_an_mcp_server_syncs_in_a_quiet_minute_after_calls(
         asked: Any = SimpleNamespace(protocol_version=HANDSHAKE_PROTOCOL_VERSIONS[0], meta=None)
         asyncio.run(answers.call_tool(asked, params))
         answers.rest()
-        assert started == ["sync"]
+        assert started == [0.0]
         answers.rest()
-        assert started == ["sync"]
+        assert started == [0.0]
 
 
 def name_remote(machine: Command, url: str) -> Path:
