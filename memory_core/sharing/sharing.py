@@ -686,23 +686,25 @@ def _load_state(folder: Path) -> SharingState | None:
     return state
 
 
-def list_remains(config: AgentConfig, items: Collection[object] | None = None) -> list[str]:
+def list_remains(config: AgentConfig, items: Collection[object] | None = None, *, of_person: bool = False) -> list[str]:
     """Say where text that is deleted here remains; nothing where nothing was deleted or synced.
 
     Args:
         config: Of the workspace.
-        items: Those that were deleted, which may have travelled with other folders, too; None if it is text of notes.
+        items: Those that were deleted; None if it is text of notes.
+        of_person: Some of them are the person's, and may have travelled with other folders, too.
     """
     if items is not None and not items:
         return []
     own = config.sharing_dir
-    others = own.parent.glob(f"{config.agent}-????????{own.suffix}") if items else ()
+    others = own.parent.glob(f"{config.agent}-????????{own.suffix}") if of_person else ()
     found = []
     for folder in dict.fromkeys((own, *sorted(others))):
         try:
             state = _load_state(folder)
         except SharingFailed as error:
-            found.append(f"it may remain where these notes were synced: {error}")
+            which = "these" if folder == own else "other"
+            found.append(f"it may remain where {which} notes were synced: {error}")
             continue
         if state is not None and state.synced and (folder == own or state.items == "person"):
             place = "" if folder == own else f"--workspace {quote_words(state.workspace or 'FOLDER')} "
