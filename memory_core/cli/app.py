@@ -350,19 +350,23 @@ def list_options(options: Options) -> dict[str, str]:
     return given if options.agent == DEFAULT_AGENT else {**given, "agent": options.agent}
 
 
-def start_behind(options: Options, name: str, folder: Path | None = None) -> subprocess.Popen[bytes]:
+def name_options(options: Options) -> list[str]:
+    """Return the words that let another command work on the same notes, in whatever folder it is run."""
+    return [word for name, value in list_options(options).items() for word in (f"--{name}", value)]
+
+
+def start_behind(options: Options, *words: str, folder: Path | None = None) -> subprocess.Popen[bytes]:
     """Index or sync in a process of its own, which nobody waits for. `doctor` and `sync status` tell if it failed.
 
     Args:
         options: Of this command, which that one gets.
-        name: Of the command.
+        words: The name of the command, and what it gets besides.
         folder: In which it works; None is the current one.
     """
     import subprocess
 
-    given = [word for name, value in list_options(options).items() for word in (f"--{name}", value)]
     # Without -P, Python would import a memory_core of the folder in which the host happens to run.
-    command_line = [sys.executable, "-P", "-m", "memory_core", *given, name, "--behind"]
+    command_line = [sys.executable, "-P", "-m", "memory_core", *name_options(options), *words, "--behind"]
     nothing = subprocess.DEVNULL
     return subprocess.Popen(  # noqa: S603  # memory-core itself
         command_line, stdin=nothing, stdout=nothing, stderr=nothing, cwd=folder, start_new_session=True

@@ -50,11 +50,9 @@ def hook(options: Options, *, host: str) -> int:
             return 0
         if events.keep_turns(event, config) or event.kind == "end":
             start_behind(options, "index")
-        minutes = config.memory.sharing.interval_minutes
-        if (event.kind == "end" and list_due(config)) or (
-            event.kind == "turn" and minutes and list_due(config, minutes)
-        ):
-            start_behind(options, "sync")
+        minutes = 0.0 if event.kind == "end" else config.memory.sharing.interval_minutes
+        if (event.kind == "end" or (event.kind == "turn" and minutes)) and list_due(config, minutes):
+            start_behind(options, "sync", "--minutes", str(minutes))
         if event.kind in ("start", "compact") or (event.kind == "prompt" and config.search.recall.enabled):
             from memory_core.hosts import hooks
             from memory_core.hosts.install.programs import PROGRAMS

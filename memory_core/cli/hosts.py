@@ -53,9 +53,12 @@ def mcp(options: Options, *, http: str | None, read_only: bool) -> None:
     settings = source(options.config, workspace=options.workspace, state_dir=options.state_dir)
     with suppress(ConfigError):  # which every call of a tool tells
         app.check_agent(settings.current(), options.agent)
-    slot = kind(
-        settings, start_sync=lambda: start_call(app.start_behind(options, "sync", settings.folder).wait, name="sync")
-    )
+
+    def start_sync(minutes: float) -> None:
+        started = app.start_behind(options, "sync", "--minutes", str(minutes), folder=settings.folder)
+        start_call(started.wait, name="sync")
+
+    slot = kind(settings, start_sync=start_sync)
     # A copy of a session that saves before a compaction writes the note of the day, never MEMORY.md.
     context = CallContext(agent=options.agent, main=False if saving else None)
     serve(slot, context, http=http)

@@ -189,7 +189,8 @@ def forget(options: Options, *, ids: tuple[str, ...], dry_run: bool, **condition
         done = memory.items.forget(ids=ids, dry_run=dry_run, **(conditions | days))
         if done.items and not dry_run:
             activity.record(memory.config(), "forgot", "items forget", None, [item.id for item in done.items])
-        told = [*_find_in_past(memory.config(), done.items), *list_remains(memory.config(), done.items)]
+        config = memory.config()
+        told = [*_find_in_past(config, done.items), *list_remains(config, done.items, of_person=done.of_person)]
     if not output.prints_json({**to_json(done), "remains": [*done.remains, *told]}):
         _print_items(done.items)
         verb = "would be deleted" if done.dry_run else "deleted"
@@ -337,7 +338,7 @@ def forget_session(options: Options, *, text: tuple[str, ...], key: str | None, 
     if not output.prints_json(forgotten):
         counted = f"{output.count(turns, 'message')} and {output.count(len(items), 'item')}"
         output.write(f"{counted} {'would be' if dry_run else 'are'} forgotten.")
-        for sentence in [*remains, *list_remains(config, items)]:
+        for sentence in [*remains, *list_remains(config, items, of_person=done.of_person)]:
             output.complain(sentence)
     if not (turns or items):
         hint = f"; did you mean {near}?" if near else ""

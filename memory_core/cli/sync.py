@@ -13,9 +13,11 @@ import click
 
 from memory_core.as_json import to_json
 from memory_core.cli import output
-from memory_core.cli.app import PATH, Group, Options, argument, command, open_memory, open_notes
+from memory_core.cli.app import PATH, Group, Options, argument, command, name_options, open_memory, open_notes
 from memory_core.config.agent import AgentConfig
-from memory_core.config.environment import expand_home, shorten_home
+from memory_core.config.environment import expand_home, find_home, quote_words, shorten_home
+from memory_core.config.projects import find_repository
+from memory_core.config.resolution import find_current_folder
 from memory_core.errors import ConfigError, InvalidArgument, SharingFailed
 from memory_core.plugin.sharing import judge_owner, open_sharing, propose, sync_behind
 from memory_core.sharing import STATE, list_due
@@ -47,11 +49,8 @@ def _open(options: Options, url: str = "", *, items: bool = False) -> Iterator[t
         items: Those of the person are to travel with it.
     """
     config = _find_config(options)
-    if (
-        url and config.project is not None and not config.workspace.is_dir()
-    ):  # notes would come into the default workspace
-        action = "make them: memory-core init; or name the folder of others with --workspace"
-        raise ConfigError("there are no notes in this repository", origin=str(config.project.folder), action=action)
+    if url:
+        _refuse_guess(config)
     whose: ItemsOf = "person" if items else judge_owner(config) if url else ""
     with open_sharing(config, whose) as sharing:
 
@@ -67,8 +66,31 @@ def _open(options: Options, url: str = "", *, items: bool = False) -> Iterator[t
             timer.start()
         try:
             yield sharing, config
+        except SharingFailed as error:
+            error.action = _complete(error.action, options)
+            raise
         finally:
             timer.cancel()
+
+
+def _refuse_guess(config: AgentConfig) -> None:
+    """Refuse to set up the default workspace from a repository without notes: those of the repository may be meant.
+
+    Raises:
+        ConfigError: Nobody named the workspace, and the current folder lies in a repository that has none.
+    """
+    here = find_current_folder()
+    is_default = config.is_found and (config.project is None or config.project.folder != config.workspace)
+    repository = find_repository(here, find_home()) if is_default and here else None
+    if repository is not None:
+        default = f"memory-core --workspace {quote_words(str(config.workspace))} sync init URL"
+        action = f"make them: memory-core init; or for the default workspace: {default}"
+        raise ConfigError("there are no notes in this repository", origin=str(repository), action=action)
+
+
+def _complete(action: str, options: Options) -> str:
+    """Give the commands of an action the options of this one, without which they may act on other notes."""
+    return action.replace("memory-core sync", f"{quote_words('memory-core', *name_options(options))} sync")
 
 
 def _find_config(options: Options) -> AgentConfig:
@@ -85,13 +107,20 @@ def _find_config(options: Options) -> AgentConfig:
     "--behind", is_flag=True, help="as hooks and the MCP server start it: says nothing, also when it does not work"
 )
 @click.option(
+    "--minutes",
+    metavar="N",
+    type=click.FloatRange(min=0),
+    default=0.0,
+    help="with --behind, leave out what was tried within so many minutes",
+)
+@click.option(
     "--restore",
     is_flag=True,
     help="take back notes and items that are gone here, and send again those that are gone there",
 )
 @click.option("--delete", is_flag=True, help="also delete most notes or items, which a sync refuses without it")
 @click.pass_context
-def sync(context: click.Context, *, behind: bool, restore: bool, delete: bool) -> None:
+def sync(context: click.Context, *, behind: bool, minutes: float, restore: bool, delete: bool) -> None:
     """Sync notes and items with the other machines; once `sync init` has set it up, sessions do so when they end."""
     if context.invoked_subcommand is not None:
         return
@@ -99,7 +128,7 @@ def sync(context: click.Context, *, behind: bool, restore: bool, delete: bool) -
     if restore and delete:
         raise InvalidArgument("--restore", "it does not go with --delete")
     if behind:
-        for config in list_due(_find_config(options)):
+        for config in list_due(_find_config(options), minutes):
             sync_behind(config)
         return
     with _open(options) as (sharing, config):
@@ -130,11 +159,12 @@ def show_status(options: Options) -> int:
     """Show the remote, when it was last synced, and what is not sent."""
     with _open(options) as (sharing, _):
         state = sharing.load()
-    told = {} if state is None else to_json(state) | {"url": state.shown_url}
+    action = "" if state is None else _complete(state.action, options)
+    told = {} if state is None else to_json(state) | {"url": state.shown_url, "action": action}
     if output.prints_json({"on": False} | told):
         return 0
     if state is None:
-        output.complain(NOT_SYNCED, INIT)
+        output.complain(NOT_SYNCED, _complete(INIT, options))
         return 0
     pairs: dict[str, object] = {
         "remote": state.shown_url, "encrypted": "yes" if state.encrypted else "no", "state": "on" if state.on else "off",
@@ -143,10 +173,10 @@ def show_status(options: Options) -> int:
     if state.problem:
         again = "; it will be tried again" if state.waits else ""
         pairs |= {"last tried": output.format_time(state.tried), "problem": f"{state.problem}{again}"}
-        pairs |= {"next step": state.action} if state.action else {}
+        pairs |= {"next step": action} if action else {}
     output.print_pairs(pairs)
     if not state.on:
-        output.complain(NOT_SYNCED, INIT.replace("URL", state.shown_url))
+        output.complain(NOT_SYNCED, _complete(INIT.replace("URL", state.shown_url), options))
     _name_rest(Shared(withheld=state.withheld, left_out=state.left_out))
     return 0
 

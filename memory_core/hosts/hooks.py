@@ -180,7 +180,7 @@ def _say(turn: FlushTurn) -> str:
 class CopySlot(MemorySlot):
     """The slot of the server in a copy: midnight does not change the note that it writes, and the hook learns what was stored."""
 
-    def __init__(self, config: ConfigSource, *, start_sync: Callable[[], object]) -> None:
+    def __init__(self, config: ConfigSource, *, start_sync: Callable[[float], object]) -> None:
         self._file = Path(os.environ[SAVING])
         day = date.fromisoformat(self._file.read_text(encoding="utf-8").partition("\n")[0])
         super().__init__(config, today=lambda: day, start_sync=start_sync)

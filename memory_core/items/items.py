@@ -387,15 +387,16 @@ class Items:
         whole_session = not ids and wanted == Filter(session=session) and query is None
         replaced = self._file.list_replaced([item.id for item in found])
         kept = [item for item in replaced if item not in found] if whole_session else []
+        is_person = self._config.project is None
         if dry_run:
             listed = found if whole_session else replaced
             remains = _list_remains(self._config, self._file, listed, kept)
-            return Forgotten(items=tuple(listed), dry_run=True, remains=remains)
+            return Forgotten(items=tuple(listed), dry_run=True, remains=remains, of_person=is_person and bool(listed))
         gone = self._file.delete([item.id for item in found], session=session if whole_session else None)
         remains = _list_remains(self._config, self._file, gone, kept)
         if gone and not self._file.wipe():
             remains = (*remains, _BEING_READ)
-        return Forgotten(items=tuple(gone), dry_run=False, remains=remains)
+        return Forgotten(items=tuple(gone), dry_run=False, remains=remains, of_person=is_person and bool(gone))
 
     def forget_learned(self, places: Collection[tuple[str, int]]) -> tuple[Item, ...]:
         """Forget the items that were learned from messages which are forgotten, and that no other session has said.

@@ -110,7 +110,7 @@ class LayeredItems(Items):
         """See `Items.forget`."""
         own, theirs = super().forget(**conditions), self.person.forget(**conditions)
         remains = tuple(dict.fromkeys((*own.remains, *theirs.remains)))
-        return replace(own, items=(*own.items, *theirs.items), remains=remains)
+        return replace(own, items=(*own.items, *theirs.items), remains=remains, of_person=theirs.of_person)
 
     def forget_learned(self, places: Collection[tuple[str, int]]) -> tuple[Item, ...]:
         """See `Items.forget_learned`."""

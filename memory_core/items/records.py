@@ -228,11 +228,13 @@ class Forgotten:
         items: Those that were deleted, or with a dry run would be.
         dry_run: Nothing was deleted.
         remains: Where the text still stands, one sentence each.
+        of_person: Some of them are the person's, not a project's.
     """
 
     items: tuple[Item, ...]
     dry_run: bool
     remains: tuple[str, ...] = ()
+    of_person: bool = False
 
 
 def check_texts(name: str, given: object) -> tuple[str, ...]:

@@ -182,11 +182,7 @@ def _use_items(call: ToolCall) -> dict[str, Any]:
         return results.shape_refusal("denied", items.NOT_HERE, items.TALK_ELSEWHERE)
     known = call.shown.of(context.session_key)
     opened = call.items.get(config, context.access)
-    result = items.run(call.name, opened, call.arguments, context, recalled=known, today=call.today())
-    if deleted := result.get("deleted"):
-        from memory_core.sharing.sharing import list_remains
-
-        result["remains"] = [*result.get("remains", ()), *list_remains(config, deleted)]
+    result = items.run(call.name, opened, call.arguments, config, context, recalled=known, today=call.today())
     call.shown.add(context.session_key, [fact["text"] for fact in result.get("results", ())])
     return result
 

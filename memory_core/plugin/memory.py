@@ -107,7 +107,7 @@ class Memory:
         today: Callable[[], date] | None = None,
         keys: KeySources | None = None,
         started: bool = False,
-        start_sync: Callable[[], object] | None = None,
+        start_sync: Callable[[float], object] | None = None,
     ) -> None:
         self._source = source
         self._agent = agent

@@ -268,14 +268,16 @@ def _diagnose(config: AgentConfig) -> list[Finding]:
         return []
     from memory_core.sharing.sharing import Sharing
 
+    # What the state says to do is said of the workspace of a session, not of a layer.
+    place = f"--workspace {quote_words(str(config.workspace))} " if config.layer else ""
+    see = f"see: memory-core {place}sync status"
     try:
         state = Sharing(config).load()
     except MemoryCoreError as error:
-        return [Finding(subject="sync", level="fail", message=str(error), action=error.action)]
+        return [Finding(subject="sync", level="fail", message=str(error), action=see if place else error.action)]
     if state is None or not state.on or not state.problem:
         return []
-    place = f"--workspace {quote_words(str(config.workspace))} " if config.layer else ""
-    action = f"it will be tried again; see: memory-core {place}sync status" if state.waits else state.action
+    action = f"it will be tried again; {see}" if state.waits else see if place else state.action
     notes = f"the notes of the layer {config.layer}" if config.layer else "the notes"
     return [Finding(subject="sync", level="warn", message=f"{notes} are not synced: {state.problem}", action=action)]
 
@@ -313,10 +315,11 @@ class BackgroundSyncs:
     """The syncs with other machines that the sessions of one memory start. Making one starts nothing.
 
     Args:
-        start: Starts one in a process of its own, which nobody waits for; None runs them in threads.
+        start: Starts those in a process of its own that were not tried within so many minutes; nobody waits for it. None runs
+            them in threads.
     """
 
-    def __init__(self, start: Callable[[], object] | None = None) -> None:
+    def __init__(self, start: Callable[[float], object] | None = None) -> None:
         self._start = start
         self._lock = threading.Lock()
         self._closed = False
@@ -331,7 +334,7 @@ class BackgroundSyncs:
         if not due:
             return
         if self._start is not None:
-            self._start()
+            self._start(minutes)
             return
         with self._lock:
             if not self._closed:

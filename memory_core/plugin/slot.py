@@ -94,7 +94,8 @@ class MemorySlot:
         today: Returns the date of the user, by the host's clock; None is that of `memorySearch.timeZone`.
         resolve_api_key: Returns the host's own key for a provider id; asked after the configuration and before the
             environment. The provider "auto" takes no key from the environment in a host: name the provider, or offer one here.
-        start_sync: Starts a sync with other machines in a process of its own; None syncs in threads, for which `close` waits.
+        start_sync: Starts a sync with other machines in a process of its own, which leaves out what was tried within so many
+            minutes; None syncs in threads, for which `close` waits.
     """
 
     def __init__(
@@ -106,7 +107,7 @@ class MemorySlot:
         other_slots: Collection[str] = (),
         today: Callable[[], date] | None = None,
         resolve_api_key: ResolveApiKey | None = None,
-        start_sync: Callable[[], object] | None = None,
+        start_sync: Callable[[float], object] | None = None,
     ) -> None:
         self._source = (
             config

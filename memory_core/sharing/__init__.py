@@ -13,7 +13,7 @@ STATE = "state.json"  # in the folder of a workspace's sync; written by each syn
 def list_due(config: AgentConfig, minutes: float = 0.0) -> list[AgentConfig]:
     """Return the configurations of a workspace and its layers that are to be synced.
 
-    That are those where memory and the sync are on, and the last try to sync is at least so many minutes ago.
+    Those are the ones where memory and the sync are on, and which no sync has tried within so many minutes.
     """
     return [each for each in (config, *config.layers) if _is_due(each, minutes)]
 

@@ -235,9 +235,9 @@ class Repository:
             raise SharingFailed(f"git merge-base failed: {said[-SHOWN_CHARS:]}", action="Try again.")
         return output.decode().strip() or None
 
-    def find_message(self, line: str, base: str, commit: str) -> str | None:
-        """Return the last commit after a base, up to another one, whose message holds a line; None if there is none."""
-        given = ("--format=%H", "-1", "--fixed-strings", f"--grep={line}", commit, f"^{base}")
+    def find_message(self, line: str, commit: str, base: str | None = None) -> str | None:
+        """Return the last commit up to another one, after a base if one is given, whose message holds a line; else None."""
+        given = ("--format=%H", "-1", "--fixed-strings", f"--grep={line}", commit, *([f"^{base}"] if base else []))
         return self.run("log", *given).decode().strip() or None
 
     def find_line(self, commit: str) -> str:
@@ -289,17 +289,17 @@ class Repository:
         made = self.run("fast-import", "--quiet", "--force", "--date-format=raw", given=b"".join(parts))
         return made.decode().split()[0]
 
-    def replace(self, commit: str, line: str, told: str) -> str:
+    def replace(self, commit: str, line: str, *told: str) -> str:
         """Make a commit of the same files that has no past; return its hash.
 
         Args:
             commit: Has the files.
             line: The name of its line, see `find_line`.
-            told: A line of the message.
+            told: Further lines of the message.
         """
         who = {f"GIT_{role}_{what}": value for role in ("AUTHOR", "COMMITTER") for what, value in
                (("NAME", _NAME), ("EMAIL", _EMAIL))}  # fmt: skip
-        message = f"memory-core: the past was purged\n\n{told}\nLine: {line}\n"
+        message = "\n".join(["memory-core: the past was purged", "", *told, f"Line: {line}", ""])
         made = self.run("commit-tree", f"{commit}^{{tree}}", given=message.encode(), environment=who)
         return made.decode().strip()
 

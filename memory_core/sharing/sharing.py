@@ -167,8 +167,7 @@ class Sync:
             last = self._git.list_refs().get(OWN)
             if last is None:
                 return done
-            # The past may hold deletions to which a person has agreed, and this state is the one that the person wants.
-            new = self._git.replace(last, self._git.find_line(last), MEANT)
+            new = self._git.replace(last, self._git.find_line(last), *([MEANT] if self._is_meant(last) else []))
             if self._remote.push(new, replaces=last):
                 self._git.set_refs({OWN: new, SENT: new, FETCHED: new})
                 self._git.clean(purge=True)
@@ -191,7 +190,8 @@ class Sync:
             return True, _add(before, left_out=left_out)
         self._settle_losses(base, mine, theirs, read, find_meant=lambda: self._list_meant(common, remote))
         if self._losses == "join":  # the note that `memory-core init` makes gives way to any other
-            base |= {path: FIRST for path in mine.keys() & theirs.keys() if FIRST in (mine[path], theirs[path])}
+            both = (mine.keys() & theirs.keys()) - base.keys()
+            base |= {path: FIRST for path in both if FIRST in (mine[path], theirs[path])}
         if not space.displaced <= absent:  # before the record, as a killed sync is finished without looking for them
             self._git.set_refs({ABSENT: self._keep_names(absent | space.displaced)})
         changes, conflicts = self._merge(base, theirs, mine, read)
@@ -346,8 +346,21 @@ class Sync:
 
     def _list_meant(self, base: str | None, remote: str | None) -> Tree | None:
         """Return the last state since the base to whose losses a person has agreed; None if there is none."""
-        meant = base and remote and self._git.find_message(MEANT, base, remote)
+        meant = base and remote and self._git.find_message(MEANT, remote, base)
         return self._list(meant)[0] if meant else None
+
+    def _is_meant(self, commit: str) -> bool:
+        """Return True if a person has agreed to losses before a commit, and not much was lost since."""
+        meant = self._git.find_message(MEANT, commit)
+        if meant is None:
+            return False
+        base, last = self._list(meant)[0], self._list(commit)[0]
+        texts = self._git.load({*base.values(), *last.values()})
+        try:
+            self._settle_losses(dict(base), base, last, lambda blob: decode(texts[blob]) or "", find_meant=lambda: None)
+        except SharingFailed:
+            return False
+        return True
 
     def _list_absent(self) -> set[str]:
         """Return the notes of the last state for which there was no place here."""
@@ -673,23 +686,25 @@ def _load_state(folder: Path) -> SharingState | None:
     return state
 
 
-def list_remains(config: AgentConfig, items: Collection[object] | None = None) -> list[str]:
+def list_remains(config: AgentConfig, items: Collection[object] | None = None, *, of_person: bool = False) -> list[str]:
     """Say where text that is deleted here remains; nothing where nothing was deleted or synced.
 
     Args:
         config: Of the workspace.
-        items: Those that were deleted, which may have travelled with other folders, too; None if it is text of notes.
+        items: Those that were deleted; None if it is text of notes.
+        of_person: Some of them are the person's, and may have travelled with other folders, too.
     """
     if items is not None and not items:
         return []
     own = config.sharing_dir
-    others = own.parent.glob(f"{config.agent}-????????{own.suffix}") if items else ()
+    others = own.parent.glob(f"{config.agent}-????????{own.suffix}") if of_person else ()
     found = []
     for folder in dict.fromkeys((own, *sorted(others))):
         try:
             state = _load_state(folder)
         except SharingFailed as error:
-            found.append(f"it may remain where these notes were synced: {error}")
+            which = "these" if folder == own else "other"
+            found.append(f"it may remain where {which} notes were synced: {error}")
             continue
         if state is not None and state.synced and (folder == own or state.items == "person"):
             place = "" if folder == own else f"--workspace {quote_words(state.workspace or 'FOLDER')} "

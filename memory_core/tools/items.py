@@ -12,6 +12,7 @@ from memory_core.records import OUTSIDERS, CallContext, Origin
 from memory_core.text.messages import quote_safely, replace_surrogates
 
 if TYPE_CHECKING:
+    from memory_core.config.agent import AgentConfig
     from memory_core.items.items import Items
     from memory_core.items.records import Item
 
@@ -26,6 +27,7 @@ def run(
     name: str,
     items: Items,
     arguments: Mapping[str, Any],
+    config: AgentConfig,
     context: CallContext,
     *,
     recalled: frozenset[str],
@@ -37,6 +39,7 @@ def run(
         name: Of the tool.
         items: The agent's.
         arguments: As the schema allows them.
+        config: The agent's.
         context: The session.
         recalled: Fingerprints of what the session has been shown, which is not stored again.
         today: The day of the person who asks.
@@ -48,7 +51,7 @@ def run(
         return _store(items, arguments, context, recalled)
     if name == "memory_recall":
         return _recall(items, arguments, today)
-    return _forget(items, arguments)
+    return _forget(items, arguments, config)
 
 
 def _store(
@@ -93,7 +96,7 @@ def _recall(items: Items, arguments: Mapping[str, Any], today: date) -> dict[str
     return _warn(shaped, answer.warning, items)
 
 
-def _forget(items: Items, arguments: Mapping[str, Any]) -> dict[str, Any]:
+def _forget(items: Items, arguments: Mapping[str, Any], config: AgentConfig) -> dict[str, Any]:
     ids, query = arguments.get("ids"), arguments.get("query")
     if (ids is None) == (query is None):
         raise InvalidArgument("ids", "expected either ids or a query")
@@ -101,9 +104,12 @@ def _forget(items: Items, arguments: Mapping[str, Any]) -> dict[str, Any]:
         found = items.forget(query=replace_surrogates(str(query)), dry_run=True)
         shaped: dict[str, Any] = {"status": "not deleted yet", "results": [_shape(item, items) for item in found.items]}
         return shaped | ({"action": "call memory_forget with the ids of those to delete"} if found.items else {})
+    from memory_core.sharing.sharing import list_remains
+
     done = items.forget(ids=ids)
+    remains = [*done.remains, *list_remains(config, done.items, of_person=done.of_person)]
     shaped = {"status": "deleted" if done.items else "not_found", "deleted": [item.id for item in done.items]}
-    return shaped | ({"remains": list(done.remains)} if done.remains else {})
+    return shaped | ({"remains": remains} if remains else {})
 
 
 def _shape(item: Item, items: Items) -> dict[str, Any]:

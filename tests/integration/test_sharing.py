@@ -678,6 +678,35 @@ def test_what_a_person_has_said_to_delete_is_deleted_also_where_the_past_was_pur
         laptop.sync()
 
 
+@ENCRYPTED
+@pytest.mark.parametrize("said_before", [False, True])
+def test_what_the_remote_has_lost_is_asked_for_also_where_the_past_was_purged_since(
+    machines: tuple[Machine, Machine], tmp_path: Path, said_before: bool
+) -> None:
+    laptop, desktop = machines
+    for name in "abc":
+        laptop.write(f"memory/{name}.md", f"# Note {name}\n\n- What stands in {name}.\n")
+    sync_all(laptop, desktop)
+    if said_before:
+        wipe(laptop, "MEMORY.md", "memory/a.md")
+        laptop.sharing.sync("delete")
+        desktop.sync()
+    before = desktop.notes()
+    laptop.write("memory/new.md", "# New\n\n- Begun anew.\n")
+    for name in before:  # one by one, which nobody asks about
+        laptop.path(name).unlink()
+        laptop.sync()
+    tablet = Machine(tmp_path / "tablet", laptop.remote)
+    tablet.init(key=laptop.sharing.key if laptop.sharing.key.exists() else None)
+    tablet.sharing.purge()
+    with pytest.raises(SharingFailed, match=f"the remote has lost {len(before)} of its {len(before)} notes"):
+        desktop.sync()
+    assert desktop.notes() == before
+    desktop.sharing.sync("restore")
+    tablet.sync()
+    assert tablet.notes().keys() == before.keys() | {"memory/new.md"}
+
+
 def test_notes_that_a_person_has_said_to_write_anew_are_written_anew_on_all_machines(
     machines: tuple[Machine, Machine],
 ) -> None:
@@ -922,3 +951,8 @@ def test_sync_off_and_init_again_go_on_from_there(machines: tuple[Machine, Machi
     laptop.init()
     sync_all(laptop, desktop)
     assert "Mia" not in desktop.read("MEMORY.md")
+    laptop.sharing.switch_off()
+    laptop.write("MEMORY.md", FIRST_NOTE)
+    laptop.init()
+    sync_all(laptop, desktop)
+    assert desktop.read("MEMORY.md") == FIRST_NOTE

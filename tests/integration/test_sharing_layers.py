@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from memory_core import open_memory
 from memory_core.config.agent import LOCAL, AgentConfig
 from memory_core.config.load import load_config
 from memory_core.items.layered import open_items
@@ -101,11 +102,27 @@ def test_what_is_forgotten_in_a_project_remains_also_where_the_items_of_the_pers
 ) -> None:
     own = home / ".memory-core" / "person"
     remotes = [init(find(home)), init(find(home, own))]
-    told = list_remains(find(home), ["an item"])
+    told = list_remains(find(home), ["an item"], of_person=True)
     assert [each.partition(", ")[0] for each in told] == [f"the past of {remote}" for remote in remotes]
     assert told[0].endswith(": memory-core sync purge")
     assert told[1].endswith(f": memory-core --workspace {own} sync purge")
     assert list_remains(find(home)) == told[:1], "of the project's notes the person's remote has none"
+    (find(home, own).sharing_dir / "state.json").write_text("torn")
+    assert list_remains(find(home), ["an item"]) == told[:1]
+    torn = list_remains(find(home), ["an item"], of_person=True)[1]
+    assert torn.startswith(f"it may remain where other notes were synced: {find(home, own).sharing_dir}")
+
+
+def test_what_is_forgotten_of_a_project_alone_remains_in_the_project_s_remote_alone(home: Path, shop: Path) -> None:
+    init(find(home))
+    own = home / ".memory-core" / "person"
+    init(find(home, own))
+    document = {"memorySearch": {"items": {"enabled": True}}}
+    with open_memory(document, state_dir=home / "state") as memory:
+        for query, count in (("boats", 1), ("tea", 2)):
+            (item,) = memory.items.forget(query=query, dry_run=True).items
+            told = memory.call_tool("memory_forget", {"ids": [item.id]})
+            assert sum("sync purge" in each for each in told["remains"]) == count
 
 
 def test_notes_that_the_configuration_names_are_the_person_s_own(home: Path, shop: Path) -> None:

@@ -52,6 +52,11 @@ def run(machine: Command, *words: str) -> Outcome:
     return done
 
 
+def name(machine: Command) -> str:
+    """The command that works on the notes of a machine, as a hint names it."""
+    return f"memory-core --workspace {machine.workspace} --state-dir {machine.state_dir}"
+
+
 def init(machines: tuple[Command, Command], *options: str) -> None:
     remote = str(machines[0].workspace.with_name("remote.git"))
     for machine in machines:
@@ -131,7 +136,7 @@ def test_status_says_when_it_was_synced_and_what_waits(machines: tuple[Command, 
     assert f"{why}; it will be tried again" in run(laptop, "sync", "status").out
     remote.with_name("away").rename(remote)
     run(laptop, "sync", "off")
-    assert laptop("sync").error == f"memory-core: these notes are not synced. Run: memory-core sync init {remote}"
+    assert laptop("sync").error == f"memory-core: these notes are not synced. Run: {name(laptop)} sync init {remote}"
 
 
 def test_a_line_that_both_changed_waits_for_review(machines: tuple[Command, Command]) -> None:
@@ -193,7 +198,7 @@ def test_a_workspace_that_is_gone_is_told_and_comes_back(machines: tuple[Command
     run(laptop, "add", "--longterm", "The boat is in the harbour of Thun.")
     init(machines)
     shutil.rmtree(desktop.workspace)
-    assert "memory-core sync --restore" in desktop("sync").error
+    assert f"{name(desktop)} sync --restore" in desktop("sync").error
     run(desktop, "init", str(desktop.workspace))
     run(desktop, "add", "Begun anew.")
     run(desktop, "sync", "--behind")
@@ -201,7 +206,7 @@ def test_a_workspace_that_is_gone_is_told_and_comes_back(machines: tuple[Command
     way = "Take them back: memory-core sync --restore; or delete them on all machines: memory-core sync --delete"
     status = run(desktop, "sync", "status").out
     assert lost in status
-    assert way in status
+    assert way.replace("memory-core", name(desktop)) in status
     assert lost in run(desktop, "status").err
     found = desktop("doctor", "--json").json["findings"]
     assert [each["action"] for each in found if each["subject"] == "sync"] == [way]
@@ -213,7 +218,8 @@ def test_a_workspace_that_is_gone_is_told_and_comes_back(machines: tuple[Command
     assert not [each for each in desktop("doctor", "--json").json["findings"] if each["subject"] == "sync"]
     run(desktop, "sync", "off")
     run(desktop, "sync", "off")
-    assert f"memory-core sync init {laptop.workspace.with_name('remote.git')}" in run(desktop, "sync", "status").err
+    again = f"{name(desktop)} sync init {laptop.workspace.with_name('remote.git')}"
+    assert again in run(desktop, "sync", "status").err
 
 
 class Home:
@@ -242,7 +248,15 @@ def test_a_repository_without_notes_takes_none_into_the_default_workspace(laptop
     remote = make_remote(tmp_path / "remote.git")
     refused = ask("sync", "init", str(remote))
     assert (refused.returncode, [*folder.iterdir()]) == (2, [folder / "code"])
-    assert f"{shop}: there are no notes in this repository. Make them: memory-core init" in refused.stderr
+    told = f"{shop}: there are no notes in this repository. Make them: memory-core init; or for the default workspace: {{}}"
+    named = ("--workspace", str(folder / "clawd"), "sync", "init")
+    assert told.format(" ".join(["memory-core", *named, "URL"])) in refused.stderr
+    (folder / "clawd").mkdir()
+    (folder / "clawd" / "MEMORY.md").write_text("- Of the person.\n")
+    refused = ask("sync", "init", str(remote))
+    assert (refused.returncode, run_git(remote, "for-each-ref")) == (2, "")
+    assert told.format(" ".join(["memory-core", *named, "URL"])) in refused.stderr
+    assert ask(*named, str(make_remote(tmp_path / "person.git"))).returncode == 0
     assert ask("init").returncode == 0
     assert "memory/ in ~/code/shop and the items of this project" in ask("sync", "init", str(remote)).stderr
     assert (shop / "MEMORY.md").exists()
@@ -262,6 +276,67 @@ def test_a_session_of_a_project_syncs_the_notes_of_the_person(laptop_home: Home,
     told = laptop_home.ask("status").stderr
     assert "the notes of the layer person are not synced: the remote cannot be read" in told
     assert f"see: memory-core --workspace {person} sync status" in told
+
+
+@pytest.mark.skipif(not Path("/proc").exists(), reason="processes are found in /proc")
+def test_a_long_session_of_a_project_syncs_no_layer_that_was_just_synced(laptop_home: Home, tmp_path: Path) -> None:
+    ask, home = laptop_home.ask, laptop_home.folder
+    ask("add", "--person", "Commit messages are in English.")
+    ask("init")
+    person = str(home / ".memory-core" / "person")
+    for options, remote in ((("--workspace", person), "person.git"), ((), "shop.git")):
+        assert ask(*options, "sync", "init", str(make_remote(tmp_path / remote))).returncode == 0
+    states = {json.loads(path.read_text())["workspace"]: path for path in home.rglob("state.json")}
+    shop = str(laptop_home.shop)
+    os.utime(states[shop], (1.0, 1.0))
+    config = tmp_path / "config.json"
+    config.write_text('{"memory": {"sharing": {"intervalMinutes": 600}}}')
+    before = {folder: path.read_bytes() for folder, path in states.items()}
+    event = {"hook_event_name": "Stop", "session_id": "s1", "cwd": shop}
+    assert ask("--config", str(config), "hook", given=json.dumps(event)).returncode == 0
+    assert eventually(lambda: states[shop].read_bytes() != before[shop])
+    assert eventually(lambda: not find_behind(config)), "a process behind does not end"
+    assert states[person].read_bytes() == before[person]
+
+
+def find_behind(config: Path) -> list[Path]:
+    """The processes behind that have a configuration."""
+    found = []
+    for each in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            words = (each / "cmdline").read_bytes()
+            found += [each] if b"--behind" in words and os.fsencode(config) in words else []
+    return found
+
+
+def test_what_to_do_about_the_notes_of_the_person_is_said_of_them_also_in_a_project(
+    laptop_home: Home, tmp_path: Path
+) -> None:
+    remote = make_remote(tmp_path / "person.git")
+    person = laptop_home.folder / ".memory-core" / "person"
+    laptop_home.ask("add", "--person", "Commit messages are in English.")
+    there = ("--workspace", str(person))
+    assert laptop_home.ask(*there, "sync", "init", str(remote)).returncode == 0
+    (person / "MEMORY.md").unlink()
+    command = f"memory-core --workspace {person} sync"
+    assert f"{command} --restore; or " in laptop_home.ask(*there, "sync").stderr
+    finding = find_sync(laptop_home)
+    assert (finding["level"], finding["action"]) == ("warn", f"see: {command} status")
+    told = laptop_home.ask(*there, "sync", "status").stdout
+    assert f"{command} --restore; or " in told
+    assert f"{command} --delete" in told
+    (state,) = laptop_home.folder.rglob("state.json")
+    state.write_text("torn")
+    finding = find_sync(laptop_home)
+    assert (finding["level"], finding["action"]) == ("fail", f"see: {command} status")
+    assert f"Name it again: {command} init URL" in laptop_home.ask(*there, "sync", "status").stderr
+
+
+def find_sync(home: Home) -> dict[str, str]:
+    """The only finding of `doctor` about the sync."""
+    findings: list[dict[str, str]] = json.loads(home.ask("doctor", "--json").stdout)["findings"]
+    (found,) = [each for each in findings if each["subject"] == "sync"]
+    return found
 
 
 def test_forgetting_names_the_remote_and_a_purge_empties_its_past(machines: tuple[Command, Command]) -> None:
@@ -395,11 +470,9 @@ def test_an_mcp_server_syncs_in_a_quiet_minute_after_calls(
     run(laptop, "add", "--longterm", "The boat is in the harbour of Thun.")
     init(machines)
     context = CallContext.local("s1")
-    started: list[str] = []
+    started: list[float] = []
     with closing(
-        MemorySlot(
-            None, workspace=laptop.workspace, state_dir=laptop.state_dir, start_sync=lambda: started.append("sync")
-        )
+        MemorySlot(None, workspace=laptop.workspace, state_dir=laptop.state_dir, start_sync=started.append)
     ) as slot:
         answers = Answers(slot, context)
         answers.rest()
@@ -408,9 +481,9 @@ def test_an_mcp_server_syncs_in_a_quiet_minute_after_calls(
         asked: Any = SimpleNamespace(protocol_version=HANDSHAKE_PROTOCOL_VERSIONS[0], meta=None)
         asyncio.run(answers.call_tool(asked, params))
         answers.rest()
-        assert started == ["sync"]
+        assert started == [0.0]
         answers.rest()
-        assert started == ["sync"]
+        assert started == [0.0]
 
 
 def name_remote(machine: Command, url: str) -> Path:
