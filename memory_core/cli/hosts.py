@@ -7,6 +7,7 @@ import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -104,8 +105,7 @@ def install_into(host: str, options: Options, *, capture: bool = False, dry_run:
     if not dry_run:
         changes.make_changes(planned, state_dir)
         notes = _settle_workspace(host, bound)
-    served, agent = _load_bound(bound)
-    config = served.agent(agent)
+    config = _load_usual(bound)
     if program.captures and not capture and config.search.items.capture.journal:
         off = "memory-core config set memorySearch.items.capture.journal false"
         notes += f"\nCapture stays on, and what is said is kept; to end that: {off}"
@@ -121,10 +121,17 @@ def _find_former(parts: Sequence[changes.Part]) -> Path | None:
     """Return the workspace that a host has had where no folder of a session gives another; None without memory-core."""
     with suppress(MemoryCoreError):  # it is written anew
         if changes.are_in_place(parts):
-            settings, agent = _load_bound(programs.read_options(parts))
-            config = settings.agent(agent)
-            return find_default_workspace(os.environ, config.state_dir) if config.is_found else config.workspace
+            return _load_usual(programs.read_options(parts)).workspace
     return None
+
+
+def _load_usual(bound: Mapping[str, str]) -> AgentConfig:
+    """Return the configuration that a host has with these options where no folder of a session gives another workspace."""
+    settings, agent = _load_bound(bound)
+    config = settings.agent(agent)
+    if not config.is_found:
+        return config
+    return replace(config, workspace=find_default_workspace(os.environ, config.state_dir), project=None)
 
 
 def _check_workspace(bound: Mapping[str, str]) -> None:
@@ -141,15 +148,14 @@ def _check_workspace(bound: Mapping[str, str]) -> None:
 
 def _settle_workspace(host: str, bound: Mapping[str, str]) -> str:
     """Make the default workspace if a host needs it and it is missing; return a line or two on the notes that the host gets."""
-    settings, agent = _load_bound(bound)
+    config = _load_usual(bound)
+    usual = config.workspace
     given = f"Its configuration is {bound['config']}. " if "config" in bound else ""
-    if settings.resolver.find_workspace_origin(agent) != "default":
-        named = settings.agent(agent).workspace
+    if not config.is_found:
         made = (
-            "" if named.is_dir() else f", which does not exist yet; make it: memory-core init {quote_words(str(named))}"
+            "" if usual.is_dir() else f", which does not exist yet; make it: memory-core init {quote_words(str(usual))}"
         )
-        return f"{given}Its notes are in {shorten_home(named)}{made or '.'}"
-    usual = find_default_workspace(os.environ, settings.agent(agent).state_dir)
+        return f"{given}Its notes are in {shorten_home(usual)}{made or '.'}"
     made = ""
     if not os.path.lexists(usual):
         (usual / NOTES_FOLDER).mkdir(parents=True)

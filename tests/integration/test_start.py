@@ -264,6 +264,18 @@ def test_a_host_that_gets_other_notes_leaves_none_behind_unsaid(cli: Cli, home: 
     assert cli("install", "zed", "--workspace", home / "notes")[2] == ""
 
 
+def test_private_notes_are_not_to_be_copied_into_the_repository_of_the_shell(
+    cli: Cli, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(home / "notes" / "MEMORY.md", "The kettle is blue.\n")
+    write(home / "shop" / "MEMORY.md", "The build is green.\n")
+    git(home, "init", "-q", "shop")
+    monkeypatch.chdir(home / "shop")
+    cli("install", "zed", "--workspace", home / "notes")
+    told = cli("install", "zed")[2]
+    assert f"memory-core adopt {home / 'notes'} --copy --yes --workspace {home / 'clawd'}" in told
+
+
 def test_a_search_without_an_answer_names_the_notes_that_it_leaves_out(
     cli: Cli, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
