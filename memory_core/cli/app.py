@@ -442,7 +442,8 @@ def open_notes(options: Options, today: str | None = None, *, writes: bool = Fal
     # Path.is_dir raises where a folder above may not be entered.
     others = any(os.path.isdir(each.workspace) for each in config.layers) or config.search.extra_paths  # noqa: PTH112
     if not os.path.isdir(workspace) and not (config.project is not None if writes else others):  # noqa: PTH112
-        from memory_core.sources.roots import advise_workspace, describe_unsearched, may_not_enter
+        from memory_core.sources.roots import advise_workspace, may_not_enter
+        from memory_core.sources.unsearched import describe_unsearched
 
         if may_not_enter(workspace):
             raise ConfigError("may not be read", origin=str(workspace), action=advise_workspace(workspace))

@@ -29,7 +29,8 @@ from memory_core.hosts.mcp import ReadingSlot, check_server, serve
 from memory_core.plugin.flush.cycles import preview
 from memory_core.plugin.slot import MemorySlot
 from memory_core.records import CallContext, Finding
-from memory_core.sources.roots import NOTES_FOLDER, find_unsearched
+from memory_core.sources.roots import NOTES_FOLDER
+from memory_core.sources.unsearched import find_unsearched
 from memory_core.threads import start_call
 
 OUTAGES = "memory_core.backends.selector.outages"  # one record when an outage of a backend begins, and one when it ends

@@ -310,7 +310,9 @@ def resume(options: Options) -> None:
 
 @command("forget")
 @argument("text", nargs=-1, help="is refused, with the commands that forget a text")
-@click.option("--session", "key", metavar="ID", help="the host's id of the session, as hits show it; of a UUID, its beginning")
+@click.option(
+    "--session", "key", metavar="ID", help="the host's id of the session, as hits show it; of a UUID, its beginning"
+)
 @click.option("--dry-run", is_flag=True, help="only count what would be forgotten")
 def forget_session(options: Options, *, text: tuple[str, ...], key: str | None, dry_run: bool) -> int:
     """Forget what a session said: its turns in the journal, and the items that only it has brought."""

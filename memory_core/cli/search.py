@@ -23,7 +23,7 @@ from memory_core.config.settings import DEFAULT_AGENT
 from memory_core.errors import InvalidArgument, MemoryCoreError
 from memory_core.records import NOTHING_INDEXED
 from memory_core.sources.refusals import describe_os_error, quote_name
-from memory_core.sources.roots import describe_unsearched
+from memory_core.sources.unsearched import describe_unsearched
 
 if TYPE_CHECKING:
     from memory_core.plugin.memory import Memory

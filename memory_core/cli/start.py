@@ -25,7 +25,7 @@ from memory_core.config.resolution import (
 from memory_core.errors import MemoryCoreError
 from memory_core.hosts.adopt.homes import find_homes
 from memory_core.hosts.install import changes, programs
-from memory_core.sources.roots import find_unsearched
+from memory_core.sources.unsearched import find_unsearched
 from memory_core.sources.vaults import VAULT
 from memory_core.sources.writer import make_workspace
 

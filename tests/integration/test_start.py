@@ -264,6 +264,19 @@ def test_a_host_that_gets_other_notes_leaves_none_behind_unsaid(cli: Cli, home: 
     assert cli("install", "zed", "--workspace", home / "notes")[2] == ""
 
 
+def test_a_pipe_in_the_place_of_notes_that_are_not_searched_holds_no_search_up(command: Command, home: Path) -> None:
+    private = home / ".memory-core" / "projects"
+    for name in ("shop", "store"):
+        (private / name).mkdir(parents=True)
+    os.mkfifo(private / "shop" / "MEMORY.md")
+    write(private / "store" / "MEMORY.md", "The ferry is late.\n")
+    write(home / "clawd" / "MEMORY.md", "The kettle is blue.\n")
+    line = [sys.executable, "-m", "memory_core", "search", "ferry", "--state-dir", str(home / "state")]
+    environment = {**command.variables(), "HOME": str(home)}
+    done = subprocess.run(line, cwd=home, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    assert "the notes in ~/.memory-core/projects/store were not searched" in done.stderr + done.stdout
+
+
 def test_private_notes_are_not_to_be_copied_into_the_repository_of_the_shell(
     cli: Cli, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
