@@ -156,7 +156,9 @@ def list_own_folders(environ: Mapping[str, str]) -> list[Path]:
 def list_left_behind(environ: Mapping[str, str]) -> Iterator[tuple[Path, Path]]:
     """Yield the private folders whose repository is not where it was when they were written, and where that was."""
     for folder in list_own_folders(environ):
-        with suppress(OSError, UnicodeDecodeError):  # nobody has written there yet
+        with suppress(OSError, ValueError):  # nobody has written there yet, or it is no path
+            if not (folder / OF_REPOSITORY).is_file():
+                continue
             repository = Path((folder / OF_REPOSITORY).read_text(encoding="utf-8").strip())
             # The user may have given the folder another name, which is that of another repository.
             if not os.path.lexists(repository) and find_private_folder(repository, environ).name == folder.name:

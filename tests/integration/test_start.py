@@ -341,6 +341,26 @@ def test_the_private_notes_of_a_repository_that_was_moved_are_named(
     assert [each["action"].startswith("go to where it is now") for each in list_findings()] == [True] * has_new
 
 
+@pytest.mark.parametrize("damage", ["a zero", "no text", "a pipe"])
+def test_a_damaged_record_of_a_repository_stops_nothing_and_is_written_anew(
+    cli: Cli, home: Path, monkeypatch: pytest.MonkeyPatch, damage: str
+) -> None:
+    git(home, "init", "-q", "shop")
+    monkeypatch.chdir(home / "shop")
+    cli("add", "The kettle is blue.")
+    (record,) = (home / ".memory-core" / "projects").glob("*/.repository")
+    written = record.read_bytes()
+    record.unlink()
+    if damage == "a pipe":
+        os.mkfifo(record)
+    else:
+        record.write_bytes(b"/gone\0\n" if damage == "a zero" else b"\xff\n")
+    assert cli("search", "ferry")[0] == 0
+    assert json.loads(cli("doctor", "--json")[1])["findings"]
+    assert cli("add", "The ferry is late.")[0] == 0
+    assert record.read_bytes() == written
+
+
 def test_init_names_the_other_markdown_of_its_folder(cli: Cli, home: Path) -> None:
     write(home / "Vault" / "Heating.md", "The plumber serviced the boiler.\n")
     _, out, _ = cli("init", "~/Vault", "--default")
