@@ -102,18 +102,19 @@ def install_into(host: str, options: Options, *, capture: bool = False, dry_run:
             return
     if capture and not program.captures:
         output.complain(f"{program.title} {NO_TURNS}")
-    former, notes = _find_former(parts), ""
-    if not dry_run:
-        changes.make_changes(planned, state_dir)
-        notes = _settle_workspace(host, bound)
-    config = _load_usual(bound)
+    if dry_run:
+        _report(planned, "", "", dry_run=True)
+        return
+    former, config = _find_former(parts), _load_usual(bound)
+    changes.make_changes(planned, state_dir)
+    notes = _settle_workspace(host, bound, config)
     if program.captures and not capture and config.search.items.capture.journal:
         off = "memory-core config set memorySearch.items.capture.journal false"
         notes += f"\nCapture stays on, and what is said is kept; to end that: {off}"
     done = f"memory-core is in place in {program.title}.\n{notes}"
     start = "" if program.is_local else f"Next: start {program.title} anew, and it has this memory."
-    _report(planned, done, " ".join(filter(None, (program.note, start))), dry_run=dry_run)
-    if former and not dry_run and find_unsearched(config, [former], os.environ):
+    _report(planned, done, " ".join(filter(None, (program.note, start))), dry_run=False)
+    if former and find_unsearched(config, [former], os.environ):
         copy = f"memory-core adopt {quote_words(str(former))} --copy --yes --workspace {quote_words(str(config.workspace))}"
         output.complain(f"{program.title} searches the notes in {shorten_home(former)} no more", f"copy them: {copy}")
 
@@ -147,9 +148,8 @@ def _check_workspace(bound: Mapping[str, str]) -> None:
         raise InvalidArgument("--workspace", f"{above} is no folder, and a workspace is one", action="name a folder")
 
 
-def _settle_workspace(host: str, bound: Mapping[str, str]) -> str:
+def _settle_workspace(host: str, bound: Mapping[str, str], config: AgentConfig) -> str:
     """Make the default workspace if a host needs it and it is missing; return a line or two on the notes that the host gets."""
-    config = _load_usual(bound)
     usual = config.workspace
     given = f"Its configuration is {bound['config']}. " if "config" in bound else ""
     if not config.is_found:

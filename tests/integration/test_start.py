@@ -277,6 +277,21 @@ def test_a_pipe_in_the_place_of_notes_that_are_not_searched_holds_no_search_up(c
     assert "the notes in ~/.memory-core/projects/store were not searched" in done.stderr + done.stdout
 
 
+def test_a_broken_configuration_stops_neither_init_nor_the_preview_of_install(cli: Cli, home: Path) -> None:
+    write(home / "clawd" / "MEMORY.md", "The kettle is blue.\n")
+    broken = write(home / "broken.json5", "{agents: ")
+    code, out, err = cli("init", "~/notes", "--default", "--config", broken)
+    assert (code, err) == (0, "")
+    assert "~/notes, the default workspace" in out
+    code, out, err = cli("install", "zed", "--dry-run", "--config", broken)
+    assert (code, err) == (0, "")
+    assert "Nothing has been changed." in out
+    code, out, err = cli("install", "zed", "--config", broken)
+    assert (code, out) == (2, "")
+    assert f"{broken}" in err
+    assert not any(each["inPlace"] for each in json.loads(cli("install", "--json")[1])["hosts"])
+
+
 def test_private_notes_are_not_to_be_copied_into_the_repository_of_the_shell(
     cli: Cli, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
