@@ -40,10 +40,15 @@ def find_project(folder: Path, home: str) -> Path | None:
 
 
 def is_workspace(folder: Path) -> bool:
-    """Return True for a folder with MEMORY.md, or with a folder memory/ that is empty or holds Markdown: one of code is none."""
+    """Return True for a folder with MEMORY.md, or with a folder memory/ that holds Markdown, or nothing but hidden files.
+
+    A folder memory/ of code is none.
+    """
     daily = folder / "memory"
     try:
-        return os.path.lexists(folder / "MEMORY.md") or not any(daily.iterdir()) or any(daily.rglob("*.md"))
+        if os.path.lexists(folder / "MEMORY.md"):
+            return True
+        return all(each.name.startswith(".") for each in daily.iterdir()) or any(daily.rglob("*.md"))
     except PermissionError:  # whoever reads it says so
         return True
     except OSError:

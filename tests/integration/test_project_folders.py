@@ -51,7 +51,9 @@ def test_a_subfolder_finds_the_project(project: Path, home: Path) -> None:
     [
         ([], False),
         (["memory/"], True),
+        (["memory/.gitkeep", "memory/.DS_Store"], True),
         (["memory/alloc.c"], False),
+        (["memory/.gitkeep", "memory/alloc.c"], False),
         (["memory/arch/alloc.c"], False),
         (["memory/alloc.c", "memory/old/2026-01-05.md"], True),
         (["memory/alloc.c", "MEMORY.md"], True),
