@@ -29,14 +29,13 @@ def find_project(folder: Path, home: str) -> Path | None:
     same owner. From a submodule the way leads on to the repository around it. The main worktree of a repository goes before
     the others, so that all of them share its notes.
     """
-    is_marked = is_workspace(folder)
     for place in _walk_up(folder, home):
         main = _find_main(place)
-        if main is not None and _have_one_owner(folder, main) and _holds_notes(main):
+        if main is not None and _have_one_owner(folder, main) and _is_project(main):
             return main
-        if (is_marked and place == folder) or _holds_notes(place):
+        if _is_project(place):
             return place
-    return folder if is_marked else None
+    return folder if is_workspace(folder) else None
 
 
 def is_workspace(folder: Path) -> bool:
@@ -82,11 +81,8 @@ def _have_one_owner(one: Path, other: Path) -> bool:
         return False
 
 
-def _holds_notes(folder: Path) -> bool:
-    """Return True for a folder with a project's file, long-term memory or daily notes; one of code may be called memory."""
-    if any((folder / name).is_file() for name in (PROJECT_FILE, "MEMORY.md")):
-        return True
-    return any((folder / "memory").glob("*.md"))
+def _is_project(folder: Path) -> bool:
+    return (folder / PROJECT_FILE).is_file() or is_workspace(folder)
 
 
 def _find_git_dir(root: Path) -> Path | None:
