@@ -56,4 +56,4 @@ def describe_unsearched(config: AgentConfig, environ: Mapping[str, str]) -> str:
     known = list_own_folders(environ) if config.project is None else [default, *left_behind]
     left = [*map(shorten_home, find_unsearched(config, known, environ))]
     more = f" and {len(left) - MOST_NAMED} more" if len(left) > MOST_NAMED else ""
-    return f"the notes in {', '.join(left[:MOST_NAMED])}{more} were not searched (--workspace FOLDER)" if left else ""
+    return f"the notes in {', '.join(left[:MOST_NAMED])}{more} were not searched" if left else ""

@@ -315,7 +315,7 @@ def test_a_search_without_an_answer_names_the_notes_that_it_leaves_out(
     assert "the notes in ~/.memory-core/projects/shop-1f0c2a9e were not searched" in cli("search", "ferry")[1]
     monkeypatch.chdir(home / "code")
     assert "the notes in ~/clawd were not searched (--workspace FOLDER)" in cli("search", "kettle")[1]
-    assert json.loads(cli("search", "kettle", "--json")[1])["hint"].endswith("(--workspace FOLDER)")
+    assert json.loads(cli("search", "kettle", "--json")[1])["hint"].endswith("the notes in ~/clawd were not searched")
     assert "not searched" not in cli("search", "green")[1]
     assert "not searched" not in cli("search", "kettle", "--workspace", home / "code")[1], "that was asked for"
     write(home / "clawd" / "MEMORY.md", "# Memory\n")
