@@ -109,7 +109,8 @@ def install_into(host: str, options: Options, *, capture: bool = False, dry_run:
     changes.make_changes(planned, state_dir)
     notes = _settle_workspace(host, bound, config)
     if program.captures and not capture and config.search.items.capture.journal:
-        off = "memory-core config set memorySearch.items.capture.journal false"
+        own = "".join(f" --{name} {quote_words(bound[name])}" for name in ("config", "state-dir") if name in bound)
+        off = f"memory-core config set memorySearch.items.capture.journal false{own}"
         notes += f"\nCapture stays on, and what is said is kept; to end that: {off}"
     done = f"memory-core is in place in {program.title}.\n{notes}"
     start = "" if program.is_local else f"Next: start {program.title} anew, and it has this memory."
