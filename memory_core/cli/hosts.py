@@ -164,7 +164,7 @@ def _settle_workspace(host: str, bound: Mapping[str, str], config: AgentConfig) 
         made = ", which was made now"
     served, other = "Its notes are in", "Other notes"
     if programs.PROGRAMS[host].in_folder:
-        served = "Sessions in a folder with MEMORY.md or memory/ use the notes there, all others"
+        served = "Sessions in a folder with MEMORY.md, or notes in memory/, use those, all others"
         other = "The same notes for all sessions"
     return f"{given}{served} {shorten_home(usual)}{made}.\n{other}: memory-core install {host} --workspace FOLDER"
 

@@ -217,7 +217,7 @@ def test_a_host_gets_what_the_variables_of_the_shell_name(
 
 def test_the_folder_of_a_session_decides_where_none_is_named(cli: Cli) -> None:
     out = cli("install", "codex")[1]
-    assert "in a folder with MEMORY.md or memory/ use the notes there, all others ~/clawd, which was made now." in out
+    assert "in a folder with MEMORY.md, or notes in memory/, use those, all others ~/clawd, which was made now." in out
     assert "memory-core install codex --workspace FOLDER" in out
     code, _, err = cli("add", "The kettle is blue.")
     assert (code, err.partition(" (")[0]) == (0, "memory-core: using the notes in ~/clawd")
