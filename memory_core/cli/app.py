@@ -446,7 +446,7 @@ def open_notes(options: Options, today: str | None = None, *, writes: bool = Fal
     # Path.is_dir raises where a folder above may not be entered.
     others = any(os.path.isdir(each.workspace) for each in config.layers) or config.search.extra_paths  # noqa: PTH112
     if not os.path.isdir(workspace) and not (config.project is not None if writes else others):  # noqa: PTH112
-        from memory_core.sources.roots import advise_workspace, describe_unsearched, may_not_enter
+        from memory_core.sources.roots import advise_workspace, may_not_enter
 
         if may_not_enter(workspace):
             raise ConfigError("may not be read", origin=str(workspace), action=advise_workspace(workspace))
@@ -455,7 +455,7 @@ def open_notes(options: Options, today: str | None = None, *, writes: bool = Fal
             problem, action = "this is a file, and a workspace is a folder", "name its folder with --workspace"
         if not _is_named(options):
             problem += ", nor are there notes in this folder"
-            if unsearched := describe_unsearched(config, os.environ):
+            if unsearched := describe_unsearched(config):
                 problem += f"; {unsearched}"
             folder = find_current_folder()
             here = count_markdown(folder) if folder else 0
@@ -464,6 +464,14 @@ def open_notes(options: Options, today: str | None = None, *, writes: bool = Fal
         raise ConfigError(problem, origin=str(workspace), action=action)
     _name_left_out(options, config)
     return memory
+
+
+def describe_unsearched(config: AgentConfig) -> str:
+    """Say which notes of this person a search has left out, and the option that names them; "" where it has left out none."""
+    from memory_core.sources import unsearched
+
+    told = unsearched.describe_unsearched(config, os.environ)
+    return f"{told} (--workspace FOLDER)" if told else ""
 
 
 def _name_left_out(options: Options, config: AgentConfig) -> None:

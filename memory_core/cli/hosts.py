@@ -7,6 +7,7 @@ import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,8 @@ from memory_core.hosts.mcp import ReadingSlot, check_server, serve
 from memory_core.plugin.flush.cycles import preview
 from memory_core.plugin.slot import MemorySlot
 from memory_core.records import CallContext, Finding
-from memory_core.sources.roots import NOTES_FOLDER, find_unsearched
+from memory_core.sources.roots import NOTES_FOLDER
+from memory_core.sources.unsearched import find_unsearched
 from memory_core.threads import start_call
 
 OUTAGES = "memory_core.backends.selector.outages"  # one record when an outage of a backend begins, and one when it ends
@@ -103,19 +105,20 @@ def install_into(host: str, options: Options, *, capture: bool = False, dry_run:
             return
     if capture and not program.captures:
         output.complain(f"{program.title} {NO_TURNS}")
-    former, notes = _find_former(parts), ""
-    if not dry_run:
-        changes.make_changes(planned, state_dir)
-        notes = _settle_workspace(host, bound)
-    served, agent = _load_bound(bound)
-    config = served.agent(agent)
+    if dry_run:
+        _report(planned, "", "", dry_run=True)
+        return
+    former, config = _find_former(parts), _load_usual(bound)
+    changes.make_changes(planned, state_dir)
+    notes = _settle_workspace(host, bound, config)
     if program.captures and not capture and config.search.items.capture.journal:
-        off = "memory-core config set memorySearch.items.capture.journal false"
+        own = "".join(f" --{name} {quote_words(bound[name])}" for name in ("config", "state-dir") if name in bound)
+        off = f"memory-core config set memorySearch.items.capture.journal false{own}"
         notes += f"\nCapture stays on, and what is said is kept; to end that: {off}"
     done = f"memory-core is in place in {program.title}.\n{notes}"
     start = "" if program.is_local else f"Next: start {program.title} anew, and it has this memory."
-    _report(planned, done, " ".join(filter(None, (program.note, start))), dry_run=dry_run)
-    if former and not dry_run and find_unsearched(config, [former], os.environ):
+    _report(planned, done, " ".join(filter(None, (program.note, start))), dry_run=False)
+    if former and find_unsearched(config, [former], os.environ):
         copy = f"memory-core adopt {quote_words(str(former))} --copy --yes --workspace {quote_words(str(config.workspace))}"
         output.complain(f"{program.title} searches the notes in {shorten_home(former)} no more", f"copy them: {copy}")
 
@@ -124,10 +127,17 @@ def _find_former(parts: Sequence[changes.Part]) -> Path | None:
     """Return the workspace that a host has had where no folder of a session gives another; None without memory-core."""
     with suppress(MemoryCoreError):  # it is written anew
         if changes.are_in_place(parts):
-            settings, agent = _load_bound(programs.read_options(parts))
-            config = settings.agent(agent)
-            return find_default_workspace(os.environ, config.state_dir) if config.is_found else config.workspace
+            return _load_usual(programs.read_options(parts)).workspace
     return None
+
+
+def _load_usual(bound: Mapping[str, str]) -> AgentConfig:
+    """Return the configuration that a host has with these options where no folder of a session gives another workspace."""
+    settings, agent = _load_bound(bound)
+    config = settings.agent(agent)
+    if not config.is_found:
+        return config
+    return replace(config, workspace=find_default_workspace(os.environ, config.state_dir), project=None)
 
 
 def _check_workspace(bound: Mapping[str, str]) -> None:
@@ -142,24 +152,22 @@ def _check_workspace(bound: Mapping[str, str]) -> None:
         raise InvalidArgument("--workspace", f"{above} is no folder, and a workspace is one", action="name a folder")
 
 
-def _settle_workspace(host: str, bound: Mapping[str, str]) -> str:
+def _settle_workspace(host: str, bound: Mapping[str, str], config: AgentConfig) -> str:
     """Make the default workspace if a host needs it and it is missing; return a line or two on the notes that the host gets."""
-    settings, agent = _load_bound(bound)
+    usual = config.workspace
     given = f"Its configuration is {bound['config']}. " if "config" in bound else ""
-    if settings.resolver.find_workspace_origin(agent) != "default":
-        named = settings.agent(agent).workspace
+    if not config.is_found:
         made = (
-            "" if named.is_dir() else f", which does not exist yet; make it: memory-core init {quote_words(str(named))}"
+            "" if usual.is_dir() else f", which does not exist yet; make it: memory-core init {quote_words(str(usual))}"
         )
-        return f"{given}Its notes are in {shorten_home(named)}{made or '.'}"
-    usual = find_default_workspace(os.environ, settings.agent(agent).state_dir)
+        return f"{given}Its notes are in {shorten_home(usual)}{made or '.'}"
     made = ""
     if not os.path.lexists(usual):
         (usual / NOTES_FOLDER).mkdir(parents=True)
         made = ", which was made now"
     served, other = "Its notes are in", "Other notes"
     if programs.PROGRAMS[host].in_folder:
-        served = "Sessions in a folder with MEMORY.md or memory/ use the notes there, all others"
+        served = "Sessions in a folder with MEMORY.md, or notes in memory/, use those, all others"
         other = "The same notes for all sessions"
     return f"{given}{served} {shorten_home(usual)}{made}.\n{other}: memory-core install {host} --workspace FOLDER"
 

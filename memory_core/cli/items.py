@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from functools import partial
@@ -268,7 +269,8 @@ def _find_in_past(config: AgentConfig, items: Sequence[Item]) -> list[str]:
 # ---- The journal of turns: pause and resume it, forget a session, and what `doctor` says of it.
 
 
-LEAST_ID = 6  # characters of an id that stand for the whole
+LEAST_ID = 6  # characters of a UUID that stand for the whole
+_UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 READ_SECONDS = 10.0  # that a pause waits for what was said before it
 
 
@@ -309,7 +311,9 @@ def resume(options: Options) -> None:
 
 @command("forget")
 @argument("text", nargs=-1, help="is refused, with the commands that forget a text")
-@click.option("--session", "key", metavar="ID", help="the host's id of the session, as hits show it, or its beginning")
+@click.option(
+    "--session", "key", metavar="ID", help="the host's id of the session, as hits show it; of a UUID, its beginning"
+)
 @click.option("--dry-run", is_flag=True, help="only count what would be forgotten")
 def forget_session(options: Options, *, text: tuple[str, ...], key: str | None, dry_run: bool) -> int:
     """Forget what a session said: its turns in the journal, and the items that only it has brought."""
@@ -347,30 +351,33 @@ def forget_session(options: Options, *, text: tuple[str, ...], key: str | None, 
 
 
 def _find_session(journal: Journal, items: Items, asked: str) -> tuple[str, str]:
-    """Return the id of the session that is asked for, and the near ones if there is no such session.
+    """Return the id of the session that is asked for, and a near one if there is no such session.
 
     Args:
         journal, items: In which it has said something.
-        asked: Its id, the beginning of that, or the path of its turns as a hit shows it.
+        asked: Its id, the beginning of a UUID, or the path of its turns as a hit shows it.
 
     Raises:
-        InvalidArgument: Several ids begin so.
+        InvalidArgument: Several ids begin so, or one that is no UUID: "session-1" may be gone, and is not "session-10".
     """
     sessions = journal.list_sessions()
     keys = {*(session.key for session in sessions), *(item.origin.session or "" for item in items.export())} - {""}
     file = read_citation(asked).path.removeprefix(SHOWN).removesuffix(SUFFIX) + SUFFIX
     named = {session.key for session in sessions if session.file_name == file} | keys & {asked}
     begun = sorted(key for key in keys if key.startswith(asked))
-    if not named and len(asked) >= LEAST_ID:
+    if not named and len(asked) >= LEAST_ID and all(map(_UUID.fullmatch, begun)):
         named = {*begun}
     if len(named) > 1:
         raise InvalidArgument("--session", f"{asked!r} is the beginning of several: {', '.join(sorted(named))}")
+    if begun and not named:
+        near = " or ".join(map(repr, begun[:3]))
+        raise InvalidArgument("--session", f"{asked!r} is not a whole id; did you mean {near}?")
     for key in named - {asked}:
         output.print_aside(f"Session {key}:")
     if named:
         return named.pop(), ""
-    near = begun[:3] or [*filter(None, [find_similar(asked, keys, likeness=0.6)])]
-    return asked, " or ".join(map(repr, near))
+    near = find_similar(asked, keys, likeness=0.6)
+    return asked, repr(near) if near else ""
 
 
 def diagnose_journal(config: AgentConfig) -> Iterator[Finding]:

@@ -32,7 +32,7 @@ from memory_core.sources.files import list_files
 from memory_core.sources.journal import Journal
 from memory_core.sources.notes import MAX_NOTE_BYTES
 from memory_core.sources.refusals import describe_failure
-from memory_core.sources.roots import holds_notes
+from memory_core.sources.unsearched import holds_notes
 from memory_core.tools.arguments import read_citation
 
 if TYPE_CHECKING:

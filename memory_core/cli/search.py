@@ -23,7 +23,6 @@ from memory_core.config.settings import DEFAULT_AGENT
 from memory_core.errors import InvalidArgument, MemoryCoreError
 from memory_core.records import NOTHING_INDEXED
 from memory_core.sources.refusals import describe_os_error, quote_name
-from memory_core.sources.roots import describe_unsearched
 
 if TYPE_CHECKING:
     from memory_core.plugin.memory import Memory
@@ -79,7 +78,7 @@ def search(
         if unfinished and _finish_sync(memory, result):
             result = {**memory.call_tool("memory_search", asked), "stale": False}
         explained = NOTHING_INDEXED in result.get("warning", "") and app.explain_empty(memory)
-        unsearched = partial(describe_unsearched, memory.config(), os.environ)
+        unsearched = partial(app.describe_unsearched, memory.config())
         explain_none = partial(_explain_none, memory, options, words, today, None if as_of else limits)
 
         def show(found: Mapping[str, Any]) -> None:
@@ -122,7 +121,7 @@ def _explain_none(
             best = found.passages[0]
             place = f"{quote_name(best.path)}:L{best.start_line} ({_cut(best.text, 2 * LINE)})"
             reason = describe_distance(f"the nearest, {place},", best.evidence, found.min_score)
-    unsearched = describe_unsearched(memory.config(), os.environ)
+    unsearched = app.describe_unsearched(memory.config())
     return f"{'; '.join(filter(None, (reason, unsearched)))}. Why: {command}"
 
 

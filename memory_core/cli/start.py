@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,7 +26,7 @@ from memory_core.config.resolution import (
 from memory_core.errors import MemoryCoreError
 from memory_core.hosts.adopt.homes import find_homes
 from memory_core.hosts.install import changes, programs
-from memory_core.sources.roots import find_unsearched
+from memory_core.sources.unsearched import find_unsearched
 from memory_core.sources.vaults import VAULT
 from memory_core.sources.writer import make_workspace
 
@@ -98,13 +99,14 @@ def init(options: Options, *, folder: str | None, default: bool) -> None:
         path, is_default = find_remembered(state_dir), True
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         replace_file(path, f"{workspace}\n".encode())
-        config = replace(open_source(options).current().agent(options.agent), workspace=workspace, layers=())
-        if find_unsearched(config, [former], os.environ):
-            action = f"to search them, too: memory-core adopt {_quote(former)} --yes"
-            output.complain(
-                f"the notes in {shorten_home(former)}, the default workspace until now, are not searched any more",
-                action,
-            )
+        with suppress(MemoryCoreError):  # every other command tells what is wrong with the configuration
+            config = replace(open_source(options).current().agent(options.agent), workspace=workspace, layers=())
+            if find_unsearched(config, [former], os.environ):
+                action = f"to search them, too: memory-core adopt {_quote(former)} --yes"
+                output.complain(
+                    f"the notes in {shorten_home(former)}, the default workspace until now, are not searched any more",
+                    action,
+                )
     free = [name for name in _find_free_hosts() if not (asks and _put_into(name, workspace, options))]
     homes = [home for home in find_homes(None) if workspace not in home.workspaces.values()]
     found = [{"title": home.title, "path": home.path, "notes": len(home.notes)} for home in homes]

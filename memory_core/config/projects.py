@@ -29,21 +29,25 @@ def find_project(folder: Path, home: str) -> Path | None:
     same owner. From a submodule the way leads on to the repository around it. The main worktree of a repository goes before
     the others, so that all of them share its notes.
     """
-    is_marked = is_workspace(folder)
     for place in _walk_up(folder, home):
         main = _find_main(place)
-        if main is not None and _have_one_owner(folder, main) and _holds_notes(main):
+        if main is not None and _have_one_owner(folder, main) and _is_project(main):
             return main
-        if (is_marked and place == folder) or _holds_notes(place):
+        if _is_project(place):
             return place
-    return folder if is_marked else None
+    return folder if is_workspace(folder) else None
 
 
 def is_workspace(folder: Path) -> bool:
-    """Return True for a folder with MEMORY.md, or with a folder memory/ that is empty or holds Markdown: one of code is none."""
+    """Return True for a folder with MEMORY.md, or with a folder memory/ that holds Markdown, or nothing but hidden files.
+
+    A folder memory/ of code is none.
+    """
     daily = folder / "memory"
     try:
-        return os.path.lexists(folder / "MEMORY.md") or not any(daily.iterdir()) or any(daily.rglob("*.md"))
+        if os.path.lexists(folder / "MEMORY.md"):
+            return True
+        return all(each.name.startswith(".") for each in daily.iterdir()) or any(daily.rglob("*.md"))
     except PermissionError:  # whoever reads it says so
         return True
     except OSError:
@@ -77,11 +81,8 @@ def _have_one_owner(one: Path, other: Path) -> bool:
         return False
 
 
-def _holds_notes(folder: Path) -> bool:
-    """Return True for a folder with a project's file, long-term memory or daily notes; one of code may be called memory."""
-    if any((folder / name).is_file() for name in (PROJECT_FILE, "MEMORY.md")):
-        return True
-    return any((folder / "memory").glob("*.md"))
+def _is_project(folder: Path) -> bool:
+    return (folder / PROJECT_FILE).is_file() or is_workspace(folder)
 
 
 def _find_git_dir(root: Path) -> Path | None:
@@ -156,7 +157,9 @@ def list_own_folders(environ: Mapping[str, str]) -> list[Path]:
 def list_left_behind(environ: Mapping[str, str]) -> Iterator[tuple[Path, Path]]:
     """Yield the private folders whose repository is not where it was when they were written, and where that was."""
     for folder in list_own_folders(environ):
-        with suppress(OSError, UnicodeDecodeError):  # nobody has written there yet
+        with suppress(OSError, ValueError):  # nobody has written there yet, or it is no path
+            if not (folder / OF_REPOSITORY).is_file():
+                continue
             repository = Path((folder / OF_REPOSITORY).read_text(encoding="utf-8").strip())
             # The user may have given the folder another name, which is that of another repository.
             if not os.path.lexists(repository) and find_private_folder(repository, environ).name == folder.name:

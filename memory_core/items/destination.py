@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from datetime import date
 
+from memory_core.atomic import replace_file
 from memory_core.config.agent import LOCAL, PERSON, AgentConfig
 from memory_core.config.projects import OF_REPOSITORY
 from memory_core.errors import NoteNotWritten, PathRefused
@@ -48,8 +49,8 @@ def find_destination(config: AgentConfig, target: str | None, day: date) -> Agen
             found.workspace.mkdir(mode=0o700, parents=True, exist_ok=True)
             if found is local and project is not None:
                 record, named = local.workspace / OF_REPOSITORY, os.fsencode(f"{project.repository}\n")
-                if not record.exists() or record.read_bytes() != named:
-                    record.write_bytes(named)
+                if not record.is_file() or record.read_bytes() != named:
+                    replace_file(record, named)
         except OSError as error:
             action = "Check the disk and the permissions."
             raise NoteNotWritten(str(found.workspace), describe_os_error(error), action=action) from error

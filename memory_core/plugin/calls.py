@@ -17,8 +17,9 @@ from memory_core.history.notes import get_document
 from memory_core.plugin import explaining
 from memory_core.records import NOTHING_INDEXED, CallContext, Origin, Query, SearchResult
 from memory_core.sources.origins import find_origins
-from memory_core.sources.roots import advise_workspace, describe_unsearched, explain_no_workspace, is_there
+from memory_core.sources.roots import advise_workspace, explain_no_workspace, is_there
 from memory_core.sources.session_logs import SOURCE
+from memory_core.sources.unsearched import describe_unsearched
 from memory_core.text.dates import parse_instant
 from memory_core.tools import items, results, schemas, scope
 from memory_core.tools.append import memory_append

@@ -419,7 +419,8 @@ class Journal:
 
     def holds(self, key: str) -> bool:
         """Return True if something that was said in a session is kept, whatever its host."""
-        return any(_SAID in _read_whole_lines(path) for path in self.folder.glob(f"*-{_name_file(key)}"))
+        files = (self.folder / each.file_name for each in self.list_sessions() if each.key == key)
+        return any(_SAID in _read_whole_lines(path) for path in files)
 
     def describe_logs(self, keys: Collection[str]) -> str:
         """Say that the hosts' own logs of sessions hold what was said, and name their files where they are known."""

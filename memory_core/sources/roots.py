@@ -6,24 +6,20 @@ import os
 import posixpath
 import re
 import stat
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from unicodedata import normalize
 
-from memory_core.config.agent import AgentConfig, NamedFolder, make_workspace_key
-from memory_core.config.environment import expand_home, quote_words, shorten_home
-from memory_core.config.projects import list_left_behind, list_own_folders
-from memory_core.config.resolution import find_default_workspace
+from memory_core.config.agent import AgentConfig, NamedFolder
+from memory_core.config.environment import expand_home, quote_words
 from memory_core.config.settings import Exclude, ExtraPath
 from memory_core.records import FileStamp, MemoryFile
 from memory_core.sources.refusals import EXCLUDED, FOLDER, HIDDEN, NOT_MARKDOWN, OUTSIDE, SYMLINK, UNFIT_NAME, is_unfit
 from memory_core.sources.vaults import Vault, find_vaults
-from memory_core.text.markdown import is_markdown, says_something
+from memory_core.text.markdown import is_markdown
 
-MOST_NAMED = 3  # folders that are named where more were not searched
 _PARTS = {"**/": "(?:[^/]+/)*", "**": ".*", "*": "[^/]*", "?": "[^/]", "{": "(?:", "}": ")"}
 
 
@@ -101,42 +97,6 @@ def explain_no_workspace(config: AgentConfig) -> str | None:
     if config.project is not None and not (os.path.lexists(workspace) or may_not_enter(workspace)):
         return None
     return find_workspace_problem(workspace)
-
-
-def holds_notes(workspace: Path) -> bool:
-    """Return True for a folder with a daily note, or with long-term memory that says something."""
-    if any((workspace / NOTES_FOLDER).rglob(f"*{SUFFIX}")):
-        return True
-    for name in LONGTERM_NAMES:
-        with suppress(OSError):
-            if says_something((workspace / name).read_text(encoding="utf-8", errors="replace")):
-                return True
-    return False
-
-
-def find_unsearched(config: AgentConfig, known: Iterable[Path], environ: Mapping[str, str]) -> list[Path]:
-    """Return those of some folders that hold notes and are not searched."""
-    extra = (config.workspace / expand_home(each.path, environ) for each in config.search.extra_paths)
-    searched = {*map(make_workspace_key, (*extra, config.workspace, *(each.workspace for each in config.layers)))}
-    left = [each for each in known if make_workspace_key(each) not in searched and holds_notes(each)]
-    # `adopt` names the parts of a workspace.
-    return [each for each in left if make_workspace_key(each / NOTES_FOLDER) not in searched]
-
-
-def describe_unsearched(config: AgentConfig, environ: Mapping[str, str]) -> str:
-    """Say which other notes of this person a search leaves out where nobody named a workspace; "" where it leaves out none.
-
-    In a project, that is the default workspace, and what repositories have left that are not where they were; in the default
-    workspace, what the person and the projects have in folders of their own.
-    """
-    if not config.is_found:
-        return ""
-    default = find_default_workspace(environ, config.state_dir)
-    left_behind = (folder for folder, _ in list_left_behind(environ))
-    known = list_own_folders(environ) if config.project is None else [default, *left_behind]
-    left = [*map(shorten_home, find_unsearched(config, known, environ))]
-    more = f" and {len(left) - MOST_NAMED} more" if len(left) > MOST_NAMED else ""
-    return f"the notes in {', '.join(left[:MOST_NAMED])}{more} were not searched (--workspace FOLDER)" if left else ""
 
 
 def warn_of_workspace(config: AgentConfig, warnings: Sequence[str] = ()) -> tuple[str, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import os
 import subprocess
 import sys
@@ -465,6 +466,14 @@ def test_a_host_in_another_spelling_is_installed_and_what_comes_next_is_told(com
     assert "Capture stays on, and what is said is kept" in again.out
     assert command("uninstall", "CLAUDE CODE").code == 0
     assert not (home / ".claude" / "skills").exists()
+
+
+def test_what_ends_capture_ends_it_in_the_configuration_of_the_host(command: Command, home: Path) -> None:
+    bound = ("--config", str(home / "own.json5"))
+    command("config", "set", "memorySearch.items.capture.journal", "true", *bound)
+    told = command("install", "claude-code", *bound).out.partition("to end that: memory-core ")[2].splitlines()[0]
+    assert command(*shlex.split(told)).code == 0
+    assert "Capture stays on" not in command("install", "claude-code", *bound).out
 
 
 def test_an_empty_home_is_no_folder(command: Command) -> None:

@@ -299,27 +299,42 @@ def test_a_session_is_forgotten_with_its_items_and_its_log_is_named_once(host: H
     assert "the host's own log holds what was said" in done.error
 
 
+ONE, TWO, THREE = (f"{head}-4a1b-4c2d-8e3f-5a6b7c8d9e0f" for head in ("0f5c2a1b", "77ab1001", "77ab1002"))
+
+
 @pytest.mark.parametrize(
-    ("asked", "told"),
+    ("asked", "told", "code"),
     [
-        ("0f5c2a", "Session 0f5c2a1b-one:"),
-        ("sessions/claude-code-0f5c2a1b-one.jsonl:L2-L3", "Session 0f5c2a1b-one:"),
-        ("claude-code-0f5c2a1b-one", "Session 0f5c2a1b-one:"),
-        ("0f5c", "did you mean '0f5c2a1b-one'?"),
-        ("of5c2a1b-one", "did you mean '0f5c2a1b-one'?"),
-        ("77ab10", "is the beginning of several: 77ab10-three, 77ab10-two"),
-        ("nowhere", "no session 'nowhere' has said anything that is kept."),
+        ("0f5c2a", f"Session {ONE}:", 0),
+        (f"sessions/claude-code-{ONE}.jsonl:L2-L3", f"Session {ONE}:", 0),
+        (f"claude-code-{ONE}", f"Session {ONE}:", 0),
+        ("0f5c", f"'0f5c' is not a whole id; did you mean '{ONE}'?", 2),
+        (f"of{ONE[2:]}", f"did you mean '{ONE}'?", 1),
+        ("77ab10", f"is the beginning of several: {TWO}, {THREE}", 2),
+        ("nowhere", "no session 'nowhere' has said anything that is kept.", 1),
     ],
 )
-def test_a_session_is_named_as_a_person_has_it(host: Host, asked: str, told: str) -> None:
-    for session in ("0f5c2a1b-one", "77ab10-two", "77ab10-three"):
+def test_a_session_is_named_as_a_person_has_it(host: Host, asked: str, told: str, code: int) -> None:
+    for session in (ONE, TWO, THREE):
         host.write(session, "user", f"{TOLD} So says {session}.")
         host.give("Stop", session)
     host.settle()
     done = host.command("forget", "--session", asked)
     assert told in done.err
-    assert done.code == (0 if told.startswith("Session") else 2 if "several" in told else 1)
-    assert len(host.texts()) == (2 if done.code == 0 else 3)
+    assert done.code == code
+    assert len(host.texts()) == (2 if code == 0 else 3)
+
+
+def test_a_session_that_is_gone_takes_no_other_with_it_whose_id_begins_so(host: Host) -> None:
+    for session in ("session-1", "session-10"):
+        host.write(session, "user", f"{TOLD} So says {session}.")
+        host.give("Stop", session)
+    host.settle()
+    assert host.command("forget", "--session", "session-1").code == 0
+    again = host.command("forget", "--session", "session-1")
+    assert again.code == 2
+    assert "did you mean 'session-10'?" in again.err
+    assert host.texts() == [f"{TOLD} So says session-10."]
 
 
 def test_a_hook_takes_relative_paths_from_the_folder_of_its_process(host: Host) -> None:

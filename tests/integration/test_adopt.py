@@ -649,6 +649,13 @@ def test_what_a_vault_excludes_as_a_whole_later_is_found_no_more(home: Path, sta
     assert paths_of(state, "millstone of the mill") == set()
 
 
+def test_a_folder_with_code_in_memory_is_adopted_like_any_other(home: Path, state: Path, adopt: Adopt) -> None:
+    write(home / "code" / "memory" / "alloc.c", "int a;\n")
+    write(home / "code" / "design.md", "The millstone of the mill is cracked.\n")
+    assert "folder of Markdown" in adopt(home / "code", "--yes")
+    assert paths_of(state, "millstone of the mill") == {"design.md"}
+
+
 def test_one_file_is_adopted(home: Path, state: Path, adopt: Adopt) -> None:
     vault = make_vault(home, "a.md b.md")
     assert "Markdown file" in adopt(vault / "a.md", "--yes")

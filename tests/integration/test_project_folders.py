@@ -51,7 +51,9 @@ def test_a_subfolder_finds_the_project(project: Path, home: Path) -> None:
     [
         ([], False),
         (["memory/"], True),
+        (["memory/.gitkeep", "memory/.DS_Store"], True),
         (["memory/alloc.c"], False),
+        (["memory/.gitkeep", "memory/alloc.c"], False),
         (["memory/arch/alloc.c"], False),
         (["memory/alloc.c", "memory/old/2026-01-05.md"], True),
         (["memory/alloc.c", "MEMORY.md"], True),
@@ -65,7 +67,9 @@ def test_a_folder_of_code_that_is_called_memory_makes_no_workspace(home: Path, f
         (path if name.endswith("/") else path.parent).mkdir(parents=True, exist_ok=True)
         if not name.endswith("/"):
             path.write_text("x")
-    assert find_project(home / "here", str(home)) == (home / "here" if counts else None)
+    (home / "here" / "src").mkdir()
+    for folder in (home / "here", home / "here" / "src"):
+        assert find_project(folder, str(home)) == (home / "here" if counts else None)
 
 
 @pytest.mark.parametrize("place", ["../elsewhere/fox", ".claude/worktrees/fox", "fox"])
@@ -91,6 +95,8 @@ def test_worktrees_share_the_notes_of_the_main_one(home: Path) -> None:
     git(made, "worktree", "add", "-q", "../fox", "-b", "fox")
     assert find_project(home / "fox", str(home)) == find_project(home / "fox" / "src", str(home)) == made
     (made / "memory" / "a.md").unlink()
+    assert find_project(home / "fox" / "src", str(home)) == made, "an empty folder of notes is one, too"
+    (made / "memory").rmdir()
     assert find_project(home / "fox" / "src", str(home)) == home / "fox"
 
 

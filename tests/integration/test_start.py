@@ -217,7 +217,7 @@ def test_a_host_gets_what_the_variables_of_the_shell_name(
 
 def test_the_folder_of_a_session_decides_where_none_is_named(cli: Cli) -> None:
     out = cli("install", "codex")[1]
-    assert "in a folder with MEMORY.md or memory/ use the notes there, all others ~/clawd, which was made now." in out
+    assert "in a folder with MEMORY.md, or notes in memory/, use those, all others ~/clawd, which was made now." in out
     assert "memory-core install codex --workspace FOLDER" in out
     code, _, err = cli("add", "The kettle is blue.")
     assert (code, err.partition(" (")[0]) == (0, "memory-core: using the notes in ~/clawd")
@@ -264,6 +264,46 @@ def test_a_host_that_gets_other_notes_leaves_none_behind_unsaid(cli: Cli, home: 
     assert cli("install", "zed", "--workspace", home / "notes")[2] == ""
 
 
+def test_a_pipe_in_the_place_of_notes_that_are_not_searched_holds_no_search_up(command: Command, home: Path) -> None:
+    private = home / ".memory-core" / "projects"
+    for name in ("shop", "store"):
+        (private / name).mkdir(parents=True)
+    os.mkfifo(private / "shop" / "MEMORY.md")
+    write(private / "store" / "MEMORY.md", "The ferry is late.\n")
+    write(home / "clawd" / "MEMORY.md", "The kettle is blue.\n")
+    line = [sys.executable, "-m", "memory_core", "search", "ferry", "--state-dir", str(home / "state")]
+    environment = {**command.variables(), "HOME": str(home)}
+    done = subprocess.run(line, cwd=home, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    assert "the notes in ~/.memory-core/projects/store were not searched" in done.stderr + done.stdout
+
+
+def test_a_broken_configuration_stops_neither_init_nor_the_preview_of_install(cli: Cli, home: Path) -> None:
+    write(home / "clawd" / "MEMORY.md", "The kettle is blue.\n")
+    broken = write(home / "broken.json5", "{agents: ")
+    code, out, err = cli("init", "~/notes", "--default", "--config", broken)
+    assert (code, err) == (0, "")
+    assert "~/notes, the default workspace" in out
+    code, out, err = cli("install", "zed", "--dry-run", "--config", broken)
+    assert (code, err) == (0, "")
+    assert "Nothing has been changed." in out
+    code, out, err = cli("install", "zed", "--config", broken)
+    assert (code, out) == (2, "")
+    assert f"{broken}" in err
+    assert not any(each["inPlace"] for each in json.loads(cli("install", "--json")[1])["hosts"])
+
+
+def test_private_notes_are_not_to_be_copied_into_the_repository_of_the_shell(
+    cli: Cli, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(home / "notes" / "MEMORY.md", "The kettle is blue.\n")
+    write(home / "shop" / "MEMORY.md", "The build is green.\n")
+    git(home, "init", "-q", "shop")
+    monkeypatch.chdir(home / "shop")
+    cli("install", "zed", "--workspace", home / "notes")
+    told = cli("install", "zed")[2]
+    assert f"memory-core adopt {home / 'notes'} --copy --yes --workspace {home / 'clawd'}" in told
+
+
 def test_a_search_without_an_answer_names_the_notes_that_it_leaves_out(
     cli: Cli, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -275,7 +315,7 @@ def test_a_search_without_an_answer_names_the_notes_that_it_leaves_out(
     assert "the notes in ~/.memory-core/projects/shop-1f0c2a9e were not searched" in cli("search", "ferry")[1]
     monkeypatch.chdir(home / "code")
     assert "the notes in ~/clawd were not searched (--workspace FOLDER)" in cli("search", "kettle")[1]
-    assert json.loads(cli("search", "kettle", "--json")[1])["hint"].endswith("(--workspace FOLDER)")
+    assert json.loads(cli("search", "kettle", "--json")[1])["hint"].endswith("the notes in ~/clawd were not searched")
     assert "not searched" not in cli("search", "green")[1]
     assert "not searched" not in cli("search", "kettle", "--workspace", home / "code")[1], "that was asked for"
     write(home / "clawd" / "MEMORY.md", "# Memory\n")
@@ -314,6 +354,26 @@ def test_the_private_notes_of_a_repository_that_was_moved_are_named(
     assert "kettle is blue" in cli("search", "kettle")[1]
     work_in(".")
     assert [each["action"].startswith("go to where it is now") for each in list_findings()] == [True] * has_new
+
+
+@pytest.mark.parametrize("damage", ["a zero", "no text", "a pipe"])
+def test_a_damaged_record_of_a_repository_stops_nothing_and_is_written_anew(
+    cli: Cli, home: Path, monkeypatch: pytest.MonkeyPatch, damage: str
+) -> None:
+    git(home, "init", "-q", "shop")
+    monkeypatch.chdir(home / "shop")
+    cli("add", "The kettle is blue.")
+    (record,) = (home / ".memory-core" / "projects").glob("*/.repository")
+    written = record.read_bytes()
+    record.unlink()
+    if damage == "a pipe":
+        os.mkfifo(record)
+    else:
+        record.write_bytes(b"/gone\0\n" if damage == "a zero" else b"\xff\n")
+    assert cli("search", "ferry")[0] == 0
+    assert json.loads(cli("doctor", "--json")[1])["findings"]
+    assert cli("add", "The ferry is late.")[0] == 0
+    assert record.read_bytes() == written
 
 
 def test_init_names_the_other_markdown_of_its_folder(cli: Cli, home: Path) -> None:

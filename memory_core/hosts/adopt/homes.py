@@ -23,6 +23,7 @@ from typing import Any, Literal
 from memory_core.config.agent import normalize_agent_id
 from memory_core.config.documents import get_mapping, get_rows, read_file
 from memory_core.config.environment import expand_home, fill, find_home, read_variables, shorten_home
+from memory_core.config.projects import is_workspace
 from memory_core.config.resolution import find_current_folder, make_absolute
 from memory_core.config.settings import DEFAULT_AGENT
 from memory_core.errors import ConfigError, InvalidArgument
@@ -342,7 +343,7 @@ def find_folder(folder: Path) -> Home | None:
         return note if note.serve(folder) else None
     if not folder.is_dir():
         return None
-    if not ((folder / "MEMORY.md").is_file() or (folder / "memory").is_dir()):
+    if not is_workspace(folder):
         return _collect_folder("folder", "folder of Markdown", folder)
     home = Home(source="workspace", title="workspace", path=folder, workspaces={"main": folder})
     for name, inner in {"MEMORY.md": "", "USER.md": "", "memory": "/memory"}.items():

@@ -78,6 +78,13 @@ def everything(journal: Journal) -> bytes:
     return b"".join(path.read_bytes() for path in journal.folder.rglob("*") if path.is_file())
 
 
+def test_a_session_is_not_taken_for_one_whose_id_ends_so(journal: Journal, transcript: Path) -> None:
+    transcript.write_bytes(claude("user", "Hello.", "u1"))
+    journal.follow(session(transcript, "x-1"))
+    assert journal.holds("x-1")
+    assert not journal.holds("1")
+
+
 @pytest.mark.parametrize(
     ("line", "said"),
     [
