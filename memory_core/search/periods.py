@@ -13,6 +13,13 @@ from memory_core.search import scores
 from memory_core.search.passages import SHARED, Passage, PlacedUnit, count_matter
 from memory_core.stores.interface import Reader
 from memory_core.stores.values import DateRange, IndexedChunk
+from memory_core.text.calendar_words import (
+    is_short,
+    list_day_figures,
+    list_day_spellings,
+    list_near_days,
+    list_spellings,
+)
 from memory_core.text.dates import Period
 from memory_core.text.markdown import parse_heading
 from memory_core.text.periods import (
@@ -21,11 +28,6 @@ from memory_core.text.periods import (
     find_either,
     find_period,
     find_written_day,
-    is_short,
-    list_day_figures,
-    list_day_spellings,
-    list_near_days,
-    list_spellings,
     names_weekday,
 )
 from memory_core.text.tense import find_tense, tells_yearly

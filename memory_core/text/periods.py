@@ -7,35 +7,41 @@ side by side is read by patterns of symbols, the same for all languages; the lon
 from __future__ import annotations
 
 import re
-import unicodedata
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Sequence, Set
 from contextlib import suppress
-from dataclasses import dataclass, field
 from datetime import date, timedelta
 from functools import cache, lru_cache
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from memory_core.text.dates import Period, ordinal
+from memory_core.text.calendar_words import (
+    DAYS_OF_MONTH,
+    DateToken,
+    Lexicon,
+    fold_name,
+    is_short,
+    list_days_and_months,
+    list_endings,
+    list_spellings,
+    list_triggers,
+    read_lexicons,
+    read_slash,
+    split_tokens,
+)
+from memory_core.text.dates import Period
 from memory_core.text.languages import STOP_WORDS
-from memory_core.text.spans import LATER, Vantage, get_monday, join, read_longest, stretch
-from memory_core.text.tables import read_table
+from memory_core.text.spans import LATER, Vantage, join, read_longest, stretch
 from memory_core.text.terms import detect_language, is_cjk
 
 LONGEST = 2000  # characters of a text that are read: what asks for a period is short
-SHORT = 3  # letters of the name of a weekday or month, up to which it is often another word, too: "so", "sat", "mar"
 _OF = {*"of the de d di do del des du van von vom den der ter i の".split()}  # noqa: SIM905  # between a day and its month
 _SINCE = {"S", "s"}
-_MARKS = re.compile("[\u0300-\u036f]")  # accents, decomposed
 _BREAKS = re.compile(r"[?!;:()\n\"”“«»]")
 _LINE_START = re.compile(r"(?:^|[\n|])[\s>*_+–—-]*(?:\[.\]\s)?[*_(]*\Z")  # or of a cell, before its first word
-_LABEL_END = re.compile(r"[*_)]*(?:[.:：]|\s*(?:[|\n]|\Z|[–—-]\s))")  # "Sat: market", "| Sat |", "Fri. Pilates"
+_LABEL_END = re.compile(r"[*_)]{0,4}(?:[.:：]|\s{0,4}(?:[|\n]|\Z|[–—-]\s))")  # "Sat: market", "| Sat |", "Fri. Pilates"
 _NEAR_NUMBER = re.compile(r"[\s.,'’/-]{0,2}")
 _HOUR = re.compile(r",?\s(?:\w+\s)?\d{1,2}(?:[:.h]\d\d|\s?(?:h|uhr|o.clock|[ap]\.?m)\b|\s?[–—-]\s?\d)", re.IGNORECASE)
 _NO_DAY = re.compile(r"(?:\s?(?:[ap]\.?m\b|h\b|uhr\b|o.clock|[%€$£])|[:.,h]\d)", re.IGNORECASE)  # behind a number
-_LAST_YEAR, _MONTHS = 2100, 12
 _ROMANCE, _GERMANIC = ("es", "pt", "it", "fr"), ("de", "nl")
-_KANJI = {char: number for number, char in enumerate("零一二三四五六七八九十")} | {"两": 2, "兩": 2, "〇": 0}
 
 
 class NamedPeriod(NamedTuple):
@@ -70,174 +76,6 @@ class NamedPeriod(NamedTuple):
         return self.period.first == self.period.last
 
 
-class _Token(NamedTuple):
-    """A word, a number or a CJK character; `code` and `value` are those of a number or a date in digits."""
-
-    start: int
-    end: int
-    key: str
-    code: str = ""
-    value: Any = None
-
-
-@dataclass(slots=True)
-class _Lexicon:
-    """The table of one language: by phrase its symbols with their values, and the roles of words that only connect."""
-
-    symbols: dict[str, list[tuple[str, int]]] = field(default_factory=dict)
-    roles: dict[str, str] = field(default_factory=dict)
-    names: set[str] = field(default_factory=set)
-    longest: dict[str, int] = field(default_factory=dict)  # by first word, the words of the longest phrase
-    endings: list[str] = field(default_factory=list)
-
-    def split_compound(self, key: str) -> list[tuple[str, int]] | None:
-        """Return the symbols of "juliwoche": a month, weekday or season with an ending of the table."""
-        for ending in self.endings:
-            found = self.symbols.get(key[: -len(ending)]) if key.endswith(ending) else None
-            if found and found[0][0] in "mws":
-                return self.symbols.get(ending, []) + found
-        return None
-
-
-_YEAR = r"(?:20)?\d\d(?!\w)"  # behind a quarter, also in two digits
-_PART = (  # of a year: "Q3", "3Q26", "H1", "2026H1"; the French and Spanish T3 and S1 only beside a year
-    r"(?:(?<!\w)|(?<=\b20\d\d))"
-    rf"(?:(?:[qQ][1-4]|H[12])(?!\w)|(?:[1-4][qQ]|[12]H)(?:(?!\w)|(?={_YEAR}))"
-    rf"|(?:[tT][1-4]|[sS][12])(?=[ -]?20\d\d(?!\w))|(?:[1-4][tT]|[12][sS])(?=['’]?{_YEAR}|[ -]20\d\d(?!\w))"
-    r"|(?:(?<=20\d\d[ -])|(?<=\b20\d\d))(?:[tT][1-4]|[sS][12]|[1-4][tT]|[12][sS])(?!\w))"
-)
-_TOKEN = re.compile(
-    r"(?P<date>(?<![\d.-])(?:\d{4}([-/._])\d{1,2}\2\d{1,2}(?![\d-])|\d{1,2}\.\s\d{1,2}\.\s\d\d(?![\d:])|\d{1,2}\.\s?\d{1,2}\.(?:\s?\d{4}|\d\d(?!\d))?|\d{1,2}([./-])\d{1,2}\3\d{4})(?!\d))"
-    r"|(?P<parts>(?<!\d)(?:19|20)\d\d(?:-\d\d(?![\d-])|/\d\d(?![\d/])|-?K?W\d\d(?!\d))|(?<![\d/])\d{1,2}/(?:19|20)\d\d(?![\d/]))"
-    r"|(?P<slash>(?<![\w/.,])\d{1,2}/\d{1,2}(?![\w/]))"
-    rf"|(?P<short>(?<!\w)['’]\d\d(?!\w)|(?:(?<=\b[qQHtTsS][1-4])[-'’]|(?<=\b[1-4][qQHtTsS])[-'’]?){_YEAR})"
-    rf"|(?P<part>{_PART})"
-    r"|(?P<cjk>(?P<nth>第)?(?P<count>\d{1,4}|[〇零一二两兩三四五六七八九十]{1,4})\s*(?P<of>[年년](?!間|以?前)|[月월](?!間|曜)|[日号號일](?!間|曜|前|後|后)|(?=個|个|か|ヶ|カ|ヵ|ケ|週|周|天|日|年|星|四半|季)))"
-    r"|(?P<number>(?<![\w.])(?:20\d\d(?=[qQHtTsS][1-4](?!\w))|\d{1,4}"
-    r"(?P<ordinal>st|nd|rd|th|ers?|[èe]?re|e|ème|º|ª|°|\.(?= (?i:quartal|halbjahr))|-?го|-?е|-?й|-?ю|-?ой)?(?!\w)))"
-    r"|(?P<to>(?<=[\d\s.])[-–—～〜](?=[\s\d])|(?<=[qQH][1-4])[-–—](?=[qQH][1-4]))"
-    r"|(?P<word>[\u3040-\u30ff\u3400-\u9fff々]|[^\W\d_\u3040-\u30ff\u3400-\u9fff々]+)"
-)
-
-
-def _fold(word: str) -> str:
-    if word.isascii() or is_cjk(word):
-        return word.lower()
-    return _MARKS.sub("", unicodedata.normalize("NFD", word.casefold()))
-
-
-def _read_kanji(text: str) -> int:
-    """Return the value of a number below 100, or of a year, in digits or ideographs."""
-    if text.isdigit() and text[0] not in _KANJI:
-        return int(text)
-    if "十" not in text:
-        return int("".join(str(_KANJI[char]) for char in text))
-    tens, _, ones = text.partition("十")
-    return 10 * (_read_kanji(tens) if tens else 1) + (_read_kanji(ones) if ones else 0)
-
-
-def _split(text: str) -> list[_Token]:
-    return [_read_token(found) for found in _TOKEN.finditer(text)]
-
-
-def _read_token(found: re.Match[str]) -> _Token:
-    code, value = ("", None) if found["word"] else _read_value(found)
-    return _Token(found.start(), found.end(), "~" if found["to"] else _fold(found[0]), code, value)
-
-
-def _read_value(found: re.Match[str]) -> tuple[str, object]:
-    """Return the symbol of a token in digits, and its value."""
-    numbers = [int(part) for part in re.findall(r"\d+", found[0])]
-    if found["date"]:
-        if len(numbers) == 3 and numbers[0] > 31:
-            return "x", tuple(numbers)
-        year = numbers[2] if len(numbers) == 3 else 0
-        return "x", (year + 2000 if 0 < year < 100 else year, numbers[1], numbers[0])
-    if found["count"]:
-        count = _read_kanji(found["count"])
-        of_year = "y" if count > 31 else "nY"
-        code = {"年": of_year, "년": of_year, "月": "m", "월": "m", "": "n"}.get(found["of"], "D")
-        return ("o" if found["nth"] else code), count
-    if found["number"]:
-        return ("o" if found["ordinal"] else "y" if 1900 <= numbers[0] < _LAST_YEAR else "n"), numbers[0]
-    if found["parts"] or found["slash"]:
-        code = "f" if found["slash"] else "I" if "W" in found[0] else "i"
-        if code == "i" and numbers[0] % 100 + 1 == numbers[1] > _MONTHS:
-            code, numbers = "y", numbers[:1]  # "winter 2024/25"
-        ordered = tuple(numbers if code == "f" else sorted(numbers, reverse=True))
-        return code, ordered[0] if code == "y" else ordered
-    code = "Q" if found["part"] else "y" if found["short"] else "~"
-    months = 6 if found["part"] and found["part"].strip("1234") in "HsS" else 3
-    return code, (months, numbers[0]) if code == "Q" else numbers[0] % 2000 + 2000 if numbers else None
-
-
-def _read_slash(token: _Token, language: str) -> _Token:
-    """Return "12/8" as the date that it is in a language; a word where that is in doubt, as in English, or none: "24/7"."""
-    if token.code != "f":
-        return token
-    day, month = token.value
-    if language == "en":
-        day, month = (day, month) if day > _MONTHS else (month, day if month > _MONTHS else 0)
-    is_date = token.key != "24/7" and 0 < month <= _MONTHS and 0 < day <= _DAYS_OF_MONTH[-1]
-    return token._replace(code="x" if is_date else "", value=(0, month, day))
-
-
-@cache
-def _lexicons() -> Mapping[str, _Lexicon]:
-    """Read the table: what is in each language, by its code."""
-    found: dict[str, _Lexicon] = {}
-    for language, entries in read_table(Path(__file__).with_name("periods.txt")).items():
-        lexicon = found[language] = _Lexicon()
-        for symbols, several in entries.items():
-            phrases = _fold(several).split(", ")
-            keys = [" ".join(each if is_cjk(each[0]) else each.replace("'", " ").split()) for each in phrases]
-            if symbols == "names":
-                lexicon.names.update(keys)
-            elif symbols == "+":
-                lexicon.endings += keys
-            elif symbols[0] in "SBTzupgcLZHi":
-                role = symbols.replace("S1", "s").replace("T1", "&")
-                for key in keys:
-                    lexicon.roles[key] = lexicon.roles.get(key, "") + role
-            else:
-                parts = [(each[0], int(each[1:] or 0)) for each in symbols.split()]
-                for key in keys:
-                    lexicon.symbols.setdefault(key, parts)
-    for lexicon in found.values():
-        for key in (*lexicon.symbols, *lexicon.roles):
-            first, *rest = key.split()
-            lexicon.longest[first] = max(lexicon.longest.get(first, 0), 1 + len(rest))
-    return found
-
-
-@cache
-def _triggers() -> Mapping[str, Mapping[str, None]]:
-    """Return the languages in which a word begins the name of a day, month, season or unit, in order."""
-    found: dict[str, dict[str, None]] = {}
-    for language, lexicon in _lexicons().items():
-        for key, parts in lexicon.symbols.items():
-            if any(code in "tmwsdvkMqhYE" for code, _ in parts):
-                for word in key.split():
-                    found.setdefault(word, {})[language] = None
-    return found
-
-
-@cache
-def _list_days_and_months() -> Mapping[str, Sequence[str]]:
-    """Return the single words that name a day or a month, each with its languages."""
-    found: dict[str, list[str]] = {}
-    for language, lexicon in _lexicons().items():
-        for key, parts in lexicon.symbols.items():
-            if parts[-1][0] in "mwt":
-                found.setdefault(key, []).append(language)
-    return found
-
-
-def is_short(key: str) -> bool:
-    """Return True for a name of a weekday or month that is often another word, too."""
-    return len(key) <= SHORT and not is_cjk(key[0])
-
-
 def names_day(text: str) -> bool:
     """Return True if a text names a day or a month, also one that comes again and again.
 
@@ -246,7 +84,7 @@ def names_day(text: str) -> bool:
     >>> names_day("Sat: market"), names_day("He sat in the sun."), names_day("They may do so.")
     (True, False, False)
     """
-    known, tokens = _list_days_and_months(), _split(text)
+    known, tokens = list_days_and_months(), split_tokens(text)
     short: list[tuple[int, str]] = []
     for at, token in enumerate(tokens):
         if token.code in ("x", "i", "D"):
@@ -259,16 +97,6 @@ def names_day(text: str) -> bool:
     return any(readings[language].is_written(at) for at, language in short)
 
 
-def names_month(word: str) -> bool:
-    """Return True for a word that is a month in some language, also in short: "Februar", "Dec"."""
-    return word[:1].isupper() and _fold(word) in _list_months()
-
-
-@cache
-def _list_months() -> frozenset[str]:
-    return frozenset(key for (symbol, keys) in _list_spellings().items() if symbol[0] == "m" for key in keys)
-
-
 def names_weekday(text: str, weekday: int, language: str) -> bool:
     """Return True if a text names a weekday in the words of a language, also as one that comes again and again.
 
@@ -277,7 +105,7 @@ def names_weekday(text: str, weekday: int, language: str) -> bool:
     """
     if not (starts := [found.start() for found in _compile_weekday(weekday, language).finditer(text)]):
         return False
-    tokens = _split(text)
+    tokens = split_tokens(text)
     reading = _Reading(text, tokens, language)
     places = {token.start: at for at, token in enumerate(tokens)}
     return any(not is_short(tokens[places[at]].key) or reading.is_written(places[at]) for at in starts if at in places)
@@ -288,60 +116,6 @@ def _compile_weekday(weekday: int, language: str) -> re.Pattern[str]:
     words = list_spellings(("w", weekday), language, only=True)
     listed = "|".join(re.escape(word) + ("" if is_short(word) else "(?:s|en)?") for word in words)
     return re.compile(rf"(?<![a-zß-ž])(?:{listed})(?![a-zß-ž])", re.IGNORECASE)
-
-
-@cache
-def _list_spellings() -> Mapping[tuple[str, int], Mapping[str, Set[str]]]:
-    """Return the phrases that are one symbol, by the symbol and its number, each with the languages that have it."""
-    found: dict[tuple[str, int], dict[str, set[str]]] = {}
-    for language, lexicon in _lexicons().items():
-        for key, parts in lexicon.symbols.items():
-            if len(parts) == 1:
-                spelt = key.replace(" ", "") if is_cjk(key[0]) else key
-                found.setdefault(parts[0], {}).setdefault(spelt, set()).add(language)
-    return found
-
-
-def list_day_spellings(day: date) -> list[str]:
-    """Return the ways in which notes write a day or the week of it, without a year, in all languages; CJK has one way."""
-    monday = get_monday(day)
-    spellings = [*list_day_figures(day)]
-    for each in dict.fromkeys((day, monday)):
-        numbers = dict.fromkeys((f"{each.day}", f"{each:%d}", ordinal(each.day)))
-        for key, languages in _list_spellings()["m", each.month].items():
-            for number in numbers:
-                spellings += [f"{number} {key}", f"{key} {number}"]
-            spellings += [f"{each.day} de {key}"] if languages & {"es", "pt"} else []
-            spellings += [f"{ordinal(each.day)} of {key}"] if "en" in languages else []
-    for key in _list_spellings()["w", day.weekday()]:
-        spellings += [f"{key} {day.day}", f"{key} {ordinal(day.day)}"]
-    week = day.isocalendar().week
-    return spellings + [f"{key} {week}" for key in _list_spellings()["W", 0]]
-
-
-def list_day_figures(day: date) -> list[str]:
-    """Return the ways in which notes write a day in figures, without a year."""
-    return [f"{day:%Y-%m-%d}", f"{day.day} {day.month}", f"{day:%d %m}", f"{day.month}月{day.day}日"]
-
-
-def list_spellings(symbol: tuple[str, int], language: str, *, only: bool = False) -> list[str]:
-    """Return the words of all languages for a month, ("m", 3), or a weekday, ("w", 0), the short ones only of one language.
-
-    "mar", "set" and "do" are words. With `only`, all words are of that language.
-    """
-    spellings = _list_spellings()[symbol].items()
-    return [key for key, known in spellings if language in known or (not only and not is_short(key))]
-
-
-def list_near_days() -> list[str]:
-    """Return the words of all languages for yesterday, tomorrow, and the days before and after them."""
-    return [key for (symbol, days), keys in _list_spellings().items() if symbol == "t" and days for key in keys]
-
-
-@cache
-def _list_endings() -> tuple[str, ...]:
-    """Return what may end a compound, such as "woche"."""
-    return tuple(ending for lexicon in _lexicons().values() for ending in lexicon.endings)
 
 
 HALF_YEAR = 184  # days, at most
@@ -411,9 +185,9 @@ def find_either(text: str, written: date) -> Iterator[tuple[NamedPeriod, NamedPe
 def _find_both(text: str, today: date) -> Sequence[Sequence[NamedPeriod]]:
     """Return the periods that a text names as those that were, which decide about the language, and as those that are to come."""
     text = text[:LONGEST]
-    tokens = _split(text)
+    tokens = split_tokens(text)
     found: Sequence[Sequence[NamedPeriod]] = [[], []]
-    before, behind = list[_Token](), list[_Token]()
+    before, behind = list[DateToken](), list[DateToken]()
     for language in _choose_languages(text, tokens):
         if found[0] and not any(_knows(language, token) for token in before + behind):
             continue  # it reads no more words of the period than are found
@@ -428,26 +202,26 @@ def _find_both(text: str, today: date) -> Sequence[Sequence[NamedPeriod]]:
     return found
 
 
-def _knows(language: str, token: _Token) -> bool:
-    lexicon = _lexicons()[language]
+def _knows(language: str, token: DateToken) -> bool:
+    lexicon = read_lexicons()[language]
     return any(token.key in each for each in (lexicon.symbols, lexicon.roles, _fold_stop_words(language)))
 
 
-def _choose_languages(text: str, tokens: Sequence[_Token]) -> list[str]:
+def _choose_languages(text: str, tokens: Sequence[DateToken]) -> list[str]:
     """Return the languages to read a text in, the likeliest first; none where no word or number can name a period."""
-    triggers = _triggers()
+    triggers = list_triggers()
     counts: dict[str, int] = {}
     for token in tokens:
         for language in triggers.get(token.key, ()):
             counts[language] = counts.get(language, 0) + 1
-    if not counts and not any(token.code or token.key.endswith(_list_endings()) for token in tokens):
+    if not counts and not any(token.code or token.key.endswith(list_endings()) for token in tokens):
         return []
     if any(is_cjk(token.key[:1]) for token in tokens):
         return ["ja", "zh"] if re.search(r"[\u3040-\u30ff]", text) else ["zh", "ja"]
     detected = detect_language(text)
     words = {token.key for token in tokens}
     others = [each for each in counts if each not in ("en", "zh", "ja")]
-    known = {each: [words & _fold_stop_words(each), words & _lexicons()[each].symbols.keys()] for each in others}
+    known = {each: [words & _fold_stop_words(each), words & read_lexicons()[each].symbols.keys()] for each in others}
     others.sort(key=lambda each: (counts[each], len(set().union(*known[each]))), reverse=True)
     if detected in _ROMANCE:  # short questions in these are taken for each other
         return [detected, *(each for each in others if each in _ROMANCE)]
@@ -460,7 +234,7 @@ def _choose_languages(text: str, tokens: Sequence[_Token]) -> list[str]:
 
 
 def _read_phrase(
-    tokens: Sequence[_Token], at: int, lexicon: _Lexicon
+    tokens: Sequence[DateToken], at: int, lexicon: Lexicon
 ) -> tuple[int, Sequence[tuple[str, object]], str]:  # fmt: skip
     """Read the longest phrase of the table at a token: the number of its tokens, its symbols, and its roles."""
     token = tokens[at]
@@ -491,7 +265,7 @@ def _join(before: str, after: str, gap: str | None, between: Sequence[str]) -> s
 @cache
 def _compile_neighbours(language: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
     """Return the patterns of another weekday with a capital before a weekday, and behind it: "Mon, Wed", "Mo bis Fr"."""
-    lexicon = _lexicons()[language]
+    lexicon = read_lexicons()[language]
     days = "|".join(re.escape(key.title()) for key, parts in lexicon.symbols.items() if parts[0][0] == "w")
     words = "|".join(re.escape(key) for key, role in lexicon.roles.items() if set("T&") & set(role))
     gap = rf"(?:\s?[,/&+–—-]\s?|\s(?:{words})\s)"
@@ -508,11 +282,11 @@ class _Reading:
         roles: For every token its roles, None for a word that the table does not know.
     """
 
-    def __init__(self, text: str, tokens: Sequence[_Token], language: str) -> None:
+    def __init__(self, text: str, tokens: Sequence[DateToken], language: str) -> None:
         self.codes, self.values, self.spans = "", list[object](), list[tuple[int, int]]()
-        tokens = [_read_slash(token, language) for token in tokens]
+        tokens = [read_slash(token, language) for token in tokens]
         self.roles: list[str | None] = [None] * len(tokens)
-        self._text, self._tokens, self._language, self._lexicon = text, tokens, language, _lexicons()[language]
+        self._text, self._tokens, self._language, self._lexicon = text, tokens, language, read_lexicons()[language]
         gap: str | None = ""  # roles of the words since the last symbol; None after a word that parts
         at = behind = 0  # the next token, and that behind the last symbol
         while at < len(tokens):
@@ -727,7 +501,7 @@ class _Reading:
         keys = {token.key for token in tokens if token.key in self._lexicon.symbols}
         if all(is_short(key) and key in self._lexicon.names for key in keys) and self._has_capital(span[0]):
             return False  # "Do um acht"
-        return bool(keys) and keys <= STOP_WORDS["en"] | _lexicons()["en"].symbols.keys()
+        return bool(keys) and keys <= STOP_WORDS["en"] | read_lexicons()["en"].symbols.keys()
 
     def _is_name(self, span: tuple[int, int], placed: bool) -> bool:
         """Return True if a single month, weekday or season may be a name.
@@ -752,19 +526,16 @@ class _Reading:
         stop_words = _fold_stop_words(self._language)
         return all(
             span[0] <= at <= span[1]
-            or (token.value in _DAYS_OF_MONTH if token.code == "n" else token.code)
+            or (token.value in DAYS_OF_MONTH if token.code == "n" else token.code)
             or (token.code != "n" and self.roles[at] is not None)
             or token.key in stop_words
             for at, token in enumerate(self._tokens)
         )
 
 
-_DAYS_OF_MONTH = range(1, 32)  # any other number is no time, but something that is looked for
-
-
 @cache
 def _fold_stop_words(language: str) -> frozenset[str]:
-    return frozenset(_fold(word) for known, words in STOP_WORDS.items() if known == language for word in words)
+    return frozenset(fold_name(word) for known, words in STOP_WORDS.items() if known == language for word in words)
 
 
 def read_time_word(word: str, language: str) -> tuple[str, int] | None:
@@ -773,8 +544,8 @@ def read_time_word(word: str, language: str) -> tuple[str, int] | None:
     >>> read_time_word("Mondays", "en"), read_time_word("sat", "en"), read_time_word("mois", "fr")
     (('w', 0), None, ('M', 0))
     """
-    lexicon = _lexicons()[language]
-    key = _fold(word)
+    lexicon = read_lexicons()[language]
+    key = fold_name(word)
     if (
         len(key) <= 3 and not word[:1].isupper() and language != "fr"
     ):  # "sat" and "mar" are words, "Sat" and "Mar" are not

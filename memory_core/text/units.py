@@ -8,9 +8,9 @@ from collections.abc import Iterator, Sequence
 from itertools import accumulate, pairwise
 
 from memory_core.records import Unit, Window
+from memory_core.text.calendar_words import names_month
 from memory_core.text.languages import STOP_WORDS
 from memory_core.text.markdown import BLANK, CODE, HEADING, ITEM, MORE, OPEN, ROW, TEXT, Line, is_delimiter, scan
-from memory_core.text.periods import names_month
 from memory_core.text.tables import join_lines
 from memory_core.text.terms import detect_language
 from memory_core.text.tokens import count_quarters, cut_long

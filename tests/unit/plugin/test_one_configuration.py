@@ -86,6 +86,7 @@ SESSION = Session(agent="main", key="agent:main:main")
 
 SLOT_CALLS: Mapping[str, Callable[[MemorySlot], object]] = {
     "tool_schemas": lambda slot: slot.tool_schemas(MAIN),
+    "all_tool_schemas": lambda slot: slot.all_tool_schemas(),
     "call_tool search": lambda slot: slot.call_tool("memory_search", QUESTION, MAIN),
     "call_tool get": lambda slot: slot.call_tool("memory_get", {"path": "MEMORY.md"}, MAIN),
     "call_tool append": lambda slot: slot.call_tool("memory_append", {"text": "The gate is green."}, MAIN),

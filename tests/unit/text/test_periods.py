@@ -9,15 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memory_core.text.calendar_words import list_day_spellings
 from memory_core.text.dates import Period
-from memory_core.text.periods import (
-    find_period,
-    find_periods,
-    find_written_day,
-    list_day_spellings,
-    names_day,
-    names_weekday,
-)
+from memory_core.text.periods import find_period, find_periods, find_written_day, names_day, names_weekday
 
 TODAY = date(2026, 3, 18)  # a Wednesday
 LATER = date(2026, 11, 25)  # a Wednesday, too
