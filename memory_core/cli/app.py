@@ -466,6 +466,11 @@ def open_notes(options: Options, today: str | None = None, *, writes: bool = Fal
     return memory
 
 
+def find_nearest(path: Path) -> Path | None:
+    """Return a path, or the nearest above it where something is; None on a drive that is not there."""
+    return next((each for each in (path, *path.parents) if os.path.lexists(each)), None)
+
+
 def describe_unsearched(config: AgentConfig) -> str:
     """Say which notes of this person a search has left out, and the option that names them; "" where it has left out none."""
     from memory_core.sources import unsearched

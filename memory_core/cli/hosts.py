@@ -144,12 +144,14 @@ def _check_workspace(bound: Mapping[str, str]) -> None:
     """Refuse a workspace that is named and can be none; one that is missing can still be made.
 
     Raises:
-        InvalidArgument: A file stands there, or above.
+        InvalidArgument: A file stands there, or above, or its drive is not there.
     """
-    named = Path(bound.get("workspace", "/"))
-    above = next(each for each in (named, *named.parents) if os.path.lexists(each))
-    if not os.path.isdir(above):  # noqa: PTH112  # Path.is_dir raises where a folder above may not be entered
-        raise InvalidArgument("--workspace", f"{above} is no folder, and a workspace is one", action="name a folder")
+    if "workspace" not in bound:
+        return
+    above = app.find_nearest(Path(bound["workspace"]))
+    if above is None or not os.path.isdir(above):  # noqa: PTH112  # Path.is_dir raises where a folder above may not be entered
+        problem = f"{above or bound['workspace']} is no folder, and a workspace is one"
+        raise InvalidArgument("--workspace", problem, action="name a folder")
 
 
 def _settle_workspace(host: str, bound: Mapping[str, str], config: AgentConfig) -> str:

@@ -82,7 +82,7 @@ def init(options: Options, *, folder: str | None, default: bool) -> None:
     """Make a workspace: a folder with MEMORY.md and memory/."""
     here = find_current_folder()
     workspace = make_absolute(expand_home(folder or options.workspace or "."), here, os.environ)
-    above = find_project(next(each for each in (workspace, *workspace.parents) if each.is_dir()), find_home())
+    above = find_project(app.find_nearest(workspace) or workspace, find_home())
     made = make_workspace(workspace)
     if made and above not in (None, workspace):
         action = f"to search those again, remove {' and '.join(made)} here"
