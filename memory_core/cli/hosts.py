@@ -108,8 +108,11 @@ def install_into(host: str, options: Options, *, capture: bool = False, dry_run:
     if dry_run:
         _report(planned, "", "", dry_run=True)
         return
-    former, config = _find_former(parts), _load_usual(bound)
+    former = _find_former(parts)
+    if not settings:  # they make the configuration where there is none
+        _load_usual(bound)
     changes.make_changes(planned, state_dir)
+    config = _load_usual(bound)
     notes = _settle_workspace(host, bound, config)
     if program.captures and not capture and config.search.items.capture.journal:
         own = "".join(f" --{name} {quote_words(bound[name])}" for name in ("config", "state-dir") if name in bound)
