@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from memory_core.completions import join_text
 from memory_core.errors import InvalidArgument
-from memory_core.items.capture.orders import Told, resolve_orders
+from memory_core.items.capture.orders import Told, is_courtesy, resolve_orders
 from memory_core.items.grammar import FENCED, PASTED_LINE, PAYLOAD, compile_pattern, read_words
 from memory_core.sources.redaction import REDACTED, redact
 from memory_core.text.dates import read_time
@@ -281,8 +281,7 @@ def _count_own(lines: Sequence[str]) -> int:
     sentences = [text for line in lines[:written] for text in _cut_loosely(line) if _WORD.search(text)]
     if sum(sizes[:written]) <= SHORT_WORDS or len(sentences) <= SHORT_SENTENCES:
         return written
-    first = takewhile(str.strip, dropwhile(lambda line: not line.strip(), lines[:written]))
-    is_opened = _opens(sentences[0]) or any(_confides(line, small=False) for line in first)
+    is_opened = _opens(sentences[0]) or _confides(lines[:written], small=False)
     return _count_asking(lines[:written]) if is_opened else 0
 
 
@@ -319,11 +318,10 @@ def _count_asking(lines: Sequence[str]) -> int:
     Below the first one, only a paragraph in the first person counts: "is that true?" may be about the text above it. An order to
     remember counts in the first one alone.
     """
-    asks, is_own, is_first, last = False, True, True, 0
+    asks, is_own, last = _confides(lines), True, 0
     for number, line in enumerate(lines, start=1):
-        asks = asks or _asks(line) or (is_first and _confides(line))
+        asks = asks or _asks(line)
         is_own = is_own or _is_of_writer(line)
-        is_first = is_first and bool(line.strip())
         if number == len(lines) or not lines[number].strip():
             last = number if asks and is_own else last
             asks = is_own = False
@@ -349,15 +347,26 @@ def _asks(line: str) -> bool:
     return any(_compile("asking").search(text) and not _compile("keeping").search(text) for text in texts)
 
 
-def _confides(line: str, *, small: bool = True) -> bool:
-    """Return True if a line orders an assistant to remember what stands before the order, as nobody orders a reader.
+def _confides(lines: Sequence[str], *, small: bool = True) -> bool:
+    """Return True if the first paragraph orders an assistant to remember what stands before the order, as nobody orders a reader.
+
+    Nobody is greeted by name before it, and behind it stand words of courtesy and requests alone: a letter ends with a name.
 
     Args:
-        line: Of a message.
+        lines: Of a message.
         small: Any order does in a line that begins with a small letter, as no letter to a person begins so.
     """
-    order = "pointing" if small and line[:1].islower() else "confiding"
-    return any(compile_pattern("orders", order).search(text) for text in _cut_loosely(line) if len(text) <= MAX_CHARS)
+    first = [*takewhile(str.strip, dropwhile(lambda line: not line.strip(), lines))]
+    told = [(text, line) for line in first for text in _cut_loosely(line) if _WORD.search(text)]
+    if not told or _compile("salutation").match(told[0][0]):
+        return False
+    for text, line in reversed(told):
+        order = "pointing" if small and line[:1].islower() else "confiding"
+        if len(text) <= MAX_CHARS and compile_pattern("orders", order).search(text):
+            return True
+        if not (is_courtesy(text) or _asks(text)):
+            return False
+    return False
 
 
 def _greets(line: str) -> bool:
@@ -376,7 +385,6 @@ _QUOTED_SENTENCES = re.compile(
 )
 _ELLIPSIS_END = re.compile(r"(?:\.\.\.|…)\s*$")
 
-# A day with a dot, behind which its month follows: no sentence ends between them.
 _PRONOUN_START = re.compile(r"^(?:he|she|they|it|his|her|their|its)(?:'\w+)?\b", re.IGNORECASE)
 
 

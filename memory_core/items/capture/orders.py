@@ -1,7 +1,8 @@
 """Orders to remember that point at what stands beside them: "never push to main. keep that in mind". Pure.
 
 An order means the sentences before it in its paragraph, or else in the paragraph above, back to a question. Where nothing stands
-before it, or a colon ends it, it means those behind it.
+before it, or a colon ends it, it means those behind it. What follows it in its own sentence is why, "keep that in mind, everyone
+gets it wrong", or is what it means: "remember that, I eat no nuts".
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ MEANT_CHARS = 400  # of the sentences that an order points back at
 
 _REASON = re.compile(r".*?(?:[.!?…]+(?=\s|$)|$)")  # "keep that in mind, everyone gets it wrong"
 _STOPS = (".", "!", "…", ":", ",", ";", "。")
+_DIGIT = re.compile(r"\d")
 _WORD = re.compile(r"\w+")
+_GOES_ON = (",", ";", "–", "—", "-")  # behind an order: what it means, or why
 _LOOSE = " \t,;–—-"
 
 
@@ -40,15 +43,21 @@ def resolve_orders(sentences: Iterable[Told]) -> list[Told]:
     told, ahead, is_below = list[Told](), -1, False
     for part in (part for sentence in sentences for part in _cut(sentence)):
         if isinstance(part, _Order):
+            stated = _read_stated(part.reason)
             first = len(told) if part.leads else _find_meant(told)
-            is_first = not told or told[-1].paragraph != part.paragraph or _is_courtesy(told[-1].text)
+            if stated and not _names_value(told[first:]):
+                first = len(told)
+            is_first = not told or told[-1].paragraph != part.paragraph or is_courtesy(told[-1].text)
             ahead, is_below = (
                 (part.paragraph, part.leads) if part.leads or (is_first and first == len(told)) else (-1, False)
             )
             if first < len(told):
                 told[first:] = [Told(_join(told[first:]), told[first].paragraph, ordered=True)]
-            elif ahead >= 0 and _says(reason := part.reason.strip(_LOOSE)):
+            elif ahead >= 0 and not stated and _says(reason := part.reason.strip(_LOOSE)):
                 told.append(Told(reason, part.paragraph, ordered=True))
+            if stated:
+                told.append(Told(stated, part.paragraph, ordered=True))
+                ahead = -1
         elif ahead >= 0 and (is_below or part.paragraph == ahead) and _says(part.text):
             told.append(Told(part.text, part.paragraph, ordered=True))
             ahead, is_below = part.paragraph, False
@@ -106,6 +115,20 @@ def _find_meant(told: Sequence[Told]) -> int:
     return first
 
 
+def _read_stated(reason: str) -> str:
+    """Return what an order goes on with, if that is what it means; "" if it only says why."""
+    found = (
+        compile_pattern("orders", "stating").match(reason.strip(_LOOSE)) if reason.lstrip()[:1] in _GOES_ON else None
+    )
+    return found["fact"] if found and _says(found["fact"]) else ""
+
+
+def _names_value(sentences: Sequence[Told]) -> bool:
+    """Return True if sentences name a number, and none of them is of the day on which it is said."""
+    text = " ".join(each.text for each in sentences)
+    return _DIGIT.search(text) is not None and not compile_pattern("orders", "momentary").search(text)
+
+
 def _state(text: str) -> str:
     """Return a sentence without the question whether it was heard."""
     return compile_pattern("orders", "agreed").sub(".", text)
@@ -113,10 +136,10 @@ def _state(text: str) -> str:
 
 def _says(text: str) -> bool:
     """Return True if a text is neither a question nor a courtesy."""
-    return "?" not in text and not _is_courtesy(text)
+    return "?" not in text and not is_courtesy(text)
 
 
-def _is_courtesy(text: str) -> bool:
+def is_courtesy(text: str) -> bool:
     """Return True if a text has no other words than those of courtesy."""
     return set(_WORD.findall(text.lower())) <= read_words("recall", "phatic").keys()
 

@@ -131,6 +131,7 @@ def _find_old(correction: ShortCorrection, fact: str, said: set[str]) -> str | N
 
 
 _NO_ITEMS: Mapping[str, str] = {}
+_NOISES = ("deixis", "question", "joke")
 MIN_WORDS = 3  # of a sentence that nobody asked to keep
 LANGUAGE_WORDS = 8  # of a message, from which its language is not taken for another
 _FIRST_NAME = re.compile(r"\A[A-Z][\w'-]++(?= (?:is|was|has|does|runs|lives|works|likes|hates|loves|comes|can)\b)")
@@ -324,14 +325,18 @@ def _read_explicit(text: str) -> FoundFact | None:
         return FoundFact(content=exchange.capitalize(to_do["what"]), kind="preference") if lasting else None
     if forbidden := compile_pattern("orders", "forbidding").match(text):
         order = _INFINITIVE.sub(lambda found: _IMPERATIVES[found[1].lower()], forbidden["fact"])
-        return FoundFact(content=exchange.capitalize(order), kind="preference")
+        done = forbidden["fact"].partition(",")[0]  # "not to touch legacy/, it is frozen"
+        if compile_pattern("orders", "momentary").search(done) or _finds_any(done, *_NOISES, "work", "passing"):
+            return None
+        is_of_day = _find("date", done) and not _find("recurring", f"I {done}")
+        return FoundFact(content=exchange.capitalize(order), kind="fact" if is_of_day else "preference")
     asked = compile_pattern("orders", "telling").match(text) or _find("explicit", text) or _find("explicit_last", text)
     if asked is None:
         return None
     fact = next(filter(None, asked.groups())).strip()
     if _ASKED_POLITELY.match(text):
         fact = fact.rstrip("? ")
-    noises = ["deixis", "question", "joke"]
+    noises = [*_NOISES]
     if not compile_pattern("orders", "ordering").match(text):  # "hangs" and "breaks" may be words of what is to be kept
         noises.append("work")
     vague = _finds_any(fact, *noises) or (_find("passing", fact) and not _find("date", fact))

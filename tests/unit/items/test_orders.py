@@ -122,6 +122,24 @@ def test_an_order_has_many_forms(told: str, orders: list[str]) -> None:
         ("Denk daran, nie auf main zu pushen.", ["Nie auf main zu pushen."]),
         ("Rappelle-toi de ne jamais pousser sur main.", ["Ne jamais pousser sur main."]),
         ("Recuerda no tocar las migraciones.", ["No tocar las migraciones."]),
+        ("Remember not to deploy on Fridays.", ["Do not deploy on Fridays."]),
+        ("I want to cook tonight. Remember that, I am allergic to nuts.", ["I am allergic to nuts."]),
+        ("I want to cook tonight. Don't forget this, I am allergic to nuts.", ["I am allergic to nuts."]),
+        ("I am tired. Remember this - never push to main.", ["Never push to main."]),
+        ("Ich will heute kochen. Denk dran, ich bin allergisch gegen Nüsse.", ["Ich bin allergisch gegen Nüsse."]),
+        ("Je veux cuisiner ce soir. N'oublie pas ça, je suis allergique aux noix.", ["Je suis allergique aux noix."]),
+        ("Quiero cocinar esta noche. Ten esto en cuenta, soy alérgico a las nueces.", ["Soy alérgico a las nueces."]),
+        ("I always use tabs. Remember that, I am allergic to nuts.", ["I always use tabs.", "I am allergic to nuts."]),
+        ("The port is 8443. Remember that, we ship in May.", ["The port is 8443.", "We ship in May."]),
+        ("The port is 8443. Remember that, I'm serious.", ["The port is 8443."]),
+        ("Der Port ist 8443. Merk dir das, wir verwechseln die immer.", ["Der Port ist 8443."]),
+        ("Le port est 8443. Retiens-le, je compte dessus.", ["Le port est 8443."]),
+        ("El puerto es 8443. Anótalo, siempre se me olvida.", ["El puerto es 8443."]),
+        ("Der Build läuft. Denk daran, dass wir nie freitags deployen.", ["Wir nie freitags deployen."]),
+        ("Denk bitte dran, dass der Port 8443 ist.", ["Der Port 8443 ist."]),
+        ("Erinnere dich daran, dass der Port 8443 ist.", ["Der Port 8443 ist."]),
+        ("Merk dir das, dass der Port 8443 ist.", ["Der Port 8443 ist."]),
+        ("The port is 8443. Save that for next time.", ["The port is 8443."]),
     ],
 )  # fmt: skip
 def test_an_order_means_the_sentences_beside_it(said: str, kept: list[str]) -> None:
@@ -158,6 +176,15 @@ def test_what_an_order_means_is_of_a_readable_length() -> None:
         "Can you remind me to water the plants?",
         "remember to close the file",
         "Remember not to push yet.",
+        "remember not to touch that",
+        "Remember not to feed the cat today",
+        "Remember not to run the tests on this branch",
+        "Denk dran, immer noch kein Update",
+        "Denk daran, nicht zu spät zu kommen heute",
+        "Souviens-toi de ne pas toucher à ça",
+        "recuerda no llegar tarde mañana",
+        "Save that for later.",  # put off
+        "The port is 8443. Save that for later.",
         "Book a table. Don't forget!",
         "The port is 8443. Don't remember that.",  # the contrary
         "Der Port ist 8443. Merk dir das nicht.",
@@ -191,6 +218,12 @@ def test_what_an_order_means_is_of_a_readable_length() -> None:
         "We train the under twelves in Oban and I drive them. Please don't give us advice from the side. Remember this for the rest of the season.",
         "J'habite au troisième et je travaille la nuit. Nous avons un bébé qui dort peu. Gardez cela en mémoire pour vos fêtes, je vous prie.",
         "I asked the council about the hall twice, it is booked. We meet in the library on Thursdays. The doors close at five, remember please.",
+        "I am moving the delivery to Monday and I will need the key by noon. I never work on Fridays. Please keep that in mind, I told you twice already. Best, Jane",
+        "I moved the delivery to Monday and I need the key by noon. I never work on Fridays. Remember that, I said it twice already. Love, Mum",
+        "I moved the delivery to Monday and I need the key by noon. I never work on Fridays. Remember that, I told you twice already. Jane Thode",
+        "Hi Anna, I moved the delivery to Monday and I need the key by noon. I never work on Fridays. Keep that in mind, I told you twice already.",
+        "hey anna! ich bin ab mai im urlaub. meine vertretung ist jens. merk dir das. gruss tom",
+        "Liebe Nachbarn, wir haben ein Baby und schlafen wenig. Bei uns ist ab neun Ruhe. Bitte dauerhaft beherzigen. Familie Thode",
         "My password is hunter2. Remember that.",  # a secret
         "thanks! remember that",  # nothing
         "remember that",
@@ -217,7 +250,8 @@ OWN = "We have a yard in Oban and it is small. Boats over nine metres stay outsi
         ("Apúntatelo.", True),
         ("Could you remember this for the future?", True),
         ("Remember this in this codebase.", True),
-        ("Bitte dauerhaft beherzigen.", True),
+        ("Please keep that in mind every time you park.", False),
+        ("Bitte dauerhaft beherzigen.", False),
     ],
 )
 def test_an_order_to_an_assistant_tells_that_a_longer_text_is_its_writers(order: str, kept: bool) -> None:
