@@ -15,7 +15,7 @@ from memory_core.items.grammar import compile_pattern, read_words
 
 MEANT_CHARS = 400  # of the sentences that an order points back at
 
-_REASON = re.compile(r".*?(?:[.!?…]+(?=\s|$)|$)")  # "keep that in mind, everyone gets it wrong"
+_REASON = re.compile(r".*?(?:(?<![.!?…])[.!?…]++(?=\s|$)|$)")  # "keep that in mind, everyone gets it wrong"
 _STOPS = (".", "!", "…", ":", ",", ";", "。")
 _DIGIT = re.compile(r"\d")
 _WORD = re.compile(r"\w+")
