@@ -246,7 +246,7 @@ def _is_label(line: str) -> bool:
 def _is_title(lines: Sequence[str]) -> bool:
     """Return True if lines are the title of the text below: a label, or one line without a full stop that opens no message."""
     told = [line for line in lines if line.strip()]
-    is_line = len(told) == 1 and told[0].lstrip()[:1].isupper() and told[0].rstrip()[-1].isalnum()
+    is_line = len(told) == 1 and told[0].rstrip()[-1].isalnum()
     return _is_label(told[0]) or (is_line and not _opens(told[0]))
 
 
