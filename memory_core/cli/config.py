@@ -222,10 +222,9 @@ def use_model(options: Options, *, name: str) -> None:
     if name in get_args(ProviderId) and name not in MODELS:
         raise InvalidArgument("NAME", "is a provider", action=f"memory-core config set memorySearch.provider {name}")
     place = MODELS.get(name, name)
-    # `model` is another provider's, if it is set.
-    chosen = {"provider": "static" if place is None else "local", "model": None}
-    if place is not None:
-        chosen = {"local.modelPath": place, **chosen}  # in this order, which a server may read in the middle
+    # In this order, as a server may read the file between two changes; `model` is another provider's, if it is set.
+    chosen: dict[str, str | None] = {} if place is None else {"local.modelPath": place}
+    chosen |= {"provider": "static" if place is None else "local", "model": None}
     path, state_dir = find_config_file(options), app.find_state_dir(options)
     named = replace(options, config=str(path) if path.exists() else options.config)
     overrides = {f"memorySearch.{key}": value for key, value in chosen.items()}

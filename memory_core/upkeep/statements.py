@@ -161,7 +161,7 @@ def read_statements(path: str, date: str | None, text: str, usual: Language = "e
             yield from _read_sentence(path, date or UNDATED, sentence, language)
 
 
-class _Retold(NamedTuple):
+class _Told(NamedTuple):
     """A sentence, and where it stands.
 
     Attributes:
@@ -181,7 +181,7 @@ class _Retold(NamedTuple):
     context: str
 
 
-def _split_sentences(lines: list[str], body: str, *, dated: bool) -> Iterator[_Retold]:
+def _split_sentences(lines: list[str], body: str, *, dated: bool) -> Iterator[_Told]:
     """Yield the sentences of a note but for those of code, headings, tasks, and tables of logs."""
     starts = [
         0,
@@ -221,7 +221,7 @@ def _split_sentences(lines: list[str], body: str, *, dated: bool) -> Iterator[_R
             if said:
                 line = bisect_right(starts, begin)
                 context = body[max(starts[line - 1], begin - MOST_CHARS) : begin]
-                yield _Retold(line, said, first, heading, before, context)
+                yield _Told(line, said, first, heading, before, context)
                 before = said
 
 
@@ -235,7 +235,7 @@ def _goes_on(lines: Sequence[str], number: int) -> bool:
     return lines[number + 1].lstrip()[:1].islower() and lines[number][-1:] not in ".!?"
 
 
-def _read_sentence(path: str, date: str, sentence: _Retold, language: Language) -> Iterator[Statement]:
+def _read_sentence(path: str, date: str, sentence: _Told, language: Language) -> Iterator[Statement]:
     """Yield the statement of a sentence, unless it states nothing that could be outdated or replace something."""
     line, said, first, heading, before, context = sentence
     if len(said) > MOST_CHARS or said.endswith(("?", "？")):

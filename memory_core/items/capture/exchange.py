@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from memory_core.completions import join_text
 from memory_core.errors import InvalidArgument
-from memory_core.items.capture.orders import Told, is_courtesy, resolve_orders
+from memory_core.items.capture.orders import Utterance, is_courtesy, resolve_orders
 from memory_core.items.grammar import FENCED, PASTED_LINE, PAYLOAD, compile_pattern, read_words
 from memory_core.sources.redaction import REDACTED, redact
 from memory_core.text.dates import read_time
@@ -434,7 +434,7 @@ def capitalize(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def _list_texts(message: str) -> Iterator[Told]:
+def _list_texts(message: str) -> Iterator[Utterance]:
     """Yield sentences as they stand."""
     paragraph = 0
     for raw in _drop_pasted(FENCED.sub("\n", message)):
@@ -452,17 +452,15 @@ def _list_texts(message: str) -> Iterator[Told]:
                 return
             quoted = sum(len(found[0]) for found in _QUOTED.finditer(told))
             if len(told) <= MAX_CHARS and quoted <= 0.4 * len(told) and not _ELLIPSIS_END.search(told):
-                yield Told(told, paragraph)
+                yield Utterance(told, paragraph)
             if request is not None and _compile("fiction").search(request[0]):
                 return
 
 
 def _cut_sentences(line: str) -> list[str]:
     """Return the sentences of a line."""
-    texts = (
-        line[start:end].strip() for start, end in pairwise([0, *find_sentence_starts(line, 0, len(line)), len(line)])
-    )
-    return [text for text in texts if text]
+    places = [0, *find_sentence_starts(line, 0, len(line)), len(line)]
+    return [text for start, end in pairwise(places) if (text := line[start:end].strip())]
 
 
 def _cut_loosely(line: str) -> list[str]:
@@ -470,7 +468,7 @@ def _cut_loosely(line: str) -> list[str]:
     return [part for text in _cut_sentences(line) for part in _SMALL_START.split(text)]
 
 
-def _cut_small(told: Told) -> list[Told]:
+def _cut_small(told: Utterance) -> list[Utterance]:
     """Return the sentences of one that begins with a small letter as they all do; what is ordered to be kept stays whole."""
     is_whole = told.ordered or not told.text[:1].islower() or compile_pattern("orders", "ordering").match(told.text)
     return [told] if is_whole else [replace(told, text=text) for text in _cut_loosely(told.text)]

@@ -24,7 +24,7 @@ _LOOSE = " \t,;–—-"
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class Utterance:
     """One sentence of a message, or several that an order points at.
 
     Attributes:
@@ -38,9 +38,9 @@ class Told:
     ordered: bool = False
 
 
-def resolve_orders(sentences: Iterable[Told]) -> list[Told]:
+def resolve_orders(sentences: Iterable[Utterance]) -> list[Utterance]:
     """Return sentences without orders, and with what the orders point at marked. What one of them points back at is one text."""
-    told, ahead, is_below = list[Told](), -1, False
+    told, ahead, is_below = list[Utterance](), -1, False
     for part in (part for sentence in sentences for part in _cut(sentence)):
         if isinstance(part, _Order):
             stated = _read_stated(part.reason)
@@ -52,14 +52,14 @@ def resolve_orders(sentences: Iterable[Told]) -> list[Told]:
                 (part.paragraph, part.leads) if part.leads or (is_first and first == len(told)) else (-1, False)
             )
             if first < len(told):
-                told[first:] = [Told(_join(told[first:]), told[first].paragraph, ordered=True)]
+                told[first:] = [Utterance(_join(told[first:]), told[first].paragraph, ordered=True)]
             elif ahead >= 0 and not stated and _says(reason := part.reason.strip(_LOOSE)):
-                told.append(Told(reason, part.paragraph, ordered=True))
+                told.append(Utterance(reason, part.paragraph, ordered=True))
             if stated:
-                told.append(Told(stated, part.paragraph, ordered=True))
+                told.append(Utterance(stated, part.paragraph, ordered=True))
                 ahead = -1
         elif ahead >= 0 and (is_below or part.paragraph == ahead) and _says(part.text):
-            told.append(Told(part.text, part.paragraph, ordered=True))
+            told.append(Utterance(part.text, part.paragraph, ordered=True))
             ahead, is_below = part.paragraph, False
         else:
             told.append(part)
@@ -82,28 +82,28 @@ class _Order:
     leads: bool = False
 
 
-def _cut(sentence: Told) -> Iterator[Told | _Order]:
+def _cut(sentence: Utterance) -> Iterator[Utterance | _Order]:
     """Yield a sentence in parts: its orders, and what stands before, between and behind them."""
     text, begin = sentence.text, 0
     for found in compile_pattern("orders", "pointing").finditer(text):
         if found.start() < begin:
             continue
         if before := text[begin : found.start()].strip(_LOOSE):
-            yield Told(before, sentence.paragraph)
+            yield Utterance(before, sentence.paragraph)
         reason = _REASON.match(text, found.end())
         yield _Order(reason[0] if reason else "", sentence.paragraph)
         begin = reason.end() if reason else found.end()
     rest = text[begin:].strip()
     leading = compile_pattern("orders", "leading").search(rest)
     if leading is None:
-        yield from [Told(rest, sentence.paragraph)] if rest else []
+        yield from [Utterance(rest, sentence.paragraph)] if rest else []
         return
     if before := rest[: leading.start()].strip(_LOOSE):
-        yield Told(before, sentence.paragraph)
+        yield Utterance(before, sentence.paragraph)
     yield _Order("", sentence.paragraph, leads=True)
 
 
-def _find_meant(told: Sequence[Told]) -> int:
+def _find_meant(told: Sequence[Utterance]) -> int:
     """Return the index of the first sentence that an order behind them points back at; their number if it points at none."""
     first, chars = len(told), 0
     while first and told[first - 1].paragraph == told[-1].paragraph and not told[first - 1].ordered:
@@ -123,7 +123,7 @@ def _read_stated(reason: str) -> str:
     return found["fact"] if found and _says(found["fact"]) else ""
 
 
-def _names_value(sentences: Sequence[Told]) -> bool:
+def _names_value(sentences: Sequence[Utterance]) -> bool:
     """Return True if sentences name a number, and none of them is of the day on which it is said."""
     text = " ".join(each.text for each in sentences)
     return _DIGIT.search(text) is not None and not compile_pattern("orders", "momentary").search(text)
@@ -144,7 +144,7 @@ def is_courtesy(text: str) -> bool:
     return set(_WORD.findall(text.lower())) <= read_words("recall", "phatic").keys()
 
 
-def _join(sentences: Sequence[Told]) -> str:
+def _join(sentences: Sequence[Utterance]) -> str:
     """Return the text of sentences and of the items of a list."""
     texts = (_state(each.text) for each in sentences)
     joined = " ".join(text if text.endswith(_STOPS) else f"{text};" for text in texts)
