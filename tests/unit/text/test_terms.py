@@ -64,7 +64,13 @@ def test_text_without_cjk_stays_as_it_is(text: str) -> None:
         ("NEAR(a b) AND NOT x", ["near", "b", "x"]),
         ("Wann hat der Hausmeister die Heizung geprüft?", ["hausmeister", "heizung", "geprüft"]),
         ("Was hat das Kind dem Arzt gesagt?", ["kind", "arzt", "gesagt"]),
+        ("Was ist beim Ultraschall eigentlich rausgekommen?", ["ultraschall", "rausgekommen"]),
+        ("Was kam beim Ultraschall raus, und wer ist heute dran?", ["kam", "ultraschall", "heute"]),
+        ("Seid ihr gerade im Schrebergarten?", ["schrebergarten"]),
         ("¿Qué han decidido sobre las facturas?", ["decidido", "facturas"]),
+        ("¿Habéis pagado ya al fontanero?", ["pagado", "fontanero"]),
+        ("Serez-vous à la kermesse ?", ["kermesse"]),
+        ("Quando eravate in palestra?", ["palestra"]),
         ("Où est-ce qu’on a mis les clés de l'atelier ?", ["mis", "clés", "atelier"]),
     ],
 )
