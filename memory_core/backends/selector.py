@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass, replace
@@ -93,8 +94,20 @@ class Selector:
             self._register_primary(config.memory.backend, clock)
         known = replace(config, folders=self._folders)
         context = replace(self._make_context(None), config=known, standby=self._primary is not None)
-        self._own = _Loaded(BUILTIN, find_plugin(BUILTIN), context)
-        self._builtin = register_backend(*self._own)
+        self._own = context
+        self._opening = threading.Lock()
+        self._opened: RegisteredBackend | None = None  # builtin, from its first use on
+        self._closed = False
+
+    @property
+    def _builtin(self) -> RegisteredBackend:
+        """The backend builtin, which its first use opens; after `close` it is closed at once."""
+        with self._opening:
+            if self._opened is None:
+                self._opened = register_backend(BUILTIN, find_plugin(BUILTIN), self._own)
+                if self._closed:
+                    self._opened.memory_close()
+            return self._opened
 
     def search(self, query: Query) -> SearchResult:
         """Return the chosen backend's answer, or builtin's with `backend_fallback` set.
@@ -220,7 +233,8 @@ class Selector:
 
     def diagnose(self) -> list[Finding]:
         """Check for real what builtin needs, then what the chosen backend needs, also while that one is paused."""
-        found = [finding for loaded in (self._own, self._chosen) if loaded for finding in _diagnose(*loaded)]
+        own = _Loaded(BUILTIN, find_plugin(BUILTIN), self._own)
+        found = [finding for loaded in (own, self._chosen) if loaded for finding in _diagnose(*loaded)]
         name = self._config.memory.backend
         if self._problem is not None:
             action = self._problem.action if isinstance(self._problem, MemoryCoreError) else ""
@@ -250,7 +264,9 @@ class Selector:
             A sentence about each backend that did not close.
         """
         hanging = () if self._primary is None else self._primary.close()
-        if self._builtin.memory_close():
+        with self._opening:
+            self._closed, opened = True, self._opened
+        if opened is None or opened.memory_close():
             return hanging
         return (*hanging, "backend 'builtin' did not close: a sync is still running")
 

@@ -78,7 +78,7 @@ COMMANDS = {
     "import": "sync:import_from",
     "probe": "notes:probe",
     "doctor": "notes:doctor",
-    "mcp": "hosts:mcp",
+    "mcp": "mcp:mcp",
     "install": "hosts:install",
     "uninstall": "hosts:uninstall",
     "hook": "hook:hook",

@@ -6,6 +6,7 @@ import io
 import sys
 from contextlib import closing
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -16,6 +17,9 @@ from memory_core.errors import MemoryCoreError
 from memory_core.hosts import events
 from memory_core.hosts.events import HOSTS
 from memory_core.sharing import list_due
+
+if TYPE_CHECKING:
+    from memory_core.hosts.hooks import Copying
 
 
 @command("hook")
@@ -55,16 +59,24 @@ def hook(options: Options, *, host: str) -> int:
             start_behind(options, "sync", "--minutes", str(minutes))
         if event.kind in ("start", "compact") or (event.kind == "prompt" and config.search.recall.enabled):
             from memory_core.hosts import hooks
-            from memory_core.hosts.install.programs import PROGRAMS
             from memory_core.plugin.memory import Memory
             from memory_core.plugin.slot import MemorySlot
 
             with Memory(source, agent=options.agent) as memory:
                 memory.check()  # raises for a wrong configuration, which a slot would only log
-            copying = PROGRAMS[host].copying if host in PROGRAMS else None
             with closing(MemorySlot(source)) as slot:
-                hooks.answer_hook(event, sys.stdout, slot, options.agent, copying=copying, shown_dir=config.shown_dir)
+                copying, shown_dir = _find_copying(event), config.shown_dir
+                hooks.answer_hook(event, sys.stdout, slot, options.agent, copying=copying, shown_dir=shown_dir)
     except MemoryCoreError as error:
         output.complain(str(error), error.action)
         return 1  # to the hosts, 2 means that the prompt or the compaction is forbidden
     return 0
+
+
+def _find_copying(event: events.Event) -> Copying | None:
+    """Return the way to copy a session that is about to be compacted; None at other events, and where its host has none."""
+    if event.kind != "compact":
+        return None
+    from memory_core.hosts.install.programs import PROGRAMS
+
+    return PROGRAMS[event.host].copying if event.host in PROGRAMS else None

@@ -19,8 +19,8 @@ from urllib.parse import parse_qsl, unquote, urlsplit, urlunsplit
 from memory_core.config.agent import AgentConfig
 from memory_core.config.fields import Secret
 from memory_core.config.settings import ProviderAccount
-from memory_core.embeddings.error_mapping import make_unusable
 from memory_core.embeddings.models import PROVIDERS, ProviderRow
+from memory_core.embeddings.protocols import make_unusable
 from memory_core.records import ResolveApiKey, Space
 
 log = logging.getLogger(__name__)

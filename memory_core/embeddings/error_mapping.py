@@ -15,6 +15,7 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any, TypeVar
 
+from memory_core.embeddings.protocols import make_unusable
 from memory_core.errors import (
     AuthenticationFailed,
     InputTooLarge,
@@ -87,13 +88,6 @@ def _account_error(provider: str, status: int, body: str, headers: Mapping[str, 
     if status == 402 or (_QUOTA.search(body) and ("PerDay" in body or not _DELAY.search(body))):
         return QuotaExhausted(provider, message, action="Add credit to the account, or choose another provider.")
     return RateLimited(provider, message, retry_after_seconds=parse_retry_after(headers, body))
-
-
-def make_unusable(provider: str, message: str, *, action: str = "") -> ProviderUnavailable:
-    """Return the error of a provider that no later attempt mends."""
-    error = ProviderUnavailable(provider, message, action=action)
-    error.retryable = False
-    return error
 
 
 def extract_message(body: str) -> str:

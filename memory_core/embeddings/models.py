@@ -160,7 +160,7 @@ def make_plan(config: AgentConfig, provider: str, *, endpoint: str) -> Plan:
     search, row = config.search, PROVIDERS[provider]
     name = search.model or row.default_model
     if name is None:
-        from memory_core.embeddings.error_mapping import make_unusable
+        from memory_core.embeddings.protocols import make_unusable
 
         raise make_unusable(provider, "no model is configured", action="Set memorySearch.model.")
     model = find_model(name)

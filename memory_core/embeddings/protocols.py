@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, Literal, Protocol, TypeGuard, TypeVar, runtime_checkable
 
-from memory_core.errors import InputTooLarge, InvalidEmbedding, ProviderError, TextRefused
+from memory_core.errors import InputTooLarge, InvalidEmbedding, ProviderError, ProviderUnavailable, TextRefused
 from memory_core.records import Calibration, Space
 
 if TYPE_CHECKING:
@@ -191,6 +191,13 @@ def find_runs(outcomes: Mapping[int, T | ProviderError]) -> Iterator[tuple[int, 
     for _, run in groupby(enumerate(sorted(found)), key=lambda each: each[1] - each[0]):
         numbers = [number for _, number in run]
         yield numbers[0], [found[number] for number in numbers]
+
+
+def make_unusable(provider: str, message: str, *, action: str = "") -> ProviderUnavailable:
+    """Return the error of a provider that no later attempt mends."""
+    error = ProviderUnavailable(provider, message, action=action)
+    error.retryable = False
+    return error
 
 
 def is_outage(error: ProviderError) -> bool:

@@ -53,7 +53,7 @@ def answer_hook(
         output: Takes the answer, as JSON.
         slot: The memory.
         agent: The id of its agent.
-        copying: The way to copy a session of the host; None if it has no event before a compaction.
+        copying: The way to copy a session of the host, before a compaction; None if it has no such event.
         shown_dir: The folder in which hooks remember what each session has been shown.
     """
     context, shown = CallContext.local(event.session, agent=agent), Shown(shown_dir)
@@ -79,7 +79,8 @@ def _show_notes(_: Event, slot: MemorySlot, context: CallContext, shown: Shown) 
     if not text and workspace is not None and (problem := slot.explain_no_workspace(context)):
         text = f"memory-core has no notes for this session: {problem}. To change that, {advise_workspace(workspace)}."
     shown.forget(context.session_key)
-    shown.add(context.session_key, [text])
+    if text:
+        shown.add(context.session_key, [text])
     return text
 
 

@@ -12,7 +12,6 @@ from typing import Any
 from memory_core.config.agent import AgentConfig
 from memory_core.errors import StoreError
 from memory_core.sources.activity import Action, Activity, append_entry, load_entries
-from memory_core.sources.redaction import redact
 
 log = logging.getLogger(__name__)
 
@@ -32,9 +31,12 @@ def record(
     """
     if not (config.enabled and config.search.activity.enabled):
         return
-    key = None if session is None else redact(session)  # hosts may make keys of what people write
+    if session is not None:  # hosts may make keys of what people write
+        from memory_core.sources.redaction import redact
+
+        session = redact(session)
     entry = Activity(
-        at=time.time(), action=action, by=by, session=key, places=tuple(places), count=len(places), outcome=outcome
+        at=time.time(), action=action, by=by, session=session, places=tuple(places), count=len(places), outcome=outcome
     )
     try:
         append_entry(config.activity_path, entry)

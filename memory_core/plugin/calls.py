@@ -12,17 +12,11 @@ from typing import TYPE_CHECKING, Any, Literal
 from memory_core.backends.selector import Selector
 from memory_core.config.agent import PERSON, AgentConfig
 from memory_core.errors import InvalidArgument
-from memory_core.history.history import History
-from memory_core.history.notes import get_document
-from memory_core.plugin import explaining
 from memory_core.records import NOTHING_INDEXED, CallContext, Origin, Query, SearchResult
 from memory_core.sources.origins import find_origins
 from memory_core.sources.roots import advise_workspace, explain_no_workspace, is_there
 from memory_core.sources.session_logs import SOURCE
-from memory_core.sources.unsearched import describe_unsearched
-from memory_core.text.dates import parse_instant
 from memory_core.tools import items, results, schemas, scope
-from memory_core.tools.append import memory_append
 from memory_core.tools.arguments import read_citation
 from memory_core.tools.shown import Shown
 
@@ -73,6 +67,8 @@ def _search(call: ToolCall) -> dict[str, Any]:
     if result.hint is not None and search.query.explain:
         result = replace(result, hint=f"{result.hint}, or call memory_explain")
     if result.hint is not None and scope.is_main(call.context, call.config.agent):
+        from memory_core.sources.unsearched import describe_unsearched
+
         unsearched = describe_unsearched(call.config, os.environ)
         result = replace(result, hint="; ".join(filter(None, (result.hint, unsearched))))
     call.shown.add(call.context.session_key, [hit.snippet for hit in result.hits])
@@ -124,6 +120,8 @@ def _refuse(call: ToolCall, switch: Literal["explain", "related"]) -> dict[str, 
 def _explain(call: ToolCall) -> dict[str, Any]:
     if denied := _refuse(call, "explain"):
         return denied
+    from memory_core.plugin import explaining
+
     path = call.arguments.get("path")
     place = None if path is None else explaining.read_place(path, call.arguments.get("line"))
     search = call.config.search
@@ -145,6 +143,10 @@ def _get(call: ToolCall) -> dict[str, Any]:
     as_of = call.arguments.get("asOf", cited.as_of)
     if not as_of:
         return results.shape_document(call.selector.get(cited.path, first, lines))
+    from memory_core.history.history import History
+    from memory_core.history.notes import get_document
+    from memory_core.text.dates import parse_instant
+
     layer, path = call.config.find_layer(cited.path)
     with closing(History(layer, writable=False)) as history:
         instant = parse_instant(as_of, timezone=layer.search.time_zone, today=call.today())
@@ -154,6 +156,7 @@ def _get(call: ToolCall) -> dict[str, Any]:
 
 def _append(call: ToolCall) -> dict[str, Any]:
     from memory_core.items.destination import find_destination
+    from memory_core.tools.append import memory_append
 
     config, context, target = call.config, call.context, call.arguments.get("target")
     is_private = config.project is not None and config.project.private

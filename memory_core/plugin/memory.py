@@ -19,8 +19,7 @@ from memory_core.config.load import Config, ConfigSource, Origin
 from memory_core.config.settings import BUILTIN, DEFAULT_AGENT
 from memory_core.errors import InvalidArgument, LoggedProblems, MemoryClosed, MemoryCoreError, refuse_past
 from memory_core.explanations import Explanation
-from memory_core.plugin import activity, calls, explaining
-from memory_core.plugin.calls import ToolCall
+from memory_core.plugin import activity, calls
 from memory_core.plugin.capture import SessionCapture
 from memory_core.plugin.open_items import OpenItems
 from memory_core.plugin.recall import SessionRecall
@@ -206,7 +205,7 @@ class Memory:
         checked = check_arguments(schema, arguments, name=name)
         if "asOf" in checked and config.memory.backend != BUILTIN:
             raise refuse_past(config.memory.backend)
-        call = ToolCall(
+        call = calls.ToolCall(
             name=schema["name"],
             selector=selector,
             items=self._items,
@@ -475,6 +474,8 @@ class Memory:
             MemoryOff: Memory is off.
             MemoryCoreError: Memory cannot be read.
         """
+        from memory_core.plugin import explaining
+
         given: dict[str, Any] = {
             "query": query, "maxResults": max_results, "minScore": min_score, "after": after, "before": before, "about": about,
         }  # fmt: skip

@@ -11,7 +11,6 @@ slot.close()
 
 from __future__ import annotations
 
-import asyncio
 import functools
 import logging
 import os
@@ -183,6 +182,8 @@ class MemorySlot:
         self, name: str, arguments: Mapping[str, Any], context: CallContext | None = None
     ) -> dict[str, Any]:
         """Run `call_tool` in a thread, for asynchronous hosts."""
+        import asyncio
+
         try:
             return await asyncio.to_thread(self.call_tool, name, arguments, context)
         except RuntimeError as error:  # the host's loop starts no thread any more
@@ -474,6 +475,8 @@ class MemorySlot:
         self, context: CallContext | None, history: Sequence[Message], complete: AsyncComplete, **facts: Any
     ) -> FlushOutcome | None:
         """Run `compact` in a thread, for asynchronous hosts; `complete` is awaited in the loop of the caller."""
+        import asyncio
+
         ask = call_in_loop(asyncio.get_running_loop(), complete)
         return await asyncio.to_thread(self.compact, context, history, ask, **facts)
 

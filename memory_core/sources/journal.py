@@ -33,7 +33,6 @@ from typing import Any, BinaryIO
 from memory_core.atomic import BINARY, CLOEXEC, NOFOLLOW, NONBLOCK, locked, replace_file, write_all
 from memory_core.config.agent import JOURNAL_SUFFIX
 from memory_core.errors import FileUnreadable
-from memory_core.sources.redaction import redact
 from memory_core.sources.refusals import describe_os_error, refuse_type
 from memory_core.sources.transcripts import SHOWN, SUFFIX, Said, parse_entry, parse_said
 from memory_core.text.messages import is_off_the_record
@@ -169,6 +168,8 @@ class _KeptSession:
         self.ids.add(name.encode("ascii"))
         if is_left_out:
             return {"id": name}
+        from memory_core.sources.redaction import redact
+
         at = said.at or datetime.now(UTC).isoformat(timespec="milliseconds")
         return {"id": name, "role": said.role, "content": redact(said.text[:TEXT_CHARS]), "timestamp": at}
 

@@ -25,7 +25,6 @@ from memory_core.records import FileFailure, MemoryFile
 from memory_core.sources import notes
 from memory_core.sources.files import Listing
 from memory_core.sources.notes import NoteText
-from memory_core.sources.redaction import redact
 from memory_core.sources.refusals import SYMLINK, UNFIT_NAME, describe_os_error
 from memory_core.sources.roots import read_stamp
 from memory_core.sources.transcripts import SHOWN, SPEAKERS, SUFFIX, parse_entry, parse_message
@@ -64,6 +63,8 @@ def read_transcript(log: Iterable[bytes], zone: str | None = None) -> Conversati
         log: The lines of the file, line ends included.
         zone: The user's time zone, which says what day it was; None is this machine's.
     """
+    from memory_core.sources.redaction import redact
+
     text: list[str] = []
     numbers: list[int] = []
     date: str | None = None

@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from datetime import date
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,6 +15,7 @@ from memory_core.text.dates import ordinal
 from memory_core.text.spans import get_monday
 from memory_core.text.tables import read_table
 from memory_core.text.terms import is_cjk
+from memory_core.text.tokens import compile_once
 
 SHORT = 3  # letters of the name of a weekday or month, up to which it is often another word, too: "so", "sat", "mar"
 
@@ -68,7 +69,17 @@ _PART = (  # of a year: "Q3", "3Q26", "H1", "2026H1"; the French and Spanish T3 
 )
 
 
-_TOKEN = re.compile(
+# A word, and a sign between what is from and what is to.
+_WORD_OR_SIGN = (
+    r"(?P<to>(?<=[\d\s.])[-–—～〜](?=[\s\d])|(?<=[qQH][1-4])[-–—](?=[qQH][1-4]))"
+    r"|(?P<word>[\u3040-\u30ff\u3400-\u9fff々]|[^\W\d_\u3040-\u30ff\u3400-\u9fff々]+)"
+)
+_find_words = partial(compile_once, _WORD_OR_SIGN)
+
+
+# A large pattern, which a text without a number is spared.
+_find_tokens = partial(
+    compile_once,
     r"(?P<date>(?<![\d.-])(?:\d{4}([-/._])\d{1,2}\2\d{1,2}(?![\d-])|\d{1,2}\.\s\d{1,2}\.\s\d\d(?![\d:])|\d{1,2}\.\s?\d{1,2}\.(?:\s?\d{4}|\d\d(?!\d))?|\d{1,2}([./-])\d{1,2}\3\d{4})(?!\d))"
     r"|(?P<parts>(?<!\d)(?:19|20)\d\d(?:-\d\d(?![\d-])|/\d\d(?![\d/])|-?K?W\d\d(?!\d))|(?<![\d/])\d{1,2}/(?:19|20)\d\d(?![\d/]))"
     r"|(?P<slash>(?<![\w/.,])\d{1,2}/\d{1,2}(?![\w/]))"
@@ -77,16 +88,18 @@ _TOKEN = re.compile(
     r"|(?P<cjk>(?P<nth>第)?(?P<count>\d{1,4}|[〇零一二两兩三四五六七八九十]{1,4})\s*(?P<of>[年년](?!間|以?前)|[月월](?!間|曜)|[日号號일](?!間|曜|前|後|后)|(?=個|个|か|ヶ|カ|ヵ|ケ|週|周|天|日|年|星|四半|季)))"
     r"|(?P<number>(?<![\w.])(?:20\d\d(?=[qQHtTsS][1-4](?!\w))|\d{1,4}"
     r"(?P<ordinal>st|nd|rd|th|ers?|[èe]?re|e|ème|º|ª|°|\.(?= (?i:quartal|halbjahr))|-?го|-?е|-?й|-?ю|-?ой)?(?!\w)))"
-    r"|(?P<to>(?<=[\d\s.])[-–—～〜](?=[\s\d])|(?<=[qQH][1-4])[-–—](?=[qQH][1-4]))"
-    r"|(?P<word>[\u3040-\u30ff\u3400-\u9fff々]|[^\W\d_\u3040-\u30ff\u3400-\u9fff々]+)"
+    rf"|{_WORD_OR_SIGN}",
 )
+_HAS_NUMBER = re.compile(rf"[\d{''.join(_KANJI)}]")
 
 
 def fold_name(word: str) -> str:
     """Return a word in small letters and without accents, as the table is read."""
-    if word.isascii() or is_cjk(word):
-        return word.lower()
-    return _MARKS.sub("", unicodedata.normalize("NFD", word.casefold()))
+    return word.lower() if word.isascii() or is_cjk(word) else _fold_letters(word)
+
+
+def _fold_letters(text: str) -> str:
+    return _MARKS.sub("", unicodedata.normalize("NFD", text.casefold()))
 
 
 def _read_kanji(text: str) -> int:
@@ -101,12 +114,15 @@ def _read_kanji(text: str) -> int:
 
 def split_tokens(text: str) -> list[DateToken]:
     """Return the words, numbers and dates of a text, in order."""
-    return [_read_token(found) for found in _TOKEN.finditer(text)]
+    pattern = _find_tokens() if _HAS_NUMBER.search(text) else _find_words()
+    return [_read_token(found) for found in pattern.finditer(text)]
 
 
 def _read_token(found: re.Match[str]) -> DateToken:
+    if found["to"]:
+        return DateToken(found.start(), found.end(), "~", "~")
     code, value = ("", None) if found["word"] else _read_value(found)
-    return DateToken(found.start(), found.end(), "~" if found["to"] else fold_name(found[0]), code, value)
+    return DateToken(found.start(), found.end(), fold_name(found[0]), code, value)
 
 
 def _read_value(found: re.Match[str]) -> tuple[str, object]:
@@ -130,9 +146,8 @@ def _read_value(found: re.Match[str]) -> tuple[str, object]:
             code, numbers = "y", numbers[:1]  # "winter 2024/25"
         ordered = tuple(numbers if code == "f" else sorted(numbers, reverse=True))
         return code, ordered[0] if code == "y" else ordered
-    code = "Q" if found["part"] else "y" if found["short"] else "~"
-    months = 6 if found["part"] and found["part"].strip("1234") in "HsS" else 3
-    return code, (months, numbers[0]) if code == "Q" else numbers[0] % 2000 + 2000 if numbers else None
+    part = found["part"]
+    return ("Q", (6 if part.strip("1234") in "HsS" else 3, numbers[0])) if part else ("y", numbers[0] % 2000 + 2000)
 
 
 def read_slash(token: DateToken, language: str) -> DateToken:
@@ -146,6 +161,14 @@ def read_slash(token: DateToken, language: str) -> DateToken:
     return token._replace(code="x" if is_date else "", value=(0, month, day))
 
 
+def _split_phrases(several: str, language: str) -> list[str]:
+    """Return the phrases of a line of the table, with spaces between words, or characters in Chinese and Japanese."""
+    if language in ("zh", "ja"):
+        return [each if each.isascii() else " ".join(each) for each in several.lower().split(", ")]
+    phrases = _fold_letters(several).split(", ")
+    return [each if each.isalpha() else " ".join(each.replace("'", " ").split()) for each in phrases]
+
+
 @cache
 def read_lexicons() -> Mapping[str, Lexicon]:
     """Read the table: what is in each language, by its code."""
@@ -153,8 +176,7 @@ def read_lexicons() -> Mapping[str, Lexicon]:
     for language, entries in read_table(Path(__file__).with_name("periods.txt")).items():
         lexicon = found[language] = Lexicon()
         for symbols, several in entries.items():
-            phrases = fold_name(several).split(", ")
-            keys = [" ".join(each if is_cjk(each[0]) else each.replace("'", " ").split()) for each in phrases]
+            keys = _split_phrases(several, language)
             if symbols == "names":
                 lexicon.names.update(keys)
             elif symbols == "+":
@@ -169,8 +191,10 @@ def read_lexicons() -> Mapping[str, Lexicon]:
                     lexicon.symbols.setdefault(key, parts)
     for lexicon in found.values():
         for key in (*lexicon.symbols, *lexicon.roles):
-            first, *rest = key.split()
-            lexicon.longest[first] = max(lexicon.longest.get(first, 0), 1 + len(rest))
+            first, _, rest = key.partition(" ")
+            size = rest.count(" ") + 2 if rest else 1
+            if size > lexicon.longest.get(first, 0):
+                lexicon.longest[first] = size
     return found
 
 

@@ -9,12 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from memory_core.errors import InvalidArgument
 from memory_core.records import Access, Query, RelatedQuery
-from memory_core.search import scores
-from memory_core.search.passages import SHARED
 from memory_core.text.dates import get_today, parse_day, parse_instant
 from memory_core.text.messages import replace_surrogates
-from memory_core.text.periods import find_period
-from memory_core.text.terms import asks_for_several
 from memory_core.tools.arguments import TOOLS, Schema, check_choice, get_plain
 from memory_core.tools.results import describe_tool
 
@@ -146,13 +142,18 @@ def _choose_count(text: str, defaults: QuerySettings, today: date) -> int:
 
     From `SHARED` hits on, more hits share the same characters; fewer would not, and stay as they are.
     """
+    from memory_core.search.passages import SHARED
+    from memory_core.search.scores import LONG_PERIOD
+    from memory_core.text.periods import find_period
+    from memory_core.text.terms import asks_for_several
+
     most = defaults.max_results
     if most < SHARED:
         return most
     named = find_period(text, today)
     if named is not None and named.alone:
         return min(most * 2, MOST_RESULTS)
-    spans = named is not None and (named.period.last - named.period.first).days > scores.LONG_PERIOD
+    spans = named is not None and (named.period.last - named.period.first).days > LONG_PERIOD
     return min(most * 3 // 2, MOST_RESULTS) if spans or asks_for_several(text) else most
 
 

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from memory_core.cli.hosts import OUTAGES
 from memory_core.cli.main import main
+from memory_core.cli.mcp import OUTAGES
 from tests.command import REPOSITORY, Command, as_ordinary_owner, run
 from tests.fakes.homes import write
 

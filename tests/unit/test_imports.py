@@ -55,6 +55,18 @@ NOT_FOR_A_SEARCH = {
     *("memory_core.hosts.adopt", "memory_core.plugin.flush", "memory_core.hosts", "memory_core.items"),
     *("memory_core.cli.adopt", "memory_core.cli.history", "memory_core.cli.hosts", "memory_core.cli.notes"),
     *("memory_core.embeddings.remote", "memory_core.embeddings.local", "memory_core.embeddings.static"),
+    *("memory_core.embeddings.error_mapping", "memory_core.plugin.explaining", "memory_core.sources.redaction"),
+}
+NOT_FOR_A_START = {
+    *("apsw", "asyncio", "filelock", "httpx", "jsonschema", "markdown_it", "numpy", "pydantic", "rich", "tokenizers"),
+    *("memory_core.backends.builtin", "memory_core.backends.engine", "memory_core.history"),
+    *(
+        "memory_core.hosts.install",
+        "memory_core.items.items",
+        "memory_core.search",
+        "memory_core.stores",
+        "memory_core.sync",
+    ),
 }
 NOT_FOR_A_TURN = {
     *("apsw", "asyncio", "httpx", "jsonschema", "multiprocessing", "numpy", "rich", "tokenizers", "wordllama"),
@@ -125,6 +137,17 @@ def test_a_hook_that_keeps_a_turn_loads_only_what_it_works_with(tmp_path: Path) 
     loaded = set(python(script).split())
     assert not among(loaded, NOT_FOR_A_TURN)
     assert "The fence is green." in next((tmp_path / "state").rglob("*.jsonl")).read_text(encoding="utf-8")
+
+
+def test_a_hook_at_the_start_of_a_session_loads_only_what_it_works_with(tmp_path: Path) -> None:
+    """The user waits for it before the first message; here, it has nothing to show."""
+    event = {"hook_event_name": "SessionStart", "session_id": "s1", "source": "startup"}
+    common = ["--workspace", str(tmp_path), "--state-dir", str(tmp_path / "state")]
+    script = (
+        f"import io, sys; from memory_core.cli.main import main; sys.stdin = io.StringIO({json.dumps(event)!r});"
+        f"assert main({[*common, 'hook']!r}) == 0; print(*sys.modules)"
+    )
+    assert not among(set(python(script).split()), NOT_FOR_A_START)
 
 
 def processor_seconds(*arguments: str) -> float:

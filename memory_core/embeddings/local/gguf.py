@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from memory_core.__about__ import explain_install
-from memory_core.embeddings.error_mapping import make_unusable
 from memory_core.embeddings.local.model import (
     CONTEXT_TOKENS,
     Computed,
@@ -28,6 +27,7 @@ from memory_core.embeddings.local.model import (
     find_framing,
     refuse_model,
 )
+from memory_core.embeddings.protocols import make_unusable
 from memory_core.errors import ProviderUnavailable
 
 if TYPE_CHECKING:

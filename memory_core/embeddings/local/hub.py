@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any
 
 from memory_core.atomic import locked, move_into_place
 from memory_core.embeddings.credentials import find_credentials
-from memory_core.embeddings.error_mapping import make_unusable, scrub
+from memory_core.embeddings.error_mapping import scrub
+from memory_core.embeddings.protocols import make_unusable
 from memory_core.embeddings.remote.http import keep_out_of_logs
 from memory_core.errors import ProviderUnavailable
 

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 from memory_core.__about__ import DISTRIBUTION
 from memory_core.config.agent import AgentConfig
 from memory_core.config.environment import expand_home
-from memory_core.embeddings.error_mapping import make_unusable
-from memory_core.embeddings.protocols import Limits, pack
+from memory_core.embeddings.protocols import Limits, make_unusable, pack
 from memory_core.errors import ProviderUnavailable
 
 if TYPE_CHECKING:

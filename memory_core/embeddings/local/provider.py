@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING
 from memory_core.config.agent import AgentConfig
 from memory_core.config.environment import expand_home
 from memory_core.embeddings import vectors
-from memory_core.embeddings.error_mapping import make_unusable
 from memory_core.embeddings.local.hub import HubFile, fetch
 from memory_core.embeddings.local.model import PACKAGE, Computed, Model, find_model_file, find_weights, is_package
 from memory_core.embeddings.models import Plan, make_plan
@@ -30,6 +29,7 @@ from memory_core.embeddings.protocols import (
     blame_texts,
     find_runs,
     list_failures,
+    make_unusable,
     summarise,
 )
 from memory_core.errors import InvalidEmbedding, ProviderError, RequestTimeout

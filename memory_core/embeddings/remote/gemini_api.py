@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit, urlunsplit
 
 from memory_core.embeddings.credentials import find_origin
-from memory_core.embeddings.error_mapping import make_unusable
 from memory_core.embeddings.models import Plan
-from memory_core.embeddings.protocols import TextKind
+from memory_core.embeddings.protocols import TextKind, make_unusable
 from memory_core.embeddings.remote.batches import JobState
 from memory_core.embeddings.remote.http import HttpApi, bound_answer, join_url
 

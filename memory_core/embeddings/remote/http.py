@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit, urlunsplit
 
 from memory_core.embeddings.credentials import Endpoint, find_origin, is_on_this_machine
-from memory_core.embeddings.error_mapping import ForeignError, extract_message, from_status, make_unusable, scrub
+from memory_core.embeddings.error_mapping import ForeignError, extract_message, from_status, scrub
 from memory_core.embeddings.models import Plan
+from memory_core.embeddings.protocols import make_unusable
 from memory_core.embeddings.vectors import decode, shorten
 from memory_core.errors import (
     InvalidEmbedding,

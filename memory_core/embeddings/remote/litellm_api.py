@@ -19,9 +19,9 @@ import httpx
 
 from memory_core.__about__ import explain_install
 from memory_core.embeddings.credentials import Endpoint
-from memory_core.embeddings.error_mapping import ForeignError, extract_message, from_status, make_unusable, scrub
+from memory_core.embeddings.error_mapping import ForeignError, extract_message, from_status, scrub
 from memory_core.embeddings.models import Plan
-from memory_core.embeddings.protocols import TextKind
+from memory_core.embeddings.protocols import TextKind, make_unusable
 from memory_core.embeddings.remote.http import ACCEPTED, Body, bound_answer, keep_out_of_logs
 from memory_core.embeddings.remote.loop import run_in_thread
 from memory_core.embeddings.vectors import decode, shorten

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Protocol
 from memory_core.config.agent import AgentConfig
 from memory_core.embeddings import vectors
 from memory_core.embeddings.credentials import KeyPlaces, resolve_endpoint
-from memory_core.embeddings.error_mapping import make_unusable, translate_errors
+from memory_core.embeddings.error_mapping import translate_errors
 from memory_core.embeddings.models import PROVIDERS, Plan, make_plan
 from memory_core.embeddings.protocols import (
     Deadline,
@@ -30,6 +30,7 @@ from memory_core.embeddings.protocols import (
     find_runs,
     is_outage,
     list_failures,
+    make_unusable,
     pack,
     summarise,
 )

@@ -21,7 +21,6 @@ from memory_core.completions import (
 )
 from memory_core.config.agent import AgentConfig
 from memory_core.errors import InvalidArgument, LoggedProblems, MemoryCoreError
-from memory_core.items.destination import find_destination
 from memory_core.plugin import activity
 from memory_core.plugin.flush import cycles
 from memory_core.plugin.flush.policy import FlushTurn
@@ -73,6 +72,7 @@ def make_flush_tools(
     turn: FlushTurn, config: AgentConfig, *, recalled: frozenset[str] = frozenset()
 ) -> dict[str, ToolFunction]:
     """Make the handlers of a turn's tools: `memory_append`, which here writes the turn's note only."""
+    from memory_core.items.destination import find_destination
 
     def append(arguments: Mapping[str, Any]) -> dict[str, Any]:
         layer = find_destination(config, None, turn.day)
