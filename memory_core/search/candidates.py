@@ -6,7 +6,7 @@ import os
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import accumulate
+from itertools import accumulate, islice
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from memory_core.records import Query
@@ -124,7 +124,8 @@ def find_candidates(
 
 def _are_crowded(reader: Reader, chunks: Sequence[IndexedChunk], count: int, words: Collection[str]) -> bool:
     """Return True if session logs and reports may take the places of better chunks: of notes, or of logs that do not only ask."""
-    if sum(map(may_answer, chunks)) * 2 >= len(chunks):
+    half = -(-len(chunks) // 2)
+    if len([*islice(filter(may_answer, chunks), half)]) == half:
         return False
     return len(chunks) < count or any(only_asks(each.text, words) for each in chunks) or reader.holds_notes()
 

@@ -97,12 +97,9 @@ class Confidence:
         if self.lack_names(unit):
             value -= LACKS_NAME
         said = self.counts.quote(unit)
-        asked = self.question.text
-        if not _NUMBER.search(said) and _asks_for_number().search(asked):
+        if self._asks_number and not _NUMBER.search(said):
             value -= LACKS_NUMBER
-        if any(names_telephone(word.text) for word in self.question.words) and not DIALLED.search(
-            " ".join(_WORD.findall(said))
-        ):
+        if self._asks_telephone and not DIALLED.search(" ".join(_WORD.findall(said))):
             value -= LACKS_TELEPHONE
         if self._asks_time and not self._tells_time(unit):
             value -= LACKS_TIME
@@ -135,6 +132,14 @@ class Confidence:
         if value < sure:
             return SHOWN[0] + max(value - least, 0.0) / (sure - least) * (SHOWN[1] - SHOWN[0])
         return min(SHOWN[1] + (value - sure) / (most - sure) * (SHOWN[2] - SHOWN[1]), SHOWN[2])
+
+    @cached_property
+    def _asks_number(self) -> bool:
+        return _asks_for_number().search(self.question.text) is not None
+
+    @cached_property
+    def _asks_telephone(self) -> bool:
+        return any(names_telephone(word.text) for word in self.question.words)
 
     @cached_property
     def _asks_time(self) -> bool:

@@ -333,7 +333,7 @@ class _Presenter:
         ]
         hits = [_to_hit(*each) for each in zip(passages, own, lifted, rated, strict=True)][: self.query.max_results]
         return [
-            replace(hit, also_in=_find_places(passage, counts, copies))
+            replace(hit, also_in=places) if (places := _find_places(passage, counts, copies)) else hit
             for hit, passage in zip(hits, passages, strict=False)
             if hit.compared >= self.query.min_score
         ]
