@@ -252,10 +252,15 @@ class TermCounts:
             following = begin + len(texts[number])
             levels = [(unit, level) for unit, level, _ in headings[number]]
             self.above += _list_above(levels, counts[begin], counts[end:following], size)
-            own = add_up([counts[begin], *counts[first:end]])
+            held = [*filter(None, (counts[begin], *counts[first:end]))]
+            own = add_up(held)
             dated = question.period_words if question.is_dated(candidate.chunk) else ()
-            best = _find_most([counts[begin], *counts[first:end]])
-            self.found.append([1.0 if word in dated else best.get(word, 0.0) for word in range(len(question.words))])
+            self.found.append(
+                [
+                    1.0 if word in dated else min(max(each.get(word, 0.0) for each in held), 1.0) if word in own else 0.0
+                    for word in range(len(question.words))
+                ]
+            )
             named = not question.identifiers.isdisjoint(own) or question.names_row(candidate.chunk.text)
             self.identified.append(named)
             self.chunk_counts.append(add_up([own, *counts[begin + 1 : first]]))
@@ -384,15 +389,6 @@ def _list_wanted(terms: Sequence[Term]) -> Iterator[tuple[int, str, float]]:
         yield number, f" {term.stems[0]}" if term.prefix else f" {' '.join(term.stems)} ", 1
         for form in sorted(term.forms, key=lambda each: -each.worth):
             yield number, f" {form.stem}" if is_single_cjk(form.word) else f" {form.stem} ", form.worth
-
-
-def _find_most(several: Iterable[Mapping[int, float]]) -> dict[int, float]:
-    """Return what each term counts where it counts most, at most 1."""
-    most: dict[int, float] = {}
-    for counts in filter(None, several):
-        for term, count in counts.items():
-            most[term] = max(most.get(term, 0.0), min(count, 1.0))
-    return most
 
 
 def add_up(several: Iterable[Mapping[int, float]]) -> dict[int, float]:

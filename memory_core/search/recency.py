@@ -153,9 +153,12 @@ def find_later(
     stems = {stem: word for word in extract_words(_quote_line(chunk, index)) for stem in reader.stem(word)[:1]}
     stems = {stem: word for stem, word in stems.items() if not word.isdigit()}
     matter = {stem for stem, word in stems.items() if word not in values and _tells_matter(word)}
-    held = reader.count_by_stem(stems) if len(stems) <= LINE_WORDS else {}
+    said_stems = stems.keys() & {*reader.stem(said)}
+    if not matter or len(stems) > LINE_WORDS or (len(said_stems) > WORDS and not values):
+        return None
+    held = reader.count_by_stem(stems)
     line = {stem: coverage_weight(question.chunks, held.get(stem, 1)) for stem in stems}
-    own = {stem: line[stem] for stem in line.keys() & {*reader.stem(said)}}
+    own = {stem: line[stem] for stem in said_stems}
     whole = sum(own.values())
     changes, repeats = max(SAID, CHANGES * whole), max(SAID, REPEATS * whole)
 
@@ -179,7 +182,7 @@ def find_later(
         return sum(shared) if _differ(values, _find_values(unit)) else 0.0
 
     terms = [Term(stems[stem], (stem,), held[stem]) for stem in sorted(line) if 1 < held.get(stem, 0) <= HELD]
-    if not terms or (len(own) > WORDS and not values):
+    if not terms:
         return None
     found: list[tuple[float, str, int, IndexedChunk]] = []
     if chunk.date:
