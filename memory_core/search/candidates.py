@@ -299,7 +299,7 @@ def names_telephone(word: str) -> bool:
 
 def _stem(texts: Sequence[str], stem: Stem) -> list[str]:
     """Return the stems of every text, with a space behind each."""
-    stems = stem("".join([f" {_BREAK} {text}" for text in texts]))
+    stems = stem("".join([f"\n{_BREAK} {text}" for text in texts]))
     stemmed = " ".join([*stems, ""]).split(f"{_BREAK} ")[1:]
     if len(stemmed) == len(texts):
         return stemmed

@@ -19,8 +19,9 @@ _BELOW_64K = (
 _INVISIBLE = re.compile(f"[{_BELOW_64K}\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]+")
 # `re` looks for characters of one plane in a bitmap, five times as fast as for those of several.
 _INVISIBLE_BY_PLANE = re.compile(f"[{_BELOW_64K}]+"), re.compile("[\U000e0000-\U000e0fff]+")
-# Bytes as addresses and the names of files have them, behind a letter of such: C3 BC is "ü".
-_PERCENT = re.compile(r"(?<=[\w./(=+&:-])(?:%[\dA-Fa-f]{2})+")
+# Bytes as addresses and the names of files have them, behind a letter of such: C3 BC is "ü". It begins with the sign, which `re`
+# looks for fast.
+_PERCENT = re.compile(r"%(?<=[\w./(=+&:-]%)[\dA-Fa-f]{2}(?:%[\dA-Fa-f]{2})*")
 _ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][\da-fA-F]{1,6}|[A-Za-z][A-Za-z\d]{1,31});")
 # All but punctuation: models of embeddings know the full-width one, and it says where sentences of Chinese end.
 _NOT_PUNCTUATION = re.compile("[^\u00a8\u00b4\u00b8\u2026\uff01-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65]+")

@@ -98,7 +98,9 @@ def _pairs(match: re.Match[str]) -> str:
 
 def write_index(text: str) -> str:
     """Return a text as the tokenizer of the keyword index takes it: folded, CJK runs cut into pairs."""
-    return cut_cjk(fold_words(text))
+    if text.isascii():
+        return fold_words(text)
+    return "\n".join([cut_cjk(fold_words(line)) for line in text.split("\n")])  # most lines are ASCII, and soon read
 
 
 def find_words(text: str, start: int, end: int) -> Iterator[tuple[int, int, str]]:
