@@ -255,12 +255,8 @@ class TermCounts:
             held = [*filter(None, (counts[begin], *counts[first:end]))]
             own = add_up(held)
             dated = question.period_words if question.is_dated(candidate.chunk) else ()
-            self.found.append(
-                [
-                    1.0 if word in dated else min(max(each.get(word, 0.0) for each in held), 1.0) if word in own else 0.0
-                    for word in range(len(question.words))
-                ]
-            )
+            best = {word: min(max(each.get(word, 0.0) for each in held), 1.0) for word in own}
+            self.found.append([1.0 if word in dated else best.get(word, 0.0) for word in range(len(question.words))])
             named = not question.identifiers.isdisjoint(own) or question.names_row(candidate.chunk.text)
             self.identified.append(named)
             self.chunk_counts.append(add_up([own, *counts[begin + 1 : first]]))

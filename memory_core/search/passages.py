@@ -315,8 +315,6 @@ def pack(
             passages.append(opened)
             same_file.append(opened)
             room -= opened.length
-        if room <= 0 and len(passages) == count:
-            break
     return passages
 
 

@@ -220,8 +220,9 @@ class _Presenter:
     def _pack_best(self, units: Iterable[int]) -> tuple[Sequence[Hit], Sequence[Passage], Copies]:
         counts, query = self.counts, self.query
         # Of equals the first candidate's stay first.
-        shown = [unit for unit in units if unit not in self._hidden]
-        order = sorted(shown, key=self.judgement.ranks.__getitem__, reverse=True)
+        order = sorted(
+            [at for at in units if at not in self._hidden], key=self.judgement.ranks.__getitem__, reverse=True
+        )
         order = self._leave_room(order)
         looked_at = order[: LOOK * max(query.max_results, SHARED)]
         copies = find_copies(
@@ -250,10 +251,8 @@ class _Presenter:
         counts = self.counts
         return {
             at
-            for first, each, matter in zip(counts.firsts, counts.candidates, self._matters, strict=True)
-            if matter
-            for at, unit in enumerate(each.chunk.units, first)
-            if unit.last_line < matter and not counts.counts[at]
+            for at, (number, within) in enumerate(counts.units)
+            if self._matters[number] > counts.candidates[number].chunk.units[within].last_line and not counts.counts[at]
         }
 
     def _leave_room(self, order: Sequence[int]) -> list[int]:

@@ -111,9 +111,10 @@ def compare_ages(confidence: Confidence, ranks: Sequence[float]) -> Recency:
     words = counts.counts[first].keys()
     comparable = [unit for unit in later if values and (unit in changes or counts.counts[unit].keys() >= words)]
     revalued = [unit for unit in comparable if _differ(values, _find_values(counts.quote(unit)))]
-    last = max(map(later.__getitem__, revalued), default="")
-    top = max(rank + bonuses.get(unit, 0.0) for unit, rank in enumerate(ranks))
-    bonuses |= {unit: ABOVE * top - ranks[unit] for unit in revalued if later[unit] == last}
+    if revalued:
+        last = max(map(later.__getitem__, revalued))
+        top = max(rank + bonuses.get(unit, 0.0) for unit, rank in enumerate(ranks))
+        bonuses |= {unit: ABOVE * top - ranks[unit] for unit in revalued if later[unit] == last}
     newest = max((*changes, *revalued), key=alike.__getitem__, default=first)
     replaced = [
         unit
@@ -182,13 +183,11 @@ def find_later(
         return sum(shared) if _differ(values, _find_values(unit)) else 0.0
 
     terms = [Term(stems[stem], (stem,), held[stem]) for stem in sorted(line) if 1 < held.get(stem, 0) <= HELD]
-    if not terms:
-        return None
     found: list[tuple[float, str, int, IndexedChunk]] = []
     if chunk.date:
         day = date.fromisoformat(chunk.date) + timedelta(days=1)
         dates = dates._replace(first=max(day, dates.first or day))
-    for later in reader.load_chunks(reader.find_by_keyword(terms, dates, CHUNKS)):
+    for later in reader.load_chunks(reader.find_by_keyword(terms, dates, CHUNKS)) if terms else ():
         held_here = sum(line[stem] for stem in line.keys() & {*reader.stem(later.text)})
         if later.date and is_plain(later) and held_here >= min(changes, SHARED):
             found += [(much, later.date, -at, later) for at in range(len(later.units)) if (much := replaces(later, at))]
