@@ -26,6 +26,8 @@ def to_json(value: Any, *, brief: bool = False) -> Any:
     >>> to_json({"folder": Path("notes"), "days": (1, 2)})
     {'folder': 'notes', 'days': [1, 2]}
     """
+    if value is None or isinstance(value, str | int | float):
+        return value
     if is_dataclass(value) and not isinstance(value, type):
         pairs = [(each, getattr(value, each.name)) for each in fields(value)]
         return {

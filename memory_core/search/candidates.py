@@ -6,7 +6,7 @@ import os
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import accumulate
+from itertools import accumulate, islice
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from memory_core.records import Query
@@ -124,7 +124,8 @@ def find_candidates(
 
 def _are_crowded(reader: Reader, chunks: Sequence[IndexedChunk], count: int, words: Collection[str]) -> bool:
     """Return True if session logs and reports may take the places of better chunks: of notes, or of logs that do not only ask."""
-    if sum(map(may_answer, chunks)) * 2 >= len(chunks):
+    half = -(-len(chunks) // 2)
+    if len([*islice(filter(may_answer, chunks), half)]) == half:
         return False
     return len(chunks) < count or any(only_asks(each.text, words) for each in chunks) or reader.holds_notes()
 
@@ -251,9 +252,10 @@ class TermCounts:
             following = begin + len(texts[number])
             levels = [(unit, level) for unit, level, _ in headings[number]]
             self.above += _list_above(levels, counts[begin], counts[end:following], size)
-            own = add_up([counts[begin], *counts[first:end]])
+            held = [*filter(None, (counts[begin], *counts[first:end]))]
+            own = add_up(held)
             dated = question.period_words if question.is_dated(candidate.chunk) else ()
-            best = _find_most([counts[begin], *counts[first:end]])
+            best = {word: min(max(each.get(word, 0.0) for each in held), 1.0) for word in own}
             self.found.append([1.0 if word in dated else best.get(word, 0.0) for word in range(len(question.words))])
             named = not question.identifiers.isdisjoint(own) or question.names_row(candidate.chunk.text)
             self.identified.append(named)
@@ -293,7 +295,7 @@ def names_telephone(word: str) -> bool:
 
 def _stem(texts: Sequence[str], stem: Stem) -> list[str]:
     """Return the stems of every text, with a space behind each."""
-    stems = stem("".join([f" {_BREAK} {text}" for text in texts]))
+    stems = stem("".join([f"\n{_BREAK} {text}" for text in texts]))
     stemmed = " ".join([*stems, ""]).split(f"{_BREAK} ")[1:]
     if len(stemmed) == len(texts):
         return stemmed
@@ -383,15 +385,6 @@ def _list_wanted(terms: Sequence[Term]) -> Iterator[tuple[int, str, float]]:
         yield number, f" {term.stems[0]}" if term.prefix else f" {' '.join(term.stems)} ", 1
         for form in sorted(term.forms, key=lambda each: -each.worth):
             yield number, f" {form.stem}" if is_single_cjk(form.word) else f" {form.stem} ", form.worth
-
-
-def _find_most(several: Iterable[Mapping[int, float]]) -> dict[int, float]:
-    """Return what each term counts where it counts most, at most 1."""
-    most: dict[int, float] = {}
-    for counts in filter(None, several):
-        for term, count in counts.items():
-            most[term] = max(most.get(term, 0.0), min(count, 1.0))
-    return most
 
 
 def add_up(several: Iterable[Mapping[int, float]]) -> dict[int, float]:

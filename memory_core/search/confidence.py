@@ -23,6 +23,7 @@ from memory_core.text.tokens import compile_once
 
 # The worth of a word of the question that stands in the headings above a unit, and one or two units away: in it, it is 1.
 ABOVE, BESIDE = 0.9, (0.5, 0.3)
+_AROUND = ((-2, BESIDE[1]), (2, BESIDE[1]), (-1, BESIDE[0]), (1, BESIDE[0]))
 # Of the cosine of the unit's window, as a score. To a table of tokens any two texts of another language than English are near, so
 # that it counts there as far as words agree: times the root of the share of the question that the unit holds.
 MEANING, TABLE_MEANING = 0.4, 0.54
@@ -67,15 +68,14 @@ class Confidence:
 
     def support(self, unit: int) -> float:
         """Return the share of the question that a unit holds, 0..1; words that stand near it count less."""
-        counts, chunk = self.counts, self.counts.get_chunk(unit)
-        first = unit - counts.units[unit].within
-        end = first + len(chunk.units)
+        counts, (number, index) = self.counts, self.counts.units[unit]
+        chunk = counts.candidates[number].chunk
+        places = range(unit - index, unit - index + len(chunk.units))
         held: dict[int, float] = {}
-        for distance, worth in ((2, BESIDE[1]), (1, BESIDE[0])):
-            for place in (unit - distance, unit + distance):
-                if first <= place < end:
-                    for term, count in counts.counts[place].items():
-                        held[term] = worth * count if count < 1 else worth
+        for away, worth in _AROUND:
+            if unit + away in places and (terms := counts.counts[unit + away]):
+                for term, count in terms.items():
+                    held[term] = worth * count if count < 1 else worth
         for term in counts.above[unit]:
             held[term] = ABOVE
         for term, count in counts.counts[unit].items():
@@ -97,12 +97,9 @@ class Confidence:
         if self.lack_names(unit):
             value -= LACKS_NAME
         said = self.counts.quote(unit)
-        asked = self.question.text
-        if not _NUMBER.search(said) and _asks_for_number().search(asked):
+        if self._asks_number and not _NUMBER.search(said):
             value -= LACKS_NUMBER
-        if any(names_telephone(word.text) for word in self.question.words) and not DIALLED.search(
-            " ".join(_WORD.findall(said))
-        ):
+        if self._asks_telephone and not DIALLED.search(" ".join(_WORD.findall(said))):
             value -= LACKS_TELEPHONE
         if self._asks_time and not self._tells_time(unit):
             value -= LACKS_TIME
@@ -135,6 +132,14 @@ class Confidence:
         if value < sure:
             return SHOWN[0] + max(value - least, 0.0) / (sure - least) * (SHOWN[1] - SHOWN[0])
         return min(SHOWN[1] + (value - sure) / (most - sure) * (SHOWN[2] - SHOWN[1]), SHOWN[2])
+
+    @cached_property
+    def _asks_number(self) -> bool:
+        return _asks_for_number().search(self.question.text) is not None
+
+    @cached_property
+    def _asks_telephone(self) -> bool:
+        return any(names_telephone(word.text) for word in self.question.words)
 
     @cached_property
     def _asks_time(self) -> bool:

@@ -89,6 +89,8 @@ def only_asks(text: str, words: Collection[str]) -> bool:
 def tells(chunk: IndexedChunk, index: int) -> bool:
     """Return True for a unit that holds more, below its headings, than questions and that nothing is known."""
     unit, silent = chunk.quote_unit(index).lower(), _TELLS_NOTHING()
+    if silent.search(unit) is None:
+        return _WORD.search(unit) is not None
     below = _MARK.sub("", _HEADING.sub("", unit))
     sentences = _SENTENCE.findall(below if _WORD.search(below) else unit)
     return any(_WORD.search(sentence) and not silent.search(sentence) for sentence in sentences)
@@ -178,7 +180,10 @@ def join_chunks(chunks: Iterable[IndexedChunk]) -> list[list[IndexedChunk]]:
             groups.append(group)
             same.append(group)
         group.append(chunk)
-    return [sorted(group, key=lambda each: rank_place(each.path, each.source)) for group in groups]
+    for group in groups:
+        if len(group) > 1:
+            group.sort(key=lambda each: rank_place(each.path, each.source))
+    return groups
 
 
 @dataclass(slots=True)

@@ -220,7 +220,9 @@ class _Presenter:
     def _pack_best(self, units: Iterable[int]) -> tuple[Sequence[Hit], Sequence[Passage], Copies]:
         counts, query = self.counts, self.query
         # Of equals the first candidate's stay first.
-        order = sorted(filter(self._is_worth_showing, units), key=self.judgement.ranks.__getitem__, reverse=True)
+        order = sorted(
+            [at for at in units if at not in self._hidden], key=self.judgement.ranks.__getitem__, reverse=True
+        )
         order = self._leave_room(order)
         looked_at = order[: LOOK * max(query.max_results, SHARED)]
         copies = find_copies(
@@ -243,11 +245,15 @@ class _Presenter:
         """For every candidate the number of lines of front matter with which it begins."""
         return [count_matter(each.chunk) for each in self.counts.candidates]
 
-    def _is_worth_showing(self, unit: int) -> bool:
-        """Return False for front matter without a word of the question."""
-        number, within = self.counts.units[unit]
-        last = self.counts.candidates[number].chunk.units[within].last_line
-        return bool(self.counts.counts[unit]) or last >= self._matters[number]
+    @cached_property
+    def _hidden(self) -> set[int]:
+        """The numbers of units of front matter without a word of the question, which are not worth showing."""
+        counts = self.counts
+        return {
+            at
+            for at, (number, within) in enumerate(counts.units)
+            if self._matters[number] > counts.candidates[number].chunk.units[within].last_line and not counts.counts[at]
+        }
 
     def _leave_room(self, order: Sequence[int]) -> list[int]:
         """Put notes that pass before the session logs and reports for which there is no room: those fill half of the hits.
@@ -333,7 +339,7 @@ class _Presenter:
         ]
         hits = [_to_hit(*each) for each in zip(passages, own, lifted, rated, strict=True)][: self.query.max_results]
         return [
-            replace(hit, also_in=_find_places(passage, counts, copies))
+            replace(hit, also_in=places) if (places := _find_places(passage, counts, copies)) else hit
             for hit, passage in zip(hits, passages, strict=False)
             if hit.compared >= self.query.min_score
         ]

@@ -111,9 +111,10 @@ def compare_ages(confidence: Confidence, ranks: Sequence[float]) -> Recency:
     words = counts.counts[first].keys()
     comparable = [unit for unit in later if values and (unit in changes or counts.counts[unit].keys() >= words)]
     revalued = [unit for unit in comparable if _differ(values, _find_values(counts.quote(unit)))]
-    last = max(map(later.__getitem__, revalued), default="")
-    top = max(rank + bonuses.get(unit, 0.0) for unit, rank in enumerate(ranks))
-    bonuses |= {unit: ABOVE * top - ranks[unit] for unit in revalued if later[unit] == last}
+    if revalued:
+        last = max(map(later.__getitem__, revalued))
+        top = max(rank + bonuses.get(unit, 0.0) for unit, rank in enumerate(ranks))
+        bonuses |= {unit: ABOVE * top - ranks[unit] for unit in revalued if later[unit] == last}
     newest = max((*changes, *revalued), key=alike.__getitem__, default=first)
     replaced = [
         unit
@@ -153,9 +154,12 @@ def find_later(
     stems = {stem: word for word in extract_words(_quote_line(chunk, index)) for stem in reader.stem(word)[:1]}
     stems = {stem: word for stem, word in stems.items() if not word.isdigit()}
     matter = {stem for stem, word in stems.items() if word not in values and _tells_matter(word)}
-    held = reader.count_by_stem(stems) if len(stems) <= LINE_WORDS else {}
+    said_stems = stems.keys() & {*reader.stem(said)}
+    if not matter or len(stems) > LINE_WORDS or (len(said_stems) > WORDS and not values):
+        return None
+    held = reader.count_by_stem(stems)
     line = {stem: coverage_weight(question.chunks, held.get(stem, 1)) for stem in stems}
-    own = {stem: line[stem] for stem in line.keys() & {*reader.stem(said)}}
+    own = {stem: line[stem] for stem in said_stems}
     whole = sum(own.values())
     changes, repeats = max(SAID, CHANGES * whole), max(SAID, REPEATS * whole)
 
@@ -179,13 +183,11 @@ def find_later(
         return sum(shared) if _differ(values, _find_values(unit)) else 0.0
 
     terms = [Term(stems[stem], (stem,), held[stem]) for stem in sorted(line) if 1 < held.get(stem, 0) <= HELD]
-    if not terms or (len(own) > WORDS and not values):
-        return None
     found: list[tuple[float, str, int, IndexedChunk]] = []
     if chunk.date:
         day = date.fromisoformat(chunk.date) + timedelta(days=1)
         dates = dates._replace(first=max(day, dates.first or day))
-    for later in reader.load_chunks(reader.find_by_keyword(terms, dates, CHUNKS)):
+    for later in reader.load_chunks(reader.find_by_keyword(terms, dates, CHUNKS)) if terms else ():
         held_here = sum(line[stem] for stem in line.keys() & {*reader.stem(later.text)})
         if later.date and is_plain(later) and held_here >= min(changes, SHARED):
             found += [(much, later.date, -at, later) for at in range(len(later.units)) if (much := replaces(later, at))]

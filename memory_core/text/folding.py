@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from functools import cache, partial
 from unicodedata import category, is_normalized, normalize
 
@@ -19,8 +20,9 @@ _BELOW_64K = (
 _INVISIBLE = re.compile(f"[{_BELOW_64K}\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]+")
 # `re` looks for characters of one plane in a bitmap, five times as fast as for those of several.
 _INVISIBLE_BY_PLANE = re.compile(f"[{_BELOW_64K}]+"), re.compile("[\U000e0000-\U000e0fff]+")
-# Bytes as addresses and the names of files have them, behind a letter of such: C3 BC is "ü".
-_PERCENT = re.compile(r"(?<=[\w./(=+&:-])(?:%[\dA-Fa-f]{2})+")
+# Bytes as addresses and the names of files have them, behind a letter of such: C3 BC is "ü". It begins with the sign, which `re`
+# looks for fast.
+_PERCENT = re.compile(r"%(?<=[\w./(=+&:-]%)[\dA-Fa-f]{2}(?:%[\dA-Fa-f]{2})*")
 _ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][\da-fA-F]{1,6}|[A-Za-z][A-Za-z\d]{1,31});")
 # All but punctuation: models of embeddings know the full-width one, and it says where sentences of Chinese end.
 _NOT_PUNCTUATION = re.compile("[^\u00a8\u00b4\u00b8\u2026\uff01-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65]+")
@@ -60,12 +62,20 @@ def clean(text: str) -> str:
         from html import unescape  # a table of 2,231 names
 
         text = _ENTITY.sub(lambda found: unescape(found[0]), text)
-    if not text.isascii():
-        for pattern in _INVISIBLE_BY_PLANE:
-            text = pattern.sub("", text)
-        if not is_normalized("NFKC", text):
-            text = _NOT_PUNCTUATION.sub(lambda found: normalize("NFKC", found[0]), text)
-    return text
+    return change_lines(text, _clean_line)
+
+
+def _clean_line(line: str) -> str:
+    for pattern in _INVISIBLE_BY_PLANE:
+        line = pattern.sub("", line)
+    return line if is_normalized("NFKC", line) else _NOT_PUNCTUATION.sub(lambda f: normalize("NFKC", f[0]), line)
+
+
+def change_lines(text: str, change: Callable[[str], str]) -> str:
+    """Return a text in which lines with letters beyond ASCII are changed: most have none, and patterns need not read them."""
+    if text.isascii():
+        return text
+    return "\n".join([line if line.isascii() else change(line) for line in text.split("\n")])
 
 
 def fold_words(text: str) -> str:
@@ -73,9 +83,7 @@ def fold_words(text: str) -> str:
 
     "ate" becomes "eaten", since the index's stemmer makes "ate" the word "at".
     """
-    text = clean(text)
-    if not text.isascii():
-        text = _spelt().sub(_spell, text)
+    text = change_lines(clean(text), partial(_spelt().sub, _spell))
     for at, word in enumerate(("ate", "Ate")):
         if word in text:
             text = _ATE[at].sub("eaten", text)

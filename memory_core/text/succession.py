@@ -96,8 +96,8 @@ def _find_shared_keys(hits: Sequence[Hit]) -> dict[str, list[int]]:
             for line in hit.snippet.split("\n"):
                 if (begins := _split_line(line)) is not None:
                     begun[begins[0]].add(hit.path)
-                if (found := find_key(line)) is not None:
-                    held[found[0]][number] = hit.path
+                    if _is_key(*begins):
+                        held[begins[0]][number] = hit.path
     return {
         key: [*paths] for key, paths in held.items() if len({*paths.values()}) > 1 and len(begun[key]) <= MOST_NOTES
     }
@@ -116,12 +116,14 @@ def _find_keyed_lines(lines: Sequence[str], key: str, hit: Hit) -> Iterator[tupl
 def find_key(line: str) -> tuple[str, str] | None:
     """Return key and value of a line such as "- **Rent**: 700", "host = a" or a row of a table; None if it has none."""
     begins = _split_line(line)
-    if begins is None:
-        return None
-    key, value = begins
+    return begins if begins and _is_key(*begins) else None
+
+
+def _is_key(key: str, value: str) -> bool:
+    """Return True if what stands before a sign is the key of what stands behind it."""
     words = key.split()
     if len(key) > MOST_KEY_CHARS or len(words) > MOST_KEY_WORDS or not key[0].isalpha():
-        return None
+        return False
     if (
         (len(words) == 1 and key in _LABELS)
         or _is_event(words)
@@ -129,9 +131,9 @@ def find_key(line: str) -> tuple[str, str] | None:
         or words[-1].endswith("ed")
         or set(key) & set(".?!;,:/")
     ):
-        return None
+        return False
     said = _find_words(value)
-    return None if len(said) > MOST_VALUE_WORDS or _VERBS.intersection(said) else begins
+    return len(said) <= MOST_VALUE_WORDS and _VERBS.isdisjoint(said)
 
 
 def _split_line(line: str) -> tuple[str, str] | None:

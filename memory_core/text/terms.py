@@ -13,7 +13,7 @@ from itertools import accumulate, pairwise, takewhile
 from operator import add
 from typing import Literal
 
-from memory_core.text.folding import EMOJI, fold_words, is_emoji, list_marks
+from memory_core.text.folding import EMOJI, change_lines, fold_words, is_emoji, list_marks
 from memory_core.text.languages import OPENERS, STOP_WORDS, Language, detect
 from memory_core.text.tables import PHRASES
 from memory_core.text.tokens import SYLLABLES, UNSPACED, WORD_CHARACTERS, compile_once, may_be_unspaced
@@ -98,7 +98,7 @@ def _pairs(match: re.Match[str]) -> str:
 
 def write_index(text: str) -> str:
     """Return a text as the tokenizer of the keyword index takes it: folded, CJK runs cut into pairs."""
-    return cut_cjk(fold_words(text))
+    return change_lines(fold_words(text), cut_cjk)
 
 
 def find_words(text: str, start: int, end: int) -> Iterator[tuple[int, int, str]]:

@@ -97,4 +97,7 @@ def _unspaced() -> tuple[re.Pattern[str], ...]:
 
 def may_be_unspaced(text: str) -> bool:
     """Return False for a text without characters of `UNSPACED`: quick, as each pattern is of one plane."""
-    return not text.isascii() and any(pattern.search(text) for pattern in _unspaced())
+    if text.isascii():
+        return False
+    common, rare = _unspaced()
+    return common.search(text) is not None or rare.search(text) is not None

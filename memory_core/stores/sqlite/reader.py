@@ -88,7 +88,8 @@ class SqliteReader:
 
     def load_workspace(self) -> str | None:
         """See `Reader`."""
-        return self.load_state().workspace
+        workspace: str | None = read_json(self._ask("SELECT value FROM meta WHERE key = 'workspace'").get or "null")
+        return workspace
 
     def load_serving_space(self) -> ServingSpace | None:
         """See `Reader`."""
