@@ -245,7 +245,10 @@ def _takes_place(old: Statement, new: Statement, bits: Bits) -> bool:
     if not split or "change" not in new.flags:
         return False
     told = {*chain(*(stem(_WORD.findall(part), new.language) for part in _PART.split(new.text) if tells_change(part)))}
-    shared = key & told or (value & {*new.near} if value.isdisjoint(new.own) else set())
+    parts = [{*stem([word], old.language)} & key for word in _WORD.findall(old.text[:split])]
+    whole = all(part & told for part in parts if part)  # a fuse box is no veg box
+    shared = key & told if whole else set()
+    shared |= value & {*new.near} if value.isdisjoint(new.own) else set()
     return any(bits(word) >= RARE_BITS for word in shared)
 
 

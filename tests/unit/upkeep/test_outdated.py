@@ -340,6 +340,9 @@ def test_a_fact_is_replaced_by_another_value_of_its_key_or_because_its_own_is_gi
             "- Hall: Marlox red, matt",
             "The broadband has changed. Lumolink now, right into the hall.",
         ),  # in another clause
+        ("- Coal shed: Marlox red", "The tool shed is Corvane blue now."),
+        ("- Clase de vela: Iker Sáez", "La clase de canto la da ahora Nuria Pando."),
+        ("- Trainer im Rudern: Otmar Kell", "Trainer im Boxen ist jetzt Edgar Wulf."),
         ("- Evening: 100 g starter, 200 rye flour", "Evening: rang round about the new date, and Moira swaps."),
         ("- Sheila has the key of the shed, Tel. 01632 960111", "Otto is now with Dr Quell, Tel. 01632 960222"),
         ("- Piano lesson with Mr Vane, 1 Mill Lane", "Mr Grove is at the Mill now."),  # no name but a title
