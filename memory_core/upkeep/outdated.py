@@ -17,9 +17,10 @@ from typing import Literal, NamedTuple, cast
 
 from memory_core.text.folding import strip_marks
 from memory_core.text.languages import STOP_WORDS, Language
+from memory_core.text.succession import MOST_KEY_WORDS, find_key
 from memory_core.text.tables import PHRASES, join_lines
-from memory_core.text.tense import list_words, tells_absence, tells_change, tells_leave
-from memory_core.upkeep.statements import UNDATED, Statement, Value, stem, tells_begin
+from memory_core.text.tense import find_turns, list_words, tells_absence, tells_change, tells_end, tells_leave
+from memory_core.upkeep.statements import NAMES, UNDATED, Statement, Value, stem, tells_begin
 
 SHOWN = 5.4  # from which score a pair becomes a proposal
 CANDIDATE = 3.5  # from which a model is asked about it
@@ -39,8 +40,9 @@ NEXT = 4  # words between a relative and what belongs to them
 MOST_WORDS = 22  # of a sentence that says who or what something is
 # A fact of a list: a short line of MEMORY.md or a topic file. Who or what it is about is a rare word that a newer line repeats.
 MOST_LISTED, LISTED_BITS, LISTED = 14, 4.0, 2.8
+RARE_BITS = 5.5  # of its key or its value, by which a newer line that names another value is found
 
-_TITLES = frozenset(list_words("all", "titles"))
+_TITLES, _WITH = (frozenset(list_words("all", name)) for name in ("titles", "with"))
 _CALLED = rf"(?:(?:(?i:{'|'.join(_TITLES)})\b\.?|[A-ZÀ-Þ]\.) )?([A-ZÀ-Þ][^\W\d_]+(?: [A-ZÀ-Þ][^\W\d_]+)?)"
 # "Ann's", "of Ann", "von Frau Berger", "of [[Ann]]": whose it is.
 _OWNER = re.compile(rf"\b([A-ZÀ-Þ][^\W\d_]+)\]{{0,2}}['’]s\b|\b(?:{join_lines('of')}) \[{{0,2}}{_CALLED}")
@@ -48,6 +50,7 @@ _HAS = re.compile(
     rf"(?:\b{_CALLED}|(?<!\w)([^\W\d_]+))\]{{0,2}} (?:{join_lines('to have')})(?!\w)"
 )  # "Ann has", "the club has"
 _WORD = re.compile(r"[^\W\d_]+")
+_CAPITAL = re.compile(r"(?<![\w'’])[A-ZÀ-ÞА-Я][^\W\d_]*[a-zß-ÿа-я]")
 _PLACE = re.compile(
     rf"(?<!\w)(?:{join_lines('places')})(?: (?:{join_lines('articles')}))? (?:l['’])?([A-ZÀ-ÞА-Я][^\W\d_]+)"
 )
@@ -55,11 +58,14 @@ _DENIED = re.compile(rf"(?<!\w)(?:{join_lines('not')})(?: [^\W\d_]+){{0,2}} ?[£
 _AND = re.compile(rf"(?<!\w)(?:{join_lines('and')})(?!\w)|[&+]", re.IGNORECASE)
 # Kinds of values that are compared with none.
 _VAGUE = frozenset(("month", "number:st", "number:nd", "number:rd", "number:th"))
+_NUMBERED = frozenset(("label", "code"))
 _ADDRESSES = frozenset(("phone", "email", "account"))
 _OF_APPOINTMENTS = frozenset(("weekday", "date", "clock"))
 _CLAUSE = re.compile(r"[.,:](?!\d)|[;!?(\n|–—]")
 # A name of one word or more, but for "Ann's".
 _RUN = re.compile(r"(?<![\w'’])[A-ZÀ-ÞА-Я][^\W\d_]+(?:[ -][A-ZÀ-ÞА-Я][^\W\d_]+)*(?![\w'’])")
+_FULL_NAME = re.compile(r"(?<=[^\W\d_] )[A-ZÀ-ÞА-Я][^\W\d_]+ [A-ZÀ-ÞА-Я][^\W\d_]+")
+_PART = re.compile(r"[.,](?!\d)|[;!?(\n|–—]")
 _STOP = re.compile(r"[.;!?](?!\d)|[(\n|]")
 Bits = Callable[[str], float]
 
@@ -99,10 +105,11 @@ def judge(old: Statement, new: Statement, bits: Bits) -> Comparison | None:
     if old.title and not {"change", "new"}.isdisjoint(
         new.flags
     ):  # "Deadline of Heron moved" is about the note heron.md
-        named = {*new.head, *chain(*(each.stems for each in _find_owners(new)))}
+        named = {*new.head, *new.near, *chain(*(each.stems for each in _find_owners(new)))}
         own += [word for word in old.title if word in named and word not in own]
     around = [{*each.near, *each.context} for each in (old, new)]
     wide = [*own, *(word for word in new.own if word in around[0]), *(word for word in old.own if word in around[1])]
+    units -= {word for word in units for name in {*old.names} & {*new.names} if name.startswith(word)}  # "a 2014 Saab"
     anchors = [word for word in dict.fromkeys(wide) if bits(word) >= LEAST_BITS and len(word) > 2 and word not in units]
     if not anchors:
         return None
@@ -120,12 +127,22 @@ def judge(old: Statement, new: Statement, bits: Bits) -> Comparison | None:
     about = any(fits)
     valued = filter(None, (_compare_value(each, old, new, anchors, about=about, listed=listed) for each in new.values))
     nearest = max(valued, key=lambda each: (each.beside, each.score), default=None)
+    held = (
+        is_listed
+        and not {"change", "new"}.isdisjoint(new.flags)
+        and "opens" in old.flags
+        and _takes_place(old, new, bits)
+    )
     found = filter(
-        None, (nearest if nearest and _share_matter(old, new) else None, _compare_names(old, new, anchors, about=about))
+        None,
+        (
+            nearest if nearest and _share_matter(old, new) else None,
+            _compare_names(old, new, anchors, about=about, listed=held),
+        ),
     )
     best = max(found, key=lambda each: (each.firm, each.score), default=None)
     days = [{each[:2] for each in one.values if each.kind in _OF_APPOINTMENTS} for one in (old, new)]
-    again = tells and not days[0].isdisjoint(days[1])
+    again = held or (tells and not days[0].isdisjoint(days[1]))
     # "rent of the otter", "rent of the newt"
     other = not (again or about) and set(anchors) <= {*old.head} & {*new.head}
     if best is None or other or _names_another(old, new) or _is_of_another(best.kind, old, new, anchors):
@@ -156,27 +173,88 @@ def _is_subject(word: str, old: Statement, new: Statement) -> bool:
     if any(value.kind.endswith(f":{word}") for value in old.values):
         return False
     before = old.text[: old.values[0].start] if old.values else ""
-    stands = word in new.own and (word in old.context or word in strip_marks(before.lower()))
+    stands = word in old.title or (word in new.own and (word in old.context or word in strip_marks(before.lower())))
     return stands or word in old.head[:NEXT]
 
 
 def _leaves(old: Statement, new: Statement, bits: Bits) -> bool:
-    """Return True if the newer statement says that somebody leaves who has a role in the older one: "Ann is leaving us"."""
+    """Return True if the newer statement says that somebody or something that the older one is about leaves, or is given up.
+
+    "Ann is leaving us", "the Saab is gone", "we sold the Saab".
+    """
     kin = _list_stems(old.language, "people") - {*stem([*_TITLES], old.language)}
-    if not kin.isdisjoint(old.own) or len(old.own) < 2:
+    if not ("leave" in new.flags or tells_end(new.text)) or not kin.isdisjoint(old.own) or len(old.own) < 2:
         return False
     language = cast("Language", new.language)
-    others = " ".join(chain(*(found.groups("") for found in _OWNER.finditer(old.text)), _PLACE.findall(old.text)))
-    named = {*old.names, old.filler} - {strip_marks(word.lower()) for word in _WORD.findall(others)}
-    known = {strip_marks(word.lower()) for word in _WORD.findall(old.text)}
-    for run in _RUN.finditer(new.text):
-        names = {strip_marks(word.lower()) for word in _WORD.findall(run[0])} - _TITLES - STOP_WORDS[language]
-        if names & named and names <= known and max(map(bits, stem([*names], language)), default=0) >= LISTED_BITS:
-            clause = _CLAUSE.search(new.text, run.end())
-            said = " ".join(new.text[run.end() : clause.start() if clause else None].split()[:NEXT])
-            if tells_leave(said, language) and not tells_absence(said, language):
+    owners = chain(*(found.groups("") for found in _OWNER.finditer(old.text)), _PLACE.findall(old.text))
+    whose = _WORD.findall(" ".join(owners))
+    key = (find_key(old.text) or ("",))[0]
+    named = {*old.names, old.filler, strip_marks(key)} - {"", *(strip_marks(word.lower()) for word in whose)}
+    known = _fold(old.text)
+    first = (
+        {*stem(_WORD.findall(old.text)[:2], language)} - {*stem(whose, language)} if old.text[:1].isalpha() else set()
+    )
+    turn = next(find_turns(new.text, language), 0)
+    for start, end in (*(run.span() for run in _RUN.finditer(new.text)), (0, turn)):
+        names = _fold(new.text[start:end]) - _TITLES - STOP_WORDS[language]
+        stems = {*stem([*names], language)}
+        is_named = names <= known and not names.isdisjoint(named)
+        is_first = end == turn and stems <= {*old.own} and not stems.isdisjoint(first | {*stem([*named], language)})
+        if (is_named or is_first) and max(map(bits, stems), default=0) >= LISTED_BITS:
+            clause = _CLAUSE.search(new.text, end)
+            said = " ".join(new.text[end : clause.start() if clause else None].split()[:NEXT])
+            led = _CLAUSE.split(new.text[:start])[-1].split()[-NEXT:]
+            leaves = tells_leave(said, language) and not tells_absence(said, language)
+            if leaves or (led and led[-1] not in _WITH and tells_end(" ".join(led))):
                 return True
     return False
+
+
+def _takes_place(old: Statement, new: Statement, bits: Bits) -> bool:
+    """Return True if the newer statement names somebody or something else for the key of a fact, or beside its value.
+
+    "Sails: Peg" and "Ferris does our sails now", "Passwords: Lockbox" and "Enough of Lockbox. Moved it all to Vaultier", or the
+    same key again: "Wi-Fi password: otter" and "New Wi-Fi password: heron".
+    """
+    keys = [{*stem(_WORD.findall((find_key(each.text) or ("",))[0]), old.language)} for each in (new, old)]
+    if keys[1] and keys[1] <= keys[0] <= {*keys[1], *old.title, *old.near} and tells_change(new.text):
+        return True
+    names, others = (
+        {
+            *stem(
+                [word for word in _CAPITAL.findall(each.text) if strip_marks(word.lower()) in each.names], each.language
+            )
+        }
+        for each in (old, new)
+    )
+    others |= {*stem(_WORD.findall(" ".join(_FULL_NAME.findall(new.text))), new.language)}
+    labels = {value.kind.partition(":")[2] for value in new.values}
+    if not (names or old.filler) or others <= {*old.own, *old.near, *old.title, *new.near, *labels}:
+        return False
+    sign = NAMES.search(old.text)
+    split = sign.end() if sign and (old.filler or not {*old.names}.isdisjoint(_fold(old.text[sign.end() :]))) else 0
+    if len(old.text[:split].split()) > MOST_KEY_WORDS:
+        return False
+    key = {*stem(_WORD.findall(old.text[:split]) if split else _WORD.findall(old.text)[:2], old.language)}
+    key -= names | _list_stems(old.language, "people")
+    value = {*stem(_CAPITAL.findall(re.split(r"[,(]", old.text[split:])[0]), old.language)} if split else names
+    value -= others | {*stem([*_TITLES], old.language)}
+    said = {word for word in (*new.own, *new.near) if bits(word) >= LISTED_BITS}
+    if value & said and key & said and (key | value) & said & {*new.own}:
+        return True
+    if not split or "change" not in new.flags:
+        return False
+    told = {*chain(*(stem(_WORD.findall(part), new.language) for part in _PART.split(new.text) if tells_change(part)))}
+    parts = [{*stem([word], old.language)} & key for word in _WORD.findall(old.text[:split])]
+    whole = all(part & told for part in parts if part)  # a fuse box is no veg box
+    shared = key & told if whole else set()
+    shared |= value & {*new.near} if value.isdisjoint(new.own) else set()
+    return any(bits(word) >= RARE_BITS for word in shared)
+
+
+def _fold(text: str) -> set[str]:
+    """Return the words of a text as names are compared."""
+    return {strip_marks(word.lower()) for word in _WORD.findall(text)}
 
 
 class Pair(NamedTuple):
@@ -286,7 +364,14 @@ def _compare_value(
         is_measure = "." in former.text + value.text
         labels = () if is_measure else {*_stem_before(former, old)[-1:], *_stem_before(value, new)[-1:]}
         thing = [word for word in anchors if word not in labels]
-    elif kind not in _ADDRESSES and "change" not in new.flags:  # a name alone has many prices and days
+    elif kind in _ADDRESSES:
+        thing = [
+            word
+            for word in anchors
+            if word in (*old.own, *old.title) and (word in old.head or _unify([word], new.language) != {"telephone"})
+        ]
+        listed = listed and bool(thing)
+    elif "change" not in new.flags:  # a name alone has many prices and days
         thing = [word for word in anchors if not any(name.startswith(word) for name in {*old.names} & {*new.names})]
     if (
         not (thing or named or listed)
@@ -311,9 +396,12 @@ def _compare_value(
     close = close and not (all(led) and led[0].isdisjoint(led[1]))  # "Bo's insurance", "the insurance of the Skoda"
     firm = is_denied or _is_firm(former, value, old, new, close=close)
     if named and (
-        not about or not ("change" in new.flags or firm) or _AND.search(new.text, *sorted((named.end, value.start)))
+        not (about or kind in _NUMBERED)
+        or not ("change" in new.flags or firm)
+        or _AND.search(new.text, *sorted((named.end, value.start)))
     ):
         return None
+    firm = firm or (named is not None and kind in _NUMBERED)
     weight = 1.0 + 0.7 * (former.rate == value.rate not in ("", "once")) + DENIED * is_denied + FIRM * firm
     return Comparison(weight + LISTED * listed, "value", former, beside, firm or listed)
 
@@ -339,7 +427,7 @@ def _is_told(former: Value, value: Value, statement: Statement) -> bool:
     if former.kind == value.kind and value.kind not in ("weekday", "clock", "number:"):
         begin = max((found.end() for found in _STOP.finditer(text, 0, value.start)), default=0)
         return tells_change(text[begin : value.end + 10]) or tells_begin(
-            text, [each for each in statement.values if begin <= each.start < value.start]
+            text, [each for each in statement.values if begin <= each.start < value.end + 10]
         )
     begin = max(value.start - BESIDE, *(found.end() for found in _CLAUSE.finditer(text, 0, value.start)), 0)
     end = next((found.start() for found in _CLAUSE.finditer(text, value.end)), len(text))
@@ -397,10 +485,12 @@ def _is_firm(former: Value, value: Value, old: Statement, new: Statement, *, clo
     )
 
 
-def _compare_names(old: Statement, new: Statement, anchors: Sequence[str], *, about: bool) -> Comparison | None:
+def _compare_names(
+    old: Statement, new: Statement, anchors: Sequence[str], *, about: bool, listed: bool
+) -> Comparison | None:
     """Return a judgement if two statements name different people, places or firms for one role."""
     dwell = [_list_stems(each.language, "dwell") & set(each.own) for each in (old, new)]
-    if not (all(dwell) or old.filler) or max(len(each.text.split()) for each in (old, new)) > MOST_WORDS:
+    if not (all(dwell) or old.filler or listed) or max(len(each.text.split()) for each in (old, new)) > MOST_WORDS:
         return None
     before, after = ({*_find_capitals(each)} for each in (old, new))
     places = [{strip_marks(name.lower()) for name in _PLACE.findall(each.text)} for each in (old, new)]
@@ -409,15 +499,17 @@ def _compare_names(old: Statement, new: Statement, anchors: Sequence[str], *, ab
         all(dwell)
         and places[0]
         and places[1] - before
-        and any(each.startswith(word) for word in whose for each in before & after)
+        and any(each.startswith(word) for word in whose for each in after if each in before or word in old.title)
     ):
-        return Comparison(1.5 + FIRM, "role", firm=True)
+        return Comparison(2.0 + FIRM, "role", firm=True)
     roles = {*anchors}.intersection(old.head, (*new.head, *new.near))
     known = old.filler and any(old.filler.startswith(word) for word in (*new.own, *new.near) if len(word) > 2)
     leaves = "leave" in new.flags and "leave" not in old.flags
     other = new.filler not in ("", old.filler)
     if known and after - before and (leaves or (roles and other)):
         return Comparison(1.3 + bool(roles) + FIRM * leaves, "role", firm=leaves)
+    if listed:
+        return Comparison(1.0 + LISTED, "name", firm=True)
     return Comparison(1.3, "name") if about and roles and old.filler and other else None
 
 

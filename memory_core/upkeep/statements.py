@@ -58,7 +58,7 @@ _TITLES, _WITH, _EVERY, _PER, _DETERMINERS = (
     frozenset(list_words("all", name)) for name in ("titles", "with", "every", "per", "determiners")
 )
 _CONFLICT = re.compile(r"^(?:<{7}|>{7}) ", re.MULTILINE)  # of a merge that nobody has finished
-_NAMES = re.compile(rf"(?<!\w)(?:{join_lines('to be')})(?!\w)|:(?!\d)", re.IGNORECASE)
+NAMES = re.compile(rf"(?<!\w)(?:{join_lines('to be')})(?!\w)|:(?!\d)", re.IGNORECASE)
 _COLON = re.compile(r":(?!\d)")
 _NEW = re.compile(rf"(?<!\w)(?:{join_lines('new')})(?!\w)", re.IGNORECASE)
 _OPENS_NEW = re.compile(
@@ -73,10 +73,20 @@ _DIGIT = re.compile(r"\d")
 _LISTED = re.compile(rf"\s?(?:[,+&/]|,?\s(?:{join_lines('and')}))\s?", re.IGNORECASE)
 _NEXT_WORD = re.compile(r"(?<= )[^\W\d_]+")
 _UNTIL = re.compile(rf"\s{{0,9}}+(?:{join_lines('until')}|[-–—])(?!\w)", re.IGNORECASE)
+# Minutes by which words before or behind an hour move it; "halb neun" is half an hour before nine.
+_MOVED = {
+    "half": 30,
+    "quarter past": 15,
+    "quarter to": -15,
+    "and a half": 30,
+    "and a quarter": 15,
+    "less a quarter": -15,
+}
+_BEFORE_HOUR, _AFTER_HOUR = ("|".join(map(join_lines, names)) for names in ([*_MOVED][:3], [*_MOVED][3:]))
 # "at seven", "um halb neun", "a las siete y media", and "half five" alone.
 _HOUR = re.compile(
-    rf"(?<!\w)(?:(?:{join_lines('at hour')})\s((?:{join_lines('half')})\s)?|((?:{join_lines('half')})\s))(\d{{1,2}}|[^\W\d_]+)"
-    rf"(\s(?:{join_lines('and a half')}))?(?=\s?[.,;()!](?!\d)|\s(?:{join_lines('behind hour')})\s|\Z)",
+    rf"(?<!\w)(?:(?:{join_lines('at hour')})\s((?:{_BEFORE_HOUR})\s)?|((?:{_BEFORE_HOUR})\s))(\d{{1,2}}|[^\W\d_]+)"
+    rf"(\s(?:{_AFTER_HOUR}))?(?=\s?[.,;()!](?!\d)|\s(?:{join_lines('behind hour')})\s|\Z)",
     re.IGNORECASE,
 )
 # "from 8 to 1", "open 8 to 18", "de 9 a 12": without "from" only where "to" can be nothing else.
@@ -215,7 +225,7 @@ def _split_sentences(lines: list[str], body: str, *, dated: bool) -> Iterator[_T
             if start < starts[number + 1] and not (lines[number].endswith(",") or (full and _goes_on(lines, number)))
         ]
         bounds = sorted({start, *find_sentence_starts(body, start, unit.end), *breaks, unit.end})
-        before = ""
+        before = before if mark and start - starts[opened] > mark.end() else ""  # of a paragraph in several units
         for begin, end in pairwise(bounds):
             said = body[begin:end].strip()
             if said:
@@ -259,16 +269,18 @@ def _read_sentence(path: str, date: str, sentence: _Told, language: Language) ->
     taken = [(value.start, value.end) for value in values]
     own = [word for word in words if not any(start <= word.start() < end for start, end in taken)]
     names = tuple(dict.fromkeys(_find_names(plain, own, language)))
-    change = tells_change(plain) or tells_change(_NEW.sub(" ", before))  # "The broadband has changed. It costs £27."
-    leaves = "leave" if tells_leave(f"{before} {plain}", language) else ""
-    if not (values or names or change or stance or leaves or find_key(said)):
-        return
-    tells = _OPENS_NEW.match(plain) or tells_change(_NEW.sub(" ", f"{before} {plain}")) or tells_begin(plain, values)
     timed = _TIMED.match(bare)  # a log
-    told = "change" if tells and not timed else "new" if change else ""
     rest = _BREAK.search(plain, values[0].end) if values else None
     main = plain[: rest.start()] if rest and find_stance(plain[: rest.start()], language) == "state" else plain
     happened = "event" if timed or _is_event(words, language) or tells_past(main, language) else ""
+    earlier = "" if happened else before
+    change = tells_change(plain) or tells_change(_NEW.sub(" ", before))  # "The broadband has changed. It costs £27."
+    leaves = "leave" if tells_leave(f"{earlier} {plain}", language) else ""
+    listed = date == UNDATED and said.startswith(("- ", "* ", "+ "))
+    if not (values or names or change or stance or leaves or listed or find_key(said)):
+        return
+    tells = _OPENS_NEW.match(plain) or tells_change(_NEW.sub(" ", f"{earlier} {plain}")) or tells_begin(plain, values)
+    told = "change" if tells and not timed else "new" if change else ""
     opens = "" if before else "opens"
     spoken = {word[0].lower() for word in words}
     mine, theirs = (not spoken.isdisjoint(list_words(language, name)) for name in ("mine", "theirs"))
@@ -280,7 +292,7 @@ def _read_sentence(path: str, date: str, sentence: _Told, language: Language) ->
     about = next((led for end in ends if (led := [word for word in own if word.start() < end])), [])
     head = stem([word[0] for word in about if not _is_filler(word, plain, language)], language)
     head = head or stem([word[0] for word in about], language)  # "The call with Ann"
-    named = _NAMES.search(plain)
+    named = NAMES.search(plain)
     filler = _find_filler(own, named.end(), language) if named else ""
     near = _WORD.findall(f"{before} {heading}")
     yield Statement(
@@ -328,7 +340,7 @@ def stem(words: Sequence[str], language: str) -> list[str]:
         if tells and _read_time(bare, tongue) is None:
             length = COMPOUND_PREFIX if tongue in ("de", "nl") else PREFIX
             parts = _split_compound(lowered, tongue) if tongue == "nl" or bare[0].isupper() else ()
-            found += [_stem(each, tongue)[:length] for each in (lowered, *parts)]
+            found += [_stem(each, tongue)[:length] for each in (lowered, *parts) if _read_time(each, tongue) is None]
     return found
 
 
@@ -352,7 +364,12 @@ def _find_names(text: str, words: Sequence[re.Match[str]], language: Language) -
         if lowered in _TITLES or lowered in STOP_WORDS[language] or _read_time(said, language) is not None:
             continue
         opens = not text[: word.start()].strip(" \t-*>(\"'“„«") or text[: word.start()].rstrip()[-1:] in ".!?"
-        if (opens or language == "de") and (_is_common(lowered, language) or _split_compound(lowered, language)):
+        called = (text[: word.start()].split() or [""])[-1].strip("(.").lower() in _TITLES  # "Frau Klein"
+        if (
+            not called
+            and (opens or language == "de")
+            and (_is_common(lowered, language) or _split_compound(lowered, language))
+        ):
             continue
         yield strip_marks(lowered)
 
@@ -438,9 +455,10 @@ def _find_hours(text: str, language: Language) -> Iterator[Value]:
     for found in _HOUR.finditer(text):
         symbol, hour = ("n", int(found[3])) if found[3].isdigit() else _read_time(found[3], language) or ("", 0)
         if symbol == "n" and 0 < hour < 25:
-            halved = bool(found[1] or found[2] or found[4])
-            before = halved and not found[4] and language in ("de", "nl")  # "halb neun" is 8:30
-            yield Value("clock", f"{hour - before:02d}:{30 * halved:02d}", found.start(3), found.end())
+            moved = (found[1] or found[2] or found[4] or "").strip()
+            minutes = next((_MOVED[name] for name in _MOVED if re.fullmatch(join_lines(name), moved, re.IGNORECASE)), 0)
+            minutes *= -1 if minutes == 30 and not found[4] and language in ("de", "nl") else 1  # "halb neun" is 8:30
+            yield Value("clock", "{:02d}:{:02d}".format(*divmod(60 * hour + minutes, 60)), found.start(3), found.end())
 
 
 def _is_habit(day: re.Match[str], text: str, language: Language) -> bool:

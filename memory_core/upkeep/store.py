@@ -74,7 +74,7 @@ CREATE TABLE verdicts (id INTEGER PRIMARY KEY, score REAL NOT NULL, line TEXT NO
 """
 AROUND = "~"  # before a stem that stands around a statement, not in it
 # Of the rules: raised when statements are read or judged in another way, so that all notes are read anew.
-VERSION = "10"
+VERSION = "11"
 
 
 class Edit(NamedTuple):

@@ -287,6 +287,93 @@ def test_an_appointment_that_is_over_and_an_hour_said_otherwise_replace_nothing(
     assert score(old, new, then=None if old.startswith("- ") else "2026-02-02") < SHOWN
 
 
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        # The value is named, and then another one.
+        ("- Internet: Fenwave, $61 a month", "Fed up with Fenwave. We're with Lumolink now, 44 bucks."),
+        ("- Farrier: Dobbs", "Dobbs has put up his hammer. From now on Quillan does the hooves."),
+        ("- Klempner: Firma Rothe", "Rothe nimmt keine neuen Aufträge mehr. Ab jetzt rufen wir Wiesinger."),
+        ("- Internet: Fibrasol, 39 € al mes", "Harto de Fibrasol. Desde hoy tenemos Ondamar, va como un tiro."),
+        ("- Vétérinaire : cabinet Lormeau", "Lormeau ne prend plus les chats. On va maintenant chez le docteur Sorel."),
+        ("- Password: Cassafort", "Basta con Cassafort. Ora uso Serratura per tutto."),
+        ("- Wachtwoorden: Kluisje", "Weer een lek bij Kluisje. Alles staat nu in Sleutelbos."),
+        ("- Canalizador: Sardinha", "O Sardinha fechou. Agora chamamos o Bernardes."),
+        # The key is named, with another value.
+        ("- Hull paint: Marlox red", "The hull paint is Corvane now, it lasts longer."),
+        ("- Kassenwart: Hennes", "Um die Kasse kümmert sich künftig Edgar Wulf."),
+        ("- Barniz: Marítimo 40", "Ahora el barniz es Tungolux, el otro se pelaba."),
+        ("- Responsable du stock : Amina Belkacem", "Responsable du stock désormais : Jules Ferrand"),
+        ("- Gate password: otter-lamp-22", "New gate password: heron-desk-81"),
+        # It is over.
+        ("- My bike: a red Trekka", "The Trekka is gone, it brought 90."),
+        ("- My bike: a red Trekka", "So that's that, I'm done with the Trekka."),
+        ("- Weekly call is Monday 9:30", "The weekly call is history, we just write a line in the chat."),
+        ("- Auto: grüner Kangoo von 2014", "Der Kangoo ist weg, 1.900 hat er gebracht."),
+        ("- Coche: un Berlingo gris de 2015", "Vendimos el Berlingo a un vecino por 4.200."),
+        # It is told in other words.
+        ("- Ramelor 10 mg in the morning", "Dr Pym doubled the ramelor, so it's 20 mg now."),
+        ("- Weekly call is Monday 9:30", "From today the weekly call is at a quarter past ten, the kids."),
+        ("- Konzert am 4. Oktober", "Konzert rutscht auf den 18. Oktober."),
+        ("- La panadería cierra a las 16:30", "La panadería cierra ahora a las 16:00"),
+        ("- Ensayo los martes a las 20:00", "El ensayo se retrasa: ahora es los jueves a las 20:30."),
+    ],
+)
+def test_a_fact_is_replaced_by_another_value_of_its_key_or_because_its_own_is_given_up(old: str, new: str) -> None:
+    assert score(old, new) >= SHOWN
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("- Weekly call is Monday 9:30", "Weekly call at 8:30, this week only."),
+        ("- Übung montags um 19:00", "Diese Woche Übung ausnahmsweise am Freitag um 19:00."),
+        ("- Ensayo los martes a las 20:00", "Ensayo el jueves a las 20:00, solo esta semana."),
+        ("- Répétition le mardi à 20 h", "Exceptionnellement répétition le jeudi cette semaine."),
+        ("- My bike: a red Trekka", "Tom's bike is gone, somebody sold it at the market."),
+        ("- Auto: grüner Kangoo von 2014", "Der Kangoo ist in der Werkstatt, bis Freitag."),
+        ("- El fontanero es Tomillo", "Tomillo está de baja hasta el lunes."),
+        ("- Farrier: Dobbs", "Dobbs said the mare is sound. Tomorrow we ride to Quillan."),  # no change is told
+        ("- Ramelor 10 mg in the morning", "Should we double the ramelor to 20 mg?"),
+        ("- Internet : Fibrélec, 34 € par mois", "Le voisin est passé de Fibrélec à Ondine, il est content."),
+        (
+            "- Hall: Marlox red, matt",
+            "The broadband has changed. Lumolink now, right into the hall.",
+        ),  # in another clause
+        ("- Coal shed: Marlox red", "The tool shed is Corvane blue now."),
+        ("- Clase de vela: Iker Sáez", "La clase de canto la da ahora Nuria Pando."),
+        ("- Trainer im Rudern: Otmar Kell", "Trainer im Boxen ist jetzt Edgar Wulf."),
+        ("- Evening: 100 g starter, 200 rye flour", "Evening: rang round about the new date, and Moira swaps."),
+        ("- Sheila has the key of the shed, Tel. 01632 960111", "Otto is now with Dr Quell, Tel. 01632 960222"),
+        ("- Piano lesson with Mr Vane, 1 Mill Lane", "Mr Grove is at the Mill now."),  # no name but a title
+        ("- IBAN of Mrs Lind: DE89 3704 0044 0532 0130 00", "Mrs Lind has moved to 7 Mill Lane"),
+    ],
+)
+def test_exceptions_and_things_of_others_replace_no_fact(old: str, new: str) -> None:
+    assert score(old, new) < SHOWN
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "hour"),
+    [
+        ("en", "we meet at a quarter past ten, upstairs", "10:15"),
+        ("en", "we meet at quarter to ten", "09:45"),
+        ("de", "los um Viertel vor sechs, im Dunkeln", "05:45"),
+        ("es", "a las siete menos cuarto", "06:45"),
+        ("it", "alle sette e un quarto", "07:15"),
+        ("nl", "om kwart over drie", "03:15"),
+    ],
+)
+def test_a_quarter_of_an_hour_is_read(language: Language, text: str, hour: str) -> None:
+    (statement,) = read_statements("note.md", None, f"- {text}", language)
+    assert [value.text for value in statement.values if value.kind == "clock"] == [hour]
+
+
+def test_a_line_about_a_place_is_replaced_by_what_names_whom_its_note_is_named_after() -> None:
+    assert score("- Works at Nordbank", "Erik works at Fjordkraft now", path="memory/Erik Dahl.md") >= SHOWN
+    assert score("- Works at Nordbank", "Mia works at Fjordkraft now", path="memory/Erik Dahl.md") < SHOWN
+
+
 def test_the_last_reading_of_a_log_replaces_none() -> None:
     def read(count: int) -> list[Pair]:
         return [Pair(old, 100, "2026-05-11", 6.0) for old in range(count)]
