@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 
@@ -20,13 +20,14 @@ from memory_core.records import Hit, Successor
 from memory_core.search.candidates import TermCounts
 from memory_core.search.confidence import Confidence
 from memory_core.search.copies import is_plain
+from memory_core.search.question import Question
 from memory_core.search.scores import coverage_weight
 from memory_core.stores.interface import Reader
 from memory_core.stores.values import DateRange, IndexedChunk, Term
 from memory_core.text.languages import STOP_WORDS
 from memory_core.text.periods import read_time_word
-from memory_core.text.tables import PHRASES
-from memory_core.text.tense import find_change, tells_change, tells_end
+from memory_core.text.tables import PHRASES, join_lines
+from memory_core.text.tense import find_change, find_stance, list_words, tells_change, tells_end, tells_leave
 from memory_core.text.terms import detect_language, extract_words
 
 # Which statements are about one matter. Each has at least RANKED of the best rank. The share of the question that it holds is at
@@ -45,6 +46,10 @@ WORDS, REPEATS, CHANGES, SAID = 8, 0.5, 0.3, 3.0
 SHARED, LINE_WORDS = 7.0, 40
 # Later lines are looked for in CHUNKS chunks, by words that at most HELD chunks hold.
 HELD, CHUNKS = 50, 6
+# When a line tells a change of what a statement holds, as "Heller retires" does of "Dentist: Dr Heller". The rank of the statement
+# is at least STATED of the best one, and it has at most STATEMENT words. A name has NAMED of information. The lines are looked for
+# in MENTIONS chunks.
+STATED, STATEMENT, NAMED, MENTIONS = 0.7, 14, 2.0, 20
 ABOVE = 1.01  # of the best rank: the rank of a line that is put before all others
 _HEADINGS = re.compile(r"\A(?: {0,3}#{1,6}[ \t].*\n\s*)+")
 _ADDRESS = re.compile(r"(?<![\w.+-])[\w.+-]++@\w[\w.-]*\w|https?://[^\s)>]+")
@@ -52,6 +57,10 @@ _NUMBER = re.compile(r"(?:(?<![^\W\d_])([^\W\d_]++)[ :]{0,2})?(?<![\w.,])(\d+(?:
 LETTERS = 5  # by which a word of the question is found in a clause, in another form perhaps
 _CLAUSE = re.compile(r"[,;.!?\n](?!\d)")
 _BEFORE = re.compile(rf"(?<!\w)(?:{'|'.join(PHRASES['all']['earlier than'].split())})(?!\w)")
+_WORD_OR_STOP = re.compile(r"\w+|[,;.:()!?]")
+_ITEM = re.compile(r"\s*(?:[-*+]|\d+[.)])\s|\s*[#|]")
+_SENTENCE = re.compile(r"(?:[^.!?]|[.!?](?=\S))+[.!?]*")
+_TITLE = re.compile(rf"(?:{'|'.join(list_words('all', 'titles'))}|{join_lines('abbreviations')})\Z", re.IGNORECASE)
 _LABEL = re.compile(r"^[ \t>*+_-]{0,8}([^\W\d_][\w.' -]{0,40})\*{0,2}:", re.MULTILINE)
 
 
@@ -129,7 +138,9 @@ def compare_ages(confidence: Confidence, ranks: Sequence[float]) -> Recency:
 def find_later(
     reader: Reader, confidence: Confidence, ranks: Sequence[float], dates: DateRange
 ) -> tuple[IndexedChunk, int] | None:
-    """Find a later line that says the same as the best unit, if the question asks how things are; None if there is none.
+    """Find a later line that replaces what the best units say, if the question asks how things are; None if there is none.
+
+    It tells a change of what a statement holds, see `_find_successor`, or says the same as the best unit.
 
     Args:
         reader: Of the index.
@@ -145,6 +156,11 @@ def find_later(
         return None
     best = max(range(len(ranks)), key=ranks.__getitem__)
     index, chunk = confidence.counts.units[best].within, confidence.counts.get_chunk(best)
+    if chunk.date:
+        day = date.fromisoformat(chunk.date) + timedelta(days=1)
+        dates = dates._replace(first=max(day, dates.first or day))
+    if (successor := _find_successor(reader, confidence, ranks, dates)) is not None:
+        return successor
     if _is_said(chunk, index) or confidence.support(best) < LEAST:
         return None
 
@@ -182,15 +198,100 @@ def find_later(
     if not terms or (len(own) > WORDS and not values):
         return None
     found: list[tuple[float, str, int, IndexedChunk]] = []
-    if chunk.date:
-        day = date.fromisoformat(chunk.date) + timedelta(days=1)
-        dates = dates._replace(first=max(day, dates.first or day))
     for later in reader.load_chunks(reader.find_by_keyword(terms, dates, CHUNKS)):
         held_here = sum(line[stem] for stem in line.keys() & {*reader.stem(later.text)})
         if later.date and is_plain(later) and held_here >= min(changes, SHARED):
             found += [(much, later.date, -at, later) for at in range(len(later.units)) if (much := replaces(later, at))]
     best_found = max(found, key=lambda each: each[:3], default=None)
     return best_found and (best_found[3], -best_found[2])
+
+
+def _find_successor(
+    reader: Reader, confidence: Confidence, ranks: Sequence[float], dates: DateRange
+) -> tuple[IndexedChunk, int] | None:
+    """Find the last line that tells a change of what a statement of a note without a date holds; None if there is none.
+
+    After "Dentist: Dr Heller", it is "Heller retires. From May it is Dr Amsel": it names Dr Heller, and need not name the matter.
+    """
+    question, counts = confidence.question, confidence.counts
+    least = STATED * max(ranks)
+    support = {
+        unit: confidence.support(unit)
+        for unit, rank in enumerate(ranks)
+        if rank >= least and not counts.get_chunk(unit).date and is_plain(counts.get_chunk(unit))
+    }
+    least = max(LEAST, max(support.values(), default=0.0) - ALIKE)
+    stating = max((unit for unit, much in support.items() if much >= least), key=ranks.__getitem__, default=None)
+    said = "" if stating is None else _HEADINGS.sub("", counts.quote(stating))
+    held = _find_value(reader, question, said) if len(said.split()) <= STATEMENT else {}
+    counted = reader.count_by_stem(held)
+    terms = [
+        Term(word, (stem,), counted[stem])
+        for stem, word in held.items()
+        if counted.get(stem, 0) > 1 and coverage_weight(question.chunks, counted[stem]) >= NAMED
+    ]
+    if not terms:
+        return None
+    stems = {term.stems[0] for term in terms}
+    terms.sort(key=lambda term: term.documents)
+    told = [
+        (later.date, later.start_line + line, later)
+        for later in reader.load_chunks(reader.find_by_keyword(terms, dates, MENTIONS))
+        if later.date and is_plain(later)
+        for line in _find_changed(reader, later.text.split("\n"), stems)
+    ]
+    if not told:
+        return None
+    _, line, later = max(told, key=lambda each: each[:2])
+    line -= later.start_line
+    places = [at for at, unit in enumerate(later.units) if unit.first_line <= line <= unit.last_line]
+    return later, next((at for at in places if tells_change(later.quote_unit(at))), places[0])
+
+
+def _find_value(reader: Reader, question: Question, statement: str) -> dict[str, str]:
+    """Return the words of the names in a statement that stand nearest to words of the question, by their stems."""
+    asked = {stem for word in question.words for stem in (word.stems[0], *(form.stem for form in word.forms))}
+    names: list[tuple[range, dict[str, str]]] = []  # each with its place
+    places: list[int] = []  # of words of the question
+    for at, word in enumerate(_WORD_OR_STOP.findall(statement)):
+        stem = next(iter(reader.stem(word.lower())), "")
+        if stem in asked:
+            asked.remove(stem)
+            places.append(at)
+        elif len(word) > 1 and word != word.lower() and _tells_matter(word.lower()) and not _TITLE.match(word):
+            if not names or names[-1][0].stop < at:
+                names.append((range(at, at), {}))
+            place, words = names[-1]
+            names[-1] = range(place.start, at + 1), {**words, stem: word.lower()}
+    distances = [min((abs(at - end) for at in places for end in place), default=place.start) for place, _ in names]
+    return {
+        stem: word
+        for (_, words), distance in zip(names, distances, strict=True)
+        if distance == min(distances)
+        for stem, word in words.items()
+    }
+
+
+def _find_changed(reader: Reader, lines: Sequence[str], names: Collection[str]) -> Iterator[int]:
+    """Yield the numbers of lines that tell a change and hold names, given by their stems, or stand below a line that does.
+
+    Items of a list are about matters of their own.
+    """
+    for at, line in enumerate(lines):
+        if names.isdisjoint(reader.stem(" ".join(word for word in line.split() if word != word.lower()))):
+            continue
+        below = "" if at + 1 == len(lines) or any(map(_ITEM.match, lines[at : at + 2])) else lines[at + 1]
+        if any(map(tells_change, _find_firm(below))):
+            yield at + 1
+        elif any(tells_change(each) or tells_end(each) or tells_leave(each, detect_language(each) or "en") for each in _find_firm(line)):
+            yield at
+
+
+def _find_firm(line: str) -> Iterator[str]:
+    """Yield the sentences of a line that neither ask nor suppose, wish or deny."""
+    for sentence in _SENTENCE.findall(line):
+        if "?" not in sentence and find_stance(sentence, detect_language(sentence) or "en") != "unsure":
+            yield sentence
 
 
 def mark_replaced(
