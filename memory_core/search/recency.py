@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 
@@ -20,7 +20,6 @@ from memory_core.records import Hit, Successor
 from memory_core.search.candidates import TermCounts
 from memory_core.search.confidence import Confidence
 from memory_core.search.copies import is_plain
-from memory_core.search.question import Question
 from memory_core.search.scores import coverage_weight
 from memory_core.stores.interface import Reader
 from memory_core.stores.values import DateRange, IndexedChunk, Term
@@ -41,15 +40,12 @@ CHANGED, NEWER, OLDER = 0.3, 0.05, 0.3
 # `coverage_weight`. The best line has at most WORDS words, as longer ones tell what has happened. The later one repeats REPEATS
 # of its information, or CHANGES of it if it tells a change, and in any case SAID.
 WORDS, REPEATS, CHANGES, SAID = 8, 0.5, 0.3, 3.0
-# Or it gives another value, as people say in one sentence what changes, and in another how: then its line tells a change, and
-# has in common with that of the best unit two words and SHARED of information. That line has at most LINE_WORDS words.
-SHARED, LINE_WORDS = 7.0, 40
 # Later lines are looked for in CHUNKS chunks, by words that at most HELD chunks hold.
 HELD, CHUNKS = 50, 6
 # When a line tells a change of what a statement holds, as "Heller retires" does of "Dentist: Dr Heller". The rank of the statement
 # is at least STATED of the best one, and it has at most STATEMENT words. A name has NAMED of information. The lines are looked for
 # in MENTIONS chunks.
-STATED, STATEMENT, NAMED, MENTIONS = 0.7, 14, 2.0, 20
+STATED, STATEMENT, NAMED, MENTIONS = 0.7, 16, 2.0, 20
 ABOVE = 1.01  # of the best rank: the rank of a line that is put before all others
 _HEADINGS = re.compile(r"\A(?: {0,3}#{1,6}[ \t].*\n\s*)+")
 _ADDRESS = re.compile(r"(?<![\w.+-])[\w.+-]++@\w[\w.-]*\w|https?://[^\s)>]+")
@@ -59,6 +55,7 @@ _CLAUSE = re.compile(r"[,;.!?\n](?!\d)")
 _BEFORE = re.compile(rf"(?<!\w)(?:{'|'.join(PHRASES['all']['earlier than'].split())})(?!\w)")
 _WORD_OR_STOP = re.compile(r"\w+|[,;.:()!?]")
 _ITEM = re.compile(r"\s*(?:[-*+]|\d+[.)])\s|\s*[#|]")
+_CLAUSE_END = re.compile(r"[,;:](?=\s)|\Z")
 _SENTENCE = re.compile(r"(?:[^.!?]|[.!?](?=\S))+[.!?]*")
 _TITLE = re.compile(rf"(?:{'|'.join(list_words('all', 'titles'))}|{join_lines('abbreviations')})\Z", re.IGNORECASE)
 _LABEL = re.compile(r"^[ \t>*+_-]{0,8}([^\W\d_][\w.' -]{0,40})\*{0,2}:", re.MULTILINE)
@@ -159,139 +156,163 @@ def find_later(
     if chunk.date:
         day = date.fromisoformat(chunk.date) + timedelta(days=1)
         dates = dates._replace(first=max(day, dates.first or day))
-    if (successor := _find_successor(reader, confidence, ranks, dates)) is not None:
-        return successor
-    if _is_said(chunk, index) or confidence.support(best) < LEAST:
-        return None
+    asked = {stem for word in question.words for stem in (word.stems[0], *(form.stem for form in word.forms))}
+    stated = _find_stated(confidence, ranks)
+    dated = not stated
+    if dated and confidence.support(best) >= LEAST and not _is_said(chunk, index):
+        stated = _HEADINGS.sub("", _quote_line(chunk, index))
+    successor = _find_successor(reader, question.chunks, stated, dates, asked, strictly=dated)
+    return successor or _find_repeating(reader, confidence, best, dates)
 
+
+def _find_repeating(
+    reader: Reader, confidence: Confidence, best: int, dates: DateRange
+) -> tuple[IndexedChunk, int] | None:
+    """Find a later line that says the same thing as the best unit, which is short; None if there is none."""
+    chunk, index, chunks = (
+        confidence.counts.get_chunk(best),
+        confidence.counts.units[best].within,
+        confidence.question.chunks,
+    )
     said = chunk.quote_unit(index)
+    stems = {stem: word for word in extract_words(said) if not word.isdigit() for stem in reader.stem(word)[:1]}
+    if len(stems) > WORDS or _is_said(chunk, index) or confidence.support(best) < LEAST:
+        return None
     values = _find_values(said)
-    stems = {stem: word for word in extract_words(_quote_line(chunk, index)) for stem in reader.stem(word)[:1]}
-    stems = {stem: word for stem, word in stems.items() if not word.isdigit()}
     matter = {stem for stem, word in stems.items() if word not in values and _tells_matter(word)}
-    held = reader.count_by_stem(stems) if len(stems) <= LINE_WORDS else {}
-    line = {stem: coverage_weight(question.chunks, held.get(stem, 1)) for stem in stems}
-    own = {stem: line[stem] for stem in line.keys() & {*reader.stem(said)}}
+    held = reader.count_by_stem(stems)
+    own = {stem: coverage_weight(chunks, held.get(stem, 1)) for stem in stems}
     whole = sum(own.values())
     changes, repeats = max(SAID, CHANGES * whole), max(SAID, REPEATS * whole)
 
-    def replaces(later: IndexedChunk, place: int) -> float:
-        """Return how much a unit repeats, if it says the same thing or gives another value of it; 0 if it does not."""
-        unit, around = later.quote_unit(place), {*reader.stem(_quote_line(later, place))}
-        if matter.isdisjoint(around):
+    def repeat(later: IndexedChunk, place: int) -> float:
+        """Return how much a unit repeats, if it says the same thing; 0 if it does not."""
+        unit = later.quote_unit(place)
+        if matter.isdisjoint(reader.stem(_quote_line(later, place))) or not _may_replace(values, unit):
             return 0.0
         repeated = sum(own[stem] for stem in own.keys() & {*reader.stem(unit)})
-        if (
-            len(own) <= WORDS
-            and repeated >= (changes if tells_change(unit) else repeats)
-            and _may_replace(values, unit)
-        ):
-            return repeated
-        if not values:
-            return 0.0
-        shared = [line[stem] for stem in line.keys() & around]
-        if len(shared) < 2 or sum(shared) < SHARED or not tells_change(_quote_line(later, place)):
-            return 0.0
-        return sum(shared) if _differ(values, _find_values(unit)) else 0.0
+        return repeated if repeated >= (changes if tells_change(unit) else repeats) else 0.0
 
-    terms = [Term(stems[stem], (stem,), held[stem]) for stem in sorted(line) if 1 < held.get(stem, 0) <= HELD]
-    if not terms or (len(own) > WORDS and not values):
+    terms = [Term(stems[stem], (stem,), held[stem]) for stem in sorted(own) if 1 < held.get(stem, 0) <= HELD]
+    if not terms:
         return None
-    found: list[tuple[float, str, int, IndexedChunk]] = []
-    for later in reader.load_chunks(reader.find_by_keyword(terms, dates, CHUNKS)):
-        held_here = sum(line[stem] for stem in line.keys() & {*reader.stem(later.text)})
-        if later.date and is_plain(later) and held_here >= min(changes, SHARED):
-            found += [(much, later.date, -at, later) for at in range(len(later.units)) if (much := replaces(later, at))]
+    found = [
+        (much, later.date, -at, later)
+        for later in reader.load_chunks(reader.find_by_keyword(terms, dates, CHUNKS))
+        if later.date and is_plain(later)
+        for at in range(len(later.units))
+        if (much := repeat(later, at))
+    ]
     best_found = max(found, key=lambda each: each[:3], default=None)
     return best_found and (best_found[3], -best_found[2])
 
 
-def _find_successor(
-    reader: Reader, confidence: Confidence, ranks: Sequence[float], dates: DateRange
-) -> tuple[IndexedChunk, int] | None:
-    """Find the last line that tells a change of what a statement of a note without a date holds; None if there is none.
-
-    After "Dentist: Dr Heller", it is "Heller retires. From May it is Dr Amsel": it names Dr Heller, and need not name the matter.
-    """
-    question, counts = confidence.question, confidence.counts
-    least = STATED * max(ranks)
+def _find_stated(confidence: Confidence, ranks: Sequence[float]) -> str:
+    """Return the best statement of a note without a date that answers the question; "" if there is none."""
+    counts, least = confidence.counts, STATED * max(ranks)
     support = {
         unit: confidence.support(unit)
         for unit, rank in enumerate(ranks)
         if rank >= least and not counts.get_chunk(unit).date and is_plain(counts.get_chunk(unit))
     }
     least = max(LEAST, max(support.values(), default=0.0) - ALIKE)
-    stating = max((unit for unit, much in support.items() if much >= least), key=ranks.__getitem__, default=None)
-    said = "" if stating is None else _HEADINGS.sub("", counts.quote(stating))
-    held = _find_value(reader, question, said) if len(said.split()) <= STATEMENT else {}
-    counted = reader.count_by_stem(held)
+    best = max((unit for unit, much in support.items() if much >= least), key=ranks.__getitem__, default=None)
+    return "" if best is None else _HEADINGS.sub("", counts.quote(best))
+
+
+def _find_successor(
+    reader: Reader, chunks: int, stated: str, dates: DateRange, known: Set[str], *, strictly: bool
+) -> tuple[IndexedChunk, int] | None:
+    """Find the last line that tells a change of what a statement holds, or of what that line says instead; None if there is none.
+
+    After "Dentist: Dr Heller", it is "Heller retires. From May it is Dr Amsel", and then "Amsel has moved away": they name a
+    dentist, and need not say so.
+
+    Args:
+        reader: Of the index.
+        chunks: The number of its chunks.
+        stated: The statement.
+        dates: Those of the notes that are searched.
+        known: The stems of words that name nothing new.
+        strictly: Only a line counts that says that something is over, or gives another value of the same kind: a change may be
+            another one of the same person.
+    """
+    values = _find_values(stated)
+    names = _find_value(reader, stated, known) if len(stated.split()) <= STATEMENT else {}
+    names = {stem: word for stem, word in names.items() if all(len(year) == 4 for year in values.get(word, ()))}
+    held = reader.count_by_stem(names)
     terms = [
-        Term(word, (stem,), counted[stem])
-        for stem, word in held.items()
-        if counted.get(stem, 0) > 1 and coverage_weight(question.chunks, counted[stem]) >= NAMED
+        Term(names[stem], (stem,), count)
+        for stem, count in sorted(held.items(), key=lambda each: each[1])
+        if count > 1 and coverage_weight(chunks, count) >= NAMED
     ]
-    if not terms:
-        return None
     stems = {term.stems[0] for term in terms}
-    terms.sort(key=lambda term: term.documents)
     told = [
-        (later.date, later.start_line + line, later)
-        for later in reader.load_chunks(reader.find_by_keyword(terms, dates, MENTIONS))
+        (later.date, later.start_line + later.units[at].first_line, at, later)
+        for later in (reader.load_chunks(reader.find_by_keyword(terms, dates, MENTIONS)) if terms else ())
         if later.date and is_plain(later)
-        for line in _find_changed(reader, later.text.split("\n"), stems)
+        for at in _find_changed(reader, later, stems, values if strictly else None)
     ]
     if not told:
         return None
-    _, line, later = max(told, key=lambda each: each[:2])
-    line -= later.start_line
-    places = [at for at, unit in enumerate(later.units) if unit.first_line <= line <= unit.last_line]
-    return later, next((at for at in places if tells_change(later.quote_unit(at))), places[0])
+    day, _, at, later = max(told, key=lambda each: each[:3])
+    dates = dates._replace(first=date.fromisoformat(day) + timedelta(days=1))
+    return _find_successor(reader, chunks, later.quote_unit(at), dates, known | stems, strictly=True) or (later, at)
 
 
-def _find_value(reader: Reader, question: Question, statement: str) -> dict[str, str]:
-    """Return the words of the names in a statement that stand nearest to words of the question, by their stems."""
-    asked = {stem for word in question.words for stem in (word.stems[0], *(form.stem for form in word.forms))}
+def _find_value(reader: Reader, statement: str, known: Set[str]) -> dict[str, str]:
+    """Return the words of the name in a statement that stands nearest to known words, by their stems: "Dr Heller" in "Dentist: Dr Heller".
+
+    Of names that are as near, it is all of them; without a known word, the first.
+    """
     names: list[tuple[range, dict[str, str]]] = []  # each with its place
-    places: list[int] = []  # of words of the question
+    places: dict[str, int] = {}  # of known words
     for at, word in enumerate(_WORD_OR_STOP.findall(statement)):
         stem = next(iter(reader.stem(word.lower())), "")
-        if stem in asked:
-            asked.remove(stem)
-            places.append(at)
+        if stem in known:
+            places.setdefault(stem, at)
         elif len(word) > 1 and word != word.lower() and _tells_matter(word.lower()) and not _TITLE.match(word):
             if not names or names[-1][0].stop < at:
                 names.append((range(at, at), {}))
             place, words = names[-1]
             names[-1] = range(place.start, at + 1), {**words, stem: word.lower()}
-    distances = [min((abs(at - end) for at in places for end in place), default=place.start) for place, _ in names]
+    far = [min((abs(at - end) for at in places.values() for end in place), default=place.start) for place, _ in names]
     return {
-        stem: word
-        for (_, words), distance in zip(names, distances, strict=True)
-        if distance == min(distances)
-        for stem, word in words.items()
+        stem: word for at, (_, words) in zip(far, names, strict=True) if at == min(far) for stem, word in words.items()
     }
 
 
-def _find_changed(reader: Reader, lines: Sequence[str], names: Collection[str]) -> Iterator[int]:
-    """Yield the numbers of lines that tell a change and hold names, given by their stems, or stand below a line that does.
+def _find_changed(
+    reader: Reader, chunk: IndexedChunk, names: Set[str], values: Mapping[str, Set[str]] | None
+) -> Iterator[int]:
+    """Yield the numbers of units that tell a change on a line with a name, given by stems, or on the line below it.
 
     Items of a list are about matters of their own.
     """
+    lines = chunk.text.split("\n")
     for at, line in enumerate(lines):
         if names.isdisjoint(reader.stem(" ".join(word for word in line.split() if word != word.lower()))):
             continue
         below = "" if at + 1 == len(lines) or any(map(_ITEM.match, lines[at : at + 2])) else lines[at + 1]
-        if any(map(tells_change, _find_firm(below))):
-            yield at + 1
-        elif any(tells_change(each) or tells_end(each) or tells_leave(each, detect_language(each) or "en") for each in _find_firm(line)):
-            yield at
+        over = any(tells_end(each) or tells_leave(each, detect_language(each) or "en") for each in _find_firm(line))
+        changed = [number for number, text in ((at, line), (at + 1, below)) if any(map(tells_change, _find_firm(text)))]
+        differs = changed and (values is None or _differ(values, _find_values(f"{line}\n{below}")))
+        if over or differs:
+            told = max(changed, default=at)
+            units = [number for number, unit in enumerate(chunk.units) if unit.first_line <= told <= unit.last_line]
+            best = next((number for number in units if tells_change(chunk.quote_unit(number))), units[0])
+            if not _is_said(chunk, best):
+                yield best
 
 
 def _find_firm(line: str) -> Iterator[str]:
-    """Yield the sentences of a line that neither ask nor suppose, wish or deny."""
+    """Yield the clauses of a line in sentences that, as far as there, neither ask nor suppose, wish or deny."""
     for sentence in _SENTENCE.findall(line):
-        if "?" not in sentence and find_stance(sentence, detect_language(sentence) or "en") != "unsure":
-            yield sentence
+        language, begin = detect_language(sentence) or "en", 0
+        for stop in _CLAUSE_END.finditer("" if sentence.endswith("?") else sentence):
+            if find_stance(sentence[: stop.start()], language) != "unsure":
+                yield sentence[begin : stop.start()]
+            begin = stop.end()
 
 
 def mark_replaced(
@@ -388,7 +409,7 @@ def _find_values(text: str) -> dict[str, set[str]]:
         if behind and behind not in STOP_WORDS[language]:
             found[behind].add(number)
         elif before and before not in STOP_WORDS[language]:
-            found[f"{before} "].add(number)
+            found[f"{before.removesuffix('s')} "].add(number)
         elif ":" in number:
             found[""].add(number)
     if addresses := _ADDRESS.findall(text.lower()):
@@ -400,7 +421,7 @@ def _find_values(text: str) -> dict[str, set[str]]:
     return found
 
 
-def _differ(old: Mapping[str, set[str]], new: Mapping[str, set[str]]) -> bool:
+def _differ(old: Mapping[str, Set[str]], new: Mapping[str, Set[str]]) -> bool:
     """Return True if two texts have different values of one kind, each some that the other has not."""
     return any(old[kind] - new[kind] and new[kind] - old[kind] for kind in old.keys() & new.keys())
 
@@ -462,7 +483,7 @@ def _names_another(text: str) -> bool:
     """Return True if a line tells the change of somebody with a name: "Frau Maier has a new number"."""
     language = detect_language(text) or "en"
     before = text[: find_change(text)].split()
-    return any(word[0].isupper() and not read_time_word(word, language) for word in before[1:])
+    return any(word[0].isupper() and word[1:] != "." and not read_time_word(word, language) for word in before[1:])
 
 
 def _is_said(chunk: IndexedChunk, index: int) -> bool:
