@@ -23,10 +23,18 @@ from memory_core.search.copies import is_plain
 from memory_core.search.scores import coverage_weight
 from memory_core.stores.interface import Reader
 from memory_core.stores.values import DateRange, IndexedChunk, Term
-from memory_core.text.languages import STOP_WORDS
+from memory_core.text.languages import STOP_WORDS, Language
 from memory_core.text.periods import read_time_word
 from memory_core.text.tables import PHRASES, join_lines
-from memory_core.text.tense import find_change, find_stance, list_words, tells_change, tells_end, tells_leave
+from memory_core.text.tense import (
+    find_change,
+    find_stance,
+    list_words,
+    tells_change,
+    tells_end,
+    tells_exception,
+    tells_leave,
+)
 from memory_core.text.terms import detect_language, extract_words
 
 # Which statements are about one matter. Each has at least RANKED of the best rank. The share of the question that it holds is at
@@ -42,9 +50,9 @@ CHANGED, NEWER, OLDER = 0.3, 0.05, 0.3
 WORDS, REPEATS, CHANGES, SAID = 8, 0.5, 0.3, 3.0
 # Later lines are looked for in CHUNKS chunks, by words that at most HELD chunks hold.
 HELD, CHUNKS = 50, 6
-# When a line tells a change of what a statement holds, as "Heller retires" does of "Dentist: Dr Heller". The rank of the statement
-# is at least STATED of the best one, and it has at most STATEMENT words. A name has NAMED of information. The lines are looked for
-# in MENTIONS chunks.
+# When a line tells a change of what a statement holds, as "Heller retires" does of "Dentist: Dr Heller". The rank of the
+# statement is at least STATED of the best one, and it has at most STATEMENT words. A name has NAMED of information. The lines are
+# looked for in MENTIONS chunks.
 STATED, STATEMENT, NAMED, MENTIONS = 0.7, 16, 2.0, 20
 ABOVE = 1.01  # of the best rank: the rank of a line that is put before all others
 _HEADINGS = re.compile(r"\A(?: {0,3}#{1,6}[ \t].*\n\s*)+")
@@ -53,6 +61,7 @@ _NUMBER = re.compile(r"(?:(?<![^\W\d_])([^\W\d_]++)[ :]{0,2})?(?<![\w.,])(\d+(?:
 LETTERS = 5  # by which a word of the question is found in a clause, in another form perhaps
 _CLAUSE = re.compile(r"[,;.!?\n](?!\d)")
 _BEFORE = re.compile(rf"(?<!\w)(?:{'|'.join(PHRASES['all']['earlier than'].split())})(?!\w)")
+_PAIR = re.compile(r"(?<!\w)(\w+) (?=(\w+))")
 _WORD_OR_STOP = re.compile(r"\w+|[,;.:()!?]")
 _ITEM = re.compile(r"\s*(?:[-*+]|\d+[.)])\s|\s*[#|]")
 _CLAUSE_END = re.compile(r"[,;:](?=\s)|\Z")
@@ -178,7 +187,7 @@ def _find_repeating(
     stems = {stem: word for word in extract_words(said) if not word.isdigit() for stem in reader.stem(word)[:1]}
     if len(stems) > WORDS or _is_said(chunk, index) or confidence.support(best) < LEAST:
         return None
-    values = _find_values(said)
+    values, language = _find_values(said), detect_language(chunk.text) or "en"
     matter = {stem for stem, word in stems.items() if word not in values and _tells_matter(word)}
     held = reader.count_by_stem(stems)
     own = {stem: coverage_weight(chunks, held.get(stem, 1)) for stem in stems}
@@ -191,7 +200,11 @@ def _find_repeating(
         if matter.isdisjoint(reader.stem(_quote_line(later, place))) or not _may_replace(values, unit):
             return 0.0
         repeated = sum(own[stem] for stem in own.keys() & {*reader.stem(unit)})
-        return repeated if repeated >= (changes if tells_change(unit) else repeats) else 0.0
+        return (
+            repeated
+            if repeated >= (changes if any(map(tells_change, _find_firm(unit, language))) else repeats)
+            else 0.0
+        )
 
     terms = [Term(stems[stem], (stem,), held[stem]) for stem in sorted(own) if 1 < held.get(stem, 0) <= HELD]
     if not terms:
@@ -252,6 +265,7 @@ def _find_successor(
         for later in (reader.load_chunks(reader.find_by_keyword(terms, dates, MENTIONS)) if terms else ())
         if later.date and is_plain(later)
         for at in _find_changed(reader, later, stems, values if strictly else None)
+        if len(names) < 2 or not _names_namesake(reader, later.quote_unit(at), stems, known | names.keys())
     ]
     if not told:
         return None
@@ -261,9 +275,9 @@ def _find_successor(
 
 
 def _find_value(reader: Reader, statement: str, known: Set[str]) -> dict[str, str]:
-    """Return the words of the name in a statement that stands nearest to known words, by their stems: "Dr Heller" in "Dentist: Dr Heller".
+    """Return the words of the name in a statement that stands nearest to known words, by their stems.
 
-    Of names that are as near, it is all of them; without a known word, the first.
+    In "Dentist: Dr Heller", it is "Heller". Of names that are as near, it is all of them; without a known word, the first.
     """
     names: list[tuple[range, dict[str, str]]] = []  # each with its place
     places: dict[str, int] = {}  # of known words
@@ -271,7 +285,7 @@ def _find_value(reader: Reader, statement: str, known: Set[str]) -> dict[str, st
         stem = next(iter(reader.stem(word.lower())), "")
         if stem in known:
             places.setdefault(stem, at)
-        elif len(word) > 1 and word != word.lower() and _tells_matter(word.lower()) and not _TITLE.match(word):
+        elif _is_name(word):
             if not names or names[-1][0].stop < at:
                 names.append((range(at, at), {}))
             place, words = names[-1]
@@ -289,13 +303,17 @@ def _find_changed(
 
     Items of a list are about matters of their own.
     """
-    lines = chunk.text.split("\n")
+    lines, language = chunk.text.split("\n"), detect_language(chunk.text) or "en"
     for at, line in enumerate(lines):
         if names.isdisjoint(reader.stem(" ".join(word for word in line.split() if word != word.lower()))):
             continue
         below = "" if at + 1 == len(lines) or any(map(_ITEM.match, lines[at : at + 2])) else lines[at + 1]
-        over = any(tells_end(each) or tells_leave(each, detect_language(each) or "en") for each in _find_firm(line))
-        changed = [number for number, text in ((at, line), (at + 1, below)) if any(map(tells_change, _find_firm(text)))]
+        over = any(tells_end(each) or tells_leave(each, language) for each in _find_firm(line, language))
+        changed = [
+            number
+            for number, text in ((at, line), (at + 1, below))
+            if any(map(tells_change, _find_firm(text, language)))
+        ]
         differs = changed and (values is None or _differ(values, _find_values(f"{line}\n{below}")))
         if over or differs:
             told = max(changed, default=at)
@@ -305,10 +323,23 @@ def _find_changed(
                 yield best
 
 
-def _find_firm(line: str) -> Iterator[str]:
-    """Yield the clauses of a line in sentences that, as far as there, neither ask nor suppose, wish or deny."""
-    for sentence in _SENTENCE.findall(line):
-        language, begin = detect_language(sentence) or "en", 0
+def _names_namesake(reader: Reader, text: str, names: Set[str], known: Set[str]) -> bool:
+    """Return True if a text names somebody else of a name: "Tim Heller", where another first name is known."""
+    return any(
+        not names.isdisjoint(reader.stem(name)) and _is_name(before) and known.isdisjoint(reader.stem(before))
+        for before, name in _PAIR.findall(text)
+    )
+
+
+def _is_name(word: str) -> bool:
+    """Return True for a word with a capital letter that is neither a title nor one that only builds sentences."""
+    return len(word) > 1 and word != word.lower() and _tells_matter(word.lower()) and not _TITLE.match(word)
+
+
+def _find_firm(line: str, language: Language) -> Iterator[str]:
+    """Yield the clauses of a line in sentences that, as far as there, neither ask, suppose, wish nor deny; none of an exception."""
+    for sentence in _SENTENCE.findall("" if tells_exception(line) else line):
+        begin = 0
         for stop in _CLAUSE_END.finditer("" if sentence.endswith("?") else sentence):
             if find_stance(sentence[: stop.start()], language) != "unsure":
                 yield sentence[begin : stop.start()]

@@ -114,6 +114,15 @@ def tells_end(text: str) -> bool:
     return _compile(_ALL["end"]).search(text.lower().replace("’", "'")) is not None
 
 
+def tells_exception(text: str) -> bool:
+    """Return True if a line says that something holds once.
+
+    >>> tells_exception("At nine, this week only"), tells_exception("Ausnahmsweise um neun"), tells_exception("Nine from today")
+    (True, True, False)
+    """
+    return _compile(_ALL["exception"]).search(text.lower().replace("’", "'")) is not None
+
+
 def asks_time(text: str) -> bool:
     """Return True for a question that asks for a day or an hour."""
     return _compile(_ALL["asks time"]).search(text.lower()) is not None
