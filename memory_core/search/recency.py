@@ -251,7 +251,7 @@ def _find_successor(
             another one of the same person.
     """
     values = _find_values(stated)
-    names = _find_value(reader, stated, known) if len(stated.split()) <= STATEMENT else {}
+    names = _find_value(reader, stated, known, whole=strictly) if len(stated.split()) <= STATEMENT else {}
     names = {stem: word for stem, word in names.items() if all(len(year) == 4 for year in values.get(word, ()))}
     held = reader.count_by_stem(names)
     terms = [
@@ -274,26 +274,25 @@ def _find_successor(
     return _find_successor(reader, chunks, later.quote_unit(at), dates, known | stems, strictly=True) or (later, at)
 
 
-def _find_value(reader: Reader, statement: str, known: Set[str]) -> dict[str, str]:
-    """Return the words of the name in a statement that stands nearest to known words, by their stems.
+def _find_value(reader: Reader, statement: str, known: Set[str], *, whole: bool) -> dict[str, str]:
+    """Return the words of the first name in a statement, behind its label, by their stems: "Heller" in "Dentist: Dr Heller".
 
-    In "Dentist: Dr Heller", it is "Heller". Of names that are as near, it is all of them; without a known word, the first.
+    Args:
+        reader: Of the index.
+        statement: The statement.
+        known: The stems of words that belong to no name.
+        whole: Return those of all its names.
     """
-    names: list[tuple[range, dict[str, str]]] = []  # each with its place
-    places: dict[str, int] = {}  # of known words
-    for at, word in enumerate(_WORD_OR_STOP.findall(statement)):
+    value: dict[str, str] = {}
+    for word in _WORD_OR_STOP.findall(statement):
         stem = next(iter(reader.stem(word.lower())), "")
-        if stem in known:
-            places.setdefault(stem, at)
-        elif _is_name(word):
-            if not names or names[-1][0].stop < at:
-                names.append((range(at, at), {}))
-            place, words = names[-1]
-            names[-1] = range(place.start, at + 1), {**words, stem: word.lower()}
-    far = [min((abs(at - end) for at in places.values() for end in place), default=place.start) for place, _ in names]
-    return {
-        stem: word for at, (_, words) in zip(far, names, strict=True) if at == min(far) for stem, word in words.items()
-    }
+        if word == ":":
+            value.clear()
+        elif _is_name(word) and stem not in known:
+            value[stem] = word.lower()
+        elif value and not whole:
+            break
+    return value
 
 
 def _find_changed(
@@ -337,7 +336,7 @@ def _is_name(word: str) -> bool:
 
 
 def _find_firm(line: str, language: Language) -> Iterator[str]:
-    """Yield the clauses of a line in sentences that, as far as there, neither ask, suppose, wish nor deny; none of an exception."""
+    """Yield the clauses of a line, none of an exception, in sentences that, as far as there, neither ask nor suppose nor deny."""
     for sentence in _SENTENCE.findall("" if tells_exception(line) else line):
         begin = 0
         for stop in _CLAUSE_END.finditer("" if sentence.endswith("?") else sentence):
