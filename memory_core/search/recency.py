@@ -3,8 +3,8 @@
 - `compare_ages` finds the statements that answer one question, and what their ages add to their ranks. A newer one that gives
   another value of the same kind, as "room 22" after "room 14", comes first. In "who did the books before Nadia?", what is
   older than the notes about Nadia comes first, though it does not name her.
-- `find_later` looks for a newer statement that has words of the older one rather than of the question: "Plusway costs more
-  from May", after "Broadband: Plusway".
+- `find_later` looks for a newer line that shares words with the older one rather than with the question: "Heller retires, from
+  May it is Dr Amsel", after "Dentist: Dr Heller".
 - `mark_replaced` tells in the hits which statement took the place of which.
 """
 
@@ -26,15 +26,7 @@ from memory_core.stores.values import DateRange, IndexedChunk, Term
 from memory_core.text.languages import STOP_WORDS, Language
 from memory_core.text.periods import read_time_word
 from memory_core.text.tables import PHRASES, join_lines
-from memory_core.text.tense import (
-    find_change,
-    find_stance,
-    list_words,
-    tells_change,
-    tells_end,
-    tells_exception,
-    tells_leave,
-)
+from memory_core.text.tense import find_change, find_stance, tells_change, tells_end, tells_exception, tells_leave
 from memory_core.text.terms import detect_language, extract_words
 
 # Which statements are about one matter. Each has at least RANKED of the best rank. The share of the question that it holds is at
@@ -62,11 +54,13 @@ LETTERS = 5  # by which a word of the question is found in a clause, in another 
 _CLAUSE = re.compile(r"[,;.!?\n](?!\d)")
 _BEFORE = re.compile(rf"(?<!\w)(?:{'|'.join(PHRASES['all']['earlier than'].split())})(?!\w)")
 _PAIR = re.compile(r"(?<!\w)(\w+) (?=(\w+))")
-_WORD_OR_STOP = re.compile(r"\w+|[,;.:()!?]")
+_WORD_OR_STOP = re.compile(r"\w+|:(?=\s)|[,;.()!?]")
 _ITEM = re.compile(r"\s*(?:[-*+]|\d+[.)])\s|\s*[#|]")
 _CLAUSE_END = re.compile(r"[,;:](?=\s)|\Z")
 _SENTENCE = re.compile(r"(?:[^.!?]|[.!?](?=\S))+[.!?]*")
-_TITLE = re.compile(rf"(?:{'|'.join(list_words('all', 'titles'))}|{join_lines('abbreviations')})\Z", re.IGNORECASE)
+_TITLE = re.compile(
+    rf"(?:{PHRASES['all']['titles'].replace('; ', '|')}|{join_lines('abbreviations')})\Z", re.IGNORECASE
+)
 _LABEL = re.compile(r"^[ \t>*+_-]{0,8}([^\W\d_][\w.' -]{0,40})\*{0,2}:", re.MULTILINE)
 
 
@@ -307,19 +301,16 @@ def _find_changed(
         if names.isdisjoint(reader.stem(" ".join(word for word in line.split() if word != word.lower()))):
             continue
         below = "" if at + 1 == len(lines) or any(map(_ITEM.match, lines[at : at + 2])) else lines[at + 1]
-        over = any(tells_end(each) or tells_leave(each, language) for each in _find_firm(line, language))
-        changed = [
-            number
-            for number, text in ((at, line), (at + 1, below))
-            if any(map(tells_change, _find_firm(text, language)))
-        ]
-        differs = changed and (values is None or _differ(values, _find_values(f"{line}\n{below}")))
-        if over or differs:
-            told = max(changed, default=at)
+        firm, after = [*_find_firm(line, language)], [*_find_firm(below, language)]
+        told = at + 1 if any(map(tells_change, after)) else at
+        changed = told > at or any(map(tells_change, firm))
+        if any(tells_end(each) or tells_leave(each, language) for each in firm) or (
+            changed and (values is None or _differ(values, _find_values(f"{line}\n{below}")))
+        ):
             units = [number for number, unit in enumerate(chunk.units) if unit.first_line <= told <= unit.last_line]
-            best = next((number for number in units if tells_change(chunk.quote_unit(number))), units[0])
-            if not _is_said(chunk, best):
-                yield best
+            units.sort(key=lambda number: not tells_change(chunk.quote_unit(number)))
+            if units and not _is_said(chunk, units[0]):  # none is in what repeats the chunk before
+                yield units[0]
 
 
 def _names_namesake(reader: Reader, text: str, names: Set[str], known: Set[str]) -> bool:

@@ -1,4 +1,4 @@
-"""A question about how things are shows the line first that replaces what an older statement holds, though it shares only a name."""
+"""A question about how things are shows the line first that replaces an older statement, though the two share only a name."""
 
 from __future__ import annotations
 
@@ -10,7 +10,11 @@ import memory_core
 
 DENTIST = {
     "en": ("# Me\n- Dentist: Paul Heller, Mill Lane\n- Likes tea\n", "Who is my dentist?", "Heller found nothing\n"),
-    "de": ("# Ich\n- Zahnarzt: Praxis Holm, Marktplatz\n- mag Tee\n", "Wer ist unser Zahnarzt?", "Holm war zufrieden\n"),
+    "de": (
+        "# Ich\n- Zahnarzt: Praxis Holm, Marktplatz\n- mag Tee\n",
+        "Wer ist unser Zahnarzt?",
+        "Holm war zufrieden\n",
+    ),
     "es": ("# Yo\n- Dentista: Dra. Ibáñez, calle Mayor\n", "¿Quién es mi dentista?", "Ibáñez no encontró nada\n"),
 }
 
@@ -72,18 +76,18 @@ def test_the_older_statement_stays_first_where_nothing_has_changed(tmp_path: Pat
 
 
 @pytest.mark.parametrize(
-    ("undated", "question", "first", "last", "answer"),
+    ("undated", "question", "changes", "answer"),
     [
         ("- Broadband: Plusway, £29 a month\n", "What do we pay for broadband?",
-         "We are with Corvo now. Sent the Plusway box back.\n", "- Corvo has shut down, it is Tessera from May\n", "Tessera"),
+         ("We are with Corvo now. Sent the Plusway box back.\n", "- Corvo has shut down, it is Tessera from May\n"), "Tessera"),
         ("- Den Zweitschlüssel hat Jonas Brandt\n", "Wer hat unseren Zweitschlüssel?",
-         "- Brandt zieht nach Kiel. Neu hat ihn Sommer\n", "- Sommer ist weggezogen, jetzt hat ihn Uhland\n", "Uhland"),
+         ("- Brandt zieht nach Kiel. Neu hat ihn Sommer\n", "- Sommer ist weggezogen, jetzt hat ihn Uhland\n"), "Uhland"),
         ("- La llave de reserva la tiene Jonás Prado\n", "¿Quién tiene la llave de reserva?",
-         "- Prado se muda a Vigo. Ahora la guarda Soto\n", "- Soto se ha ido, desde hoy la guarda Rivas\n", "Rivas"),
+         ("- Prado se muda a Vigo. Ahora la guarda Soto\n", "- Soto se ha ido, desde hoy la guarda Rivas\n"), "Rivas"),
     ],
 )  # fmt: skip
 def test_what_has_changed_twice_is_followed_to_its_end(
-    tmp_path: Path, undated: str, question: str, first: str, last: str, answer: str
+    tmp_path: Path, undated: str, question: str, changes: tuple[str, str], answer: str
 ) -> None:
-    notes = {"2026-04-01": first, "2026-05-01": last}
+    notes = dict(zip(("2026-04-01", "2026-05-01"), changes, strict=True))
     assert answer in find_first(tmp_path, f"# Home\n{undated}", question, notes)
