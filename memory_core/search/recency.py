@@ -55,7 +55,7 @@ _CLAUSE = re.compile(r"[,;.!?\n](?!\d)")
 _BEFORE = re.compile(rf"(?<!\w)(?:{'|'.join(PHRASES['all']['earlier than'].split())})(?!\w)")
 _PAIR = re.compile(r"(?<!\w)(\w+) (?=(\w+))")
 _WORD_OR_STOP = re.compile(r"\w+|:(?=\s)|[,;.()!?]")
-_ITEM = re.compile(r"\s*(?:[-*+]|\d+[.)])\s|\s*[#|]")
+_ITEM = re.compile(r"\s{0,20}(?:(?:[-*+]|\d{1,9}[.)])\s|[#|])")
 _CLAUSE_END = re.compile(r"[,;:](?=\s)|\Z")
 _SENTENCE = re.compile(r"(?:[^.!?]|[.!?](?=\S))+[.!?]*")
 _TITLE = re.compile(
