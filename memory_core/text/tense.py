@@ -114,6 +114,15 @@ def tells_end(text: str) -> bool:
     return _compile(_ALL["end"]).search(text.lower().replace("’", "'")) is not None
 
 
+def tells_exception(text: str) -> bool:
+    """Return True if a line says that something holds once.
+
+    >>> tells_exception("At nine, this week only"), tells_exception("Ausnahmsweise um neun"), tells_exception("Nine from today")
+    (True, True, False)
+    """
+    return _compile(_ALL["exception"]).search(text.lower().replace("’", "'")) is not None
+
+
 def asks_time(text: str) -> bool:
     """Return True for a question that asks for a day or an hour."""
     return _compile(_ALL["asks time"]).search(text.lower()) is not None
@@ -129,7 +138,7 @@ def tells_yearly(text: str) -> bool:
 
 
 def find_stance(text: str, language: Language) -> Literal["unsure", "state"] | None:
-    """Tell if a sentence supposes, wishes or denies something, "unsure", or says how things are, "state"; None of what happened.
+    """Tell if a sentence says how things are, "state", or supposes, wishes, denies or excepts something, "unsure"; else None.
 
     >>> find_stance("We might move to Mondays", "en"), find_stance("The class is no longer on Mondays", "en")
     ('unsure', 'state')
@@ -137,7 +146,7 @@ def find_stance(text: str, language: Language) -> Literal["unsure", "state"] | N
     supposed = text  # in its own letters: May is a month
     for found in reversed([*_compile(_ALL["replaces"]).finditer(text.lower())]):
         supposed = f"{supposed[: found.start()]} {supposed[found.end() :]}"
-    if _compile_words(language, "unsure").search(supposed):
+    if _compile_words(language, "unsure").search(supposed) or tells_exception(supposed):
         return "unsure"
     stands = _compile_words(language, "states").search(text) or _compile_words(language, "habits").search(text)
     return "state" if stands else None
