@@ -249,6 +249,7 @@ def _find_successor(
     """
     values = _find_values(stated)
     names = _find_value(reader, stated, known, whole=strictly) if len(stated.split()) <= STATEMENT else {}
+    # What "Postgres 14" holds is the number; the one in "Altendorf 2008" is a year.
     names = {stem: word for stem, word in names.items() if all(len(year) == 4 for year in values.get(word, ()))}
     held = reader.count_by_stem(names)
     terms = [
