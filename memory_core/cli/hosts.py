@@ -41,7 +41,7 @@ from memory_core.sources.unsearched import find_unsearched
 def install(options: Options, *, host: str | None, capture: bool, dry_run: bool) -> None:
     """Put memory-core into the configuration of another host, such as codex."""
     if host is None:
-        _list_programs()
+        _list_programs("To put memory-core into one of them:  memory-core install HOST")
     else:
         install_into(host, options, capture=capture, dry_run=dry_run)
 
@@ -55,7 +55,7 @@ def install_into(host: str, options: Options, *, capture: bool = False, dry_run:
     (host, program), state_dir = _find_program(host), app.find_state_dir(options)
     settings: list[changes.FileChange] = []
     if capture and program.captures:
-        settings = changes.plan_settings(find_config_file(options), CAPTURED, host, state_dir)
+        settings = changes.plan_settings(find_config_file(options), CAPTURED, _name_place(program), state_dir)
     if program.serves:
         check_server()
     bound = app.list_options(options)
@@ -70,21 +70,29 @@ def install_into(host: str, options: Options, *, capture: bool = False, dry_run:
     if capture and not program.captures:
         output.complain(f"{program.title} {NO_TURNS}")
     if dry_run:
+        with suppress(MemoryCoreError):  # the configuration is to be made, too
+            _settle_workspace(host, bound, _load_usual(bound), dry_run=True)
         _report(planned, "", "", dry_run=True)
         return
+    replaced = changes.find_replaced(parts)
     former = _find_former(parts)
     if not settings:  # they make the configuration where there is none
         _load_usual(bound)
     changes.make_changes(planned, state_dir)
     config = _load_usual(bound)
-    notes = _settle_workspace(host, bound, config)
-    if program.captures and not capture and config.search.items.capture.journal:
+    notes = [_settle_workspace(host, bound, config)]
+    for entry in replaced:
+        name = f"{'.'.join(entry.keys)} in {shorten_home(entry.path)}"
+        notes.append(f"{name} was another one; to have that back: memory-core uninstall {host}")
+    if program.captures and config.search.items.capture.journal:
         own = "".join(f" --{name} {quote_words(bound[name])}" for name in ("config", "state-dir") if name in bound)
         off = f"memory-core config set memorySearch.items.capture.journal false{own}"
-        notes += f"\nCapture stays on, and what is said is kept; to end that: {off}"
-    done = f"memory-core is in place in {program.title}.\n{notes}"
+        notes.append(f"Capture {'is' if capture else 'stays'} on, and what is said is kept; to end that: {off}")
+    done = "\n".join((f"memory-core is in place in {program.title}.", *notes))
     start = "" if program.is_local else f"Next: start {program.title} anew, and it has this memory."
-    _report(planned, done, " ".join(filter(None, (program.note, start))), dry_run=False)
+    why, action = program.find_idle(program.find_home()) if program.find_idle else ("", "")
+    note = f"{why}; {action}." if why else program.note
+    _report(planned, done, " ".join(filter(None, (note, start))), dry_run=False)
     if former and find_unsearched(config, [former], os.environ):
         copy = f"memory-core adopt {quote_words(str(former))} --copy --yes --workspace {quote_words(str(config.workspace))}"
         output.complain(f"{program.title} searches the notes in {shorten_home(former)} no more", f"copy them: {copy}")
@@ -121,7 +129,7 @@ def _check_workspace(bound: Mapping[str, str]) -> None:
         raise InvalidArgument("--workspace", problem, action="name a folder")
 
 
-def _settle_workspace(host: str, bound: Mapping[str, str], config: AgentConfig) -> str:
+def _settle_workspace(host: str, bound: Mapping[str, str], config: AgentConfig, *, dry_run: bool = False) -> str:
     """Make the default workspace if a host needs it and it is missing; return a line or two on the notes that the host gets."""
     usual = config.workspace
     given = f"Its configuration is {bound['config']}. " if "config" in bound else ""
@@ -131,7 +139,9 @@ def _settle_workspace(host: str, bound: Mapping[str, str], config: AgentConfig) 
         )
         return f"{given}Its notes are in {shorten_home(usual)}{made or '.'}"
     made = ""
-    if not os.path.lexists(usual):
+    if not os.path.lexists(usual) and dry_run:
+        output.print_aside(f"would be made for notes: {shorten_home(usual)}")
+    elif not os.path.lexists(usual):
         (usual / NOTES_FOLDER).mkdir(parents=True)
         made = ", which was made now"
     served, other = "Its notes are in", "Other notes"
@@ -153,6 +163,10 @@ CAPTURE = (
     "What is said in your sessions will be kept on this machine without secrets, for 90 days, learned from, and put beside later"
     " messages that call it to mind. `memory-core pause` and `forget` leave things out, `uninstall` turns it off."
 )
+KEPT = (
+    "\nSo does what was kept of sessions, until its days are over: `memory-core activity` shows their ids, `memory-core forget"
+    " --session ID` removes one.\nItems stay until you run: memory-core items forget ID"
+)
 NO_TURNS = (
     "hands on no turns, so nothing of its sessions is kept or recalled by itself, and no setting was changed. Its agents"
     " search, read and write notes by the tools."
@@ -166,15 +180,23 @@ def find_config_file(options: Options) -> Path:
     return Path(expand_home(named)).absolute() if named else find_adopted_config(app.find_state_dir(options))
 
 
+def _name_place(program: programs.Program) -> str:
+    """Return the name under which it is recorded that an installation needs capture: a host may have several folders."""
+    return f"{program.title} in {program.find_home().absolute()}"
+
+
 @command("uninstall")
-@argument("host", help="the host")
+@argument("host", required=False, help="the host; without it, all hosts are listed")
 @click.option("--dry-run", is_flag=True, help="only show what would be changed")
-def uninstall(options: Options, *, host: str, dry_run: bool) -> None:
+def uninstall(options: Options, *, host: str | None, dry_run: bool) -> None:
     """Take memory-core out of the configuration of another host."""
+    if host is None:
+        _list_programs("To take memory-core out of one of them:  memory-core uninstall HOST")
+        return
     host, program = _find_program(host)
     parts = program.list_parts()
     state_dir = app.find_state_dir(options)
-    released = changes.plan_release(host, state_dir)
+    released, others = changes.plan_release(_name_place(program), state_dir)
     planned = [*changes.plan_uninstall(parts, state_dir), *released]
     if not dry_run:
         changes.make_changes(planned, state_dir)
@@ -182,10 +204,10 @@ def uninstall(options: Options, *, host: str, dry_run: bool) -> None:
     if planned and not dry_run and len(changes.find_missing(parts)) < len(parts):
         done = f"{program.title} has the entry for memory-core that it had before; to remove it, uninstall again."
     note = "Your notes and their index stay."
+    if others:
+        note += f" Capture stays on for {', '.join(others)}."
     if released:
-        note += (
-            " So does what was kept of sessions, until its days are over: memory-core forget --session ID removes it."
-        )
+        note += KEPT
     _report(planned, done, note, dry_run=dry_run)
 
 
@@ -209,7 +231,7 @@ def _find_program(asked: str) -> tuple[str, programs.Program]:
     return name, program
 
 
-def _list_programs() -> None:
+def _list_programs(hint: str) -> None:
     rows: list[dict[str, Any]] = []
     for name, program in programs.PROGRAMS.items():
         home, parts = program.find_home(), program.list_parts()
@@ -225,7 +247,7 @@ def _list_programs() -> None:
     output.print_table([("host", "memory-core", "its configuration"), *table])
     print()
     print(output.hang("-: ", "this computer has no such folder, so the program is not here, or was never started."))
-    print("\nTo put memory-core into one of them:  memory-core install HOST")
+    print(f"\n{hint}")
 
 
 def _report(planned: Sequence[changes.FileChange], done: str, note: str, *, dry_run: bool) -> None:
@@ -234,8 +256,10 @@ def _report(planned: Sequence[changes.FileChange], done: str, note: str, *, dry_
         return
     if dry_run:
         for change in planned:
-            is_kept = change.is_copy and change.after
-            print(f"kept for uninstall: {change.path}\n" if is_kept else changes.show_change(change), end="")
+            if not change.is_copy:
+                print(changes.show_change(change), end="")
+            elif change.after:
+                print(f"kept for uninstall: {change.path}")
         print("Nothing has been changed." if planned else "Nothing would change.")
         return
     for change in planned:
@@ -264,12 +288,10 @@ def diagnose_hosts(config: AgentConfig) -> Iterator[Finding]:
         else:
             message, action = _compare_workspace(name, parts, config)
         yield Finding(subject="hosts", level="warn" if action else "ok", message=message, action=action)
-        if program.find_untrusted and not missing and (untrusted := program.find_untrusted(program.find_home())):
-            message = (
-                f"{program.title} does not run the hooks of memory-core before they are trusted: {', '.join(untrusted)}"
-            )
-            action = f"type /hooks in {program.title}, and trust them"
-            yield Finding(subject="hosts", level="warn", message=message, action=action)
+        if program.find_idle and not missing:
+            message, action = program.find_idle(program.find_home())
+            if message:
+                yield Finding(subject="hosts", level="warn", message=message, action=action)
 
 
 def _compare_workspace(name: str, parts: Sequence[changes.Part], config: AgentConfig) -> tuple[str, str]:

@@ -56,10 +56,10 @@ def _open_memory(options: Options) -> Memory:
 
 
 @contextmanager
-def _open(options: Options) -> Iterator[Items]:
+def _open(options: Options) -> Iterator[tuple[Items, AgentConfig]]:
     with _open_memory(options) as memory:
         held = memory.items
-        yield held
+        yield held, memory.config()
         if held.warning:
             output.complain(held.warning)
         else:
@@ -71,14 +71,14 @@ def _open(options: Options) -> Iterator[Items]:
 @argument("query", nargs=-1, help="question or words to look for")
 @_with_scope
 @_with_tags
-@click.option("--session", metavar="KEY", help="what this session has said, alone or not")
+@click.option("--session", metavar="KEY", help="what this session has said, alone or not; of a UUID, its beginning")
 @_with_after
 @_with_before
 @click.option("--limit", type=int, default=20, metavar="N", help="at most N items (20)")
 def list_items(options: Options, *, query: tuple[str, ...], limit: int, **conditions: Any) -> None:
     """List items, the one said last first; or those that answer a question, the best first."""
-    with _open(options) as held:
-        conditions |= _read_days(held, conditions)
+    with _open(options) as (held, config):
+        conditions |= _read_days(held, conditions) | _read_session(config, held, conditions)
         if not query:
             found = list(held.list(limit=limit, **conditions))
             total = held.count(**conditions)
@@ -139,7 +139,7 @@ def add(
     **facts: Any,
 ) -> None:
     """Keep a short fact; the same fact is kept once."""
-    with _open(options) as held:
+    with _open(options) as (held, _):
         if corrects_id is not None and held.get(corrects_id) is None:
             raise InvalidArgument(
                 "--corrects-id", f"there is no item {corrects_id!r:.80}", action="memory-core items list"
@@ -166,7 +166,7 @@ def add(
 def promote(options: Options, *, ids: tuple[str, ...]) -> int:
     """Let pending items count as facts, and superseded ones again in place of what corrects them."""
     ids = tuple(dict.fromkeys(ids))
-    with _open(options) as held:
+    with _open(options) as (held, _):
         promoted = held.promote(ids)
         found = held.get_many(ids)
     if not output.prints_json({"promoted": promoted, "items": found}):
@@ -178,7 +178,7 @@ def promote(options: Options, *, ids: tuple[str, ...]) -> int:
 @items.command("forget")
 @argument("ids", nargs=-1, metavar="[ID]...", help="ids as the list shows them")
 @click.option("--query", metavar="WORDS", help="items that hold all of these words")
-@click.option("--session", metavar="KEY", help="what only this session has said")
+@click.option("--session", metavar="KEY", help="what only this session has said; of a UUID, its beginning")
 @_with_after
 @_with_before
 @_with_scope
@@ -186,11 +186,11 @@ def promote(options: Options, *, ids: tuple[str, ...]) -> int:
 def forget(options: Options, *, ids: tuple[str, ...], dry_run: bool, **conditions: Any) -> int:
     """Delete items for good: all that meet every condition given."""
     with _open_memory(options) as memory:
-        days = _read_days(memory.items, conditions)
-        done = memory.items.forget(ids=ids, dry_run=dry_run, **(conditions | days))
-        if done.items and not dry_run:
-            activity.record(memory.config(), "forgot", "items forget", None, [item.id for item in done.items])
         config = memory.config()
+        conditions |= _read_days(memory.items, conditions) | _read_session(config, memory.items, conditions)
+        done = memory.items.forget(ids=ids, dry_run=dry_run, **conditions)
+        if done.items and not dry_run:
+            activity.record(config, "forgot", "items forget", None, [item.id for item in done.items])
         told = [*_find_in_past(config, done.items), *list_remains(config, done.items, of_person=done.of_person)]
     if not output.prints_json({**to_json(done), "remains": [*done.remains, *told]}):
         _print_items(done.items)
@@ -212,7 +212,7 @@ def _name_missing(ids: Iterable[str], found: Iterable[Item]) -> int:
 @items.command("export")
 def export(options: Options) -> None:
     """Print all items as JSON lines."""
-    with _open(options) as held:
+    with _open(options) as (held, _):
         for line in write_items(held.export()):
             print(line, end="")
 
@@ -225,7 +225,7 @@ def restore(options: Options, *, file: str) -> None:
         read = read_items(read_text("FILE", file), file)
     except ValueError as error:
         raise InvalidArgument("FILE", str(error)) from error
-    with _open(options) as held:
+    with _open(options) as (held, _):
         new = held.restore(read)
     output.tell({"read": len(read), "new": new}, f"{new} of {len(read)} items were new.")
 
@@ -254,6 +254,12 @@ def _read_days(held: Items, given: Mapping[str, Any]) -> dict[str, float | None]
         name: None if day is None else begin_day(zone, parse_day(day, f"--{name}", timezone=zone)).timestamp()
         for name, day in ((each, given[each]) for each in ("after", "before"))
     }
+
+
+def _read_session(config: AgentConfig, held: Items, given: Mapping[str, Any]) -> dict[str, str | None]:
+    """Return the whole id of the session that --session names."""
+    asked = given["session"]
+    return {"session": asked and _find_session(Journal(config.journal_dir), held, asked)[0]}
 
 
 def _find_in_past(config: AgentConfig, items: Sequence[Item]) -> list[str]:
@@ -318,7 +324,9 @@ def resume(options: Options) -> None:
 def forget_session(options: Options, *, text: tuple[str, ...], key: str | None, dry_run: bool) -> int:
     """Forget what a session said: its turns in the journal, and the items that only it has brought."""
     if key is None or text:
-        raise InvalidArgument("--session", "this command forgets a whole session, by its id", action=ONLY_SESSIONS)
+        is_id = len(text) == 1 and re.match(r"[0-9a-f]{8}(-|\Z)", text[0])
+        action = f"memory-core forget --session {text[0]}" if is_id else ONLY_SESSIONS
+        raise InvalidArgument("--session", "this command forgets a whole session, by its id", action=action)
     with open_notes(options) as memory:
         config = memory.config()
         with _changing(config) as journal:

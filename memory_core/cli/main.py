@@ -130,6 +130,8 @@ def _explain(error: Exception, *, as_json: bool) -> int:
     if as_json:
         output.print_json({"error": whole, "action": action})
     output.complain(told, action)
+    for note in getattr(error, "__notes__", ()):  # the lines to be written by hand
+        output.print_aside(note)
     return 2 if isinstance(error, (click.UsageError, ConfigError, InvalidArgument, MemoryOff)) else 1
 
 

@@ -99,17 +99,11 @@ def _get(memory: Memory, asked: Mapping[str, Any]) -> dict[str, Any]:
 @click.option("--person", "target", flag_value="person", help="into your own MEMORY.md, for all projects")
 def add(options: Options, *, text: tuple[str, ...], target: str | None) -> int:
     """Write a text into the note of the day."""
-    from memory_core.sources.redaction import redact
-
     said = app.read_text("TEXT", "-") if text == ("-",) else app.join_words("TEXT", text)
     with open_notes(options, writes=True) as memory:
         result = memory.call_tool("memory_append", {"text": said, "target": target or "daily"}, CallContext(by="user"))
         config = memory.config()
-    if result.get("status") == "appended" and redact(said) != said:
-        output.complain(
-            f"that looks like a secret, and stands in {result['path']} as it is",
-            "take the line out of the note, then what was kept of it: memory-core history purge --match TEXT",
-        )
+    output.complain_of_answer(result.get("warning"), result.get("action"))
 
     def show(found: Mapping[str, Any]) -> None:
         if found["status"] == "proposed":

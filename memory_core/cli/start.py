@@ -53,7 +53,7 @@ def welcome(options: Options) -> None:
     is_somewhere = any(changes.are_in_place(each.list_parts()) for each in programs.PROGRAMS.values())
     host = next(_find_free_hosts(), "" if is_somewhere else "claude-code")
     if host:
-        steps[f"memory-core install {host}"] = f"give them to {programs.PROGRAMS[host].title}"
+        steps[f"memory-core install {host}"] = f"give {programs.PROGRAMS[host].title} this memory"
     else:
         steps["memory-core doctor"] = "check that all is well"
     if output.prints_json({"workspace": folder, "exists": exists, "why": why, "next": list(steps)}):
@@ -134,8 +134,10 @@ def init(options: Options, *, folder: str | None, default: bool) -> None:
     if not (is_default or is_project):
         steps[f"memory-core init {_quote(workspace)} --default"] = "use it from every folder"
     for name in free:
-        bound = "" if is_project and programs.PROGRAMS[name].in_folder else f" --workspace {_quote(workspace)}"
-        steps[f"memory-core install {name}{bound}"] = f"give these notes to {programs.PROGRAMS[name].title}"
+        title, by_folder = programs.PROGRAMS[name].title, is_project and programs.PROGRAMS[name].in_folder
+        bound = "" if by_folder else f" --workspace {_quote(workspace)}"
+        about = f"give {title} the notes of the folder of each session" if by_folder else f"give these notes to {title}"
+        steps[f"memory-core install {name}{bound}"] = about
     if homes:
         kept = ", ".join(f"{home.title} ({output.count(len(home.notes), 'note')})" for home in homes)
         steps["memory-core adopt"] = f"search what else is on this machine: {kept}"

@@ -108,6 +108,8 @@ def _change(text: str, suffix: str, edit: _Edit) -> str:
     try:
         if suffix == ".toml":
             changed = _edit_toml(_end_line(text), edit)
+            if parse_toml(changed)[0] != wanted:  # a table that tomlkit puts between dotted keys takes up those below
+                changed = f"{_end_line(text)}\n{_edit_toml('', edit)}"
         elif suffix == ".yaml":
             changed = _edit_yaml(_end_line(text), edit)
         else:

@@ -22,7 +22,9 @@ from memory_core.items.likeness import Words, stem
 from memory_core.items.mirror import leave_out_mirrored
 from memory_core.items.records import ItemHit, Strategy
 from memory_core.records import Author, Calibration, Hit, Query, SearchResult
+from memory_core.search.copies import tells
 from memory_core.search.scores import vector_score
+from memory_core.sources.session_logs import SOURCE
 from memory_core.text.dates import WEEKDAYS
 from memory_core.text.messages import quote_safely
 from memory_core.text.spelling import list_spellings
@@ -63,6 +65,7 @@ class Piece:
         evidence: The worth of it for the message; comparable within one source.
         start_line, end_line: Lines of the note; 0 for an item.
         by: Who said it.
+        said_in: Of what was said in a session, the project and the day, such as "shop, 2026-11-30"; "" for all else.
     """
 
     source: str
@@ -72,6 +75,7 @@ class Piece:
     start_line: int = 0
     end_line: int = 0
     by: Author = "user"
+    said_in: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -268,14 +272,23 @@ def _judge_items(hits: Iterable[ItemHit], evidence: Evidence, calibration: Calib
 
 def _judge_notes(result: SearchResult, evidence: Evidence, *, mirrored: bool) -> Iterator[Piece]:
     for hit in result.hits:
+        if hit.source == SOURCE and not tells(hit.snippet):
+            continue
         snippet = hit.snippet if mirrored else leave_out_mirrored(hit.snippet)
         first, text = _strip_frame(replace(hit, snippet=snippet))
         if text:
             worth = evidence.measure(snippet, score=hit.compared, near=hit.vector_score or 0.0)
             yield Piece(
                 source=hit.source, place=hit.path, text=quote_safely(text[:PIECE_CHARS]), evidence=worth, start_line=first,
-                end_line=hit.end_line, by=hit.origin.by if hit.origin else "user",
+                end_line=hit.end_line, by=hit.origin.by if hit.origin else "user", said_in=_name_session(hit),
             )  # fmt: skip
+
+
+def _name_session(hit: Hit) -> str:
+    if hit.source != SOURCE or hit.origin is None:
+        return ""
+    project, at = hit.origin.project or "", hit.origin.at or ""
+    return ", ".join(filter(None, (quote_safely(re.split(r"[/\\]", project)[-1]), at[:10])))
 
 
 def _choose(judged: Iterable[Piece], least: float, share: float) -> list[Piece]:

@@ -86,9 +86,9 @@ def only_asks(text: str, words: Collection[str]) -> bool:
     return words_of(" ".join(told)).isdisjoint(words)
 
 
-def tells(chunk: IndexedChunk, index: int) -> bool:
-    """Return True for a unit that holds more, below its headings, than questions and that nothing is known."""
-    unit, silent = chunk.quote_unit(index).lower(), _TELLS_NOTHING()
+def tells(text: str) -> bool:
+    """Return True for a text, as of a unit, that holds more, below its headings, than questions and that nothing is known."""
+    unit, silent = text.lower(), _TELLS_NOTHING()
     if silent.search(unit) is None:
         return _WORD.search(unit) is not None
     below = _MARK.sub("", _HEADING.sub("", unit))
@@ -98,7 +98,7 @@ def tells(chunk: IndexedChunk, index: int) -> bool:
 
 def may_answer(chunk: IndexedChunk) -> bool:
     """Return True for a plain chunk that tells something, as a list of open questions does not."""
-    return is_plain(chunk) and any(tells(chunk, index) for index in range(len(chunk.units)))
+    return is_plain(chunk) and any(tells(chunk.quote_unit(index)) for index in range(len(chunk.units)))
 
 
 def words_of(text: str) -> set[str]:

@@ -113,7 +113,7 @@ def _find_weak(counts: TermCounts) -> Iterator[float]:
             asks = only_asks(chunk.quote_unit(index), words)
         else:
             asks = 2 * len(held) > len(words) and not any(
-                tells(chunk, each) for each in range(index, min(index + 2, len(chunk.units)))
+                tells(chunk.quote_unit(each)) for each in range(index, min(index + 2, len(chunk.units)))
             )
         yield scores.ONLY_ASKS if asks else reports[number]
 

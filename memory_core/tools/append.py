@@ -14,6 +14,8 @@ from memory_core.tools.arguments import TOOLS, check_arguments
 from memory_core.tools.scope import is_main
 
 APPEND = TOOLS["memory_append"]
+SHOWN_CHARS = 80  # of a line with a secret, which is blanked
+UNDO = "take the line out of the note, then what was kept of it: memory-core history purge --match TEXT"
 # In a flush turn the file is pinned, so there is nothing to choose.
 PINNED_APPEND = {
     **APPEND,
@@ -42,8 +44,8 @@ def memory_append(
         recalled: Fingerprints of the passages that the session has been shown.
 
     Returns:
-        `{path, status, appended, skipped?, startLine?, endLine?}`: status is "appended" or "nothing new", appended and
-        skipped count paragraphs, and the lines are those that were added.
+        `{path, status, appended, skipped?, startLine?, endLine?, warning?, action?}`: status is "appended" or "nothing
+        new", appended and skipped count paragraphs, the lines are those that were added, and the warning is of a secret.
 
     Raises:
         InvalidArgument: An argument is wrong.
@@ -60,6 +62,7 @@ def memory_append(
         reason, action = "this session may not write in the workspace", "use a session with workspaceAccess rw"
         raise PathRefused("memory_append", reason, action=action)
     from memory_core.sources import writer
+    from memory_core.sources.redaction import redact
 
     workspace, state_dir = config.workspace, config.state_dir
     path = pinned or writer.find_note(target, workspace, today)
@@ -78,4 +81,9 @@ def memory_append(
         if origin.by != "user":
             origins.record_written(done.path, done.paragraphs, origin, origins.find_record(workspace, state_dir))
         shaped.update(startLine=done.start_line, endLine=done.end_line)
+        written = "\n".join(done.paragraphs)
+        if (safe := redact(written)) != written:
+            line = next(new for new, old in zip(safe.split("\n"), written.split("\n"), strict=True) if new != old)
+            warning = f'"{line[:SHOWN_CHARS]}" looks like a secret, and stands in the note as it is'
+            shaped.update(warning=warning, action=UNDO)
     return shaped

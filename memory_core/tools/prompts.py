@@ -167,6 +167,7 @@ def frame(pieces: Iterable[Piece], max_chars: int) -> tuple[str, tuple[Piece, ..
     kept = []
     for piece in pieces:
         group = (_ITEMS_GROUP if piece.source == "item" else piece.place) + _SAID_BY.get(piece.by, "")
+        group += f" ({piece.said_in})" if piece.said_in else ""
         quoted = _quote_piece(piece)
         cost = len(quoted) + 1 + (0 if group in groups else len(group) + 2)
         if cost <= left:

@@ -272,9 +272,38 @@ def test_a_file_that_cannot_be_changed_is_left_as_it_is(command: Command, home: 
     path.parent.mkdir()
     path.write_text("mcp_servers = 7\n", encoding="utf-8")
     done = command("install", "codex")
-    assert done.code == 1
-    assert "Write it yourself: mcp_servers.memory-core = " in done.error
+    said, _, block = done.err.partition("\n")
+    assert (done.code, said.endswith("Write this into it yourself:")) == (1, True)
+    assert tomllib.loads(block)["mcp_servers"]["memory-core"]["args"][-1] == "mcp"
     assert path.read_text(encoding="utf-8") == "mcp_servers = 7\n"
+
+
+def test_a_damaged_file_is_to_be_mended_first(command: Command, home: Path) -> None:
+    path = home / ".codex" / "config.toml"
+    path.parent.mkdir()
+    path.write_text('model = "x"\n[mcp_servers.other\n', encoding="utf-8")
+    for verb in ("install", "uninstall"):
+        told = command(verb, "codex").error
+        assert "cannot be read: line 2" in told
+        assert told.endswith("Mend it, and run the command again")
+
+
+@pytest.mark.parametrize("below", ["", 'model = "x"\n', '\n[profiles.p]\nmodel = "z"\n'])
+def test_servers_in_dotted_lines_stay_beside_ours(command: Command, home: Path, below: str) -> None:
+    path = home / ".codex" / "config.toml"
+    path.parent.mkdir()
+    text = f'mcp_servers.github.command = "npx"\nmcp_servers.github.args = ["x"]\n{below}'
+    path.write_text(text, encoding="utf-8")
+    assert command("install", "codex").code == 0
+    document = tomllib.loads(path.read_text(encoding="utf-8"))
+    assert document["mcp_servers"].keys() == {"github", "memory-core"}
+    del document["mcp_servers"]["memory-core"]
+    assert document == tomllib.loads(text)
+    assert "in place in Codex" in command("install", "codex", "--workspace", str(home)).out
+    with path.open("a", encoding="utf-8") as file:
+        file.write("\n[later]\nx = 1\n")
+    assert command("uninstall", "codex").code == 0
+    assert tomllib.loads(path.read_text(encoding="utf-8")) == tomllib.loads(text + "\n[later]\nx = 1\n")
 
 
 @pytest.mark.parametrize(
@@ -419,8 +448,11 @@ def test_hooks_that_are_no_list_are_left_as_they_are(command: Command, home: Pat
     path.parent.mkdir()
     path.write_text('{"hooks": {"PreCompact": 7}}', encoding="utf-8")
     done = command("install", "codex")
-    assert done.code == 1
-    assert "has no list at hooks.PreCompact" in done.error
+    said, _, block = done.err.partition("\n")
+    assert (done.code, "has no list at hooks.PreCompact" in said) == (1, True)
+    hooks = json.loads(block)["hooks"]
+    assert hooks["PreCompact"][0]["hooks"][0]["type"] == "command"
+    assert len(hooks) == 5
     assert path.read_text(encoding="utf-8") == '{"hooks": {"PreCompact": 7}}'
 
 
@@ -430,6 +462,13 @@ def test_the_hosts_are_listed(command: Command) -> None:
     assert not any(row["inPlace"] for row in rows if row["host"] != "fastmcp"), (
         "its entry belongs to the current folder"
     )
+
+
+def test_uninstall_without_a_host_lists_them(command: Command) -> None:
+    assert command("install", "cursor").code == 0
+    done = command("uninstall")
+    assert (done.code, ["cursor", "in", "place"] in [line.split()[:3] for line in done.out.splitlines()]) == (0, True)
+    assert done.out.endswith("memory-core uninstall HOST\n")
 
 
 def test_an_unknown_host_is_named(command: Command) -> None:
@@ -664,6 +703,65 @@ def test_an_entry_that_was_there_is_given_back_and_goes_with_the_next_uninstall(
 
 
 @pytest.mark.parametrize(
+    ("host", "text", "named"),
+    [
+        ("codex", "[mcp_servers.memory-core]\ncommand = 'mine'\n", "mcp_servers.memory-core in ~/.codex/config.toml"),
+        ("hermes", "memory:\n  provider: honcho\n", "memory.provider in ~/.hermes/config.yaml"),
+        ("codex", "[mcp_servers.memory-core]\ncommand = '/old/memory-core'\nenv = {A = '1'}\n", ""),
+    ],
+)
+def test_an_entry_of_another_command_that_is_replaced_is_named(
+    command: Command, home: Path, host: str, text: str, named: str
+) -> None:
+    path = home / FILES[host][0]
+    path.parent.mkdir(parents=True)
+    path.write_text(text, encoding="utf-8")
+    told = command("install", host).out
+    assert ("was another one" in told, f"{named} was another one" in told) == (bool(named), bool(named))
+    assert "was another one" not in command("install", host, "--workspace", str(home)).out
+
+
+def test_hooks_that_codex_has_switched_off_are_told(command: Command, home: Path) -> None:
+    path = home / ".codex" / "config.toml"
+    path.parent.mkdir()
+    path.write_text("[features]\nhooks = false\n", encoding="utf-8")
+    assert "Codex runs no hooks, since features.hooks is false in its config.toml; set it to true." in (
+        command("install", "codex").out
+    )
+    told = [each for each in command("doctor", "--json").json["findings"] if "runs no hooks" in each["message"]]
+    assert [(each["level"], each["action"]) for each in told] == [("warn", "set it to true")]
+
+
+def test_a_dry_run_of_uninstall_shows_no_copy(command: Command, home: Path) -> None:
+    path = home / FILES["codex"][0]
+    path.parent.mkdir(parents=True)
+    path.write_text(FILES["codex"][1], encoding="utf-8")
+    assert command("install", "codex", "--capture").code == 0
+    shown = command("uninstall", "codex", "--dry-run").out
+    assert f"--- {path}\n" in shown
+    assert "before-install" not in shown
+
+
+def test_what_captures_stays_while_another_folder_of_the_host_needs_it(command: Command, home: Path) -> None:
+    other = {"CODEX_HOME": str(home / "c3")}
+    own = command.state_dir / "memory-core" / "config.json5"
+    assert command("install", "codex", "--capture").code == 0
+    assert "Capture is on" in command("install", "codex", "--capture").out
+    assert command("install", "codex", environment=other).code == 0
+    told = command("uninstall", "codex", environment=other).out
+    assert f"Capture stays on for Codex in {home}/.codex." in told
+    assert '"journal": true' in own.read_text(encoding="utf-8")
+    assert command("install", "codex", "--capture", environment=other).code == 0
+    told = command("uninstall", "codex").out
+    assert f"Capture stays on for Codex in {home}/c3." in told
+    assert '"journal": true' in own.read_text(encoding="utf-8")
+    told = command("uninstall", "codex", environment=other).out
+    assert "Capture stays on" not in told
+    assert "memory-core activity" in told
+    assert not own.exists()
+
+
+@pytest.mark.parametrize(
     "text",
     [
         'command = "/old/memory-core"\nargs = ["mcp", "--workspace", "notes"]',
@@ -749,10 +847,11 @@ def test_tables_within_the_entry_stay_and_go_with_it(command: Command, home: Pat
 
 
 def test_an_entry_that_cannot_be_taken_out_is_named(command: Command, home: Path) -> None:
-    path = home / FILES["codex"][0]
+    path = home / FILES["cursor"][0]
     path.parent.mkdir(parents=True)
-    path.write_text("mcp_servers.memory-core.command = 'y'\n[z\n", encoding="utf-8")
-    assert "Take mcp_servers.memory-core out of it yourself" in command("uninstall", "codex").error
+    entry = '"mcpServers": {"memory-core": {"command": "y"}}'
+    path.write_text(f"{{{entry}, {entry}}}\n", encoding="utf-8")
+    assert "Take mcpServers.memory-core out of it yourself" in command("uninstall", "cursor").error
 
 
 @pytest.mark.parametrize("host", FILES)

@@ -325,6 +325,37 @@ def test_a_session_is_named_as_a_person_has_it(host: Host, asked: str, told: str
     assert len(host.texts()) == (2 if code == 0 else 3)
 
 
+def test_the_items_of_a_session_are_named_as_a_person_has_it(host: Host) -> None:
+    kept = {"id": "aa11", "content": "The ferry leaves at nine.", "origin": {"by": "user", "session": ONE}}
+    defaults = {"scope": "default", "tags": [], "agent": "main", "kind": "fact", "pending": False, "reinforced": 0}
+    times = {"created": 1.0, "updated": 1.0, "said": 1.0, "recalled": None, "supersededBy": None}
+    assert host.command("items", "import", "-", feed=json.dumps({**kept, **defaults, **times}) + "\n").code == 0
+    assert "The ferry leaves at nine." in host.command("items", "list", "--session", ONE[:8]).out
+    assert "not a whole id" in host.command("items", "list", "--session", ONE[:4]).err
+    assert host.command("items", "list", "--session", "s9").out == "No such items.\n"
+    assert "1 item would be deleted" in host.command("items", "forget", "--session", ONE[:8], "--dry-run").out
+
+
+def test_forget_with_an_id_alone_names_the_option(host: Host) -> None:
+    for given in (ONE, ONE[:8]):
+        assert host.command("forget", given).error.endswith(f"memory-core forget --session {given}")
+    for given in ("the ferry", "facade"):
+        assert "items forget ID" in host.command("forget", given).error
+
+
+def test_what_is_recalled_of_a_session_has_its_project_and_day(host: Host) -> None:
+    host.write("s1", "user", "When does the ferry to Kinsale leave?")
+    host.give("Stop", cwd="/work/boats")
+    host.write("s2", "user", TOLD)
+    host.give("Stop", "s2", cwd="/work/boats")
+    host.settle()
+    assert host.finds("When does the ferry to Kinsale leave?", TOLD)
+    told = host.give("UserPromptSubmit", "s3", prompt="When does the ferry to Kinsale leave?").out
+    assert TOLD in told
+    assert "(boats, 2999-03-01):" in told
+    assert "User: When" not in told
+
+
 def test_a_session_that_is_gone_takes_no_other_with_it_whose_id_begins_so(host: Host) -> None:
     for session in ("session-1", "session-10"):
         host.write(session, "user", f"{TOLD} So says {session}.")

@@ -137,6 +137,10 @@ def test_a_secret_is_added_and_told_of(cli: Cli, here: Path) -> None:
     code, out, err = cli("add", "my api key is sk-proj-" + "Ab3dE" * 8)
     assert (code, "looks like a secret" in err, "history purge --match" in err) == (0, True, True)
     assert "sk-proj" in (here / out.removeprefix("Added to ").partition(" in ")[0]).read_text(encoding="utf-8")
+    assert "sk-proj" not in err
+    err = cli("add", "The admin password is hunter2-Xy77! for staging.")[2]
+    assert '"The admin password is [redacted]' in err
+    assert "hunter2" not in err
     assert cli("add", "Tea at four.")[2] == ""
 
 

@@ -51,6 +51,11 @@ def test_results_with_and_without_content(tmp_path: Path) -> None:
         again = call(slot, "memory_append", {"text": "The fence is green.\n\nThe gate is red.", "target": "daily"})
         assert again["skipped"] == 1
         assert call(slot, "memory_append", {"text": "The gate is red."})["status"] == "nothing new"
+        secret = call(slot, "memory_append", {"text": "Hi.\n\nThe admin password is hunter2-Xy77! for staging."})
+        assert secret["status"] == "appended"
+        assert '"The admin password is [redacted]' in secret["warning"]
+        assert "hunter2" not in str(secret)
+        assert "history purge" in secret["action"]
         [hit] = call(slot, "memory_search", {"query": "Which colour has the fence?", "maxResults": 1})["results"]
         assert "hint" in call(slot, "memory_search", {"query": "zeppelin"})
         assert call(slot, "memory_explain", {"query": "fence", "path": hit["path"]})["passages"]

@@ -398,6 +398,19 @@ sí|Sí, por favor.|sigue|Continúa.|vale, gracias|muy bien|Buenos días|no, gra
 """
 
 
+def test_a_line_of_the_journal_that_only_asks_is_left_out(tmp_path: Path) -> None:
+    asked = "When do we deploy the shop?"
+    with open_slot(tmp_path, tmp_path, items={"capture": {"journal": True}}) as slot:
+        for number, said in enumerate((asked, "Tell me when we deploy!", asked)):
+            slot.turn_ended(CallContext.local(f"session {number}"), [{"role": "user", "content": said}])
+        assert slot.recall_for_message(asked, MAIN).text == ""
+        told = "We deploy the shop on Thursdays."
+        slot.turn_ended(CallContext.local("session 7"), [{"role": "user", "content": told}])
+        text = slot.recall_for_message(asked, MAIN).text
+    assert f"User: {told}" in text
+    assert asked not in text
+
+
 def test_what_calls_nothing_to_mind_brings_nothing_of_a_journal_that_is_full_of_it(tmp_path: Path) -> None:
     messages = [each for line in PHATIC.split("\n") for each in line.split("|") if each]
     assert len(messages) == 45

@@ -216,7 +216,10 @@ def test_a_host_gets_what_the_variables_of_the_shell_name(
 
 
 def test_the_folder_of_a_session_decides_where_none_is_named(cli: Cli) -> None:
+    would = "would be made for notes: ~/clawd\n"
+    assert cli("install", "codex", "--dry-run")[2] == would
     out = cli("install", "codex")[1]
+    assert cli("install", "codex", "--dry-run")[2] == ""
     assert "in a folder with MEMORY.md, or notes in memory/, use those, all others ~/clawd, which was made now." in out
     assert "memory-core install codex --workspace FOLDER" in out
     code, _, err = cli("add", "The kettle is blue.")
@@ -400,6 +403,7 @@ def test_init_changes_no_setting_of_all_workspaces_for_one_of_them(
     monkeypatch.chdir(home / "shop")
     _, out, _ = cli("init")
     assert "memory-core install codex  " in out, "sessions in the repository find its notes, and others have others"
+    assert "give Codex the notes of the folder of each session" in out
     assert "--default" not in out
 
 

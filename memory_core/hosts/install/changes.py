@@ -141,14 +141,13 @@ def plan_install(parts: Iterable[Part], state_dir: Path) -> list[FileChange]:
             continue
         path = part.path
         kept = _read(_kept(path, state_dir))
-        advice = f"write it yourself: {'.'.join(part.keys)} = {json.dumps(part.value, ensure_ascii=False)}"
-        with _explained(path, advice):
-            present = find_entry(_load(path, before), part.keys)
+        present = find_entry(_load(path, before), part.keys)
+        with _explained(path, "write this into it yourself:", part):
             value = _merge(part, present)
             if present == value:
                 continue
             # An entry under our name that the user has written; an earlier install may have made the file.
-            own = kept is None and isinstance(part, Entry) and not _starts_this(part, present)
+            own = kept is None and isinstance(part, Entry) and not (_is_plain(part, present) and _starts_us(present))
             if before is not None and (own or not _has_ours(part, present)):  # else the copy is older
                 changes.append(FileChange(_kept(path, state_dir), kept, before))
             changes.append(FileChange(path, before, _put(path, before, part.keys, value)))
@@ -163,7 +162,7 @@ def plan_value(path: Path, keys: tuple[str, ...], value: Any) -> list[FileChange
     """
     before = _read(path)
     after = before or b""
-    with _explained(path, "write it yourself"):
+    with _explained(path, f"set {'.'.join(keys)} in it yourself"):
         document = _load(path, before)
         keys = place_setting(document, keys)
         if value is not None:
@@ -173,10 +172,10 @@ def plan_value(path: Path, keys: tuple[str, ...], value: Any) -> list[FileChange
     return [FileChange(path, before, after)] if after != before else []
 
 
-def plan_settings(path: Path, switches: Iterable[tuple[str, ...]], host: str, state_dir: Path) -> list[FileChange]:
-    """Return the change of a configuration of ours that turns switches of `memorySearch` on for a host; empty if they are.
+def plan_settings(path: Path, switches: Iterable[tuple[str, ...]], place: str, state_dir: Path) -> list[FileChange]:
+    """Return the change of a configuration of ours that turns switches of `memorySearch` on; empty if they are.
 
-    What they were before is recorded with the host, so that `plan_release` turns them back.
+    What they were before is recorded with the place of the installation, so that `plan_release` turns them back.
 
     Raises:
         MemoryCoreError: The file cannot be read or changed.
@@ -186,32 +185,33 @@ def plan_settings(path: Path, switches: Iterable[tuple[str, ...]], host: str, st
     known = captures.get(str(path), {"hosts": [], "before": [], "made": before is None})
     turned = list(known["before"])
     for switch in switches:
-        with _explained(path, "write it yourself"):
+        with _explained(path, f"set memorySearch.{'.'.join(switch)} to true in it yourself"):
             document = _load(path, after)
             keys = place_setting(document, ("memorySearch", *switch))
             if (earlier := find_entry(document, keys)) is not True:
                 turned.append([keys, earlier])
                 after = _put(path, after, keys, True)
     if turned:
-        captures[str(path)] = {**known, "hosts": sorted({*known["hosts"], host}), "before": turned}
+        captures[str(path)] = {**known, "hosts": sorted({*known["hosts"], place}), "before": turned}
     found = [_record_captures(record, captures, state_dir), FileChange(path, before, after)]
     return [change for change in found if change.before != change.after]
 
 
-def plan_release(host: str, state_dir: Path) -> list[FileChange]:
-    """Return what turns back what `plan_settings` has turned on for a host, unless another host needs it.
+def plan_release(place: str, state_dir: Path) -> tuple[list[FileChange], list[str]]:
+    """Return what turns back what `plan_settings` has turned on for an installation, unless another needs it; and all others.
 
     Raises:
         MemoryCoreError: The configuration cannot be read or changed.
     """
     record, captures = _load_captures(state_dir)
-    config = next((name for name, known in captures.items() if host in known["hosts"]), None)
+    config = next((name for name, known in captures.items() if place in known["hosts"]), None)
+    others = sorted({name for known in captures.values() for name in known["hosts"]} - {place})
     if config is None:
-        return []
+        return [], others
     known, path = captures.pop(config), Path(config)
-    if others := [name for name in known["hosts"] if name != host]:
-        captures[config] = {**known, "hosts": others}
-        return [_record_captures(record, captures, state_dir)]
+    if left := [name for name in known["hosts"] if name != place]:
+        captures[config] = {**known, "hosts": left}
+        return [_record_captures(record, captures, state_dir)], others
     before = after = _read(path)
     for keys, earlier in reversed(known["before"]):
         with _explained(path, "turn it off yourself"):
@@ -219,7 +219,8 @@ def plan_release(host: str, state_dir: Path) -> list[FileChange]:
                 after = _take(path, after, keys) if earlier is None else _put(path, after, keys, earlier)
     if known["made"] and _is_empty(after):
         after = None
-    return [_record_captures(record, captures, state_dir), *[FileChange(path, before, after)] * (before != after)]
+    found = [_record_captures(record, captures, state_dir), FileChange(path, before, after)]
+    return [change for change in found if change.before != change.after], others
 
 
 def _load_captures(state_dir: Path) -> tuple[bytes | None, dict[str, Any]]:
@@ -265,6 +266,17 @@ def are_in_place(parts: Sequence[Part]) -> bool:
 def find_missing(parts: Iterable[Part]) -> list[Part]:
     """Return the parts that are not there."""
     return [part for part in parts if not _is_there(part)]
+
+
+def find_replaced(parts: Iterable[Part]) -> list[Entry]:
+    """Return the entries that say something else under our name, so that installing replaces them.
+
+    Raises:
+        MemoryCoreError: A file cannot be read.
+    """
+    entries = ((part, _load(part.path, _read(part.path))) for part in parts if isinstance(part, Entry))
+    found = ((part, find_entry(document, part.keys)) for part, document in entries)
+    return [part for part, present in found if present not in (None, part.value) and not _starts_us(present)]
 
 
 def _is_there(part: Part) -> bool:
@@ -401,9 +413,9 @@ def _is_plain(part: Entry | Elements, entry: Any) -> bool:
     return bool(entry == part.value)
 
 
-def _starts_this(part: Entry, entry: Any) -> bool:
-    """Return True if an entry starts memory-core from anywhere with any options, and has nothing else: as install writes it."""
-    if not (isinstance(entry, dict) and _is_plain(part, entry)):
+def _starts_us(entry: Any) -> bool:
+    """Return True if an entry starts memory-core, from anywhere and with any options."""
+    if not isinstance(entry, dict):
         return False
     command, arguments = entry.get("command"), entry.get("args")
     words = [
@@ -441,8 +453,13 @@ def _read(path: Path) -> bytes | None:
 
 
 def _load(path: Path, data: bytes | None) -> dict[str, Any]:
-    """Return the document in a file."""
-    return read_document(_decode(path, data), path.suffix)
+    """Return the document in a file.
+
+    Raises:
+        MemoryCoreError: It is none.
+    """
+    with _explained(path, _MEND):
+        return read_document(_decode(path, data), path.suffix)
 
 
 def _put(path: Path, data: bytes | None, keys: Sequence[str], value: Any) -> bytes:
@@ -486,9 +503,12 @@ def _remove_made(made: set[Path], removed: Iterable[Path]) -> None:
 
 
 @contextmanager
-def _explained(path: Path, action: str) -> Iterator[None]:
-    """Turn a document that cannot be edited into an error that says what its owner can do."""
+def _explained(path: Path, action: str, part: Entry | Elements | None = None) -> Iterator[None]:
+    """Turn a document that cannot be edited into an error that says what its owner can do, with a part as a note of it."""
     try:
         yield
     except NotEditable as error:
-        raise MemoryCoreError(f"{path} {error}", action=action) from error
+        told = MemoryCoreError(f"{path} {error}", action=action)
+        if part is not None:
+            told.add_note(put_entry("", path.suffix, part.keys, _merge(part, None)).rstrip())
+        raise told from error

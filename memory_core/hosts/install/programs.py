@@ -63,7 +63,7 @@ class Program:
         serves: It starts the MCP server.
         in_folder: It does so in the folder of a session, whose notes are served.
         captures: It hands on its turns, which can be kept, and takes what is recalled for a message.
-        find_untrusted: Returns, for its folder, the events whose hook of ours it does not run before its user trusts it.
+        find_idle: Returns, for its folder, which hooks of ours it does not run and why, and what to do; "" twice if it runs them.
         copying: How to copy its session, where it runs a hook of ours before it compacts one; else None.
     """
 
@@ -74,7 +74,7 @@ class Program:
     serves: bool = True
     in_folder: bool = True
     captures: bool = False
-    find_untrusted: Callable[[Path], list[str]] | None = None
+    find_idle: Callable[[Path], tuple[str, str]] | None = None
     copying: Copying | None = None
 
     @property
@@ -220,8 +220,8 @@ def _plan_codex(home: Path, start: Start) -> list[Part]:
     return [server, Elements(home / "hooks.json", ("hooks",), hooks, f'"statusMessage": "{HOOK_STATUS} ')]
 
 
-def _find_untrusted_hooks(home: Path) -> list[str]:
-    """Return the events whose hook of ours Codex does not run: its user has not trusted it, or has switched it off.
+def _find_idle_hooks(home: Path) -> tuple[str, str]:
+    """Return the events whose hook of ours Codex does not run: its user has not trusted it, or has switched it, or all, off.
 
     Codex keeps that in its configuration by the file of a hook, its event and its place there. It keeps a hash, too, by which it
     finds that a trusted hook has changed; how it makes that is its own affair, so a changed hook is not told of here.
@@ -233,7 +233,9 @@ def _find_untrusted_hooks(home: Path) -> list[str]:
         lists = read_document(file.read_text(encoding="utf-8-sig"), file.suffix)["hooks"]
         kept = read_document((home / "config.toml").read_text(encoding="utf-8-sig"), ".toml")
     except (OSError, ValueError, LookupError):
-        return []  # what is wrong with the files is told elsewhere
+        return "", ""  # what is wrong with the files is told elsewhere
+    if find_entry(kept, ("features", "hooks")) is False:
+        return "Codex runs no hooks, since features.hooks is false in its config.toml", "set it to true"
     states = find_entry(kept, ("hooks", "state"))
     if not isinstance(states, dict):
         states = {}  # Codex trusts nothing by that
@@ -247,7 +249,9 @@ def _find_untrusted_hooks(home: Path) -> list[str]:
             if key.endswith(place) and os.path.realpath(key.removesuffix(place)) == os.path.realpath(file)
         )
 
-    return [event for event in elements.find_lists(lists) if not is_trusted(event)]
+    untrusted = [event for event in elements.find_lists(lists) if not is_trusted(event)]
+    why = f"Codex does not run the hooks of memory-core before they are trusted: {', '.join(untrusted)}"
+    return (why, "type /hooks in Codex, and trust them") if untrusted else ("", "")
 
 
 def _plan_opencode(home: Path, start: Start) -> list[Part]:
@@ -332,7 +336,7 @@ _COPYING = {
     "codex": Copying("codex", "", copy_codex),
     "opencode": Copying("opencode", "", copy_opencode),
 }
-_FIND_UNTRUSTED = {"codex": _find_untrusted_hooks}
+_FIND_IDLE = {"codex": _find_idle_hooks}
 
 
 def _read_program(name: str, told: dict[str, Any]) -> Program:
@@ -343,9 +347,7 @@ def _read_program(name: str, told: dict[str, Any]) -> Program:
         find_home = partial(find_settings, **settings)
     entry = told.pop("entry", None)
     plan = partial(_plan_entry, **entry) if entry else _PLANS[name]
-    return Program(
-        find_home=find_home, plan=plan, find_untrusted=_FIND_UNTRUSTED.get(name), copying=_COPYING.get(name), **told
-    )
+    return Program(find_home=find_home, plan=plan, find_idle=_FIND_IDLE.get(name), copying=_COPYING.get(name), **told)
 
 
 def find_host(asked: str) -> str | None:
