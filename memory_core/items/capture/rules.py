@@ -339,7 +339,7 @@ def _read_explicit(text: str) -> FoundFact | None:
     noises = [*_NOISES]
     if not compile_pattern("orders", "ordering").match(text):  # "hangs" and "breaks" may be words of what is to be kept
         noises.append("work")
-    vague = _finds_any(fact, *noises) or (_find("passing", fact) and not _find("date", fact))
+    vague = _finds_any(_drop_place(fact), *noises) or (_find("passing", fact) and not _find("date", fact))
     if vague or (len(fact.split()) < 2 and not _CJK.search(fact)):
         return None
     return FoundFact(content=exchange.capitalize(fact), kind=_name_kind(fact))
@@ -358,6 +358,8 @@ def _read_statement(text: str, *, own: bool = False) -> FoundFact | None:
     opened = correcting or deciding
     bare = text[opened.end() :] if opened else text
     plain = _complete(bare)
+    if _is_rule_of_place(plain):
+        return FoundFact(content=exchange.capitalize(bare), kind="preference")
     if _is_no_statement(plain):
         return None
     reading = next(_list_readings(plain, correcting=bool(correcting), deciding=bool(deciding), own=own), None)
@@ -436,6 +438,18 @@ def _is_no_statement(text: str) -> bool:
     return _finds_any(text, *noises)
 
 
+def _is_rule_of_place(text: str) -> bool:
+    """Return True if an order says where it holds, and that beyond the moment: "never use tabs here"."""
+    rule = _drop_place(text)
+    is_rule = _finds_any(text, "placed") or (_find("order", rule) and _find("imperative", rule))
+    return rule != text and bool(is_rule) and not _is_no_statement(rule)
+
+
+def _drop_place(text: str) -> str:
+    """Return a sentence without the words that say where it holds, before it or behind it."""
+    return compile_pattern("messages", "place").sub("", text)
+
+
 def _is_lasting(text: str) -> bool:
     """Return True if an imperative holds beyond the task of the moment."""
     return _finds_any(text, "standing", "lasting_imperative")
@@ -511,6 +525,9 @@ def _read_foreign(sentence: str, language: str) -> tuple[str, str] | None:
     """
     if compile_pattern(language, "doubt").search(sentence):
         return None
+    rule = _drop_place(sentence)  # "Hier nie Tabs benutzen"
+    if rule != sentence and sentence.endswith(rule) and (_read_foreign(rule, language) or [""])[0] == "preference":
+        return "preference", sentence
     unsaid = compile_pattern(language, "unsaid")
     corrects = compile_pattern("messages", "correcting").match(sentence)
     if corrects:

@@ -194,3 +194,52 @@ def test_hostile_messages_take_no_quadratic_time(piece: str) -> None:
 def test_dates_stay_whole_and_what_is_not_to_be_kept_is_not(said: str, kept: list[str]) -> None:
     exchange = read_exchange([{"role": "user", "content": said}], max_tokens=4000)
     assert [fact.content for fact in find_facts(exchange.turns, now=1_770_000_000)] == kept
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "never use tabs here",
+        "please never use tabs here",
+        "Don't use tabs here",
+        "Here, never use tabs.",
+        "Here we always squash.",
+        "Always run the linter here.",
+        "Use ruff for linting in this repo.",
+        "Don't use mocks in this project.",
+        "In this service never log bodies.",
+        "Hier nie Tabs benutzen.",
+        "Hier deployen wir nie freitags.",
+        "Ici, n'utilise jamais de tabulations.",
+        "Ici on ne déploie jamais le vendredi.",
+        "Aquí nunca uses tabuladores.",
+        "En este repo nunca uses tabuladores.",
+    ],
+)
+def test_a_rule_that_names_its_place_is_kept_with_it(said: str) -> None:
+    assert learn(said) == [(said[0].upper() + said[1:], "preference", "sure")]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Use tabs here.",
+        "I prefer a list comprehension here.",
+        "Don't use recursion here.",
+        "Don't use a loop here.",
+        "Never used tabs here.",
+        "Always crashes here",
+        "Never do that here.",
+        "Use the other file.",
+        "use ruff on this file",
+        "Fix the bug in this repo.",
+        "Write a test in this package.",
+        "In this branch the tests never pass.",
+        "Hier stürzt es immer ab.",
+        "Hier verwenden wir eine Schleife.",
+        "Ici ça plante toujours.",
+        "Aquí falla siempre.",
+    ],
+)
+def test_an_order_about_a_place_in_the_work_is_not_kept(said: str) -> None:
+    assert learn(said) == []
