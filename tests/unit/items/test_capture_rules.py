@@ -243,3 +243,43 @@ def test_a_rule_that_names_its_place_is_kept_with_it(said: str) -> None:
 )
 def test_an_order_about_a_place_in_the_work_is_not_kept(said: str) -> None:
     assert learn(said) == []
+
+
+@pytest.mark.parametrize(
+    ("said", "kept"),
+    [
+        ("Remember that we sail on Tuesdays, and call me Kit.", ["We sail on Tuesdays", "Call me Kit."]),
+        ("We sail on Tuesdays, and call me Kit. Remember that.", ["We sail on Tuesdays", "Call me Kit."]),
+        (
+            "Hello. Remember that we sail on Tuesdays, and call me Kit. Never use tabs here.",
+            ["We sail on Tuesdays", "Call me Kit.", "Never use tabs here."],
+        ),
+        ("Call me Kit and never use emojis.", ["Call me Kit", "Never use emojis."]),
+        (
+            "Remember that our office is in Bonn and our bank shuts at 4.",
+            ["Our office is in Bonn", "Our bank shuts at 4."],
+        ),
+        ("I live in Ghent and I work as a nurse.", ["I live in Ghent", "I work as a nurse."]),
+        ("Merk dir, dass wir dienstags segeln, und nenn mich Kit.", ["Wir dienstags segeln", "Nenn mich Kit."]),
+        ("Retiens que nous naviguons le mardi, et appelle-moi Kit.", ["Nous naviguons le mardi", "Appelle-moi Kit."]),
+        ("Recuerda que navegamos los martes, y llámame Kit.", ["Navegamos los martes", "Llámame Kit."]),
+    ],
+)
+def test_statements_that_stand_by_themselves_are_kept_apart(said: str, kept: list[str]) -> None:
+    assert [content for content, _, _ in learn(said)] == kept
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Remember that the gate opens at 7 and shuts at 9.",
+        "Remember that my sister lives in Bonn, and she paints.",
+        "Remember that Anna Lopes and I run on Fridays.",
+        "Remember that the gate and the door are locked.",
+        "I always drink tea and never eat meat.",
+        "My wife's name is Olu and she paints.",
+        "Vivo en Sevilla y trabajo de enfermera.",
+    ],
+)
+def test_what_stands_in_one_statement_stays_in_one_fact(said: str) -> None:
+    assert len(learn(said)) == 1
