@@ -45,7 +45,12 @@ def list_kinds(language: str) -> Mapping[str, str]:
 
 
 @cache
+def read_rows(section: str, name: str) -> list[list[str]]:
+    """Return the words of each line of a list."""
+    return [row.split() for row in _load()[section][name].strip().splitlines()]
+
+
+@cache
 def read_words(section: str, name: str) -> Mapping[str, int]:
     """Return the words of a list, each with the number of its line."""
-    rows = _load()[section][name].strip().splitlines()
-    return {word: number for number, row in enumerate(rows) for word in row.split()}
+    return {word: number for number, row in enumerate(read_rows(section, name)) for word in row}

@@ -1,4 +1,4 @@
-"""The items of a project and of the person together: preferences are the person's, all else is the project's."""
+"""The items of a project and of the person together: preferences that name no place are the person's, all else the project's."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from memory_core.config.agent import PERSON, AgentConfig
+from memory_core.items.grammar import compile_pattern
 from memory_core.items.items import Items
 from memory_core.items.mirror import Mirror
 from memory_core.items.records import Draft, Forgotten, Item, ItemAnswer, Written
@@ -29,7 +30,8 @@ def open_items(config: AgentConfig, *, keys: KeySources | None = None, access: A
 class LayeredItems(Items):
     """The items of a project, of which some are kept with the person's. The constructor opens nothing.
 
-    Preferences go to the person's, unless the project is private: then `memory-core review` proposes them for there.
+    Preferences go to the person's, but for those of a "we" or "in this repo". If the project is private, none does, and
+    `memory-core review` proposes them for there.
 
     Args:
         config: The project's.
@@ -60,7 +62,8 @@ class LayeredItems(Items):
         return [written[n] for n in range(len(drafts))]
 
     def _is_personal(self, draft: Draft) -> bool:
-        return draft.kind == "preference" or bool(draft.supersedes and self.person.get_many(draft.supersedes))
+        is_of_person = draft.kind == "preference" and not _is_of_project(draft.content)
+        return is_of_person or bool(draft.supersedes and self.person.get_many(draft.supersedes))
 
     def query(self, text: str | None = None, **options: Any) -> ItemAnswer:
         """See `Items.query`; a fact that both hold is found once."""
@@ -96,7 +99,8 @@ class LayeredItems(Items):
         """See `Items.list_personal`."""
         if self._is_private:
             known = {item.content for item in self.person.export()}
-            yield from (each for each in super().list_standing(limit=100) if each.content not in known)
+            standing = super().list_standing(limit=100)
+            yield from (each for each in standing if not (each.content in known or _is_of_project(each.content)))
 
     def share(self, ids: Sequence[str]) -> None:
         """See `Items.share`."""
@@ -156,6 +160,11 @@ class LayeredItems(Items):
         """See `Items.release`."""
         released = self.person.release()
         return super().release() and released
+
+
+def _is_of_project(rule: str) -> bool:
+    """Return True if a preference names the place where it holds, "in this repo" or "here", or is a rule of a "we"."""
+    return compile_pattern("messages", "of_project").search(rule) is not None
 
 
 class _Mirrors(Mirror):

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
 from typing import TYPE_CHECKING
 
-from memory_core.items.grammar import compile_pattern, read_words
+from memory_core.items.grammar import compile_pattern, read_rows, read_words
 from memory_core.text.dates import MONTHS, WEEKDAYS
 from memory_core.text.languages import STOP_WORDS, stem_words
 from memory_core.text.tense import names_end, tells_change, tells_end
@@ -45,6 +45,11 @@ def list_words(text: str) -> list[str]:
 def stem(word: str) -> str:
     """Cut the commonest endings off a word of five letters or more."""
     return _SUFFIX.sub("", word) if len(word) > 4 else word
+
+
+def list_told_as(word: str) -> list[str]:
+    """Return a word of a question with those by which people tell what it asks for, "name" with "call"; most words alone."""
+    return next((row for row in read_rows("recall", "told_as") if row[0] == word), [word])
 
 
 class Words:
@@ -211,8 +216,8 @@ def is_same(one: Fact, other: Fact, words: Words, cosine: float) -> bool:
 def corrects(newer: Fact, older: Fact, words: Words, cosine: float, *, cued: bool = False) -> bool:
     """Return True if a newer fact takes the place of an older one of the same person or thing.
 
-    It says that what the older one tells is over, not so or to be forgotten, or that somebody has moved, or has another
-    favourite; or both give a value for one thing: see `_gives_new_value`.
+    It says that what the older one tells is over, not so or to be forgotten, or that somebody has moved, has another name or
+    another favourite; or both give a value for one thing: see `_gives_new_value`.
 
     Args:
         newer, older: The facts.
@@ -222,8 +227,9 @@ def corrects(newer: Fact, older: Fact, words: Words, cosine: float, *, cued: boo
     """
     if newer.subjects != older.subjects or _begin_otherwise(newer, older) or _goes_otherwise(newer, older):
         return False
-    if _finds("moved", newer.text) and _finds("residence", older.text):
-        return newer.is_own == older.is_own
+    renames = _finds("called", newer.text) and _finds("called", older.text)
+    if renames or (_finds("moved", newer.text) and _finds("residence", older.text)):
+        return renames or newer.is_own == older.is_own
     only = _compile("only_one").match(newer.text)
     if only and older.text.lower().startswith(only[0].lower()):
         return newer.is_negative == older.is_negative

@@ -18,7 +18,7 @@ from memory_core.embeddings.vectors import DEFAULT_CALIBRATION
 from memory_core.errors import StoreError
 from memory_core.items.grammar import FENCED, PASTED_LINE, PAYLOAD, compile_pattern, read_words
 from memory_core.items.items import Items
-from memory_core.items.likeness import Words, stem
+from memory_core.items.likeness import Words, list_told_as, stem
 from memory_core.items.mirror import leave_out_mirrored
 from memory_core.items.records import ItemHit, Strategy
 from memory_core.records import Author, Calibration, Hit, Query, SearchResult
@@ -198,7 +198,8 @@ class Evidence:
         return [
             word
             for word in self.asked.words
-            if any(stem(each) in stems for each in list_spellings(word)) or (not word.isascii() and word in low)
+            if any(stem(each) in stems for form in list_told_as(word) for each in list_spellings(form))
+            or (not word.isascii() and word in low)
         ]
 
     def _weigh(self, held: list[str]) -> float:

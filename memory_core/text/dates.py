@@ -177,6 +177,5 @@ def leave_out_time(text: str) -> str:
     from memory_core.text.tables import join_lines
     from memory_core.text.tokens import compile_once
 
-    pattern = join_lines("back then").replace("<MONTH>", f"(?:{join_lines('month')})")
-    left = compile_once(f"(?i){pattern}").sub("", text)
+    left = compile_once(f"(?i){join_lines('back then')}").sub("", text)
     return left.strip() if left != text and re.search(r"\w", left) else text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -30,6 +31,8 @@ def read_table(path: Path) -> Mapping[str, Mapping[str, str]]:
 PHRASES = read_table(Path(__file__).with_name("phrases.txt"))
 
 
+@cache
 def join_lines(name: str) -> str:
-    """Return the regular expressions that stand under a name for all languages, as one."""
-    return PHRASES["all"][name].replace("\n", "|")
+    """Return the regular expressions that stand under a name for all languages, as one; <NAME> stands for those of that name."""
+    joined = PHRASES["all"][name].replace("\n", "|")
+    return re.sub("<([a-z ]+)>", lambda found: f"(?:{join_lines(found[1])})", joined)

@@ -142,6 +142,48 @@ def test_preferences_are_the_persons_and_other_facts_the_projects(home: Path, op
     assert not other.items.list()
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        "I prefer tabs over spaces in this repository.",
+        "never use type annotations in this repo",
+        "Never use tabs here.",
+        "We never deploy on Fridays",
+        "We always squash before merging",
+        "Verwende in diesem Repo nie Semikolons.",
+        "Benutze hier nie Tabs.",
+        "Freitags deployen wir nie.",
+        "On ne déploie jamais le vendredi.",
+        "Ici, n'utilise jamais de tabulations.",
+        "Nunca desplegamos los viernes.",
+        "Aquí nunca uses tabuladores.",
+    ],
+)
+def test_a_rule_of_this_place_or_of_a_we_is_the_projects(home: Path, open_in: Open, said: str) -> None:
+    shop, other = open_in(make_project(home / "shop")), open_in(make_project(home / "other"))
+    shop.items.memorize([{"role": "user", "content": said}], session="s")
+    assert [item.kind for item in shop.items.list()] == ["preference"]
+    assert shop.items.list()[0].content in shop.session_context()
+    assert not other.items.list()
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Never use tabs.",
+        "Call me Kit.",
+        "On weekends I never take calls.",
+        "Ich mag keinen Kaffee.",
+        "We never wear shoes at home.",
+        "Nunca me llames de noche.",
+    ],
+)
+def test_a_rule_that_names_no_place_is_the_persons(home: Path, open_in: Open, said: str) -> None:
+    shop, other = open_in(make_project(home / "shop")), open_in(make_project(home / "other"))
+    shop.items.memorize([{"role": "user", "content": said}], session="s")
+    assert [item.kind for item in other.items.list()] == ["preference"]
+
+
 def test_a_private_project_gives_away_nothing_without_review(home: Path, open_in: Open) -> None:
     from memory_core.plugin.reviewing import Review
 

@@ -424,3 +424,59 @@ def test_what_calls_nothing_to_mind_brings_nothing_of_a_journal_that_is_full_of_
         slot.turn_ended(CallContext.local("session 7"), [{"role": "user", "content": told}])
         assert told in slot.recall_for_message("When does the ferry to Kinsale leave?", MAIN).text
         assert [each for each in messages if slot.recall_for_message(each, MAIN).pieces] == []
+
+
+@pytest.mark.parametrize(
+    ("said", "asked"),
+    [
+        ("Call me Kit.", "What is my name?"),
+        ("call me Kit", "What do you call me?"),
+        ("From now on call me Kit.", "what's my name again?"),
+        ("Nenn mich Kit.", "Wie heiße ich?"),
+        ("Nenn mich Kit.", "Wie nennst du mich?"),
+        ("Appelle-moi Kit.", "Comment je m'appelle ?"),
+        ("Por favor, llámame Kit.", "¿Cómo me llamo?"),
+    ],
+)
+def test_a_question_for_the_users_name_brings_how_they_are_called(tmp_path: Path, said: str, asked: str) -> None:
+    config = {"memorySearch": {"provider": "static", "recall": {"enabled": True, "timeoutMs": 60_000}}}
+    with memory_core.open_memory(config, workspace=tmp_path, state_dir=tmp_path / "state") as memory:
+        memory.items.memorize([{"role": "user", "content": said}], session="s")
+        memory.items.write("The boiler is serviced in May.")
+        assert "Kit" in memory.items.query(asked).hits[0].item.content
+        assert "Kit" in memory.recall(MAIN, asked)
+        assert "Kit" not in memory.recall(CallContext.local("other"), "Who should I ask about the boiler?")
+
+
+@pytest.mark.parametrize(
+    ("said", "then", "left"),
+    [
+        ("Call me Kit.", "From now on call me Christopher.", ["From now on call me Christopher."]),
+        (
+            "Remember that we sail on Tuesdays, and call me Kit.",
+            "Call me Ada.",
+            ["Call me Ada.", "We sail on Tuesdays"],
+        ),
+        ("Nenn mich Kit.", "Ab jetzt nenn mich Ada.", ["Ab jetzt nenn mich Ada."]),
+        ("Appelle-moi Kit.", "Appelle-moi Ada.", ["Appelle-moi Ada."]),
+        ("Por favor, llámame Kit.", "A partir de ahora llámame Ada.", ["A partir de ahora llámame Ada."]),
+        ("Call me Kit.", "Never call me Christopher.", ["Call me Kit.", "Never call me Christopher."]),
+        ("Call me Kit.", "My sister's name is Ada.", ["Call me Kit.", "My sister's name is Ada."]),
+    ],
+)
+def test_a_name_takes_the_place_of_the_former_one(tmp_path: Path, said: str, then: str, left: list[str]) -> None:
+    with memory_core.open_memory({}, workspace=tmp_path, state_dir=tmp_path / "state") as memory:
+        for number, text in enumerate((said, then)):
+            memory.items.memorize([{"role": "user", "content": text}], session=f"s{number}")
+        assert sorted(item.content for item in memory.items.list() if not item.superseded_by) == left
+
+
+def test_a_correction_of_one_statement_leaves_the_other(tmp_path: Path) -> None:
+    said = "Remember that we deploy on Tuesdays, and call me Kit.", "We deploy on Wednesdays now, not on Tuesdays."
+    with memory_core.open_memory({}, workspace=tmp_path, state_dir=tmp_path / "state") as memory:
+        for number, text in enumerate(said):
+            memory.items.memorize([{"role": "user", "content": text}], session=f"s{number}")
+        assert sorted(item.content for item in memory.items.list() if not item.superseded_by) == [
+            "Call me Kit.",
+            said[1],
+        ]

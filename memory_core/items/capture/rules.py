@@ -236,11 +236,13 @@ def _join_pronouns(message: str, language: str | None, standing: Mapping[str, st
     """Yield the facts of a message; a sentence about somebody whom the fact before it names stands in one fact with it."""
     held: FoundFact | None = None
     last = ""
-    for sentence in exchange.split_sentences(message):
-        if held is not None and last == sentence.before and _takes_back(sentence.whole):
+    sentences = exchange.split_sentences(message)
+    for sentence in (part for each in sentences for part in _split_coordinated(each, language, standing)):
+        follows = held is not None and sentence.before.endswith(last)
+        if follows and _takes_back(sentence.whole):
             held = None
             continue
-        continues = held is not None and last == sentence.before and _continues(sentence.text, held.content)
+        continues = follows and held is not None and _continues(sentence.text, held.content)
         found = next(_list_facts(sentence, language, standing, continues=continues), None)
         if held is not None and found is not None and continues:
             held, last = replace(held, content=f"{_end(held.content)} {found.content}"), sentence.text
@@ -250,6 +252,25 @@ def _join_pronouns(message: str, language: str | None, standing: Mapping[str, st
             held, last = found, sentence.text
     if held is not None:
         yield held
+
+
+def _split_coordinated(
+    sentence: exchange.Sentence, language: str | None, standing: Mapping[str, str]
+) -> Iterator[exchange.Sentence]:
+    """Yield the two statements that "and" joins, if each is a fact: "we sail on Fridays, and call me Kit"; else the sentence."""
+    found = compile_pattern("messages", "coordinated").match(sentence.text)
+    if found is not None:
+        first, second = found["first"], found["second"]
+        asked = sentence.asked_to_keep or compile_pattern("orders", "ordering").match(first) is not None
+        parts = (
+            replace(sentence, text=first, whole=first),
+            replace(sentence, text=second, whole=second, before=first, asked_to_keep=asked),
+        )
+        facts = [next(_list_facts(part, language, standing, continues=False), None) for part in parts]
+        if all(fact is not None and fact.tier == "sure" for fact in facts):
+            yield from parts
+            return
+    yield sentence
 
 
 def _takes_back(text: str) -> bool:
@@ -284,7 +305,8 @@ def _list_facts(
     if (explicit := _read_explicit(text)) is not None:
         yield explicit
     if sentence.asked_to_keep and _can_be_kept(text, language):
-        yield FoundFact(content=exchange.capitalize(text), kind=_name_kind(text))
+        read = _read_foreign(text, language) if language in LANGUAGES else None
+        yield FoundFact(content=exchange.capitalize(text), kind=read[0] if read else _name_kind(text))
     unknown = LANGUAGES if language is None and not _ENGLISH.search(text) else ()
     for each in (language,) if language in LANGUAGES else unknown:
         if (stated := _read_foreign(text, each)) is not None:
@@ -339,7 +361,7 @@ def _read_explicit(text: str) -> FoundFact | None:
     noises = [*_NOISES]
     if not compile_pattern("orders", "ordering").match(text):  # "hangs" and "breaks" may be words of what is to be kept
         noises.append("work")
-    vague = _finds_any(fact, *noises) or (_find("passing", fact) and not _find("date", fact))
+    vague = _finds_any(_drop_place(fact), *noises) or (_find("passing", fact) and not _find("date", fact))
     if vague or (len(fact.split()) < 2 and not _CJK.search(fact)):
         return None
     return FoundFact(content=exchange.capitalize(fact), kind=_name_kind(fact))
@@ -358,6 +380,8 @@ def _read_statement(text: str, *, own: bool = False) -> FoundFact | None:
     opened = correcting or deciding
     bare = text[opened.end() :] if opened else text
     plain = _complete(bare)
+    if _is_rule_of_place(plain):
+        return FoundFact(content=exchange.capitalize(bare), kind="preference")
     if _is_no_statement(plain):
         return None
     reading = next(_list_readings(plain, correcting=bool(correcting), deciding=bool(deciding), own=own), None)
@@ -436,6 +460,18 @@ def _is_no_statement(text: str) -> bool:
     return _finds_any(text, *noises)
 
 
+def _is_rule_of_place(text: str) -> bool:
+    """Return True if an order says where it holds, and that beyond the moment: "never use tabs here"."""
+    rule = _drop_place(text)
+    is_rule = _finds_any(text, "placed") or (_find("order", rule) and _find("imperative", rule))
+    return rule != text and bool(is_rule) and not _is_no_statement(rule)
+
+
+def _drop_place(text: str) -> str:
+    """Return a sentence without the words that say where it holds, before it or behind it."""
+    return compile_pattern("messages", "place").sub("", text)
+
+
 def _is_lasting(text: str) -> bool:
     """Return True if an imperative holds beyond the task of the moment."""
     return _finds_any(text, "standing", "lasting_imperative")
@@ -511,6 +547,9 @@ def _read_foreign(sentence: str, language: str) -> tuple[str, str] | None:
     """
     if compile_pattern(language, "doubt").search(sentence):
         return None
+    rule = _drop_place(sentence)  # "Hier nie Tabs benutzen"
+    if rule != sentence and sentence.endswith(rule) and (_read_foreign(rule, language) or [""])[0] == "preference":
+        return "preference", sentence
     unsaid = compile_pattern(language, "unsaid")
     corrects = compile_pattern("messages", "correcting").match(sentence)
     if corrects:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from memory_core.config.settings import Vector
-from memory_core.items.likeness import CORRECTED_COSINE, Fact, corrects, is_same
+from memory_core.items.likeness import CORRECTED_COSINE, Fact, corrects, is_same, list_told_as
 from memory_core.items.store import rows
 from memory_core.items.store.rows import Filter, Standing
 from memory_core.records import Space
@@ -121,13 +121,13 @@ SHORT = 2  # characters of a word that is found whole alone: many words hold the
 
 
 def find_by_words(connection: Connection, among: Sequence[Standing], question: str) -> list[list[int]]:
-    """Return for each word of a question the places of the items that hold it, in another form of the word or within a word."""
+    """Return for each word of a question the places of the items that hold it: so, in another form or word, or told otherwise."""
     found = []
     question = clean(question)
     for word in extract_words(question)[:MAX_WORDS] or question.split()[:MAX_WORDS]:
-        quoted = write_index(word).replace('"', " ").strip()
+        quoted = [write_index(each).replace('"', " ").strip() for each in list_told_as(word.lower())]
         spellings = list_spellings(fold(word)) if len(word) > SHORT or is_cjk(word) else ()
-        keys = rows.find_words(connection, f'"{quoted}"') if quoted else set()
+        keys = set().union(*(rows.find_words(connection, f'"{each}"') for each in quoted if each))
         found.append(
             [
                 place

@@ -194,3 +194,99 @@ def test_hostile_messages_take_no_quadratic_time(piece: str) -> None:
 def test_dates_stay_whole_and_what_is_not_to_be_kept_is_not(said: str, kept: list[str]) -> None:
     exchange = read_exchange([{"role": "user", "content": said}], max_tokens=4000)
     assert [fact.content for fact in find_facts(exchange.turns, now=1_770_000_000)] == kept
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "never use tabs here",
+        "please never use tabs here",
+        "Don't use tabs here",
+        "Here, never use tabs.",
+        "Here we always squash.",
+        "Always run the linter here.",
+        "Use ruff for linting in this repo.",
+        "Don't use mocks in this project.",
+        "In this service never log bodies.",
+        "Verwende keine Tabs in diesem Repo.",
+        "Hier bitte keine Tabs verwenden.",
+        "N'utilise pas de tabulations ici.",
+        "No uses tabuladores en este repo.",
+        "Hier nie Tabs benutzen.",
+        "Hier deployen wir nie freitags.",
+        "Ici, n'utilise jamais de tabulations.",
+        "Ici on ne déploie jamais le vendredi.",
+        "Aquí nunca uses tabuladores.",
+        "En este repo nunca uses tabuladores.",
+    ],
+)
+def test_a_rule_that_names_its_place_is_kept_with_it(said: str) -> None:
+    assert learn(said) == [(said[0].upper() + said[1:], "preference", "sure")]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Use tabs here.",
+        "I prefer a list comprehension here.",
+        "Don't use recursion here.",
+        "Don't use a loop here.",
+        "Never used tabs here.",
+        "Always crashes here",
+        "Never do that here.",
+        "Use the other file.",
+        "use ruff on this file",
+        "Fix the bug in this repo.",
+        "Write a test in this package.",
+        "In this branch the tests never pass.",
+        "Hier stürzt es immer ab.",
+        "Hier verwenden wir eine Schleife.",
+        "Ici ça plante toujours.",
+        "N'utilise pas cette boucle ici.",
+        "No uses ese bucle aquí.",
+        "Keine Tests hier.",
+        "Aquí falla siempre.",
+    ],
+)
+def test_an_order_about_a_place_in_the_work_is_not_kept(said: str) -> None:
+    assert learn(said) == []
+
+
+@pytest.mark.parametrize(
+    ("said", "kept"),
+    [
+        ("Remember that we sail on Tuesdays, and call me Kit.", ["We sail on Tuesdays", "Call me Kit."]),
+        ("We sail on Tuesdays, and call me Kit. Remember that.", ["We sail on Tuesdays", "Call me Kit."]),
+        (
+            "Hello. Remember that we sail on Tuesdays, and call me Kit. Never use tabs here.",
+            ["We sail on Tuesdays", "Call me Kit.", "Never use tabs here."],
+        ),
+        ("Call me Kit and never use emojis.", ["Call me Kit", "Never use emojis."]),
+        (
+            "Remember that our office is in Bonn and our bank shuts at 4.",
+            ["Our office is in Bonn", "Our bank shuts at 4."],
+        ),
+        ("I live in Ghent and I work as a nurse.", ["I live in Ghent", "I work as a nurse."]),
+        ("Merk dir, dass wir dienstags segeln, und nenn mich Kit.", ["Wir dienstags segeln", "Nenn mich Kit."]),
+        ("Retiens que nous naviguons le mardi, et appelle-moi Kit.", ["Nous naviguons le mardi", "Appelle-moi Kit."]),
+        ("Recuerda que navegamos los martes, y llámame Kit.", ["Navegamos los martes", "Llámame Kit."]),
+    ],
+)
+def test_statements_that_stand_by_themselves_are_kept_apart(said: str, kept: list[str]) -> None:
+    assert [content for content, _, _ in learn(said)] == kept
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Remember that the gate opens at 7 and shuts at 9.",
+        "Remember that my sister lives in Bonn, and she paints.",
+        "Remember that Anna Lopes and I run on Fridays.",
+        "Remember that the gate and the door are locked.",
+        "I always drink tea and never eat meat.",
+        "My wife's name is Olu and she paints.",
+        "Vivo en Sevilla y trabajo de enfermera.",
+    ],
+)
+def test_what_stands_in_one_statement_stays_in_one_fact(said: str) -> None:
+    assert len(learn(said)) == 1
