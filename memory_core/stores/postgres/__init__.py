@@ -16,6 +16,7 @@ from memory_core.config.fields import InvalidField, Secret, Section, setting
 from memory_core.errors import BackendUnavailable, InvalidArgument
 
 NAME = "postgres"
+GRANT = "memory-core postgres grant"
 DSN_VARIABLE = "MEMORY_CORE_POSTGRES_DSN"
 _SCHEMA = re.compile(r"[a-z_][a-z0-9_]{0,39}")
 _TENANT = re.compile(r"[a-z0-9][a-z0-9_.-]{0,63}")
@@ -105,3 +106,8 @@ def read_dsn(dsn: Secret | None, environ: Mapping[str, str] = os.environ) -> Sec
             action=f"set {missing[0]} to the DSN of the server, or memory.postgres.dsn to file:PATH",
         )
     return Secret(_VARIABLE.sub(lambda found: environ[found[1]], text))
+
+
+def explain_grant(tenant: str, role: str, option: str = " --write") -> str:
+    """Return what an operator does so that a role may write a tenant, or with another option do something else."""
+    return f"ask the operator of the server to run: {GRANT} {role} {tenant}{option}"

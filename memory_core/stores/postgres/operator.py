@@ -124,8 +124,14 @@ class Operator:
             cursor.execute("INSERT INTO migrations VALUES (%s)", (VERSION,))
             return 1
 
-    def grant(self, role: str, tenant: str, *, write: bool) -> bool:
+    def grant(self, role: str, tenant: str, *, write: bool, new_workspace: bool = False) -> bool:
         """Make a login role a member of a tenant, which is made when it is new; return True if it was.
+
+        Args:
+            role: The login role.
+            tenant: The tenant.
+            write: Let it write, too.
+            new_workspace: Let the next workspace that syncs take the tenant: its notes replace those that the tenant holds.
 
         Raises:
             InvalidArgument: There is no such role, or it is one that could see everything; or no tenant may be named so.
@@ -156,6 +162,8 @@ class Operator:
                 " ON CONFLICT (role, tenant_id) DO UPDATE SET may_write = excluded.may_write",
                 (number, write, tenant),
             )
+            if new_workspace:
+                cursor.execute("UPDATE tenants SET workspace = NULL WHERE name = %s", (tenant,))
             cursor.execute("RESET ROLE")
             self._run(cursor, "GRANT {} TO {}", self._agent, role)
             return is_new

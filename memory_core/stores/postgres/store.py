@@ -14,7 +14,7 @@ from pathlib import Path
 
 from memory_core.config.agent import AgentConfig
 from memory_core.errors import BackendUnavailable, NotIndexed, StoreReadOnly, SyncBusy
-from memory_core.stores.postgres import NAME, PostgresConfig, tenants, vectors
+from memory_core.stores.postgres import NAME, PostgresConfig, explain_grant, tenants, vectors
 from memory_core.stores.postgres.connections import READ, WRITE, Connections
 from memory_core.stores.postgres.reader import PostgresReader
 from memory_core.stores.postgres.tenants import Cursor, Tenant, load_tenants, lock_tenant
@@ -34,6 +34,7 @@ class PostgresStore:
     Attributes:
         names: The tenants to search, the agent's own first.
         unreadable: Those that the last read did not find, or was not allowed to.
+        refusal: Why the agent's own tenant takes no notes of this workspace, as the last read found; None if it does.
     """
 
     def __init__(self, config: AgentConfig, settings: PostgresConfig, *, writable: bool) -> None:
@@ -44,6 +45,8 @@ class PostgresStore:
         self.workspace = os.path.realpath(config.workspace)
         self._timezone = config.search.time_zone
         self.unreadable: list[str] = []
+        self.refusal: StoreReadOnly | None = None
+        self.role = "ROLE"  # once a connection has been made, that of the DSN
         dsn, seconds = settings.find_dsn(config.agent), settings.statement_seconds
         self._connections = Connections(dsn, schema=settings.schema, limit_seconds=seconds, most=settings.pool)
         self._lease = 0  # of the sync that runs; none is held
@@ -52,7 +55,8 @@ class PostgresStore:
     @property
     def separate(self) -> str:
         """See `stores.interface.Store`."""
-        return "give this workspace a tenant of its own: memory.postgres.tenant"
+        free = explain_grant(self.names[0], self.role, " --write --new-workspace")
+        return f"give this workspace a tenant of its own: memory.postgres.tenant; or if its folder has moved, {free}"
 
     @contextlib.contextmanager
     def read(self) -> Iterator[PostgresReader]:
@@ -108,16 +112,25 @@ class PostgresStore:
         with self._write() as cursor:
             tenant = lock_tenant(cursor, self.names[0], wait=False)
             if tenant is None:
-                if not tenants.may_write(cursor, self.names[0]):
+                if not load_tenants(cursor, self.names[:1])[0].writable:
                     raise self._refuse_role()
                 return None
             if tenant.workspace not in (None, self.workspace) and tenants.has_notes(cursor, tenant.id):
-                reason = f"it holds the notes of {tenant.workspace}, not of {self.workspace}"
-                raise StoreReadOnly(self.path, reason, action=self.separate)
+                raise self._refuse_workspace(tenant)
             return tenants.take_lease(cursor, tenant, holder)
 
+    def _find_refusal(self, tenant: Tenant) -> StoreReadOnly | None:
+        """Return why a sync of this workspace is refused; None if it is not. A session that writes nothing needs no right to."""
+        if tenant.workspace not in (None, self.workspace) and tenant.chunks:
+            return self._refuse_workspace(tenant)
+        return self._refuse_role() if self.writable and not tenant.writable else None
+
+    def _refuse_workspace(self, tenant: Tenant) -> StoreReadOnly:
+        reason = f"it holds the notes of {tenant.workspace}, not of {self.workspace}"
+        return StoreReadOnly(self.path, reason, action=self.separate)
+
     def _refuse_role(self) -> StoreReadOnly:
-        action = tenants.explain_grant(self.names[0])
+        action = explain_grant(self.names[0], self.role)
         return StoreReadOnly(self.path, "this role may only read the tenant", action=action)
 
     def prepare(self) -> None:
@@ -134,15 +147,15 @@ class PostgresStore:
                 after = None if center is None else vectors.sign(writer.db, writer.own.id, space_id, center, after)
             yield
 
-    def examine(self) -> tuple[str, bool, list[Tenant]]:
-        """Return the server's version, if this role may write the agent's own tenant, and the tenants that it may read.
+    def examine(self) -> tuple[str, list[Tenant]]:
+        """Return the server's version, and the tenants that this role may read, the agent's own first.
 
         Raises:
             BackendUnavailable: The server does not answer, or this role may not read the agent's tenant.
         """
         with self._read() as (cursor, several):
             version = tenants.fetch_value(cursor, "SELECT current_setting('server_version')")
-            return version, tenants.may_write(cursor, self.names[0]), several
+            return version, several
 
     @property
     def is_suspect(self) -> bool:
@@ -172,8 +185,10 @@ class PostgresStore:
         Raises:
             BackendUnavailable: The server does not answer, or this role may not read the agent's tenant.
         """
-        with self._name_missing(), self._connections.transaction(READ) as cursor:
+        with self.name_missing(), self._connections.transaction(READ) as cursor:
+            self.role = cursor.connection.info.user
             several = load_tenants(cursor, self.names)
+            self.refusal = self._find_refusal(several[0])
             held = {each.name for each in several}
             self.unreadable = [name for name in self.names if name not in held]
             yield cursor, several
@@ -183,11 +198,12 @@ class PostgresStore:
         """Yield a cursor inside one write transaction."""
         if not self.writable:
             raise StoreReadOnly(self.path, "this session may not write the index", action="run: memory-core index")
-        with self._name_missing(), self._connections.transaction(WRITE) as cursor:
+        with self.name_missing(), self._connections.transaction(WRITE) as cursor:
+            self.role = cursor.connection.info.user
             yield cursor
 
     @contextlib.contextmanager
-    def _name_missing(self) -> Iterator[None]:
+    def name_missing(self) -> Iterator[None]:
         """Name the other tenants in an error that keeps their notes from being found."""
         try:
             yield
@@ -196,4 +212,4 @@ class PostgresStore:
             if not others:
                 raise
             reason = f"{error.reason}; the notes of {others} are missing meanwhile"
-            raise BackendUnavailable(NAME, reason, action=error.action) from None
+            raise type(error)(NAME, reason, action=error.action) from None
