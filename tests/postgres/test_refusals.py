@@ -78,3 +78,29 @@ def test_a_role_that_only_reads_finds_the_tenant_where_it_has_no_notes_of_its_ow
     with open_memory(tmp_path, "eve", database, database.add_role("eve", reads=("main",))) as memory:
         found = ask(memory, "name of the build host")
         assert (found["backend"], found["results"][0]["path"].split("/")[:2]) == ("postgres", ["postgres", "main"])
+
+
+def test_a_role_without_a_grant_is_told_of_it(tmp_path: Path, database: Database) -> None:
+    dsn = database.add_role("eve")
+    with open_memory(tmp_path, "eve", database, dsn) as memory:
+        memory.call_tool("memory_append", {"text": "The build host is named egret."})
+        reason = ask(memory, "name of the build host")["backendFallback"]["reason"]
+        (finding,) = [each for each in memory.diagnose() if each.subject.startswith("postgres")]
+    assert f"the role '{database.name}_eve' was granted no tenant in the schema {database.schema}" in reason
+    assert finding.action.endswith(f"run: memory-core postgres grant {database.name}_eve main --write")
+
+
+def test_an_operator_is_told_whose_dsn_was_used(
+    tmp_path: Path, database: Database, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As where the agent's DSN is configured on the operator's machine: it goes before the variable."""
+    (tmp_path / "dsn").write_text(database.add_role("ada", writes=("main",)))
+    config = tmp_path / "config.json5"
+    config.write_text(f"{{ memory: {{ postgres: {{ dsn: 'file:{tmp_path}/dsn', schema: '{database.schema}' }} }} }}")
+    monkeypatch.setenv("MEMORY_CORE_POSTGRES_DSN", database.admin_dsn)
+    assert main(["postgres", "status", "--config", str(config)]) == 1
+    told = capsys.readouterr().err
+    assert f"to the role '{database.name}_ada' at " in told
+    assert f"by memory.postgres.dsn (file:{tmp_path}/dsn)" in told
+    config.write_text("{}")
+    assert main(["postgres", "status", "--config", str(config), "--schema", database.schema]) == 0

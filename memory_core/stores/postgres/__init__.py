@@ -80,6 +80,14 @@ def check_tenant(name: str) -> None:
         raise InvalidArgument("tenant", f"{_NAMES}, not {name!r:.80}")
 
 
+def name_source(dsn: Secret | None, setting: str) -> str:
+    """Return where a connection string comes from: a setting or an option, with the file or variable to which it leads."""
+    if dsn is None:
+        return DSN_VARIABLE
+    text = dsn.reveal().strip()
+    return f"{setting} ({text})" if text.startswith(_FILE) or _VARIABLE.fullmatch(text) else setting
+
+
 def read_dsn(dsn: Secret | None, environ: Mapping[str, str] = os.environ) -> Secret:
     """Return the connection string to which the setting leads.
 

@@ -72,13 +72,14 @@ class Operator:
     Args:
         dsn: Of the operator, see `read_dsn`.
         schema: The schema of memory-core.
+        setting: Where the DSN was found, as messages name it.
     """
 
-    def __init__(self, dsn: Secret | None, schema: str) -> None:
+    def __init__(self, dsn: Secret | None, schema: str, setting: str = "--dsn") -> None:
         self._schema = schema
         self._owner = f"{schema}_owner"
         self._agent = f"{schema}_agent"
-        self._connections = Connections(dsn, schema=schema, limit_seconds=None, most=1)
+        self._connections = Connections(dsn, schema=schema, limit_seconds=None, most=1, setting=setting)
 
     def close(self) -> None:
         """End the connection."""
@@ -210,7 +211,7 @@ class Operator:
                 yield cursor
         except StoreReadOnly as error:
             action = _EXTEND if "extension" in error.reason else _OPERATOR
-            raise BackendError(NAME, error.reason, action=action) from None
+            raise BackendError(NAME, f"{error.reason}, to {self._connections.whose}", action=action) from None
         except StoreError as error:
             if "lock timeout" not in str(error):
                 raise
@@ -235,7 +236,8 @@ class Operator:
     def _as_owner(self) -> Iterator[Cursor]:
         with self._begin() as cursor:
             if not cursor.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", (self._owner,)).fetchone():
-                raise BackendError(NAME, f"the schema {self._schema} is not set up on this server", action=INIT)
+                reason = f"the schema {self._schema} is not set up on this server, asked as {self._connections.whose}"
+                raise BackendError(NAME, reason, action=INIT)
             self._run(cursor, "SET LOCAL ROLE {}", self._owner)
             self._set_path(cursor)
             yield cursor

@@ -48,7 +48,9 @@ class PostgresStore:
         self.refusal: StoreReadOnly | None = None
         self.role = "ROLE"  # once a connection has been made, that of the DSN
         dsn, seconds = settings.find_dsn(config.agent), settings.statement_seconds
-        self._connections = Connections(dsn, schema=settings.schema, limit_seconds=seconds, most=settings.pool)
+        self._connections = Connections(
+            dsn, schema=settings.schema, limit_seconds=seconds, most=settings.pool, tenant=self.names[0]
+        )
         self._lease = 0  # of the sync that runs; none is held
         self._unsigned: int | None = None  # the space whose vectors the next `tidy` gives signs
 
