@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +25,8 @@ POWERFUL = (
 )  # fmt: skip
 EXTENSIONS = ("vector", "btree_gin")
 _EXTEND = f"let a superuser run in this database: {'; '.join(f'CREATE EXTENSION {each}' for each in EXTENSIONS)}"
+_MADE = re.compile(r"^CREATE (?:TABLE|INDEX) (?:IF NOT EXISTS )?(\w+)", re.MULTILINE)
+_RESTORE = "run DROP SCHEMA {} CASCADE, then CREATE EXTENSION as the Postgres page has it at Backup, and restore again"
 _INSTALL = "install pgvector and PostgreSQL's contrib modules on the server"
 _OPERATOR = "name the DSN of the role that ran init: --dsn; it needs CREATEROLE, and CREATE on the database"
 
@@ -91,7 +94,7 @@ class Operator:
         Of a schema of an older version, tenants, members and embeddings stay; the rest is made of the notes at the next syncs.
 
         Raises:
-            BackendError: A newer memory-core made it, or an extension is missing, or lies where anybody may put functions.
+            BackendError: A newer memory-core made it, a table or an extension is missing, or one lies where anybody may put functions.
         """
         with self._begin() as cursor:
             for role in (self._owner, self._agent):
@@ -116,6 +119,13 @@ class Operator:
             if held > VERSION:
                 raise BackendError(NAME, f"{self._schema} was made by a newer memory-core", action="update memory-core")
             if held == VERSION:
+                names = _MADE.findall(read_script("schema.sql"))
+                query = "SELECT name FROM unnest(%s::text[]) name WHERE to_regclass(name) IS NULL"
+                if missing := [name for (name,) in cursor.execute(query, (names,)).fetchall()]:
+                    reason = (
+                        f"the schema {self._schema} lacks {', '.join(missing)}, as after a restore without extensions"
+                    )
+                    raise BackendError(NAME, reason, action=_RESTORE.format(self._schema))
                 return 0
             for name in ["discard.sql", "schema.sql"] if held else ["schema.sql"]:
                 script = (
