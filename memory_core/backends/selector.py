@@ -328,7 +328,7 @@ class Selector:
 
     def _add_fallback(self, status: Status, reason: str, look: breaker.BreakerState | None) -> Status:
         details = dict(status.details)
-        if look is not None:
+        if look is not None and look.state != "closed":  # which it always is where another process serves
             details["breaker"] = look.state
             details["next retry in seconds"] = round(look.retry_in_seconds, 1)
         return replace(status, backend_fallback=self._make_fallback(reason), details=details)
