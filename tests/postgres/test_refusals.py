@@ -104,3 +104,17 @@ def test_an_operator_is_told_whose_dsn_was_used(
     assert f"by memory.postgres.dsn (file:{tmp_path}/dsn)" in told
     config.write_text("{}")
     assert main(["postgres", "status", "--config", str(config), "--schema", database.schema]) == 0
+
+
+def test_a_note_of_another_tenant_is_explained(tmp_path: Path, database: Database) -> None:
+    with open_memory(tmp_path, "ada", database, database.add_role("ada", writes=("ada",)), tenant="ada") as memory:
+        path = memory.call_tool("memory_append", {"text": "The customer was charged twice."})["path"]
+        memory.sync()
+    dsn = database.add_role("bob", reads=("ada",), writes=("main",))
+    with open_memory(tmp_path, "bob", database, dsn, tenants=["ada"]) as memory:
+        shown = ask(memory, "customer charged twice")["results"][0]
+        assert shown["path"] == f"postgres/ada/{path}"
+        found = memory.explain("customer charged twice", f"{shown['path']}:{shown['startLine']}")
+        assert (found.verdict.stage, found.verdict.reason) == ("shown", "it is in result 1")
+        missing = memory.explain("customer charged twice", "postgres/ada/memory/none.md")
+        assert missing.verdict.cause == "excluded"

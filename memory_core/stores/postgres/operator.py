@@ -94,7 +94,7 @@ class Operator:
         Of a schema of an older version, tenants, members and embeddings stay; the rest is made of the notes at the next syncs.
 
         Raises:
-            BackendError: A newer memory-core made it, a table or an extension is missing, or one lies where anybody may put functions.
+            BackendError: A newer memory-core made it, it lacks tables or an extension, or anybody may put functions beside one.
         """
         with self._begin() as cursor:
             for role in (self._owner, self._agent):
