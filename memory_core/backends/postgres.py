@@ -6,24 +6,17 @@ psycopg is an extra of the distribution: only what has checked for it imports th
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from dataclasses import replace
 from importlib import util
-from typing import TYPE_CHECKING
 
 from memory_core.__about__ import explain_install
 from memory_core.backends.engine import IndexBackend
-from memory_core.errors import BackendRefused, BackendUnavailable, MemoryCoreError
-from memory_core.explanations import Explanation, NotePlace
+from memory_core.errors import BackendUnavailable, MemoryCoreError
 from memory_core.hookspecs import BackendContext, BackendPlugin, MemoryBackend, hookimpl
-from memory_core.records import Document, Finding, Origin, Query, Related, RelatedQuery, SearchResult, Status
-from memory_core.sources import files
+from memory_core.records import Document, Finding, Origin, Query, SearchResult, Status
 from memory_core.sources.pages import cut_page
-from memory_core.stores.postgres import GRANT, NAME, PostgresConfig, explain_grant
+from memory_core.stores.postgres import NAME, PostgresConfig, explain_grant
 from memory_core.threads import Clock
-
-if TYPE_CHECKING:
-    from memory_core.stores.postgres.store import PostgresStore
 
 ANSWER_SECONDS = 2.5  # of a search besides its statements: for a sync before it, and the question's embedding
 FOREIGN = Origin(by="import")
@@ -44,7 +37,6 @@ class PostgresBackend(IndexBackend):
 
         self._server = PostgresStore(context.config, context.settings, writable=context.access == "rw")
         others = [PostgresBackend(replace(context, config=layer), clock=clock) for layer in context.config.layers]
-        self._all = (self, *others)
         super().__init__(NAME, context, self._server, others=others, clock=clock)
 
     @hookimpl
@@ -54,31 +46,15 @@ class PostgresBackend(IndexBackend):
         The record of who wrote a note of another tenant is on that one's machine, so that it counts as an import here.
         """
         result: SearchResult = super().memory_search(query)
-        self._refuse()
         within = self._config.find_layer
         hits = (replace(hit, origin=FOREIGN) if within(hit.path)[1].startswith(_PREFIX) else hit for hit in result.hits)
         result = replace(result, hits=tuple(hits))
-        missing = self._server.unreadable
-        if not missing:
-            return result
-        told = [result.warning, *(f"tenant {name}: {_UNREADABLE}" for name in missing)]
-        hint = result.hint and f"the notes of {', '.join(missing)} could not be searched"
-        action = result.action or _explain_read(self._server, missing)
-        return replace(result, warning="; ".join(filter(None, told)), action=action, hint=hint)
-
-    @hookimpl
-    def memory_explain(self, query: Query, place: NotePlace | None) -> Explanation:
-        """Explain a search as the backend of an index does."""
-        found: Explanation = super().memory_explain(query, place)
-        self._refuse()
-        return found
-
-    @hookimpl
-    def memory_related(self, query: RelatedQuery) -> Related:
-        """Tell what is related to a name as the backend of an index does."""
-        found: Related = super().memory_related(query)
-        self._refuse()
-        return found
+        if missing := self._server.unreadable:
+            told = filter(None, [result.warning, *(f"tenant {name}: {_UNREADABLE}" for name in missing)])
+            action = result.action or explain_grant(self._server.role, *missing, options="")
+            hint = result.hint and f"the notes of {', '.join(missing)} could not be searched"
+            result = replace(result, warning="; ".join(told), action=action, hint=hint)
+        return result
 
     @hookimpl
     def memory_get(self, path: str, from_line: int, lines: int) -> Document:
@@ -95,28 +71,8 @@ class PostgresBackend(IndexBackend):
     def memory_status(self) -> Status:
         """Report counts and states of the agent's own tenant."""
         status: Status = super().memory_status()
-        self._refuse()
         own, *others = self._server.names
         return replace(status, details={**status.details, "tenant": own, "tenants": ", ".join(others) or None})
-
-    def _refuse(self) -> None:
-        """Leave to builtin what the last read of the server would answer without the notes of this workspace.
-
-        Raises:
-            BackendRefused: A tenant takes no notes of this workspace, or of another layer, and there are some.
-        """
-        for each in self._all:
-            refusal = each._server.refusal
-            if refusal is not None and len(files.survey(each._config)):
-                with self._server.name_missing():
-                    raise BackendRefused(NAME, str(refusal), action=refusal.action) from None
-
-
-def _explain_read(server: PostgresStore, tenants: Sequence[str]) -> str:
-    """Return what an operator does so that this role may read some tenants."""
-    return "; ".join(
-        [explain_grant(tenants[0], server.role, ""), *(f"{GRANT} {server.role} {each}" for each in tenants[1:])]
-    )
 
 
 def check_driver() -> None:
@@ -166,11 +122,16 @@ def diagnose(context: BackendContext) -> list[Finding]:
             subject="tenant",
             level="ok" if may else "warn",
             message=f"{own}: {tenants[0].chunks} chunks; this role {'may write it' if may else 'may only read it'}",
-            action="" if may else explain_grant(own, store.role),
+            action="" if may else explain_grant(store.role, own),
         )
     )
     found += [
-        Finding(subject="tenant", level="warn", message=f"{name}: {_UNREADABLE}", action=_explain_read(store, [name]))
+        Finding(
+            subject="tenant",
+            level="warn",
+            message=f"{name}: {_UNREADABLE}",
+            action=explain_grant(store.role, name, options=""),
+        )
         for name in store.unreadable
     ]
     return found

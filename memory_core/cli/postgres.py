@@ -17,7 +17,6 @@ from memory_core.stores.postgres import PostgresConfig
 if TYPE_CHECKING:
     from memory_core.stores.postgres.operator import Operator, ServerSummary
 
-_SETTING = "memory.postgres.dsn"
 postgres = Group("postgres", help="Operate a shared index on PostgreSQL.")
 
 
@@ -36,8 +35,8 @@ def _open(options: Options, *, dsn: str | None, schema: str | None) -> Operator:
     agent = open_source(options).current().agent(options.agent)
     settings: Any = read_section(agent, "postgres", find_plugin("postgres"))
     assert isinstance(settings, PostgresConfig)
-    schema = schema or settings.schema
-    return Operator(Secret(dsn), schema) if dsn else Operator(settings.find_dsn(agent.agent), schema, _SETTING)
+    setting = "--dsn" if dsn else "memory.postgres.dsn"
+    return Operator(Secret(dsn) if dsn else settings.find_dsn(agent.agent), schema or settings.schema, setting)
 
 
 @postgres.command("init")

@@ -16,7 +16,6 @@ from memory_core.config.fields import InvalidField, Secret, Section, setting
 from memory_core.errors import BackendUnavailable, InvalidArgument
 
 NAME = "postgres"
-GRANT = "memory-core postgres grant"
 DSN_VARIABLE = "MEMORY_CORE_POSTGRES_DSN"
 _SCHEMA = re.compile(r"[a-z_][a-z0-9_]{0,39}")
 _TENANT = re.compile(r"[a-z0-9][a-z0-9_.-]{0,63}")
@@ -116,6 +115,7 @@ def read_dsn(dsn: Secret | None, environ: Mapping[str, str] = os.environ) -> Sec
     return Secret(_VARIABLE.sub(lambda found: environ[found[1]], text))
 
 
-def explain_grant(tenant: str, role: str, option: str = " --write") -> str:
-    """Return what an operator does so that a role may write a tenant, or with another option do something else."""
-    return f"ask the operator of the server to run: {GRANT} {role} {tenant}{option}"
+def explain_grant(role: str, *tenants: str, options: str = " --write") -> str:
+    """Return what an operator does so that a role may write tenants, or with other options do something else."""
+    commands = "; ".join(f"memory-core postgres grant {role} {each}{options}" for each in tenants)
+    return f"ask the operator of the server to run: {commands}"

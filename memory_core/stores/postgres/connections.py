@@ -251,7 +251,7 @@ class Connections:
                 NAME, f"a statement took longer than {(self._limit or 0) * SERVER_SHARE:g} s"
             ) from None
         except refused.InsufficientPrivilege as error:
-            raise StoreReadOnly(self.path, self._quote(error), action=self._grant) from None
+            raise StoreReadOnly(self.path, self._quote(error), action=explain_grant(self._role, self._tenant)) from None
         except refused.ReadOnlySqlTransaction as error:
             raise StoreReadOnly(self.path, self._quote(error), action=_REPLICA) from None
         except (
@@ -259,7 +259,7 @@ class Connections:
         ) as error:  # fmt: skip
             if self._lacks_usage:
                 reason = f"the role {self._role!r} was granted no tenant in the schema {self._schema}"
-                raise BackendUnavailable(NAME, reason, action=self._grant) from None
+                raise BackendUnavailable(NAME, reason, action=explain_grant(self._role, self._tenant)) from None
             reason = f"{self._schema} is not set up for this version: {self._quote(error)}"
             raise BackendUnavailable(NAME, reason, action=INIT) from None
         except refused.DiskFull:
@@ -287,10 +287,6 @@ class Connections:
         if found := _NO_DATABASE.search(reason):
             return f"make it: createdb {found[1]}; or correct the DSN, that of {self._source}"
         return f"check the server and the DSN, that of {self._source}"
-
-    @property
-    def _grant(self) -> str:
-        return explain_grant(self._tenant, self._role)
 
     def _quote(self, error: psycopg.Error) -> str:
         """Return the first line of an error, without the password."""

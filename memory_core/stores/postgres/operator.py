@@ -138,11 +138,7 @@ class Operator:
     def grant(self, role: str, tenant: str, *, write: bool, new_workspace: bool = False) -> bool:
         """Make a login role a member of a tenant, which is made when it is new; return True if it was.
 
-        Args:
-            role: The login role.
-            tenant: The tenant.
-            write: Let it write, too.
-            new_workspace: Let the next workspace that syncs take the tenant: its notes replace those that the tenant holds.
+        With `new_workspace`, the next workspace that syncs takes the tenant: its notes replace those that the tenant holds.
 
         Raises:
             InvalidArgument: There is no such role, or it is one that could see everything; or no tenant may be named so.

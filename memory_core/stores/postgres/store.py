@@ -13,7 +13,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from memory_core.config.agent import AgentConfig
-from memory_core.errors import BackendUnavailable, NotIndexed, StoreReadOnly, SyncBusy
+from memory_core.errors import BackendRefused, BackendUnavailable, NotIndexed, StoreReadOnly, SyncBusy
+from memory_core.sources import files
 from memory_core.stores.postgres import NAME, PostgresConfig, explain_grant, tenants, vectors
 from memory_core.stores.postgres.connections import READ, WRITE, Connections
 from memory_core.stores.postgres.reader import PostgresReader
@@ -34,18 +35,17 @@ class PostgresStore:
     Attributes:
         names: The tenants to search, the agent's own first.
         unreadable: Those that the last read did not find, or was not allowed to.
-        refusal: Why the agent's own tenant takes no notes of this workspace, as the last read found; None if it does.
     """
 
     def __init__(self, config: AgentConfig, settings: PostgresConfig, *, writable: bool) -> None:
         self.writable = writable
+        self._config = config
         self._half = settings.vectors == "halfvec"
         self.names = settings.list_tenants(config.agent, config.layer)
         self.path = Path(f"{NAME}:{settings.schema}/{self.names[0]}")
         self.workspace = os.path.realpath(config.workspace)
         self._timezone = config.search.time_zone
         self.unreadable: list[str] = []
-        self.refusal: StoreReadOnly | None = None
         self.role = "ROLE"  # once a connection has been made, that of the DSN
         dsn, seconds = settings.find_dsn(config.agent), settings.statement_seconds
         self._connections = Connections(
@@ -57,13 +57,20 @@ class PostgresStore:
     @property
     def separate(self) -> str:
         """See `stores.interface.Store`."""
-        free = explain_grant(self.names[0], self.role, " --write --new-workspace")
+        free = explain_grant(self.role, self.names[0], options=" --write --new-workspace")
         return f"give this workspace a tenant of its own: memory.postgres.tenant; or if its folder has moved, {free}"
 
     @contextlib.contextmanager
     def read(self) -> Iterator[PostgresReader]:
-        """See `stores.interface.Store`."""
+        """See `stores.interface.Store`.
+
+        Raises:
+            BackendRefused: The tenant takes no notes of this workspace, and there are some, which builtin can find.
+        """
         with self._read() as (cursor, several):
+            refusal = self._find_refusal(several[0])
+            if refusal is not None and len(files.survey(self._config)):
+                raise BackendRefused(NAME, str(refusal), action=refusal.action)
             if not self.writable and all(each.workspace is None for each in several):
                 raise NotIndexed("not indexed: no tenant holds any notes yet", action="run: memory-core index")
             yield PostgresReader(cursor, several, self.workspace)
@@ -113,26 +120,21 @@ class PostgresStore:
         """Return the number of a new lease; None while another sync, or somebody who writes, holds the tenant."""
         with self._write() as cursor:
             tenant = lock_tenant(cursor, self.names[0], wait=False)
-            if tenant is None:
-                if not load_tenants(cursor, self.names[:1])[0].writable:
-                    raise self._refuse_role()
-                return None
-            if tenant.workspace not in (None, self.workspace) and tenants.has_notes(cursor, tenant.id):
-                raise self._refuse_workspace(tenant)
-            return tenants.take_lease(cursor, tenant, holder)
+            if refusal := self._find_refusal(tenant or load_tenants(cursor, self.names[:1])[0]):
+                raise refusal
+            return None if tenant is None else tenants.take_lease(cursor, tenant, holder)
 
     def _find_refusal(self, tenant: Tenant) -> StoreReadOnly | None:
         """Return why a sync of this workspace is refused; None if it is not. A session that writes nothing needs no right to."""
-        if tenant.workspace not in (None, self.workspace) and tenant.chunks:
-            return self._refuse_workspace(tenant)
-        return self._refuse_role() if self.writable and not tenant.writable else None
-
-    def _refuse_workspace(self, tenant: Tenant) -> StoreReadOnly:
+        if self.writable and not tenant.writable:
+            return self._refuse_role()
+        if tenant.workspace in (None, self.workspace) or not tenant.chunks:
+            return None
         reason = f"it holds the notes of {tenant.workspace}, not of {self.workspace}"
         return StoreReadOnly(self.path, reason, action=self.separate)
 
     def _refuse_role(self) -> StoreReadOnly:
-        action = explain_grant(self.names[0], self.role)
+        action = explain_grant(self.role, self.names[0])
         return StoreReadOnly(self.path, "this role may only read the tenant", action=action)
 
     def prepare(self) -> None:
@@ -187,10 +189,9 @@ class PostgresStore:
         Raises:
             BackendUnavailable: The server does not answer, or this role may not read the agent's tenant.
         """
-        with self.name_missing(), self._connections.transaction(READ) as cursor:
+        with self._name_missing(), self._connections.transaction(READ) as cursor:
             self.role = cursor.connection.info.user
             several = load_tenants(cursor, self.names)
-            self.refusal = self._find_refusal(several[0])
             held = {each.name for each in several}
             self.unreadable = [name for name in self.names if name not in held]
             yield cursor, several
@@ -200,12 +201,12 @@ class PostgresStore:
         """Yield a cursor inside one write transaction."""
         if not self.writable:
             raise StoreReadOnly(self.path, "this session may not write the index", action="run: memory-core index")
-        with self.name_missing(), self._connections.transaction(WRITE) as cursor:
+        with self._name_missing(), self._connections.transaction(WRITE) as cursor:
             self.role = cursor.connection.info.user
             yield cursor
 
     @contextlib.contextmanager
-    def name_missing(self) -> Iterator[None]:
+    def _name_missing(self) -> Iterator[None]:
         """Name the other tenants in an error that keeps their notes from being found."""
         try:
             yield

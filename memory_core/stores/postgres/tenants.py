@@ -102,7 +102,7 @@ def load_tenants(cursor: Cursor, names: Sequence[str]) -> list[Tenant]:
         raise BackendUnavailable(
             NAME,
             f"there is no tenant {names[0]!r} that the role {role!r} may read",
-            action=explain_grant(names[0], role),
+            action=explain_grant(role, names[0]),
         )
     return [found[name] for name in names if name in found]
 
@@ -198,8 +198,3 @@ def name_machine() -> str:
     with contextlib.suppress(OSError):  # not on Linux
         parts += [_BOOT.read_text(encoding="ascii").strip(), str(_NAMESPACE.readlink())]
     return "/".join(parts)
-
-
-def has_notes(cursor: Cursor, tenant: int) -> bool:
-    """Return True if a tenant holds any note."""
-    return bool(fetch_value(cursor, "SELECT EXISTS (SELECT 1 FROM notes WHERE tenant_id = %s)", (tenant,)))
