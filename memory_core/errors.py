@@ -35,7 +35,8 @@ MemoryCoreError
 │       └── TextRefused         the provider embeds other texts, and this one not
 └── BackendError                a backend cannot be loaded, or broke its contract
     └── BackendUnavailable      it cannot answer now; another one does
-        └── BackendIndexEmpty   it works, but has indexed nothing yet; not counted as a failure
+        ├── BackendIndexEmpty   it works, but has indexed nothing yet; not counted as a failure
+        └── BackendRefused      it works, but takes no notes of this workspace; not counted as a failure
 """
 
 from __future__ import annotations
@@ -368,6 +369,12 @@ class BackendUnavailable(BackendError):
 
 class BackendIndexEmpty(BackendUnavailable):
     """The backend works, but its index is empty while there are files; builtin answers, and the breaker does not count it."""
+
+    counts_as_failure = False
+
+
+class BackendRefused(BackendUnavailable):
+    """The backend works, but takes no notes of this workspace; builtin answers, and the breaker does not count it."""
 
     counts_as_failure = False
 

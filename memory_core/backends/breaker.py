@@ -30,7 +30,7 @@ log = logging.getLogger(__name__)
 Answer = TypeVar("Answer")
 
 FAILURES = 3
-BACKOFF = Backoff(first_seconds=5.0, longest_seconds=300.0)
+BACKOFF = Backoff(first_seconds=5.0, longest_seconds=60.0)
 # Errors that say nothing about a backend's health. The caller is at fault, or was refused:
 NOT_FAILURES = (InvalidArgument, PathRefused, NotIndexed)
 # The call was cancelled, or another process is at work:

@@ -15,17 +15,13 @@ from memory_core.errors import BackendUnavailable, MemoryCoreError
 from memory_core.hookspecs import BackendContext, BackendPlugin, MemoryBackend, hookimpl
 from memory_core.records import Document, Finding, Origin, Query, SearchResult, Status
 from memory_core.sources.pages import cut_page
-from memory_core.stores.postgres import NAME, PostgresConfig
+from memory_core.stores.postgres import NAME, PostgresConfig, explain_grant
 from memory_core.threads import Clock
 
 ANSWER_SECONDS = 2.5  # of a search besides its statements: for a sync before it, and the question's embedding
 FOREIGN = Origin(by="import")
 _PREFIX = f"{NAME}/"
 _UNREADABLE = "there is none that this role may read"
-
-
-def _explain_read(tenant: str) -> str:
-    return f"ask the operator to run: memory-core postgres grant ROLE {tenant}"
 
 
 class PostgresBackend(IndexBackend):
@@ -53,9 +49,11 @@ class PostgresBackend(IndexBackend):
         within = self._config.find_layer
         hits = (replace(hit, origin=FOREIGN) if within(hit.path)[1].startswith(_PREFIX) else hit for hit in result.hits)
         result = replace(result, hits=tuple(hits))
-        for name in self._server.unreadable:
-            warning = "; ".join(filter(None, [result.warning, f"tenant {name}: {_UNREADABLE}"]))
-            result = replace(result, warning=warning, action=result.action or _explain_read(name))
+        if missing := self._server.unreadable:
+            told = filter(None, [result.warning, *(f"tenant {name}: {_UNREADABLE}" for name in missing)])
+            action = result.action or explain_grant(self._server.role, *missing, options="")
+            hint = result.hint and f"the notes of {', '.join(missing)} could not be searched"
+            result = replace(result, warning="; ".join(told), action=action, hint=hint)
         return result
 
     @hookimpl
@@ -107,7 +105,7 @@ def diagnose(context: BackendContext) -> list[Finding]:
 
     store = PostgresStore(context.config, context.settings, writable=False)
     try:
-        version, may, tenants = store.examine()
+        version, tenants = store.examine()
     except MemoryCoreError as error:
         return [Finding(subject="server", level="fail", message=str(error), action=error.action)]
     finally:
@@ -118,16 +116,22 @@ def diagnose(context: BackendContext) -> list[Finding]:
     if held not in (None, store.workspace):
         message = f"{own} holds the notes of {held}, not of {store.workspace}"
         return [*found, Finding(subject="tenant", level="fail", message=message, action=store.separate)]
+    may = tenants[0].writable
     found.append(
         Finding(
             subject="tenant",
             level="ok" if may else "warn",
             message=f"{own}: {tenants[0].chunks} chunks; this role {'may write it' if may else 'may only read it'}",
-            action="" if may else f"ask the operator to run: memory-core postgres grant ROLE {own} --write",
+            action="" if may else explain_grant(store.role, own),
         )
     )
     found += [
-        Finding(subject="tenant", level="warn", message=f"{name}: {_UNREADABLE}", action=_explain_read(name))
+        Finding(
+            subject="tenant",
+            level="warn",
+            message=f"{name}: {_UNREADABLE}",
+            action=explain_grant(store.role, name, options=""),
+        )
         for name in store.unreadable
     ]
     return found

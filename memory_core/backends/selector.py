@@ -132,7 +132,10 @@ class Selector:
             safe: SearchResult = _quote(replace(answer, backend_fallback=None))
             return safe
         result: SearchResult = _quote(self._builtin.memory_search(hurried))
-        return result if reason is None else replace(result, backend_fallback=self._make_fallback(reason))
+        if reason is None:
+            return result
+        hint = result.hint and f"{self._config.memory.backend} could not be asked: {reason}"
+        return replace(result, backend_fallback=self._make_fallback(reason), hint=hint)
 
     def explain(self, query: Query, place: NotePlace | None) -> Explanation:
         """Return the explanation of the backend that answers this query; a warning names the one that could not."""
@@ -341,7 +344,7 @@ class Selector:
 
     def _add_fallback(self, status: Status, reason: str, look: breaker.BreakerState | None) -> Status:
         details = dict(status.details)
-        if look is not None:
+        if look is not None and look.state != "closed":  # which it always is where another process serves
             details["breaker"] = look.state
             details["next retry in seconds"] = round(look.retry_in_seconds, 1)
         return replace(status, backend_fallback=self._make_fallback(reason), details=details)

@@ -18,6 +18,7 @@ from memory_core.records import CallContext
 from memory_core.threads import start_call
 
 OUTAGES = "memory_core.backends.selector.outages"  # one record when an outage of a backend begins, and one when it ends
+REFUSALS = "mcp.server.transport_security"  # one record for each request of another Host or Origin
 
 
 @command("mcp")
@@ -33,6 +34,7 @@ def mcp(options: Options, *, http: str | None, read_only: bool) -> None:
     """Serve the memory tools to an MCP client over standard input and output, or HTTP."""
     if not options.debug:
         output.show_notices(OUTAGES)
+        output.show_notices(REFUSALS)
     saving = is_saving()
     kind = ReadingSlot if read_only else CopySlot if saving else MemorySlot
     source = ConfigSource if http else FollowingSource

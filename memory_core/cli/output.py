@@ -420,6 +420,8 @@ def format_time(seconds: float | None) -> str | None:
 def print_report(report: SyncReport, sources: Mapping[str, int]) -> None:
     """Print a report of a sync, and how many files of each source are indexed; failures go to standard error."""
     verb = "Rebuilt the index:" if report.reindexed else "Indexed"
+    if report.backend_fallback is not None:
+        verb = f"Indexed in {report.backend_fallback.to} alone:"
     counts = ", ".join(f"{getattr(report, each)} {each}" for each in ("added", "changed", "removed", "unchanged"))
     print(f"{verb} {count_files(report.files, sources)} in {count(report.chunks, 'chunk')} ({counts}).")
     pending = f", {report.pending} still without embedding" if report.pending else ""

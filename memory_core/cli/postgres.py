@@ -35,7 +35,8 @@ def _open(options: Options, *, dsn: str | None, schema: str | None) -> Operator:
     agent = open_source(options).current().agent(options.agent)
     settings: Any = read_section(agent, "postgres", find_plugin("postgres"))
     assert isinstance(settings, PostgresConfig)
-    return Operator(Secret(dsn) if dsn else settings.find_dsn(agent.agent), schema or settings.schema)
+    setting = "--dsn" if dsn else "memory.postgres.dsn"
+    return Operator(Secret(dsn) if dsn else settings.find_dsn(agent.agent), schema or settings.schema, setting)
 
 
 @postgres.command("init")
@@ -52,11 +53,12 @@ def init(options: Options, **server: str | None) -> None:
 @argument("role", help="a login role of the server")
 @argument("tenant", help="the tenant, by default an agent's id")
 @click.option("--write", is_flag=True, help="let it write, too")
+@click.option("--new-workspace", is_flag=True, help="the next workspace that syncs replaces the notes of the old one")
 @_with_server
-def grant(options: Options, *, role: str, tenant: str, write: bool, **server: str | None) -> None:
+def grant(options: Options, *, role: str, tenant: str, write: bool, new_workspace: bool, **server: str | None) -> None:
     """Let a role read a tenant; the tenant is made when it is new."""
     with closing(_open(options, **server)) as operator:
-        is_new = operator.grant(role, tenant, write=write)
+        is_new = operator.grant(role, tenant, write=write, new_workspace=new_workspace)
     sentence = f"{role} may {'read and write' if write else 'read'} {tenant}{', a new tenant' if is_new else ''}"
     output.tell({"role": role, "tenant": tenant, "write": write, "new": is_new}, sentence)
 

@@ -93,7 +93,11 @@ def _explain(
         return selector.explain(query, place)  # of the files of session logs nothing is told
     file = _look_up(config, others, place)
     if isinstance(file, Verdict):
-        return _replace_verdict(selector.explain(query, None), place, file)
+        # As a backend shows notes that are no files here.
+        is_elsewhere = place.path.startswith(f"{config.memory.backend}/")
+        found = selector.explain(query, place if is_elsewhere else None)
+        is_known = found.place is not None and found.place.verdict.cause != "not_indexed"
+        return found if is_known else _replace_verdict(found, place, file)
     place = replace(place, path=file.path)
     found = selector.explain(query, place)
     if found.place is None:

@@ -92,6 +92,8 @@ def test_requests_that_may_not_read_the_notes_are_refused(command: Command) -> N
         assert httpx.post(url, json=OPENING, headers=known).status_code == 200
         assert httpx.post(url, json=OPENING, headers=TYPES).status_code == 401
         assert httpx.post(url, json=OPENING, headers={**known, "Host": "evil.example"}).status_code == 421
+        assert server.process.stderr is not None
+        assert server.process.stderr.readline() == b"memory-core: Invalid Host header: evil.example.\n"
         assert httpx.post(url, json=OPENING, headers={**known, "Origin": "https://evil.example"}).status_code == 403
         assert httpx.post(url, content=b"{" * 100, headers=known).status_code == 400
         assert httpx.post(url, content=b"x" * 5_000_000, headers=known).status_code == 413

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import traceback
+from pathlib import Path
 
 import psycopg
 import pytest
@@ -52,6 +53,40 @@ def test_a_second_at_sign_is_told_how_to_write() -> None:
     with pytest.raises(BackendUnavailable, match="more than one @") as caught, connections.transaction(READ):
         pass
     assert "%40" in caught.value.action
+
+
+@pytest.mark.parametrize(
+    ("dsn", "told", "action"),
+    [
+        ("mysql://ada:hunter2@localhost/x", "does not begin with postgresql://", "write postgresql://"),
+        ("postgresql://localhost/x?frob=1", 'invalid URI query parameter: "frob"', "write postgresql://"),
+        ("postgresql://ada:a/b?hun=ter2@localhost/x", "the DSN cannot be read", "%40"),
+        ("postgresql://localhost/x\npostgresql://localhost/y", "more than one line", "one line"),
+        ("DSN=postgresql://ada:hunter2@localhost/x", "begins with the name of a variable", "write postgresql://"),
+    ],
+)
+def test_a_mistake_in_a_dsn_is_told_apart(dsn: str, told: str, action: str) -> None:
+    with pytest.raises(BackendUnavailable) as caught, connect(dsn).transaction(READ):
+        pass
+    assert (told in str(caught.value), action in caught.value.action) == (True, True)
+    assert "hun" not in f"{caught.value}{caught.value.action}"
+
+
+def test_who_cannot_connect_is_told_where_the_dsn_is(tmp_path: Path) -> None:
+    database, file = make_database(), tmp_path / "dsn"
+    file.write_text(database.admin_dsn.replace(f"/{database.name}", "/nowhere"))
+    connections = Connections(Secret(f"file:{file}"), schema="none", limit_seconds=9.0, most=1)
+    with pytest.raises(BackendUnavailable, match='database "nowhere" does not exist') as caught:
+        connections.transaction(READ).__enter__()
+    assert (
+        caught.value.action
+        == f"make it: createdb nowhere; or correct the DSN, that of memory.postgres.dsn (file:{file})"
+    )
+    file.write_text(database.server.dsn(database.name, "nobody"))
+    again = Connections(Secret(f"file:{file}"), schema="none", limit_seconds=9.0, most=1)
+    with pytest.raises(BackendUnavailable, match="nobody") as caught:
+        again.transaction(READ).__enter__()
+    assert caught.value.action == f"check the server and the DSN, that of memory.postgres.dsn (file:{file})"
 
 
 def test_passwords_of_uris_in_messages_are_redacted() -> None:

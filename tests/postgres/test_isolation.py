@@ -12,7 +12,7 @@ import pytest
 from memory_core.backends.postgres import diagnose
 from memory_core.config.fields import Secret
 from memory_core.config.load import ConfigSource
-from memory_core.errors import BackendUnavailable, InvalidArgument
+from memory_core.errors import BackendRefused, BackendUnavailable, InvalidArgument
 from memory_core.hookspecs import BackendContext
 from memory_core.plugin.memory import Memory
 from memory_core.records import Query
@@ -198,12 +198,17 @@ def test_a_tenant_of_which_a_role_is_no_member_is_refused(attack: Attack, tmp_pa
 def test_agents_find_shared_notes_and_not_private_ones(attack: Attack, tmp_path: Path) -> None:
     database = attack.database
     dsn = database.add_role("eve", reads=("ada",), writes=("eve",))
-    backend = open_agent(tmp_path, "eve", dsn, database.schema, tenants=("ada", "bob"))
+    backend = open_agent(tmp_path, "eve", dsn, database.schema, tenants=("ada", "bob", "cy"))
     backend.memory_sync(False, None)
     found = backend.memory_search(Query(text="What opens the safe?", min_score=0.0))
     assert [hit.path for hit in found.hits] == ["postgres/ada/MEMORY.md"]
-    assert str(found.warning).endswith("tenant bob: there is none that this role may read")
-    assert found.action == "ask the operator to run: memory-core postgres grant ROLE bob"
+    assert str(found.warning).endswith(
+        "tenant bob: there is none that this role may read; tenant cy: there is none that this role may read"
+    )
+    grant = f"memory-core postgres grant {database.name}_eve"
+    assert found.action == f"ask the operator of the server to run: {grant} bob; {grant} cy"
+    nothing = backend.memory_search(Query(text="zyzzyva"))
+    assert (nothing.hits, nothing.hint) == ((), "the notes of bob, cy could not be searched")
     assert "ada-4711" in backend.memory_get("postgres/ada/MEMORY.md", 1, 10).text
     assert backend.memory_get("postgres/bob/MEMORY.md", 1, 10).status == "not_found"
     backend.memory_close()
@@ -284,21 +289,25 @@ def test_a_tenant_of_another_workspace_never_passes_for_the_own_notes(tmp_path: 
     dsn = database.add_role("ada", writes=("ada",))
     for name, text in (("ada", "The gate opens with 4711.\n"), ("eve", "The gate is blue.\n")):
         backend = open_agent(tmp_path, name, dsn, database.schema, tenant="ada")
-        (tmp_path / name / "notes/MEMORY.md").write_text(text)
         if name == "ada":
+            (tmp_path / name / "notes/MEMORY.md").write_text(text)
             assert backend.memory_sync(False, None).added == 1
             backend.memory_close()
     found = backend.memory_search(Query(text="What opens the gate?", min_score=0.0))
     assert [hit.path for hit in found.hits] == ["postgres/ada/MEMORY.md"]
     assert "holds the notes of" in str(found.warning)
     assert backend.memory_get("postgres/ada/MEMORY.md", 1, 9).text == "The gate opens with 4711."
-    assert backend.memory_get("MEMORY.md", 1, 9).text == "The gate is blue."
     (told,) = backend.memory_status().warnings
     assert (f"/ada holds the notes of {tmp_path}/ada" in told, "memory.postgres.tenant" in told) == (True, True)
     section = PostgresConfig(dsn=Secret(dsn), schema=database.schema, tenant="ada", statement_timeout_ms=20_000)
     finding = diagnose(BackendContext(config=backend._config, settings=section))[-1]
     assert (finding.level, "memory.postgres.tenant" in finding.action) == ("fail", True)
     assert finding.message == f"ada holds the notes of {tmp_path}/ada/notes, not of {tmp_path}/eve/notes"
+    (tmp_path / "eve/notes/MEMORY.md").write_text(text)
+    assert backend.memory_get("MEMORY.md", 1, 9).text == "The gate is blue."
+    for call in (backend.memory_status, lambda: backend.memory_search(Query(text="What opens the gate?"))):
+        with pytest.raises(BackendRefused, match="holds the notes of"):  # builtin, which knows them, answers
+            call()
     backend.memory_close()
 
 

@@ -143,6 +143,19 @@ def test_the_index_comes_back_from_a_dump(tmp_path: Path) -> None:
     ada.memory_close()
 
 
+def test_a_schema_that_lacks_tables_is_not_approved_of() -> None:
+    """As `pg_restore` leaves it where the extensions are missing: it goes on after each table that it cannot make."""
+    database = make_database()
+    with psycopg.connect(database.admin_dsn, autocommit=True) as admin:
+        admin.execute(f'DROP TABLE "{database.schema}".spaces, "{database.schema}".embeddings CASCADE'.encode())
+        admin.execute(f'DROP INDEX "{database.schema}".chunks_words CASCADE'.encode())
+    operator = database.operator()
+    with pytest.raises(BackendError, match="lacks spaces, embeddings, chunks_words, embeddings_signs") as caught:
+        operator.init()
+    operator.close()
+    assert f"DROP SCHEMA {database.schema} CASCADE" in str(caught.value.action)
+
+
 def test_a_schema_of_an_older_version_says_so_until_init_has_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -88,8 +88,8 @@ def test_status_tells_each_step_of_an_outage_and_of_the_way_back(
         due = next(trial for trial in TRIALS if trial > second) - second
         open_ = second >= TRIALS[2]
         assert status.backend == "builtin"
-        assert status.details["breaker"] == ("open" if open_ else "closed")
-        assert status.details["next retry in seconds"] == (due if open_ else 0)
+        assert status.details.get("breaker") == ("open" if open_ else None)
+        assert status.details.get("next retry in seconds") == (due if open_ else None)
 
     clock.now = began + TRIALS[-1]
     waiting = selector.status()

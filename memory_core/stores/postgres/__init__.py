@@ -79,6 +79,14 @@ def check_tenant(name: str) -> None:
         raise InvalidArgument("tenant", f"{_NAMES}, not {name!r:.80}")
 
 
+def name_source(dsn: Secret | None, setting: str) -> str:
+    """Return where a connection string comes from: a setting or an option, with the file or variable to which it leads."""
+    if dsn is None:
+        return DSN_VARIABLE
+    text = dsn.reveal().strip()
+    return f"{setting} ({text})" if text.startswith(_FILE) or _VARIABLE.fullmatch(text) else setting
+
+
 def read_dsn(dsn: Secret | None, environ: Mapping[str, str] = os.environ) -> Secret:
     """Return the connection string to which the setting leads.
 
@@ -105,3 +113,9 @@ def read_dsn(dsn: Secret | None, environ: Mapping[str, str] = os.environ) -> Sec
             action=f"set {missing[0]} to the DSN of the server, or memory.postgres.dsn to file:PATH",
         )
     return Secret(_VARIABLE.sub(lambda found: environ[found[1]], text))
+
+
+def explain_grant(role: str, *tenants: str, options: str = " --write") -> str:
+    """Return what an operator does so that a role may write tenants, or with other options do something else."""
+    commands = "; ".join(f"memory-core postgres grant {role} {each}{options}" for each in tenants)
+    return f"ask the operator of the server to run: {commands}"

@@ -16,7 +16,7 @@ from psycopg import errors as refused
 
 from memory_core.config.fields import Secret
 from memory_core.errors import BackendUnavailable, StoreError, StoreFull, StoreReadOnly
-from memory_core.stores.postgres import NAME, read_dsn
+from memory_core.stores.postgres import NAME, explain_grant, name_source, read_dsn
 from memory_core.threads import Backoff, Cooldown, NoAnswer, start_call, wait_for
 
 Row = tuple[Any, ...]
@@ -30,7 +30,6 @@ _HELD_SECONDS, _HELD_VERSION = 30, 170000
 # After a server that did not answer: nobody waits for it again before this pause is over.
 PAUSE = Backoff(first_seconds=2.0, longest_seconds=30.0)
 INIT = "run: memory-core postgres init"
-GRANT = "ask the operator of the server to run: memory-core postgres grant"
 # The share of its time after which the server cancels a statement, which is no outage, before the client gives it up, which is.
 SERVER_SHARE = 0.85
 # How long a call waits for a thread that it begins, to try the server again after an outage; one that is well answers sooner.
@@ -39,7 +38,7 @@ CONNECT_SECONDS = 10  # that this thread tries to connect
 _REPLICA = (
     "this server takes no writes, as a replica: name the primary, too, and target_session_attrs=read-write, in the DSN"
 )
-_CHECK = "check the server and the DSN"
+_NO_DATABASE = re.compile(r'database "([^"]{1,63})" does not exist')
 
 
 class TimedConnection(psycopg.Connection[Row]):
@@ -60,14 +59,22 @@ class Connections:
         schema: The schema of memory-core there.
         limit_seconds: How long one statement may take; None for an operator's, which may take long.
         most: Connections at a time.
+        tenant: The agent's own, as messages name it.
+        setting: Where the DSN was found, as messages name it.
     """
 
-    def __init__(self, dsn: Secret | None, *, schema: str, limit_seconds: float | None, most: int) -> None:
+    def __init__(
+        self, dsn: Secret | None, *, schema: str, limit_seconds: float | None, most: int, tenant: str = "TENANT",
+        setting: str = f"memory.{NAME}.dsn",
+    ) -> None:  # fmt: skip
         self._setting = dsn
         self._dsn = Secret("")  # as it was read last
         self._schema = schema
         self._limit = limit_seconds
         self.path = Path(f"{NAME}:{schema}")  # as messages name it
+        self._tenant = tenant
+        self._source = name_source(dsn, setting)
+        self._role, self._host, self._lacks_usage = "ROLE", "", False  # as the last connection has it
         self._places = threading.BoundedSemaphore(most)
         self._most = most
         self._lock = threading.Lock()
@@ -95,6 +102,11 @@ class Connections:
                 self._roll_back(connection)
                 raise
             self._put_back(connection)
+
+    @property
+    def whose(self) -> str:
+        """The role and the host of the last connection, and where its DSN was found."""
+        return f"the role {self._role!r} at {self._host}, by {self._source}"
 
     def close(self) -> None:
         """Close all idle connections; may be called twice."""
@@ -127,7 +139,7 @@ class Connections:
             BackendUnavailable: It is still out, or the trial is under way.
         """
         if self._pause.left_seconds > 0:
-            raise BackendUnavailable(NAME, self._reason, action=_CHECK)
+            raise BackendUnavailable(NAME, self._reason, action=self._explain_outage(self._reason))
         with self._lock:
             if not self._reason:
                 return
@@ -140,13 +152,13 @@ class Connections:
             try:
                 connection = wait_for(trial, wait_seconds)
             except NoAnswer:
-                raise BackendUnavailable(NAME, self._reason, action=_CHECK) from None
+                raise BackendUnavailable(NAME, self._reason, action=self._explain_outage(self._reason)) from None
             except Exception:
                 with self._lock:
                     is_told = self._trial is not trial
                     self._trial = None
                 if is_told:
-                    raise BackendUnavailable(NAME, self._reason, action=_CHECK) from None
+                    raise BackendUnavailable(NAME, self._reason, action=self._explain_outage(self._reason)) from None
                 raise
         with self._lock:
             if self._trial is trial:
@@ -200,11 +212,13 @@ class Connections:
         )  # fmt: skip
         connection.limit_seconds = self._limit
         # Names are looked up in our schema and in that of pgvector, nowhere else: others may not put theirs before ours.
-        connection.execute(
+        row = connection.execute(
             "SELECT set_config('search_path', quote_ident(%s) || coalesce((SELECT ',' || quote_ident(n.nspname)"
-            " FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'vector'), ''), false)",
-            (self._schema,),
-        )
+            " FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'vector'), ''), false),"
+            " EXISTS (SELECT 1 FROM pg_namespace WHERE nspname = %s AND NOT has_schema_privilege(oid, 'USAGE'))",
+            (self._schema, self._schema),
+        ).fetchone()
+        self._role, self._host, self._lacks_usage = connection.info.user, connection.info.host, bool(row and row[1])
         return connection
 
     def _roll_back(self, connection: TimedConnection) -> None:
@@ -237,12 +251,15 @@ class Connections:
                 NAME, f"a statement took longer than {(self._limit or 0) * SERVER_SHARE:g} s"
             ) from None
         except refused.InsufficientPrivilege as error:
-            raise StoreReadOnly(self.path, self._quote(error), action=GRANT) from None
+            raise StoreReadOnly(self.path, self._quote(error), action=explain_grant(self._role, self._tenant)) from None
         except refused.ReadOnlySqlTransaction as error:
             raise StoreReadOnly(self.path, self._quote(error), action=_REPLICA) from None
         except (
             refused.UndefinedTable, refused.UndefinedColumn, refused.UndefinedFunction, refused.InvalidSchemaName,
         ) as error:  # fmt: skip
+            if self._lacks_usage:
+                reason = f"the role {self._role!r} was granted no tenant in the schema {self._schema}"
+                raise BackendUnavailable(NAME, reason, action=explain_grant(self._role, self._tenant)) from None
             reason = f"{self._schema} is not set up for this version: {self._quote(error)}"
             raise BackendUnavailable(NAME, reason, action=INIT) from None
         except refused.DiskFull:
@@ -264,7 +281,12 @@ class Connections:
         self._reason = reason or "it does not answer"
         self._pause.record_failure()
         self.close()
-        return BackendUnavailable(NAME, reason, action=_CHECK)
+        return BackendUnavailable(NAME, reason, action=self._explain_outage(reason))
+
+    def _explain_outage(self, reason: str) -> str:
+        if found := _NO_DATABASE.search(reason):
+            return f"make it: createdb {found[1]}; or correct the DSN, that of {self._source}"
+        return f"check the server and the DSN, that of {self._source}"
 
     def _quote(self, error: psycopg.Error) -> str:
         """Return the first line of an error, without the password."""
@@ -289,6 +311,14 @@ def _close_late(waiting: Future[TimedConnection]) -> None:
 
 
 _URI = re.compile(r"(?<![a-z])[a-z]+://", re.IGNORECASE)
+_WRITE = "write postgresql://USER:PASSWORD@HOST:PORT/DATABASE"
+# What is no connection string at all, and what it is instead.
+_MISTAKES = (
+    (re.compile(r"[\r\n]"), "the DSN has more than one line", "leave one line there, the connection string alone"),
+    (re.compile(r"^(?:export )?\w{1,99}=['\"]?postgres"), "the DSN begins with the name of a variable", _WRITE),
+    (re.compile(r"^(?!postgres(?:ql)?://)\w{1,20}://"), "the DSN does not begin with postgresql://", _WRITE),
+)
+_PARAMETER = re.compile(r'invalid URI query parameter: "\w{1,40}"')
 _ENCODE = "write @ as %40, / as %2F, # as %23 and % as %25 in a password, or use host=... user=... password='...'"
 
 
@@ -305,15 +335,19 @@ def check_dsn(text: str) -> None:
             raise BackendUnavailable(NAME, "the DSN has more than one @ before its parameters", action=_ENCODE)
         if ("@" in address and "@" not in authority) or "#" in authority:
             raise BackendUnavailable(NAME, "the DSN has a / or a # in its password", action=_ENCODE)
+    for pattern, reason, action in _MISTAKES:
+        if pattern.search(text):
+            raise BackendUnavailable(NAME, reason, action=action)
     try:
         held = psycopg.conninfo.conninfo_to_dict(text)
-    except psycopg.ProgrammingError:  # quotes the string
+    except psycopg.ProgrammingError as error:  # quotes the string
+        found = _PARAMETER.search(str(error))
+        if found and "@" not in text.partition("?")[2]:  # else it may be a part of the password
+            raise BackendUnavailable(NAME, f"the DSN cannot be read: {found[0]}", action=_WRITE) from None
         raise BackendUnavailable(NAME, "the DSN cannot be read: it is no connection string", action=_ENCODE) from None
     ports = str(held.get("port") or "").split(",")
     if not all(port == "" or port.isdecimal() for port in ports):
-        raise BackendUnavailable(
-            NAME, "the port in the DSN is no number", action="write postgresql://USER:PASSWORD@HOST:PORT/DATABASE"
-        )
+        raise BackendUnavailable(NAME, "the port in the DSN is no number", action=_WRITE)
 
 
 def redact(message: str, dsn: str) -> str:

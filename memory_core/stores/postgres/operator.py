@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +25,8 @@ POWERFUL = (
 )  # fmt: skip
 EXTENSIONS = ("vector", "btree_gin")
 _EXTEND = f"let a superuser run in this database: {'; '.join(f'CREATE EXTENSION {each}' for each in EXTENSIONS)}"
+_MADE = re.compile(r"^CREATE (?:TABLE|INDEX) (?:IF NOT EXISTS )?(\w+)", re.MULTILINE)
+_RESTORE = "run DROP SCHEMA {} CASCADE, then CREATE EXTENSION as the Postgres page has it at Backup, and restore again"
 _INSTALL = "install pgvector and PostgreSQL's contrib modules on the server"
 _OPERATOR = "name the DSN of the role that ran init: --dsn; it needs CREATEROLE, and CREATE on the database"
 
@@ -72,13 +75,14 @@ class Operator:
     Args:
         dsn: Of the operator, see `read_dsn`.
         schema: The schema of memory-core.
+        setting: Where the DSN was found, as messages name it.
     """
 
-    def __init__(self, dsn: Secret | None, schema: str) -> None:
+    def __init__(self, dsn: Secret | None, schema: str, setting: str = "--dsn") -> None:
         self._schema = schema
         self._owner = f"{schema}_owner"
         self._agent = f"{schema}_agent"
-        self._connections = Connections(dsn, schema=schema, limit_seconds=None, most=1)
+        self._connections = Connections(dsn, schema=schema, limit_seconds=None, most=1, setting=setting)
 
     def close(self) -> None:
         """End the connection."""
@@ -90,7 +94,7 @@ class Operator:
         Of a schema of an older version, tenants, members and embeddings stay; the rest is made of the notes at the next syncs.
 
         Raises:
-            BackendError: A newer memory-core made it, or an extension is missing, or lies where anybody may put functions.
+            BackendError: A newer memory-core made it, it lacks tables or an extension, or anybody may put functions beside one.
         """
         with self._begin() as cursor:
             for role in (self._owner, self._agent):
@@ -115,6 +119,13 @@ class Operator:
             if held > VERSION:
                 raise BackendError(NAME, f"{self._schema} was made by a newer memory-core", action="update memory-core")
             if held == VERSION:
+                names = _MADE.findall(read_script("schema.sql"))
+                query = "SELECT name FROM unnest(%s::text[]) name WHERE to_regclass(name) IS NULL"
+                if missing := [name for (name,) in cursor.execute(query, (names,)).fetchall()]:
+                    reason = (
+                        f"the schema {self._schema} lacks {', '.join(missing)}, as after a restore without extensions"
+                    )
+                    raise BackendError(NAME, reason, action=_RESTORE.format(self._schema))
                 return 0
             for name in ["discard.sql", "schema.sql"] if held else ["schema.sql"]:
                 script = (
@@ -124,8 +135,10 @@ class Operator:
             cursor.execute("INSERT INTO migrations VALUES (%s)", (VERSION,))
             return 1
 
-    def grant(self, role: str, tenant: str, *, write: bool) -> bool:
+    def grant(self, role: str, tenant: str, *, write: bool, new_workspace: bool = False) -> bool:
         """Make a login role a member of a tenant, which is made when it is new; return True if it was.
+
+        With `new_workspace`, the next workspace that syncs takes the tenant: its notes replace those that the tenant holds.
 
         Raises:
             InvalidArgument: There is no such role, or it is one that could see everything; or no tenant may be named so.
@@ -156,6 +169,8 @@ class Operator:
                 " ON CONFLICT (role, tenant_id) DO UPDATE SET may_write = excluded.may_write",
                 (number, write, tenant),
             )
+            if new_workspace:
+                cursor.execute("UPDATE tenants SET workspace = NULL WHERE name = %s", (tenant,))
             cursor.execute("RESET ROLE")
             self._run(cursor, "GRANT {} TO {}", self._agent, role)
             return is_new
@@ -202,7 +217,7 @@ class Operator:
                 yield cursor
         except StoreReadOnly as error:
             action = _EXTEND if "extension" in error.reason else _OPERATOR
-            raise BackendError(NAME, error.reason, action=action) from None
+            raise BackendError(NAME, f"{error.reason}, to {self._connections.whose}", action=action) from None
         except StoreError as error:
             if "lock timeout" not in str(error):
                 raise
@@ -227,7 +242,8 @@ class Operator:
     def _as_owner(self) -> Iterator[Cursor]:
         with self._begin() as cursor:
             if not cursor.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", (self._owner,)).fetchone():
-                raise BackendError(NAME, f"the schema {self._schema} is not set up on this server", action=INIT)
+                reason = f"the schema {self._schema} is not set up on this server, asked as {self._connections.whose}"
+                raise BackendError(NAME, reason, action=INIT)
             self._run(cursor, "SET LOCAL ROLE {}", self._owner)
             self._set_path(cursor)
             yield cursor

@@ -168,7 +168,8 @@ class PostgresReader:
         return best_of(self, found, depth)
 
     def find_by_name(self, name: str, dates: DateRange, limit: int) -> Sequence[int]:
-        """See `Reader`."""
+        """See `Reader`. The paths of other tenants' notes are found as they are shown, too."""
+        name = name.removeprefix(next((each for each in self._prefixes.values() if name.startswith(each)), ""))
         first, last = _to_days(dates)
         return self._list(
             f"SELECT c.id{_CHUNKS} AND (n.date = %(name)s"

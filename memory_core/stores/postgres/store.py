@@ -13,8 +13,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from memory_core.config.agent import AgentConfig
-from memory_core.errors import BackendUnavailable, NotIndexed, StoreReadOnly, SyncBusy
-from memory_core.stores.postgres import NAME, PostgresConfig, tenants, vectors
+from memory_core.errors import BackendRefused, BackendUnavailable, NotIndexed, StoreReadOnly, SyncBusy
+from memory_core.sources import files
+from memory_core.stores.postgres import NAME, PostgresConfig, explain_grant, tenants, vectors
 from memory_core.stores.postgres.connections import READ, WRITE, Connections
 from memory_core.stores.postgres.reader import PostgresReader
 from memory_core.stores.postgres.tenants import Cursor, Tenant, load_tenants, lock_tenant
@@ -38,26 +39,38 @@ class PostgresStore:
 
     def __init__(self, config: AgentConfig, settings: PostgresConfig, *, writable: bool) -> None:
         self.writable = writable
+        self._config = config
         self._half = settings.vectors == "halfvec"
         self.names = settings.list_tenants(config.agent, config.layer)
         self.path = Path(f"{NAME}:{settings.schema}/{self.names[0]}")
         self.workspace = os.path.realpath(config.workspace)
         self._timezone = config.search.time_zone
         self.unreadable: list[str] = []
+        self.role = "ROLE"  # once a connection has been made, that of the DSN
         dsn, seconds = settings.find_dsn(config.agent), settings.statement_seconds
-        self._connections = Connections(dsn, schema=settings.schema, limit_seconds=seconds, most=settings.pool)
+        self._connections = Connections(
+            dsn, schema=settings.schema, limit_seconds=seconds, most=settings.pool, tenant=self.names[0]
+        )
         self._lease = 0  # of the sync that runs; none is held
         self._unsigned: int | None = None  # the space whose vectors the next `tidy` gives signs
 
     @property
     def separate(self) -> str:
         """See `stores.interface.Store`."""
-        return "give this workspace a tenant of its own: memory.postgres.tenant"
+        free = explain_grant(self.role, self.names[0], options=" --write --new-workspace")
+        return f"give this workspace a tenant of its own: memory.postgres.tenant; or if its folder has moved, {free}"
 
     @contextlib.contextmanager
     def read(self) -> Iterator[PostgresReader]:
-        """See `stores.interface.Store`."""
+        """See `stores.interface.Store`.
+
+        Raises:
+            BackendRefused: The tenant takes no notes of this workspace, and there are some, which builtin can find.
+        """
         with self._read() as (cursor, several):
+            refusal = self._find_refusal(several[0])
+            if refusal is not None and len(files.survey(self._config)):
+                raise BackendRefused(NAME, str(refusal), action=refusal.action)
             if not self.writable and all(each.workspace is None for each in several):
                 raise NotIndexed("not indexed: no tenant holds any notes yet", action="run: memory-core index")
             yield PostgresReader(cursor, several, self.workspace)
@@ -107,17 +120,21 @@ class PostgresStore:
         """Return the number of a new lease; None while another sync, or somebody who writes, holds the tenant."""
         with self._write() as cursor:
             tenant = lock_tenant(cursor, self.names[0], wait=False)
-            if tenant is None:
-                if not tenants.may_write(cursor, self.names[0]):
-                    raise self._refuse_role()
-                return None
-            if tenant.workspace not in (None, self.workspace) and tenants.has_notes(cursor, tenant.id):
-                reason = f"it holds the notes of {tenant.workspace}, not of {self.workspace}"
-                raise StoreReadOnly(self.path, reason, action=self.separate)
-            return tenants.take_lease(cursor, tenant, holder)
+            if refusal := self._find_refusal(tenant or load_tenants(cursor, self.names[:1])[0]):
+                raise refusal
+            return None if tenant is None else tenants.take_lease(cursor, tenant, holder)
+
+    def _find_refusal(self, tenant: Tenant) -> StoreReadOnly | None:
+        """Return why a sync of this workspace is refused; None if it is not. A session that writes nothing needs no right to."""
+        if self.writable and not tenant.writable:
+            return self._refuse_role()
+        if tenant.workspace in (None, self.workspace) or not tenant.chunks:
+            return None
+        reason = f"it holds the notes of {tenant.workspace}, not of {self.workspace}"
+        return StoreReadOnly(self.path, reason, action=self.separate)
 
     def _refuse_role(self) -> StoreReadOnly:
-        action = tenants.explain_grant(self.names[0])
+        action = explain_grant(self.role, self.names[0])
         return StoreReadOnly(self.path, "this role may only read the tenant", action=action)
 
     def prepare(self) -> None:
@@ -134,15 +151,15 @@ class PostgresStore:
                 after = None if center is None else vectors.sign(writer.db, writer.own.id, space_id, center, after)
             yield
 
-    def examine(self) -> tuple[str, bool, list[Tenant]]:
-        """Return the server's version, if this role may write the agent's own tenant, and the tenants that it may read.
+    def examine(self) -> tuple[str, list[Tenant]]:
+        """Return the server's version, and the tenants that this role may read, the agent's own first.
 
         Raises:
             BackendUnavailable: The server does not answer, or this role may not read the agent's tenant.
         """
         with self._read() as (cursor, several):
             version = tenants.fetch_value(cursor, "SELECT current_setting('server_version')")
-            return version, tenants.may_write(cursor, self.names[0]), several
+            return version, several
 
     @property
     def is_suspect(self) -> bool:
@@ -173,6 +190,7 @@ class PostgresStore:
             BackendUnavailable: The server does not answer, or this role may not read the agent's tenant.
         """
         with self._name_missing(), self._connections.transaction(READ) as cursor:
+            self.role = cursor.connection.info.user
             several = load_tenants(cursor, self.names)
             held = {each.name for each in several}
             self.unreadable = [name for name in self.names if name not in held]
@@ -184,6 +202,7 @@ class PostgresStore:
         if not self.writable:
             raise StoreReadOnly(self.path, "this session may not write the index", action="run: memory-core index")
         with self._name_missing(), self._connections.transaction(WRITE) as cursor:
+            self.role = cursor.connection.info.user
             yield cursor
 
     @contextlib.contextmanager
@@ -196,4 +215,4 @@ class PostgresStore:
             if not others:
                 raise
             reason = f"{error.reason}; the notes of {others} are missing meanwhile"
-            raise BackendUnavailable(NAME, reason, action=error.action) from None
+            raise type(error)(NAME, reason, action=error.action) from None

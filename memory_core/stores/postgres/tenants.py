@@ -22,7 +22,7 @@ from psycopg.types.json import Jsonb
 
 from memory_core.errors import BackendUnavailable
 from memory_core.records import Space
-from memory_core.stores.postgres import NAME
+from memory_core.stores.postgres import NAME, explain_grant
 from memory_core.stores.values import ServingSpace, StateValues, SyncState, recall_state, remember, to_serving
 
 Cursor = psycopg.Cursor[tuple[Any, ...]]
@@ -32,7 +32,7 @@ _BOOT, _NAMESPACE = Path("/proc/sys/kernel/random/boot_id"), Path("/proc/self/ns
 _TENANTS = (
     "SELECT id, name, generation, greatest(chunks, 0), greatest(words, 0), workspace, meta,"
     " ARRAY(SELECT s.id FROM spaces s WHERE s.tenant_id = t.id AND s.center IS NOT NULL),"
-    " lease, CASE WHEN lease_until > now() THEN lease_holder END FROM tenants t WHERE name = ANY (%s)"
+    " lease, CASE WHEN lease_until > now() THEN lease_holder END, t.id = ANY (writable()) FROM tenants t WHERE name = ANY (%s)"
 )
 _SPACE = "SELECT id, provider, model, endpoint, input_type, dimensions, floor, span FROM spaces WHERE tenant_id = %s"
 
@@ -53,6 +53,7 @@ class Tenant:
         signed: Ids of the spaces in which all vectors have signs, see vectors.py.
         lease: The number of the last lease.
         holder: Who holds it; None if nobody does.
+        writable: This role may write it.
     """
 
     id: int
@@ -65,6 +66,7 @@ class Tenant:
     signed: Sequence[int] = ()
     lease: int = 0
     holder: str | None = None
+    writable: bool = True
 
     @property
     def serving(self) -> int | None:
@@ -96,11 +98,11 @@ def load_tenants(cursor: Cursor, names: Sequence[str]) -> list[Tenant]:
     """
     found = {row[1]: Tenant(*row) for row in cursor.execute(_TENANTS, (list(names),)).fetchall()}
     if names[0] not in found:
-        role = fetch_value(cursor, "SELECT session_user::text")
+        role = cursor.connection.info.user
         raise BackendUnavailable(
             NAME,
             f"there is no tenant {names[0]!r} that the role {role!r} may read",
-            action=explain_grant(names[0], role),
+            action=explain_grant(role, names[0]),
         )
     return [found[name] for name in names if name in found]
 
@@ -196,18 +198,3 @@ def name_machine() -> str:
     with contextlib.suppress(OSError):  # not on Linux
         parts += [_BOOT.read_text(encoding="ascii").strip(), str(_NAMESPACE.readlink())]
     return "/".join(parts)
-
-
-def may_write(cursor: Cursor, name: str) -> bool:
-    """Return True if this role may write a tenant."""
-    return bool(fetch_value(cursor, "SELECT id = ANY (writable()) FROM tenants WHERE name = %s", (name,)))
-
-
-def has_notes(cursor: Cursor, tenant: int) -> bool:
-    """Return True if a tenant holds any note."""
-    return bool(fetch_value(cursor, "SELECT EXISTS (SELECT 1 FROM notes WHERE tenant_id = %s)", (tenant,)))
-
-
-def explain_grant(tenant: str, role: str = "ROLE") -> str:
-    """Return what an operator does so that a role may write a tenant."""
-    return f"ask the operator of the server to run: memory-core postgres grant {role} {tenant} --write"

@@ -79,7 +79,7 @@ def test_each_failed_trial_doubles_the_pause_up_to_the_longest(breaker: Breaker,
         pauses.append(breaker.read_state().retry_in_seconds)
         clock.now += pauses[-1]
         fail(breaker)
-    assert pauses == [5, 10, 20, 40, 80, 160, 300, 300]
+    assert pauses == [5, 10, 20, 40, 60, 60, 60, 60]
 
 
 def test_recovery_makes_the_pause_small_again(breaker: Breaker, clock: Clock) -> None:

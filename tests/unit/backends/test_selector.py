@@ -188,10 +188,10 @@ def test_the_pause_doubles_while_trials_fail_and_starts_small_again(
         selector.search(OAK)
         selector.search(OAK)
         assert backend.calls == calls + 1  # one trial, then open again
-    assert pauses == [5, 10, 20, 40, 80, 160, 300, 300, 300]
+    assert pauses == [5, 10, 20, 40, 60, 60, 60, 60, 60]
 
     backend.mood = "good"
-    clock.now += 300
+    clock.now += 60
     assert selector.search(OAK).backend == "moody"
     backend.mood = "raises"
     for _ in range(guard.FAILURES):
