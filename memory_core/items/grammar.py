@@ -27,7 +27,7 @@ def _load() -> Mapping[str, Any]:
 def compile_pattern(section: str, name: str, kind: str | None = None) -> re.Pattern[str]:
     """Return the pattern of a name, or of a kind of fact, in a section: a language, or what all languages have together."""
     grammar = _load()[section]
-    pieces = grammar.get("pieces", {})
+    pieces = {**_load()["messages"]["pieces"], **grammar.get("pieces", {})}
 
     def fill(lines: str) -> str:
         patterns = "|".join(re.split(r"\n(?! )", lines.strip("\n")))

@@ -30,8 +30,8 @@ def open_items(config: AgentConfig, *, keys: KeySources | None = None, access: A
 class LayeredItems(Items):
     """The items of a project, of which some are kept with the person's. The constructor opens nothing.
 
-    Preferences go to the person's, but for those of a "we" or "in this repo". If the project is private, none does, and
-    `memory-core review` proposes them for there.
+    Preferences go to the person's, but for "in this repo", and what a "we" does to software. If the project is private, none
+    does, and `memory-core review` proposes them for there.
 
     Args:
         config: The project's.
@@ -163,7 +163,7 @@ class LayeredItems(Items):
 
 
 def _is_of_project(rule: str) -> bool:
-    """Return True if a preference names the place where it holds, "in this repo" or "here", or is a rule of a "we"."""
+    """Return True if a preference says where it holds, "in this repo" or "here", or tells what a "we" does to software."""
     return compile_pattern("messages", "of_project").search(rule) is not None
 
 

@@ -47,9 +47,10 @@ def stem(word: str) -> str:
     return _SUFFIX.sub("", word) if len(word) > 4 else word
 
 
-def list_told_as(word: str) -> list[str]:
-    """Return a word of a question with those by which people tell what it asks for, "name" with "call"; most words alone."""
-    return next((row for row in read_rows("recall", "told_as") if row[0] == word), [word])
+def list_told_as(word: str, question: str) -> list[str]:
+    """Return a word of a question; of one for the user's own name with those by which people tell it, "name" with "call"."""
+    rows = read_rows("recall", "told_as") if compile_pattern("recall", "asks_name").search(question) else []
+    return next((row for row in rows if row[0] == word), [word])
 
 
 class Words:

@@ -198,7 +198,7 @@ class Evidence:
         return [
             word
             for word in self.asked.words
-            if any(stem(each) in stems for form in list_told_as(word) for each in list_spellings(form))
+            if any(stem(each) in stems for form in list_told_as(word, self.asked.text) for each in list_spellings(form))
             or (not word.isascii() and word in low)
         ]
 

@@ -176,6 +176,11 @@ def test_a_rule_of_this_place_or_of_a_we_is_the_projects(home: Path, open_in: Op
         "Ich mag keinen Kaffee.",
         "We never wear shoes at home.",
         "Nunca me llames de noche.",
+        "We don't eat pork.",
+        "We prefer window seats",
+        "Wir essen kein Fleisch",
+        "On ne mange jamais de porc",
+        "No comemos carne",
     ],
 )
 def test_a_rule_that_names_no_place_is_the_persons(home: Path, open_in: Open, said: str) -> None:

@@ -462,6 +462,8 @@ def test_a_question_for_the_users_name_brings_how_they_are_called(tmp_path: Path
         ("Por favor, llámame Kit.", "A partir de ahora llámame Ada.", ["A partir de ahora llámame Ada."]),
         ("Call me Kit.", "Never call me Christopher.", ["Call me Kit.", "Never call me Christopher."]),
         ("Call me Kit.", "My sister's name is Ada.", ["Call me Kit.", "My sister's name is Ada."]),
+        ("Call me Kit.", "Remember that I go by bike.", ["Call me Kit.", "I go by bike."]),
+        ("Remember that my kids call me Mumu.", "Call me Kit.", ["Call me Kit.", "My kids call me Mumu."]),
     ],
 )
 def test_a_name_takes_the_place_of_the_former_one(tmp_path: Path, said: str, then: str, left: list[str]) -> None:

@@ -258,10 +258,11 @@ def _split_coordinated(
     sentence: exchange.Sentence, language: str | None, standing: Mapping[str, str]
 ) -> Iterator[exchange.Sentence]:
     """Yield the two statements that "and" joins, if each is a fact: "we sail on Fridays, and call me Kit"; else the sentence."""
-    found = compile_pattern("messages", "coordinated").match(sentence.text)
+    ordering = compile_pattern("orders", "ordering").match(sentence.text)
+    found = compile_pattern("messages", "coordinated").match(sentence.text, ordering.end() if ordering else 0)
     if found is not None:
-        first, second = found["first"], found["second"]
-        asked = sentence.asked_to_keep or compile_pattern("orders", "ordering").match(first) is not None
+        first, second = sentence.text[: found.end("first")], found["second"]
+        asked = sentence.asked_to_keep or ordering is not None
         parts = (
             replace(sentence, text=first, whole=first),
             replace(sentence, text=second, whole=second, before=first, asked_to_keep=asked),
@@ -463,7 +464,7 @@ def _is_no_statement(text: str) -> bool:
 def _is_rule_of_place(text: str) -> bool:
     """Return True if an order says where it holds, and that beyond the moment: "never use tabs here"."""
     rule = _drop_place(text)
-    is_rule = _finds_any(text, "placed") or (_find("order", rule) and _find("imperative", rule))
+    is_rule = _finds_any(text, "placed") or all(_find(name, rule) for name in ("enduring", "order", "imperative"))
     return rule != text and bool(is_rule) and not _is_no_statement(rule)
 
 
@@ -547,8 +548,7 @@ def _read_foreign(sentence: str, language: str) -> tuple[str, str] | None:
     """
     if compile_pattern(language, "doubt").search(sentence):
         return None
-    rule = _drop_place(sentence)  # "Hier nie Tabs benutzen"
-    if rule != sentence and sentence.endswith(rule) and (_read_foreign(rule, language) or [""])[0] == "preference":
+    if compile_pattern(language, "placed").search(sentence):  # "Hier nie Tabs benutzen"
         return "preference", sentence
     unsaid = compile_pattern(language, "unsaid")
     corrects = compile_pattern("messages", "correcting").match(sentence)

@@ -125,7 +125,7 @@ def find_by_words(connection: Connection, among: Sequence[Standing], question: s
     found = []
     question = clean(question)
     for word in extract_words(question)[:MAX_WORDS] or question.split()[:MAX_WORDS]:
-        quoted = [write_index(each).replace('"', " ").strip() for each in list_told_as(word.lower())]
+        quoted = [write_index(each).replace('"', " ").strip() for each in list_told_as(word.lower(), question)]
         spellings = list_spellings(fold(word)) if len(word) > SHORT or is_cjk(word) else ()
         keys = set().union(*(rows.find_words(connection, f'"{each}"') for each in quoted if each))
         found.append(
