@@ -26,7 +26,15 @@ from memory_core.stores.values import DateRange, IndexedChunk, Term
 from memory_core.text.languages import STOP_WORDS, Language
 from memory_core.text.periods import read_time_word
 from memory_core.text.tables import PHRASES, join_lines
-from memory_core.text.tense import find_change, find_stance, tells_change, tells_end, tells_exception, tells_leave
+from memory_core.text.tense import (
+    find_change,
+    find_stance,
+    tells_change,
+    tells_end,
+    tells_exception,
+    tells_leave,
+    tells_over,
+)
 from memory_core.text.terms import detect_language, extract_words
 
 # Which statements are about one matter. Each has at least RANKED of the best rank. The share of the question that it holds is at
@@ -308,7 +316,7 @@ def _find_changed(
         firm, after = [*_find_firm(line, language)], [*_find_firm(below, language)]
         told = at + 1 if any(map(tells_change, after)) else at
         changed = told > at or any(map(tells_change, firm))
-        if any(tells_end(each) or tells_leave(each, language) for each in firm) or (
+        if any(tells_end(each) or tells_leave(each, language) or tells_over(each) for each in firm) or (
             changed and (values is None or _differ(values, _find_values(f"{line}\n{below}")))
         ):
             units = [number for number, unit in enumerate(chunk.units) if unit.first_line <= told <= unit.last_line]
