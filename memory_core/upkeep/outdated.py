@@ -73,15 +73,16 @@ _RUN = re.compile(r"(?<![\w'’])[A-ZÀ-ÞА-Я][^\W\d_]+(?:[ -][A-ZÀ-ÞА-Я][
 _FULL_NAME = re.compile(r"(?<=[^\W\d_] )[A-ZÀ-ÞА-Я][^\W\d_]+ [A-ZÀ-ÞА-Я][^\W\d_]+")
 _PART = re.compile(r"[.,](?!\d)|[;!?(\n|–—]")
 _LED = rf"(?:(?:{join_lines('articles')}|{_MINE}|{'|'.join(_TITLES)})\.? ){{0,3}}"
-_WRITER = rf"(?:(?:{join_lines('writer')}) )?"
-_NAMED = r"\w+(?:[ -]\w+){0,3}?"
+_NAMED = r"\w{1,40}(?:[ -]\w{1,40}){0,3}?"
 # "The Saab is gone", "we sold the Saab", "wir haben den Saab verkauft".
 _GIVEN_UP = re.compile(
-    r"[\s\"'“„«>*-]{0,4}(?:"
-    rf"{_WRITER}(?:(?P<sold>{join_lines('to sell')})|(?P<quit>{join_lines('to give up')})) {_LED}(?P<object>{_NAMED})"
+    r"(?<!\w)[\s\"'“„«>*-]{0,4}(?:"
+    rf"(?:(?:{join_lines('writer')}) )?(?:(?P<sold>{join_lines('to sell')})|(?P<quit>{join_lines('to give up')}))"
+    rf" {_LED}(?P<object>{_NAMED})"
     rf"(?=\s?(?:[.,;!?)]|\Z)| (?:{join_lines('places')}|{join_lines('for')}) )"
-    rf"|{_WRITER}{_LED}(?P<held>{_NAMED}) (?:{join_lines('given up behind')})(?!\w)"
-    rf"|{_LED}(?P<subject>{_NAMED}) (?:(?P<over>{join_lines('over')})|{join_lines('given up')})(?!\w))",
+    rf"|(?:{join_lines('writer')}) {_LED}(?P<held>{_NAMED}) (?:{join_lines('given up behind')})(?!\w)"
+    rf"|{_LED}(?P<subject>{_NAMED}) "
+    rf"(?:(?P<over>{join_lines('over')})|{join_lines('given up')}|{join_lines('given up behind')})(?!\w))",
     re.IGNORECASE,
 )
 _AMOUNT = re.compile(r"(?<![\d:])\d{1,9}(?:[.,]\d{2,3})?(?![\d:])")
@@ -244,7 +245,7 @@ def _find_given_up(text: str, language: Language) -> Sequence[tuple[str, bool]]:
         said = _GIVEN_UP.match(text, start)
         if said is None:
             continue
-        rest = text[said.end() :].strip()
+        rest = text[said.end() : said.end() + 2 * BESIDE].strip()
         goes_on, ends = _CLAUSE.match(rest) is not None, not rest.strip(".!) ")
         brought = goes_on and _AMOUNT.search(rest) is not None and _is_past(rest, language)
         if ends or (brought if said["over"] else goes_on or said["sold"]):
