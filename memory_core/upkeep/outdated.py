@@ -77,7 +77,7 @@ _NAMED = r"\w{1,40}(?:[ -]\w{1,40}){0,3}?"
 # "The Saab is gone", "we sold the Saab", "wir haben den Saab verkauft".
 _GIVEN_UP = re.compile(
     r"(?<!\w)[\s\"'“„«>*-]{0,4}(?:"
-    rf"(?:(?:{join_lines('writer')}) )?(?:(?P<sold>{join_lines('to sell')})|(?P<quit>{join_lines('to give up')}))"
+    rf"(?:(?P<writer>{join_lines('writer')}) )?(?:(?P<sold>{join_lines('to sell')})|(?P<quit>{join_lines('to give up')}))"
     rf" {_LED}(?P<object>{_NAMED})"
     rf"(?=\s?(?:[.,;!?)]|\Z)| (?:{join_lines('places')}|{join_lines('for')}) )"
     rf"|(?:{join_lines('writer')}) {_LED}(?P<held>{_NAMED}) (?:{join_lines('given up behind')})(?!\w)"
@@ -245,10 +245,12 @@ def _find_given_up(text: str, language: Language) -> Sequence[tuple[str, bool]]:
         said = _GIVEN_UP.match(text, start)
         if said is None:
             continue
+        if start and said["object"] and not said["writer"] and language not in ("es", "pt"):
+            continue  # "Bram was here, sold the boat"; Spanish and Portuguese verbs say whose they are
         rest = text[said.end() : said.end() + 2 * BESIDE].strip()
-        goes_on, ends = _CLAUSE.match(rest) is not None, not rest.strip(".!) ")
+        goes_on, ends = not rest.startswith("?") and _CLAUSE.match(rest) is not None, not rest.strip(".!) ")
         brought = goes_on and _AMOUNT.search(rest) is not None and _is_past(rest, language)
-        if ends or (brought if said["over"] else goes_on or said["sold"]):
+        if ends or (brought if said["over"] else goes_on or (said["sold"] and not rest.startswith("?"))):
             found.append((said["subject"] or said["object"] or said["held"], said["quit"] is not None))
     return found
 

@@ -364,6 +364,8 @@ def test_exceptions_and_things_of_others_replace_no_fact(old: str, new: str) -> 
         ("Coche: Berlingo", "Pablo vendió el Berlingo"),
         ("Coche: Berlingo", "Vendió el Berlingo"),
         ("Voiture : Kangoo", "Léo a vendu son Kangoo"),
+        ("Boat: Petrel 24", "Bram was here, sold the Petrel"),
+        ("Boat: Petrel 24", "We sold the Petrel?"),
         # Something else of that name.
         ("Car: Saab 900", "The Saab trip is over"),
         ("School: Hillside", "Hillside fete is over"),
@@ -385,6 +387,7 @@ def test_exceptions_and_things_of_others_replace_no_fact(old: str, new: str) -> 
         ("Chat: Minka", "Minka ist tot müde"),
         ("Gato: Misifú", "Misifú está muerto de sueño"),
         ("Café: Tostalba", "Tostalba se acabó, comprar más"),
+        ("Chatte : Minou", "Minou est partie, elle rentre ce soir"),
         ("Kat: Minoes", "Minoes is weg, komt vanavond terug"),
         ("Weekly call is Monday 9:30", "We cancelled the weekly call, Lou is ill"),
         # It has a place of its own.
