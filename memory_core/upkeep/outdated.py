@@ -57,7 +57,7 @@ _PLACE = re.compile(
 _MINE = "|".join(chain(*(list_words(language, "mine") for language in STOP_WORDS)))
 _ITS_PLACE = re.compile(
     rf"(?<!\w)(?:{join_lines('places')}|{join_lines('of')}|{join_lines('for')})"
-    rf"(?: (?:{join_lines('articles')}|{_MINE}))? (?:l['’])?([^\W\d_]+)",
+    rf"(?: (?:{join_lines('articles')}|{_MINE}))?(?: (?:{join_lines('new')}))? (?:l['’])?([^\W\d_]+)",
     re.IGNORECASE,
 )
 _DENIED = re.compile(rf"(?<!\w)(?:{join_lines('not')})(?: [^\W\d_]+){{0,2}} ?[£€$]?\Z", re.IGNORECASE)
@@ -305,16 +305,18 @@ def _takes_place(old: Statement, new: Statement, bits: Bits) -> bool:
 def _has_own_place(old: Statement, new: Statement) -> bool:
     """Return True if a thing of the older statement is told with a place that this has not: "new cleaner at the office".
 
-    The place stands behind the thing, or opens the text.
+    The place stands behind the thing, opens the text, or is in the label: "new office cleaner: Iva".
     """
     known = {*old.own, *old.title, *old.near, *new.near}
     for found in _ITS_PLACE.finditer(new.text):
         before = stem(_WORD.findall(new.text[: found.start()])[-1:], old.language)
         stands = {*before} <= {*old.own} if before else not new.text[: found.start()].strip(" -*>(")
         place = {*stem(_WORD.findall(found[1]), old.language)}
-        if stands and place and place.isdisjoint(known) and not tells_change(found[0]):
+        if stands and place and place.isdisjoint(known) and not tells_change(f"{found[0].split()[0]} {found[1]}"):
             return True
-    return False
+    label = [word for word in _WORD.findall(new.text.partition(": ")[0]) if not tells_change(word)]
+    told = {*stem(label, old.language)}
+    return ": " in new.text and len(label) <= MOST_KEY_WORDS and not told.isdisjoint(old.own) and not told <= known
 
 
 def _fold(text: str) -> set[str]:

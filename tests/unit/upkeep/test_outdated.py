@@ -394,6 +394,8 @@ def test_exceptions_and_things_of_others_replace_no_fact(old: str, new: str) -> 
         ("Cleaner: Dora Winkel", "New cleaner at the office: Iva Brandt"),
         ("Cleaner: Dora Winkel", "At the office, the new cleaner is Iva Brandt"),
         ("Cleaner: Dora Winkel", "New cleaner for the shop: Iva Brandt"),
+        ("Cleaner: Dora Winkel", "New cleaner at the new office: Iva Brandt"),
+        ("Cleaner: Dora Winkel", "New office cleaner: Iva Brandt"),
         ("Putzhilfe: Dora Winkel", "Neue Putzhilfe im Büro: Iva Brandt"),
         ("Limpiadora: Dora Vidal", "Nueva limpiadora en la oficina: Iva Prado"),
     ],
