@@ -40,8 +40,8 @@ from memory_core.search.passages import (
 )
 from memory_core.search.periods import list_notes
 from memory_core.search.question import Question, analyse
-from memory_core.search.recency import find_later, mark_replaced
-from memory_core.search.scoring import Judgement, Score, VectorQuery, judge, prefer_matter, put_first, weigh_vectors
+from memory_core.search.recency import ABOVE, BEHIND, find_later, find_mention, mark_replaced
+from memory_core.search.scoring import Judgement, Score, VectorQuery, judge, prefer_matter, put_at, weigh_vectors
 from memory_core.sources.session_logs import SOURCE, is_log
 from memory_core.stores.interface import Reader
 from memory_core.stores.values import DateRange
@@ -157,7 +157,10 @@ def _rank(
     vectors: VectorQuery | None,
     dates: DateRange | None,
 ) -> tuple[TermCounts, Judgement]:
-    """Count the terms of candidates, and rank their units: first a later line that says the same as the best one, if one does.
+    """Count the terms of candidates, and rank their units.
+
+    First comes a later line that says the same as the best one, if one does; else a line that tells a change beside the name in
+    the best statement comes right behind that.
 
     Args:
         reader: Of the index.
@@ -171,15 +174,20 @@ def _rank(
     counts = TermCounts(question, candidates, reader.stem)
     judgement = judge(reader, counts, weights=weights, vectors=vectors)
     judgement = prefer_matter(judgement)
-    later = find_later(reader, judgement.confidence, judgement.ranks, dates) if dates and judgement.confidence else None
-    if later is not None:
-        chunk, index = later
+    confidence, ranks = judgement.confidence, judgement.ranks
+    if not dates or confidence is None:
+        return counts, judgement
+    later = find_later(reader, confidence, ranks, dates)
+    found = later or find_mention(reader, confidence, ranks, dates)
+    if found is not None:
+        chunk, index = found
         ids = [each.chunk.id for each in candidates]
         if chunk.id not in ids:
             ids.append(chunk.id)
             candidates = [*candidates, Candidate(chunk)]
             counts, judgement = _rank(reader, question, candidates, weights=weights, vectors=vectors, dates=None)
-        judgement = put_first(judgement, counts.firsts[ids.index(chunk.id)] + index)
+        number = ids.index(chunk.id)
+        judgement = put_at(judgement, counts.firsts[number] + index, number, ABOVE if later else BEHIND)
     return counts, judgement
 
 

@@ -3,8 +3,10 @@
 - `compare_ages` finds the statements that answer one question, and what their ages add to their ranks. A newer one that gives
   another value of the same kind, as "room 22" after "room 14", comes first. In "who did the books before Nadia?", what is
   older than the notes about Nadia comes first, though it does not name her.
-- `find_later` looks for a newer line that shares words with the older one rather than with the question: "Heller retires, from
-  May it is Dr Amsel", after "Dentist: Dr Heller".
+- `find_later` looks for a newer statement that has words of the older one rather than of the question: "Plusway costs more
+  from May", after "Broadband: Plusway".
+- `find_mention` looks for the last line that tells a change beside the name in an older one: "Heller retires", after "Dentist:
+  Paul Heller".
 - `mark_replaced` tells in the hits which statement took the place of which.
 """
 
@@ -12,7 +14,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 
@@ -23,18 +25,10 @@ from memory_core.search.copies import is_plain
 from memory_core.search.scores import coverage_weight
 from memory_core.stores.interface import Reader
 from memory_core.stores.values import DateRange, IndexedChunk, Term
-from memory_core.text.languages import STOP_WORDS, Language
+from memory_core.text.languages import STOP_WORDS
 from memory_core.text.periods import read_time_word
-from memory_core.text.tables import PHRASES, join_lines
-from memory_core.text.tense import (
-    find_change,
-    find_stance,
-    tells_change,
-    tells_end,
-    tells_exception,
-    tells_leave,
-    tells_over,
-)
+from memory_core.text.tables import PHRASES
+from memory_core.text.tense import find_change, tells_change, tells_end, tells_leave, tells_over
 from memory_core.text.terms import detect_language, extract_words
 
 # Which statements are about one matter. Each has at least RANKED of the best rank. The share of the question that it holds is at
@@ -48,27 +42,26 @@ CHANGED, NEWER, OLDER = 0.3, 0.05, 0.3
 # `coverage_weight`. The best line has at most WORDS words, as longer ones tell what has happened. The later one repeats REPEATS
 # of its information, or CHANGES of it if it tells a change, and in any case SAID.
 WORDS, REPEATS, CHANGES, SAID = 8, 0.5, 0.3, 3.0
+# Or it gives another value, as people say in one sentence what changes, and in another how: then its line tells a change, and
+# has in common with that of the best unit two words and SHARED of information. That line has at most LINE_WORDS words.
+SHARED, LINE_WORDS = 7.0, 40
 # Later lines are looked for in CHUNKS chunks, by words that at most HELD chunks hold.
 HELD, CHUNKS = 50, 6
-# When a line tells a change of what a statement holds, as "Heller retires" does of "Dentist: Dr Heller". The rank of the
-# statement is at least STATED of the best one, and it has at most STATEMENT words. A name has NAMED of information. The lines are
-# looked for in MENTIONS chunks.
+# When the name in a statement is looked for: the rank of the statement is at least STATED of the best one, and it has at most
+# STATEMENT words. The name has NAMED of information, and is looked for in MENTIONS chunks.
 STATED, STATEMENT, NAMED, MENTIONS = 0.7, 16, 2.0, 20
-ABOVE = 1.01  # of the best rank: the rank of a line that is put before all others
+ABOVE, BEHIND = (
+    1.01,
+    0.99,
+)  # of the best rank: the rank of a line that is put before all others, and right behind the best one
 _HEADINGS = re.compile(r"\A(?: {0,3}#{1,6}[ \t].*\n\s*)+")
 _ADDRESS = re.compile(r"(?<![\w.+-])[\w.+-]++@\w[\w.-]*\w|https?://[^\s)>]+")
 _NUMBER = re.compile(r"(?:(?<![^\W\d_])([^\W\d_]++)[ :]{0,2})?(?<![\w.,])(\d+(?:[.,:/-]\d+)*)(?:\s?([^\W\d_]+|%))?")
 LETTERS = 5  # by which a word of the question is found in a clause, in another form perhaps
 _CLAUSE = re.compile(r"[,;.!?\n](?!\d)")
 _BEFORE = re.compile(rf"(?<!\w)(?:{'|'.join(PHRASES['all']['earlier than'].split())})(?!\w)")
-_PAIR = re.compile(r"(?<!\w)(\w+) (?=(\w+))")
-_WORD_OR_STOP = re.compile(r"\w+|:(?=\s)|[,;.()!?]")
-_ITEM = re.compile(r"\s{0,20}(?:(?:[-*+]|\d{1,9}[.)])\s|[#|])")
-_CLAUSE_END = re.compile(r"[,;:](?=\s)|\Z")
-_SENTENCE = re.compile(r"(?:[^.!?]|[.!?](?=\S))+[.!?]*")
-_TITLE = re.compile(
-    rf"(?:{PHRASES['all']['titles'].replace('; ', '|')}|{join_lines('abbreviations')})\Z", re.IGNORECASE
-)
+_WORD_OR_SIGN = re.compile(r"\w+|:(?=\s)|[,;.()!?]")
+_TITLES = frozenset(PHRASES["all"]["titles"].split("; "))
 _LABEL = re.compile(r"^[ \t>*+_-]{0,8}([^\W\d_][\w.' -]{0,40})\*{0,2}:", re.MULTILINE)
 
 
@@ -147,9 +140,7 @@ def compare_ages(confidence: Confidence, ranks: Sequence[float]) -> Recency:
 def find_later(
     reader: Reader, confidence: Confidence, ranks: Sequence[float], dates: DateRange
 ) -> tuple[IndexedChunk, int] | None:
-    """Find a later line that replaces what the best units say, if the question asks how things are; None if there is none.
-
-    It tells a change of what a statement holds, see `_find_successor`, or says the same as the best unit.
+    """Find a later line that says the same as the best unit, if the question asks how things are; None if there is none.
 
     Args:
         reader: Of the index.
@@ -165,187 +156,122 @@ def find_later(
         return None
     best = max(range(len(ranks)), key=ranks.__getitem__)
     index, chunk = confidence.counts.units[best].within, confidence.counts.get_chunk(best)
-    if chunk.date:
-        day = date.fromisoformat(chunk.date) + timedelta(days=1)
-        dates = dates._replace(first=max(day, dates.first or day))
-    asked = {stem for word in question.words for stem in (word.stems[0], *(form.stem for form in word.forms))}
-    stated = _find_stated(confidence, ranks)
-    dated = not stated
-    if dated and confidence.support(best) >= LEAST and not _is_said(chunk, index):
-        stated = _HEADINGS.sub("", _quote_line(chunk, index))
-    successor = _find_successor(reader, question.chunks, stated, dates, asked, strictly=dated)
-    return successor or _find_repeating(reader, confidence, best, dates)
-
-
-def _find_repeating(
-    reader: Reader, confidence: Confidence, best: int, dates: DateRange
-) -> tuple[IndexedChunk, int] | None:
-    """Find a later line that says the same thing as the best unit, which is short; None if there is none."""
-    chunk, index, chunks = (
-        confidence.counts.get_chunk(best),
-        confidence.counts.units[best].within,
-        confidence.question.chunks,
-    )
-    said = chunk.quote_unit(index)
-    stems = {stem: word for word in extract_words(said) if not word.isdigit() for stem in reader.stem(word)[:1]}
-    if len(stems) > WORDS or _is_said(chunk, index) or confidence.support(best) < LEAST:
+    if _is_said(chunk, index) or confidence.support(best) < LEAST:
         return None
-    values, language = _find_values(said), detect_language(chunk.text) or "en"
+
+    said = chunk.quote_unit(index)
+    values = _find_values(said)
+    stems = {stem: word for word in extract_words(_quote_line(chunk, index)) for stem in reader.stem(word)[:1]}
+    stems = {stem: word for stem, word in stems.items() if not word.isdigit()}
     matter = {stem for stem, word in stems.items() if word not in values and _tells_matter(word)}
-    if not matter:
+    said_stems = stems.keys() & {*reader.stem(said)}
+    if not matter or len(stems) > LINE_WORDS or (len(said_stems) > WORDS and not values):
         return None
     held = reader.count_by_stem(stems)
-    own = {stem: coverage_weight(chunks, held.get(stem, 1)) for stem in stems}
+    line = {stem: coverage_weight(question.chunks, held.get(stem, 1)) for stem in stems}
+    own = {stem: line[stem] for stem in said_stems}
     whole = sum(own.values())
     changes, repeats = max(SAID, CHANGES * whole), max(SAID, REPEATS * whole)
 
-    def repeat(later: IndexedChunk, place: int) -> float:
-        """Return how much a unit repeats, if it says the same thing; 0 if it does not."""
-        unit = later.quote_unit(place)
-        if matter.isdisjoint(reader.stem(_quote_line(later, place))) or not _may_replace(values, unit):
+    def replaces(later: IndexedChunk, place: int) -> float:
+        """Return how much a unit repeats, if it says the same thing or gives another value of it; 0 if it does not."""
+        unit, around = later.quote_unit(place), {*reader.stem(_quote_line(later, place))}
+        if matter.isdisjoint(around):
             return 0.0
         repeated = sum(own[stem] for stem in own.keys() & {*reader.stem(unit)})
-        return (
-            repeated
-            if repeated >= (changes if any(map(tells_change, _find_firm(unit, language))) else repeats)
-            else 0.0
-        )
+        if (
+            len(own) <= WORDS
+            and repeated >= (changes if tells_change(unit) else repeats)
+            and _may_replace(values, unit)
+        ):
+            return repeated
+        if not values:
+            return 0.0
+        shared = [line[stem] for stem in line.keys() & around]
+        if len(shared) < 2 or sum(shared) < SHARED or not tells_change(_quote_line(later, place)):
+            return 0.0
+        return sum(shared) if _differ(values, _find_values(unit)) else 0.0
 
-    terms = [Term(stems[stem], (stem,), held[stem]) for stem in sorted(own) if 1 < held.get(stem, 0) <= HELD]
-    if not terms:
-        return None
-    found = [
-        (much, later.date, -at, later)
-        for later in reader.load_chunks(reader.find_by_keyword(terms, dates, CHUNKS))
-        if later.date and is_plain(later)
-        for at in range(len(later.units))
-        if (much := repeat(later, at))
-    ]
+    terms = [Term(stems[stem], (stem,), held[stem]) for stem in sorted(line) if 1 < held.get(stem, 0) <= HELD]
+    found: list[tuple[float, str, int, IndexedChunk]] = []
+    if chunk.date:
+        day = date.fromisoformat(chunk.date) + timedelta(days=1)
+        dates = dates._replace(first=max(day, dates.first or day))
+    for later in reader.load_chunks(reader.find_by_keyword(terms, dates, CHUNKS)) if terms else ():
+        held_here = sum(line[stem] for stem in line.keys() & {*reader.stem(later.text)})
+        if later.date and is_plain(later) and held_here >= min(changes, SHARED):
+            found += [(much, later.date, -at, later) for at in range(len(later.units)) if (much := replaces(later, at))]
     best_found = max(found, key=lambda each: each[:3], default=None)
     return best_found and (best_found[3], -best_found[2])
 
 
-def _find_stated(confidence: Confidence, ranks: Sequence[float]) -> str:
-    """Return the best statement of a note without a date that answers the question; "" if there is none."""
-    counts, least = confidence.counts, STATED * max(ranks)
-    support = {
-        unit: confidence.support(unit)
+def find_mention(
+    reader: Reader, confidence: Confidence, ranks: Sequence[float], dates: DateRange
+) -> tuple[IndexedChunk, int] | None:
+    """Find the last line that tells a change beside the name in the statement of a note without a date that answers the question.
+
+    It may tell who or what is there now, or something else of the same name: it stands behind the statement.
+
+    Returns:
+        Its chunk, and the number of the unit in it; None if there is none, and for a question that does not ask how things are.
+    """
+    question, counts = confidence.question, confidence.counts
+    if not ranks or question.cjk or question.time != "now":
+        return None
+    least = STATED * max(ranks)
+    stated = [
+        unit
         for unit, rank in enumerate(ranks)
         if rank >= least and not counts.get_chunk(unit).date and is_plain(counts.get_chunk(unit))
-    }
-    least = max(LEAST, max(support.values(), default=0.0) - ALIKE)
-    best = max((unit for unit, much in support.items() if much >= least), key=ranks.__getitem__, default=None)
-    return "" if best is None else _HEADINGS.sub("", counts.quote(best))
-
-
-def _find_successor(
-    reader: Reader, chunks: int, stated: str, dates: DateRange, known: Set[str], *, strictly: bool
-) -> tuple[IndexedChunk, int] | None:
-    """Find the last line that tells a change of what a statement holds, or of what that line says instead; None if there is none.
-
-    After "Dentist: Dr Heller", it is "Heller retires. From May it is Dr Amsel", and then "Amsel has moved away": they name a
-    dentist, and need not say so.
-
-    Args:
-        reader: Of the index.
-        chunks: The number of its chunks.
-        stated: The statement.
-        dates: Those of the notes that are searched.
-        known: The stems of words that name nothing new.
-        strictly: Only a line counts that says that something is over, or gives another value of the same kind: a change may be
-            another one of the same person.
-    """
-    values = _find_values(stated)
-    names = _find_value(reader, stated, known, whole=strictly) if len(stated.split()) <= STATEMENT else {}
-    # What "Postgres 14" holds is the number; the one in "Altendorf 2008" is a year.
-    names = {stem: word for stem, word in names.items() if all(len(year) == 4 for year in values.get(word, ()))}
-    held = reader.count_by_stem(names)
+    ]
+    best = max(stated, key=ranks.__getitem__, default=None)
+    if best is None or confidence.support(best) < LEAST:
+        return None
+    said = _HEADINGS.sub("", counts.quote(best))
+    known = {stem for word in question.words for stem in (word.stems[0], *(form.stem for form in word.forms))}
+    names = _find_name(reader, said, known) if len(said.split()) <= STATEMENT else {}
     terms = [
         Term(names[stem], (stem,), count)
-        for stem, count in sorted(held.items(), key=lambda each: each[1])
-        if count > 1 and coverage_weight(chunks, count) >= NAMED
+        for stem, count in sorted(reader.count_by_stem(names).items())
+        if count > 1 and coverage_weight(question.chunks, count) >= NAMED
     ]
     stems = {term.stems[0] for term in terms}
-    told = [
-        (later.date, later.start_line + later.units[at].first_line, at, later)
+    found = [
+        (later.date, later.start_line + unit.first_line, at, later)
         for later in (reader.load_chunks(reader.find_by_keyword(terms, dates, MENTIONS)) if terms else ())
         if later.date and is_plain(later)
-        for at in _find_changed(reader, later, stems, values if strictly else None)
-        if len(names) < 2 or not _names_namesake(reader, later.quote_unit(at), stems, known | names.keys())
+        for at, unit in enumerate(later.units)
+        if _tells_turn(later.quote_unit(at)) and not stems.isdisjoint(reader.stem(_quote_line(later, at)))
     ]
-    if not told:
-        return None
-    day, _, at, later = max(told, key=lambda each: each[:3])
-    dates = dates._replace(first=date.fromisoformat(day) + timedelta(days=1))
-    return _find_successor(reader, chunks, later.quote_unit(at), dates, known | stems, strictly=True) or (later, at)
+    last = max(found, key=lambda each: each[:3], default=None)
+    return last and (last[3], last[2])
 
 
-def _find_value(reader: Reader, statement: str, known: Set[str], *, whole: bool) -> dict[str, str]:
-    """Return the words of the first name in a statement, behind its label, by their stems: "Heller" in "Dentist: Dr Heller".
+def _tells_turn(text: str) -> bool:
+    """Return True if a text says that something changes, is over, or that somebody leaves."""
+    told = tells_change(text) or tells_end(text) or tells_over(text)
+    return told or tells_leave(text, detect_language(text) or "en")
 
-    Args:
-        reader: Of the index.
-        statement: The statement.
-        known: The stems of words that belong to no name.
-        whole: Return those of all its names.
-    """
-    value: dict[str, str] = {}
-    for word in _WORD_OR_STOP.findall(statement):
-        stem = next(iter(reader.stem(word.lower())), "")
+
+def _find_name(reader: Reader, statement: str, known: Collection[str]) -> dict[str, str]:
+    """Return the words of the first name in a statement, behind its label, by their stems: "Heller" in "Dentist: Dr Heller"."""
+    name: dict[str, str] = {}
+    for word in _WORD_OR_SIGN.findall(statement):
+        lowered = word.lower()
+        stem = next(iter(reader.stem(lowered)), "")
         if word == ":":
-            value.clear()
-        elif _is_name(word) and stem not in known:
-            value[stem] = word.lower()
-        elif value and not whole:
-            break
-    return value
-
-
-def _find_changed(
-    reader: Reader, chunk: IndexedChunk, names: Set[str], values: Mapping[str, Set[str]] | None
-) -> Iterator[int]:
-    """Yield the numbers of units that tell a change on a line with a name, given by stems, or on the line below it.
-
-    Items of a list are about matters of their own.
-    """
-    lines, language = chunk.text.split("\n"), detect_language(chunk.text) or "en"
-    for at, line in enumerate(lines):
-        if names.isdisjoint(reader.stem(" ".join(word for word in line.split() if word != word.lower()))):
-            continue
-        below = "" if at + 1 == len(lines) or any(map(_ITEM.match, lines[at : at + 2])) else lines[at + 1]
-        firm, after = [*_find_firm(line, language)], [*_find_firm(below, language)]
-        told = at + 1 if any(map(tells_change, after)) else at
-        changed = told > at or any(map(tells_change, firm))
-        if any(tells_end(each) or tells_leave(each, language) or tells_over(each) for each in firm) or (
-            changed and (values is None or _differ(values, _find_values(f"{line}\n{below}")))
+            name.clear()
+        elif (
+            len(word) > 1
+            and word != lowered
+            and lowered not in _TITLES
+            and _tells_matter(lowered)
+            and stem not in known
         ):
-            units = [number for number, unit in enumerate(chunk.units) if unit.first_line <= told <= unit.last_line]
-            units.sort(key=lambda number: not tells_change(chunk.quote_unit(number)))
-            if units and not _is_said(chunk, units[0]):  # none is in what repeats the chunk before
-                yield units[0]
-
-
-def _names_namesake(reader: Reader, text: str, names: Set[str], known: Set[str]) -> bool:
-    """Return True if a text names somebody else of a name: "Tim Heller", where another first name is known."""
-    return any(
-        not names.isdisjoint(reader.stem(name)) and _is_name(before) and known.isdisjoint(reader.stem(before))
-        for before, name in _PAIR.findall(text)
-    )
-
-
-def _is_name(word: str) -> bool:
-    """Return True for a word with a capital letter that is neither a title nor one that only builds sentences."""
-    return len(word) > 1 and word != word.lower() and _tells_matter(word.lower()) and not _TITLE.match(word)
-
-
-def _find_firm(line: str, language: Language) -> Iterator[str]:
-    """Yield the clauses of a line, none of an exception, in sentences that, as far as there, neither ask nor suppose nor deny."""
-    for sentence in _SENTENCE.findall("" if tells_exception(line) else line):
-        begin = 0
-        for stop in _CLAUSE_END.finditer("" if sentence.endswith("?") else sentence):
-            if find_stance(sentence[: stop.start()], language) != "unsure":
-                yield sentence[begin : stop.start()]
-            begin = stop.end()
+            name[stem] = lowered
+        elif name:
+            break
+    return name
 
 
 def mark_replaced(
@@ -442,7 +368,7 @@ def _find_values(text: str) -> dict[str, set[str]]:
         if behind and behind not in STOP_WORDS[language]:
             found[behind].add(number)
         elif before and before not in STOP_WORDS[language]:
-            found[f"{before.removesuffix('s')} "].add(number)
+            found[f"{before} "].add(number)
         elif ":" in number:
             found[""].add(number)
     if addresses := _ADDRESS.findall(text.lower()):
@@ -454,7 +380,7 @@ def _find_values(text: str) -> dict[str, set[str]]:
     return found
 
 
-def _differ(old: Mapping[str, Set[str]], new: Mapping[str, Set[str]]) -> bool:
+def _differ(old: Mapping[str, set[str]], new: Mapping[str, set[str]]) -> bool:
     """Return True if two texts have different values of one kind, each some that the other has not."""
     return any(old[kind] - new[kind] and new[kind] - old[kind] for kind in old.keys() & new.keys())
 
@@ -516,7 +442,7 @@ def _names_another(text: str) -> bool:
     """Return True if a line tells the change of somebody with a name: "Frau Maier has a new number"."""
     language = detect_language(text) or "en"
     before = text[: find_change(text)].split()
-    return any(word[0].isupper() and word[1:] != "." and not read_time_word(word, language) for word in before[1:])
+    return any(word[0].isupper() and not read_time_word(word, language) for word in before[1:])
 
 
 def _is_said(chunk: IndexedChunk, index: int) -> bool:

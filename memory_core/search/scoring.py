@@ -17,7 +17,7 @@ from memory_core.search.candidates import Candidate, TermCounts, add_up
 from memory_core.search.confidence import BY_KEYWORD, WITH_CONTEXT, WITH_TABLE, Confidence
 from memory_core.search.copies import is_report, only_asks, tells
 from memory_core.search.question import Question
-from memory_core.search.recency import ABOVE, Recency, compare_ages
+from memory_core.search.recency import Recency, compare_ages
 from memory_core.sources.session_logs import SOURCE
 from memory_core.stores.interface import Reader
 from memory_core.stores.values import IndexedChunk, ServingSpace
@@ -255,12 +255,20 @@ def prefer_matter(judgement: Judgement) -> Judgement:
     return replace(judgement, ranks=ranks, text_ranks=[*map(add, judgement.text_ranks, added)], recency=recency)
 
 
-def put_first(judgement: Judgement, unit: int) -> Judgement:
-    """Return a judgement in which a unit, given by its number, ranks before all others, as newer than they are."""
-    added = ABOVE * max(judgement.ranks) - judgement.ranks[unit]
+def put_at(judgement: Judgement, unit: int, candidate: int, share: float) -> Judgement:
+    """Return a judgement in which a unit has a share of the best rank, if not more, and its candidate the best one's evidence.
+
+    Args:
+        judgement: The one before.
+        unit, candidate: Their numbers.
+        share: Above 1 for a line that is newer than the best one.
+    """
+    added = max(share * max(judgement.ranks) - judgement.ranks[unit], 0.0)
     ranks = [rank + added * (place == unit) for place, rank in enumerate(judgement.ranks)]
     bonuses = {**judgement.recency.bonuses, unit: judgement.recency.bonuses.get(unit, 0.0) + added}
-    return replace(judgement, ranks=ranks, recency=replace(judgement.recency, bonuses=bonuses))
+    scored = [*judgement.scores]
+    scored[candidate] = scored[candidate]._replace(whole=max(score.whole for score in scored))
+    return replace(judgement, ranks=ranks, scores=scored, recency=replace(judgement.recency, bonuses=bonuses))
 
 
 def _rank_by_text(

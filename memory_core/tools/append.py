@@ -15,7 +15,7 @@ from memory_core.tools.scope import is_main
 
 APPEND = TOOLS["memory_append"]
 SHOWN_CHARS = 80  # of a line with a secret, which is blanked
-UNDO = "take the line out of the note, then what was kept of it: memory-core history purge --match TEXT"
+UNDO = "if it is one, take the line out of the note, then what was kept of it: memory-core history purge --match TEXT"
 # In a flush turn the file is pinned, so there is nothing to choose.
 PINNED_APPEND = {
     **APPEND,
