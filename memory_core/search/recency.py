@@ -28,7 +28,7 @@ from memory_core.stores.values import DateRange, IndexedChunk, Term
 from memory_core.text.languages import STOP_WORDS
 from memory_core.text.periods import read_time_word
 from memory_core.text.tables import PHRASES
-from memory_core.text.tense import find_change, tells_change, tells_end, tells_leave
+from memory_core.text.tense import find_change, tells_change, tells_end, tells_leave, tells_over
 from memory_core.text.terms import detect_language, extract_words
 
 # Which statements are about one matter. Each has at least RANKED of the best rank. The share of the question that it holds is at
@@ -249,7 +249,8 @@ def find_mention(
 
 def _tells_turn(text: str) -> bool:
     """Return True if a text says that something changes, is over, or that somebody leaves."""
-    return tells_change(text) or tells_end(text) or tells_leave(text, detect_language(text) or "en")
+    told = tells_change(text) or tells_end(text) or tells_over(text)
+    return told or tells_leave(text, detect_language(text) or "en")
 
 
 def _find_name(reader: Reader, statement: str, known: Collection[str]) -> dict[str, str]:

@@ -11,7 +11,7 @@ from functools import cache, lru_cache
 from typing import Literal
 
 from memory_core.text.languages import Language, stem_words
-from memory_core.text.tables import PHRASES
+from memory_core.text.tables import PHRASES, join_lines
 from memory_core.text.terms import classify, detect_language
 
 Time = Literal["now", "then"]
@@ -162,6 +162,21 @@ def tells_past(text: str, language: Language) -> bool:
 def tells_leave(text: str, language: Language) -> bool:
     """Return True if a text says that somebody leaves a post, that a business closes, or that another one takes over."""
     return _compile_words(language, "leave").search(text) is not None
+
+
+def tells_over(text: str) -> bool:
+    """Return True if a text says that something is over, gone, dead, given up or sold.
+
+    >>> tells_over("The trip is over"), tells_over("Der Wagen ist verkauft"), tells_over("The trip is long")
+    (True, True, False)
+    """
+    return find_over().search(text) is not None
+
+
+@cache
+def find_over() -> re.Pattern[str]:
+    """Return the pattern of words by which something is over."""
+    return re.compile(rf"(?<!\w)(?:{join_lines('given up')}|{join_lines('over')})(?!\w)", re.IGNORECASE)
 
 
 def tells_absence(text: str, language: Language) -> bool:

@@ -11,7 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence, Set
 from contextlib import suppress
 from datetime import date
-from functools import cache
+from functools import cache, lru_cache
 from itertools import chain
 from typing import Literal, NamedTuple, cast
 
@@ -19,7 +19,7 @@ from memory_core.text.folding import strip_marks
 from memory_core.text.languages import STOP_WORDS, Language
 from memory_core.text.succession import MOST_KEY_WORDS, find_key
 from memory_core.text.tables import PHRASES, join_lines
-from memory_core.text.tense import find_turns, list_words, tells_absence, tells_change, tells_end, tells_leave
+from memory_core.text.tense import find_over, is_past, list_words, tells_absence, tells_change, tells_leave, tells_past
 from memory_core.upkeep.statements import NAMES, UNDATED, Statement, Value, stem, tells_begin
 
 SHOWN = 5.4  # from which score a pair becomes a proposal
@@ -42,7 +42,7 @@ MOST_WORDS = 22  # of a sentence that says who or what something is
 MOST_LISTED, LISTED_BITS, LISTED = 14, 4.0, 2.8
 RARE_BITS = 5.5  # of its key or its value, by which a newer line that names another value is found
 
-_TITLES, _WITH = (frozenset(list_words("all", name)) for name in ("titles", "with"))
+_TITLES = frozenset(list_words("all", "titles"))
 _CALLED = rf"(?:(?:(?i:{'|'.join(_TITLES)})\b\.?|[A-ZÀ-Þ]\.) )?([A-ZÀ-Þ][^\W\d_]+(?: [A-ZÀ-Þ][^\W\d_]+)?)"
 # "Ann's", "of Ann", "von Frau Berger", "of [[Ann]]": whose it is.
 _OWNER = re.compile(rf"\b([A-ZÀ-Þ][^\W\d_]+)\]{{0,2}}['’]s\b|\b(?:{join_lines('of')}) \[{{0,2}}{_CALLED}")
@@ -53,6 +53,12 @@ _WORD = re.compile(r"[^\W\d_]+")
 _CAPITAL = re.compile(r"(?<![\w'’])[A-ZÀ-ÞА-Я][^\W\d_]*[a-zß-ÿа-я]")
 _PLACE = re.compile(
     rf"(?<!\w)(?:{join_lines('places')})(?: (?:{join_lines('articles')}))? (?:l['’])?([A-ZÀ-ÞА-Я][^\W\d_]+)"
+)
+_MINE = "|".join(chain(*(list_words(language, "mine") for language in STOP_WORDS)))
+_ITS_PLACE = re.compile(
+    rf"(?<!\w)(?:{join_lines('places')}|{join_lines('of')}|{join_lines('for')})"
+    rf"(?: (?:{join_lines('articles')}|{_MINE}))?(?: (?:{join_lines('new')}))? (?:l['’])?([^\W\d_]+)",
+    re.IGNORECASE,
 )
 _DENIED = re.compile(rf"(?<!\w)(?:{join_lines('not')})(?: [^\W\d_]+){{0,2}} ?[£€$]?\Z", re.IGNORECASE)
 _AND = re.compile(rf"(?<!\w)(?:{join_lines('and')})(?!\w)|[&+]", re.IGNORECASE)
@@ -66,6 +72,20 @@ _CLAUSE = re.compile(r"[.,:](?!\d)|[;!?(\n|–—]")
 _RUN = re.compile(r"(?<![\w'’])[A-ZÀ-ÞА-Я][^\W\d_]+(?:[ -][A-ZÀ-ÞА-Я][^\W\d_]+)*(?![\w'’])")
 _FULL_NAME = re.compile(r"(?<=[^\W\d_] )[A-ZÀ-ÞА-Я][^\W\d_]+ [A-ZÀ-ÞА-Я][^\W\d_]+")
 _PART = re.compile(r"[.,](?!\d)|[;!?(\n|–—]")
+_LED = rf"(?:(?:{join_lines('articles')}|{_MINE}|{'|'.join(_TITLES)})\.? ){{0,3}}"
+_NAMED = r"\w{1,40}(?:[ -]\w{1,40}){0,3}?"
+# "The Saab is gone", "we sold the Saab", "wir haben den Saab verkauft".
+_GIVEN_UP = re.compile(
+    r"(?<!\w)[\s\"'“„«>*-]{0,4}(?:"
+    rf"(?:(?P<writer>{join_lines('writer')}) )?(?:(?P<sold>{join_lines('to sell')})|(?P<quit>{join_lines('to give up')}))"
+    rf" {_LED}(?P<object>{_NAMED})"
+    rf"(?=\s?(?:[.,;!?)]|\Z)| (?:{join_lines('places')}|{join_lines('for')}) )"
+    rf"|(?:{join_lines('writer')}) {_LED}(?P<held>{_NAMED}) (?:{join_lines('given up behind')})(?!\w)"
+    rf"|{_LED}(?P<subject>{_NAMED}) "
+    rf"(?:(?P<over>{join_lines('over')})|{join_lines('given up')}|{join_lines('given up behind')})(?!\w))",
+    re.IGNORECASE,
+)
+_AMOUNT = re.compile(r"(?<![\d:])\d{1,9}(?:[.,]\d{2,3})?(?![\d:])")
 _STOP = re.compile(r"[.;!?](?!\d)|[(\n|]")
 Bits = Callable[[str], float]
 
@@ -183,31 +203,61 @@ def _leaves(old: Statement, new: Statement, bits: Bits) -> bool:
     "Ann is leaving us", "the Saab is gone", "we sold the Saab".
     """
     kin = _list_stems(old.language, "people") - {*stem([*_TITLES], old.language)}
-    if not ("leave" in new.flags or tells_end(new.text)) or not kin.isdisjoint(old.own) or len(old.own) < 2:
-        return False
     language = cast("Language", new.language)
+    given_up = _find_given_up(new.text, language)
+    if not ("leave" in new.flags or given_up) or not kin.isdisjoint(old.own) or len(old.own) < 2:
+        return False
     owners = chain(*(found.groups("") for found in _OWNER.finditer(old.text)), _PLACE.findall(old.text))
     whose = _WORD.findall(" ".join(owners))
-    key = (find_key(old.text) or ("",))[0]
-    named = {*old.names, old.filler, strip_marks(key)} - {"", *(strip_marks(word.lower()) for word in whose)}
+    named = {*old.names, old.filler} - {"", *(strip_marks(word.lower()) for word in whose)}
     known = _fold(old.text)
-    first = (
-        {*stem(_WORD.findall(old.text)[:2], language)} - {*stem(whose, language)} if old.text[:1].isalpha() else set()
-    )
-    turn = next(find_turns(new.text, language), 0)
-    for start, end in (*(run.span() for run in _RUN.finditer(new.text)), (0, turn)):
-        names = _fold(new.text[start:end]) - _TITLES - STOP_WORDS[language]
-        stems = {*stem([*names], language)}
-        is_named = names <= known and not names.isdisjoint(named)
-        is_first = end == turn and stems <= {*old.own} and not stems.isdisjoint(first | {*stem([*named], language)})
-        if (is_named or is_first) and max(map(bits, stems), default=0) >= LISTED_BITS:
-            clause = _CLAUSE.search(new.text, end)
-            said = " ".join(new.text[end : clause.start() if clause else None].split()[:NEXT])
-            led = _CLAUSE.split(new.text[:start])[-1].split()[-NEXT:]
-            leaves = tells_leave(said, language) and not tells_absence(said, language)
-            if leaves or (led and led[-1] not in _WITH and tells_end(" ".join(led))):
+    for run in _RUN.finditer(new.text):
+        names = _fold(run[0]) - _TITLES - STOP_WORDS[language]
+        if names & named and names <= known and max(map(bits, stem([*names], language)), default=0) >= LISTED_BITS:
+            clause = _CLAUSE.search(new.text, run.end())
+            said = " ".join(new.text[run.end() : clause.start() if clause else None].split()[:NEXT])
+            said = find_over().sub(" ", said)
+            if tells_leave(said, language) and not tells_absence(said, language):
                 return True
+    key = {*stem(_WORD.findall((find_key(old.text) or ("",))[0]), language)}
+    first = {*stem(_WORD.findall(old.text)[:2], language)} if old.text[:1].isalpha() else set()
+    first = key or first - {*stem(whose, language)}
+    for name, once in given_up:
+        names = _fold(name)
+        stems = {*stem([*names], language)}
+        is_named = names <= known and not names.isdisjoint(named) and (stems.isdisjoint(key) or key <= stems)
+        is_first = bool(first) and first <= stems <= {*old.own} and names.isdisjoint(STOP_WORDS[language])
+        dated = once and any(value.kind in _OF_APPOINTMENTS for value in (*old.values, *new.values))
+        if (is_named or is_first) and not dated and max(map(bits, stems), default=0) >= LISTED_BITS:
+            return True
     return False
+
+
+@lru_cache(maxsize=10_000)
+def _find_given_up(text: str, language: Language) -> Sequence[tuple[str, bool]]:
+    """Return the names of what a text says is over or given up by its writer, and if that may be so for once: "cancelled".
+
+    A name is the whole subject of a clause, or the whole object of the writer's own verb. What is over or gone is so only where
+    nothing follows but what it brought: "finished, buy more" ends nothing.
+    """
+    found = []
+    for start in (0, *(sign.end() for sign in _CLAUSE.finditer(text))):
+        said = _GIVEN_UP.match(text, start)
+        if said is None:
+            continue
+        if start and said["object"] and not said["writer"] and language not in ("es", "pt"):
+            continue  # "Bram was here, sold the boat"; Spanish and Portuguese verbs say whose they are
+        rest = text[said.end() : said.end() + 2 * BESIDE].strip()
+        goes_on, ends = not rest.startswith("?") and _CLAUSE.match(rest) is not None, not rest.strip(".!) ")
+        brought = goes_on and _AMOUNT.search(rest) is not None and _is_past(rest, language)
+        if ends or (brought if said["over"] else goes_on or (said["sold"] and not rest.startswith("?"))):
+            found.append((said["subject"] or said["object"] or said["held"], said["quit"] is not None))
+    return found
+
+
+def _is_past(text: str, language: Language) -> bool:
+    """Return True if a clause tells what has happened."""
+    return tells_past(text, language) or (language == "en" and any(map(is_past, _WORD.findall(text.lower()))))
 
 
 def _takes_place(old: Statement, new: Statement, bits: Bits) -> bool:
@@ -250,6 +300,23 @@ def _takes_place(old: Statement, new: Statement, bits: Bits) -> bool:
     shared = key & told if whole else set()
     shared |= value & {*new.near} if value.isdisjoint(new.own) else set()
     return any(bits(word) >= RARE_BITS for word in shared)
+
+
+def _has_own_place(old: Statement, new: Statement) -> bool:
+    """Return True if a thing of the older statement is told with a place that this has not: "new cleaner at the office".
+
+    The place stands behind the thing, opens the text, or is in the label: "new office cleaner: Iva".
+    """
+    known = {*old.own, *old.title, *old.near, *new.near}
+    for found in _ITS_PLACE.finditer(new.text):
+        before = stem(_WORD.findall(new.text[: found.start()])[-1:], old.language)
+        stands = {*before} <= {*old.own} if before else not new.text[: found.start()].strip(" -*>(")
+        place = {*stem(_WORD.findall(found[1]), old.language)}
+        if stands and place and place.isdisjoint(known) and not tells_change(f"{found[0].split()[0]} {found[1]}"):
+            return True
+    label = [word for word in _WORD.findall(new.text.partition(": ")[0]) if not tells_change(word)]
+    told = {*stem(label, old.language)}
+    return ": " in new.text and len(label) <= MOST_KEY_WORDS and not told.isdisjoint(old.own) and not told <= known
 
 
 def _fold(text: str) -> set[str]:
@@ -508,6 +575,8 @@ def _compare_names(
     other = new.filler not in ("", old.filler)
     if known and after - before and (leaves or (roles and other)):
         return Comparison(1.3 + bool(roles) + FIRM * leaves, "role", firm=leaves)
+    if _has_own_place(old, new):
+        return None
     if listed:
         return Comparison(1.0 + LISTED, "name", firm=True)
     return Comparison(1.3, "name") if about and roles and old.filler and other else None

@@ -354,6 +354,83 @@ def test_exceptions_and_things_of_others_replace_no_fact(old: str, new: str) -> 
 
 
 @pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        # Somebody else's verb.
+        ("Car: Saab 900", "Bram sold his Saab"),
+        ("Boat: Petrel 24", "Ann gave up the Petrel"),
+        ("Boat: Petrel 24", "We sold his Petrel"),
+        ("Auto: Saab", "Bram hat den Saab verkauft"),
+        ("Coche: Berlingo", "Pablo vendió el Berlingo"),
+        ("Coche: Berlingo", "Vendió el Berlingo"),
+        ("Voiture : Kangoo", "Léo a vendu son Kangoo"),
+        ("Boat: Petrel 24", "Bram was here, sold the Petrel"),
+        ("Boat: Petrel 24", "We sold the Petrel?"),
+        # Something else of that name.
+        ("Car: Saab 900", "The Saab trip is over"),
+        ("School: Hillside", "Hillside fete is over"),
+        ("Book club: first Monday at Lou's", "Lou's book is finished"),
+        ("Choir: Tuesdays at Orla's", "Orla's choir is history"),
+        ("Boat: Petrel 24", "We sold the Petrel sails"),
+        ("Boat: Petrel 24", "We sold Lou's Petrel"),
+        ("Schule: Birkenhof", "Birkenhof Basar ist vorbei"),
+        ("Auto: Saab", "Das Fest mit dem Saab ist vorbei"),
+        ("Boot: Möwe", "Das Fest auf der Möwe ist vorbei"),
+        ("Coche: Berlingo", "El viaje en el Berlingo se acabó"),
+        ("Voiture : Kangoo", "La fête avec le Kangoo est terminée"),
+        # It goes on.
+        ("Car: Saab 900", "The Saab is over at Ann's"),
+        ("Coffee: Lavazza", "Lavazza is finished, buy more"),
+        ("Cat: Minka", "Minka is gone, back tonight"),
+        ("Kater: Moritz", "Moritz ist weg, kommt abends zurück"),
+        ("Auto: Saab", "Der Saab ist weg zur Werkstatt"),
+        ("Chat: Minka", "Minka ist tot müde"),
+        ("Gato: Misifú", "Misifú está muerto de sueño"),
+        ("Café: Tostalba", "Tostalba se acabó, comprar más"),
+        ("Chatte : Minou", "Minou est partie, elle rentre ce soir"),
+        ("Kat: Minoes", "Minoes is weg, komt vanavond terug"),
+        ("Weekly call is Monday 9:30", "We cancelled the weekly call, Lou is ill"),
+        # It has a place of its own.
+        ("Cleaner: Dora Winkel", "New cleaner at the office: Iva Brandt"),
+        ("Cleaner: Dora Winkel", "At the office, the new cleaner is Iva Brandt"),
+        ("Cleaner: Dora Winkel", "New cleaner for the shop: Iva Brandt"),
+        ("Cleaner: Dora Winkel", "New cleaner at the new office: Iva Brandt"),
+        ("Cleaner: Dora Winkel", "New office cleaner: Iva Brandt"),
+        ("Putzhilfe: Dora Winkel", "Neue Putzhilfe im Büro: Iva Brandt"),
+        ("Limpiadora: Dora Vidal", "Nueva limpiadora en la oficina: Iva Prado"),
+    ],
+)
+def test_what_is_told_of_something_else_or_goes_on_ends_nothing(old: str, new: str) -> None:
+    assert score(f"- {old}", new) < SHOWN
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("Boat: Petrel 24", "We sold the Petrel."),
+        ("Boat: Petrel 24", "I've sold the Petrel to Ann"),
+        ("Boat: Petrel 24", "The Petrel is gone."),
+        ("Boat: Petrel 24", "My boat is sold"),
+        ("Internet: Fenwave", "We cancelled Fenwave, too slow"),
+        ("Auto: Saab", "Wir haben den Saab verkauft"),
+        ("Auto: Saab", "Den Saab haben wir verkauft."),
+        ("Kater: Moritz", "Moritz ist tot."),
+        ("Internet: Rotnetz", "Ich habe Rotnetz gekündigt"),
+        ("Coche: Berlingo", "El Berlingo está vendido"),
+        ("Coche: Berlingo", "He vendido el Berlingo a Marta"),
+        ("Voiture : Kangoo", "On a vendu le Kangoo"),
+        ("Auto: Saab", "We hebben de Saab verkocht"),
+        ("Office cleaner: Dora Winkel", "New cleaner at the office: Iva Brandt"),
+        ("Putzhilfe im Büro: Dora Winkel", "Neue Putzhilfe im Büro: Iva Brandt"),
+        ("Limpiadora de la oficina: Dora Vidal", "Nueva limpiadora en la oficina: Iva Prado"),
+        ("Cleaner: Dora Winkel", "In future our cleaner is Iva Brandt"),
+    ],
+)
+def test_what_the_writer_gave_up_and_what_is_told_of_the_same_place_is_outdated(old: str, new: str) -> None:
+    assert score(f"- {old}", new) >= SHOWN
+
+
+@pytest.mark.parametrize(
     ("language", "text", "hour"),
     [
         ("en", "we meet at a quarter past ten, upstairs", "10:15"),
