@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import threading
 import time
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass, replace
@@ -35,7 +34,7 @@ from memory_core.records import (
 )
 from memory_core.sources.refusals import OUTSIDE
 from memory_core.text.messages import quote_safely
-from memory_core.threads import Clock, start_call, wait_for
+from memory_core.threads import Clock, make_fork_lock, start_call, wait_for
 
 log = logging.getLogger(__name__)
 outages = logging.getLogger(f"{__name__}.outages")  # one record when an outage begins, and one when it ends
@@ -95,7 +94,7 @@ class Selector:
         known = replace(config, folders=self._folders)
         context = replace(self._make_context(None), config=known, standby=self._primary is not None)
         self._own = context
-        self._opening = threading.Lock()
+        self._opening = make_fork_lock()
         self._opened: RegisteredBackend | None = None  # builtin, from its first use on
         self._closed = False
 
@@ -134,7 +133,7 @@ class Selector:
         result: SearchResult = _quote(self._builtin.memory_search(hurried))
         if reason is None:
             return result
-        hint = result.hint and f"{self._config.memory.backend} could not be asked: {reason}"
+        hint = result.hint and f"{self._config.memory.backend} could not be asked, see backendFallback"
         return replace(result, backend_fallback=self._make_fallback(reason), hint=hint)
 
     def explain(self, query: Query, place: NotePlace | None) -> Explanation:
@@ -258,7 +257,8 @@ class Selector:
 
     def rest(self) -> None:
         """Let both backends let go of what they can read again."""
-        self._tell_both(lambda backend: backend.memory_rest(), counted=False)
+        if self._opened is not None or self._primary is not None:
+            self._tell_both(lambda backend: backend.memory_rest(), counted=False)
 
     def close(self) -> tuple[str, ...]:
         """End everything; a backend that hangs is reported, not waited for.

@@ -53,12 +53,11 @@ def init(options: Options, **server: str | None) -> None:
 @argument("role", help="a login role of the server")
 @argument("tenant", help="the tenant, by default an agent's id")
 @click.option("--write", is_flag=True, help="let it write, too")
-@click.option("--new-workspace", is_flag=True, help="the next workspace that syncs replaces the notes of the old one")
 @_with_server
-def grant(options: Options, *, role: str, tenant: str, write: bool, new_workspace: bool, **server: str | None) -> None:
+def grant(options: Options, *, role: str, tenant: str, write: bool, **server: str | None) -> None:
     """Let a role read a tenant; the tenant is made when it is new."""
     with closing(_open(options, **server)) as operator:
-        is_new = operator.grant(role, tenant, write=write, new_workspace=new_workspace)
+        is_new = operator.grant(role, tenant, write=write)
     sentence = f"{role} may {'read and write' if write else 'read'} {tenant}{', a new tenant' if is_new else ''}"
     output.tell({"role": role, "tenant": tenant, "write": write, "new": is_new}, sentence)
 

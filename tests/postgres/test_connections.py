@@ -12,7 +12,7 @@ import pytest
 from memory_core.config.fields import Secret
 from memory_core.errors import BackendUnavailable, MemoryCoreError, StoreError
 from memory_core.stores.postgres import connections as connections_module
-from memory_core.stores.postgres.connections import READ, WRITE, Connections, redact
+from memory_core.stores.postgres.connections import READ, WRITE, Connections, check_dsn, redact
 from memory_core.threads import Backoff
 from tests.servers.postgres import RealServer, make_database
 from tests.waiting import eventually
@@ -204,3 +204,17 @@ def test_a_read_outlives_a_restart_of_the_server() -> None:
     finally:
         connections.close()
         server.stop()
+
+
+@pytest.mark.parametrize(
+    "dsn",
+    [
+        "host=postgres user=ada dbname=notes",
+        "user=postgres host=localhost",
+        "dbname='postgres' host=localhost",
+        "host=localhost\nuser=ada\ndbname=notes\n",
+        "postgresql://ada@localhost/notes\n",
+    ],
+)
+def test_what_the_driver_reads_is_taken(dsn: str) -> None:
+    check_dsn(dsn)

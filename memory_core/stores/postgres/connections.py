@@ -314,8 +314,16 @@ _URI = re.compile(r"(?<![a-z])[a-z]+://", re.IGNORECASE)
 _WRITE = "write postgresql://USER:PASSWORD@HOST:PORT/DATABASE"
 # What is no connection string at all, and what it is instead.
 _MISTAKES = (
-    (re.compile(r"[\r\n]"), "the DSN has more than one line", "leave one line there, the connection string alone"),
-    (re.compile(r"^(?:export )?\w{1,99}=['\"]?postgres"), "the DSN begins with the name of a variable", _WRITE),
+    (
+        re.compile(r"[\r\n]\s*\w{1,20}(?:=['\"]?postgres(?:ql)?)?://"),
+        "the DSN has more than one line",
+        "leave one line there, the connection string alone",
+    ),
+    (
+        re.compile(r"^(?:export )?\w{1,99}=['\"]?postgres(?:ql)?://"),
+        "the DSN begins with the name of a variable",
+        _WRITE,
+    ),
     (re.compile(r"^(?!postgres(?:ql)?://)\w{1,20}://"), "the DSN does not begin with postgresql://", _WRITE),
 )
 _PARAMETER = re.compile(r'invalid URI query parameter: "\w{1,40}"')
@@ -342,7 +350,9 @@ def check_dsn(text: str) -> None:
         held = psycopg.conninfo.conninfo_to_dict(text)
     except psycopg.ProgrammingError as error:  # quotes the string
         found = _PARAMETER.search(str(error))
-        if found and "@" not in text.partition("?")[2]:  # else it may be a part of the password
+        address, _, parameters = text.partition("?")
+        has_password = "@" in address or ":" not in address.partition("://")[2]  # before the parameters, if at all
+        if found and has_password and "@" not in parameters:
             raise BackendUnavailable(NAME, f"the DSN cannot be read: {found[0]}", action=_WRITE) from None
         raise BackendUnavailable(NAME, "the DSN cannot be read: it is no connection string", action=_ENCODE) from None
     ports = str(held.get("port") or "").split(",")

@@ -26,7 +26,7 @@ POWERFUL = (
 EXTENSIONS = ("vector", "btree_gin")
 _EXTEND = f"let a superuser run in this database: {'; '.join(f'CREATE EXTENSION {each}' for each in EXTENSIONS)}"
 _MADE = re.compile(r"^CREATE (?:TABLE|INDEX) (?:IF NOT EXISTS )?(\w+)", re.MULTILINE)
-_RESTORE = "run DROP SCHEMA {} CASCADE, then CREATE EXTENSION as the Postgres page has it at Backup, and restore again"
+_RESTORE = "run DROP SCHEMA {} CASCADE, make the extensions as docs/postgres.md says at Backup, and restore again"
 _INSTALL = "install pgvector and PostgreSQL's contrib modules on the server"
 _OPERATOR = "name the DSN of the role that ran init: --dsn; it needs CREATEROLE, and CREATE on the database"
 
@@ -135,10 +135,8 @@ class Operator:
             cursor.execute("INSERT INTO migrations VALUES (%s)", (VERSION,))
             return 1
 
-    def grant(self, role: str, tenant: str, *, write: bool, new_workspace: bool = False) -> bool:
+    def grant(self, role: str, tenant: str, *, write: bool) -> bool:
         """Make a login role a member of a tenant, which is made when it is new; return True if it was.
-
-        With `new_workspace`, the next workspace that syncs takes the tenant: its notes replace those that the tenant holds.
 
         Raises:
             InvalidArgument: There is no such role, or it is one that could see everything; or no tenant may be named so.
@@ -169,8 +167,6 @@ class Operator:
                 " ON CONFLICT (role, tenant_id) DO UPDATE SET may_write = excluded.may_write",
                 (number, write, tenant),
             )
-            if new_workspace:
-                cursor.execute("UPDATE tenants SET workspace = NULL WHERE name = %s", (tenant,))
             cursor.execute("RESET ROLE")
             self._run(cursor, "GRANT {} TO {}", self._agent, role)
             return is_new

@@ -57,18 +57,18 @@ class PostgresStore:
     @property
     def separate(self) -> str:
         """See `stores.interface.Store`."""
-        free = explain_grant(self.role, self.names[0], options=" --write --new-workspace")
-        return f"give this workspace a tenant of its own: memory.postgres.tenant; or if its folder has moved, {free}"
+        own = "give this workspace a tenant of its own: memory.postgres.tenant"
+        return f"{own}; or remove the old one, see Remove a tenant in docs/postgres.md"
 
     @contextlib.contextmanager
     def read(self) -> Iterator[PostgresReader]:
         """See `stores.interface.Store`.
 
         Raises:
-            BackendRefused: The tenant takes no notes of this workspace, and there are some, which builtin can find.
+            BackendRefused: The tenant is another workspace's, and there are notes in this one, which builtin can find.
         """
         with self._read() as (cursor, several):
-            refusal = self._find_refusal(several[0])
+            refusal = self._refuse_other(several[0])
             if refusal is not None and len(files.survey(self._config)):
                 raise BackendRefused(NAME, str(refusal), action=refusal.action)
             if not self.writable and all(each.workspace is None for each in several):
@@ -120,14 +120,15 @@ class PostgresStore:
         """Return the number of a new lease; None while another sync, or somebody who writes, holds the tenant."""
         with self._write() as cursor:
             tenant = lock_tenant(cursor, self.names[0], wait=False)
-            if refusal := self._find_refusal(tenant or load_tenants(cursor, self.names[:1])[0]):
+            held = tenant or load_tenants(cursor, self.names[:1])[0]
+            if self.writable and not held.writable:
+                raise self._refuse_role()
+            if refusal := self._refuse_other(held):
                 raise refusal
             return None if tenant is None else tenants.take_lease(cursor, tenant, holder)
 
-    def _find_refusal(self, tenant: Tenant) -> StoreReadOnly | None:
-        """Return why a sync of this workspace is refused; None if it is not. A session that writes nothing needs no right to."""
-        if self.writable and not tenant.writable:
-            return self._refuse_role()
+    def _refuse_other(self, tenant: Tenant) -> StoreReadOnly | None:
+        """Return the reason why a tenant takes no note of this workspace: it holds those of another one; None if it does not."""
         if tenant.workspace in (None, self.workspace) or not tenant.chunks:
             return None
         reason = f"it holds the notes of {tenant.workspace}, not of {self.workspace}"
