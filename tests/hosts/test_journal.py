@@ -345,9 +345,9 @@ def test_forget_with_an_id_alone_names_the_option(host: Host) -> None:
 
 def test_what_is_recalled_of_a_session_has_its_project_and_day(host: Host) -> None:
     host.write("s1", "user", "When does the ferry to Kinsale leave?")
-    host.give("Stop", cwd="/work/boats")
+    host.give("Stop", cwd="/home/me/boats")
     host.write("s2", "user", TOLD)
-    host.give("Stop", "s2", cwd="/work/boats")
+    host.give("Stop", "s2", cwd="/home/me/boats")
     host.settle()
     assert host.finds("When does the ferry to Kinsale leave?", TOLD)
     told = host.give("UserPromptSubmit", "s3", prompt="When does the ferry to Kinsale leave?").out

@@ -315,7 +315,7 @@ _WRITE = "write postgresql://USER:PASSWORD@HOST:PORT/DATABASE"
 # What is no connection string at all, and what it is instead.
 _MISTAKES = (
     (
-        re.compile(r"[\r\n]\s*\w{1,20}(?:=['\"]?postgres(?:ql)?)?://"),
+        re.compile(r"[\r\n][ \t]{0,9}\w{1,20}(?:=['\"]?postgres(?:ql)?)?://"),
         "the DSN has more than one line",
         "leave one line there, the connection string alone",
     ),
