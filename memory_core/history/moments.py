@@ -5,11 +5,10 @@ Times are repaired where a clock was wrong. Pure.
 
 from __future__ import annotations
 
-import operator
 from bisect import bisect_right
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from itertools import islice, pairwise
+from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 from memory_core.records import FileKey
@@ -65,11 +64,9 @@ def repair_times(recorded: Sequence[int]) -> list[int]:
     Args:
         recorded: Milliseconds, in the order of the moments.
     """
-    times = list(recorded)
-    if all(map(operator.le, times, islice(times, 1, None))):  # as most histories: a fifth of the time
-        return times
     from memory_core.text.matching import find_longest_run
 
+    times = list(recorded)
     right = find_longest_run(recorded)
     edges = [-1, *right, len(recorded)]
     for before, behind in pairwise(edges):
@@ -96,7 +93,4 @@ def _place(wrong: Sequence[int], low: int | None, high: int | None) -> list[int]
         first = low + (high - low - span) // 2
     else:  # the clock jumped more than once: spread evenly
         return [low + (high - low) * (number + 1) // (len(wrong) + 1) for number in range(len(wrong))]
-    times = [first]
-    for step in steps:
-        times.append(times[-1] + step)
-    return times
+    return [*accumulate(steps, initial=first)]
