@@ -231,10 +231,13 @@ class IndexStates:
             (root.source, root.configured, root.shown, root.problem, root.find_vaults())
             for root in find_roots(self._config)
         )
-        key = (moment.id, self._history.sign_alive(moment), serving, roots)
+        versions = self._history.list_alive(moment)
+        signed = frozenset(
+            (version.id, version.hash) for version in versions.values()
+        )  # changes with any of their bytes
+        key = (moment.id, signed, serving, roots)
         state = next((each for each in self._kept if each.key == key), None)
         if state is None:
-            versions = self._history.list_alive(moment)
             unserved = pages.find_unserved(self._config, [note.path for note in versions])  # by today's configuration
             versions = {note: version for note, version in versions.items() if note.path not in unserved}
             state = PastIndex(key, self._make(versions, providers), moment, versions, self._config, self._history)

@@ -19,6 +19,7 @@ from memory_core.history.store.store import HistoryStore
 from memory_core.records import FileKey, FileStamp, MemoryFile
 from memory_core.sources.files import list_files
 from memory_core.sources.notes import NoteText, hash_bytes, read_bytes, to_text
+from memory_core.stores.sqlite.database import get_meta, set_meta
 from memory_core.text.folding import clean
 
 log = logging.getLogger(__name__)
@@ -89,7 +90,7 @@ class History(HistoryStore):
 
     def read_recorded(self) -> str | None:
         """Return the generation of the index whose notes were recorded last; None if none were."""
-        return self.ask(rows.read_recorded, None)
+        return self.ask(lambda connection: get_meta(connection, "recorded"), None)
 
     def record(
         self,
@@ -136,14 +137,14 @@ class History(HistoryStore):
             return None
 
         with self.write() as connection:
-            if rows.has_mark(connection):
+            if get_meta(connection, "wipe") is not None:
                 self.deletions.pending = True
             now_ms = int(self._now() * 1000)
             has_changed, is_whole = store.record(connection, hashes, load, now_ms=now_ms)
             if has_changed and store.drop_old(connection, self._settings, now_ms=now_ms):
                 self.deletions.mark(connection, "dropped")
             if is_whole:
-                rows.set_recorded(connection, generation)
+                set_meta(connection, "recorded", generation)
         return is_whole
 
     def prune(self, *, asked: bool) -> None:
@@ -156,7 +157,7 @@ class History(HistoryStore):
         if self._settings.retention_days is None or (not asked and 0 <= now - self._pruned < LEAST_SECONDS):
             return
         with self.write() as connection:
-            if store.drop_old(connection, self._settings, now_ms=int(now * 1000), asked=True):
+            if store.drop_old(connection, self._settings, now_ms=int(now * 1000)):
                 self.deletions.mark(connection, "dropped")
         self._pruned = now
 
@@ -206,11 +207,6 @@ class History(HistoryStore):
         """Return the versions that stood at a moment, by note."""
         with self.read() as connection:
             return {version.key: version for version in rows.load_alive(connection, moment.id)}
-
-    def sign_alive(self, moment: Moment) -> frozenset[tuple[int, bytes]]:
-        """Return what changes whenever the versions that stood at a moment, or their bytes, do."""
-        with self.read() as connection:
-            return rows.sign_alive(connection, moment.id)
 
     def list_versions(self, path: str) -> list[Version]:
         """Return the versions of a note, the oldest first; none of a note that never was."""

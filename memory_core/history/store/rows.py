@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any, cast
 
 from memory_core.history.moments import Moment, Version, repair_times
 from memory_core.records import FileKey
 from memory_core.stores.sqlite.connections import Connection
-from memory_core.stores.sqlite.database import get_meta, set_meta
 from memory_core.text.folding import clean
 
 WINDOW = 16_384  # bytes of the base on each side of a change; deflate looks back over 32 kB
@@ -92,7 +92,6 @@ def _unpack_number(body: bytes, at: int) -> tuple[int, int]:
 
 MOST_DEPTH = 64  # versions that are unpacked for one: a few milliseconds
 _COLUMNS = "id, source, path, hash, mtime_ns, in_vault, since, until"
-_ALIVE = "WHERE since <= :at AND (until IS NULL OR until > :at)"
 _CHAIN = (  # a version and all that it builds upon, the first of them first
     "WITH RECURSIVE chain (id, base, depth, body) AS (SELECT id, base, depth, body FROM versions WHERE id = ?"
     " UNION ALL SELECT v.id, v.base, v.depth, v.body FROM versions v JOIN chain c ON v.id = c.base)"
@@ -117,13 +116,8 @@ def load_standing(connection: Connection) -> dict[FileKey, tuple[int, bytes]]:
 
 def load_alive(connection: Connection, moment: int) -> list[Version]:
     """Return the versions that stood at a moment."""
-    return _load(connection, f"{_ALIVE} ORDER BY source, path", {"at": moment})
-
-
-def sign_alive(connection: Connection, moment: int) -> frozenset[tuple[int, bytes]]:
-    """Return id and hash of the versions that stood at a moment, in a quarter of the time of `load_alive`."""
-    rows = connection.execute(f"SELECT id, hash FROM versions {_ALIVE}", {"at": moment})
-    return frozenset(cast("list[tuple[int, bytes]]", rows.fetchall()))
+    condition = "WHERE since <= :at AND (until IS NULL OR until > :at) ORDER BY source, path"
+    return _load(connection, condition, {"at": moment})
 
 
 def load_versions(connection: Connection, path: str) -> list[Version]:
@@ -168,21 +162,6 @@ def load_bytes(connection: Connection, version: int) -> bytes:
     return data
 
 
-def has_mark(connection: Connection) -> bool:
-    """Return True if bytes of what was deleted have yet to be overwritten; see `Deletions.mark`."""
-    return get_meta(connection, "wipe") is not None
-
-
-def read_recorded(connection: Connection) -> str | None:
-    """Return the generation of the index whose notes were recorded last; None before."""
-    return get_meta(connection, "recorded")
-
-
-def set_recorded(connection: Connection, generation: str) -> None:
-    """Remember the generation of the index whose notes are recorded by this transaction."""
-    set_meta(connection, "recorded", generation)
-
-
 def find_base(connection: Connection, key: FileKey, content: bytes) -> int | None:
     """Return the version that one of a note that did not stand should build upon: its last, or one of equal bytes elsewhere."""
     found = connection.execute(
@@ -219,7 +198,10 @@ def add_version(
         base: The version that it may build upon; None stores it whole.
     """
     depth = 0 if base is None else 1 + int(connection.execute("SELECT depth FROM versions WHERE id = ?", (base,)).get)
-    body = _pack_upon(connection, base, data) if base is not None and depth <= MOST_DEPTH else None
+    body: bytes | None = None
+    if base is not None and depth <= MOST_DEPTH:
+        with suppress(DamagedBody):
+            body = pack(data, load_bytes(connection, base))
     if body is None:
         depth, body = 0, pack(data)
     connection.execute(
@@ -228,14 +210,6 @@ def add_version(
         (*key, content, mtime_ns, in_vault, since, until, base if depth else None, depth, body),
     )
     return connection.last_insert_rowid()
-
-
-def _pack_upon(connection: Connection, base: int, data: bytes) -> bytes | None:
-    """Pack bytes by what distinguishes them from another version; None if that one is damaged."""
-    try:
-        return pack(data, load_bytes(connection, base))
-    except DamagedBody:
-        return None
 
 
 def end_versions(connection: Connection, ids: Sequence[int], moment: int) -> None:

@@ -34,7 +34,6 @@ HISTORY = FileKind(
 CHECK_SECONDS = 24 * 3600  # between two looks at a whole large file
 DAY_MS = 86_400_000
 PRUNE_TO = 0.9  # of the largest size, so that not every sync has to drop something
-LEAST_CHECK_MS = DAY_MS // 4  # between two looks at the age of versions
 
 
 class PastNote(NamedTuple):
@@ -167,13 +166,10 @@ def record(
     return moment is not None, is_whole
 
 
-def drop_old(connection: Connection, settings: HistorySettings, *, now_ms: int, asked: bool = False) -> int:
-    """Drop what is older or more than the settings allow; return the number of versions dropped.
-
-    Versions that stand are never dropped. Ages are looked at every few hours, or when that is asked for.
-    """
+def drop_old(connection: Connection, settings: HistorySettings, *, now_ms: int) -> int:
+    """Drop what is older or more than the settings allow, but for versions that stand; return the number of those dropped."""
     dropped = 0
-    if settings.retention_days is not None and (asked or _is_due(connection, now_ms)):
+    if settings.retention_days is not None:
         begin = now_ms - settings.retention_days * DAY_MS
         earlier = [each.id for each in rows.load_moments(connection) if each.at_ms <= begin]
         if earlier:  # the last of them is the state in which the days to keep begin
@@ -186,14 +182,6 @@ def drop_old(connection: Connection, settings: HistorySettings, *, now_ms: int, 
             break
         dropped += gone
     return dropped
-
-
-def _is_due(connection: Connection, now_ms: int) -> bool:
-    last = get_meta(connection, "dropped_at")
-    if last is not None and 0 <= now_ms - int(last) < LEAST_CHECK_MS:
-        return False
-    set_meta(connection, "dropped_at", str(now_ms))
-    return True
 
 
 def insert(
