@@ -13,10 +13,11 @@ from memory_core.errors import InvalidArgument, NotIndexed
 from memory_core.items.mirror import MirrorChanges, MirrorLine, RecordedLine, merge, show
 from memory_core.items.records import Draft, Item, ItemHit, Outcome, Written, check_draft, take_over
 from memory_core.items.store import matching, rows
-from memory_core.items.store.rows import Filter, index_text
+from memory_core.items.store.rows import Filter
 from memory_core.items.store.store import ItemStore
 from memory_core.records import AUTHORS, OUTSIDERS, Finding, Space
 from memory_core.stores.sqlite.database import get_meta, set_meta
+from memory_core.stores.values import digest
 
 if TYPE_CHECKING:
     import numpy as np
@@ -84,9 +85,9 @@ class ItemsFile(ItemStore):
             corrects: The item that the fact corrects is marked as superseded; a guess corrects none.
             cued: It was said to correct one.
         """
-        text, now = index_text(draft), self._now()
+        now = self._now()
         with self.write() as connection:
-            key = rows.find_equal(connection, draft.scope, text.hash)
+            key = rows.find_equal(connection, draft.scope, draft.content)
             named = [each for each in rows.find_keys(connection, draft.supersedes) if each != key]
             repeated, corrected, near = key, list[int](), list[int]()
             if key is None and words is not None:
@@ -108,7 +109,7 @@ class ItemsFile(ItemStore):
             draft = take_over(draft, rows.load_by_keys(connection, corrected).values())
             item = rows.insert(connection, draft, agent=agent, now=now)
             if vector is not None:
-                matching.put_embeddings(connection, vector[0], [text.text_hash], vector[1][None])
+                matching.put_embeddings(connection, vector[0], [digest(draft.content)], vector[1][None])
             old = rows.supersede(connection, corrected, item.id, now=now)
             outcome: Outcome = "superseded" if old else "added"
             held = rows.load_by_keys(connection, near)
@@ -230,9 +231,9 @@ class ItemsFile(ItemStore):
 
     def count_pending(self, space: Space) -> int:
         """Count the items without an embedding in a space."""
-        return self.ask(lambda connection: matching.count_pending(connection, space), 0)
+        return len(self.find_pending(space))
 
-    def find_pending(self, space: Space, limit: int) -> list[tuple[bytes, str]]:
+    def find_pending(self, space: Space, limit: int = -1) -> list[tuple[bytes, str]]:
         """Return contents without an embedding in a space, with their hashes."""
         return self.ask(lambda connection: matching.find_pending(connection, space, limit), [])
 
@@ -293,7 +294,7 @@ class ItemsFile(ItemStore):
                 except InvalidArgument:
                     changes.refused.append(item_id)
                 else:
-                    rows.edit(connection, item_id, draft, now=now)
+                    rows.edit(connection, items[item_id], draft, now=now)
             rows.hide(connection, [*changes.hidden, *changes.refused], now=now)
             said = changes.agreed | changes.edited
             agreed = {

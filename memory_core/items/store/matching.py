@@ -40,7 +40,6 @@ REINFORCEMENT = 0.1  # added to 1 for each doubling of the sessions that said it
 REINFORCEMENT_CAP = 1.3
 HALF_LIFE_DAYS = 90.0  # since it was last said, after which half of the part that ages is left
 AGELESS = 0.8  # the share that does not age
-_PENDING = "NOT EXISTS (SELECT 1 FROM embeddings e WHERE e.space_id = ? AND e.hash = i.text_hash)"
 
 
 def find_space(connection: Connection, space: Space) -> tuple[int, Space] | None:
@@ -72,24 +71,14 @@ def put_embeddings(connection: Connection, space: Space, hashes: Sequence[bytes]
 
 
 def find_pending(connection: Connection, space: Space, limit: int) -> list[tuple[bytes, str]]:
-    """Return contents without an embedding in a space, with their hashes: the items said last first."""
+    """Return contents without an embedding in a space, with their hashes: the items said last first; -1 is no limit."""
+    found = find_space(connection, space)
     rows = connection.execute(
-        f"SELECT text_hash, content FROM items i WHERE {_PENDING} ORDER BY said DESC LIMIT ?",
-        (_find_id(connection, space), limit),
+        "SELECT text_hash, content FROM items i WHERE NOT EXISTS"
+        " (SELECT 1 FROM embeddings e WHERE e.space_id = ? AND e.hash = i.text_hash) ORDER BY said DESC LIMIT ?",
+        (None if found is None else found[0], limit),
     )
     return [(row[0], row[1]) for row in rows]
-
-
-def count_pending(connection: Connection, space: Space) -> int:
-    """Count the items without an embedding in a space."""
-    found = connection.execute(f"SELECT count(*) FROM items i WHERE {_PENDING}", (_find_id(connection, space),)).get
-    return int(str(found))
-
-
-def _find_id(connection: Connection, space: Space) -> int | None:
-    """Return the number of a space; None, which no embedding has, when it holds nothing."""
-    found = find_space(connection, space)
-    return None if found is None else found[0]
 
 
 def compare(

@@ -6,7 +6,7 @@ import hashlib
 import json
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -23,29 +23,8 @@ from memory_core.text.terms import write_index
 ID_BYTES = 5
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ItemText:
-    """The forms of an item's text in which it is looked for; see the columns of the same names."""
-
-    terms: str
-    folded: str
-    hash: bytes
-    text_hash: bytes
-
-
-def index_text(fact: Draft | Item) -> ItemText:
-    """Return what is looked for in a fact: two that look the same but for case, white space and the last full stop are equal."""
-    searched = " ".join([fact.content, *fact.tags])
-    return ItemText(
-        terms=write_index(searched),
-        folded=fold_text(searched),
-        hash=digest(fold(fact.content)),
-        text_hash=digest(fact.content),
-    )
-
-
 def fold(content: str) -> str:
-    """Return the words of a fact, which are the same for equal facts."""
+    """Return the words of a fact, which are the same for equal facts: case, white space and the last full stop do not count."""
     return " ".join(clean(content).casefold().split()).rstrip(".!。！ ")
 
 
@@ -96,7 +75,7 @@ class Standing(NamedTuple):
         key: Its number in the file.
         reinforced: See `Item.reinforced`.
         said: See `Item.said`.
-        folded: See `ItemText`.
+        folded: Its text and its tags, folded.
     """
 
     key: int
@@ -142,11 +121,13 @@ def overwrite(connection: Connection, item: Item) -> None:
 
 def _list_values(item: Item) -> dict[str, Any]:
     """Return the values of the columns of an item, by their names."""
+    searched = " ".join([item.content, *item.tags])
     return {
         "id": item.id, "content": item.content, "scope": item.scope, "tags": _write_tags(item.tags), "agent": item.agent,
         "kind": item.kind, "pending": int(item.pending), "created": item.created, "updated": item.updated, "said": item.said,
         "recalled": item.recalled, "reinforced": item.reinforced, "session": item.origin.session, "speaker": item.origin.by,
-        "superseded_by": item.superseded_by, **asdict(index_text(item)),
+        "superseded_by": item.superseded_by, "terms": write_index(searched), "folded": fold_text(searched),
+        "hash": digest(fold(item.content)), "text_hash": digest(item.content),
     }  # fmt: skip
 
 
@@ -188,37 +169,30 @@ def reinforce(connection: Connection, key: int, draft: Draft, *, now: float) -> 
             _put_origin(connection, key, replace(origin, at=_tell_time(said)))
 
 
-def edit(connection: Connection, item_id: str, draft: Draft, *, now: float) -> bool:
-    """Give an item another text, and keep what it said as an item that it corrects; return False if there is no such item.
+def edit(connection: Connection, old: Item, draft: Draft, *, now: float) -> None:
+    """Give an item another text, and keep what it said as an item that it corrects.
 
     Where another item says so already, that one stands for both.
     """
-    old = next(iter(load_by_ids(connection, [item_id])), None)
-    if old is None:
-        return False
-    text = index_text(draft)
     # A revision of its own whose text comes back is not kept besides.
     connection.execute(
-        "DELETE FROM items WHERE scope = ? AND hash = ? AND superseded_by = ?", (old.scope, text.hash, item_id)
+        "DELETE FROM items WHERE scope = ? AND hash = ? AND superseded_by = ?",
+        (old.scope, digest(fold(draft.content)), old.id),
     )
-    equal = find_equal(connection, old.scope, text.hash)
+    equal = find_equal(connection, old.scope, draft.content)
     other = None if equal is None else load_by_keys(connection, [equal])[equal]
-    if other is not None and other.id != item_id:
-        connection.execute("UPDATE items SET superseded_by = ?, updated = ? WHERE id = ?", (other.id, now, item_id))
+    if other is not None and other.id != old.id:
+        connection.execute("UPDATE items SET superseded_by = ?, updated = ? WHERE id = ?", (other.id, now, old.id))
         connection.execute(
             "UPDATE items SET superseded_by = NULL, pending = 0, updated = ? WHERE id = ?", (now, other.id)
         )
-        return True
-    connection.execute(
-        "UPDATE items SET content = ?, terms = ?, folded = ?, hash = ?, text_hash = ?, updated = ?, said = ?, pending = 0,"
-        " superseded_by = NULL WHERE id = ?",
-        (draft.content, text.terms, text.folded, text.hash, text.text_hash, now, now, item_id),
-    )
-    if index_text(old).hash != text.hash:
+        return
+    edited = replace(old, content=draft.content, updated=now, said=now, pending=False, superseded_by=None)
+    overwrite(connection, edited)
+    if fold(old.content) != fold(draft.content):
         origin = replace(old.origin, session=None)
-        revision = replace(old, id=secrets.token_hex(ID_BYTES), superseded_by=item_id, updated=now, origin=origin)
+        revision = replace(old, id=secrets.token_hex(ID_BYTES), superseded_by=old.id, updated=now, origin=origin)
         restore(connection, revision)
-    return True
 
 
 def hide(connection: Connection, ids: Iterable[str], *, now: float) -> None:
@@ -312,9 +286,9 @@ def leave_session(connection: Connection, session: str) -> list[str]:
     return alone
 
 
-def find_equal(connection: Connection, scope: str, text_hash: bytes) -> int | None:
+def find_equal(connection: Connection, scope: str, content: str) -> int | None:
     """Return the key of the item of the same words in a scope, superseded or not."""
-    found = connection.execute("SELECT key FROM items WHERE scope = ? AND hash = ?", (scope, text_hash)).get
+    found = connection.execute("SELECT key FROM items WHERE scope = ? AND hash = ?", (scope, digest(fold(content)))).get
     return None if found is None else int(found)
 
 
