@@ -105,7 +105,8 @@ class Repository:
         kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_") or name in _KEPT}
         self._environment = kept | {
             "GIT_DIR": str(folder), "GIT_TERMINAL_PROMPT": "0", "GIT_ASKPASS": "true", "SSH_ASKPASS_REQUIRE": "never",
-            "GCM_INTERACTIVE": "never", "GIT_NO_LAZY_FETCH": "1", "LC_ALL": "C",
+            "GCM_INTERACTIVE": "never", "GIT_NO_LAZY_FETCH": "1", "LC_ALL": "C", "GIT_AUTHOR_NAME": _NAME,
+            "GIT_AUTHOR_EMAIL": _EMAIL, "GIT_COMMITTER_NAME": _NAME, "GIT_COMMITTER_EMAIL": _EMAIL,
         }  # fmt: skip
 
     def prepare(self) -> None:
@@ -116,13 +117,13 @@ class Repository:
         for left in (*self.folder.glob("*.lock"), *(self.folder / "refs").rglob("*.lock")):
             left.unlink(missing_ok=True)
 
-    def run(self, *arguments: str, given: bytes = b"", environment: Mapping[str, str] | None = None) -> bytes:
+    def run(self, *arguments: str, given: bytes = b"") -> bytes:
         """Run git; return its output.
 
         Raises:
             SharingFailed: It cannot be run, or fails.
         """
-        code, output, said = self._try(*arguments, given=given, environment=environment)
+        code, output, said = self._try(*arguments, given=given)
         if code:
             raise SharingFailed(
                 f"git {arguments[0]} failed: {said[-SHOWN_CHARS:]}", action="Try again; see also: memory-core doctor"
@@ -297,10 +298,8 @@ class Repository:
             line: The name of its line, see `find_line`.
             told: Further lines of the message.
         """
-        who = {f"GIT_{role}_{what}": value for role in ("AUTHOR", "COMMITTER") for what, value in
-               (("NAME", _NAME), ("EMAIL", _EMAIL))}  # fmt: skip
         message = "\n".join(["memory-core: the past was purged", "", *told, f"Line: {line}", ""])
-        made = self.run("commit-tree", f"{commit}^{{tree}}", given=message.encode(), environment=who)
+        made = self.run("commit-tree", f"{commit}^{{tree}}", given=message.encode())
         return made.decode().strip()
 
     def clean(self, *, purge: bool = False) -> None:
