@@ -88,7 +88,7 @@ class HistoryRecorder:
         warnings: list[str] = []
         looked = self._history.enabled and self._record(sync, warnings, asked=asked)
         try:
-            if ((asked and not looked) or self._history.deletions.pending) and not self._wipe(
+            if ((asked and not looked) or self._history.pending) and not self._wipe(
                 seconds=WIPE_SECONDS if asked else 0.0
             ):
                 warnings.append(NOT_WIPED)
@@ -114,16 +114,15 @@ class HistoryRecorder:
 
     def _wipe(self, *, seconds: float) -> bool:
         """Overwrite in the index and the history what was deleted from the past; return False while something reads them."""
-        deletions = self._history.deletions
-        mark = deletions.load_mark()
+        mark = self._history.load_mark()
         if mark is None:
             return True
-        if mark[0] == "purged":  # what a vector tells of its text
+        if mark.startswith("purged:"):  # what a vector tells of its text
             with self._store.write() as writer:
                 writer.tidy(keep=0)
         if not (self._store.wipe(seconds=seconds) and self._history.wipe(seconds=seconds)):
             return False
-        deletions.remove_mark(mark)
+        self._history.remove_mark(mark)
         return True
 
     def close(self) -> None:

@@ -305,7 +305,7 @@ def purge(options: Options, *, text: str, dry_run: bool, yes: bool) -> int:
         with closing(History(config)) as history:
             if not history.exists():
                 history.measure()  # raises where the folder may not be entered
-            found = history.deletions.find_text(text)
+            found = history.find_text(text)
             _refuse_in_use(memory, config, found, text, wording)
             asides = _list_set_aside(config, history)
             if not options.json:
@@ -333,9 +333,9 @@ def purge(options: Options, *, text: str, dry_run: bool, yes: bool) -> int:
             turns = _drop_turns(config, wording)
             learned = memory.items.forget_learned(turns)
             wiped = _wipe_items(config)
-            history.deletions.purge_text(text)
+            history.purge_text(text)
             memory.sync()  # overwrites
-            done = history.deletions.load_mark() is None and wiped
+            done = history.load_mark() is None and wiped
     taken = [f"{output.count(len(turns), 'message')} taken out of the journal of turns."] if turns else []
     taken += [f"{output.count(len(learned), 'item')} learned from them forgotten."] if learned else []
     _report(found, asides, taken, done=done, left=" but the copy of what was synced" if list_remains(config) else "")

@@ -266,7 +266,7 @@ def _find_in_past(config: AgentConfig, items: Sequence[Item]) -> list[str]:
     """Say which items old versions of notes still hold, and how to purge those."""
     with closing(History(config, writable=False)) as history:
         texts = [item.content.rstrip(".") for item in items if history.exists()]
-        held = [text for text in texts if history.deletions.find_text(text)]
+        held = [text for text in texts if history.find_text(text)]
     return [
         f"old versions of notes hold the text: memory-core history purge --match {quote_words(each)}" for each in held
     ]

@@ -14,12 +14,10 @@ from memory_core.config.agent import AgentConfig
 from memory_core.errors import FileUnreadable, HistoryUnavailable, MemoryCoreError, NotIndexed
 from memory_core.history.moments import Moment, Version, find_moment
 from memory_core.history.store import rows, store
-from memory_core.history.store.purging import Deletions
 from memory_core.history.store.store import HistoryStore
 from memory_core.records import FileKey, FileStamp, MemoryFile
 from memory_core.sources.files import list_files
 from memory_core.sources.notes import NoteText, hash_bytes, read_bytes, to_text
-from memory_core.stores.sqlite.database import get_meta, set_meta
 from memory_core.text.folding import clean
 
 log = logging.getLogger(__name__)
@@ -58,9 +56,6 @@ class History(HistoryStore):
         config: The agent's.
         writable: False never makes or changes the file.
         clock: Unix seconds.
-
-    Attributes:
-        deletions: Of a text in old versions, and of the bytes of what was dropped.
     """
 
     def __init__(self, config: AgentConfig, *, writable: bool = True, clock: Callable[[], float] = time.time) -> None:
@@ -68,7 +63,6 @@ class History(HistoryStore):
         self._settings = config.search.history
         super().__init__(config.history_path, writable=writable, clock=clock)
         self._pruned = -math.inf
-        self.deletions = Deletions(self)
 
     @property
     def enabled(self) -> bool:
@@ -88,10 +82,6 @@ class History(HistoryStore):
                 f" memory-core and delete all files whose names begin with {self.path.name}",
             )
 
-    def read_recorded(self) -> str | None:
-        """Return the generation of the index whose notes were recorded last; None if none were."""
-        return self.ask(lambda connection: get_meta(connection, "recorded"), None)
-
     def record(
         self,
         hashes: Mapping[FileKey, bytes],
@@ -103,7 +93,7 @@ class History(HistoryStore):
         """Record the notes as a sync has left them in the index, as a new moment if any differs from the last one.
 
         All that changed is one transaction. The caller holds the lock of the syncs. What was deleted before, and is not
-        overwritten yet, is found by the way: see `Deletions.pending`.
+        overwritten yet, is found by the way: see `pending`.
 
         Args:
             hashes: Of all notes of the index.
@@ -136,15 +126,12 @@ class History(HistoryStore):
                     return data, stamp, file.in_vault
             return None
 
+        self.pending = self.load_mark() is not None
         with self.write() as connection:
-            if get_meta(connection, "wipe") is not None:
-                self.deletions.pending = True
             now_ms = int(self._now() * 1000)
-            has_changed, is_whole = store.record(connection, hashes, load, now_ms=now_ms)
+            has_changed, is_whole = store.record(connection, hashes, load, generation=generation, now_ms=now_ms)
             if has_changed and store.drop_old(connection, self._settings, now_ms=now_ms):
-                self.deletions.mark(connection, "dropped")
-            if is_whole:
-                set_meta(connection, "recorded", generation)
+                self.mark(connection, "dropped")
         return is_whole
 
     def prune(self, *, asked: bool) -> None:
@@ -158,7 +145,7 @@ class History(HistoryStore):
             return
         with self.write() as connection:
             if store.drop_old(connection, self._settings, now_ms=int(now * 1000)):
-                self.deletions.mark(connection, "dropped")
+                self.mark(connection, "dropped")
         self._pruned = now
 
     def list_problems(self) -> list[tuple[str, str]]:

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from memory_core.config.agent import AgentConfig, make_workspace_key
 from memory_core.errors import FileUnreadable, StoreError
-from memory_core.history.store.purging import Deletions, find_in_rows
+from memory_core.history.store.purging import find_in_rows
 from memory_core.history.store.store import HistoryStore
 from memory_core.sources import files, session_logs
 from memory_core.sources.activity import names_text
@@ -187,10 +187,10 @@ def _tell(config: AgentConfig, problem: str, **others: Any) -> Remainder:
 
 def _find_in_history(file: Path, text: str) -> bool:
     with closing(HistoryStore(file, writable=False)) as store:
-        return bool(Deletions(store).find_text(text))
+        return bool(store.find_text(text))
 
 
 def _is_unfinished(config: AgentConfig) -> bool:
     with suppress(StoreError), closing(HistoryStore(config.history_path, writable=False)) as store:
-        return Deletions(store).load_mark() is not None
+        return store.load_mark() is not None
     return False

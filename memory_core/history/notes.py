@@ -203,7 +203,6 @@ def list_events(history: History, versions: Sequence[Version]) -> list[NoteEvent
     return events
 
 
-MOST_LINES = 5_000  # that stand in the place of a few: of more, nothing is told but that the note changed
 MOST_PAIRS = 10_000  # of lines of one change that are looked at for an edit
 
 
@@ -226,8 +225,6 @@ def find_now(past: Sequence[str], now: Sequence[str] | None, first: int, last: i
         nearest = min(places, key=lambda at: abs(at - (first - 1)))
         return Now(status="unchanged", start_line=nearest + 1, end_line=nearest + size)
     begin, end = _align(past, now, first - 1, last)
-    if end - begin > MOST_LINES:
-        return Now(status="changed")
     lines = now[begin:end]
     if not any(line.strip() for line in lines):
         return Now(status="gone")

@@ -214,13 +214,13 @@ SECRET = "quokkazebra77 marmalade"
 def _purge(memory: Memory, text: str = SECRET) -> None:
     memory.sync()
     with closing(History(memory.config())) as history:
-        history.deletions.purge_text(text)
+        history.purge_text(text)
     memory.sync()
 
 
 def _find_text(memory: Memory, text: str = SECRET) -> list[str]:
     with closing(History(memory.config(), writable=False)) as history:
-        return [version.key.path for version in history.deletions.find_text(text)]
+        return [version.key.path for version in history.find_text(text)]
 
 
 def test_what_was_purged_is_not_imported_again(memory: Memory) -> None:

@@ -19,7 +19,6 @@ from memory_core.cli import app, history
 from memory_core.config.agent import AgentConfig
 from memory_core.errors import InvalidArgument, TextInUse
 from memory_core.history.history import History
-from memory_core.history.store.purging import Deletions
 from memory_core.history.store.store import HistoryStore
 from memory_core.plugin.memory import Memory
 from memory_core.sources.notes import find_intent
@@ -251,12 +250,12 @@ def test_a_killed_purge_leaves_no_entry_of_the_log_behind(memory: Memory, monkey
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(Deletions, "mark", stop)
+        patched.setattr(HistoryStore, "mark", stop)
         with pytest.raises(KeyboardInterrupt):
             _purge(memory, "--yes")
     assert memory.list_activity() == []
     with closing(History(config)) as history:
-        history.deletions.purge_text(SECRET)
+        history.purge_text(SECRET)
     memory.sync()
     assert find_remains(config) == set()
 

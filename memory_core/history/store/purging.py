@@ -13,16 +13,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from hashlib import blake2b
 from pathlib import Path
-from typing import Literal, NamedTuple, cast
+from typing import NamedTuple, cast
 
-from memory_core.errors import StoreCorrupt, TextInUse
-from memory_core.history.moments import Version
+from memory_core.errors import StoreCorrupt
 from memory_core.history.store import rows
-from memory_core.history.store.store import HistoryStore
 from memory_core.records import FileKey
 from memory_core.sources.notes import hash_bytes
 from memory_core.stores.sqlite.connections import INDEX, REBUILD, Connection, open_reader, translate_errors
-from memory_core.stores.sqlite.database import get_meta
 from memory_core.stores.sqlite.files import exists
 from memory_core.text.wording import Wording
 
@@ -114,9 +111,6 @@ class Purged(NamedTuple):
     versions: dict[FileKey, list[bytes]]
 
 
-Mark = tuple[Literal["dropped", "purged"], str]  # what was deleted, and which deletion it was
-
-
 def rewrite_versions(connection: Connection, wording: Wording) -> list[int]:
     """Put `PURGED` in the place of a text in all versions, inside a write transaction; return the ids of those that held it.
 
@@ -124,7 +118,7 @@ def rewrite_versions(connection: Connection, wording: Wording) -> list[int]:
         DamagedBody: One cannot be unpacked.
     """
     changed = []
-    for number, old, new, body in _walk(connection, lambda data: purge(data, [wording])):
+    for number, old, new, body in walk(connection, lambda data: purge(data, [wording])):
         if body is not None:
             connection.execute("UPDATE versions SET hash = ?, body = ? WHERE id = ?", (hash_bytes(new), body, number))
         if old != new:
@@ -132,9 +126,7 @@ def rewrite_versions(connection: Connection, wording: Wording) -> list[int]:
     return changed
 
 
-def _walk(
-    connection: Connection, replace: Callable[[bytes], bytes]
-) -> Iterator[tuple[int, bytes, bytes, bytes | None]]:
+def walk(connection: Connection, replace: Callable[[bytes], bytes]) -> Iterator[tuple[int, bytes, bytes, bytes | None]]:
     """Yield (id, bytes, bytes as they shall be, their body if it becomes another); a version comes after its base."""
     children = defaultdict[int | None, list[int]](list)
     for number, base in connection.execute("SELECT id, base FROM versions"):
@@ -161,7 +153,7 @@ def load_purged(connection: Connection) -> Purged:
     versions = defaultdict[FileKey, list[bytes]](list)
     if tags:
         keys = {version.id: version.key for version in rows.load_all(connection)}
-        for number, data, _, _ in _walk(connection, lambda data: data):
+        for number, data, _, _ in walk(connection, lambda data: data):
             if PURGED.encode() in data and data not in versions[keys[number]]:
                 versions[keys[number]].append(data)
     return Purged(tags, bool(int(found.get("purged_notes", 0))), dict(versions))
@@ -191,81 +183,3 @@ def _iterate_texts(connection: Connection) -> Iterator[str]:
     for table, names in columns:
         for row in connection.execute(f'SELECT {names} FROM "{table}"'):
             yield from (text for text in row if isinstance(text, str))
-
-
-class Deletions:
-    """Deletes a text from old versions, and overwrites what was deleted. May be used from several threads.
-
-    What was deleted is marked in the file in the same transaction, until its bytes are overwritten there and in the index,
-    so that another process can finish what this one could not.
-
-    Args:
-        store: The history file.
-
-    Attributes:
-        pending: True if this process has deleted something, or found it deleted, that is not overwritten yet.
-    """
-
-    def __init__(self, store: HistoryStore) -> None:
-        self._store = store
-        self.pending = False
-
-    def find_text(self, text: str) -> list[Version]:
-        """Return the versions that hold a text, in any form of its letters, or whose path does; the oldest first.
-
-        Raises:
-            StoreCorrupt: One cannot be unpacked.
-        """
-        wording = Wording(text)
-
-        def find(connection: Connection) -> list[Version]:
-            walked = _walk(connection, lambda data: purge(data, [wording]))
-            found = {number for number, old, new, _ in walked if old != new}
-            return [each for each in rows.load_all(connection) if each.id in found or wording.stands_in(each.key.path)]
-
-        return self._store.ask(find, [])
-
-    def purge_text(self, text: str) -> None:
-        """Put a mark in the place of a text in all versions, and drop notes whose path holds it; `wipe` overwrites the bytes.
-
-        Raises:
-            TextInUse: A note that stands holds the text, or its path does; nothing was changed.
-            StoreError: The file cannot be written; nothing was changed.
-        """
-        wording = Wording(text)
-        with self._store.write() as connection:
-            standing = {number: key.path for key, (number, _) in rows.load_standing(connection).items()}
-            changed = rewrite_versions(connection, wording)
-            for path in (standing[number] for number in changed if number in standing):
-                raise TextInUse(f"{path} holds the text", action=EDIT)
-            for path in filter(wording.stands_in, standing.values()):
-                raise TextInUse(f"the path {path} holds the text", action="rename that note, then try again")
-            gone = [version.id for version in rows.load_all(connection) if wording.stands_in(version.key.path)]
-            rows.drop_versions(connection, gone)
-            if changed or gone:
-                for key, value in (("purged_tags", 1 << make_tag(wording)), ("purged_notes", int(bool(gone)))):
-                    connection.execute(
-                        "INSERT INTO meta VALUES (?1, ?2) ON CONFLICT DO UPDATE SET value = CAST(value AS INTEGER) | ?2",
-                        (key, str(value)),
-                    )
-            self.mark(connection, "purged")
-
-    def mark(self, connection: Connection, kind: Literal["dropped", "purged"]) -> None:
-        """Remember inside a write transaction that it deletes something; a purge is not forgotten for what was merely dropped."""
-        connection.execute(
-            "INSERT INTO meta VALUES ('wipe', ?1 || ':' || hex(randomblob(8))) ON CONFLICT DO UPDATE"
-            " SET value = iif(value LIKE 'purged:%', 'purged', ?1) || ':' || hex(randomblob(8))",
-            (kind,),
-        )
-        self.pending = True
-
-    def load_mark(self) -> Mark | None:
-        """Return what was deleted without its bytes having been overwritten; None if nothing was, or without a history."""
-        found = self._store.ask(lambda connection: get_meta(connection, "wipe"), None)
-        return None if found is None else cast("Mark", tuple(found.split(":", 1)))
-
-    def remove_mark(self, done: Mark) -> None:
-        """Forget a deletion whose bytes were overwritten, here and in the index; a later one stays."""
-        with self._store.write() as connection:
-            connection.execute("DELETE FROM meta WHERE key = 'wipe' AND value = ?", (":".join(done),))
-        self.pending = False

@@ -7,17 +7,20 @@ import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from memory_core.config.settings import HistorySettings
-from memory_core.errors import StoreCorrupt
+from memory_core.errors import StoreCorrupt, TextInUse
+from memory_core.history.moments import Version
 from memory_core.history.store import rows
+from memory_core.history.store.purging import EDIT, make_tag, purge, rewrite_versions, walk
 from memory_core.history.store.rows import DamagedBody
 from memory_core.records import FileKey, FileStamp
 from memory_core.sources.notes import hash_bytes
 from memory_core.stores.sqlite.connections import Connection, FileKind
 from memory_core.stores.sqlite.database import Database, get_meta, set_meta
 from memory_core.stores.sqlite.files import QUICK_BYTES, FileId, identify
+from memory_core.text.wording import Wording
 
 log = logging.getLogger(__name__)
 
@@ -53,16 +56,23 @@ class PastNote(NamedTuple):
 class HistoryStore(Database):
     """One history file. The constructor opens nothing. May be used from several threads.
 
+    What is deleted is marked in the file in the same transaction, until its bytes are overwritten there and in the index, so that
+    another process can finish what this one could not.
+
     Args:
         path: The file, made by the first write.
         writable: False opens the file for reading only, and never makes, mends or changes it.
         clock: Unix seconds.
+
+    Attributes:
+        pending: True if this process has deleted something, or found it deleted, that is not overwritten yet.
     """
 
     def __init__(self, path: Path, *, writable: bool = True, clock: Callable[[], float] = time.time) -> None:
         super().__init__(path, HISTORY, MIGRATIONS, writable=writable)
         self._now = clock
         self._mended: FileId | None = None  # the file that was looked at for damage, whatever its size
+        self.pending = False
 
     def prepare(self, connection: Connection) -> None:
         """See `Database`."""
@@ -120,12 +130,76 @@ class HistoryStore(Database):
             )
             raise StoreCorrupt(self.path, f"the history file is damaged: {error}", action=action) from error
 
+    def read_recorded(self) -> str | None:
+        """Return the generation of the index whose notes were recorded last; None if none were."""
+        return self.ask(lambda connection: get_meta(connection, "recorded"), None)
+
+    def find_text(self, text: str) -> list[Version]:
+        """Return the versions that hold a text, in any form of its letters, or whose path does; the oldest first.
+
+        Raises:
+            StoreCorrupt: One cannot be unpacked.
+        """
+        wording = Wording(text)
+
+        def find(connection: Connection) -> list[Version]:
+            walked = walk(connection, lambda data: purge(data, [wording]))
+            found = {number for number, old, new, _ in walked if old != new}
+            return [each for each in rows.load_all(connection) if each.id in found or wording.stands_in(each.key.path)]
+
+        return self.ask(find, [])
+
+    def purge_text(self, text: str) -> None:
+        """Put a mark in the place of a text in all versions, and drop notes whose path holds it; `wipe` overwrites the bytes.
+
+        Raises:
+            TextInUse: A note that stands holds the text, or its path does; nothing was changed.
+            StoreError: The file cannot be written; nothing was changed.
+        """
+        wording = Wording(text)
+        with self.write() as connection:
+            standing = {number: key.path for key, (number, _) in rows.load_standing(connection).items()}
+            changed = rewrite_versions(connection, wording)
+            for path in (standing[number] for number in changed if number in standing):
+                raise TextInUse(f"{path} holds the text", action=EDIT)
+            for path in filter(wording.stands_in, standing.values()):
+                raise TextInUse(f"the path {path} holds the text", action="rename that note, then try again")
+            gone = [version.id for version in rows.load_all(connection) if wording.stands_in(version.key.path)]
+            rows.drop_versions(connection, gone)
+            if changed or gone:
+                for key, value in (("purged_tags", 1 << make_tag(wording)), ("purged_notes", int(bool(gone)))):
+                    connection.execute(
+                        "INSERT INTO meta VALUES (?1, ?2) ON CONFLICT DO UPDATE SET value = CAST(value AS INTEGER) | ?2",
+                        (key, str(value)),
+                    )
+            self.mark(connection, "purged")
+
+    def mark(self, connection: Connection, kind: Literal["dropped", "purged"]) -> None:
+        """Remember inside a write transaction that it deletes something; a purge is not forgotten for what was merely dropped."""
+        connection.execute(
+            "INSERT INTO meta VALUES ('wipe', ?1 || ':' || hex(randomblob(8))) ON CONFLICT DO UPDATE"
+            " SET value = iif(value LIKE 'purged:%', 'purged', ?1) || ':' || hex(randomblob(8))",
+            (kind,),
+        )
+        self.pending = True
+
+    def load_mark(self) -> str | None:
+        """Return what tells of a deletion whose bytes were not overwritten: "dropped:" or "purged:" and its number; else None."""
+        return self.ask(lambda connection: get_meta(connection, "wipe"), None)
+
+    def remove_mark(self, done: str) -> None:
+        """Forget a deletion whose bytes were overwritten, here and in the index; a later one stays."""
+        with self.write() as connection:
+            connection.execute("DELETE FROM meta WHERE key = 'wipe' AND value = ?", (done,))
+        self.pending = False
+
 
 def record(
     connection: Connection,
     hashes: Mapping[FileKey, bytes],
     load: Callable[[FileKey, bytes], tuple[bytes, FileStamp, bool] | None],
     *,
+    generation: str,
     now_ms: int,
 ) -> tuple[bool, bool]:
     """Add a moment with the notes that differ from the versions that stand, if any does.
@@ -135,6 +209,7 @@ def record(
         hashes: Of all notes of the index.
         load: Returns the bytes of a note that have a hash, their file's stamp, and True if it lies in a vault; None if nobody
             has them any more.
+        generation: Of the index; remembered if all notes could be read.
         now_ms: The time of the moment, in Unix milliseconds.
 
     Returns:
@@ -163,6 +238,8 @@ def record(
             connection, key, data, content=content, mtime_ns=stamp.mtime_ns, in_vault=in_vault, since=moment,
             base=before if before is not None else rows.find_base(connection, key, content),
         )  # fmt: skip
+    if is_whole:
+        set_meta(connection, "recorded", generation)
     return moment is not None, is_whole
 
 
