@@ -18,8 +18,7 @@ from memory_core.config.settings import QuerySettings, SearchSettings
 from memory_core.errors import StoreCorrupt
 from memory_core.items.items import Items
 from memory_core.items.records import Draft
-from memory_core.items.store.file import ItemsFile
-from memory_core.items.store.store import ITEMS, MIGRATIONS, ItemStore
+from memory_core.items.store.file import ITEMS, MIGRATIONS, ItemsFile
 from memory_core.records import Origin
 from memory_core.stores.sqlite.connections import PAGE_SIZE
 from memory_core.stores.sqlite.database import Database
@@ -292,7 +291,7 @@ def test_a_rescue_that_fails_leaves_the_damaged_file_in_its_place(tmp_path: Path
         raise MemoryError
 
     with pytest.raises(MemoryError):
-        ItemStore(path).set_aside(fail)
+        ItemsFile(path).set_aside(fail)
     assert path.read_bytes() == good[: len(good) // 2]
     assert count_saved(path) > 10
 
@@ -305,7 +304,7 @@ def test_a_lost_table_of_the_keyword_index_is_damage_that_is_mended(tmp_path: Pa
     with closing(sqlite3.connect(items.path)) as connection:
         connection.execute(f"DROP TABLE {table}")
         connection.commit()
-    assert ItemStore(items.path).find_damage() is not None
+    assert ItemsFile(items.path).find_damage() is not None
     again = open_items(tmp_path)
     assert again.write("The first fact after the damage.").outcome == "added"
     assert again.query("boat").hits[0].item.content == "The boat is called Heron."

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from memory_core import CallContext
-from memory_core.items.store.store import ItemStore
+from memory_core.items.store.file import ItemsFile
 from memory_core.plugin import MemorySlot
 from tests.torture.attack import Attack, Outcome
 from tests.torture.keeper import common_fact, open_items
@@ -157,7 +157,7 @@ class ItemsAttack(Attack):
         ]:  # FTS5 leaves out what words begin with alike
             outcome.add("leaked", "the bytes of a forgotten fact are still there", left)
         path = self._state / "main.items.sqlite"
-        if (problem := ItemStore(path).find_damage()) is not None:
+        if (problem := ItemsFile(path).find_damage()) is not None:
             outcome.add("lost", "the file is damaged", problem)
 
     def _damage(self, dice: random.Random, outcome: Outcome) -> None:

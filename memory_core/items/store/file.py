@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
+import logging
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memory_core.config import settings
-from memory_core.errors import InvalidArgument, NotIndexed
+from memory_core.errors import InvalidArgument, MemoryClosed, NotIndexed, StoreCorrupt, SyncBusy
 from memory_core.items.mirror import MirrorChanges, MirrorLine, RecordedLine, merge, show
 from memory_core.items.records import Draft, Item, ItemHit, Outcome, Written, check_draft, take_over
-from memory_core.items.store import matching, rows
+from memory_core.items.store import matching, rows, salvage
 from memory_core.items.store.rows import Filter
-from memory_core.items.store.store import ItemStore
 from memory_core.records import AUTHORS, OUTSIDERS, Finding, Space
-from memory_core.stores.sqlite.database import get_meta, set_meta
+from memory_core.stores.sqlite import files
+from memory_core.stores.sqlite.connections import Connection, FileKind, open_reader, translate_errors
+from memory_core.stores.sqlite.database import NO_TEXT, Database, get_meta, set_meta, transaction
 from memory_core.stores.values import digest
 
 if TYPE_CHECKING:
@@ -29,14 +32,31 @@ if TYPE_CHECKING:
 
 
 DROP_ASIDE = "delete it, and its -wal and -shm, once you do not need it: nothing else does"
+# The tables of facts, then those of the mirror in daily notes, then the places where facts were said first.
+MIGRATIONS = tuple(
+    Path(__file__).with_name(f"items_{number}.sql").read_text(encoding="utf-8") for number in (1, 2, 3, 4)
+)
+ITEMS = FileKind(
+    noun="items file",
+    application_id=0x4D454D49,  # "MEMI"
+    repair="run: memory-core items list (it sets the file aside and saves what can be read)",
+    retry="free some space, then try again",
+    empty="there are no items yet",
+    fill="add one: memory-core items add TEXT",
+)
+WAIT_SECONDS = 30.0  # that a write waits for the writes of other processes
+
+log = logging.getLogger(__name__)
 
 
-class ItemsFile(ItemStore):
+class ItemsFile(Database):
     """Questions and commands on one items file, each in a transaction of its own. Without a file, questions find nothing.
 
+    The constructor opens nothing. May be used from several threads.
+
     Args:
-        path: The file.
-        writable: False never writes.
+        path: The file, made by the first write.
+        writable: False opens the file for reading only, and never makes, mends or changes it.
         vec0: The settings of sqlite-vec.
         clock: Unix seconds.
     """
@@ -49,9 +69,103 @@ class ItemsFile(ItemStore):
         vec0: settings.Vector | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        super().__init__(path, writable=writable)
+        super().__init__(path, ITEMS, MIGRATIONS, writable=writable)
         self._vec0 = vec0 or settings.Vector()
         self._now = clock
+        self.rescued: str | None = None  # a sentence about the last rescue by this process
+
+    @contextlib.contextmanager
+    def write(self) -> Iterator[Connection]:
+        """Yield a connection inside one write transaction: committed after the block, rolled back by any error.
+
+        Raises:
+            StoreReadOnly, StoreFull, StoreCorrupt, StoreTooNew: See `sqlite.translate_errors`.
+            SyncBusy: Other processes wrote for longer than `WAIT_SECONDS`.
+        """
+        with self.maintain() as connection:
+            until = time.monotonic() + WAIT_SECONDS
+            while True:
+                with contextlib.ExitStack() as stack:
+                    try:
+                        stack.enter_context(transaction(connection, self.path, ITEMS))
+                    except SyncBusy:
+                        if time.monotonic() >= until:
+                            raise
+                        continue
+                    yield connection
+                return
+
+    def prepare(self, connection: Connection) -> None:
+        """See `Database`."""
+        connection.pragma("secure_delete", True)
+        connection.pragma("synchronous", "FULL")  # unlike an index, nothing can make this file anew
+
+    def finish(self, connection: Connection) -> None:
+        """Finish a wipe that another process could not finish; not waited for."""
+        if get_meta(connection, "wipe") is not None:
+            self.rewrite(connection)
+
+    def rewrite(self, connection: Connection) -> bool:
+        """See `Database`. The keyword index keeps words as marks between its pages until it is written anew.
+
+        What this could not do, the next process does that opens the file for writing, also after this one was killed:
+        `rows.delete` leaves a mark, which is removed now.
+        """
+        mark = get_meta(connection, "wipe")
+        with contextlib.suppress(SyncBusy), translate_errors(self.path, ITEMS):
+            connection.execute("INSERT INTO items_fts (items_fts) VALUES ('optimize')")
+            if super().rewrite(connection):
+                # The mark of another process, which has deleted something since then, stays.
+                connection.execute("DELETE FROM meta WHERE key = 'wipe' AND value = ?", (mark,))
+                return True
+        return False
+
+    @contextlib.contextmanager
+    def _watch(self) -> Iterator[None]:
+        """Refuse calls of a memory that was closed, and look at a file before its first use."""
+        if self._closed:
+            raise MemoryClosed
+        self.check()
+        with super()._watch():
+            try:
+                yield
+            except (ValueError, OverflowError) as error:  # also of a text that is not UTF-8
+                problem = self.find_damage()
+                if problem is None:
+                    raise
+                raise StoreCorrupt(self.path, f"the items file is damaged: {problem}", action=ITEMS.repair) from error
+
+    def find_damage(self) -> str | None:
+        """Return how the file is damaged, also if only a row shows it; see `Database.find_damage`."""
+        problem = super().find_damage()
+        if problem is not None or not files.measure(self.path):
+            return problem
+        with contextlib.closing(open_reader(self.path, ITEMS)) as connection, translate_errors(self.path, ITEMS):
+            try:
+                for table in filter(lambda name: connection.table_exists(None, name), salvage.TABLES):
+                    for row in connection.execute(f"SELECT {', '.join(salvage.TABLES[table])} FROM {table}"):
+                        if table == "items" and salvage.mend(row) != row:
+                            return "an item has a value that none can have"
+            except UnicodeDecodeError:
+                return NO_TEXT
+        return None
+
+    def on_damage(self) -> Path | None:
+        """Set a damaged file aside, and save what can be read into a new one, so that the next call can use it."""
+        saved = 0
+
+        def rescue(fresh: Path) -> None:
+            nonlocal saved
+            with contextlib.closing(ItemsFile(fresh)) as store, store.write() as connection:
+                saved = salvage.restore(connection, self.path)
+
+        found = self.set_aside(rescue)
+        if found is None:
+            return None
+        aside, problem = found
+        self.rescued = f"the items file was damaged ({problem}); {saved} items were saved, the old file is {aside.name}"
+        log.warning("%s: %s", self.path, self.rescued)
+        return aside
 
     def list_problems(self) -> list[Finding]:
         """Return a finding for a file that is damaged, and for every damaged file that was set aside; nothing is written."""

@@ -1,6 +1,8 @@
-"""The items file of one agent: its tables, its transactions, the wiping of what was deleted, and the rescue of a damaged file.
+"""Reads what can be read of a damaged items file.
 
-Migrations are numbered scripts beside this module, and only ever appended to: items are user data.
+Rows are read in SQL from both ends of a table. Where that meets damage, what is missing is looked for on the pages of the file;
+the layout is https://www.sqlite.org/fileformat.html, sections 1.6 and 2.1. The journal is not looked through: it is not damaged
+by what damages the file.
 """
 
 from __future__ import annotations
@@ -10,150 +12,20 @@ import json
 import logging
 import re
 import struct
-import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import NoneType
 
-from memory_core.errors import MemoryClosed, StoreCorrupt, StoreError, SyncBusy
+from memory_core.errors import StoreError
 from memory_core.items.records import FORMER_AUTHORS
 from memory_core.items.store import rows
 from memory_core.records import AUTHORS
-from memory_core.stores.sqlite import files
-from memory_core.stores.sqlite.connections import PAGE_SIZE, Connection, FileKind, open_reader, translate_errors
-from memory_core.stores.sqlite.database import NO_TEXT, Database, get_meta, set_meta, transaction
-
-# The tables of facts, then those of the mirror in daily notes, then the places where facts were said first.
-MIGRATIONS = tuple(
-    Path(__file__).with_name(f"items_{number}.sql").read_text(encoding="utf-8") for number in (1, 2, 3, 4)
-)
-ITEMS = FileKind(
-    noun="items file",
-    application_id=0x4D454D49,  # "MEMI"
-    repair="run: memory-core items list (it sets the file aside and saves what can be read)",
-    retry="free some space, then try again",
-    empty="there are no items yet",
-    fill="add one: memory-core items add TEXT",
-)
-
+from memory_core.stores.sqlite.connections import PAGE_SIZE, Connection, open_reader, translate_errors
+from memory_core.stores.sqlite.database import set_meta
 
 log = logging.getLogger(__name__)
 
-WAIT_SECONDS = 30.0  # that a write waits for the writes of other processes
 MOST_SECONDS = 1e11  # of a time, in the year 5138
-
-
-class ItemStore(Database):
-    """One items file. The constructor opens nothing. May be used from several threads.
-
-    Args:
-        path: The file, made by the first write.
-        writable: False opens the file for reading only, and never makes, mends or changes it.
-    """
-
-    def __init__(self, path: Path, *, writable: bool = True) -> None:
-        super().__init__(path, ITEMS, MIGRATIONS, writable=writable)
-        self.rescued: str | None = None  # a sentence about the last rescue by this process
-
-    @contextlib.contextmanager
-    def write(self) -> Iterator[Connection]:
-        """Yield a connection inside one write transaction: committed after the block, rolled back by any error.
-
-        Raises:
-            StoreReadOnly, StoreFull, StoreCorrupt, StoreTooNew: See `sqlite.translate_errors`.
-            SyncBusy: Other processes wrote for longer than `WAIT_SECONDS`.
-        """
-        with self.maintain() as connection:
-            until = time.monotonic() + WAIT_SECONDS
-            while True:
-                with contextlib.ExitStack() as stack:
-                    try:
-                        stack.enter_context(transaction(connection, self.path, ITEMS))
-                    except SyncBusy:
-                        if time.monotonic() >= until:
-                            raise
-                        continue
-                    yield connection
-                return
-
-    def prepare(self, connection: Connection) -> None:
-        """See `Database`."""
-        connection.pragma("secure_delete", True)
-        connection.pragma("synchronous", "FULL")  # unlike an index, nothing can make this file anew
-
-    def finish(self, connection: Connection) -> None:
-        """Finish a wipe that another process could not finish; not waited for."""
-        if get_meta(connection, "wipe") is not None:
-            self.rewrite(connection)
-
-    def rewrite(self, connection: Connection) -> bool:
-        """See `Database`. The keyword index keeps words as marks between its pages until it is written anew.
-
-        What this could not do, the next process does that opens the file for writing, also after this one was killed:
-        `rows.delete` leaves a mark, which is removed now.
-        """
-        mark = get_meta(connection, "wipe")
-        with contextlib.suppress(SyncBusy), translate_errors(self.path, ITEMS):
-            connection.execute("INSERT INTO items_fts (items_fts) VALUES ('optimize')")
-            if super().rewrite(connection):
-                # The mark of another process, which has deleted something since then, stays.
-                connection.execute("DELETE FROM meta WHERE key = 'wipe' AND value = ?", (mark,))
-                return True
-        return False
-
-    @contextlib.contextmanager
-    def _watch(self) -> Iterator[None]:
-        """Refuse calls of a memory that was closed, and look at a file before its first use."""
-        if self._closed:
-            raise MemoryClosed
-        self.check()
-        with super()._watch():
-            try:
-                yield
-            except (ValueError, OverflowError) as error:  # also of a text that is not UTF-8
-                problem = self.find_damage()
-                if problem is None:
-                    raise
-                raise StoreCorrupt(self.path, f"the items file is damaged: {problem}", action=ITEMS.repair) from error
-
-    def find_damage(self) -> str | None:
-        """Return how the file is damaged, also if only a row shows it; see `Database.find_damage`."""
-        problem = super().find_damage()
-        if problem is not None or not files.measure(self.path):
-            return problem
-        with contextlib.closing(open_reader(self.path, ITEMS)) as connection, translate_errors(self.path, ITEMS):
-            try:
-                for table in filter(lambda name: connection.table_exists(None, name), _TABLES):
-                    for row in connection.execute(f"SELECT {', '.join(_TABLES[table])} FROM {table}"):
-                        if table == "items" and _mend(row) != row:
-                            return "an item has a value that none can have"
-            except UnicodeDecodeError:
-                return NO_TEXT
-        return None
-
-    def on_damage(self) -> Path | None:
-        """Set a damaged file aside, and save what can be read into a new one, so that the next call can use it."""
-        saved = 0
-
-        def rescue(fresh: Path) -> None:
-            nonlocal saved
-            with contextlib.closing(ItemStore(fresh)) as store, store.write() as connection:
-                saved = _restore(connection, self.path)
-
-        found = self.set_aside(rescue)
-        if found is None:
-            return None
-        aside, problem = found
-        self.rescued = f"the items file was damaged ({problem}); {saved} items were saved, the old file is {aside.name}"
-        log.warning("%s: %s", self.path, self.rescued)
-        return aside
-
-
-# ---- Rows of a damaged file.
-#
-# They are read in SQL from both ends of a table. Where that meets damage, what is missing is looked for on the pages of the
-# file; the layout is https://www.sqlite.org/fileformat.html, sections 1.6 and 2.1. The journal is not looked through: it is not
-# damaged by what damages the file.
 
 _Value = int | float | str | bytes | None
 _Row = tuple[_Value, ...]
@@ -163,7 +35,7 @@ _TIME = (float, int)  # SQLite stores a whole number as an integer
 _META: _Kinds = {"key": str, "value": str}
 
 # What is saved, the columns of the primary key first.
-_TABLES: dict[str, _Kinds] = {
+TABLES: dict[str, _Kinds] = {
     "items": {
         "key": int, "id": str, "content": str, "terms": str, "folded": str, "hash": bytes, "text_hash": bytes, "scope": str,
         "tags": str, "agent": str, "kind": str, "pending": int, "created": _TIME, "updated": _TIME, "said": _TIME,
@@ -181,7 +53,7 @@ _HEADERS = {_TABLE_LEAF: 8, _INDEX_LEAF: 8, _INDEX_NODE: 12}  # bytes, by the ki
 _INTEGERS = {1: 1, 2: 2, 3: 3, 4: 4, 5: 6, 6: 8}  # bytes by serial type
 
 
-def _restore(connection: Connection, damaged: Path) -> int:
+def restore(connection: Connection, damaged: Path) -> int:
     """Write what can be read of a damaged file into a new one; return the number of items."""
     records = list(_scan_pages(damaged))
     meta = _read_table(damaged, "meta", _META, records)
@@ -189,10 +61,10 @@ def _restore(connection: Connection, damaged: Path) -> int:
     if digest_key is not None:
         set_meta(connection, "digest_key", digest_key)
     keys: set[_Value] = set()
-    for table, kinds in _TABLES.items():
+    for table, kinds in TABLES.items():
         found = _read_table(damaged, table, kinds, records)
         if table == "items":
-            found = [_mend(row) for row in found]
+            found = [mend(row) for row in found]
             keys = {row[0] for row in found}
         elif next(iter(kinds)) == "item":
             found = [row for row in found if row[0] in keys]
@@ -207,9 +79,9 @@ def _is_hex(value: _Value) -> bool:
     return re.fullmatch(r"(?:[0-9A-Fa-f]{2})+", str(value)) is not None
 
 
-def _mend(row: _Row) -> _Row:
+def mend(row: _Row) -> _Row:
     """Return a row of items with a default in place of every value that no item can have."""
-    facts = dict(zip(_TABLES["items"], row, strict=True))
+    facts = dict(zip(TABLES["items"], row, strict=True))
     try:
         tags = json.loads(str(facts["tags"]))
     except ValueError:
@@ -230,8 +102,8 @@ def _read_table(damaged: Path, table: str, kinds: _Kinds, records: Iterable[_Row
     for way in ("ASC", "DESC"):
         try:
             with (
-                translate_errors(damaged, ITEMS),
-                contextlib.closing(open_reader(damaged, ITEMS, damaged=True)) as connection,
+                translate_errors(damaged),
+                contextlib.closing(open_reader(damaged, damaged=True)) as connection,
             ):
                 found.extend(connection.execute(f"SELECT {', '.join(kinds)} FROM {table} ORDER BY 1 {way}"))
             records = ()
@@ -267,7 +139,7 @@ def _scan_pages(path: Path) -> Iterator[_Row]:
                 IndexError, struct.error, ValueError, OverflowError
             ):  # no record, or a damaged one
                 record = _read_cell(data, kind or _TABLE_LEAF, place)
-                if kind or len(record) == len(_TABLES["items"]):
+                if kind or len(record) == len(TABLES["items"]):
                     yield record
 
 
