@@ -6,7 +6,7 @@ import posixpath
 import re
 from bisect import bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import date, timedelta
 from itertools import accumulate
 from pathlib import PurePosixPath
@@ -168,8 +168,3 @@ def find_overflow(path: str, text: str, shown_chars: int) -> Iterator[Repair]:
         f" Move {what} to memory/{name}.md."
     )
     yield Repair("long", path, number, "", "", why)
-
-
-def pick(lines: Sequence[str], number: int) -> str:
-    """Return a line by its number from 1; "" if there is none."""
-    return lines[number - 1] if 0 < number <= len(lines) else ""

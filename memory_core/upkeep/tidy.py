@@ -137,7 +137,7 @@ class Tidy:
             told = {(pair.old, pair.new) for pair in listed if pair.line is not None}
             for pair in outdated.select(listed, outdated.CANDIDATE).values():
                 before, after = corpus.load(pair.old), corpus.load(pair.new)
-                lines = (findings.pick(reader.lines(each.path), each.line) for each in (before, after))
+                lines = (reader.pick(each.path, each.line) for each in (before, after))
                 older, newer = (line[len(_find_lead(line)) :].strip() for line in lines)
                 if (pair.old, pair.new) not in told and older and newer:
                     suspects.append(
@@ -238,7 +238,7 @@ class Tidy:
             PathRefused: It does not lie in the workspace.
         """
         reader = _Lines(self._config, {path: self._resolve(path)})
-        stands = "\n".join(findings.pick(reader.lines(path), number) for number in range(line, line + count))
+        stands = "\n".join(reader.pick(path, number) for number in range(line, line + count))
         if not stands.strip():
             raise InvalidArgument("line", f"{path} has no text in line {line}")
         made = _make(reader, "proposed", path, line, text, why, score=outdated.SHOWN)
@@ -326,6 +326,11 @@ class _Lines:
         except (FileUnreadable, KeyError):
             return []
 
+    def pick(self, path: str, number: int) -> str:
+        """Return a line of a note by its number from 1; "" if there is none."""
+        lines = self.lines(path)
+        return lines[number - 1] if 0 < number <= len(lines) else ""
+
     def may_change(self, path: str) -> bool:
         """Return True for a note of the workspace; those of other folders that are served are their owner's to change."""
         return self.files[path].real_path.is_relative_to(self._workspace)
@@ -369,7 +374,6 @@ def _add_pairs(corpus: Corpus, added: Sequence[int], progress: ProgressCallback 
     count = max(corpus.count(), LEAST_STATEMENTS)
     fresh = set(added)
 
-    @cache
     def bits(word: str) -> float:
         return min(outdated.MOST_BITS, math.log2(count / max(corpus.count_holders(word), 1)))
 
@@ -407,7 +411,7 @@ def _propose_outdated(
         before, after = corpus.load(old), corpus.load(pair.new)
         if pair.new in named and before.title and not names[old]:
             continue
-        line = findings.pick(reader.lines(before.path), before.line)
+        line = reader.pick(before.path, before.line)
         written = find_days(before.path).get(line) if before.date == UNDATED and line not in undone else None
         if not line.strip() or (written and written.isoformat() > after.date):
             continue
@@ -498,7 +502,7 @@ def _propose_repeated(corpus: Corpus, reader: _Lines) -> Iterator[Proposal]:
                 lasting, key=lambda each: (each.path not in roots.LONGTERM_NAMES, rank_place(each.path), each.line)
             )
             for each in others:
-                line = findings.pick(reader.lines(each.path), each.line)
+                line = reader.pick(each.path, each.line)
                 if line and len(line) <= len(each.text) + 8:
                     why = f"{first.path} says the same in line {first.line}."
                     yield _make(reader, "repeated", each.path, each.line, "", why, [(first.path, first.line)], 5.0)
@@ -530,7 +534,7 @@ def _propose_recalled(config: AgentConfig, reader: _Lines) -> Iterator[Proposal]
         path, _, number = place.partition("#L")
         if count < RECALLED or not number.isdigit() or path not in reader.files or reader.date(path) is None:
             continue
-        line = findings.pick(reader.lines(path), int(number)).lstrip("-*+ ").strip()
+        line = reader.pick(path, int(number)).lstrip("-*+ ").strip()
         if 10 < len(line) <= 200 and not line.startswith(("#", "|", ">", "[")):
             yield from _propose_missing(reader, line, f"It was recalled {count} times.", [(path, int(number))])
 
@@ -541,7 +545,7 @@ def _propose_findings(marks: Mapping[str, Mapping[str, Any]], reader: _Lines, sh
         if name in reader.files:
             found += findings.find_overflow(name, "\n".join(reader.lines(name)), shown_chars)
     for each in found:
-        line = findings.pick(reader.lines(each.path), each.line)
+        line = reader.pick(each.path, each.line)
         new = line.replace(each.old, each.new) if each.old and each.new else None
         yield _make(reader, each.kind, each.path, each.line, new, each.why, each.evidence, 5.0)
 
@@ -552,7 +556,7 @@ def _propose_dates(
     """Propose the dates of "next Friday" and its like in undated notes, where the history knows when a line was written."""
     today = get_today(timezone, datetime.now(UTC))
     for path, number, phrase in ((path, *each) for path, held in marks.items() for each in held.get("relative", ())):
-        line = findings.pick(reader.lines(path), number)
+        line = reader.pick(path, number)
         day = find_days(path).get(line)
         for named in findings.find_relative(line, day) if day else ():
             if named.text == phrase and named.period.last < today:
@@ -586,12 +590,10 @@ def _make(  # noqa: PLR0917
     places: Iterable[tuple[str, int]] = (), score: float = 0.0,
 ) -> Proposal:  # fmt: skip
     evidence = tuple(
-        CitedLine(
-            path=each, line=number, text=findings.pick(reader.lines(each), number).strip(), date=reader.date(each)
-        )
+        CitedLine(path=each, line=number, text=reader.pick(each, number).strip(), date=reader.date(each))
         for each, number in places
     )
-    text = findings.pick(reader.lines(path), line)
+    text = reader.pick(path, line)
     if new is not None and not reader.may_change(path):
         new, why = None, f"{why} Change it by hand: the note lies outside of the workspace."
     return Proposal(
