@@ -26,6 +26,7 @@ from memory_core.search.copies import tells
 from memory_core.search.scores import vector_score
 from memory_core.sources.session_logs import SOURCE
 from memory_core.text.dates import WEEKDAYS
+from memory_core.text.markdown import find_front_matter
 from memory_core.text.messages import quote_safely
 from memory_core.text.spelling import list_spellings
 from memory_core.text.terms import extract_identifiers, extract_phrases, extract_words
@@ -37,7 +38,6 @@ NOTES_SHARE, ITEMS_SHARE = 0.5, 0.6
 LOOKED_AT = 16  # hits whose evidence decides if anything is shown
 HITS = 24
 PIECE_CHARS = 500  # of a passage: at 300 every ninth gold line is cut
-FRONT_MATTER = "---"  # around it
 UNIT_CHARS = 700  # of a unit, whose headings are left out then
 MOST_CHARS = 1000  # of the part that asks
 READ_CHARS = 20_000  # of a message; what follows is a paste
@@ -305,8 +305,6 @@ def _strip_frame(hit: Hit) -> tuple[int, str]:
     lines = hit.snippet.split("\n")
     # A heading may be joined to lines further below, and then the last line of the snippet is that of the hit.
     begin = hit.start_line if len(lines) == 1 else max(hit.end_line - len(lines) + 1, hit.start_line)
-    kept = [(number, line) for number, line in enumerate(lines, begin) if line.strip() and not line.startswith("#")]
-    if hit.start_line == 1 and kept and kept[0][1].rstrip() == FRONT_MATTER:
-        closed = next((index for index, (_, line) in enumerate(kept) if index and line.rstrip() == FRONT_MATTER), 0)
-        kept = kept[closed + 1 :]
+    numbered = [*enumerate(lines, begin)][find_front_matter(lines) if hit.start_line == 1 else 0 :]
+    kept = [(number, line) for number, line in numbered if line.strip() and not line.startswith("#")]
     return (kept[0][0] if kept else begin), "\n".join(line for _, line in kept)
