@@ -5,7 +5,7 @@ Embeddings are stored by space and content, and compared exactly in SQL.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -154,7 +154,8 @@ def relate(
     """
     among = rows.list_standings(connection, Filter(scope=draft.scope, current=True))
     nearest = sorted((item.key for item in among if item.key in cosines), key=lambda key: -cosines[key])
-    by_words = [among[place].key for place in _count_words(find_by_words(connection, among, draft.content))]
+    weights = weigh_words(find_by_words(connection, among, draft.content), len(among))
+    by_words = [among[place].key for place in (-weights).argsort(kind="stable") if weights[place]]
     candidates = rows.load_by_keys(connection, list(dict.fromkeys([*nearest[:LOOK], *by_words[:LOOK]])))
     fact, vector = Fact(draft.content), words.embed(draft.content)
     cued = cued and look_for_corrections
@@ -171,15 +172,6 @@ def relate(
         return None, [], near
     corrected = [key for key, other, cosine in compared if corrects(fact, other, words, cosine, cued=cued)]
     return None, corrected[:1], near  # the nearest: a correction of several facts is a guess
-
-
-def _count_words(found: Iterable[Sequence[int]]) -> list[int]:
-    """Return the places of the items that hold any word, those with the rarer and more words first."""
-    counts: dict[int, float] = {}
-    for places in found:
-        for place in places:
-            counts[place] = counts.get(place, 0.0) + 1 / len(places)
-    return sorted(counts, key=lambda place: -counts[place])
 
 
 def measure_salience(reinforced: NDArray[np.int64] | int, age_days: NDArray[np.float64] | float) -> NDArray[np.float64]:
