@@ -139,7 +139,7 @@ def add(
     **facts: Any,
 ) -> None:
     """Keep a short fact; the same fact is kept once."""
-    with _open(options) as (held, _):
+    with _open(options) as (held, config):
         if corrects_id is not None and held.get(corrects_id) is None:
             raise InvalidArgument(
                 "--corrects-id", f"there is no item {corrects_id!r:.80}", action="memory-core items list"
@@ -147,7 +147,7 @@ def add(
         facts["supersedes"] = () if corrects_id is None else (corrects_id,)
         kind = kind or ("fact" if corrects_id is None else "correction")
         done = held.write(join_words("TEXT", text), corrects=corrects, kind=kind, origin=Origin(by="user"), **facts)
-        if not held.reaches_agents:
+        if not (config.search.items.enabled or config.search.recall.enabled):
             output.complain("items are off, so no agent gets it", TURN_ON)
     if output.prints_json(done):
         return

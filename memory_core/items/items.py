@@ -95,12 +95,6 @@ class Items:
         return self._file.path
 
     @property
-    def reaches_agents(self) -> bool:
-        """True if agents get items: they are offered the tools, or recall puts items beside messages."""
-        search = self._config.search
-        return search.items.enabled or search.recall.enabled
-
-    @property
     def warning(self) -> str | None:
         """A sentence about a damaged file that was set aside; None if nothing is amiss."""
         return self._file.rescued
