@@ -26,8 +26,7 @@ class Unit(NamedTuple):  # a search makes some two hundred: the cheapest kind of
     last_line: int
 
 
-@dataclass(frozen=True, slots=True)
-class Window:
+class Window(NamedTuple):
     """A run of units of one chunk that is embedded, about 100 tokens long.
 
     Attributes:
@@ -40,8 +39,7 @@ class Window:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Chunk:
+class Chunk(NamedTuple):
     """Whole lines of one file.
 
     Attributes:

@@ -13,8 +13,7 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
-from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 T = TypeVar("T")
 
@@ -113,8 +112,7 @@ Clock = Callable[[], float]
 _MOST_STEPS = 64  # of growth: a count of failures that was read from a file may be any number, and 2.0**1024 overflows
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Backoff:
+class Backoff(NamedTuple):
     """Pauses that double with every failure in a row.
 
     Attributes:

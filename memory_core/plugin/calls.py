@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import date
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from memory_core.backends.selector import Selector
 from memory_core.config.agent import PERSON, AgentConfig
@@ -24,8 +24,7 @@ if TYPE_CHECKING:
     from memory_core.plugin.open_items import OpenItems
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolCall:
+class ToolCall(NamedTuple):
     """One call of a tool.
 
     Attributes:

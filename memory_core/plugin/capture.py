@@ -369,7 +369,7 @@ def _keep_in_journal(
         role, text = message.get("role"), join_text(message).strip()
         if role in SPEAKERS and text and message.get("recalled") is not True:
             said[number] = Said(str(role), text)
-    session = replace(session, is_left_out=journal.is_paused)
+    session = session._replace(is_left_out=journal.is_paused)
     try:
         known = zip(said, journal.add(session, said.values()), strict=True)
     except TimeoutError:  # another process holds the lock

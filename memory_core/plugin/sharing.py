@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, wait
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -113,8 +113,7 @@ class SharedItem(NamedTuple):
     whole: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Taken:
+class Taken(NamedTuple):
     """Of the items that were synced last, those that this machine has wholly taken.
 
     A line that its version could not read was never taken: once a newer version reads it, it is new here, not deleted here.
