@@ -24,11 +24,11 @@ import stat
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 from memory_core.atomic import BINARY, CLOEXEC, NOFOLLOW, NONBLOCK, locked, replace_file, write_all
 from memory_core.config.agent import JOURNAL_SUFFIX
@@ -64,8 +64,7 @@ _JSON = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 Line = dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class JournalSession:
+class JournalSession(NamedTuple):
     """A session, as its host names it.
 
     Attributes:
@@ -272,7 +271,7 @@ class Journal:
             session, is_missed = _read_session(path), path.name.endswith(MISSED)
             if session is None or not session.transcript:
                 continue
-            session = replace(session, is_left_out=session.is_left_out or paused)
+            session = session._replace(is_left_out=session.is_left_out or paused)
             if time.monotonic() > until:
                 return False
             with suppress(FileUnreadable, FileNotFoundError):

@@ -7,8 +7,8 @@ import os
 import posixpath
 import re
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 from unicodedata import normalize
 
 VAULT = ".obsidian"  # the folder that makes a vault of the one in which it lies
@@ -22,8 +22,7 @@ VAULT_SETTINGS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Vault:
+class Vault(NamedTuple):
     """An Obsidian vault, as its settings stand now.
 
     Attributes:

@@ -10,7 +10,6 @@ import subprocess
 import sys
 import time
 import uuid
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -293,7 +292,7 @@ def test_what_is_said_off_the_record_or_while_paused_is_passed_over(
     assert journal.is_paused
     with transcript.open("ab") as file:
         file.write(claude("user", "Secretly."))
-    journal.follow(replace(session(transcript), is_left_out=journal.is_paused))
+    journal.follow(session(transcript)._replace(is_left_out=journal.is_paused))
     monkeypatch.delenv(PAUSE)
     with transcript.open("ab") as file:
         file.write(claude("assistant", "Indeed.") + claude("user", "Openly."))
@@ -547,7 +546,7 @@ def test_what_says_that_it_is_off_the_record(text: str, *, off: bool) -> None:
 
 
 def test_a_session_that_is_kept_out_is_kept_out_of_what_is_caught_up_with(journal: Journal, transcript: Path) -> None:
-    journal.follow(replace(session(transcript), is_left_out=True))  # its start; then the host is killed
+    journal.follow(session(transcript)._replace(is_left_out=True))  # its start; then the host is killed
     transcript.write_bytes(claude("user", "Secretly."))
     assert journal.catch_up(seconds=10)
     assert journal.count_unread() == 0
