@@ -11,9 +11,10 @@ import logging
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
+from typing import NamedTuple
 
 from memory_core.config.agent import AgentConfig
 from memory_core.embeddings.failover import Providers
@@ -143,8 +144,7 @@ class HistoryRecorder:
         return not was_recorded
 
 
-@dataclass(frozen=True, slots=True)
-class PastIndex:
+class PastIndex(NamedTuple):
     """The index of the notes as they stood at one moment.
 
     Attributes:

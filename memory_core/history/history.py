@@ -7,8 +7,8 @@ import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
 
 from memory_core.config.agent import AgentConfig
 from memory_core.errors import FileUnreadable, HistoryUnavailable, MemoryCoreError, NotIndexed
@@ -30,8 +30,7 @@ MOST_READ_CHARS = 20_000_000  # of those together: .5 s
 LEAST_SECONDS = 6 * 3600  # between two looks at the age of versions, but for syncs that somebody asked for
 
 
-@dataclass(frozen=True, slots=True)
-class Extent:
+class Extent(NamedTuple):
     """The size of a history.
 
     Attributes:

@@ -121,8 +121,7 @@ def pair_chunks(chunks: Iterable[PreparedChunk], stored: Iterable[tuple[bytes, C
     return changes
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PreparedFile:
+class PreparedFile(NamedTuple):
     """A file as the index is to hold it.
 
     Attributes:

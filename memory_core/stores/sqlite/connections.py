@@ -9,10 +9,9 @@ import contextlib
 import os
 import stat
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TypeAlias, cast
+from typing import NamedTuple, TypeAlias, cast
 from urllib.parse import quote
 
 import apsw
@@ -70,8 +69,7 @@ def _may_have_file(connection: Connection) -> bool:
         return True
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FileKind:
+class FileKind(NamedTuple):
     """A kind of database file of ours: its mark in the header, and the words in which its errors speak of it.
 
     Attributes:

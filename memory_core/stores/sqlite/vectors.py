@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Literal, NamedTuple, cast
 
@@ -52,8 +51,7 @@ class NearWindow(NamedTuple):
     cosine: float
 
 
-@dataclass(frozen=True, slots=True)
-class Layout:
+class Layout(NamedTuple):
     """The way in which the vectors of a space are stored, from its row; `mean` is set once there are signs."""
 
     id: int
@@ -62,8 +60,7 @@ class Layout:
     mean: Row | None
 
 
-@dataclass(frozen=True, slots=True)
-class VectorIndex:
+class VectorIndex(NamedTuple):
     """The vector side of an index file. It holds settings only; every method works on a connection inside a transaction.
 
     Attributes:
@@ -234,7 +231,7 @@ def _put_mean(connection: Connection, space: Layout) -> Layout:
     sample = decode([row[0] for row in cast("list[tuple[bytes]]", rows)], space.encoding, space.dimensions)
     mean = sample.mean(axis=0)
     connection.execute("UPDATE spaces SET mean = ? WHERE id = ?", (mean.astype("<f4").tobytes(), space.id))
-    return replace(space, mean=mean)
+    return space._replace(mean=mean)
 
 
 def _append_signs(connection: Connection, space: Layout) -> None:
