@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import date, timedelta
 from functools import cache, partial
+from typing import NamedTuple
 
 from memory_core.records import Query
 from memory_core.search import scores
@@ -39,8 +39,7 @@ MOST_LEVEL = 6  # of a heading
 MOST_TO_WEEKDAY, MOST_NEAR = 13, 3  # days from that of a note to one that it calls "next Friday", or "tomorrow"
 
 
-@dataclass(frozen=True, slots=True)
-class Dated:
+class Dated(NamedTuple):
     """The chunks that belong to a period, by their ids.
 
     Attributes:

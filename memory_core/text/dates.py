@@ -5,9 +5,9 @@ from __future__ import annotations
 import logging
 import re
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from functools import lru_cache
+from typing import NamedTuple
 
 from memory_core.errors import InvalidArgument
 
@@ -156,8 +156,7 @@ def ordinal(number: int) -> str:
     return f"{number}{ending}"
 
 
-@dataclass(frozen=True, slots=True)
-class Period:
+class Period(NamedTuple):
     """Days from `first` to `last`, both included."""
 
     first: date

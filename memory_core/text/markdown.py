@@ -9,11 +9,10 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from enum import IntEnum
 from functools import lru_cache
 from itertools import chain, islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from memory_core.text.dates import get_day
 
@@ -339,8 +338,7 @@ _UNIX = re.compile(r"\d{10}(?:\d{3})?", re.ASCII)  # seconds or milliseconds
 _NOTHING = frozenset({"", "~", "null"})
 
 
-@dataclass(frozen=True, slots=True)
-class FrontMatter:
+class FrontMatter(NamedTuple):
     """The parts of a note's front matter that count.
 
     Attributes:
