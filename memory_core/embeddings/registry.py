@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from importlib.util import find_spec
-from typing import cast
+from typing import NamedTuple, cast
 
 from memory_core.__about__ import explain_install
 from memory_core.config.agent import AgentConfig
@@ -18,8 +18,7 @@ from memory_core.records import KeySources
 AUTOMATIC = ("openai", "gemini", "voyage", "mistral")
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(NamedTuple):
     """The provider that serves an agent.
 
     Attributes:
@@ -49,8 +48,8 @@ def choose_provider(config: AgentConfig, keys: KeySources) -> Choice:
     from memory_core.embeddings.models import may_serve
 
     if may_serve(found.provider, model):
-        return replace(found, model=model)
-    return replace(found, reason=f"{found.reason}; memorySearch.model is another provider's, so it takes its default")
+        return found._replace(model=model)
+    return found._replace(reason=f"{found.reason}; memorySearch.model is another provider's, so it takes its default")
 
 
 def _choose_automatically(config: AgentConfig, keys: KeySources) -> Choice:
