@@ -42,8 +42,6 @@ JOURNAL_IDLE_SECONDS = 2 * READ_AFTER_SECONDS  # until then the process in which
 # A host that closes waits so long for what is still to be read, and its model gets less of that, so that rules can still answer.
 CLOSE_SECONDS, LAST_MODEL_SECONDS = 10.0, 7.0
 
-_STILL_RUNNING = "capture did not end: what the last turns said may not be kept"
-
 
 @dataclass(slots=True)
 class _Waiting:
@@ -197,7 +195,7 @@ class SessionCapture:
             self._wake()
             running: list[Future[Any]] = [future for future in (self._reading, self._running) if future is not None]
         _, unfinished = wait(running, timeout=CLOSE_SECONDS)
-        return (_STILL_RUNNING,) if unfinished else ()
+        return ("capture did not end: what the last turns said may not be kept",) if unfinished else ()
 
     def _wake(self) -> None:
         """Start the thread, or let it look again; the lock is held."""

@@ -32,7 +32,6 @@ TRUST: Mapping[str, Sequence[Author]] = {
     "all": AUTHORS,
 }
 
-_TOO_LONG = "it took longer than memorySearch.recall.timeoutMs"
 log = logging.getLogger(__name__)
 
 MOST_ITEMS = 5  # for one message: it should read a few lines, not a report
@@ -125,7 +124,7 @@ class SessionRecall:
         try:
             found = wait_for(future, max(deadline - time.monotonic(), 0.0))
         except NoAnswer:
-            return self._report_late(begun, _TOO_LONG)
+            return self._report_late(begun, "it took longer than memorySearch.recall.timeoutMs")
         trusted = TRUST[settings.trust]
         pieces = [
             piece

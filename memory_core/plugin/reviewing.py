@@ -65,8 +65,7 @@ class Review:
         if complete is not None:
             self._tidy.consult(complete)
             noted = self._tidy.run(shown_chars=CONTEXT_CHARS)
-        found = [*noted, *self._list_pending()]
-        return [*found, *(each for each in self._list_personal() if not self._tidy.store.is_settled(each.id))]
+        return [*noted, *self._list_items()]
 
     def accept(self, ids: Sequence[str], text: str | None = None) -> list[Proposal]:
         """Make the changes that proposals name, those of a note from its end to its beginning; return the proposals.
@@ -144,16 +143,17 @@ class Review:
             rejected, *((found.path, found.line, found.text.strip()) if found else ("", 0, "")), rejected=True
         )
 
-    def _list_pending(self) -> Iterator[Proposal]:
-        for item in self._items.list(limit=100) if self._items is not None else ():
+    def _list_items(self) -> Iterator[Proposal]:
+        """Yield the items that wait to be confirmed, and those that a private project may give to the person's layer."""
+        if self._items is None:
+            return
+        for item in self._items.list(limit=100):
             if item.pending and item.superseded_by is None:
                 yield _propose(item, "pending", "It was said once, and waits to be said again or confirmed.")
-
-    def _list_personal(self) -> Iterator[Proposal]:
-        """Yield what a private project may give to the person's layer."""
-        for item in self._items.list_personal() if self._items is not None else ():
-            why = "You said it in a private project; accepted, it holds in all of your projects."
-            yield _propose(item, "personal", why)
+        for item in self._items.list_personal():
+            if not self._tidy.store.is_settled(item.id):
+                why = "You said it in a private project; accepted, it holds in all of your projects."
+                yield _propose(item, "personal", why)
 
 
 def _propose(item: Item, kind: Literal["pending", "personal"], why: str) -> Proposal:
