@@ -505,7 +505,9 @@ class MemorySlot:
 
         They write the note of the turn only, and take the arguments as the model gave them. Empty when memory cannot be used.
         """
-        return runner.make_handlers(*self._find_turn(turn), turn)
+        memory, config = self._find_turn(turn)
+        append = runner.make_flush_tools(turn, config, recalled=memory.recalled(turn.session_key))["memory_append"]
+        return {"memory_append": lambda given: results.run_safely("memory_append", lambda: append(given))}
 
     @never_raises(lambda _: False)
     def record_flush(self, turn: FlushTurn, outcome: FlushOutcome | FlushStatus) -> bool:

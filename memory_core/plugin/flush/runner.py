@@ -27,7 +27,6 @@ from memory_core.plugin.flush.policy import FlushTurn
 from memory_core.records import CallContext
 from memory_core.sources.redaction import redact
 from memory_core.text.messages import is_silent_reply
-from memory_core.tools import results
 from memory_core.tools.append import memory_append
 
 if TYPE_CHECKING:
@@ -79,12 +78,6 @@ def make_flush_tools(
         return memory_append(arguments, layer, CallContext(), today=turn.day, pinned=turn.target, recalled=recalled)
 
     return {"memory_append": append}
-
-
-def make_handlers(memory: Memory, config: AgentConfig, turn: FlushTurn) -> dict[str, ToolFunction]:
-    """Make the handlers of a turn's tools for a host that runs the turn itself: whatever goes wrong is in the result."""
-    append = make_flush_tools(turn, config, recalled=memory.recalled(turn.session_key))["memory_append"]
-    return {"memory_append": lambda given: results.run_safely("memory_append", lambda: append(given))}
 
 
 def run_with(memory: Memory, config: AgentConfig, turn: FlushTurn, complete: Complete, **limits: Any) -> FlushOutcome:
