@@ -291,6 +291,8 @@ class _Reading:
         at = behind = 0  # the next token, and that behind the last symbol
         while at < len(tokens):
             size, parts, role = _read_phrase(tokens, at, self._lexicon)
+            if "c" in role and self.codes[-1:] == "w" and at == behind:
+                parts = ()  # "Montag Morgen" is a part of Monday, not tomorrow
             if at and _BREAKS.search(text, tokens[at - 1].end, tokens[at].start):
                 gap = None
             is_hour = tokens[at].code == "n" and _NO_DAY.match(text, tokens[at].end)
@@ -395,7 +397,7 @@ class _Reading:
         if codes == "k":
             return "p" in roles and "H" not in roles
         return codes not in ("m", "w", "s") or (
-            "H" not in roles and not self._is_name(span, bool((_SINCE | {"p"}) & roles))
+            "H" not in roles and not self._is_name(span, bool((_SINCE | {"p", "c"}) & roles))
         )
 
     def _is_word(self, codes: str, span: tuple[int, int]) -> bool:
