@@ -172,8 +172,7 @@ def _find_spelling(root: roots.Root, relative: str) -> str | None:
     found = ""
     for name in relative.split("/") if relative else ():
         try:
-            with os.scandir(root.join(found)) as entries:
-                names = [entry.name for entry in entries if clean(entry.name) == clean(name)]
+            names = [each.name for each in Path(root.join(found)).iterdir() if clean(each.name) == clean(name)]
         except OSError:  # whoever asked is told that there is no such note
             return None
         if len(names) != 1 or root.refuse_folder(f"{found}/{names[0]}".lstrip("/"), names[0]) is not None:
@@ -187,10 +186,9 @@ def _is_spelt_exactly(root: roots.Root, relative: str) -> bool:
     folder = root.real
     for name in relative.split("/"):
         # A folder of thousands takes a hundred times as long to list. Letters outside ASCII may be composed in several ways.
-        if not name.isascii() or posixpath.lexists(posixpath.join(folder, name.swapcase())):
-            with os.scandir(folder) as entries:
-                if all(entry.name != name for entry in entries):
-                    return False
+        may_differ = not name.isascii() or posixpath.lexists(posixpath.join(folder, name.swapcase()))
+        if may_differ and all(each.name != name for each in Path(folder).iterdir()):
+            return False
         folder = posixpath.join(folder, name)
     return True
 
