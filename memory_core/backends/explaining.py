@@ -43,8 +43,7 @@ def _examine(hit: Hit, rank: int, shown: Sequence[Hit], query: Query) -> Examine
         text=" ".join(hit.snippet.split())[:300], unit_rank=rank, score=hit.score, evidence=hit.compared,
         vector_score=hit.vector_score, text_score=hit.text_score, shown_as=next(overlapping, None), verdict=verdicts.NOT_INDEXED,
     )  # fmt: skip
-    unknown = verdicts.Circumstances(asked_in=None, text="", lacks_embeddings=False, looked_at=MOST_EXPLAINED)
-    return replace(examined, verdict=verdicts.judge_candidate(examined, query, unknown))
+    return replace(examined, verdict=verdicts.judge_candidate(examined, query))
 
 
 def _report(place: NotePlace, passages: Sequence[Examined], shown: Sequence[Hit], backend: str) -> PlaceReport:

@@ -169,7 +169,8 @@ class _View:
             return replace(examined, verdict=verdicts.judge_name(self.query))
         if at in trace.copies.shown and examined.shown_as is None:
             return replace(examined, verdict=self._judge_copy(at))
-        return replace(examined, verdict=verdicts.judge_candidate(examined, self.query, self._gather(chunk)))
+        special = self._find_special(examined, chunk)
+        return replace(examined, verdict=verdicts.judge_candidate(examined, self.query, special))
 
     def _judge_copy(self, at: int) -> Verdict:
         """Return the verdict on a unit that another one, by its number, stands for."""
@@ -179,12 +180,9 @@ class _View:
         line = chunk.start_line + chunk.units[index].first_line
         return verdicts.judge_copy(chunk.path, line, self._find_shown(number, index))
 
-    def _gather(self, chunk: IndexedChunk) -> verdicts.Circumstances:
-        return verdicts.Circumstances(
-            asked_in=self.asked_in,
-            text=chunk.text,
-            lacks_embeddings=self.lacks_embeddings,
-            looked_at=len(self.trace.counts.candidates),
+    def _find_special(self, examined: Examined, chunk: IndexedChunk) -> Verdict | None:
+        return verdicts.find_special(
+            examined, chunk.text, asked_in=self.asked_in, lacks_embeddings=self.lacks_embeddings
         )
 
     def _find_shown(self, number: int, index: int) -> int | None:
@@ -226,7 +224,9 @@ class _View:
             return replace(examined, verdict=verdicts.judge_dates(chunk.date, self.query))
         if not self._is_asked(chunk, index):
             return replace(examined, verdict=verdicts.judge_name(self.query))
-        return replace(examined, verdict=verdicts.judge_outsider(examined, self.query, self._gather(chunk)))
+        looked_at = len(self.trace.counts.candidates)
+        special = self._find_special(examined, chunk)
+        return replace(examined, verdict=special or verdicts.judge_outsider(examined, self.query, looked_at))
 
     def _examine(
         self,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import unicodedata
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from memory_core.explanations import AskedQuestion, Examined, Verdict
@@ -30,23 +30,6 @@ NO_TEXT = Verdict(
     reason="nothing on this line is searched by itself: it is blank, a heading or a mark, or the note ends before it",
     action="name the line of the text below it",
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Circumstances:
-    """The circumstances of a passage that a verdict considers.
-
-    Attributes:
-        asked_in: The language of the question; None if unknown.
-        text: That of the passage's chunk.
-        lacks_embeddings: Embeddings are wanted, but no note has one yet.
-        looked_at: The number of candidates of the search.
-    """
-
-    asked_in: str | None
-    text: str
-    lacks_embeddings: bool
-    looked_at: int
 
 
 def detect_writing(text: str) -> str | None:
@@ -83,12 +66,12 @@ def find_no_words(left_out: Sequence[str]) -> Verdict:
     )
 
 
-def judge_candidate(passage: Examined, query: Query, around: Circumstances) -> Verdict:
-    """Return the verdict on a passage whose units were ranked."""
+def judge_candidate(passage: Examined, query: Query, special: Verdict | None = None) -> Verdict:
+    """Return the verdict on a passage whose units were ranked; `special` is what `find_special` returns."""
     if passage.shown_as is not None:
         return Verdict(stage="shown", cause="shown", reason=f"it is in result {passage.shown_as}")
     if passage.evidence is not None and passage.evidence < query.min_score:
-        return _judge_gate(passage, query, around)
+        return _judge_gate(passage, query, special)
     results = "one result" if query.max_results == 1 else f"{query.max_results} results"
     return Verdict(
         stage="packing",
@@ -104,11 +87,10 @@ def judge_copy(path: str, line: int, shown_as: int | None) -> Verdict:
     return Verdict(stage="packing", cause="copy", reason=f"it says the same as {path}#L{line}{shown}")
 
 
-def _judge_gate(passage: Examined, query: Query, around: Circumstances) -> Verdict:
+def _judge_gate(passage: Examined, query: Query, special: Verdict | None) -> Verdict:
     score = f"its evidence of {_number(passage.evidence)} is below the gate of {_number(query.min_score)}"
-    special = _find_special(passage, around)
     if special is not None:
-        return Verdict(stage="gate", cause=special.cause, reason=f"{score}: {special.reason}", action=special.action)
+        return replace(special, stage="gate", reason=f"{score}: {special.reason}")
     parts = [_say_words(passage)] if passage.holds or passage.lacks else []  # some backends do not tell
     if passage.vector_score is not None:
         parts.append(f"by meaning it scores {_number(passage.vector_score)}")
@@ -120,11 +102,8 @@ def _judge_gate(passage: Examined, query: Query, around: Circumstances) -> Verdi
     )  # fmt: skip
 
 
-def judge_outsider(passage: Examined, query: Query, around: Circumstances) -> Verdict:
-    """Return the verdict on a passage whose units were not ranked; its score is what it would have been."""
-    special = _find_special(passage, around)
-    if special is not None:
-        return special
+def judge_outsider(passage: Examined, query: Query, looked_at: int) -> Verdict:
+    """Return the verdict on a passage whose units were not ranked, as those of so many others were."""
     if not passage.holds and passage.vector_score is None:
         return Verdict(
             stage="candidates",
@@ -143,33 +122,40 @@ def judge_outsider(passage: Examined, query: Query, around: Circumstances) -> Ve
         if passage.evidence is not None and passage.evidence < query.min_score
         else ""
     )
-    among = any(rank <= around.looked_at for rank in (passage.keyword_rank, passage.vector_rank) if rank is not None)
+    among = any(rank <= looked_at for rank in (passage.keyword_rank, passage.vector_rank) if rank is not None)
     together = " by keyword and meaning together" if among else ""
     return Verdict(
         stage="candidates",
         cause="outranked",
-        reason=f"{place}, and only the best {around.looked_at} passages{together} were looked at{gate}",
+        reason=f"{place}, and only the best {looked_at} passages{together} were looked at{gate}",
         action="ask with more of its own words, its date or its file name",
     )
 
 
-def _find_special(passage: Examined, around: Circumstances) -> Verdict | None:
-    """Return the verdict where something other than its worth kept a passage back; None if nothing did."""
-    if passage.is_embedded is False or (around.lacks_embeddings and not passage.holds):
+def find_special(passage: Examined, text: str, *, asked_in: str | None, lacks_embeddings: bool) -> Verdict | None:
+    """Return the verdict where something other than its worth kept a passage back; None if nothing did.
+
+    Args:
+        passage: It.
+        text: That of its chunk.
+        asked_in: The language of the question; None if unknown.
+        lacks_embeddings: Embeddings are wanted, but no note has one yet.
+    """
+    if passage.is_embedded is False or (lacks_embeddings and not passage.holds):
         return Verdict(
             stage="candidates",
             cause="not_embedded",
             reason=f"it has no embedding yet, so it was not compared by meaning, and {_say_words(passage)}",
             action=INDEX_IT,
         )
-    if passage.holds or not around.asked_in:
+    if passage.holds or not asked_in:
         return None
-    asked, written = around.asked_in, detect_writing(around.text)
-    if written and asked != written:
+    written = detect_writing(text)
+    if written and asked_in != written:
         return Verdict(
             stage="candidates",
             cause="other_language",
-            reason=f"the question is in {asked} and the note in {written}; {_say_words(passage)}",
+            reason=f"the question is in {asked_in} and the note in {written}; {_say_words(passage)}",
             action=f"ask in {written}, or choose a model of many languages: memorySearch.provider, memorySearch.model",
         )
     return None

@@ -21,7 +21,7 @@ from memory_core.records import CallContext, Query
 from memory_core.search import pipeline
 from memory_core.search.explaining import Explainer
 from memory_core.search.scoring import VectorQuery
-from memory_core.search.verdicts import Circumstances, judge_outsider
+from memory_core.search.verdicts import judge_outsider
 from tests.command import Command
 from tests.fakes.providers import CountingProvider
 from tests.index import Index
@@ -232,13 +232,12 @@ def test_a_rank_in_one_list_is_told_from_that_in_both(houses: Houses) -> None:
     found = explain(houses, crowded)
     assert found.place is not None
     assert found.place.examined is not None
-    around = Circumstances(asked_in=None, text="", lacks_embeddings=False, looked_at=16)
     for rank, said in (
         (37, "the best 16 passages were"),
         (8, "the best 16 passages by keyword and meaning together were"),
     ):
         one = replace(found.place.examined, keyword_rank=rank, vector_rank=None)
-        assert said in judge_outsider(one, Query(text=crowded.question), around).reason
+        assert said in judge_outsider(one, Query(text=crowded.question), 16).reason
 
 
 def test_a_passage_without_an_embedding_is_named(tmp_path: Path) -> None:
