@@ -168,14 +168,14 @@ def _rank(
         candidates: The chunks.
         weights: Of the two sides.
         vectors: The question as a vector; None ranks by keyword alone.
-        dates: Those of the notes in which such a later line is looked for; its chunk becomes a candidate if it was none. None
-            looks for no such line.
+        dates: Those of the notes in which such a later line is looked for, where the question asks how things are; its chunk
+            becomes a candidate if it was none. None looks for no such line.
     """
     counts = TermCounts(question, candidates, reader.stem)
     judgement = judge(reader, counts, weights=weights, vectors=vectors)
     judgement = prefer_matter(judgement)
     confidence, ranks = judgement.confidence, judgement.ranks
-    if not dates or confidence is None:
+    if not dates or confidence is None or not ranks or question.cjk or question.time != "now":
         return counts, judgement
     later = find_later(reader, confidence, ranks, dates)
     found = later or find_mention(reader, confidence, ranks, dates)

@@ -140,7 +140,7 @@ def compare_ages(confidence: Confidence, ranks: Sequence[float]) -> Recency:
 def find_later(
     reader: Reader, confidence: Confidence, ranks: Sequence[float], dates: DateRange
 ) -> tuple[IndexedChunk, int] | None:
-    """Find a later line that says the same as the best unit, if the question asks how things are; None if there is none.
+    """Find a later line that says the same as the best unit of a question that asks how things are; None if there is none.
 
     Args:
         reader: Of the index.
@@ -151,9 +151,6 @@ def find_later(
     Returns:
         Its chunk, and the number of the unit in it.
     """
-    question = confidence.question
-    if not ranks or question.cjk or question.time != "now":
-        return None
     best = max(range(len(ranks)), key=ranks.__getitem__)
     index, chunk = confidence.counts.units[best].within, confidence.counts.get_chunk(best)
     if _is_said(chunk, index) or confidence.support(best) < LEAST:
@@ -168,7 +165,7 @@ def find_later(
     if not matter or len(stems) > LINE_WORDS or (len(said_stems) > WORDS and not values):
         return None
     held = reader.count_by_stem(stems)
-    line = {stem: coverage_weight(question.chunks, held.get(stem, 1)) for stem in stems}
+    line = {stem: coverage_weight(confidence.question.chunks, held.get(stem, 1)) for stem in stems}
     own = {stem: line[stem] for stem in said_stems}
     whole = sum(own.values())
     changes, repeats = max(SAID, CHANGES * whole), max(SAID, REPEATS * whole)
@@ -213,11 +210,9 @@ def find_mention(
     It may tell who or what is there now, or something else of the same name: it stands behind the statement.
 
     Returns:
-        Its chunk, and the number of the unit in it; None if there is none, and for a question that does not ask how things are.
+        Its chunk, and the number of the unit in it; None if there is none.
     """
     question, counts = confidence.question, confidence.counts
-    if not ranks or question.cjk or question.time != "now":
-        return None
     least = STATED * max(ranks)
     stated = [
         unit
