@@ -72,9 +72,9 @@ def _count_fitting(text: str, budget: int) -> int:
 
 
 # Characters of words: Han, kana, Hangul syllables, and the iteration and length marks that stand inside words.
-_WORD_CHARACTERS = "\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
-_RARE_IDEOGRAPHS = "\U00020000-\U0003ffff"
-WORD_CHARACTERS = _WORD_CHARACTERS + _RARE_IDEOGRAPHS
+WORD_CHARACTERS = (
+    "\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
+)
 # The others, to which tokenizers give a token each as well: jamo, radicals, bopomofo, Yi, punctuation, full-width forms.
 _OTHER_CHARACTERS = (
     "\u1100-\u11ff\u2e80-\u3004\u3008-\u303f\u3100-\u31ef\u3200-\u33ff\u4dc0-\u4dff\ua000-\ua4cf\ua960-\ua97f\ud7b0-\ud7ff"
@@ -90,14 +90,9 @@ SYLLABLES = (
 UNSPACED = WORD_CHARACTERS + SYLLABLES
 
 
-@cache
-def _unspaced() -> tuple[re.Pattern[str], ...]:
-    return re.compile(f"[{_WORD_CHARACTERS}{SYLLABLES}]"), re.compile(f"[{_RARE_IDEOGRAPHS}]")
+_unspaced = partial(compile_once, f"[{UNSPACED}]")
 
 
 def may_be_unspaced(text: str) -> bool:
-    """Return False for a text without characters of `UNSPACED`: quick, as each pattern is of one plane."""
-    if text.isascii():
-        return False
-    common, rare = _unspaced()
-    return common.search(text) is not None or rare.search(text) is not None
+    """Return False for a text without characters of `UNSPACED`."""
+    return not text.isascii() and _unspaced().search(text) is not None
