@@ -32,6 +32,7 @@ from memory_core.text.languages import STOP_WORDS
 from memory_core.text.spans import LATER, Vantage, join, read_longest, stretch
 from memory_core.text.terms import detect_language, is_cjk
 
+MOST_WORDS = 8  # of a phrase of the table
 LONGEST = 2000  # characters of a text that are read: what asks for a period is short
 _OF = {*"of the de d di do del des du van von vom den der ter i の".split()}  # noqa: SIM905  # between a day and its month
 _SINCE = {"S", "s"}
@@ -240,7 +241,7 @@ def _read_phrase(
     token = tokens[at]
     if token.code:
         return 1, [(code, token.value) for code in token.code if code != "~"], "T" if token.code == "~" else ""
-    for size in range(min(lexicon.longest.get(token.key, 0), len(tokens) - at), 0, -1):
+    for size in range(min(MOST_WORDS, len(tokens) - at), 0, -1):
         key = " ".join([each.key for each in tokens[at : at + size]])
         if key in lexicon.symbols or key in lexicon.roles:
             return size, lexicon.symbols.get(key, ()), lexicon.roles.get(key, "")
