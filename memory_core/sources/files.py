@@ -17,7 +17,6 @@ from memory_core.sources.refusals import (
     SYMLINK,
     UNFIT_NAME,
     describe_os_error,
-    is_unfit,
     make_printable,
     refuse_type,
 )
@@ -145,17 +144,10 @@ class Survey:
             if not isinstance(error, FileNotFoundError):  # it went since the folder above was read
                 self._fail(root, relative, describe_os_error(error))
             return
-        # Of most folders, one look at all names tells that the suffix alone decides.
-        names = "".join([entry.name for entry in entries])
-        plain = not (root.excluded or root.reserved or root.pattern or root.left_out or vaults or is_unfit(names))
         for entry in entries:
             name = entry.name
             try:
-                if plain and name.endswith(SUFFIX) and name[0] != "." and entry.is_file(follow_symlinks=False):
-                    is_served = True
-                else:
-                    is_served = self._judge(root, entry, below + name, folders)
-                if is_served and name not in known:
+                if self._judge(root, entry, below + name, folders) and name not in known:
                     self._add_file(root, below + name, entry.stat(follow_symlinks=False))
                     new.append(name)
             except FileNotFoundError:
