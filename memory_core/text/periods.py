@@ -549,10 +549,7 @@ def read_time_word(word: str, language: str) -> tuple[str, int] | None:
     """
     lexicon = read_lexicons()[language]
     key = fold_name(word)
-    if (
-        len(key) <= 3 and not word[:1].isupper() and language != "fr"
-    ):  # "sat" and "mar" are words, "Sat" and "Mar" are not
-        parts = lexicon.symbols.get(key, [])
-        return parts[0] if len(parts) == 1 and parts[0][0] in "dvMYrone" else None
-    parts = lexicon.symbols.get(key) or lexicon.symbols.get(key.removesuffix("s")) or []
-    return parts[0] if len(parts) == 1 and parts[0][0] in "wmdvMYrone" else None
+    may_be_word = len(key) <= 3 and not word[:1].isupper() and language != "fr"  # "sat" and "mar", not "Sat" and "Mar"
+    singular = key if may_be_word else key.removesuffix("s")
+    parts = lexicon.symbols.get(key) or lexicon.symbols.get(singular) or []
+    return parts[0] if len(parts) == 1 and parts[0][0] in ("" if may_be_word else "wm") + "dvMYrone" else None
