@@ -268,17 +268,7 @@ def find_roots(config: AgentConfig) -> list[Root]:
     if "memory" in sources:
         roots += _longterm_roots(workspace)
         folder = posixpath.join(workspace, NOTES_FOLDER)
-        problem = _refuse_link(_stat(folder))
-        roots.append(
-            Root(
-                source="memory",
-                configured=folder,
-                real=folder,
-                shown=f"{NOTES_FOLDER}/",
-                problem=problem,
-                own=slash(folder),
-            )
-        )
+        roots.append(_own_root(folder, folder, f"{NOTES_FOLDER}/", is_file=False))
     if "workspace" in sources:
         roots.append(make_workspace_root(workspace, config.search.exclude))
     roots += [_extra_root(workspace, extra) for extra in config.search.extra_paths]
@@ -296,14 +286,16 @@ def _longterm_roots(workspace: str) -> Iterator[Root]:
             same = next((each for each in met if posixpath.samestat(info, each[0])), None)
             _, real, name = same or (info, real, name)  # noqa: PLW2901 -- one file under two names has the first
             met.append((info, real, name))
-        yield _own_file(configured, real, name, info)
+        yield _own_root(configured, real, name)
     user = posixpath.join(workspace, USER_NAME)
-    yield _own_file(user, user, USER_NAME, _stat(user))
+    yield _own_root(user, user, USER_NAME)
 
 
-def _own_file(configured: str, real: str, name: str, info: os.stat_result | None) -> Root:
-    problem = _refuse_link(info)
-    return Root(source="memory", configured=configured, real=real, shown=name, is_file=True, problem=problem, own=real)
+def _own_root(configured: str, real: str, shown: str, *, is_file: bool = True) -> Root:
+    return Root(
+        source="memory", configured=configured, real=real, shown=shown, is_file=is_file,
+        problem=_refuse_link(_stat(real)), own=real if is_file else slash(real),
+    )  # fmt: skip
 
 
 def make_workspace_root(workspace: str, exclude: Exclude) -> Root:
@@ -321,46 +313,34 @@ def make_workspace_root(workspace: str, exclude: Exclude) -> Root:
 
 
 def _extra_root(workspace: str, extra: ExtraPath) -> Root:
-    configured = posixpath.normpath(posixpath.join(workspace, expand_home(extra.path)))
-    real = posixpath.realpath(configured)
-    info = _stat(configured)
-    is_file = is_markdown(configured) if info is None else not stat.S_ISDIR(info.st_mode)
-    pattern, problem = _compile(extra.pattern)
+    path = posixpath.normpath(posixpath.join(workspace, expand_home(extra.path)))
+    info = _stat(path)
+    is_file = is_markdown(path) if info is None else not stat.S_ISDIR(info.st_mode)
+    root = _outer_root(workspace, path, extra.path if is_file else slash(extra.path), extra.pattern, is_file=is_file)
     left_out = [_compile(each) for each in extra.exclude]
-    problem = problem or next((each for _, each in left_out if each), None)
-    return Root(
-        source="memory",
-        configured=configured,
-        real=real,
-        shown=extra.path if is_file else slash(extra.path),
-        is_file=is_file,
+    return replace(
+        root,
         required=True,
-        problem=problem or _refuse_extra(workspace, configured, real, info, is_file=is_file),
-        skipped=PACKAGE_TREES,
-        pattern=pattern,
+        problem=root.problem or next((each for _, each in left_out if each), None),
         left_out=tuple(each or re.compile(".*") for each, _ in left_out),
-        own=_find_own(workspace, real),
     )
 
 
 def _folder_root(workspace: str, folder: NamedFolder) -> Root:
-    path = posixpath.normpath(folder.path)
+    root = _outer_root(workspace, posixpath.normpath(folder.path), folder.shown, folder.pattern, is_file=False)
+    configured = posixpath.normpath(posixpath.join(workspace, folder.shown))
+    return replace(root, source=folder.source, configured=configured)
+
+
+def _outer_root(workspace: str, path: str, shown: str, pattern: str, *, is_file: bool) -> Root:
+    """Make the root of a file or folder that may lie anywhere."""
     real = posixpath.realpath(path)
-    pattern, problem = _compile(folder.pattern)
+    compiled, problem = _compile(pattern)
     return Root(
-        source=folder.source,
-        configured=posixpath.normpath(posixpath.join(workspace, folder.shown)),
-        real=real,
-        shown=folder.shown,
-        problem=problem or _refuse_extra(workspace, path, real, _stat(path), is_file=False),
-        skipped=PACKAGE_TREES,
-        pattern=pattern,
-        own=_find_own(workspace, real),
-    )
-
-
-def _find_own(workspace: str, real: str) -> str:
-    return slash(workspace) if real.startswith(slash(workspace)) else ""
+        source="memory", configured=path, real=real, shown=shown, is_file=is_file, skipped=PACKAGE_TREES, pattern=compiled,
+        problem=problem or _refuse_extra(workspace, path, real, _stat(path), is_file=is_file),
+        own=slash(workspace) if real.startswith(slash(workspace)) else "",
+    )  # fmt: skip
 
 
 def _compile(pattern: str) -> tuple[re.Pattern[str] | None, str | None]:
