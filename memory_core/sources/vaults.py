@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import posixpath
 import re
 from contextlib import suppress
@@ -54,21 +53,14 @@ def find_vaults(folder: str, known: dict[str, tuple[Vault, ...]]) -> tuple[Vault
     if folder not in known:
         above = posixpath.dirname(folder)
         around = () if above == folder else find_vaults(above, known)
-        known[folder] = (*around, _read_vault(folder)) if _is_vault(folder) else around
+        is_vault = posixpath.lexists(posixpath.join(folder, VAULT))
+        known[folder] = (*around, _read_vault(folder)) if is_vault else around
     return known[folder]
 
 
 def is_regex(name: str) -> bool:
     """Return True for an excluded file of a vault that is a regular expression, else the beginning of paths."""
     return len(name) > 2 and name.startswith("/") and name.endswith("/")
-
-
-def _is_vault(folder: str) -> bool:
-    try:
-        os.lstat(posixpath.join(folder, VAULT))
-    except (OSError, ValueError):
-        return False
-    return True
 
 
 def _read_vault(folder: str) -> Vault:
