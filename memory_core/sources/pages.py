@@ -20,6 +20,7 @@ from memory_core.errors import FileUnreadable, PathRefused
 from memory_core.records import Document, MemoryFile
 from memory_core.sources import notes, refusals, roots, session_logs
 from memory_core.text.folding import clean
+from memory_core.text.markdown import split_lines
 
 MAX_PATH_BYTES = 4096  # PATH_MAX of Linux; longer ones cannot be opened
 MAX_NAME_BYTES = 255  # NAME_MAX of all common file systems
@@ -219,9 +220,7 @@ def cut_page(path: str, text: str, *, from_line: int, lines: int) -> Document:
 
     `next_from` is the first line that is not on the page; a line that was cut counts as shown.
     """
-    every = text.split("\n")
-    if every and not every[-1]:
-        every.pop()  # the end of the last line is no line of its own
+    every = split_lines(text)
     wanted = every[from_line - 1 : from_line - 1 + lines]
     shown: list[str] = []
     room = MAX_CHARS
