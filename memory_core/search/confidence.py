@@ -19,7 +19,7 @@ from memory_core.text.periods import names_day
 from memory_core.text.tables import PHRASES
 from memory_core.text.tense import asks_time, find_tense
 from memory_core.text.terms import detect_language
-from memory_core.text.tokens import compile_once
+from memory_core.text.tokens import WORD, compile_once
 
 # The worth of a word of the question that stands in the headings above a unit, and one or two units away: in it, it is 1.
 ABOVE, BESIDE = 0.9, (0.5, 0.3)
@@ -40,7 +40,6 @@ BY_KEYWORD: Points = (0.05, 0.38, 1.0)
 
 
 _NUMBER = re.compile(r"\d")
-_WORD = re.compile(r"[^\W_]+")
 
 
 @dataclass(frozen=True)  # without slots, so that what units share is computed once
@@ -99,7 +98,7 @@ class Confidence:
         said = self.counts.quote(unit)
         if self._asks_number and not _NUMBER.search(said):
             value -= LACKS_NUMBER
-        if self._asks_telephone and not DIALLED.search(" ".join(_WORD.findall(said))):
+        if self._asks_telephone and not DIALLED.search(" ".join(WORD.findall(said))):
             value -= LACKS_TELEPHONE
         if self._asks_time and not self._tells_time(unit):
             value -= LACKS_TIME
@@ -161,7 +160,7 @@ class Confidence:
         text = self.question.text
         capitals = {
             found[0].lower()
-            for found in _WORD.finditer(text)
+            for found in WORD.finditer(text)
             if found[0][0].isupper() and text[: found.start()].rstrip()[-1:] not in {"", ".", "?", "!"}
         }
         return [number for number, word in enumerate(self.question.words) if word.text in capitals]

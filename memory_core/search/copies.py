@@ -20,7 +20,7 @@ from memory_core.stores.values import IndexedChunk
 from memory_core.text.dates import MONTHS_AND_DAYS, WEEKDAYS
 from memory_core.text.folding import fold
 from memory_core.text.tables import PHRASES, join_lines
-from memory_core.text.tokens import compile_once
+from memory_core.text.tokens import WORD, compile_once
 
 MOST_NAMED = 10  # places of one passage
 QUOTED = 3  # words of a passage that a report or a log quotes, at least
@@ -36,7 +36,6 @@ _BOX = re.compile(r"^[ \t>]*(?:[-*+]|\d{1,3}[.)])[ \t]+\[([ xX])\][ \t]", re.MUL
 _MARK = re.compile(
     r"^[ \t>]*(?:(?:[-*+][ \t]+|\d{1,3}[.)][ \t]+)?\[[ xX]\]|\d{1,3}[.)])[ \t]|[ \t]\^[\w-]+[ \t]*$", re.MULTILINE
 )
-_WORD = re.compile(r"[^\W_]+")
 _DATE = re.compile(rf"(?:\d{{4}} \d\d \d\d |(?:{'|'.join(WEEKDAYS)}) )+")  # before what a digest quotes of a day
 _SPEAKER = re.compile(r"(?:user|assistant) ")
 _SENTENCE = re.compile(r"[^.!?。！？؟\n]+[.!?。！？؟]*")
@@ -90,10 +89,10 @@ def tells(text: str) -> bool:
     """Return True for a text, as of a unit, that holds more, below its headings, than questions and that nothing is known."""
     unit, silent = text.lower(), _TELLS_NOTHING()
     if silent.search(unit) is None:
-        return _WORD.search(unit) is not None
+        return WORD.search(unit) is not None
     below = _MARK.sub("", _HEADING.sub("", unit))
-    sentences = _SENTENCE.findall(below if _WORD.search(below) else unit)
-    return any(_WORD.search(sentence) and not silent.search(sentence) for sentence in sentences)
+    sentences = _SENTENCE.findall(below if WORD.search(below) else unit)
+    return any(WORD.search(sentence) and not silent.search(sentence) for sentence in sentences)
 
 
 def may_answer(chunk: IndexedChunk) -> bool:
@@ -103,11 +102,11 @@ def may_answer(chunk: IndexedChunk) -> bool:
 
 def words_of(text: str) -> set[str]:
     """Return the words of a text, folded."""
-    return set(_WORD.findall(fold(text)))
+    return set(WORD.findall(fold(text)))
 
 
 def _join_words(text: str) -> str:
-    return " ".join(_WORD.findall(fold(_MARK.sub("", _HEADING.sub("", text)))))
+    return " ".join(WORD.findall(fold(_MARK.sub("", _HEADING.sub("", text)))))
 
 
 def _read_unit(chunk: IndexedChunk, index: int) -> str:
@@ -130,7 +129,7 @@ def _is_quotation(chunk: IndexedChunk, index: int) -> bool:
 def _read_end(chunk: IndexedChunk, index: int) -> tuple[str, ...]:
     """Return the last two words of a unit."""
     unit = chunk.units[index]
-    return tuple(_WORD.findall(fold(_MARK.sub("", chunk.text[max(unit.start, unit.end - 32) : unit.end])))[-2:])
+    return tuple(WORD.findall(fold(_MARK.sub("", chunk.text[max(unit.start, unit.end - 32) : unit.end])))[-2:])
 
 
 def _is_done(chunk: IndexedChunk, index: int) -> bool | None:

@@ -6,7 +6,6 @@ Nothing of this is kept: it is read from the index when somebody asks, so that a
 from __future__ import annotations
 
 import posixpath
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -27,7 +26,7 @@ from memory_core.text.names import (
     make_key,
     suggest_near,
 )
-from memory_core.text.tokens import may_be_unspaced
+from memory_core.text.tokens import WORD, may_be_unspaced
 
 LINE_CHARS = 200  # of a line that is quoted
 BESIDE_PLACES = 3  # that are quoted of each name beside another
@@ -35,8 +34,6 @@ MOST_WORDS = 5  # of a name that is found beside another without a link
 MOST_COUNTED = 200  # names whose passages are counted
 FOUND_CHARS = 2_000_000  # of the newest notes in which names are looked for that nobody has linked
 RECURS = 3  # times that such a name stands there at least
-
-_WORDS = re.compile(r"[^\W_]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +141,7 @@ class _Vocabulary:
     def _keys(self) -> dict[str, str]:
         """The ids of the things that a text may name without a link, by the words of their names."""
         found = {
-            " ".join(_WORDS.findall(make_key(name))): entity.id
+            " ".join(WORD.findall(make_key(name))): entity.id
             for entity in self.entities.values()
             if not entity.is_day and self._kinds[entity.id] != "tag"
             for name in entity.names
@@ -165,7 +162,7 @@ class _Vocabulary:
     def find_in(self, text: str) -> Iterator[str]:
         """Yield the ids of the things whose names stand in a text, as often as they do."""
         folded = fold_name(text)
-        words = _WORDS.findall(folded)
+        words = WORD.findall(folded)
         at = 0
         while at < len(words):
             sizes = range(min(MOST_WORDS, len(words) - at), 0, -1) if words[at] in self._starts else ()

@@ -24,6 +24,7 @@ from memory_core.stores.values import IndexedChunk, ServingSpace
 from memory_core.text.folding import fold
 from memory_core.text.markdown import looks_like_row
 from memory_core.text.terms import detect_language, find_cjk_share
+from memory_core.text.tokens import WORD
 
 if TYPE_CHECKING:
     import numpy as np
@@ -165,7 +166,8 @@ def judge(reader: Reader, counts: TermCounts, *, weights: scores.Weights, vector
     by_token, (window_share, token_share) = (
         _compare_tokens(reader, question, chunks, vectors) if weights.vector else (None, scores.WITHOUT_TOKENS)
     )
-    window_share *= weights.vector * weigh_vectors(question, vectors)
+    share_by_meaning = weigh_vectors(question, vectors)
+    window_share *= weights.vector * share_by_meaning
     # With a table, late interaction knows half of the characters in CJK.
     token_share *= weights.vector * (1.0 - (1.0 - scores.TABLE_TOKEN_SHARE) * _find_spelt(question, vectors.table))
     near = scores.spread(of_units)
@@ -179,7 +181,6 @@ def judge(reader: Reader, counts: TermCounts, *, weights: scores.Weights, vector
     ranks, bonus = _prefer_period(ranks, counts)
     unknown = _are_words_unknown(question, vectors.table)
     calibration = _calibrate_question(question, vectors, chunks)
-    share_by_meaning = weigh_vectors(question, vectors)
     near = [scores.vector_score(cosine, calibration, unknown_words=unknown) for cosine in of_chunks]
     conclude = partial(
         Judgement, ranks=ranks, text_ranks=text_ranks, cosines=of_chunks, window_shares=window_shares,
@@ -325,7 +326,7 @@ def _find_rows(counts: TermCounts) -> dict[int, _Counted]:
             head = counts.counts[unit], counts.lengths[unit]
         elif is_row and rarest in counts.counts[unit]:
             above = dict.fromkeys(counts.above[unit], 1.0)
-            length = counts.lengths[unit] + len(_WORD.findall(chunk.context)) + head[1]
+            length = counts.lengths[unit] + len(WORD.findall(chunk.context)) + head[1]
             rows[unit] = add_up([counts.counts[unit], above, head[0]]), length
     return rows
 
@@ -390,7 +391,7 @@ def _calibrate_question(question: Question, vectors: VectorQuery, chunks: Sequen
     pieces = scores.find_pieces(table, [word.text for word in question.words])
     if pieces:
         notes = " ".join([chunk.text[:READ_CHARS] for chunk in chunks[:READ_CHUNKS]])
-        pieces = min(pieces, scores.find_pieces(table, _WORD.findall(notes)))
+        pieces = min(pieces, scores.find_pieces(table, WORD.findall(notes)))
     return calibrate(scores.TABLE_CONE * max(_find_spelt(question, table), pieces), WINDOWS * question.chunks)
 
 
@@ -428,7 +429,6 @@ def _are_words_unknown(question: Question, table: TokenModel | None) -> bool:
 
 MAX_LABEL = 48  # characters of a line within which its label ends
 _LABEL = re.compile(r"[\s>*+_-]{0,8}([^\W\d_][\w.' -]{0,40})\*{0,2}:")
-_WORD = re.compile(r"[^\W_]+")
 
 
 def find_other_speakers(
@@ -448,7 +448,7 @@ def find_other_speakers(
         One value for each unit.
     """
     text = question.text if question.text != question.text.lower() else question.text.title()
-    asked = _WORD.findall(text)
+    asked = WORD.findall(text)
     if not any(word[0].isupper() for word in asked):
         return [False] * len(units)
     labels: list[tuple[str, str, str] | None] = [None] * len(units)
@@ -464,7 +464,7 @@ def find_other_speakers(
     others = set()
     for file, names in counts.items():
         speakers = [name for name, count in names.items() if count > 1]
-        silent = [name for name in speakers if not _holds(asked, _WORD.findall(name))]
+        silent = [name for name in speakers if not _holds(asked, WORD.findall(name))]
         if len(speakers) == 2 and len(silent) == 1:
             others.add((*file, silent[0]))
     return [label in others for label in labels]

@@ -113,10 +113,8 @@ def relate_words(text: str, seen: dict[Relation, set[str]] | None = None) -> lis
         seen: See `stem_text`.
     """
     runs = _find_new(text, "spelt", seen)
-    words = [word for word in _find_words(runs) if is_spaced(word)]
-    keys = [*map(make_spelling_key, words)]
-    spelt = [Stemmed("spelt", *each) for each in zip(keys, words, strict=True)]
-    mirrored = [Stemmed("mirrored", key[::-1], word) for key, word in zip(keys, words, strict=True)]
+    spelt = stem_words(_find_words(runs), "spelt")
+    mirrored = [Stemmed("mirrored", key[::-1], word) for _, key, word in spelt]
     names = (name for run in runs for name in find_camels(run))
     parts = [
         Stemmed("part", part, name.lower()) for name in names for part in split_camel(name) if len(part) >= LEAST_PART

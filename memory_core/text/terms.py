@@ -16,11 +16,10 @@ from typing import Literal
 from memory_core.text.folding import EMOJI, change_lines, fold_words, is_emoji, list_marks
 from memory_core.text.languages import OPENERS, STOP_WORDS, Language, detect
 from memory_core.text.tables import PHRASES
-from memory_core.text.tokens import SYLLABLES, UNSPACED, WORD_CHARACTERS, compile_once, may_be_unspaced
+from memory_core.text.tokens import SYLLABLES, UNSPACED, WORD, WORD_CHARACTERS, compile_once, may_be_unspaced
 
 QuestionKind = Literal["question", "statement", "words"]
 
-_ASCII_WORD = re.compile(r"[^\W_]+")
 _QUOTED = re.compile(r'"([^"]+)"')
 _COMPOUND = re.compile(r"\w[-_./\\:@#=+~%$]+\w")
 _EDGES = ".,;:!?()[]{}<>\"'`“”‘’"
@@ -69,7 +68,7 @@ _lone = partial(compile_once, f"(?:(?<={_FUNCTIONAL})|^)(?!{_FUNCTIONAL})[\u4e00
 
 def _word_of(text: str) -> re.Pattern[str]:
     """Return the pattern of a word, the quickest for a text."""
-    return _ASCII_WORD if text.isascii() else _marked_word()
+    return WORD if text.isascii() else _marked_word()
 
 
 def _split_run(run: str) -> Sequence[str]:

@@ -11,6 +11,8 @@ _CLAUSE_END = re.compile(r".*(?:[.!?;:,](?=\s)|[。！？；：，、」』）])
 _SPACE = re.compile(r".*\s", re.DOTALL)
 
 
+WORD = re.compile(r"[^\W_]+")  # of letters and digits
+
 # A large pattern takes a millisecond to compile, which texts that do not need it are spared.
 compile_once: Callable[[str], re.Pattern[str]] = cache(re.compile)
 
