@@ -91,12 +91,8 @@ def find_unclosed_fence(kinds: Sequence[Line]) -> int | None:
     Args:
         kinds: The kinds of a text's lines, as `scan` returns them.
     """
-    for index in range(len(kinds) - 1, -1, -1):
-        if kinds[index] is OPEN:
-            return index
-        if kinds[index] is not CODE:
-            return None
-    return None
+    last = next((index for index in reversed(range(len(kinds))) if kinds[index] is not CODE), None)
+    return last if last is not None and kinds[last] is OPEN else None
 
 
 def close_fence(lines: list[str]) -> None:
