@@ -9,6 +9,7 @@ import stat
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from itertools import accumulate
 from pathlib import Path
 from unicodedata import normalize
 
@@ -179,13 +180,8 @@ class Root:
         if not relative:
             return FOLDER
         *folders, name = relative.split("/")
-        at = ""
-        for folder in folders:
-            at += folder
-            if reason := self.refuse_folder(at, folder):
-                return reason
-            at += "/"
-        return self.refuse_file(relative, name)
+        reasons = map(self.refuse_folder, accumulate(folders, posixpath.join), folders)
+        return next(filter(None, reasons), None) or self.refuse_file(relative, name)
 
     def refuse_folder(self, relative: str, name: str) -> str | None:
         """Return the reason why a folder below is not entered, judged by its name alone; None if it is."""
