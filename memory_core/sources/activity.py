@@ -83,12 +83,11 @@ def load_entries(path: Path, *, limit: int, session: str | None = None) -> list[
         OSError: The log cannot be read.
     """
     found: list[Activity] = []
-    for file in (path, _find_older(path)):
-        with suppress(FileNotFoundError):
-            for line in reversed(file.read_bytes().split(b"\n")):
-                if len(found) == limit:
-                    return found
-                found += [entry for entry in _parse(line) if session in (None, entry.session)]
+    for _, lines in _read_files(path):
+        for line in reversed(lines):
+            if len(found) == limit:
+                return found
+            found += [entry for entry in _parse(line) if session in (None, entry.session)]
     return found
 
 
@@ -100,13 +99,10 @@ def drop_entries(path: Path, holds: Callable[[str], bool]) -> None:
         TimeoutError: Another process holds its lock.
     """
     with locked(path.with_suffix(".lock"), timeout_seconds=LOCK_SECONDS):
-        for file in (path, _find_older(path)):
-            with suppress(FileNotFoundError):
-                lines = file.read_bytes().split(b"\n")
-                read = [(line, [*_parse(line)]) for line in lines if line]
-                kept = [b"", *(line for line, entries in read if entries and not _names(entries[0], holds))]
-                if len(kept) < len(lines):
-                    replace_file(file, b"\n".join(kept))
+        for file, lines in _read_files(path):
+            kept = [b"", *(line for line in lines if any(not _names(entry, holds) for entry in _parse(line)))]
+            if len(kept) < len(lines):
+                replace_file(file, b"\n".join(kept))
 
 
 def names_text(path: Path, holds: Callable[[str], bool]) -> bool:
@@ -115,14 +111,10 @@ def names_text(path: Path, holds: Callable[[str], bool]) -> bool:
     Raises:
         OSError: The log cannot be read.
     """
-    for file in (path, _find_older(path)):
-        with suppress(FileNotFoundError):
-            for line in file.read_bytes().split(b"\n"):
-                entries = [*_parse(line)]
-                if any(_names(entry, holds) for entry in entries) or (
-                    not entries and holds(line.decode(errors="replace"))
-                ):
-                    return True
+    for line in (each for _, lines in _read_files(path) for each in lines):
+        entries = [*_parse(line)]
+        if any(_names(entry, holds) for entry in entries) or (not entries and holds(line.decode(errors="replace"))):
+            return True
     return False
 
 
@@ -138,6 +130,13 @@ def _turn_over(path: Path) -> None:
     ):
         if path.stat().st_size > FULL_BYTES:
             path.replace(_find_older(path))
+
+
+def _read_files(path: Path) -> Iterator[tuple[Path, list[bytes]]]:
+    """Yield both files of a log, as far as there are any, with their lines; the newer one first."""
+    for file in (path, _find_older(path)):
+        with suppress(FileNotFoundError):
+            yield file, file.read_bytes().split(b"\n")
 
 
 def _find_older(path: Path) -> Path:
