@@ -88,24 +88,18 @@ def find_links(prose: Sequence[str]) -> Iterator[Link]:
     """
     defined = _find_definitions(prose)
     for i, line in enumerate(prose):
-        if "[[" in line:
-            for written in _WIKILINK.findall(line):
-                target = written.replace("\\|", "|").partition("|")[0].partition("#")[0].partition("^")[0].strip()
-                if target and not is_attachment(target):
-                    yield Link("wikilink", target, i)
-        if "[" in line:
-            yield from (Link("link", target, i) for target in _find_targets(line, defined))
-        if "#" in line:
-            for tag in _TAG.findall(line):
-                if not _COLOUR.match(tag):
-                    yield Link("tag", tag.rstrip("/-"), i)
+        for written in _WIKILINK.findall(line):
+            target = written.replace("\\|", "|").partition("|")[0].partition("#")[0].partition("^")[0].strip()
+            if target and not is_attachment(target):
+                yield Link("wikilink", target, i)
+        yield from (Link("link", target, i) for target in _find_targets(line, defined))
+        yield from (Link("tag", tag.rstrip("/-"), i) for tag in _TAG.findall(line) if not _COLOUR.match(tag))
 
 
 def _find_targets(line: str, defined: Mapping[str, str]) -> Iterator[str]:
     """Yield the notes to which links of Markdown lead, those by a label behind the others."""
-    if "](" in line:
-        found = (_read_target(bracketed or bare) for bracketed, bare in _LINK.findall(line))
-        yield from (target for target in found if target is not None)
+    found = (_read_target(bracketed or bare) for bracketed, bare in _LINK.findall(line))
+    yield from (target for target in found if target is not None)
     for text, label in _REFERENCE.findall(line) if defined else ():
         target = defined.get(_make_label(label or text))
         if target is not None:
@@ -116,7 +110,7 @@ def _find_definitions(prose: Sequence[str]) -> dict[str, str]:
     """Return the notes that a note links to by labels: `[label]: note.md`; of several for one label the first counts."""
     found: dict[str, str] = {}
     for line in prose:
-        if "]:" in line and (definition := _DEFINITION.match(line)):
+        if definition := _DEFINITION.match(line):
             label, bracketed, bare = definition.groups()
             target = _read_target(bracketed or bare)
             if target is not None:
