@@ -212,11 +212,7 @@ def _is_long(text: str, span: Span) -> bool:
 def _cut_sentences(text: str, span: Span) -> list[Span]:
     """Cut a paragraph into sentences, short ones joined with a neighbour."""
     start, end = span
-    if _is_short(text, start, end):
-        return [span]
-    cuts = find_sentence_starts(text, start, end)
-    if text.find("\n", start, end) >= 0:
-        cuts = sorted({*cuts, *_find_hard_breaks(text, start, end)})
+    cuts = sorted({*find_sentence_starts(text, start, end), *_find_hard_breaks(text, start, end)})
     return _join_short(text, [start, *(cut for cut in cuts if cut < end), end])
 
 
