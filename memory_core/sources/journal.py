@@ -33,6 +33,7 @@ from typing import Any, BinaryIO, NamedTuple
 from memory_core.atomic import BINARY, CLOEXEC, NOFOLLOW, NONBLOCK, locked, replace_file, write_all
 from memory_core.config.agent import JOURNAL_SUFFIX
 from memory_core.errors import FileUnreadable
+from memory_core.sources.activity import find_problem, record_problem
 from memory_core.sources.refusals import describe_os_error, refuse_type
 from memory_core.sources.transcripts import SHOWN, SUFFIX, Said, parse_entry, parse_said
 from memory_core.text.messages import is_off_the_record
@@ -514,15 +515,11 @@ class Journal:
 
     def record_problem(self, problem: str) -> None:
         """Keep a sentence for `doctor`. Where the folder cannot be written, that is what `doctor` tells."""
-        from memory_core.sources.activity import record_problem
-
         with suppress(OSError), self._locked():
             record_problem(self.folder / PROBLEM, problem)
 
     def find_problem(self) -> str:
         """Return what went wrong last; "" if nothing did in the last days."""
-        from memory_core.sources.activity import find_problem
-
         return find_problem(self.folder / PROBLEM, seconds=PROBLEM_DAYS * DAY_SECONDS)
 
     def find_write_problem(self) -> str:
