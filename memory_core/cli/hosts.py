@@ -21,7 +21,6 @@ from memory_core.config.load import Config, find_adopted_config, load_config
 from memory_core.config.resolution import find_default_workspace
 from memory_core.config.settings import DEFAULT_AGENT
 from memory_core.errors import InvalidArgument, MemoryCoreError
-from memory_core.hosts import reference
 from memory_core.hosts.install import changes, programs
 from memory_core.hosts.mcp import check_server
 from memory_core.plugin.flush.cycles import preview
@@ -322,6 +321,8 @@ def _compare_workspace(name: str, parts: Sequence[changes.Part], config: AgentCo
 @click.option("--script", type=app.PATH, metavar="FILE", help="say the lines of a file instead of reading the terminal")
 def chat(options: Options, *, base_url: str | None, model: str, context_window: int, script: str | None) -> None:
     """Chat with a model that has this memory (the reference host)."""
+    from memory_core.hosts import reference
+
     lines = None if script is None else app.read_text("--script", script).split("\n")
     with reference.ReferenceHost(
         app.open_source(options), options.agent, base_url=base_url, model=model, context_window=context_window

@@ -14,7 +14,9 @@ import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack, closing
 from functools import partial
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
+
+import httpx
 
 from memory_core.config.agent import AgentConfig
 from memory_core.config.fields import Secret
@@ -25,9 +27,6 @@ from memory_core.plugin.slot import MemorySlot
 from memory_core.records import CallContext
 from memory_core.sources import sessions_json
 from memory_core.text.tokens import estimate_tokens
-
-if TYPE_CHECKING:
-    import httpx
 
 log = logging.getLogger(__name__)
 
@@ -56,8 +55,6 @@ class ChatEndpoint:
     """
 
     def __init__(self, base_url: str, model: str, *, api_key: Secret | None = None) -> None:
-        import httpx
-
         headers = {"Authorization": f"Bearer {api_key.reveal()}"} if api_key else {}
         self._url = f"{base_url.rstrip('/')}/chat/completions"
         self._model = model
@@ -71,8 +68,6 @@ class ChatEndpoint:
         Raises:
             EndpointFailed: No answer, or one that is not a stream of completions.
         """
-        import httpx
-
         body: dict[str, Any] = {"model": self._model, "messages": list(messages), "stream": True}
         if tools:
             body["tools"] = list(tools)

@@ -21,14 +21,23 @@ from memory_core.errors import InvalidArgument, MemoryCoreError, PathRefused
 from memory_core.hosts.inspect import notes
 from memory_core.hosts.serving import listen, resting_when_quiet, run
 from memory_core.items.layered import open_items
+from memory_core.plugin.reviewing import Review
 from memory_core.records import Status
 from memory_core.sources.activity import Activity
 from memory_core.sources.origins import cite_origin, load_sources
 from memory_core.text.messages import quote_safely
 from memory_core.tools.results import shape_explanation
 
-if TYPE_CHECKING:
+try:
+    import uvicorn  # noqa: F401 -- so that it is missed now, not when the page is served
     from starlette.applications import Starlette
+    from starlette.responses import FileResponse, JSONResponse, PlainTextResponse
+    from starlette.routing import Mount, Route
+    from starlette.staticfiles import StaticFiles
+except ImportError as error:
+    raise MemoryCoreError(f"the page needs the package {error.name}", action=explain_install("inspect")) from error
+
+if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -52,13 +61,8 @@ def serve(memory: Memory, port: int, announce: Callable[[str], None], *, review:
         review: The page may settle proposals for the notes.
 
     Raises:
-        MemoryCoreError: The port cannot be had, or a package is missing.
+        MemoryCoreError: The port cannot be had.
     """
-    try:
-        import starlette  # noqa: F401 -- so that it is missed now, not when the first note is opened
-        import uvicorn  # noqa: F401 -- as above
-    except ImportError as error:
-        raise MemoryCoreError(f"the page needs the package {error.name}", action=explain_install("inspect")) from error
     called = threading.Event()
     with listen(ADDRESS, port) as listener, resting_when_quiet(memory.rest, called):
         bound = listener.getsockname()[1]
@@ -76,10 +80,6 @@ def make_application(memory: Memory, note_call: Callable[[], None], pen: str | N
         note_call: Called after each question.
         pen: The secret that settles proposals; None leaves the page without them.
     """
-    from starlette.applications import Starlette
-    from starlette.responses import FileResponse
-    from starlette.routing import Mount, Route
-    from starlette.staticfiles import StaticFiles
 
     def config() -> AgentConfig:
         resolved = memory.config()
@@ -117,7 +117,6 @@ def _make_endpoint(
     answer: Callable[[Mapping[str, str]], Any], note_call: Callable[[], None]
 ) -> Callable[[Request], Response]:
     """Return an endpoint, which Starlette runs in a thread, that answers a question or says why it cannot."""
-    from starlette.responses import JSONResponse
 
     def endpoint(request: Request) -> Response:
         try:
@@ -133,8 +132,6 @@ def _make_endpoint(
 
 def _list_proposals(memory: Memory, pen: str | None) -> dict[str, Any]:
     """Return what is proposed for the notes, and the secret that settles it; nothing on a page that only reads."""
-    from memory_core.plugin.reviewing import Review
-
     if pen is None:
         return {"enabled": False, "proposals": []}
     with closing(Review(memory.config(), memory.items, memory.sync)) as held:
@@ -143,8 +140,6 @@ def _list_proposals(memory: Memory, pen: str | None) -> dict[str, Any]:
 
 def _resolve(memory: Memory, query: Mapping[str, str]) -> dict[str, Any]:
     """Accept, reject or undo, as the page's buttons ask for it."""
-    from memory_core.plugin.reviewing import Review
-
     action = _need(query, "action")
     if action not in ("accept", "reject", "undo"):
         raise InvalidArgument("action", f"expected accept, reject or undo, not {action!r:.20}")
@@ -248,8 +243,6 @@ class PageGuard:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request, as ASGI has it."""
-        from starlette.responses import PlainTextResponse
-
         if scope["type"] != "http":
             return
         headers: dict[bytes, bytes] = dict(scope["headers"])
