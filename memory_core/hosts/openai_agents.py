@@ -38,18 +38,7 @@ def memory_tools(slot: MemorySlot, context: CallContext | None = None) -> list[F
         slot: The memory; whether it is on, and what may be seen, is decided at every call.
         context: The session; None is that of this machine's own user.
     """
-
-    def make(schema: Mapping[str, Any]) -> FunctionTool:
-        async def run(_: Any, given: str) -> str:
-            try:
-                arguments = parse_arguments(given or "{}")
-            except (ValueError, TypeError) as error:
-                return write_json({"error": f"arguments: {error}", "code": "invalid_argument"})
-            return write_json(await slot.acall_tool(schema["name"], arguments, context))
-
-        return _make_tool(schema, run)
-
-    return [make(schema) for schema in slot.tool_schemas(context)]
+    return [_make_tool(slot, schema, context) for schema in slot.tool_schemas(context)]
 
 
 def memory_instructions(
@@ -156,24 +145,27 @@ class MemorySession(SessionABC):  # type: ignore[misc]  # untyped where OpenAI A
         self, messages: list[Message], tools: list[dict[str, Any]], *, max_tokens: int, **_: float
     ) -> Message:
         system, others = split_system(messages)
+        # The slot itself answers the calls of a flush turn, so that none of these tools is run.
         answer = await self._model.get_response(
             system, from_openai(others), ModelSettings(max_tokens=max_tokens),
-            [_make_tool(tool["function"], _refuse) for tool in tools], None, [], ModelTracing.DISABLED,
+            [_make_tool(self._slot, tool["function"], None) for tool in tools], None, [], ModelTracing.DISABLED,
             previous_response_id=None, conversation_id=None, prompt=None,
         )  # fmt: skip
         return read_answer([item.model_dump() for item in answer.output])
 
 
-def _make_tool(schema: Mapping[str, Any], run: Callable[[Any, str], Awaitable[str]]) -> FunctionTool:
+def _make_tool(slot: MemorySlot, schema: Mapping[str, Any], context: CallContext | None) -> FunctionTool:
+    async def run(_: Any, given: str) -> str:
+        try:
+            arguments = parse_arguments(given or "{}")
+        except (ValueError, TypeError) as error:
+            return write_json({"error": f"arguments: {error}", "code": "invalid_argument"})
+        return write_json(await slot.acall_tool(schema["name"], arguments, context))
+
     # Strict schemas would make every optional argument one that has to be given.
     return FunctionTool(
         schema["name"], schema["description"], dict(schema["parameters"]), run, strict_json_schema=False
     )
-
-
-async def _refuse(_: Any, __: str) -> str:
-    """Run nothing: the slot itself answers the calls of a flush turn."""
-    return ""
 
 
 def _keep_turns(items: Sequence[Item], turns: int) -> list[Item]:

@@ -422,7 +422,9 @@ def _list_workspaces(document: Mapping[str, Any], state_dir: Path) -> Iterator[t
     for agent, entry in entries.items():
         own = entry.get("workspace") or (defaults if agent == main else None)
         named, missing = fill(own, environ) if isinstance(own, str) else ("", [])
-        places = [_expand_path(named)] if named.strip() and not missing else _guess(agent, main, state_dir)
+        # Symlinks stay as they are.
+        given = Path(os.path.abspath(expand_home(named.strip())))  # noqa: PTH100
+        places = [given] if named.strip() and not missing else _guess(agent, main, state_dir)
         if found := next((place for place in places if place.is_dir()), None):
             yield agent, found
 
@@ -442,7 +444,3 @@ def _guess(agent: str, main: str, state_dir: Path) -> list[Path]:
         own = [] if state_dir.name == ".openclaw" else [shared]
         return [state_dir / "workspace", *own]
     return [state_dir / f"workspace-{agent}", shared.with_name(f"{shared.name}-{agent}")]
-
-
-def _expand_path(path: str) -> Path:
-    return Path(os.path.abspath(expand_home(path.strip())))  # noqa: PTH100  # symlinks stay as they are

@@ -18,7 +18,6 @@ import re
 import select
 import signal
 import threading
-from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, suppress
 from functools import partial
@@ -136,19 +135,20 @@ async def open_streams(
     to_server, seen = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     said, from_server = anyio.create_memory_object_stream[SessionMessage](0)
     refusals = said.clone()
-    open_requests, spoken = _OpenRequests(), anyio.Event()
+    unanswered, spoken = set[str](), anyio.Event()  # the ids of requests; a client may write a number as a string
 
     async def take(line: bytes) -> None:
         message, refusal = parse_message(line)
         if refusal is not None:
             await refusals.send(SessionMessage(refusal))
         elif message is not None:
-            open_requests.hear(message)
+            _hear(message, unanswered)
             await to_server.send(SessionMessage(message))
 
     async def finish() -> None:
         with anyio.move_on_after(LAST_ANSWERS_SECONDS):
-            await open_requests.wait_for_answers()
+            while unanswered:
+                await anyio.sleep(POLL_SECONDS)
         await to_server.aclose()
         await refusals.aclose()
 
@@ -156,7 +156,8 @@ async def open_streams(
         try:
             async for item in from_server:
                 await anyio.to_thread.run_sync(write, writer, to_line(item.message), abandon_on_cancel=True)
-                open_requests.answer(item.message)
+                if isinstance(item.message, types.JSONRPCResponse | types.JSONRPCError):
+                    unanswered.discard(str(item.message.id))
         except OSError as error:
             lost(error.strerror or str(error), gone=isinstance(error, BrokenPipeError))
         spoken.set()
@@ -164,8 +165,7 @@ async def open_streams(
     def listen() -> None:
         with suppress(Exception):  # once the server has ended nobody takes them any more
             for line in read_lines(reader):
-                if line.strip() or len(line) > MAX_LINE_BYTES:
-                    portal.call(take, line)
+                portal.call(take, line)
             portal.call(finish)
 
     async with anyio.create_task_group() as group, BlockingPortal() as portal:
@@ -194,40 +194,20 @@ def watch(writer: int, leave: Callable[[], object]) -> None:
             leave()
 
 
-class _OpenRequests:
-    """The requests that still await an answer, by id; a client may use one id twice, and write a number as a string."""
-
-    def __init__(self) -> None:
-        self._counts: Counter[str] = Counter()
-
-    def hear(self, message: types.JSONRPCMessage) -> None:
-        """Count a request; one that is cancelled gets no answer, and one that listens for changes gets it at the end only."""
-        if isinstance(message, types.JSONRPCRequest) and message.method != "subscriptions/listen":
-            self._counts[str(message.id)] += 1
-        elif isinstance(message, types.JSONRPCNotification) and message.method == "notifications/cancelled":
-            self._discard((message.params or {}).get("requestId"))
-
-    def answer(self, message: types.JSONRPCMessage) -> None:
-        """Take an answer off the count."""
-        if isinstance(message, types.JSONRPCResponse | types.JSONRPCError):
-            self._discard(message.id)
-
-    async def wait_for_answers(self) -> None:
-        """Wait until no request is open."""
-        while self._counts.total():
-            await anyio.sleep(POLL_SECONDS)
-
-    def _discard(self, number: object) -> None:
-        """Forget a request; a client may send anything for its id."""
-        name = str(number) if isinstance(number, int | str) else ""
-        self._counts -= Counter([name])  # which keeps no zeros
+def _hear(message: types.JSONRPCMessage, unanswered: set[str]) -> None:
+    """Note a request; one that is cancelled gets no answer, and one that listens for changes gets it at the end only."""
+    if isinstance(message, types.JSONRPCRequest) and message.method != "subscriptions/listen":
+        unanswered.add(str(message.id))
+    elif isinstance(message, types.JSONRPCNotification) and message.method == "notifications/cancelled":
+        unanswered.discard(str((message.params or {}).get("requestId")))
 
 
 def read_lines(descriptor: int) -> Iterator[bytes]:
-    """Yield the lines of a stream until it ends; of one that is longer than `MAX_LINE_BYTES`, that many bytes and one more."""
+    """Yield the lines of a stream until it ends, but no blank ones; of one longer than `MAX_LINE_BYTES`, one byte more."""
     with open(descriptor, "rb", closefd=False) as stream, suppress(OSError):  # a terminal that is gone
         while line := stream.readline(MAX_LINE_BYTES + 1):
-            yield line.removesuffix(b"\n")
+            if line.strip() or len(line) > MAX_LINE_BYTES:
+                yield line.removesuffix(b"\n")
             while len(line) > MAX_LINE_BYTES and not line.endswith(b"\n"):
                 line = stream.readline(MAX_LINE_BYTES + 1)
 
