@@ -65,17 +65,6 @@ def _open_history(options: Options) -> Iterator[tuple[AgentConfig, History]]:
             yield config, history
 
 
-def _read_path(text: str) -> str:
-    """Return the path of a note as a user names it, also by a citation, such as `MEMORY.md#L3`.
-
-    Raises:
-        InvalidArgument: It is empty.
-    """
-    if not text.strip():
-        raise InvalidArgument("PATH", "is empty", action="name a note, such as MEMORY.md")
-    return read_citation(text).path
-
-
 def _list_known(history: History) -> list[str]:
     """Return the paths of all notes, also of those that are gone."""
     return sorted({name for changed in history.list_changes().values() for name in changed})
@@ -87,8 +76,14 @@ def _suggest(history: History, path: str) -> str:
 
 
 def _find_path(config: AgentConfig, history: History, text: str) -> str:
-    """Return the path of a note that a user names, also by the end of it that only this note has."""
-    path = name_note(config, _read_path(text))
+    """Return the path of a note that a user names, also by a citation or by the end of it that only this note has.
+
+    Raises:
+        InvalidArgument: It is empty.
+    """
+    if not text.strip():
+        raise InvalidArgument("PATH", "is empty", action="name a note, such as MEMORY.md")
+    path = name_note(config, read_citation(text).path)
     return path if history.list_versions(path) else find_meant(path, _list_known(history)) or path
 
 

@@ -133,10 +133,8 @@ def _settle_workspace(host: str, bound: Mapping[str, str], config: AgentConfig, 
     usual = config.workspace
     given = f"Its configuration is {bound['config']}. " if "config" in bound else ""
     if not config.is_found:
-        made = (
-            "" if usual.is_dir() else f", which does not exist yet; make it: memory-core init {quote_words(str(usual))}"
-        )
-        return f"{given}Its notes are in {shorten_home(usual)}{made or '.'}"
+        make = f", which does not exist yet; make it: memory-core init {quote_words(str(usual))}"
+        return f"{given}Its notes are in {shorten_home(usual)}{'.' if usual.is_dir() else make}"
     made = ""
     if not os.path.lexists(usual) and dry_run:
         output.print_aside(f"would be made for notes: {shorten_home(usual)}")

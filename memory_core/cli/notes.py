@@ -306,8 +306,7 @@ def diagnose_projects(config: AgentConfig) -> Iterator[Finding]:
         action = "go to where it is now, and run memory-core doctor there; if it is no more, delete the folder"
         if here is not None:
             own = find_private_folder(here, os.environ)
-            copy = "adopt {} --copy --yes --workspace {}" if own.exists() else ""
-            bring = f"memory-core {copy}" if copy else "mv {} {}"
+            bring = "memory-core adopt {} --copy --yes --workspace {}" if own.exists() else "mv {} {}"
             words = (quote_words(str(each)) for each in (folder, own))
             action = f"if it is what is here now, bring them over: {bring.format(*words)}"
         message = f"{shorten_home(folder)} has notes of {shorten_home(repository)}, which is not there any more"

@@ -496,6 +496,7 @@ def _make_bars() -> Bars:
 INDENT = "    "
 MOST_COLUMNS = 100  # longer lines are hard to read, however wide the window is
 LEAST_COLUMNS = 30
+_ENDING = re.compile(r"(?<=....)(?:ing|ed|es|s)\Z")  # of a word: "lessons" marks "lesson", too
 _MARK = re.compile(r"[-*+] +|\d{1,9}[.)] +|> ?")
 
 
@@ -557,16 +558,8 @@ def _highlight(line: str, query: str) -> str:
     from memory_core.text.terms import extract_words
 
     words = (word for word in extract_words(query) if len(word) > 1 or not word.isascii())
-    stems = sorted(set(map(_cut, words)), key=len, reverse=True)
+    stems = sorted({_ENDING.sub("", word) for word in words}, key=len, reverse=True)
     if not stems:
         return line
     pattern = "|".join(rf"\b{re.escape(stem)}\w*" if stem.isascii() else re.escape(stem) for stem in stems)
     return re.sub(pattern, lambda match: f"{MATCH}{match[0]}{RESET}", line, flags=re.IGNORECASE)
-
-
-def _cut(word: str) -> str:
-    """Return a word without a common ending, so that "lessons" marks "lesson", too."""
-    for ending in ("ing", "ed", "es", "s"):
-        if word.endswith(ending) and len(word) - len(ending) >= 4:
-            return word.removesuffix(ending)
-    return word
