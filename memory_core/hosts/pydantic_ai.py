@@ -21,7 +21,7 @@ from memory_core.records import CallContext
 from memory_core.text.tokens import estimate_tokens
 
 with needing("pydantic_ai", "pydantic-ai 2: pip install pydantic-ai-slim"):
-    from pydantic_ai import FunctionToolset, RunContext, Tool, ToolDefinition
+    from pydantic_ai import FunctionToolset, RunContext, Tool
     from pydantic_ai.capabilities import AbstractCapability
     from pydantic_ai.direct import model_request
     from pydantic_ai.models import ModelRequestParameters
@@ -114,7 +114,8 @@ class MemoryCapability(AbstractCapability[Any]):  # type: ignore[misc]  # untype
         async def complete(
             messages: list[Message], tools: list[dict[str, Any]], *, max_tokens: int, **_: float
         ) -> Message:
-            parameters = ModelRequestParameters(function_tools=[_define_tool(tool["function"]) for tool in tools])
+            offered = [self._make_tool(tool["function"]).tool_def for tool in tools]
+            parameters = ModelRequestParameters(function_tools=offered)
             answer = await model_request(
                 request_context.model, from_openai(messages),
                 model_settings={"max_tokens": max_tokens}, model_request_parameters=parameters,
@@ -137,9 +138,3 @@ class MemoryCapability(AbstractCapability[Any]):  # type: ignore[misc]  # untype
             return await self._slot.acall_tool(schema["name"], arguments, self._describe(ctx))
 
         return Tool.from_schema(run, schema["name"], schema["description"], dict(schema["parameters"]), takes_ctx=True)
-
-
-def _define_tool(schema: Mapping[str, Any]) -> ToolDefinition:
-    return ToolDefinition(
-        name=schema["name"], description=schema["description"], parameters_json_schema=dict(schema["parameters"])
-    )
