@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
-from typing import TYPE_CHECKING, Generic, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 from memory_core.errors import (
     BackendError,
@@ -116,35 +116,6 @@ class Breaker:
             return BreakerState("open" if left > 0 else "half-open", self._reason, left)
 
 
-class Worker(Generic[Answer]):
-    """Calls with a deadline. A call that hangs is abandoned in its daemon thread, and no other starts until it returns."""
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-        self._abandoned: list[Future[Answer]] = []
-
-    @property
-    def hanging(self) -> bool:
-        """True while an abandoned call has not returned."""
-        return any(not call.done() for call in self._abandoned)
-
-    def call(self, work: Callable[[], Answer], timeout_seconds: float) -> Answer:
-        """Return or raise what `work` does, if it does so in time.
-
-        Raises:
-            Refused: An earlier call still hangs.
-            TimeoutError: No answer in time; the call is abandoned.
-        """
-        if self.hanging:
-            raise Refused("an earlier call has not returned")
-        call = start_call(work, name=f"memory-{self._name}")
-        try:
-            return wait_for(call, timeout_seconds)
-        except NoAnswer:
-            self._abandoned = [call, *(each for each in self._abandoned if not each.done())]
-            raise
-
-
 def explain_error(error: BaseException) -> str:
     """Return what went wrong and what to do about it, for a place that names the backend already."""
     if isinstance(error, BackendError):
@@ -169,13 +140,13 @@ def log_error(log: logging.Logger, backend: str, what: str, error: BaseException
 
 
 class GuardedBackend:
-    """A backend that is not trusted to return: deadline, breaker, one abandoned worker at most."""
+    """A backend that is not trusted to return: each call has a deadline, and a breaker."""
 
     def __init__(self, backend: RegisteredBackend, plugin: BackendPlugin, breaker: Breaker) -> None:
         self.breaker = breaker
         self._backend = backend
         self._plugin = plugin
-        self._worker: Worker[object] = Worker(backend.name)
+        self._abandoned: list[Future[Any]] = []  # calls that hang; no other starts until they return
 
     def call(self, work: Callable[[RegisteredBackend], Answer], *, long: bool, counted: bool) -> Answer:
         """Run one call within its deadline.
@@ -213,10 +184,23 @@ class GuardedBackend:
         return () if closed else (f"backend {self._backend.name!r} did not close: it left something running",)
 
     def _call_within(self, work: Callable[[RegisteredBackend], Answer], timeout_seconds: float | None) -> Answer:
+        """Return or raise what `work` does, if it does so in time; a call that hangs is abandoned in its daemon thread.
+
+        Raises:
+            Refused: An earlier call still hangs.
+            TimeoutError: No answer in time.
+        """
         if timeout_seconds is None:
             return work(self._backend)
-        answer: Answer = self._worker.call(lambda: work(self._backend), timeout_seconds)  # type: ignore[assignment]
-        return answer
+        self._abandoned = [each for each in self._abandoned if not each.done()]
+        if self._abandoned:
+            raise Refused("an earlier call has not returned")
+        call = start_call(lambda: work(self._backend), name=f"memory-{self._backend.name}")
+        try:
+            return wait_for(call, timeout_seconds)
+        except NoAnswer:
+            self._abandoned.append(call)
+            raise
 
     def _record_error(self, error: BaseException) -> None:
         interrupted = not isinstance(error, Exception)  # as by Ctrl-C

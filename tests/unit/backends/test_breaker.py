@@ -5,13 +5,17 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 
+import pluggy
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_core.backends.breaker import BACKOFF, Breaker, BreakerState, Refused, Worker
-from tests.waiting import HANG_GUARD_SECONDS, Clock, eventually
+from memory_core.backends.breaker import BACKOFF, Breaker, BreakerState, GuardedBackend, Refused
+from memory_core.backends.loader import RegisteredBackend
+from memory_core.hookspecs import BackendPlugin
+from tests.waiting import Clock, eventually
 
 
 @pytest.fixture
@@ -154,36 +158,47 @@ def _refused(breaker: Breaker) -> bool:
     return False
 
 
-def test_a_worker_hands_on_answers_and_errors() -> None:
-    worker: Worker[int] = Worker("test")
-    assert worker.call(lambda: 7, 10) == 7
+def guard(seconds: float) -> Callable[[Callable[[], int]], int]:
+    """Return what calls a backend that answers with any work, and has some seconds for it."""
+    plugin = BackendPlugin(open=lambda _: pytest.fail("opened"), timeout_seconds=seconds)
+    backend = RegisteredBackend("test", pluggy.PluginManager("memory_core"), ())
+    guarded = GuardedBackend(backend, plugin, Breaker())
+    return lambda work: guarded.call(lambda _: work(), long=False, counted=False)
+
+
+def answers(call: Callable[[Callable[[], int]], int]) -> bool:
+    try:
+        return call(lambda: 7) == 7
+    except (TimeoutError, Refused):
+        return False
+
+
+def test_answers_and_errors_are_handed_on() -> None:
+    call = guard(10)
+    assert call(lambda: 7) == 7
     with pytest.raises(ZeroDivisionError):
-        worker.call(lambda: 1 // 0, 10)
-    assert not worker.hanging
+        call(lambda: 1 // 0)
+    assert answers(call)
 
 
 def test_a_hung_call_is_left_behind_and_later_ones_are_refused_at_once_until_it_returns() -> None:
-    worker: Worker[int] = Worker("test")
+    call = guard(0.5)
     release = threading.Event()
-    with pytest.raises(TimeoutError, match=r"0\.01 s"):
-        worker.call(lambda: int(release.wait()), 0.01)
-    assert worker.hanging
+    with pytest.raises(TimeoutError, match=r"0\.5 s"):
+        call(lambda: int(release.wait()))
     began = time.monotonic()
     with pytest.raises(Refused, match="has not returned"):
-        worker.call(lambda: 7, 60)
-    assert time.monotonic() - began < HANG_GUARD_SECONDS  # of the 60
+        call(lambda: 7)
+    assert time.monotonic() - began < 0.5
     assert [thread.daemon for thread in threading.enumerate() if thread.name == "memory-test"] == [True]
     release.set()
-    assert eventually(lambda: not worker.hanging)
-    assert worker.call(lambda: 7, 10) == 7
+    assert eventually(lambda: answers(call))
 
 
 def test_calls_that_end_at_their_deadline_leave_nothing_behind() -> None:
-    """Whichever side wins the race, the worker is free again once the call has returned."""
-    worker: Worker[None] = Worker("test")
+    """Whichever side wins the race, the backend is free again once the call has returned."""
+    call = guard(0.002)
     for _ in range(50):
-        try:
-            worker.call(lambda: time.sleep(0.002), 0.002)
-        except TimeoutError:
-            assert eventually(lambda: not worker.hanging)
-    assert not worker.hanging
+        with suppress(TimeoutError, Refused):
+            call(lambda: int(threading.Event().wait(0.002)))
+    assert eventually(lambda: answers(call))
