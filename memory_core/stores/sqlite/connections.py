@@ -299,11 +299,15 @@ def open_tokenizer() -> Tokenize:
 
 def load_vec0(connection: Connection, extension_path: str | None) -> str | None:
     """Load sqlite-vec; return None when it is loaded, else the reason why not, with what to do."""
-    library = Path(extension_path).expanduser() if extension_path else _shipped_vec0()
-    if library is None:
-        return "sqlite-vec is not installed: pip install sqlite-vec"
-    if not library.exists():
-        return f"{library} does not exist: correct memorySearch.store.vector.extensionPath, or leave it out"
+    if extension_path:
+        library = Path(extension_path).expanduser()
+        if not library.exists():
+            return f"{library} does not exist: correct memorySearch.store.vector.extensionPath, or leave it out"
+    else:
+        spec = find_spec("sqlite_vec")  # whose import would pull numpy, 120 ms
+        if spec is None or spec.origin is None:
+            return "sqlite-vec is not installed: pip install sqlite-vec"
+        library = Path(spec.origin).with_name("vec0")  # to which SQLite adds the ending of this system
     try:
         connection.enable_load_extension(True)
         connection.load_extension(str(library))
@@ -312,12 +316,3 @@ def load_vec0(connection: Connection, extension_path: str | None) -> str | None:
     finally:
         connection.enable_load_extension(False)
     return None
-
-
-def _shipped_vec0() -> Path | None:
-    """Return the library inside the sqlite_vec package, found without importing it (the import pulls numpy, 120 ms)."""
-    spec = find_spec("sqlite_vec")
-    if spec is None or spec.origin is None:
-        return None
-    found = sorted(path for path in Path(spec.origin).parent.glob("vec0.*") if path.suffix in {".so", ".dylib", ".dll"})
-    return found[0] if found else None
