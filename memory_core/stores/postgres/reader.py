@@ -26,6 +26,7 @@ from memory_core.stores.values import (
     WindowTokens,
     count_rarest,
     pair_forms,
+    recall_state,
     slice_units,
     spell,
     to_indexed,
@@ -326,7 +327,7 @@ class PostgresReader:
 
     def load_state(self) -> SyncState:
         """See `Reader`."""
-        return self.own.load_state()
+        return recall_state(self.own.meta, generation=self.own.generation, workspace=self.own.workspace)
 
     def list_spaces(self) -> dict[Space, int]:
         """See `Reader`."""

@@ -23,7 +23,7 @@ from psycopg.types.json import Jsonb
 from memory_core.errors import BackendUnavailable
 from memory_core.records import Space
 from memory_core.stores.postgres import NAME, explain_grant
-from memory_core.stores.values import ServingSpace, StateValues, SyncState, recall_state, remember, to_serving
+from memory_core.stores.values import ServingSpace, StateValues, remember, to_serving
 
 Cursor = psycopg.Cursor[tuple[Any, ...]]
 
@@ -72,10 +72,6 @@ class Tenant:
     def serving(self) -> int | None:
         """The id of the space whose vectors answer."""
         return self.meta.get("serving")
-
-    def load_state(self) -> SyncState:
-        """Return what the tenant remembers from one sync to the next."""
-        return recall_state(self.meta, generation=self.generation, workspace=self.workspace)
 
     def remember(self, values: StateValues) -> Tenant:
         """Return the tenant with some values in the place of those that it remembers; see `StateValues`."""
