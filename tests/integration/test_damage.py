@@ -279,7 +279,7 @@ def test_a_file_at_a_configured_path_is_left_alone(data: bytes, workspace: Path,
     config = settings(store={"path": str(path)})
     with memory_core.open_memory(config, workspace=workspace, state_dir=tmp_path / "state") as memory:
         answer = memory.call_tool("memory_search", QUERY, ASKING)
-        assert f"{path}: this is not an index of memory-core" in answer["error"]
+        assert f"{path}: this is no index of memory-core" in answer["error"]
         assert "choose another file: --state-dir (state_dir= in Python) or memorySearch.store.path" in answer["action"]
         with pytest.raises(StoreError):
             memory.sync(force=True)

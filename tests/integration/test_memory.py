@@ -144,7 +144,7 @@ def test_unavailable(opened: Opener) -> None:
     answer = search(opened(document(store={"path": str(index)})))
     assert set(answer) == {"results", "unavailable", "error", "action"}
     assert (answer["results"], answer["unavailable"]) == ([], True)
-    assert "not an index of memory-core" in answer["error"]
+    assert "no index of memory-core" in answer["error"]
     assert "memorySearch.store.path" in answer["action"]
     assert get(opened())["status"] == "ok"  # reading needs no index
 

@@ -30,6 +30,8 @@ REBUILD = "the next search makes it anew from the notes, and so does: memory-cor
 WAIT = "try again in a moment"
 # For what cannot be opened or written.
 ELSEWHERE = "choose another place: --state-dir (state_dir= in Python) or memorySearch.store.path"
+OTHER_FILE = ELSEWHERE.replace("place", "file")
+LEAVE_OR_DELETE = f"delete it if nothing else needs it, or {OTHER_FILE}"
 MAKE_WRITABLE = f"make it writable, or {ELSEWHERE}"
 
 _SPAWN = 'start processes with "spawn" or "forkserver", or fork while memory is idle'
@@ -88,11 +90,6 @@ class FileKind(NamedTuple):
     empty: str
     fill: str
 
-    @property
-    def article(self) -> str:
-        """The indefinite article of its noun."""
-        return "an" if self.noun[0] in "aeiou" else "a"
-
 
 INDEX = FileKind(
     noun="index",
@@ -106,9 +103,8 @@ INDEX = FileKind(
 
 def _list_meanings(kind: FileKind) -> tuple[tuple[type[apsw.Error], type[StoreError], str, str], ...]:
     """Return for the driver's errors ours, with what is wrong and what to do."""
-    foreign = f"delete it if nothing else needs it, or {ELSEWHERE.replace('place', 'file')}"
     return (
-        (apsw.NotADBError, StoreCorrupt, f"this is not {kind.article} {kind.noun} of memory-core", foreign),
+        (apsw.NotADBError, StoreCorrupt, f"this is no {kind.noun} of memory-core", LEAVE_OR_DELETE),
         (apsw.CorruptError, StoreCorrupt, f"the {kind.noun} is damaged", kind.repair),
         (apsw.FullError, StoreFull, f"no space is left for the {kind.noun}", kind.retry),
         (apsw.ReadOnlyError, StoreReadOnly, f"the {kind.noun} cannot be written", MAKE_WRITABLE),

@@ -19,6 +19,8 @@ from memory_core.stores.sqlite import files
 from memory_core.stores.sqlite.connections import (
     ELSEWHERE,
     INDEX,
+    LEAVE_OR_DELETE,
+    OTHER_FILE,
     Connection,
     FileKind,
     closed_on_error,
@@ -348,10 +350,9 @@ class Database:
             StoreTooNew: A newer memory-core wrote it.
         """
         path, kind = self.path, self.kind
-        elsewhere = ELSEWHERE.replace("place", "file")
         if size := files.find_foreign_size(path):
-            problem = f"this is not {kind.article} {kind.noun} of memory-core, nor any SQLite database ({size} B)"
-            raise StoreCorrupt(path, problem, action=f"delete it if nothing else needs it, or {elsewhere}")
+            problem = f"this is no {kind.noun} of memory-core, nor any SQLite database ({size} B)"
+            raise StoreCorrupt(path, problem, action=LEAVE_OR_DELETE)
         with translate_errors(path, kind):
             # One statement, because another process may be making the file.
             facts = connection.execute(
@@ -360,14 +361,14 @@ class Database:
             ).get
         version, application, tables = cast("tuple[int, int, int]", facts)
         if application != kind.application_id and (version or tables):
-            raise StoreCorrupt(path, "this is a database of another program", action=elsewhere)
+            raise StoreCorrupt(path, "this is a database of another program", action=OTHER_FILE)
         if not 0 <= version <= self._newest + MOST_NEWER or (tables and not version):
             raise StoreCorrupt(path, f"the {kind.noun} is damaged: its schema has no number", action=kind.repair)
         if version > self._newest:
             raise StoreTooNew(
                 path,
                 f"it was written by a newer memory-core (schema {version}, this one knows {self._newest})",
-                action=f"upgrade memory-core, or {elsewhere}",
+                action=f"upgrade memory-core, or {OTHER_FILE}",
             )
         return version
 
