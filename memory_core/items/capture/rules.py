@@ -148,12 +148,18 @@ _DAYS = {
     "today": 0,
     "tonight": 0,
     "tomorrow": 1,
+    "the day after tomorrow": 2,
     "yesterday": -1,
+    "the day before yesterday": -2,
     "heute": 0,
     "morgen": 1,
+    "übermorgen": 2,
     "gestern": -1,
+    "vorgestern": -2,
     "mañana": 1,
+    "pasado mañana": 2,
     "demain": 1,
+    "après-demain": 2,
 }
 # "Jeden Morgen" and "por la mañana" name a part of the day.
 _NEAR = re.compile(

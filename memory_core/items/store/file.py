@@ -157,7 +157,7 @@ class ItemsFile(Database):
         def rescue(fresh: Path) -> None:
             nonlocal saved
             with contextlib.closing(ItemsFile(fresh)) as store, store.write() as connection:
-                saved = salvage.restore(connection, self.path)
+                saved = salvage.restore(connection, self.path, ITEMS)
 
         found = self.set_aside(rescue)
         if found is None:

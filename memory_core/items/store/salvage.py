@@ -20,7 +20,7 @@ from memory_core.errors import StoreError
 from memory_core.items.records import FORMER_AUTHORS
 from memory_core.items.store import rows
 from memory_core.records import AUTHORS
-from memory_core.stores.sqlite.connections import PAGE_SIZE, Connection, open_reader, translate_errors
+from memory_core.stores.sqlite.connections import PAGE_SIZE, Connection, FileKind, open_reader, translate_errors
 from memory_core.stores.sqlite.database import set_meta
 
 log = logging.getLogger(__name__)
@@ -53,16 +53,16 @@ _HEADERS = {_TABLE_LEAF: 8, _INDEX_LEAF: 8, _INDEX_NODE: 12}  # bytes, by the ki
 _INTEGERS = {1: 1, 2: 2, 3: 3, 4: 4, 5: 6, 6: 8}  # bytes by serial type
 
 
-def restore(connection: Connection, damaged: Path) -> int:
+def restore(connection: Connection, damaged: Path, kind: FileKind) -> int:
     """Write what can be read of a damaged file into a new one; return the number of items."""
     records = list(_scan_pages(damaged))
-    meta = _read_table(damaged, "meta", _META, records)
+    meta = _read_table(damaged, kind, "meta", _META, records)
     digest_key = next((str(value) for key, value in meta if key == "digest_key" and _is_hex(value)), None)
     if digest_key is not None:
         set_meta(connection, "digest_key", digest_key)
     keys: set[_Value] = set()
     for table, kinds in TABLES.items():
-        found = _read_table(damaged, table, kinds, records)
+        found = _read_table(damaged, kind, table, kinds, records)
         if table == "items":
             found = [mend(row) for row in found]
             keys = {row[0] for row in found}
@@ -96,13 +96,13 @@ def mend(row: _Row) -> _Row:
     return tuple(facts.values())
 
 
-def _read_table(damaged: Path, table: str, kinds: _Kinds, records: Iterable[_Row]) -> list[_Row]:
+def _read_table(damaged: Path, kind: FileKind, table: str, kinds: _Kinds, records: Iterable[_Row]) -> list[_Row]:
     """Return the rows of a table, each once: up to the first damage, back to the last, and those that some page holds."""
     found: list[_Row] = []
     for way in ("ASC", "DESC"):
         try:
             with (
-                translate_errors(damaged),
+                translate_errors(damaged, kind),
                 contextlib.closing(open_reader(damaged, damaged=True)) as connection,
             ):
                 found.extend(connection.execute(f"SELECT {', '.join(kinds)} FROM {table} ORDER BY 1 {way}"))

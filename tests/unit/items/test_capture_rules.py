@@ -166,6 +166,10 @@ def test_days_become_dates() -> None:
     assert learn("Ich nehme jeden Morgen eine Tablette gegen Heuschnupfen.")[0][0].startswith(
         "Ich nehme jeden Morgen eine"
     )
+    assert learn("The day after tomorrow my driving lesson is at 9:30.")[0][0].startswith(
+        "The day after tomorrow (2026-03-12)"
+    )
+    assert learn("I've been vegan since yesterday.")[0][0] == "I've been vegan since yesterday (2026-03-09)."
     assert learn("My exam is next Friday.")[0][0] == "My exam is next Friday (said on 2026-03-10)."
 
 

@@ -108,6 +108,7 @@ def show(found: Period) -> str:
         ("¿Qué hice la mañana del domingo?", "2026-03-15"),
         ("¿Qué hice la mañana del lunes?", "2026-03-16"),
         ("Wat deden we deze morgen in de tuin?", "2026-03-18"),
+        ("Wie heißt der Film, der morgen läuft?", "2026-03-19"),
     ],
 )
 def test_a_period_is_understood(text: str, days: str) -> None:
