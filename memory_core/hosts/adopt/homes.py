@@ -422,9 +422,7 @@ def _list_workspaces(document: Mapping[str, Any], state_dir: Path) -> Iterator[t
     for agent, entry in entries.items():
         own = entry.get("workspace") or (defaults if agent == main else None)
         named, missing = fill(own, environ) if isinstance(own, str) else ("", [])
-        # Symlinks stay as they are.
-        given = Path(os.path.abspath(expand_home(named.strip())))  # noqa: PTH100
-        places = [given] if named.strip() and not missing else _guess(agent, main, state_dir)
+        places = [_expand_path(named)] if named.strip() and not missing else _guess(agent, main, state_dir)
         if found := next((place for place in places if place.is_dir()), None):
             yield agent, found
 
@@ -444,3 +442,7 @@ def _guess(agent: str, main: str, state_dir: Path) -> list[Path]:
         own = [] if state_dir.name == ".openclaw" else [shared]
         return [state_dir / "workspace", *own]
     return [state_dir / f"workspace-{agent}", shared.with_name(f"{shared.name}-{agent}")]
+
+
+def _expand_path(path: str) -> Path:
+    return Path(os.path.abspath(expand_home(path.strip())))  # noqa: PTH100  # symlinks stay as they are
