@@ -13,7 +13,8 @@ from memory_core.text.dates import Period
 
 _Y = "(?:y|rY|Yr)"
 # What holds weeks and days: a month, a season, a quarter, a half of a year or a year.
-_C = rf"(?:(?:m|s|o[qh]|[qh]n|Q){_Y}|{_Y}?(?:m|s|o[qh]|[qh]n|Q)|r[Mmsqh]|[Mmsqh]r|{_Y}|i)"
+_PART = "(?:m|s|o[qh]|[qh]n|Q)"
+_C = rf"(?:{_PART}{_Y}|[Mmsqh]r(?![a-zA-Z])|{_Y}?{_PART}|r[Mmsqh]|[Mmsqh]r|{_Y}|i)"
 LATER = "n[dvMY]"  # where a word for "in" stands before it, or one for "later" behind it
 _NTH = r"(?:[or]n?|n[or])[dvkw]"
 _DATE = rf"(?:w?(?:[no]m(?!D){_Y}?|{_Y}?m[no](?![dvkMY])y?|{_Y}?mD(?:y(?!m))?|x))"
@@ -184,8 +185,11 @@ def _read_weekend(_: str, __: _Values, asked: Vantage) -> Period:
 def _read_beside(codes: str, values: _Values, asked: Vantage) -> Period:
     """Return the day, week, weekend, month or weekday before or after a date; or what lies so many of them from it."""
     at = next(place for place, code in enumerate(codes) if code in "<A>")
-    day, unit = _read_date(codes[at + 1 :], values[at + 1 :], asked).first, codes[at - 1]
-    step = 1 if codes[at] == ">" else -1
+    step, unit = 1 if codes[at] == ">" else -1, codes[at - 1]
+    whole = (_read_easter if "E" in codes else _read_date)(codes[at + 1 :], values[at + 1 :], asked)
+    day = whole.last if step == 1 else whole.first
+    if whole.first < day and day.weekday() == 0:  # "the Monday after Easter" is that of Easter
+        day -= timedelta(1)
     if count := _get(codes[:at], values[:at], "n"):
         return _read_ago("n" + unit, [-step * count, None], Vantage(day))
     if unit in "kw":
@@ -272,7 +276,7 @@ def _read_weekday_of_month(codes: str, values: _Values, asked: Vantage) -> Perio
 
 
 def _read_days_of_month(codes: str, values: _Values, asked: Vantage) -> Period:
-    """Return "3 to 5 October"."""
+    """Return "3 to 5 October", also of "the week of 3 to 9 October"."""
     at = codes.index("~" if "~" in codes else "&")
     end = _read_date(codes[: at - 1] + codes[at + 1 :], [*values[: at - 1], *values[at + 1 :]], asked)
     return Period(end.first.replace(day=values[at - 1]), end.last)
@@ -282,9 +286,9 @@ _Read = Callable[[str, _Values, Vantage], Period]
 _READERS: Sequence[tuple[re.Pattern[str], _Read]] = [
     (re.compile(pattern), read)
     for pattern, read in (
-        (rf"[no][~&][no]m{_Y}?", _read_days_of_month),
+        (rf"[vk]?[no][~&][no]m{_Y}?", _read_days_of_month),
         (r"m[no][~][no](?![dvkMYm])y?|mD~D", _read_days_of_month),
-        (rf"n[dvkMY][<A>]{_DATE}|r?[dvkMw][<A>]{_DATE}", _read_beside),
+        (rf"n[dvkMY][<A>]{_DATE}|r?[dvkMw](?:[<A>]{_DATE}|[<>]{_EASTER})", _read_beside),
         (rf"[vk](?:{_DATE}|[oD])|{_Y}?mD[vk]", _read_week_of),
         (r"w?[oD]", _read_day_of_month),
         ("wn", _read_weekday_of_month),
@@ -292,7 +296,7 @@ _READERS: Sequence[tuple[re.Pattern[str], _Read]] = [
         (_EASTER, _read_easter),
         (r"rM[oD]|Mr[oD]|[oD]rM|[oD]Mr", _read_day_of_another_month),
         (rf"{_NTH}{_C}|{_C}{_NTH}", _read_nth),
-        (rf"n?e(?:{_C}|rv|vr|[YMqhv])|(?:{_C}|rv|vr)n?e|of{_C}", _read_edge),
+        (rf"n?e(?:{_C}|rv|vr|[YMqhv])|(?:{_C}|rv|vr)(?:(?<=[Yy])rY|(?<=M)rM)?n?e|of{_C}", _read_edge),
         ("k", _read_weekend),
         # The first r may be a verb: "s'est passé mardi de la semaine dernière".
         (r"r?w(?:rv|vr)|w(?:Anv|nva)|(?:rv|vr|Anv|nva)w|rw|wr|w", _read_weekday),
