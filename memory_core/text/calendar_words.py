@@ -81,10 +81,10 @@ _find_tokens = partial(
     compile_once,
     r"(?P<date>(?<![\d.-])(?:\d{4}([-/._])\d{1,2}\2\d{1,2}(?![\d-])|\d{1,2}\.\s\d{1,2}\.\s\d\d(?![\d:])|\d{1,2}\.\s?\d{1,2}\.(?:\s?\d{4}|\d\d(?!\d))?|\d{1,2}([./-])\d{1,2}\3\d{4})(?!\d))"
     r"|(?P<parts>(?<!\d)(?:19|20)\d\d(?:-\d\d(?![\d-])|/\d\d(?![\d/])|-?K?W\d\d(?!\d))|(?<![\d/])\d{1,2}/(?:19|20)\d\d(?![\d/]))"
-    r"|(?P<slash>(?<![\w/.,])\d{1,2}/\d{1,2}(?![\w/]))"
+    r"|(?P<slash>(?<![\w/.,])\d{1,2}/\d{1,2}(?![^\W\u3040-\u30ff\u3400-\u9fff]|/))"
     rf"|(?P<short>(?<!\w)['’]\d\d(?!\w)|(?:(?<=\b[qQHtTsS][1-4])[-'’]|(?<=\b[1-4][qQHtTsS])[-'’]?){_YEAR})"
     rf"|(?P<part>{_PART})"
-    r"|(?P<cjk>(?P<nth>第)?(?P<count>\d{1,4}|[〇零一二两兩三四五六七八九十]{1,4})\s*(?P<of>[年년](?!間|以?前)|[月월](?!間|曜)|[日号號일](?!間|曜|前|後|后)|(?=個|个|か|ヶ|カ|ヵ|ケ|週|周|天|日|年|星|四半|季)))"
+    r"|(?P<cjk>(?P<nth>第)?(?P<count>\d{1,4}|[〇零一二两兩三四五六七八九十]{1,4})\s*(?P<of>[年년](?!間|以?前)|[月월](?!間|曜)|[日号號일](?!間|曜|前|後|后)|(?=個|个|か|ヶ|カ|ヵ|ケ|週|周|天|日|年|星|四半|季|[月火水木金土日]曜)))"
     r"|(?P<number>(?<![\w.])(?:20\d\d(?=[qQHtTsS][1-4](?!\w))|\d{1,4}"
     r"(?P<ordinal>st|nd|rd|th|ers?|[èe]?re|e|ème|º|ª|°|\.(?= (?i:quartal|halbjahr))|-?го|-?е|-?й|-?ю|-?ой)?(?!\w)))"
     rf"|{_WORD_OR_SIGN}",
@@ -154,7 +154,9 @@ def read_slash(token: DateToken, language: str) -> DateToken:
     if token.code != "f":
         return token
     day, month = token.value
-    if language == "en":
+    if language in ("zh", "ja"):
+        month, day = token.value
+    elif language == "en":
         day, month = (day, month) if day > MONTHS else (month, day if month > MONTHS else 0)
     is_date = token.key != "24/7" and 0 < month <= MONTHS and 0 < day <= DAYS_OF_MONTH[-1]
     return token._replace(code="x" if is_date else "", value=(0, month, day))
@@ -180,7 +182,7 @@ def read_lexicons() -> Mapping[str, Lexicon]:
                 lexicon.names.update(keys)
             elif symbols == "+":
                 lexicon.endings += keys
-            elif symbols[0] in "SBTzupgcLZHi":
+            elif symbols[0] in "SBTzupgcLZHiN":
                 role = symbols.replace("S1", "s").replace("T1", "&")
                 for key in keys:
                     lexicon.roles[key] = lexicon.roles.get(key, "") + role
