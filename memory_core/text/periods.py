@@ -198,14 +198,16 @@ def _find_both(text: str, today: date) -> Sequence[Sequence[NamedPeriod]]:
             found, at = read, text.index(read[0][0].text)
             before = [token for token in tokens if token.end <= at][-1:]
             behind = [token for token in tokens if token.start >= at + len(read[0][0].text)][:1]
-        if found[0] and all(_knows(found[0][0].language, token) for token in before):
+        if found[0] and all(_knows(found[0][0].language, token, unread=False) for token in before):
             break  # unlike "Anfang" in "Anfang November", of which English reads the last word
     return found
 
 
-def _knows(language: str, token: DateToken) -> bool:
+def _knows(language: str, token: DateToken, *, unread: bool = True) -> bool:
+    """Return True if a language has a word; one that it could have read, as "próximo", counts only with `unread`."""
     lexicon = read_lexicons()[language]
-    return any(token.key in each for each in (lexicon.symbols, lexicon.roles, _fold_stop_words(language)))
+    may_be_read, others = token.key in lexicon.symbols, (lexicon.roles, _fold_stop_words(language))
+    return unread if may_be_read else any(token.key in each for each in others)
 
 
 def _choose_languages(text: str, tokens: Sequence[DateToken]) -> list[str]:
@@ -222,16 +224,22 @@ def _choose_languages(text: str, tokens: Sequence[DateToken]) -> list[str]:
     detected = detect_language(text)
     words = {token.key for token in tokens}
     others = [each for each in counts if each not in ("en", "zh", "ja")]
-    known = {each: [words & _fold_stop_words(each), words & read_lexicons()[each].symbols.keys()] for each in others}
-    others.sort(key=lambda each: (counts[each], len(set().union(*known[each]))), reverse=True)
+    lexicons, several = read_lexicons(), {*others, detected or "en"}
+    known = {each: words & _fold_stop_words(each) | words & lexicons[each].symbols.keys() for each in several}
+    others.sort(key=lambda each: (len(known[each]), counts[each]), reverse=True)
+    if detected and detected not in counts and others and len(known[others[0]]) > len(known[detected]):
+        detected = None  # "giovedì alle nove" is taken for German
     if detected in _ROMANCE:  # short questions in these are taken for each other
-        return [detected, *(each for each in others if each in _ROMANCE)]
+        alike = [str(detected), *(each for each in others if each in _ROMANCE)]
+        return sorted(alike, key=lambda each: -len(known[each]))
     if detected in _GERMANIC:  # these, too, where another one has more of the words
         return [detected, *(each for each in _GERMANIC if counts.get(each, 0) > counts.get(detected, 0))]
     if detected not in (None, "en"):
         return [str(detected)]
-    endings = [each for each in _GERMANIC if each not in others]
-    return ["en", *others, *endings]
+    if detected is None and any(token.code for token in tokens):  # "em 28/9", not "a 3/4 cup"
+        roles = {each: "".join(own.roles.get(key, "") for key in words if key[1:]) for each, own in lexicons.items()}
+        others += [each for each, found in roles.items() if {*"pN"} & {*found}]
+    return [*dict.fromkeys(["en", *others, *_GERMANIC])]
 
 
 def _read_phrase(
