@@ -256,8 +256,9 @@ def _read_phrase(
     return 1, lexicon.split_compound(token.key) or (), ""
 
 
-def _join(before: str, after: str, gap: str | None, between: Sequence[str]) -> str:
+def _join(codes: str, after: str, gap: str | None, between: Sequence[str]) -> str:
     """Return what stands between two symbols: "" if they belong together, a sign for to (~), and (&), before, after, else " "."""
+    before = codes[-1:]
     if gap is None:
         return " "
     if before in "dvkMYw" and ("z" in gap or "s" in gap):
@@ -266,9 +267,11 @@ def _join(before: str, after: str, gap: str | None, between: Sequence[str]) -> s
         return "~"
     if "&" in gap:
         return "&"
-    if before in "nor" and after in "mwsvkMY" and not _OF.issuperset(between):
-        return " "
-    return "" if set(gap) <= set("gpcTBLHi") else " "
+    is_apart = not _OF.issuperset(between) and before in "nor" and codes[-2:] not in ("vr", "Yr") and after in "mwsvkMY"
+    is_other = (
+        before in "ms" and after == "r" and between[-1:] in (["la"], ["le"], ["el"], ["il"])
+    )  # "otoño, la próxima"
+    return " " if is_apart or is_other or not set(gap) <= set("gpcTBLHiN") else ""
 
 
 @cache
@@ -305,12 +308,15 @@ class _Reading:
             if at and _BREAKS.search(text, tokens[at - 1].end, tokens[at].start):
                 gap = None
             is_hour = tokens[at].code == "n" and _NO_DAY.match(text, tokens[at].end)
+            near = (*tokens[at - 1 : at], *tokens[at + 1 : at + 2]) if tokens[at].code == "n" and not is_hour else ()
+            if any("N" in self._lexicon.roles.get(each.key, "") for each in near):  # "el 3"
+                tokens[at], parts = tokens[at]._replace(code="o"), [("o", tokens[at].value)]
             if is_hour and self.codes[-1:] == "w":  # "Friday 8 pm"
                 gap = None
             self.roles[at : at + size] = [role if role or parts else None] * size
             if parts:
                 between = [token.key for token in tokens[behind:at]]
-                joint = _join(self.codes[-1], parts[0][0], gap, between) if self.codes else ""
+                joint = _join(self.codes, parts[0][0], gap, between) if self.codes else ""
                 self.codes += joint + "".join(code for code, _ in parts)
                 self.values += [None] * len(joint) + [value for _, value in parts]
                 self.spans += [(at, at + size - 1)] * (len(joint) + len(parts))
@@ -330,6 +336,8 @@ class _Reading:
             at, period = found
             first = self.spans[begin][0]
             roles, joint = self._list_roles(first), self.codes[at : at + 1]
+            if self.codes[begin] == "A":  # "depuis" is "since" and "ago"
+                roles |= set(self.roles[first] or "") & _SINCE
             if "~" in self.codes[begin:at]:
                 roles -= {"S", "z"}
             if asked.ahead and roles & _SINCE and joint != "~":  # what lasts since then has begun
@@ -346,7 +354,8 @@ class _Reading:
             last = self.spans[at - 1][1]
             is_end = "u" in roles and period.first == period.last  # "by Friday" names a day, "by June" no month
             roles = roles - {"z"} | {"p"} if is_end else roles
-            if self._counts(self.codes[begin:at], (first, last), roles):
+            is_nth = self.codes[max(begin - 1, 0) : at] == "ow"  # "the first Monday of every month"
+            if not is_nth and self._counts(self.codes[begin:at], (first, last), roles):
                 is_later = re.fullmatch(LATER, self.codes[begin:at]) is not None
                 named = self._name(period, (first, last), roles, asked.today)
                 is_date = not {*"mxDoiIE"}.isdisjoint(self.codes[begin:at])
@@ -384,12 +393,12 @@ class _Reading:
     def _counts(self, codes: str, span: tuple[int, int], roles: Set[str]) -> bool:
         """Return False for what looks like a period and is none: "before June", every Monday, May who is asked something."""
         within = {"g", "B"} & set(self.roles[span[1] - 1] or "")  # "early in the year", not "early years"
-        is_loose = not within and re.fullmatch("n?e[YMqhv]", codes)
-        behind = self.roles[span[1] + 1] if span[1] + 1 < len(self.roles) else None
+        is_loose = not within and self._language in ("en", *_GERMANIC) and re.fullmatch("n?e[YMqhv]", codes)
+        behind = set((self.roles[span[1] + 1] or "") if span[1] + 1 < len(self.roles) else "")
         if (
             is_loose
             or ("z" in roles and not _SINCE & roles)
-            or (re.fullmatch(LATER, codes) and "i" not in roles | set(behind or ""))
+            or (re.fullmatch(LATER, codes) and "i" not in roles | behind | set(self.roles[span[0]] or ""))
             or self._is_word(codes, span)
             or self._is_english(span)
             or self._is_foreign_holiday(span)
@@ -402,11 +411,13 @@ class _Reading:
             return bool(placed) or self._is_alone(span)
         if codes in ("o", "D", "wo", "ko", "vo"):  # "on the 3rd", not "on the third floor"
             in_digits = self._tokens[span[1]].code in ("o", "D")
-            return in_digits and (len(codes) > 1 or ("p" in roles and self._is_alone(span)))
+            placed = {"p", "N"} & roles or "N" in behind or (codes == "D" and self._tokens[span[0]].key[0].isdigit())
+            return in_digits and (len(codes) > 1 or (bool(placed) and self._is_alone(span)))
         if codes == "k":
-            return "p" in roles and "H" not in roles
+            return ("p" in roles or self._language in ("zh", "ja")) and "H" not in roles
+        timed = codes == "w" and ("c" in behind or _HOUR.match(self._text, self._tokens[span[1]].end))
         return codes not in ("m", "w", "s") or (
-            "H" not in roles and not self._is_name(span, bool((_SINCE | {"p", "c"}) & roles))
+            "H" not in roles and not self._is_name(span, bool(timed or (_SINCE | {"p", "c"}) & roles))
         )
 
     def _is_word(self, codes: str, span: tuple[int, int]) -> bool:
@@ -502,7 +513,11 @@ class _Reading:
         """Return True for a holiday of another language than the text's, without a year, which may be a name in it: "Noel"."""
         tokens = self._tokens[span[0] : span[1] + 1]
         spaced = not is_cjk(tokens[0].key[0]) and all(token.code != "y" for token in tokens)
-        return spaced and self._is_holiday(*span) and self._language != (detect_language(self._text) or "en")
+        own = _fold_stop_words(self._language) if self._is_alone(span) else ()
+        is_own = any(token.key in own for token in self._tokens) or self._language == (
+            detect_language(self._text) or "en"
+        )
+        return spaced and self._is_holiday(*span) and not is_own  # "Noel", not "à Noël"
 
     def _is_english(self, span: tuple[int, int]) -> bool:
         """Return True for a word of time in a text that may be English, if the word is English, too: "out" is no October."""
@@ -526,10 +541,10 @@ class _Reading:
         capital = following is not None and self._text[following.start].isupper() and self._language == "en"
         if self._get_kind(first) == "w" and is_short(self._tokens[first].key):
             return False  # see `is_written`
-        if self._tokens[first].key in self._lexicon.names:
+        if first == last and self._tokens[first].key in self._lexicon.names:
             return not placed or capital or (following is not None and following.key == "s")
         # Where months are written small, a capital one is a name, except in front.
-        grown = self._language not in ("en", "de", "zh", "ja") and first > 0
+        grown = self._language not in ("en", "de", "zh", "ja") and first > 0 and not self._text.isupper()
         return (grown and self._text[self._tokens[first].start].isupper()) or (capital and not placed)
 
     def _is_alone(self, span: tuple[int, int]) -> bool:
