@@ -676,3 +676,282 @@ def test_every_text_with_short_names_can_be_read(text: str) -> None:
 def test_no_phrase_of_the_table_is_too_long_to_be_read() -> None:
     phrases = [key for lexicon in read_lexicons().values() for key in (*lexicon.symbols, *lexicon.roles)]
     assert max(len(phrase.split()) for phrase in phrases) <= MOST_WORDS
+
+
+def check_everyday(asked: str, days: str | None) -> None:
+    """Check a question of `EVERYDAY`: one that ends in "…" asks for what is to come."""
+    found = find_period(asked.removesuffix("…"), EVERYDAY, ahead=asked.endswith("…"))
+    assert (show(found.period) if found else None) == days
+
+
+EVERYDAY = date(2026, 10, 7)  # a Wednesday
+
+
+@pytest.mark.parametrize(
+    ("asked", "days"),
+    [
+        ("a fin de mes", "2026-10-21 2026-10-31"),
+        ("a finales de este mes…", "2026-10-21 2026-10-31"),
+        ("desde hace dos semanas", "2026-09-20 2026-10-07"),
+        ("en Navidad", "2025-12-25"),
+        ("en Semana Santa", "2026-03-29 2026-04-05"),
+        ("el lunes después de Pascua", "2026-04-06"),
+        ("el día 3", "2026-10-03"),
+        ("el 28/09", "2026-09-28"),
+        ("hace unos días", "2026-09-30 2026-10-07"),
+        ("de hoy en ocho días…", "2026-10-15"),
+        ("domingo por la mañana qué hice con los niños", "2026-10-04"),
+        ("¿Qué hice el día 28?", "2026-09-28"),
+        ("el mes pasado, el día 12", "2026-09-12"),
+        ("esta madrugada qué pasó", "2026-10-07"),
+        ("antes de anoche", "2026-10-05"),
+        ("EL LUNES POR LA MAÑANA QUE HICIMOS", "2026-10-05"),
+        ("hace como dos semanas", "2026-09-20 2026-09-26"),
+        ("el fin de semana antes de Semana Santa", "2026-03-28 2026-03-29"),
+        ("al comienzo del verano", "2026-06-01 2026-07-01"),
+        ("gastos de la semana del 21 al 27 de septiembre", "2026-09-21 2026-09-27"),
+    ],
+)
+def test_everyday_spanish(asked: str, days: str | None) -> None:
+    check_everyday(asked, days)
+
+
+def test_no_period_in_everyday_spanish() -> None:
+    several = (
+        "al día siguiente; Cada lunes por la mañana; Los lunes vamos al gimnasio"
+        "; los domingos por la mañana qué hago; todos los viernes; cada mañana bebo café"
+        "; todas las mañanas salgo a correr; por las mañanas qué tomo; por la mañana trabajo mejor"
+        "; las mañanas de los sábados; cada verano vamos a Cádiz; todos los años pagamos el seguro"
+        "; todos los meses; durante tres días estuvo enfermo; el curso dura dos semanas; tres horas de clase"
+        "; dos veces por semana; una vez al mes; el mes tiene cuatro semanas; Me llamo Julio"
+        "; Abril vino a cenar; ¿Qué le gusta a Julio?; doña Primavera; buenos días; buenas tardes"
+        "; el segundo plato; una cuarta parte del dinero; la primera vez; la sexta planta"
+        "; tengo sueño por la mañana; de la noche a la mañana; a las 8 de la mañana suena el despertador"
+        "; a las diez de la mañana; un día de estos; algún día; cuánto cuesta el seguro por año"
+        "; el niño tiene tres años; hace calor; hace falta comprar leche; horario de invierno; ropa de verano"
+        "; el menú del día"
+    )
+    for asked in several.split("; "):
+        check_everyday(asked, None)
+
+
+@pytest.mark.parametrize(
+    ("asked", "days"),
+    [
+        ("depuis deux semaines", "2026-09-20 2026-10-07"),
+        ("pendant le week-end qu'avons-nous fait", "2026-10-03 2026-10-04"),
+        ("début du mois dernier", "2026-09-01 2026-09-10"),
+        ("l'année dernière en août", "2025-08-01 2025-08-31"),
+        ("l'été dernier", "2026-06-01 2026-08-31"),
+        ("l'été prochain…", "2027-06-01 2027-08-31"),
+        ("le lundi de Pâques", "2026-04-06"),
+        ("le lundi après Pâques", "2026-04-06"),
+        ("la veille de Noël", "2025-12-24"),
+        ("le 3", "2026-10-03"),
+        ("il y a quelques jours", "2026-09-30 2026-10-07"),
+        ("dimanche matin on a fait quoi", "2026-10-04"),
+        ("le mois dernier, le 12", "2026-09-12"),
+        ("Qu'avons-nous fait le 3 ?", "2026-10-03"),
+        ("depuis un an", "2025-01-01 2026-10-07"),
+        ("il y a environ deux semaines", "2026-09-20 2026-09-26"),
+        ("dépenses de la semaine du 21 au 27 septembre", "2026-09-21 2026-09-27"),
+        ("dans le courant du mois de septembre", "2026-09-01 2026-09-30"),
+        ("pour Noël…", "2026-12-25"),
+    ],
+)
+def test_everyday_french(asked: str, days: str | None) -> None:
+    check_everyday(asked, days)
+
+
+def test_no_period_in_everyday_french() -> None:
+    several = (
+        "qu'est-ce qu'on a fait le week-end; tous les lundis; chaque lundi matin"
+        "; le lundi matin je vais à la piscine; le dimanche on mange quoi"
+        "; le vendredi soir on joue aux cartes; tous les matins je bois un café; chaque matin"
+        "; le matin je cours; le soir je lis; chaque été nous allons à Nice; tous les ans; chaque mois"
+        "; pendant trois jours il était malade; le stage dure deux semaines; trois heures de cours"
+        "; deux fois par semaine; une fois par mois; il a été malade; Combien a été payé; où avons-nous été"
+        "; Monsieur Avril; une barre Mars; Qui est Juin Tanaka; bonne journée; la deuxième porte"
+        "; le premier plat; une seconde fois; à huit heures du matin; à 8 heures du soir; un de ces jours"
+        "; un jour; il a trois ans; combien coûte l'assurance par an; du jour au lendemain"
+        "; les vêtements d'hiver; le plat du jour; la fin du film; il fait un pas en avant; l'heure d'été"
+        "; le lendemain; à la semaine"
+    )
+    for asked in several.split("; "):
+        check_everyday(asked, None)
+
+
+@pytest.mark.parametrize(
+    ("asked", "days"),
+    [
+        ("la mattina di martedì", "2026-10-06"),
+        ("nella notte di sabato", "2026-10-03"),
+        ("giovedì alle 14:30…", "2026-10-08"),
+        ("da due settimane", "2026-09-20 2026-10-07"),
+        ("durante il fine settimana", "2026-10-03 2026-10-04"),
+        ("a fine mese", "2026-10-21 2026-10-31"),
+        ("l'anno scorso ad agosto", "2025-08-01 2025-08-31"),
+        ("l'estate scorsa", "2026-06-01 2026-08-31"),
+        ("a Natale", "2025-12-25"),
+        ("il lunedì dopo Pasqua", "2026-04-06"),
+        ("il 3", "2026-10-03"),
+        ("qualche giorno fa", "2026-09-30 2026-10-07"),
+        ("cosa abbiamo fatto il 28?", "2026-09-28"),
+        ("a fine anno", "2026-09-01 2026-12-31"),
+        ("da giugno ad agosto", "2026-06-01 2026-08-31"),
+        ("per Natale…", "2026-12-25"),
+    ],
+)
+def test_everyday_italian(asked: str, days: str | None) -> None:
+    check_everyday(asked, days)
+
+
+def test_no_period_in_everyday_italian() -> None:
+    several = (
+        "ogni lunedì; il lunedì vado in piscina; il lunedì mattina vado in piscina; tutti i lunedì"
+        "; di domenica dormo; ogni mattina; la mattina bevo il caffè; ogni estate; per tre giorni era malato"
+        "; il corso dura due settimane; due volte alla settimana; una volta al mese; ha tre anni"
+        "; Domenica Rossi; la prima volta; il secondo piatto; buona sera; il giorno dopo"
+        "; alle otto di mattina; uno di questi giorni; tutti gli anni; prima di tutto; mar Rosso"
+    )
+    for asked in several.split("; "):
+        check_everyday(asked, None)
+
+
+@pytest.mark.parametrize(
+    ("asked", "days"),
+    [
+        ("segunda de manhã o que fizemos", "2026-10-05"),
+        ("segunda feira a noite", "2026-10-05"),
+        ("quinta às 14h30…", "2026-10-08"),
+        ("na semana passada na terça", "2026-09-29"),
+        ("no próximo final de semana…", "2026-10-17 2026-10-18"),
+        ("no ano passado em agosto", "2025-08-01 2025-08-31"),
+        ("agosto passado", "2026-08-01 2026-08-31"),
+        ("no Natal", "2025-12-25"),
+        ("na segunda depois da Páscoa", "2026-04-06"),
+        ("no dia 3", "2026-10-03"),
+        ("dia 3 o que fizemos", "2026-10-03"),
+        ("em 28/09", "2026-09-28"),
+        ("há alguns dias", "2026-09-30 2026-10-07"),
+        ("o que o Pedro disse sexta à noite no restaurante", "2026-10-02"),
+        ("domingo de manhã o que fizemos", "2026-10-04"),
+        ("o que fizemos no dia 28?", "2026-09-28"),
+        ("sábado às 20h…", "2026-10-10"),
+        ("depois do Natal", "2025-12-26 2026-10-07"),
+        ("dia 12 do mês passado", "2026-09-12"),
+        ("SEGUNDA DE MANHA O QUE FIZEMOS", "2026-10-05"),
+        ("há cerca de duas semanas", "2026-09-20 2026-09-26"),
+        ("no último domingo de setembro", "2026-09-27"),
+    ],
+)
+def test_everyday_portuguese(asked: str, days: str | None) -> None:
+    check_everyday(asked, days)
+
+
+def test_no_period_in_everyday_portuguese() -> None:
+    several = (
+        "toda segunda; todas as segundas; às segundas vou à piscina; toda segunda de manhã; aos domingos"
+        "; aos sábados de manhã; todo dia; todos os dias; todo verão; de manhã bebo café"
+        "; por três dias ficou doente; o curso dura duas semanas; duas vezes por semana; uma vez por mês"
+        "; tem três anos; a segunda porta; a segunda vez; uma quarta parte; na segunda fila; de segunda mão"
+        "; bom dia; boa tarde; no dia seguinte; um dia desses; às oito da manhã; roupa de verão; dia a dia"
+    )
+    for asked in several.split("; "):
+        check_everyday(asked, None)
+
+
+@pytest.mark.parametrize(
+    ("asked", "days"),
+    [
+        ("через неделю…", "2026-10-11 2026-10-17"),
+        ("с начала месяца", "2026-10-01 2026-10-10"),
+        ("3 числа", "2026-10-03"),
+        ("3-го числа", "2026-10-03"),
+        ("несколько дней назад", "2026-09-30 2026-10-07"),
+        ("28 числа что было", "2026-09-28"),
+        ("через месяц…", "2026-11-01 2026-11-30"),
+        ("в начале недели", "2026-10-05 2026-10-07"),
+        ("в конце недели", "2026-10-09 2026-10-11"),
+        ("к концу года", "2026-09-01 2026-12-31"),
+        ("после Рождества", "2026-01-08 2026-10-07"),
+        ("месяц тому назад", "2026-09-01 2026-09-30"),
+        ("неделю тому назад", "2026-09-27 2026-10-03"),
+        ("В ПОНЕДЕЛЬНИК УТРОМ ЧТО ДЕЛАЛИ", "2026-10-05"),
+        ("с начала года", "2026-01-01 2026-10-07"),
+    ],
+)
+def test_everyday_russian(asked: str, days: str | None) -> None:
+    check_everyday(asked, days)
+
+
+def test_no_period_in_everyday_russian() -> None:
+    several = (
+        "каждый понедельник; каждое утро; каждую среду утром; по понедельникам хожу в бассейн"
+        "; по утрам пью кофе; утром я пью кофе; каждый год; каждое лето; раз в неделю; два раза в месяц"
+        "; три дня болел; курс длится две недели; в течение трех дней; ему три года; сыну 5 лет"
+        "; окружающая среда; добрый день; доброе утро; второе блюдо; первый раз; на следующий день"
+        "; в один прекрасный день; в 8 часов утра; изо дня в день; зимняя одежда; день рождения Ани"
+        "; сколько стоит страховка в год; пять минут назад; каждые две недели; больше недели; день за днем"
+        "; по выходным спим; раз в год; сколько раз в неделю; песня Лето; Весна Петровна; три часа подряд"
+        "; каждый первый понедельник месяца"
+    )
+    for asked in several.split("; "):
+        check_everyday(asked, None)
+
+
+@pytest.mark.parametrize(
+    ("asked", "days"),
+    [
+        ("週末に何をした？", "2026-10-03 2026-10-04"),
+        ("3日に何をした？", "2026-10-03"),
+        ("9/28に何をした？", "2026-09-28"),
+        ("数日前", "2026-09-30 2026-10-07"),
+        ("去年の年末", "2025-09-01 2025-12-31"),
+        ("来月の第2土曜日…", "2026-11-14"),
+    ],
+)
+def test_everyday_japanese(asked: str, days: str | None) -> None:
+    check_everyday(asked, days)
+
+
+def test_no_period_in_everyday_japanese() -> None:
+    several = (
+        "毎週月曜日; 毎朝; 毎日; 毎年; 毎月; 三日間病気だった; コースは2週間続く; 週に2回; 月に1回; 3歳です"
+        "; おはようございます; 日曜大工; 春巻き; 秋刀魚; 翌日; 一日中; 8時間; 次の日; 3日かかった"
+        "; 毎朝コーヒーを飲む"
+    )
+    for asked in several.split("; "):
+        check_everyday(asked, None)
+
+
+@pytest.mark.parametrize(
+    ("asked", "days"),
+    [
+        ("上上周五", "2026-09-25"),
+        ("下个星期一…", "2026-10-12"),
+        ("周末做了什么", "2026-10-03 2026-10-04"),
+        ("月底", "2026-10-21 2026-10-31"),
+        ("3号做了什么", "2026-10-03"),
+        ("9/28做了什么", "2026-09-28"),
+        ("几天前", "2026-09-30 2026-10-07"),
+        ("年底…", "2026-09-01 2026-12-31"),
+        ("2024年年底", "2024-09-01 2024-12-31"),
+        ("去年年底", "2025-09-01 2025-12-31"),
+        ("上个月月底", "2026-09-21 2026-09-30"),
+        ("九月的最后一个星期天", "2026-09-27"),
+        ("下个月的第二个星期六…", "2026-11-14"),
+    ],
+)
+def test_everyday_chinese(asked: str, days: str | None) -> None:
+    check_everyday(asked, days)
+
+
+def test_no_period_in_everyday_chinese() -> None:
+    several = (
+        "每周一; 每个星期一; 每天早上; 每天; 每年; 每年夏天; 每个月; 病了三天; 课程持续两周; 每周两次; 他三岁"
+        "; 早上好; 第二天; 一天三次; 三个小时; 天气怎么样; 周先生; 有一天; 3号线在哪"
+        "; 每个月的第一个星期一开例会"
+    )
+    for asked in several.split("; "):
+        check_everyday(asked, None)
