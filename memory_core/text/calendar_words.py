@@ -53,7 +53,8 @@ class Lexicon:
         for ending in self.endings:
             found = self.symbols.get(key[: -len(ending)]) if key.endswith(ending) else None
             if found and found[0][0] in "mws":
-                return self.symbols.get(ending, []) + found
+                of_day = "c" in self.roles.get(ending, "")  # "Montagmorgen" is a part of Monday, not tomorrow
+                return found if of_day else self.symbols.get(ending, []) + found
         return None
 
 
@@ -79,14 +80,15 @@ _find_words = partial(compile_once, _WORD_OR_SIGN)
 # A large pattern, which a text without a number is spared.
 _find_tokens = partial(
     compile_once,
-    r"(?P<date>(?<![\d.-])(?:\d{4}([-/._])\d{1,2}\2\d{1,2}(?![\d-])|\d{1,2}\.\s\d{1,2}\.\s\d\d(?![\d:])|\d{1,2}\.\s?\d{1,2}\.(?:\s?\d{4}|\d\d(?!\d))?|\d{1,2}([./-])\d{1,2}\3\d{4})(?!\d))"
+    r"(?P<date>(?:(?<![\d.-])|(?<=\.-))(?:\d{4}([-/._])\d{1,2}\2\d{1,2}(?![\d-])|\d{1,2}\.\s\d{1,2}\.\s\d\d(?![\d:])|\d{1,2}\.\s?\d{1,2}\.(?:\s?\d{4}|\d\d(?!\d))?|\d{1,2}([./-])\d{1,2}\3\d{4}"
+    r"|(?:(?<=\b[Aa]m\s)|(?<=\b(?:[VvDd]om|[Dd]e[mn])\s))\d{1,2}\.\d{1,2}(?!\d|[.:]\d|\s?(?:[%€$]|k?[mg]\b|l\b|Uhr)))(?!\d))"
     r"|(?P<parts>(?<!\d)(?:19|20)\d\d(?:-\d\d(?![\d-])|/\d\d(?![\d/])|-?K?W\d\d(?!\d))|(?<![\d/])\d{1,2}/(?:19|20)\d\d(?![\d/]))"
     r"|(?P<slash>(?<![\w/.,])\d{1,2}/\d{1,2}(?![^\W\u3040-\u30ff\u3400-\u9fff]|/))"
     rf"|(?P<short>(?<!\w)['’]\d\d(?!\w)|(?:(?<=\b[qQHtTsS][1-4])[-'’]|(?<=\b[1-4][qQHtTsS])[-'’]?){_YEAR})"
     rf"|(?P<part>{_PART})"
     r"|(?P<cjk>(?P<nth>第)?(?P<count>\d{1,4}|[〇零一二两兩三四五六七八九十]{1,4})\s*(?P<of>[年년](?!間|以?前)|[月월](?!間|曜)|[日号號일](?!間|曜|前|後|后)|(?=個|个|か|ヶ|カ|ヵ|ケ|週|周|天|日|年|星|四半|季|[月火水木金土日]曜)))"
     r"|(?P<number>(?<![\w.])(?:20\d\d(?=[qQHtTsS][1-4](?!\w))|\d{1,4}"
-    r"(?P<ordinal>st|nd|rd|th|ers?|[èe]?re|e|ème|º|ª|°|\.(?= (?i:quartal|halbjahr))|-?го|-?е|-?й|-?ю|-?ой)?(?!\w)))"
+    r"(?P<ordinal>st|nd|rd|th|s?ten?|de|ers?|[èe]?re|e|ème|º|ª|°|\.(?= (?i:quartal|halbjahr))|-?го|-?е|-?й|-?ю|-?ой)?(?!\w)))"
     rf"|{_WORD_OR_SIGN}",
 )
 _HAS_NUMBER = re.compile(rf"[\d{''.join(_KANJI)}]")

@@ -12,13 +12,14 @@ from typing import Any, NamedTuple
 from memory_core.text.dates import Period
 
 _Y = "(?:y|rY|Yr)"
+_YEARS_AGO = "(?:AnY|nYa)"
 # What holds weeks and days: a month, a season, a quarter, a half of a year or a year.
 _PART = "(?:m|s|o[qh]|[qh]n|Q)"
-_C = rf"(?:{_PART}{_Y}|[Mmsqh]r(?![a-zA-Z])|{_Y}?{_PART}|r[Mmsqh]|[Mmsqh]r|{_Y}|i)"
+_C = rf"(?:[ms]{_YEARS_AGO}|{_YEARS_AGO}[ms]|{_PART}{_Y}|[Mmsqh]r(?![a-zA-Z])|{_Y}?{_PART}|r[Mmsqh]|[Mmsqh]r|{_Y}|i)"
 LATER = "n[dvMY]"  # where a word for "in" stands before it, or one for "later" behind it
 _NTH = r"(?:[or]n?|n[or])[dvkw]"
-_DATE = rf"(?:w?(?:[no]m(?!D){_Y}?|{_Y}?m[no](?![dvkMY])y?|{_Y}?mD(?:y(?!m))?|x))"
-_EASTER = rf"(?:E(?:nd)?{_Y}?|{_Y}E(?:nd)?)"
+_DATE = rf"(?:w?(?:[no]m(?!D){_Y}?|{_Y}?m[no](?![dvkMY])y?|(?:{_Y}|r)?mD(?:{_Y}(?!m)|{_YEARS_AGO})?|x))"
+_EASTER = rf"(?:E(?:nd)?(?:{_Y}|{_YEARS_AGO})?|(?:{_Y}|{_YEARS_AGO}|r)E(?:nd)?)"
 MOST_TO_NUMBERED_WEEKDAY = 31  # days from where "Thursday 26" is said to that day
 _Values = Sequence[Any]
 
@@ -71,7 +72,8 @@ def _choose_year(make: Callable[[int], Period], codes: str, values: _Values, ask
     With "last" it is over, with "next" it has not begun.
     """
     shift = _get(codes, values, "r")
-    if year := _get(codes, values, "y", asked.today.year + (shift or 0) if "Y" in codes else None):
+    of_today = asked.today.year + (-values[codes.index("Y") - 1] if "nY" in codes else shift or 0)
+    if year := _get(codes, values, "y", of_today if "Y" in codes else None):
         return make(year)
 
     def is_meant(period: Period) -> bool:
@@ -79,10 +81,12 @@ def _choose_year(make: Callable[[int], Period], codes: str, values: _Values, ask
             return period.first > asked.today if shift == 1 else period.last < asked.today
         return period.last >= asked.today if step == 1 else period.first <= asked.today
 
-    step = 1 if shift == 1 or (asked.ahead and shift is None) else -1
+    step = 1 if shift == 1 or (asked.ahead and shift in (None, 0)) else -1
     for year in range(asked.today.year - step, asked.today.year + 9 * step, step):
         with suppress(ValueError):  # 29 February
             if is_meant(period := make(year)):
+                if shift == 0 and period.first.year > asked.today.year:  # "this summer", in autumn
+                    return _choose_year(make, codes, values, Vantage(asked.today))
                 return period
     raise ValueError(codes)
 
@@ -99,7 +103,7 @@ def _find_easter(year: int) -> date:
 
 def _read_easter(codes: str, values: _Values, asked: Vantage) -> Period:
     """Return a holiday, or some days, so many days from Easter Sunday."""
-    shift, days = timedelta(_get(codes, values, "E")), _get(codes, values, "n", 1)
+    shift, days = timedelta(_get(codes, values, "E")), values[codes.index("d") - 1] if "d" in codes else 1
     return _choose_year(lambda year: _span(_find_easter(year) + shift, days), codes, values, asked)
 
 
@@ -185,11 +189,10 @@ def _read_weekend(_: str, __: _Values, asked: Vantage) -> Period:
 def _read_beside(codes: str, values: _Values, asked: Vantage) -> Period:
     """Return the day, week, weekend, month or weekday before or after a date; or what lies so many of them from it."""
     at = next(place for place, code in enumerate(codes) if code in "<A>")
-    step, unit = 1 if codes[at] == ">" else -1, codes[at - 1]
     whole = (_read_easter if "E" in codes else _read_date)(codes[at + 1 :], values[at + 1 :], asked)
-    day = whole.last if step == 1 else whole.first
-    if whole.first < day and day.weekday() == 0:  # "the Monday after Easter" is that of Easter
-        day -= timedelta(1)
+    unit, step = codes[at - 1], 1 if codes[at] == ">" else -1
+    # Easter has four days, Whitsun two, of which the last but one is Sunday.
+    day = whole.first if step < 0 and unit == "k" else whole.last - timedelta(whole.first < whole.last)
     if count := _get(codes[:at], values[:at], "n"):
         return _read_ago("n" + unit, [-step * count, None], Vantage(day))
     if unit in "kw":
@@ -205,7 +208,7 @@ def _read_weekday(codes: str, values: _Values, asked: Vantage) -> Period:
     """Return a weekday: the last before today, or the next after it; in this or another week where one is named."""
     day, shift = _get(codes, values, "w"), values[codes.rindex("r")] if "r" in codes else None
     if "n" in codes:  # "Tuesday two weeks ago"
-        shift = -_get(codes, values, "n")
+        shift = _get(codes, values, "n") * (1 if ">" in codes else -1)
     if "v" in codes or shift == 0:
         return _span(get_monday(asked.today) + timedelta(7 * (shift or 0) + day), 1)
     days = (day - asked.today.weekday() - 1) % 7 + 1
@@ -216,7 +219,8 @@ def _read_weekday(codes: str, values: _Values, asked: Vantage) -> Period:
 
 def _read_ago(codes: str, values: _Values, asked: Vantage) -> Period:
     """Return a period as coarse as its unit: three days ago is a day, two weeks ago a week, two months ago a month."""
-    count, unit = _get(codes, values, "no"), codes.strip("Anoat") or "d"
+    count, unit = _get(codes, values, "no"), codes.strip("Anoat>") or "d"
+    asked = Vantage(asked.today + timedelta(_get(codes, values, "t", 0)))  # "a week ago yesterday"
     if unit in "YM" and "t" in codes:  # "a year ago today"
         whole = _month_from(asked.today, -count * (12 if unit == "Y" else 1))
         return _span(min(whole.first + timedelta(asked.today.day - 1), whole.last), 1)
@@ -232,13 +236,14 @@ def _read_ago(codes: str, values: _Values, asked: Vantage) -> Period:
 
 def _read_later(codes: str, values: _Values, asked: Vantage) -> Period:
     """Return what lies as far ahead as `_read_ago` lies back: of "in three weeks"."""
-    return _read_ago(codes, [-values[0], *values[1:]], asked)
+    at = codes.index("n")  # behind "today" and a sign
+    return _read_ago(codes[at:] + codes[:at], [-values[at], *values[at + 1 :], *values[:at]], asked)
 
 
 def _read_week_number(codes: str, values: _Values, asked: Vantage) -> Period:
     if "I" in codes:
         codes, values = "yn", _get(codes, values, "I")
-    week = _get(codes, values, "n")
+    week = _get(codes, values, "no")
     return _choose_year(lambda year: _span(date.fromisocalendar(year, week, 1), 7), codes, values, asked)
 
 
@@ -279,6 +284,8 @@ def _read_days_of_month(codes: str, values: _Values, asked: Vantage) -> Period:
     """Return "3 to 5 October", also of "the week of 3 to 9 October"."""
     at = codes.index("~" if "~" in codes else "&")
     end = _read_date(codes[: at - 1] + codes[at + 1 :], [*values[: at - 1], *values[at + 1 :]], asked)
+    if values[at - 1] > end.first.day:
+        raise ValueError(codes)
     return Period(end.first.replace(day=values[at - 1]), end.last)
 
 
@@ -288,7 +295,7 @@ _READERS: Sequence[tuple[re.Pattern[str], _Read]] = [
     for pattern, read in (
         (rf"[vk]?[no][~&][no]m{_Y}?", _read_days_of_month),
         (r"m[no][~][no](?![dvkMYm])y?|mD~D", _read_days_of_month),
-        (rf"n[dvkMY][<A>]{_DATE}|r?[dvkMw](?:[<A>]{_DATE}|[<>]{_EASTER})", _read_beside),
+        (rf"(?:n[dvkMY]|r?[dvkMw])[<A>](?:{_DATE}|{_EASTER})", _read_beside),
         (rf"[vk](?:{_DATE}|[oD])|{_Y}?mD[vk]", _read_week_of),
         (r"w?[oD]", _read_day_of_month),
         ("wn", _read_weekday_of_month),
@@ -297,15 +304,16 @@ _READERS: Sequence[tuple[re.Pattern[str], _Read]] = [
         (r"rM[oD]|Mr[oD]|[oD]rM|[oD]Mr", _read_day_of_another_month),
         (rf"{_NTH}{_C}|{_C}{_NTH}", _read_nth),
         (rf"n?e(?:{_C}|rv|vr|[YMqhv])|(?:{_C}|rv|vr)(?:(?<=[Yy])rY|(?<=M)rM)?n?e|of{_C}", _read_edge),
+        ("k(?:Anv|nva)", lambda codes, values, asked: _read_unit("rk", [-_get(codes, values, "n"), 0], asked)),
         ("k", _read_weekend),
         # The first r may be a verb: "s'est passé mardi de la semaine dernière".
-        (r"r?w(?:rv|vr)|w(?:Anv|nva)|(?:rv|vr|Anv|nva)w|rw|wr|w", _read_weekday),
+        (r"r?w(?:rv|vr)|w(?:Anv|nva|>nv)|(?:rv|vr|Anv|nva)w|rw|wr|w", _read_weekday),
         (_C, _read_container),
         (r"rn[dvkMY]|nrn?[dvkMY]|n[dvkMY]r|r[vkd]|[vkd]r", _read_unit),
-        (r"t?An[dvkMY]|n[dvkMY]at?|oa", _read_ago),
-        (LATER, _read_later),
+        (r"t?An[dvkMY]|n[dvkMY]at|t?n[dvkMY]a|oa", _read_ago),
+        (rf"(?:t>)?{LATER}", _read_later),
         (r"tw?|wt", _read_day),
-        (r"[Wv]ny?|I", _read_week_number),
+        (r"[Wv]ny?|oWy?|I", _read_week_number),
     )
 ]
 
@@ -342,6 +350,8 @@ def stretch(period: Period, other: Period) -> Period:
 
 def join(period: Period, other: Period) -> Period | None:
     """Return the days of two periods of which one follows the other without a gap; None of any others."""
+    if period.first == period.last and (period.first - other.last).days == 6:  # on Sunday, "Saturday and Sunday"
+        return stretch(period, other)
     first, last = sorted((period, other), key=lambda each: each.first)
     return Period(first.first, last.last) if first.last + timedelta(1) == last.first else None
 
