@@ -36,6 +36,7 @@ MOST_WORDS = 8  # of a phrase of the table
 LONGEST = 2000  # characters of a text that are read: what asks for a period is short
 _OF = {*"of the de d di do del des du van von vom den der ter i の".split()}  # noqa: SIM905  # between a day and its month
 _SINCE = {"S", "s"}
+_GERMAN_NTH = re.compile(r"(?:am|bis|das|de[mnrs]|die|vom|zum)\s\d\d?\.(?!\d)", re.IGNORECASE)  # "am 3."
 _BREAKS = re.compile(r"[?!;:()\n\"”“«»]")
 _LINE_START = re.compile(r"(?:^|[\n|])[\s>*_+–—-]{0,20}(?:\[.\]\s)?[*_(]{0,4}\Z")  # or of a cell, before its first word
 _LABEL_END = re.compile(r"[*_)]{0,4}(?:[.:：]|\s{0,4}(?:[|\n]|\Z|[–—-]\s))")  # "Sat: market", "| Sat |", "Fri. Pilates"
@@ -247,12 +248,12 @@ def _read_phrase(
 ) -> tuple[int, Sequence[tuple[str, object]], str]:  # fmt: skip
     """Read the longest phrase of the table at a token: the number of its tokens, its symbols, and its roles."""
     token = tokens[at]
-    if token.code:
-        return 1, [(code, token.value) for code in token.code if code != "~"], "T" if token.code == "~" else ""
-    for size in range(min(MOST_WORDS, len(tokens) - at), 0, -1):
+    for size in range(min(MOST_WORDS, len(tokens) - at), 1 if token.code else 0, -1):
         key = " ".join([each.key for each in tokens[at : at + size]])
         if key in lexicon.symbols or key in lexicon.roles:
             return size, lexicon.symbols.get(key, ()), lexicon.roles.get(key, "")
+    if token.code:
+        return 1, [(code, token.value) for code in token.code if code != "~"], "T" if token.code == "~" else ""
     return 1, lexicon.split_compound(token.key) or (), ""
 
 
@@ -261,8 +262,9 @@ def _join(codes: str, after: str, gap: str | None, between: Sequence[str]) -> st
     before = codes[-1:]
     if gap is None:
         return " "
-    if before in "dvkMYw" and ("z" in gap or "s" in gap):
-        return "<" if "z" in gap else ">"
+    is_beside = before in "dvkMYw" and ("z" in gap or "s" in gap) and ("T" not in gap or before + after != "ww")
+    if is_beside or (before in "wt" and after in "no" and "i" in gap):
+        return "<" if "z" in gap else ">"  # after, also in "Monday in two weeks"
     if "T" in gap and before in "noDmxwtysiQE" and after in "noDmxwtysiQeE":
         return "~"
     if "&" in gap:
@@ -302,6 +304,8 @@ class _Reading:
         gap: str | None = ""  # roles of the words since the last symbol; None after a word that parts
         at = behind = 0  # the next token, and that behind the last symbol
         while at < len(tokens):
+            if language == "de" and tokens[at].code == "n" and _GERMAN_NTH.match(text, tokens[at - 1].start):
+                tokens[at] = tokens[at]._replace(code="o")
             size, parts, role = _read_phrase(tokens, at, self._lexicon)
             if "c" in role and self.codes[-1:] == "w" and at == behind:
                 parts = ()  # "Montag Morgen" is a part of Monday, not tomorrow
@@ -395,10 +399,11 @@ class _Reading:
         within = {"g", "B"} & set(self.roles[span[1] - 1] or "")  # "early in the year", not "early years"
         is_loose = not within and self._language in ("en", *_GERMANIC) and re.fullmatch("n?e[YMqhv]", codes)
         behind = set((self.roles[span[1] + 1] or "") if span[1] + 1 < len(self.roles) else "")
+        own = roles | set(self.roles[span[0]] or "")
         if (
             is_loose
             or ("z" in roles and not _SINCE & roles)
-            or (re.fullmatch(LATER, codes) and "i" not in roles | behind | set(self.roles[span[0]] or ""))
+            or (re.fullmatch(LATER, codes) and "i" not in own and behind & {"i", "p"} != {"i"})
             or self._is_word(codes, span)
             or self._is_english(span)
             or self._is_foreign_holiday(span)
@@ -410,15 +415,22 @@ class _Reading:
             placed = roles - {"L", "g"} or ("g" in roles and self._tokens[span[0] - 1].key not in _OF)
             return bool(placed) or self._is_alone(span)
         if codes in ("o", "D", "wo", "ko", "vo"):  # "on the 3rd", not "on the third floor"
-            in_digits = self._tokens[span[1]].code in ("o", "D")
-            placed = {"p", "N"} & roles or "N" in behind or (codes == "D" and self._tokens[span[0]].key[0].isdigit())
-            return in_digits and (len(codes) > 1 or (bool(placed) and self._is_alone(span)))
+            token = self._tokens[span[1]]
+            in_digits = token.code in ("o", "D") or self._lexicon.symbols.get(token.key, [("", 0)])[0][1] > 5
+            is_verb = self._tokens[span[0] - 1].key == "am" and not self._has_capital(span[1] + 1)  # "am 3. gesagt"
+            is_last = "p" in roles and self._is_last(span[1]) and "°" not in token.key
+            placed = {"p", "N"} & roles or "N" in behind or (codes == "D" and token.key[0].isdigit())
+            is_free = is_verb or is_last or (bool(placed) and self._is_alone(span))
+            return in_digits and (len(codes) > 1 or is_free)
         if codes == "k":
-            return ("p" in roles or self._language in ("zh", "ja")) and "H" not in roles
-        timed = codes == "w" and ("c" in behind or _HOUR.match(self._text, self._tokens[span[1]].end))
-        return codes not in ("m", "w", "s") or (
-            "H" not in roles and not self._is_name(span, bool(timed or (_SINCE | {"p", "c"}) & roles))
-        )
+            is_placed = bool((_SINCE | {"p"}) & roles) or self._language in ("zh", "ja")
+            return is_placed and "H" not in roles
+        placed = bool((_SINCE | {"p", "c"}) & roles)
+        if codes == "w":  # "Freitag Abend", "segunda às 9:30"; in German and Dutch also "Was war Freitag?"
+            placed = placed or "c" in behind or _HOUR.match(self._text, self._tokens[span[1]].end) is not None
+            is_free = self._language in _GERMANIC and (self.is_written(span[0]) or self._is_alone(span))
+            placed = placed or is_free
+        return codes not in ("m", "w", "s") or ("H" not in roles and not self._is_name(span, placed))
 
     def _is_word(self, codes: str, span: tuple[int, int]) -> bool:
         """Return True if a short name in a period is the word that it is, too: "grow in sun", "rule 12 may apply"."""
@@ -513,11 +525,11 @@ class _Reading:
         """Return True for a holiday of another language than the text's, without a year, which may be a name in it: "Noel"."""
         tokens = self._tokens[span[0] : span[1] + 1]
         spaced = not is_cjk(tokens[0].key[0]) and all(token.code != "y" for token in tokens)
-        own = _fold_stop_words(self._language) if self._is_alone(span) else ()
-        is_own = any(token.key in own for token in self._tokens) or self._language == (
-            detect_language(self._text) or "en"
-        )
-        return spaced and self._is_holiday(*span) and not is_own  # "Noel", not "à Noël"
+        language, keys = str(detect_language(self._text) or "en"), {token.key for token in self._tokens}
+        own, others = len(keys & _fold_stop_words(self._language)), len(keys & STOP_WORDS["en"])
+        if (language == "en" and own > others) or (own and self._is_alone(span)):
+            language = self._language  # "Was war an Ostern?" and "à Noël" are too short to be known
+        return spaced and self._is_holiday(*span) and self._language != language
 
     def _is_english(self, span: tuple[int, int]) -> bool:
         """Return True for a word of time in a text that may be English, if the word is English, too: "out" is no October."""
