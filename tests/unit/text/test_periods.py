@@ -678,13 +678,125 @@ def test_no_phrase_of_the_table_is_too_long_to_be_read() -> None:
     assert max(len(phrase.split()) for phrase in phrases) <= MOST_WORDS
 
 
+EVERYDAY = date(2026, 10, 7)  # a Wednesday
+
+
 def check_everyday(asked: str, days: str | None) -> None:
-    """Check a question of `EVERYDAY`: one that ends in "…" asks for what is to come."""
+    """Check what a question names on `EVERYDAY`; one that ends in "…" asks for what is to come."""
     found = find_period(asked.removesuffix("…"), EVERYDAY, ahead=asked.endswith("…"))
     assert (show(found.period) if found else None) == days
 
 
-EVERYDAY = date(2026, 10, 7)  # a Wednesday
+@pytest.mark.parametrize(
+    ("asked", "days"),
+    [
+        ("What did the doctor say on the 3rd?", "2026-10-03"),
+        ("what did we do on the twenty-first of august", "2026-08-21"),
+        ("Monday, the fourteenth", "2026-09-14"),
+        ("what happened twenty days ago", "2026-09-17"),
+        ("What did I do all through August?", "2026-08-01 2026-08-31"),
+        ("what did we do last christmas", "2025-12-25"),
+        ("what did we do on Easter Sunday?", "2026-04-05"),
+        ("What did we do on the Monday after Easter?", "2026-04-06"),
+        ("what did we do the weekend before easter", "2026-03-28 2026-03-29"),
+        ("what did we do in the summer two years ago", "2024-06-01 2024-08-31"),
+        ("what did we do at easter three years ago", "2023-04-07 2023-04-10"),
+        ("what did we do the weekend two weeks ago", "2026-09-26 2026-09-27"),
+        ("What happened half a year ago?", "2026-04-01 2026-04-30"),
+        ("what did we do the night before last", "2026-10-05"),
+        ("what happened monday till wednesday", "2026-09-28 2026-09-30"),
+        ("Tuesday and Wednesday", "2026-09-29 2026-09-30"),
+        ("any news since the weekend?", "2026-10-03 2026-10-07"),
+        ("What's due on Friday?…", "2026-10-09"),
+        ("what is on Monday in two weeks…", "2026-10-19"),
+        ("what's on this coming weekend…", "2026-10-10 2026-10-11"),
+        ("what's on this Christmas…", "2026-12-25"),
+        ("What are we doing this summer?…", "2026-06-01 2026-08-31"),  # it is autumn
+        ("what did we do on weekends", None),
+        ("on call every other Tuesday", None),
+        ("rent is £640 a month in total…", None),
+        ("who lives on the 2nd floor", None),
+        ("what did I take each morning", None),
+    ],
+)
+def test_everyday_english(asked: str, days: str | None) -> None:
+    check_everyday(asked, days)
+
+
+@pytest.mark.parametrize(
+    ("asked", "days"),
+    [
+        ("Was haben wir am Montagmorgen besprochen?", "2026-10-05"),
+        ("Was war Freitag?", "2026-10-02"),
+        ("wer rief Sonntag abend an", "2026-10-04"),
+        ("Zahnarzt Freitag 9:30…", "2026-10-09"),
+        ("was war heut morgen", "2026-10-07"),
+        ("was war am 2.10", "2026-10-02"),
+        ("was war am 2ten Oktober", "2026-10-02"),
+        ("was war am zwölften August", "2026-08-12"),
+        ("Was hat der Arzt am 3. gesagt?", "2026-10-03"),
+        ("was war am 15. des letzten Monats", "2026-09-15"),
+        ("Was war am Sonntag, dem 2.?", "2026-08-02"),
+        ("was war in der 38. KW", "2026-09-14 2026-09-20"),
+        ("Was war in den letzten beiden Wochen?", "2026-09-23 2026-10-07"),
+        ("was war übers Wochenende", "2026-10-03 2026-10-04"),
+        ("was war im ganzen August", "2026-08-01 2026-08-31"),
+        ("Was war im Spätsommer?", "2026-08-01 2026-08-31"),
+        ("was war von Montag bis Mittwoch", "2026-09-28 2026-09-30"),
+        ("was war 28.9.-2.10.", "2026-09-28 2026-10-02"),
+        ("was war letztes Weihnachten", "2025-12-24"),
+        ("was war am 1. Weihnachtstag", "2025-12-25"),
+        ("Was war an Ostern?", "2026-04-03 2026-04-06"),
+        ("was war in der Woche nach Ostern", "2026-04-06 2026-04-12"),
+        ("was war im Sommer vor zwei Jahren", "2024-06-01 2024-08-31"),
+        ("was habe ich heute in zwei Wochen…", "2026-10-21"),
+        ("was ist am 21.…", "2026-10-21"),
+        ("was machen wir kommendes Wochenende…", "2026-10-10 2026-10-11"),
+        ("Was mache ich jeden Montagmorgen?", None),
+        ("Was mache ich montags?", None),
+        ("wen treffe ich jeden zweiten Dienstag", None),
+        ("schreib ein Gedicht über den Herbst", None),
+        ("Wo ist Herr Freitag heute Abend gewesen?", "2026-10-07"),
+        ("in der 3. Klasse im 2. Stock", None),
+        ("das am 2.10 m langen Brett", None),
+        ("Ich lebe seit zehn Jahren in Hamburg…", None),
+    ],
+)
+def test_everyday_german(asked: str, days: str | None) -> None:
+    check_everyday(asked, days)
+
+
+@pytest.mark.parametrize(
+    ("asked", "days"),
+    [
+        ("Wat hebben we op maandagmorgen besproken?", "2026-10-05"),
+        ("wat heb ik zondag gedaan", "2026-10-04"),
+        ("wat was er op za", "2026-10-03"),
+        ("wat zei mama eergisteravond", "2026-10-05"),
+        ("wat noteerde ik gistermorgen", "2026-10-06"),
+        ("wat is er morgenmiddag…", "2026-10-08"),
+        ("wat zei de dokter op de 3e", "2026-10-03"),
+        ("wat was er op eenentwintig augustus", "2026-08-21"),
+        ("wat deed ik heel augustus", "2026-08-01 2026-08-31"),
+        ("wat deden we van de zomer", "2026-06-01 2026-08-31"),
+        ("wat plantte ik in het vroege voorjaar", "2026-03-01 2026-03-31"),
+        ("wat was er van maandag tot woensdag", "2026-09-28 2026-09-30"),
+        ("wat deden we vandaag een jaar geleden", "2025-10-07"),
+        ("wat deden we afgelopen kerst", "2025-12-25"),
+        ("wat aten we op 2e kerstdag", "2025-12-26"),
+        ("wat deden we op de maandag na Pasen", "2026-04-06"),
+        ("wat deden we met vaderdag", "2026-06-21"),
+        ("wat was er een half jaar geleden", "2026-04-01 2026-04-30"),
+        ("wat is er maandag over twee weken…", "2026-10-19"),
+        ("wat doen we komend weekend…", "2026-10-10 2026-10-11"),
+        ("wat doe ik elke maandagochtend", None),
+        ("wie zie ik om de andere dinsdag", None),
+        ("wie woont op de 2e verdieping", None),
+        ("wat zegt mevrouw Zondag over zo een plan", None),
+    ],
+)
+def test_everyday_dutch(asked: str, days: str | None) -> None:
+    check_everyday(asked, days)
 
 
 @pytest.mark.parametrize(
