@@ -53,8 +53,8 @@ class Lexicon:
         for ending in self.endings:
             found = self.symbols.get(key[: -len(ending)]) if key.endswith(ending) else None
             if found and found[0][0] in "mws":
-                of_day = "c" in self.roles.get(ending, "")  # "Montagmorgen" is a part of Monday, not tomorrow
-                return found if of_day else self.symbols.get(ending, []) + found
+                # "Montagmorgen" is a part of Monday, not tomorrow.
+                return found if "c" in self.roles.get(ending, "") else self.symbols.get(ending, []) + found
         return None
 
 

@@ -81,12 +81,11 @@ def _choose_year(make: Callable[[int], Period], codes: str, values: _Values, ask
             return period.first > asked.today if shift == 1 else period.last < asked.today
         return period.last >= asked.today if step == 1 else period.first <= asked.today
 
-    step = 1 if shift == 1 or (asked.ahead and shift in (None, 0)) else -1
+    is_coming = shift is None or (shift == 0 and make(asked.today.year).last >= asked.today)  # of "this summer"
+    step = 1 if shift == 1 or (asked.ahead and is_coming) else -1
     for year in range(asked.today.year - step, asked.today.year + 9 * step, step):
         with suppress(ValueError):  # 29 February
             if is_meant(period := make(year)):
-                if shift == 0 and period.first.year > asked.today.year:  # "this summer", in autumn
-                    return _choose_year(make, codes, values, Vantage(asked.today))
                 return period
     raise ValueError(codes)
 
@@ -170,6 +169,8 @@ def _read_edge(codes: str, values: _Values, asked: Vantage) -> Period:
 
 def _read_unit(codes: str, values: _Values, asked: Vantage) -> Period:
     """Return this, the last or the next week, weekend or day; or the last three of them."""
+    if re.fullmatch("k.{2,3}", codes):  # "the weekend of last week", "the weekend two weeks ago"
+        codes, values = "rk", [_get(codes, values, "r", -_get(codes, values, "n", 0)), None]
     shift, unit = _get(codes, values, "r", 0), codes.strip("rn")
     if "n" in codes:
         size = timedelta(_get(codes, values, "n") * {"d": 1, "v": 7, "k": 7, "M": 30, "Y": 365}[unit])
@@ -293,7 +294,7 @@ _Read = Callable[[str, _Values, Vantage], Period]
 _READERS: Sequence[tuple[re.Pattern[str], _Read]] = [
     (re.compile(pattern), read)
     for pattern, read in (
-        (rf"[vk]?[no][~&][no]m{_Y}?", _read_days_of_month),
+        (rf"[vk]?[no][~&](?:[no]m{_Y}?|x)", _read_days_of_month),
         (r"m[no][~][no](?![dvkMYm])y?|mD~D", _read_days_of_month),
         (rf"(?:n[dvkMY]|r?[dvkMw])[<A>](?:{_DATE}|{_EASTER})", _read_beside),
         (rf"[vk](?:{_DATE}|[oD])|{_Y}?mD[vk]", _read_week_of),
@@ -304,12 +305,11 @@ _READERS: Sequence[tuple[re.Pattern[str], _Read]] = [
         (r"rM[oD]|Mr[oD]|[oD]rM|[oD]Mr", _read_day_of_another_month),
         (rf"{_NTH}{_C}|{_C}{_NTH}", _read_nth),
         (rf"n?e(?:{_C}|rv|vr|[YMqhv])|(?:{_C}|rv|vr)(?:(?<=[Yy])rY|(?<=M)rM)?n?e|of{_C}", _read_edge),
-        ("k(?:Anv|nva)", lambda codes, values, asked: _read_unit("rk", [-_get(codes, values, "n"), 0], asked)),
         ("k", _read_weekend),
         # The first r may be a verb: "s'est passé mardi de la semaine dernière".
         (r"r?w(?:rv|vr)|w(?:Anv|nva|>nv)|(?:rv|vr|Anv|nva)w|rw|wr|w", _read_weekday),
         (_C, _read_container),
-        (r"rn[dvkMY]|nrn?[dvkMY]|n[dvkMY]r|r[vkd]|[vkd]r", _read_unit),
+        (r"k(?:Anv|nva|rv|vr)|rn[dvkMY]|nrn?[dvkMY]|n[dvkMY]r|r[vkd]|[vkd]r(?![dvkMY])", _read_unit),
         (r"t?An[dvkMY]|n[dvkMY]at|t?n[dvkMY]a|oa", _read_ago),
         (rf"(?:t>)?{LATER}", _read_later),
         (r"tw?|wt", _read_day),
