@@ -41,7 +41,7 @@ _BREAKS = re.compile(r"[?!;:()\n\"”“«»]")
 _LINE_START = re.compile(r"(?:^|[\n|])[\s>*_+–—-]{0,20}(?:\[.\]\s)?[*_(]{0,4}\Z")  # or of a cell, before its first word
 _LABEL_END = re.compile(r"[*_)]{0,4}(?:[.:：]|\s{0,4}(?:[|\n]|\Z|[–—-]\s))")  # "Sat: market", "| Sat |", "Fri. Pilates"
 _NEAR_NUMBER = re.compile(r"[\s.,'’/-]{0,2}")
-_HOUR = re.compile(r",?\s(?:\w+\s)?\d{1,2}(?:[:.h]\d\d|\s?(?:h|uhr|o.clock|[ap]\.?m)\b|\s?[–—-]\s?\d)", re.IGNORECASE)
+_HOUR = re.compile(r"(?i)[.,]?\s(?:\w+\s)?\d{1,2}(?:[:.h]\d\d|\s?(?:h|uhr|o.clock|[ap]\.?m)\b|\s?[–—-]\s?\d)")
 _NO_DAY = re.compile(r"(?:\s?(?:[ap]\.?m\b|h\b|uhr\b|o.clock|[%€$£])|[:.,h]\d)", re.IGNORECASE)  # behind a number
 _ROMANCE, _GERMANIC = ("es", "pt", "it", "fr"), ("de", "nl")
 
@@ -262,10 +262,10 @@ def _join(codes: str, after: str, gap: str | None, between: Sequence[str]) -> st
     before = codes[-1:]
     if gap is None:
         return " "
-    is_beside = before in "dvkMYw" and ("z" in gap or "s" in gap) and ("T" not in gap or before + after != "ww")
+    is_beside = before in "dvkMYw" and ("z" in gap or "s" in gap) and "T" not in gap  # not "bis" and "until"
     if is_beside or (before in "wt" and after in "no" and "i" in gap):
         return "<" if "z" in gap else ">"  # after, also in "Monday in two weeks"
-    if "T" in gap and before in "noDmxwtysiQE" and after in "noDmxwtysiQeE":
+    if "T" in gap and before in "noDmxwtysiQE" and after in "noDmxwtysiQeE" and before + after != "ws":
         return "~"
     if "&" in gap:
         return "&"
@@ -426,10 +426,13 @@ class _Reading:
             is_placed = bool((_SINCE | {"p"}) & roles) or self._language in ("zh", "ja")
             return is_placed and "H" not in roles
         placed = bool((_SINCE | {"p", "c"}) & roles)
-        if codes == "w":  # "Freitag Abend", "segunda às 9:30"; in German and Dutch also "Was war Freitag?"
+        if codes == "w":  # "Freitag Abend", "segunda às 9:30"
             placed = placed or "c" in behind or _HOUR.match(self._text, self._tokens[span[1]].end) is not None
-            is_free = self._language in _GERMANIC and (self.is_written(span[0]) or self._is_alone(span))
-            placed = placed or is_free
+        if (
+            codes == "w" and self._language in _GERMANIC
+        ):  # "Was war Freitag?", unlike "Frau Sonntag?" and "mevrouw Zondag?"
+            ends = self._is_last(span[0]) and not self._has_capital(span[0] - (self._language == "de"))
+            placed = placed or ends or self.is_written(span[0]) or self._is_alone(span)
         return codes not in ("m", "w", "s") or ("H" not in roles and not self._is_name(span, placed))
 
     def _is_word(self, codes: str, span: tuple[int, int]) -> bool:
