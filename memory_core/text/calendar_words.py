@@ -71,7 +71,7 @@ _PART = (  # of a year: "Q3", "3Q26", "H1", "2026H1"; the French and Spanish T3 
 
 # A word, and a sign between what is from and what is to.
 _WORD_OR_SIGN = (
-    r"(?P<to>(?<=[\d\s.])[-–—～〜](?=[\s\d])|(?<=[qQH][1-4])[-–—](?=[qQH][1-4]))"
+    r"(?P<to>(?:(?<=[\d\s.])|(?<=\d(?:st|nd|rd|th)))[-–—～〜](?=[\s\d])|(?<=[qQH][1-4])[-–—](?=[qQH][1-4]))"
     r"|(?P<word>[\u3040-\u30ff\u3400-\u9fff々]|[^\W\d_\u3040-\u30ff\u3400-\u9fff々]+)"
 )
 _find_words = partial(compile_once, _WORD_OR_SIGN)

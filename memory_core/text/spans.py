@@ -69,7 +69,7 @@ def _part(year: int, part: tuple[int, int]) -> Period:
 def _choose_year(make: Callable[[int], Period], codes: str, values: _Values, asked: Vantage) -> Period:
     """Return a yearly period of the year that is named, else the latest that has begun, or the first that is not over.
 
-    With "last" it is over, with "next" it has not begun.
+    With "last" it is over, with "next" it has not begun; with "this" it is one to come only if that of this year is not over.
     """
     shift = _get(codes, values, "r")
     of_today = asked.today.year + (-values[codes.index("Y") - 1] if "nY" in codes else shift or 0)
@@ -77,16 +77,16 @@ def _choose_year(make: Callable[[int], Period], codes: str, values: _Values, ask
         return make(year)
 
     def is_meant(period: Period) -> bool:
-        if shift in (1, -1):
-            return period.first > asked.today if shift == 1 else period.last < asked.today
+        if shift:
+            return period.first > asked.today if shift > 0 else period.last < asked.today
         return period.last >= asked.today if step == 1 else period.first <= asked.today
 
     is_coming = shift is None or (shift == 0 and make(asked.today.year).last >= asked.today)  # of "this summer"
-    step = 1 if shift == 1 or (asked.ahead and is_coming) else -1
+    step = 1 if (shift or 0) > 0 or (asked.ahead and is_coming) else -1
     for year in range(asked.today.year - step, asked.today.year + 9 * step, step):
         with suppress(ValueError):  # 29 February
-            if is_meant(period := make(year)):
-                return period
+            if is_meant(make(year)):
+                return make(year + step * (abs(shift or 1) - 1))  # further with "before last"
     raise ValueError(codes)
 
 
@@ -188,7 +188,7 @@ def _read_weekend(_: str, __: _Values, asked: Vantage) -> Period:
 
 
 def _read_beside(codes: str, values: _Values, asked: Vantage) -> Period:
-    """Return the day, week, weekend, month or weekday before or after a date; or what lies so many of them from it."""
+    """Return the day, week, weekend, month or weekday before or after a date or holiday; or what lies so many of them from it."""
     at = next(place for place, code in enumerate(codes) if code in "<A>")
     whole = (_read_easter if "E" in codes else _read_date)(codes[at + 1 :], values[at + 1 :], asked)
     unit, step = codes[at - 1], 1 if codes[at] == ">" else -1
@@ -219,7 +219,7 @@ def _read_weekday(codes: str, values: _Values, asked: Vantage) -> Period:
 
 
 def _read_ago(codes: str, values: _Values, asked: Vantage) -> Period:
-    """Return a period as coarse as its unit: three days ago is a day, two weeks ago a week, two months ago a month."""
+    """Return a period as coarse as its unit: three days ago is a day, two weeks ago a week; with "today" it is one day."""
     count, unit = _get(codes, values, "no"), codes.strip("Anoat>") or "d"
     asked = Vantage(asked.today + timedelta(_get(codes, values, "t", 0)))  # "a week ago yesterday"
     if unit in "YM" and "t" in codes:  # "a year ago today"
