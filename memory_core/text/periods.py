@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Sequence, Set
 from contextlib import suppress
 from datetime import date, timedelta
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from typing import NamedTuple
 
 from memory_core.text.calendar_words import (
@@ -199,8 +199,9 @@ def _find_both(text: str, today: date) -> Sequence[Sequence[NamedPeriod]]:
             found, at = read, text.index(read[0][0].text)
             before = [token for token in tokens if token.end <= at][-1:]
             behind = [token for token in tokens if token.start >= at + len(read[0][0].text)][:1]
-        if found[0] and all(_knows(found[0][0].language, token, unread=False) for token in before):
-            break  # unlike "Anfang" in "Anfang November", of which English reads the last word
+        knows = partial(_knows, found[0][0].language) if found[0] else None
+        if knows and all(knows(each, unread=False) for each in before) and (language != "en" or all(map(knows, behind))):
+            break  # unlike "Anfang" in "Anfang November" and "bis" in "3.5. bis 9.6.", which English reads in part
     return found
 
 
@@ -418,8 +419,8 @@ class _Reading:
             token = self._tokens[span[1]]
             in_digits = token.code in ("o", "D") or self._lexicon.symbols.get(token.key, [("", 0)])[0][1] > 5
             is_verb = self._tokens[span[0] - 1].key == "am" and not self._has_capital(span[1] + 1)  # "am 3. gesagt"
-            is_last = "p" in roles and self._is_last(span[1]) and "°" not in token.key
-            placed = {"p", "N"} & roles or "N" in behind or (codes == "D" and token.key[0].isdigit())
+            is_last = bool((_SINCE | {"p", "B"}) & roles) and self._is_last(span[1]) and "°" not in token.key
+            placed = (_SINCE | {"p", "B", "N"}) & roles or "N" in behind or (codes == "D" and token.key[0].isdigit())
             is_free = is_verb or is_last or (bool(placed) and self._is_alone(span))
             return in_digits and (len(codes) > 1 or is_free)
         if codes == "k":
@@ -530,8 +531,8 @@ class _Reading:
         spaced = not is_cjk(tokens[0].key[0]) and all(token.code != "y" for token in tokens)
         language, keys = str(detect_language(self._text) or "en"), {token.key for token in self._tokens}
         own, others = len(keys & _fold_stop_words(self._language)), len(keys & STOP_WORDS["en"])
-        if (language == "en" and own > others) or (own and self._is_alone(span)):
-            language = self._language  # "Was war an Ostern?" and "à Noël" are too short to be known
+        if (language == "en" and own > others) or (own and self._is_alone(span)) or len(tokens) == len(self._tokens):
+            language = self._language  # "Was war an Ostern?", "à Noël" and "Neujahr" are too short to be known
         return spaced and self._is_holiday(*span) and self._language != language
 
     def _is_english(self, span: tuple[int, int]) -> bool:
