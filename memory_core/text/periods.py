@@ -200,7 +200,11 @@ def _find_both(text: str, today: date) -> Sequence[Sequence[NamedPeriod]]:
             before = [token for token in tokens if token.end <= at][-1:]
             behind = [token for token in tokens if token.start >= at + len(read[0][0].text)][:1]
         knows = partial(_knows, found[0][0].language) if found[0] else None
-        if knows and all(knows(each, unread=False) for each in before) and (language != "en" or all(map(knows, behind))):
+        if (
+            knows
+            and all(knows(each, unread=False) for each in before)
+            and (language != "en" or all(map(knows, behind)))
+        ):
             break  # unlike "Anfang" in "Anfang November" and "bis" in "3.5. bis 9.6.", which English reads in part
     return found
 
