@@ -46,6 +46,7 @@ class Lexicon:
     symbols: dict[str, list[tuple[str, int]]] = field(default_factory=dict)
     roles: dict[str, str] = field(default_factory=dict)
     names: set[str] = field(default_factory=set)
+    longest: dict[str, int] = field(default_factory=dict)  # by first word, the words of the longest phrase
     endings: list[str] = field(default_factory=list)
 
     def split_compound(self, key: str) -> list[tuple[str, int]] | None:
@@ -192,6 +193,12 @@ def read_lexicons() -> Mapping[str, Lexicon]:
                 parts = [(each[0], int(each[1:] or 0)) for each in symbols.split()]
                 for key in keys:
                     lexicon.symbols.setdefault(key, parts)
+    for lexicon in found.values():
+        for key in (*lexicon.symbols, *lexicon.roles):
+            first, _, rest = key.partition(" ")
+            size = rest.count(" ") + 2 if rest else 1
+            if size > lexicon.longest.get(first, 0):
+                lexicon.longest[first] = size
     return found
 
 

@@ -32,7 +32,6 @@ from memory_core.text.languages import STOP_WORDS
 from memory_core.text.spans import LATER, Vantage, join, read_longest, stretch
 from memory_core.text.terms import detect_language, is_cjk
 
-MOST_WORDS = 8  # of a phrase of the table
 LONGEST = 2000  # characters of a text that are read: what asks for a period is short
 _OF = {*"of the de d di do del des du van von vom den der ter i の".split()}  # noqa: SIM905  # between a day and its month
 _SINCE = {"S", "s"}
@@ -253,7 +252,7 @@ def _read_phrase(
 ) -> tuple[int, Sequence[tuple[str, object]], str]:  # fmt: skip
     """Read the longest phrase of the table at a token: the number of its tokens, its symbols, and its roles."""
     token = tokens[at]
-    for size in range(min(MOST_WORDS, len(tokens) - at), 1 if token.code else 0, -1):
+    for size in range(min(lexicon.longest.get(token.key, 0), len(tokens) - at), 1 if token.code else 0, -1):
         key = " ".join([each.key for each in tokens[at : at + size]])
         if key in lexicon.symbols or key in lexicon.roles:
             return size, lexicon.symbols.get(key, ()), lexicon.roles.get(key, "")
