@@ -36,6 +36,7 @@ LONGEST = 2000  # characters of a text that are read: what asks for a period is 
 _OF = {*"of the de d di do del des du van von vom den der ter i の".split()}  # noqa: SIM905  # between a day and its month
 _SINCE = {"S", "s"}
 _GERMAN_NTH = re.compile(r"(?:am|bis|das|de[mnrs]|die|vom|zum)\s\d\d?\.(?!\d)", re.IGNORECASE)  # "am 3."
+_TO_DATE = re.compile(r"\.\s?(?:[-–—]|bis\b|und\b)")  # behind the first day of "20.–25.10."
 _BREAKS = re.compile(r"[?!;:()\n\"”“«»]")
 _LINE_START = re.compile(r"(?:^|[\n|])[\s>*_+–—-]{0,20}(?:\[.\]\s)?[*_(]{0,4}\Z")  # or of a cell, before its first word
 _LABEL_END = re.compile(r"[*_)]{0,4}(?:[.:：]|\s{0,4}(?:[|\n]|\Z|[–—-]\s))")  # "Sat: market", "| Sat |", "Fri. Pilates"
@@ -147,7 +148,7 @@ def find_written_day(text: str, most_days: int = 7) -> str | None:
     for each, later in zip(find_periods(text, date(2000, 1, 1)), find_periods(text, date(2004, 3, 1)), strict=False):
         days = (each.period.last - each.period.first).days + 1
         is_fixed = each.period == later.period  # one without a year is another later on
-        if is_fixed and (days in (1, 7) or 7 < days <= most_days):
+        if is_fixed and days <= most_days:
             return each.period.first.isoformat()
     return None
 
@@ -308,10 +309,18 @@ class _Reading:
         gap: str | None = ""  # roles of the words since the last symbol; None after a word that parts
         at = behind = 0  # the next token, and that behind the last symbol
         while at < len(tokens):
-            if language == "de" and tokens[at].code == "n" and _GERMAN_NTH.match(text, tokens[at - 1].start):
+            is_nth = _TO_DATE.match(text, tokens[at].end) or (
+                language == "de" and at and _GERMAN_NTH.match(text, tokens[at - 1].start)
+            )
+            if tokens[at].code == "n" and is_nth:
                 tokens[at] = tokens[at]._replace(code="o")
             size, parts, role = _read_phrase(tokens, at, self._lexicon)
-            if "c" in role and self.codes[-1:] == "w" and at == behind:
+            if (
+                "c" in role
+                and self.codes[-1:] == "w"
+                and at == behind
+                and text[tokens[at - 1].end : tokens[at].start] == " "
+            ):
                 parts = ()  # "Montag Morgen" is a part of Monday, not tomorrow
             if at and _BREAKS.search(text, tokens[at - 1].end, tokens[at].start):
                 gap = None
@@ -351,7 +360,9 @@ class _Reading:
             if asked.ahead and roles & _SINCE and joint != "~":  # what lasts since then has begun
                 asked, at = Vantage(asked.today), begin
                 continue
-            beyond = read_longest(self.codes, self.values, at + 1, asked) if joint in ("~", "&") else None
+            # "The 6th to the 8th": the 8th behind that 6th.
+            end = Vantage(period.first, ahead=True) if self.codes[begin:at] in ("o", "D") and joint == "~" else asked
+            beyond = read_longest(self.codes, self.values, at + 1, end) if joint in ("~", "&") else None
             is_range = False
             if beyond is not None and (joint == "~" or "B" in roles):
                 is_range = all(each.first == each.last for each in (period, beyond[1]))
@@ -395,11 +406,11 @@ class _Reading:
                     span[1] == at and code == "A" for span, code in zip(self.spans, self.codes, strict=True)
                 )  # fmt: skip
                 return found | {"z"} if ago else found
-            found |= set(role)
+            found |= set(role) - ({"H"} if at < first - 1 and "p" in found else set())  # "on weekends in July"
         return found
 
     def _counts(self, codes: str, span: tuple[int, int], roles: Set[str]) -> bool:
-        """Return False for what looks like a period and is none: "before June", every Monday, May who is asked something."""
+        """Return False for what looks like a period and is none: "before June", every Monday, "I may in the next version"."""
         within = {"g", "B"} & set(self.roles[span[1] - 1] or "")  # "early in the year", not "early years"
         is_loose = not within and self._language in ("en", *_GERMANIC) and re.fullmatch("n?e[YMqhv]", codes)
         behind = set((self.roles[span[1] + 1] or "") if span[1] + 1 < len(self.roles) else "")
@@ -411,6 +422,7 @@ class _Reading:
             or self._is_word(codes, span)
             or self._is_english(span)
             or self._is_foreign_holiday(span)
+            or (self._language in ("en", "de") and codes in ("mr", "sr") and any(self.roles[span[0] : span[1] + 1]))
         ):
             return False
         if codes in ("Q", "y", "vn"):  # else they may be a name or any number
@@ -420,12 +432,14 @@ class _Reading:
             return bool(placed) or self._is_alone(span)
         if codes in ("o", "D", "wo", "ko", "vo"):  # "on the 3rd", not "on the third floor"
             token = self._tokens[span[1]]
-            in_digits = token.code in ("o", "D") or self._lexicon.symbols.get(token.key, [("", 0)])[0][1] > 5
+            in_digits = token.code in ("o", "D")
             is_verb = self._tokens[span[0] - 1].key == "am" and not self._has_capital(span[1] + 1)  # "am 3. gesagt"
-            is_last = bool((_SINCE | {"p", "B"}) & roles) and self._is_last(span[1]) and "°" not in token.key
             placed = (_SINCE | {"p", "B", "N"}) & roles or "N" in behind or (codes == "D" and token.key[0].isdigit())
+            before = {each.key for each in self._tokens[max(span[0] - 2, 0) : span[0]]}
+            is_last = self._is_last(span[1]) and bool({"on", "op"} & before)  # not "works in 2nd"
             is_free = is_verb or is_last or (bool(placed) and self._is_alone(span))
-            return in_digits and (len(codes) > 1 or is_free)
+            in_words = self._lexicon.symbols.get(token.key, [("", 0)])[0][1] > 5  # smaller ones count other things
+            return (in_digits and is_free) or (len(codes) > 1 and (in_digits or in_words))
         if codes == "k":
             is_placed = bool((_SINCE | {"p"}) & roles) or self._language in ("zh", "ja")
             return is_placed and "H" not in roles
@@ -456,7 +470,7 @@ class _Reading:
         if self._tokens[at].key not in stop_words or self._has_capital(at) or self._is_last(at):
             return False
         before = self._lexicon.symbols.get(self._tokens[at - 1].key, []) if at else []
-        is_joined = self.roles[at + 1] is None and self._tokens[at + 1].key in stop_words
+        is_joined = not self.roles[at + 1] and self._tokens[at + 1].key in stop_words
         is_verb = before == [("r", 0)] or (is_joined and (not before or before[0][0] != "r"))  # "last may with Ines"
         return is_verb and self._list_gaps(at)[1].isspace()
 

@@ -294,7 +294,7 @@ _Read = Callable[[str, _Values, Vantage], Period]
 _READERS: Sequence[tuple[re.Pattern[str], _Read]] = [
     (re.compile(pattern), read)
     for pattern, read in (
-        (rf"[vk]?[no][~&](?:[no]m{_Y}?|x)", _read_days_of_month),
+        (rf"[vk]?[no][~&][no]m{_Y}?|(?:[vk][no]|o)[~&]x", _read_days_of_month),
         (r"m[no][~][no](?![dvkMYm])y?|mD~D", _read_days_of_month),
         (rf"(?:n[dvkMY]|r?[dvkMw])[<A>](?:{_DATE}|{_EASTER})", _read_beside),
         (rf"[vk](?:{_DATE}|[oD])|{_Y}?mD[vk]", _read_week_of),
@@ -350,8 +350,6 @@ def stretch(period: Period, other: Period) -> Period:
 
 def join(period: Period, other: Period) -> Period | None:
     """Return the days of two periods of which one follows the other without a gap; None of any others."""
-    if period.first == period.last and (period.first - other.last).days == 6:  # on Sunday, "Saturday and Sunday"
-        return stretch(period, other)
     first, last = sorted((period, other), key=lambda each: each.first)
     return Period(first.first, last.last) if first.last + timedelta(1) == last.first else None
 
