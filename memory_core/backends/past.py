@@ -231,9 +231,8 @@ class IndexStates:
             for root in find_roots(self._config)
         )
         versions = self._history.list_alive(moment)
-        signed = frozenset(
-            (version.id, version.hash) for version in versions.values()
-        )  # changes with any of their bytes
+        # It changes with any of their bytes.
+        signed = frozenset((version.id, version.hash) for version in versions.values())
         key = (moment.id, signed, serving, roots)
         state = next((each for each in self._kept if each.key == key), None)
         if state is None:

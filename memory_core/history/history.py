@@ -125,8 +125,8 @@ class History(HistoryStore):
                     return data, stamp, file.in_vault
             return None
 
-        self.pending = self.load_mark() is not None
         with self.write() as connection:
+            self.find_deletions(connection)
             now_ms = int(self._now() * 1000)
             has_changed, is_whole = store.record(connection, hashes, load, generation=generation, now_ms=now_ms)
             if has_changed and store.drop_old(connection, self._settings, now_ms=now_ms):

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Sequence, Set
 from contextlib import suppress
 from datetime import date, timedelta
-from functools import cache, lru_cache, partial
+from functools import cache, lru_cache
 from typing import NamedTuple
 
 from memory_core.text.calendar_words import (
@@ -199,12 +199,9 @@ def _find_both(text: str, today: date) -> Sequence[Sequence[NamedPeriod]]:
             found, at = read, text.index(read[0][0].text)
             before = [token for token in tokens if token.end <= at][-1:]
             behind = [token for token in tokens if token.start >= at + len(read[0][0].text)][:1]
-        knows = partial(_knows, found[0][0].language) if found[0] else None
-        if (
-            knows
-            and all(knows(each, unread=False) for each in before)
-            and (language != "en" or all(map(knows, behind)))
-        ):
+        own, following = found[0][0].language if found[0] else "", behind if language == "en" else []
+        is_whole = all(_knows(own, each, unread=False) for each in before) if own else False
+        if is_whole and all(_knows(own, each) for each in following):
             break  # unlike "Anfang" in "Anfang November" and "bis" in "3.5. bis 9.6.", which English reads in part
     return found
 
@@ -275,9 +272,8 @@ def _join(codes: str, after: str, gap: str | None, between: Sequence[str]) -> st
     if "&" in gap:
         return "&"
     is_apart = not _OF.issuperset(between) and before in "nor" and codes[-2:] not in ("vr", "Yr") and after in "mwsvkMY"
-    is_other = (
-        before in "ms" and after == "r" and between[-1:] in (["la"], ["le"], ["el"], ["il"])
-    )  # "otoño, la próxima"
+    # "Otoño, la próxima": the next of something else.
+    is_other = before in "ms" and after == "r" and between[-1:] in (["la"], ["le"], ["el"], ["il"])
     return " " if is_apart or is_other or not set(gap) <= set("gpcTBLHiN") else ""
 
 
@@ -309,10 +305,8 @@ class _Reading:
         gap: str | None = ""  # roles of the words since the last symbol; None after a word that parts
         at = behind = 0  # the next token, and that behind the last symbol
         while at < len(tokens):
-            is_nth = _TO_DATE.match(text, tokens[at].end) or (
-                language == "de" and at and _GERMAN_NTH.match(text, tokens[at - 1].start)
-            )
-            if tokens[at].code == "n" and is_nth:
+            is_hour = tokens[at].code == "n" and _NO_DAY.match(text, tokens[at].end)
+            if tokens[at].code == "n" and not is_hour and self._numbers_day(tokens, at):
                 tokens[at] = tokens[at]._replace(code="o")
             size, parts, role = _read_phrase(tokens, at, self._lexicon)
             if (
@@ -324,10 +318,6 @@ class _Reading:
                 parts = ()  # "Montag Morgen" is a part of Monday, not tomorrow
             if at and _BREAKS.search(text, tokens[at - 1].end, tokens[at].start):
                 gap = None
-            is_hour = tokens[at].code == "n" and _NO_DAY.match(text, tokens[at].end)
-            near = (*tokens[at - 1 : at], *tokens[at + 1 : at + 2]) if tokens[at].code == "n" and not is_hour else ()
-            if any("N" in self._lexicon.roles.get(each.key, "") for each in near):  # "el 3"
-                tokens[at], parts = tokens[at]._replace(code="o"), [("o", tokens[at].value)]
             if is_hour and self.codes[-1:] == "w":  # "Friday 8 pm"
                 gap = None
             self.roles[at : at + size] = [role if role or parts else None] * size
@@ -341,6 +331,15 @@ class _Reading:
             elif gap is not None:
                 gap = gap + role if set(role) - set("LH") else None
             at += size
+
+    def _numbers_day(self, tokens: Sequence[DateToken], at: int) -> bool:
+        """Return True for a number that is that of a day: "am 3.", "20.–25.10.", "el 3"."""
+        if _TO_DATE.match(self._text, tokens[at].end):
+            return True
+        if self._language == "de" and at and _GERMAN_NTH.match(self._text, tokens[at - 1].start):
+            return True
+        beside = (*tokens[max(at - 1, 0) : at], *tokens[at + 1 : at + 2])
+        return any("N" in self._lexicon.roles.get(each.key, "") for each in beside)
 
     def find_periods(self, asked: Vantage) -> Iterator[NamedPeriod]:
         """Yield the periods that it names, in order."""
@@ -373,8 +372,8 @@ class _Reading:
             last = self.spans[at - 1][1]
             is_end = "u" in roles and period.first == period.last  # "by Friday" names a day, "by June" no month
             roles = roles - {"z"} | {"p"} if is_end else roles
-            is_nth = self.codes[max(begin - 1, 0) : at] == "ow"  # "the first Monday of every month"
-            if not is_nth and self._counts(self.codes[begin:at], (first, last), roles):
+            is_habit = self.codes[max(begin - 1, 0) : at] == "ow"  # "the first Monday of every month"
+            if not is_habit and self._counts(self.codes[begin:at], (first, last), roles):
                 is_later = re.fullmatch(LATER, self.codes[begin:at]) is not None
                 named = self._name(period, (first, last), roles, asked.today)
                 is_date = not {*"mxDoiIE"}.isdisjoint(self.codes[begin:at])
@@ -430,28 +429,30 @@ class _Reading:
         if codes == "x" and "/" in self._tokens[span[0]].key and not self._tokens[span[0]].value[0]:  # "1/2 cup"
             placed = roles - {"L", "g"} or ("g" in roles and self._tokens[span[0] - 1].key not in _OF)
             return bool(placed) or self._is_alone(span)
-        if codes in ("o", "D", "wo", "ko", "vo"):  # "on the 3rd", not "on the third floor"
-            token = self._tokens[span[1]]
-            in_digits = token.code in ("o", "D")
-            is_verb = self._tokens[span[0] - 1].key == "am" and not self._has_capital(span[1] + 1)  # "am 3. gesagt"
-            placed = (_SINCE | {"p", "B", "N"}) & roles or "N" in behind or (codes == "D" and token.key[0].isdigit())
-            before = {each.key for each in self._tokens[max(span[0] - 2, 0) : span[0]]}
-            is_last = self._is_last(span[1]) and bool({"on", "op"} & before)  # not "works in 2nd"
-            is_free = is_verb or is_last or (bool(placed) and self._is_alone(span))
-            in_words = self._lexicon.symbols.get(token.key, [("", 0)])[0][1] > 5  # smaller ones count other things
-            return (in_digits and is_free) or (len(codes) > 1 and (in_digits or in_words))
+        if codes in ("o", "D", "wo", "ko", "vo"):
+            return self._is_day_of_month(codes, span, roles | (behind & {"N"}))
         if codes == "k":
             is_placed = bool((_SINCE | {"p"}) & roles) or self._language in ("zh", "ja")
             return is_placed and "H" not in roles
         placed = bool((_SINCE | {"p", "c"}) & roles)
         if codes == "w":  # "Freitag Abend", "segunda às 9:30"
             placed = placed or "c" in behind or _HOUR.match(self._text, self._tokens[span[1]].end) is not None
-        if (
-            codes == "w" and self._language in _GERMANIC
-        ):  # "Was war Freitag?", unlike "Frau Sonntag?" and "mevrouw Zondag?"
+        if codes == "w" and self._language in _GERMANIC:
+            # "Was war Freitag?", unlike "Frau Sonntag?" and "mevrouw Zondag?".
             ends = self._is_last(span[0]) and not self._has_capital(span[0] - (self._language == "de"))
             placed = placed or ends or self.is_written(span[0]) or self._is_alone(span)
         return codes not in ("m", "w", "s") or ("H" not in roles and not self._is_name(span, placed))
+
+    def _is_day_of_month(self, codes: str, span: tuple[int, int], roles: Set[str]) -> bool:
+        """Return True for "on the 3rd" and "Monday, the 14th", but not for "on the third floor"."""
+        token, before = self._tokens[span[1]], [each.key for each in self._tokens[max(span[0] - 2, 0) : span[0]]]
+        in_digits = token.code in ("o", "D")
+        if len(codes) > 1:  # in words, those up to the fifth count other things more often
+            return in_digits or self._lexicon.symbols.get(token.key, [("", 0)])[0][1] > 5
+        is_placed = bool((_SINCE | {"p", "B", "N"}) & roles) or (codes == "D" and token.key[0].isdigit())
+        is_verb = before[-1:] == ["am"] and not self._has_capital(span[1] + 1)  # "am 3. gesagt"
+        is_last = self._is_last(span[1]) and not {"on", "op"}.isdisjoint(before)  # not "works in 2nd"
+        return in_digits and (is_verb or is_last or (is_placed and self._is_alone(span)))
 
     def _is_word(self, codes: str, span: tuple[int, int]) -> bool:
         """Return True if a short name in a period is the word that it is, too: "grow in sun", "rule 12 may apply"."""
@@ -574,7 +575,7 @@ class _Reading:
         capital = following is not None and self._text[following.start].isupper() and self._language == "en"
         if self._get_kind(first) == "w" and is_short(self._tokens[first].key):
             return False  # see `is_written`
-        if first == last and self._tokens[first].key in self._lexicon.names:
+        if self._tokens[first].key in self._lexicon.names:
             return not placed or capital or (following is not None and following.key == "s")
         # Where months are written small, a capital one is a name, except in front.
         grown = self._language not in ("en", "de", "zh", "ja") and first > 0 and not self._text.isupper()

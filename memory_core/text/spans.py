@@ -169,8 +169,6 @@ def _read_edge(codes: str, values: _Values, asked: Vantage) -> Period:
 
 def _read_unit(codes: str, values: _Values, asked: Vantage) -> Period:
     """Return this, the last or the next week, weekend or day; or the last three of them."""
-    if re.fullmatch("k.{2,3}", codes):  # "the weekend of last week", "the weekend two weeks ago"
-        codes, values = "rk", [_get(codes, values, "r", -_get(codes, values, "n", 0)), None]
     shift, unit = _get(codes, values, "r", 0), codes.strip("rn")
     if "n" in codes:
         size = timedelta(_get(codes, values, "n") * {"d": 1, "v": 7, "k": 7, "M": 30, "Y": 365}[unit])
@@ -178,6 +176,11 @@ def _read_unit(codes: str, values: _Values, asked: Vantage) -> Period:
     if unit == "d":
         return _span(asked.today + timedelta(shift), 1)
     return _span(get_monday(asked.today) + timedelta(7 * shift + (5 if unit == "k" else 0)), 2 if unit == "k" else 7)
+
+
+def _read_weekend_of(codes: str, values: _Values, asked: Vantage) -> Period:
+    """Return "the weekend of last week", or "the weekend two weeks ago"."""
+    return _read_unit("rk", [_get(codes, values, "r", -_get(codes, values, "n", 0)), None], asked)
 
 
 def _read_weekend(_: str, __: _Values, asked: Vantage) -> Period:
@@ -309,7 +312,8 @@ _READERS: Sequence[tuple[re.Pattern[str], _Read]] = [
         # The first r may be a verb: "s'est passé mardi de la semaine dernière".
         (r"r?w(?:rv|vr)|w(?:Anv|nva|>nv)|(?:rv|vr|Anv|nva)w|rw|wr|w", _read_weekday),
         (_C, _read_container),
-        (r"k(?:Anv|nva|rv|vr)|rn[dvkMY]|nrn?[dvkMY]|n[dvkMY]r|r[vkd]|[vkd]r(?![dvkMY])", _read_unit),
+        (r"k(?:Anv|nva|rv|vr)", _read_weekend_of),
+        (r"rn[dvkMY]|nrn?[dvkMY]|n[dvkMY]r|r[vkd]|[vkd]r(?![dvkMY])", _read_unit),
         (r"t?An[dvkMY]|n[dvkMY]at|t?n[dvkMY]a|oa", _read_ago),
         (rf"(?:t>)?{LATER}", _read_later),
         (r"tw?|wt", _read_day),

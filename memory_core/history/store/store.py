@@ -183,6 +183,10 @@ class HistoryStore(Database):
         )
         self.pending = True
 
+    def find_deletions(self, connection: Connection) -> None:
+        """Look inside a transaction for what any process has deleted, and nobody has overwritten yet: see `pending`."""
+        self.pending |= get_meta(connection, "wipe") is not None
+
     def load_mark(self) -> str | None:
         """Return what tells of a deletion whose bytes were not overwritten: "dropped:" or "purged:" and its number; else None."""
         return self.ask(lambda connection: get_meta(connection, "wipe"), None)
