@@ -522,7 +522,7 @@ class Status:
     details: Mapping[str, str | int | float | bool | None] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Finding:
     """The result of one check of the doctor.
 

@@ -39,9 +39,9 @@ def _check(qmd: QmdContext) -> Iterator[Finding]:
     try:
         program = qmd.client.find_program()
     except BackendUnavailable as error:
-        yield Finding(subject="program", level="fail", message=error.reason, action=error.action)
+        yield Finding("program", "fail", error.reason, error.action)
         return
-    yield Finding(subject="program", level="ok", message=program)
+    yield Finding("program", "ok", program)
     node = _check_node(qmd)
     yield node
     if node.level == "ok":
@@ -57,11 +57,11 @@ def _check_node(qmd: QmdContext) -> Finding:
     outcome = qmd.client.attempt(command, timeout_seconds=qmd.client.command_seconds)
     failure = find_failure(command, outcome)
     if failure is None:
-        return Finding(subject="node", level="ok", message=f"QMD opens its database in {outcome.seconds:.2f} s")
+        return Finding("node", "ok", f"QMD opens its database in {outcome.seconds:.2f} s")
     message = failure.reason
     if outcome.status == SEGMENTATION_FAULT:
         message += f"; {_describe_node(qmd)}"
-    return Finding(subject="node", level="fail", message=message, action=_advise(qmd, failure, command))
+    return Finding("node", "fail", message, _advise(qmd, failure, command))
 
 
 def _advise(qmd: QmdContext, failure: BackendUnavailable, command: Sequence[str]) -> str:
@@ -93,60 +93,55 @@ def _check_version(qmd: QmdContext) -> Finding:
     try:
         version = qmd.client.read_version()
     except BackendUnavailable as error:
-        action = _advise(qmd, error, ["--version"])
-        return Finding(subject="version", level="fail", message=error.reason, action=action)
+        return Finding("version", "fail", error.reason, _advise(qmd, error, ["--version"]))
     shown = ".".join(map(str, version)) or "unknown"
     if version >= TYPED_SINCE:
-        return Finding(subject="version", level="ok", message=f"QMD {shown}")
+        return Finding("version", "ok", f"QMD {shown}")
     message = f"QMD {shown} searches for one word in one collection at a time, so searches are slower and find less"
-    return Finding(subject="version", level="warn", message=message, action="npm install -g @tobilu/qmd")
+    return Finding("version", "warn", message, "npm install -g @tobilu/qmd")
 
 
 def _check_database(qmd: QmdContext) -> Finding:
     try:
         contents = QmdFile(qmd.home.database).read_contents()
     except StoreCorrupt:
-        message = f"{qmd.home.database} is damaged; the next update rebuilds it"
-        return Finding(subject="database", level="fail", message=message, action=INDEX)
+        return Finding("database", "fail", f"{qmd.home.database} is damaged; the next update rebuilds it", INDEX)
     except StoreError as error:
         action = f"see that it is a file that this user may read and write: {qmd.home.database}"
-        return Finding(subject="database", level="fail", message=error.reason, action=action)
+        return Finding("database", "fail", error.reason, action)
     except SyncBusy as error:
-        return Finding(subject="database", level="warn", message=str(error), action=error.action)
+        return Finding("database", "warn", str(error), error.action)
     files = len(qmd.collections.list_files().files)
     message = f"{contents.total} of {files} files are indexed, {contents.embedded} with embeddings"
     level: Literal["ok", "warn"] = "ok" if contents.total >= files else "warn"
-    return Finding(subject="database", level=level, message=message, action="" if level == "ok" else INDEX)
+    return Finding("database", level, message, "" if level == "ok" else INDEX)
 
 
 def _check_collections(qmd: QmdContext) -> Iterator[Finding]:
     present = qmd.collections.list_present()
     for item in qmd.collections.planned:
         if item in present:
-            message = f"{item.name}: {item.pattern} in {item.root}"
-            yield Finding(subject="collections", level="ok", message=message)
+            yield Finding("collections", "ok", f"{item.name}: {item.pattern} in {item.root}")
         elif item.shown is not None:
             message = f"{item.name}: {item.root} does not exist"
             action = INDEX if item.source == "sessions" else "correct memory.qmd.paths"
-            yield Finding(subject="collections", level="warn", message=message, action=action)
+            yield Finding("collections", "warn", message, action)
     if qmd.home.config_file.exists() and not is_config_current(qmd.home, present, qmd.models.uris):
         message = f"{qmd.home.config_file} does not match the configuration; the next update repairs it"
-        yield Finding(subject="collections", level="warn", message=message, action=INDEX)
+        yield Finding("collections", "warn", message, INDEX)
 
 
 def _check_models(qmd: QmdContext) -> Iterator[Finding]:
     mode = qmd.settings.search_mode
     if mode == "search":
-        yield Finding(subject="models", level="ok", message='searchMode "search" needs no model')
+        yield Finding("models", "ok", 'searchMode "search" needs no model')
         return
     problems = qmd.models.find_problems(mode, typed_lines=True)
     for problem in problems:
-        message = f"{problem.reason}; QMD searches for words only"
-        yield Finding(subject="models", level="warn", message=message, action=problem.action)
+        yield Finding("models", "warn", f"{problem.reason}; QMD searches for words only", problem.action)
     state = qmd.home.load_state()
     if state.embed_failures and not problems:
         attempts = "attempt" if state.embed_failures == 1 else f"{state.embed_failures} attempts"
-        message = f"the last {attempts} to embed failed"
-        yield Finding(subject="models", level="warn", message=message, action=INDEX)
+        yield Finding("models", "warn", f"the last {attempts} to embed failed", INDEX)
     if not problems and not state.embed_failures:
-        yield Finding(subject="models", level="ok", message=f'searchMode "{mode}" has its models')
+        yield Finding("models", "ok", f'searchMode "{mode}" has its models')

@@ -163,17 +163,16 @@ def examine(config: AgentConfig, probe: Probe) -> Iterator[Finding]:
     """
     if not config.enabled:
         off = explain_off(config)
-        action = off.action if off else ""
-        yield Finding(subject="config", level="warn", message="memory is off for this agent", action=action)
+        yield Finding("config", "warn", "memory is off for this agent", off.action if off else "")
     for warning in config.warnings:
-        yield Finding(subject="config", level="warn", message=warning, action="correct that in the configuration")
+        yield Finding("config", "warn", warning, "correct that in the configuration")
     yield _check_workspace(config)
     index, chosen = _check_index(config), config.memory.backend
     takes_over = "" if chosen == BUILTIN else f"of {BUILTIN}, which takes over while {chosen} fails: "
     yield replace(index, message=takes_over + index.message)
     with closing(History(config, writable=False)) as history:
         for problem, action in history.list_problems():
-            yield Finding(subject="history", level="warn", message=problem, action=action)
+            yield Finding("history", "warn", problem, action)
     yield _check_vectors(config)
     yield _judge_provider(probe, config.search.fallback)
     yield _check_events(config)
@@ -182,7 +181,7 @@ def examine(config: AgentConfig, probe: Probe) -> Iterator[Finding]:
 def _check_workspace(config: AgentConfig) -> Finding:
     if problem := explain_no_workspace(config):
         action, others = advise_workspace(config.workspace), config.search.extra_paths
-        return Finding(subject="workspace", level="warn" if others else "fail", message=problem, action=action)
+        return Finding("workspace", "warn" if others else "fail", problem, action)
     found = files.survey(config)
     extra = found.count_extra()
     own = len(found) - sum(extra.values())
@@ -190,10 +189,10 @@ def _check_workspace(config: AgentConfig) -> Finding:
     message += "".join(f", {number} in {path}" for path, number in extra.items())
     if found.failures:
         message += f", but {_name_first(found.failures)}"
-        return Finding(subject="workspace", level="warn", message=message, action="correct what the message names")
+        return Finding("workspace", "warn", message, "correct what the message names")
     if not len(found):
-        return Finding(subject="workspace", level="warn", message=message, action="write one: memory-core add TEXT")
-    return Finding(subject="workspace", level="ok", message=message)
+        return Finding("workspace", "warn", message, "write one: memory-core add TEXT")
+    return Finding("workspace", "ok", message)
 
 
 def _name_first(failures: Sequence[FileFailure]) -> str:
@@ -213,14 +212,14 @@ def _check_index(config: AgentConfig) -> Finding:
         if any(row.hash for row in rows):
             refuse_other_workspace(config, held.workspace, store)
     except OtherWorkspace as error:
-        return Finding(subject="index", level="warn", message=str(error), action=error.action)
+        return Finding("index", "warn", str(error), error.action)
     except NotIndexed:
         return _explain_no_index(path)
     except StoreError as error:
-        return Finding(subject="index", level="fail", message=str(error), action=error.action)
+        return Finding("index", "fail", str(error), error.action)
     if problem is not None:
         message, action = f"{path} is damaged: {problem}", "run: memory-core index"
-        return Finding(subject="index", level="fail", message=message, action=action)
+        return Finding("index", "fail", message, action)
     return _judge_content(path, rows)
 
 
@@ -230,32 +229,31 @@ def _judge_content(path: Path, rows: Sequence[IndexedFile]) -> Finding:
     message = f"{count} {'file' if count == 1 else 'files'} in {path}, {path.stat().st_size / 1e6:.1f} MB"
     if not os.access(path, os.W_OK) or not os.access(path.parent, os.W_OK):
         message += "; it cannot be written, so changed notes are not indexed"
-        return Finding(subject="index", level="warn", message=message, action="make the file and its folder writable")
+        return Finding("index", "warn", message, "make the file and its folder writable")
     if failures := list_failures(rows):
         message += f"; it lacks {_name_first(failures)}"
-        action = "correct or remove what `memory-core status` names as left out"
-        return Finding(subject="index", level="warn", message=message, action=action)
-    return Finding(subject="index", level="ok", message=message)
+        return Finding("index", "warn", message, "correct or remove what `memory-core status` names as left out")
+    return Finding("index", "ok", message)
 
 
 def _explain_no_index(path: Path) -> Finding:
     above = next(folder for folder in path.parents if folder.exists())
     if above.is_dir() and os.access(above, os.W_OK):
-        return Finding(subject="index", level="ok", message=f"none yet; the first sync makes {path}")
+        return Finding("index", "ok", f"none yet; the first sync makes {path}")
     message, action = f"{path} cannot be made: {above} is not writable", "set memorySearch.store.path or --state-dir"
-    return Finding(subject="index", level="fail", message=message, action=action)
+    return Finding("index", "fail", message, action)
 
 
 def _check_vectors(config: AgentConfig) -> Finding:
     vector = config.search.store.vector
     reason = find_problem(vector)
     if reason is None:
-        return Finding(subject="vectors", level="ok", message="sqlite-vec can be loaded")
+        return Finding("vectors", "ok", "sqlite-vec can be loaded")
     slow = "Python compares vectors, which takes several times as long"
     if not vector.enabled:
-        return Finding(subject="vectors", level="ok", message=f"{slow}: {reason}")
+        return Finding("vectors", "ok", f"{slow}: {reason}")
     why, _, action = reason.rpartition(": ")
-    return Finding(subject="vectors", level="warn", message=f"{slow}: {why}", action=action)
+    return Finding("vectors", "warn", f"{slow}: {why}", action)
 
 
 def _judge_provider(probe: Probe, fallback: str) -> Finding:
@@ -264,24 +262,24 @@ def _judge_provider(probe: Probe, fallback: str) -> Finding:
         until = "until it does, keywords answer, with the embeddings of an earlier provider if the index has them"
         why = (probe.error or "").removeprefix(f"{probe.provider}: ")
         message = f"{probe.provider} makes no embeddings; {until}{others}: {why}"
-        return Finding(subject="provider", level="fail", message=message, action=probe.action or "")
+        return Finding("provider", "fail", message, probe.action or "")
     if probe.provider == "none":
-        return Finding(subject="provider", level="ok", message="none is configured: keywords answer alone")
+        return Finding("provider", "ok", "none is configured: keywords answer alone")
     message = f"{probe.provider} {probe.model}, {probe.dimensions} dimensions, in {probe.seconds:.2f} s"
     if probe.warning:
         message += f", but {probe.warning}"
-        return Finding(subject="provider", level="warn", message=message, action=probe.action or "")
-    return Finding(subject="provider", level="ok", message=message)
+        return Finding("provider", "warn", message, probe.action or "")
+    return Finding("provider", "ok", message)
 
 
 def _check_events(config: AgentConfig) -> Finding:
     if not config.search.sync.watch:
-        return Finding(subject="events", level="ok", message="notes are not watched: memorySearch.sync.watch is false")
+        return Finding("events", "ok", "notes are not watched: memorySearch.sync.watch is false")
     watcher = Watcher(config)
     watcher.watch()
     state = watcher.state
     watcher.close()
     if state == "events":
-        return Finding(subject="events", level="ok", message="notes can be watched")
+        return Finding("events", "ok", "notes can be watched")
     message = f"notes are compared every few seconds instead of watched: {state.removeprefix('polling: ')}"
-    return Finding(subject="events", level="warn", message=message, action=_MORE_WATCHES)
+    return Finding("events", "warn", message, _MORE_WATCHES)

@@ -100,41 +100,29 @@ def diagnose(context: BackendContext) -> list[Finding]:
     try:
         check_driver()
     except BackendUnavailable as error:
-        return [Finding(subject="driver", level="fail", message=error.reason, action=error.action)]
+        return [Finding("driver", "fail", error.reason, error.action)]
     from memory_core.stores.postgres.store import PostgresStore
 
     store = PostgresStore(context.config, context.settings, writable=False)
     try:
         version, tenants = store.examine()
     except MemoryCoreError as error:
-        return [Finding(subject="server", level="fail", message=str(error), action=error.action)]
+        return [Finding("server", "fail", str(error), error.action)]
     finally:
         store.close()
     own = store.names[0]
-    found = [Finding(subject="server", level="ok", message=f"PostgreSQL {version} answers")]
+    found = [Finding("server", "ok", f"PostgreSQL {version} answers")]
     held = tenants[0].workspace if tenants[0].chunks else None
     if held not in (None, store.workspace):
         message = f"{own} holds the notes of {held}, not of {store.workspace}"
-        return [*found, Finding(subject="tenant", level="fail", message=message, action=store.separate)]
-    may = tenants[0].writable
-    found.append(
-        Finding(
-            subject="tenant",
-            level="ok" if may else "warn",
-            message=f"{own}: {tenants[0].chunks} chunks; this role {'may write it' if may else 'may only read it'}",
-            action="" if may else explain_grant(store.role, own),
-        )
-    )
-    found += [
-        Finding(
-            subject="tenant",
-            level="warn",
-            message=f"{name}: {_UNREADABLE}",
-            action=explain_grant(store.role, name, options=""),
-        )
-        for name in store.unreadable
-    ]
-    return found
+        return [*found, Finding("tenant", "fail", message, store.separate)]
+    chunks = f"{own}: {tenants[0].chunks} chunks; this role may"
+    if tenants[0].writable:
+        found.append(Finding("tenant", "ok", f"{chunks} write it"))
+    else:
+        found.append(Finding("tenant", "warn", f"{chunks} only read it", explain_grant(store.role, own)))
+    unreadable = ((f"{name}: {_UNREADABLE}", explain_grant(store.role, name, options="")) for name in store.unreadable)
+    return [*found, *(Finding("tenant", "warn", *told) for told in unreadable)]
 
 
 # Callers need no timeout: every statement has a deadline of its own.

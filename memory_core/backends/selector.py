@@ -241,14 +241,12 @@ class Selector:
         if self._problem is not None:
             action = self._problem.action if isinstance(self._problem, MemoryCoreError) else ""
             reason = self._problem.reason if isinstance(self._problem, BackendError) else None
-            message = reason or breaker.explain_error(self._problem)
-            found.append(Finding(subject=name, level="fail", message=message, action=action or REPORT))
+            found.append(Finding(name, "fail", reason or breaker.explain_error(self._problem), action or REPORT))
         elif self._chosen is not None and self._chosen.plugin.diagnose is None:
             answer, reason = self._ask(lambda backend: backend.memory_probe(), long=True, counted=False)
             probe = answer or Probe(ok=False, provider=name, error=reason)
             message = "it answers" if probe.ok else probe.error or "it does not answer"
-            action = probe.action or ""
-            found.append(Finding(subject=name, level="ok" if probe.ok else "fail", message=message, action=action))
+            found.append(Finding(name, "ok" if probe.ok else "fail", message, probe.action or ""))
         return found
 
     def start(self) -> None:
@@ -375,6 +373,5 @@ def _diagnose(name: str, plugin: BackendPlugin, context: BackendContext) -> list
         found = list(plugin.diagnose(context))
     except Exception as error:  # noqa: BLE001 -- a plugin's code may raise anything; the others go on
         breaker.log_error(log, name, "cannot be checked", error)
-        message = f"its check failed: {breaker.explain_error(error)}"
-        found = [Finding(subject="doctor", level="fail", message=message, action=REPORT)]
+        found = [Finding("doctor", "fail", f"its check failed: {breaker.explain_error(error)}", REPORT)]
     return found if name == BUILTIN else [replace(each, subject=f"{name} {each.subject}") for each in found]

@@ -284,11 +284,11 @@ def diagnose_hosts(config: AgentConfig) -> Iterator[Finding]:
             message = f"{program.title}: {problem}"
         else:
             message, action = _compare_workspace(name, parts, config)
-        yield Finding(subject="hosts", level="warn" if action else "ok", message=message, action=action)
+        yield Finding("hosts", "warn" if action else "ok", message, action)
         if program.find_idle and not missing:
             message, action = program.find_idle(program.find_home())
             if message:
-                yield Finding(subject="hosts", level="warn", message=message, action=action)
+                yield Finding("hosts", "warn", message, action)
 
 
 def _compare_workspace(name: str, parts: Sequence[changes.Part], config: AgentConfig) -> tuple[str, str]:

@@ -392,18 +392,17 @@ def diagnose_journal(config: AgentConfig) -> Iterator[Finding]:
     """Yield what is to be known about the journal: that it is on or paused, and what it lacks."""
     if not config.search.items.capture.journal:
         return
-    journal, about = Journal(config.journal_dir), partial(Finding, subject="journal")
+    journal, about = Journal(config.journal_dir), partial(Finding, "journal")
     days = config.search.items.capture.retention_days
     message = f"{output.count(len(journal.list_sessions()), 'session')} in {journal.folder}, for {days:g} days"
     if journal.is_paused:
-        yield about(level="warn", message=f"{message}; paused, nothing is kept", action="run: memory-core resume")
+        yield about("warn", f"{message}; paused, nothing is kept", "run: memory-core resume")
     else:
-        yield about(level="ok", message=message)
+        yield about("ok", message)
     if problem := journal.find_write_problem():
-        action = "make it writable, and run: memory-core index"
-        yield about(level="fail", message=f"nothing is kept: {problem}", action=action)
+        yield about("fail", f"nothing is kept: {problem}", "make it writable, and run: memory-core index")
     if problem := journal.find_problem():
-        yield about(level="warn", message=f"at {problem}")
+        yield about("warn", f"at {problem}")
     if unread := journal.count_unread():
         message = f"transcripts hold {output.count(unread, 'message')} that it lacks"
-        yield about(level="warn", message=message, action="run: memory-core index")
+        yield about("warn", message, "run: memory-core index")

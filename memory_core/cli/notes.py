@@ -229,7 +229,7 @@ def doctor(options: Options) -> int:
             try:
                 findings += diagnose(config)
             except (MemoryCoreError, OSError) as error:
-                findings.append(Finding(subject=subject, level="fail", message=str(error), action="mend that first"))
+                findings.append(Finding(subject, "fail", str(error), "mend that first"))
     healthy = all(finding.level != "fail" for finding in findings)
     output.print_record({"ok": healthy, "findings": findings}, lambda _: output.print_findings(findings))
     return 0 if healthy else 1
@@ -284,8 +284,7 @@ def diagnose_index(memory: Memory) -> Iterator[Finding]:
             status = memory.status()
             is_over = not status.failures and (status.last_sync or 0.0) > file.stat().st_mtime
     if problem and not is_over:
-        message = f"the last `memory-core index` complained at {problem}"
-        yield Finding(subject="last index", level="warn", message=message, action=AGAIN)
+        yield Finding("last index", "warn", f"the last `memory-core index` complained at {problem}", AGAIN)
 
 
 def diagnose_disk(config: AgentConfig) -> Iterator[Finding]:
@@ -294,7 +293,7 @@ def diagnose_disk(config: AgentConfig) -> Iterator[Finding]:
         with suppress(OSError):  # it does not exist yet
             if (left := shutil.disk_usage(folder).free) < MAX_NOTE_BYTES:
                 message = f"the disk is full: {left:,} bytes are left for {folder}"
-                yield Finding(subject="disk", level="fail", message=message, action="make room on that disk")
+                yield Finding("disk", "fail", message, "make room on that disk")
 
 
 def diagnose_projects(config: AgentConfig) -> Iterator[Finding]:
@@ -310,7 +309,7 @@ def diagnose_projects(config: AgentConfig) -> Iterator[Finding]:
             words = (quote_words(str(each)) for each in (folder, own))
             action = f"if it is what is here now, bring them over: {bring.format(*words)}"
         message = f"{shorten_home(folder)} has notes of {shorten_home(repository)}, which is not there any more"
-        yield Finding(subject="projects", level="warn", message=message, action=action)
+        yield Finding("projects", "warn", message, action)
 
 
 def _find_file(config: AgentConfig) -> Path:

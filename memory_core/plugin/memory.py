@@ -597,8 +597,8 @@ class Memory:
         """
         whole, config = self._open_whole()
         if (off := explain_off(config)) is not None:
-            return [Finding(subject="config", level="warn", message=str(off), action=off.action)]
-        told = [Finding(subject="settings", level="ok", message=f"read from {whole.file}")] if whole.file else []
+            return [Finding("config", "warn", str(off), off.action)]
+        told = [Finding("settings", "ok", f"read from {whole.file}")] if whole.file else []
         return [*told, *self._selector(config).diagnose(), *diagnose_sharing(config)]
 
     def start(self, config: AgentConfig | None = None) -> None:

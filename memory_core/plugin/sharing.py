@@ -273,12 +273,12 @@ def _diagnose(config: AgentConfig) -> list[Finding]:
     try:
         state = Sharing(config).load()
     except MemoryCoreError as error:
-        return [Finding(subject="sync", level="fail", message=str(error), action=see if place else error.action)]
+        return [Finding("sync", "fail", str(error), see if place else error.action)]
     if state is None or not state.on or not state.problem:
         return []
     action = f"it will be tried again; {see}" if state.waits else see if place else state.action
     notes = f"the notes of the layer {config.layer}" if config.layer else "the notes"
-    return [Finding(subject="sync", level="warn", message=f"{notes} are not synced: {state.problem}", action=action)]
+    return [Finding("sync", "warn", f"{notes} are not synced: {state.problem}", action)]
 
 
 def propose(config: AgentConfig, done: Shared) -> None:

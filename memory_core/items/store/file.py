@@ -170,13 +170,9 @@ class ItemsFile(Database):
     def list_problems(self) -> list[Finding]:
         """Return a finding for a file that is damaged, and for every damaged file that was set aside; nothing is written."""
         told = "the items file was damaged and set aside, and what could be read was saved"
-        found = [
-            Finding(subject="items", level="warn", message=f"{told}: {aside}", action=DROP_ASIDE)
-            for aside in self.list_set_aside()
-        ]
+        found = [Finding("items", "warn", f"{told}: {aside}", DROP_ASIDE) for aside in self.list_set_aside()]
         if problem := self.find_damage():
-            message = f"{self.path} is damaged: {problem}"
-            found.append(Finding(subject="items", level="fail", message=message, action=self.kind.repair))
+            found.append(Finding("items", "fail", f"{self.path} is damaged: {problem}", self.kind.repair))
         return found
 
     def put(
