@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from memory_core.errors import InvalidArgument
+from memory_core.errors import InvalidArgument, expect
 from memory_core.text.messages import TEXT_PARTS
 from memory_core.text.tokens import estimate_tokens
 from memory_core.threads import NoAnswer, start_call, wait_for
@@ -51,8 +51,7 @@ def check_complete(complete: object) -> None:
     Raises:
         InvalidArgument: It is neither.
     """
-    if not (complete is None or callable(complete)):
-        raise InvalidArgument("complete", f"expected a function or None, not {type(complete).__name__}")
+    expect(complete is None or callable(complete), "complete", "a function or None", complete)
 
 
 def call_in_loop(loop: asyncio.AbstractEventLoop, complete: AsyncComplete) -> Complete:

@@ -101,6 +101,16 @@ class InvalidArgument(MemoryCoreError):
         self.argument = argument
 
 
+def expect(fits: object, argument: str, what: str, given: object) -> None:
+    """Raise unless what a caller has given fits.
+
+    Raises:
+        InvalidArgument: It does not; names the argument, what was expected, and the type of what was given.
+    """
+    if not fits:
+        raise InvalidArgument(argument, f"expected {what}, not {type(given).__name__}")
+
+
 class PathRefused(MemoryCoreError):
     """A path is outside what this agent's memory serves; the message says why.
 

@@ -24,12 +24,9 @@ def check_parts(slot: object, context: object) -> None:
     Raises:
         InvalidArgument: It is not; says what to pass.
     """
-    from memory_core.errors import InvalidArgument
+    from memory_core.errors import expect
     from memory_core.plugin import MemorySlot
     from memory_core.tools.arguments import check_kind
 
     check_kind("slot", slot, MemorySlot)
-    if not callable(context):
-        raise InvalidArgument(
-            "context", f"expected a function that returns a CallContext, not {type(context).__name__}"
-        )
+    expect(callable(context), "context", "a function that returns a CallContext", context)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 from memory_core.config.agent import AgentConfig
 from memory_core.config.environment import quote_words
 from memory_core.embeddings.vectors import DEFAULT_CALIBRATION
-from memory_core.errors import InvalidArgument, MemoryCoreError, StoreReadOnly
+from memory_core.errors import InvalidArgument, MemoryCoreError, StoreReadOnly, expect
 from memory_core.items.embedder import ItemEmbedder
 from memory_core.items.mirror import Mirror
 from memory_core.items.records import (
@@ -500,16 +500,15 @@ def _make_filter(*, tags: Sequence[str] = (), settled: bool = False, **condition
     for name, value in conditions.items():
         if name not in ("after", "before"):
             check_text(name, value)
-        elif not isinstance(value, float | int | None):
-            raise InvalidArgument(name, f"expected Unix seconds, not {type(value).__name__}")
+        else:
+            expect(isinstance(value, float | int | None), name, "Unix seconds", value)
     return Filter(tags=check_texts("tags", tags), settled=settled, **conditions)
 
 
 def _check_conversation(conversation: object, session: object) -> None:
-    if isinstance(conversation, str) or not isinstance(conversation, Sequence):
-        raise InvalidArgument("conversation", f"expected a list of messages, not {type(conversation).__name__}")
-    if not isinstance(session, str | None):
-        raise InvalidArgument("session", f"expected a session key, not {type(session).__name__}")
+    is_list = isinstance(conversation, Sequence) and not isinstance(conversation, str)
+    expect(is_list, "conversation", "a list of messages", conversation)
+    expect(isinstance(session, str | None), "session", "a session key", session)
 
 
 def _find_items(file: ItemsFile, wanted: Filter, *, ids: Sequence[str], query: str | None) -> list[Item]:

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Literal, TypedDict
 from memory_core.as_json import to_camel, to_json
 from memory_core.config.fields import STRICT
 from memory_core.config.problems import get_adapter
-from memory_core.errors import InvalidArgument
+from memory_core.errors import InvalidArgument, expect
 from memory_core.records import ITEM_KINDS, Author, Origin
 from memory_core.sources.redaction import redact
 from memory_core.text.folding import clean
@@ -257,8 +257,7 @@ def check_text(name: str, given: object, *, optional: bool = True) -> None:
     Raises:
         InvalidArgument: It is neither.
     """
-    if not (isinstance(given, str) or (optional and given is None)):
-        raise InvalidArgument(name, f"expected a text, not {type(given).__name__}")
+    expect(isinstance(given, str) or (optional and given is None), name, "a text", given)
 
 
 def check_draft(draft: Draft) -> Draft:

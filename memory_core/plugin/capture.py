@@ -15,7 +15,7 @@ from typing import Any
 
 from memory_core.completions import AsyncComplete, Complete, Message, join_text, split_turns
 from memory_core.config.agent import AgentConfig
-from memory_core.errors import InvalidArgument, LoggedProblems
+from memory_core.errors import LoggedProblems, expect
 from memory_core.plugin.activity import record
 from memory_core.plugin.open_items import OpenItems
 from memory_core.sources.journal import Journal, JournalSession, OffTheRecord
@@ -174,8 +174,7 @@ class SessionCapture:
         Raises:
             InvalidArgument: The session's key is none.
         """
-        if not isinstance(session_key, str | None):
-            raise InvalidArgument("session_key", f"expected a session key or None, not {type(session_key).__name__}")
+        expect(isinstance(session_key, str | None), "session_key", "a session key or None", session_key)
         with self._changed:
             waiting = self._sessions.get(session_key)
             if waiting is not None:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from memory_core.config.agent import AgentConfig
-from memory_core.errors import FileUnreadable, InvalidArgument, MemoryCoreError, NoteChanged, PathRefused
+from memory_core.errors import FileUnreadable, InvalidArgument, MemoryCoreError, NoteChanged, PathRefused, expect
 from memory_core.history.notes import name_note
 from memory_core.records import CallContext, Origin
 from memory_core.sources import origins, writer
@@ -87,8 +87,7 @@ def _call(change: Change, old: str | None) -> str | None:
         raise
     except Exception as error:
         raise InvalidArgument("change", f"the function raised {describe_exception(error)}") from error
-    if not isinstance(new, str | None):
-        raise InvalidArgument("change", f"expected a function that returns a text or None, not {type(new).__name__}")
+    expect(isinstance(new, str | None), "change", "a function that returns a text or None", new)
     return new
 
 

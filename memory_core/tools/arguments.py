@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
 from memory_core.config.agent import normalize_agent_id
-from memory_core.errors import InvalidArgument
+from memory_core.errors import InvalidArgument, expect
 from memory_core.records import Access, CallContext
 
 Schema = Mapping[str, Any]
@@ -215,12 +215,10 @@ def check_context(context: CallContext | None, *, agent: str | None = None) -> C
     """
     if context is None:
         return CallContext()
-    if not isinstance(context, CallContext):
-        raise InvalidArgument("context", f"expected a CallContext or None, not {type(context).__name__}")
+    expect(isinstance(context, CallContext), "context", "a CallContext or None", context)
     for name, (kind, words) in _OPTIONAL.items():
         value = getattr(context, name)
-        if value is not None and not isinstance(value, kind):
-            raise InvalidArgument(name, f"expected {words} or None, not {type(value).__name__}")
+        expect(value is None or isinstance(value, kind), name, f"{words} or None", value)
     check_choice("access", context.access, get_args(Access))
     check_choice("by", context.by, ("agent", "user"))
     if agent is not None and context.agent and normalize_agent_id(context.agent) != agent:
@@ -238,8 +236,8 @@ def check_turn(messages: object, complete: object) -> None:
     """
     from memory_core.completions import check_complete
 
-    if isinstance(messages, str | bytes) or not isinstance(messages, Sequence):
-        raise InvalidArgument("messages", f"expected a list of messages, not {type(messages).__name__}")
+    is_list = isinstance(messages, Sequence) and not isinstance(messages, str | bytes)
+    expect(is_list, "messages", "a list of messages", messages)
     check_complete(complete)
 
 
@@ -270,5 +268,4 @@ def check_kind(name: str, value: object, kind: type) -> None:
     Raises:
         InvalidArgument: It is not; names the argument.
     """
-    if not isinstance(value, kind):
-        raise InvalidArgument(name, f"expected {kind.__name__}, not {type(value).__name__}")
+    expect(isinstance(value, kind), name, kind.__name__, value)

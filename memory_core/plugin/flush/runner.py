@@ -20,7 +20,7 @@ from memory_core.completions import (
     parse_message,
 )
 from memory_core.config.agent import AgentConfig
-from memory_core.errors import InvalidArgument, LoggedProblems, MemoryCoreError
+from memory_core.errors import LoggedProblems, MemoryCoreError, expect
 from memory_core.plugin import activity
 from memory_core.plugin.flush import cycles
 from memory_core.plugin.flush.policy import FlushTurn
@@ -139,8 +139,7 @@ def run_flush(
         )
 
     try:
-        if not callable(complete):
-            raise InvalidArgument("complete", f"expected a function, not {type(complete).__name__}")
+        expect(callable(complete), "complete", "a function", complete)
         messages = _first_messages(turn, history)
         schemas = [
             {"type": "function", "function": dict(schema)} for name, schema in turn.tools.items() if name in tools
