@@ -235,10 +235,13 @@ class SessionCapture:
 
     def _read(self, key: str | None, batch: _Waiting) -> bool:
         """Turn a batch into items; what goes wrong is logged, and harms nobody. Return True if nothing did."""
+        from memory_core.embeddings.protocols import Limits, pack
+
         new, left, size, before, is_read = 0, batch.calls_left, batch.size, batch.context, False
         self.read_notes(batch.config)
         with _log_all(f"{batch.turns} turns could not be learned from"):
-            pieces = list(_cut(batch.messages, size))
+            limits = Limits(len(batch.messages), size)
+            pieces = list(pack(batch.messages, limits, lambda message: estimate_tokens(message["content"])))
             for number, piece in enumerate(pieces, start=1):
                 asks = number > len(pieces) - left  # the last ones, since what was said last holds
                 batch.calls += asks
@@ -396,18 +399,3 @@ def _keep(message: Mapping[str, Any], max_tokens: int) -> Message:
         "recalled": message.get("recalled") is True,
         "place": message.get("place"),
     }
-
-
-def _cut(messages: Sequence[Message], max_tokens: int) -> Iterator[list[Message]]:
-    """Yield the messages in pieces of at most so many tokens."""
-    piece: list[Message] = []
-    left = max_tokens
-    for message in messages:
-        tokens = estimate_tokens(message["content"])
-        if piece and tokens > left:
-            yield piece
-            piece, left = [], max_tokens
-        piece.append(message)
-        left -= tokens
-    if piece:
-        yield piece
