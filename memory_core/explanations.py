@@ -38,7 +38,7 @@ class NotePlace:
         return self.path if self.line is None else f"{self.path}#L{self.line}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Verdict:
     """The stage at which a passage stands, and the reason.
 

@@ -49,31 +49,22 @@ def _examine(hit: Hit, rank: int, shown: Sequence[Hit], query: Query) -> Examine
 def _report(place: NotePlace, passages: Sequence[Examined], shown: Sequence[Hit], backend: str) -> PlaceReport:
     for number, hit in enumerate(shown, 1):
         if hit.path == place.path and (place.line is None or hit.start_line <= place.line <= hit.end_line):
-            verdict = Verdict(stage="shown", cause="shown", reason=f"it is in result {number}")
-            return PlaceReport(place=place, verdict=verdict)
+            return PlaceReport(place=place, verdict=Verdict("shown", "shown", f"it is in result {number}"))
     for passage in passages:
         held = place.line is None or passage.start_line <= place.line <= passage.end_line
         if passage.path == place.path and held:
             return PlaceReport(place=place, verdict=passage.verdict, examined=passage)
     reason = f"{backend} did not return it among its best {len(passages)} passages, and does not tell why"
-    verdict = Verdict(
-        stage="unknown",
-        cause="not_returned",
-        reason=reason,
-        action="run: memory-core status; or ask with its own words",
-    )
-    return PlaceReport(place=place, verdict=verdict)
+    action = "run: memory-core status; or ask with its own words"
+    return PlaceReport(place=place, verdict=Verdict("unknown", "not_returned", reason, action))
 
 
 def _sum_up(passages: Sequence[Examined], shown: SearchResult, query: Query) -> Verdict:
     below = sum(passage.verdict.stage == "gate" for passage in passages)
     told = f"passages from {shown.backend}: {len(passages)}, below the gate of {query.min_score:.2f}: {below}"
     if shown.hits:
-        return Verdict(stage="shown", cause="shown", reason=f"{told}, shown: {len(shown.hits)}")
+        return Verdict("shown", "shown", f"{told}, shown: {len(shown.hits)}")
     if not passages:
-        return Verdict(
-            stage="unknown", cause="not_returned", reason=f"nothing came: {shown.backend} returned nothing",
-            action="ask with other words; or run: memory-core status",
-        )  # fmt: skip
-    best = passages[0]
-    return Verdict(stage="gate", cause="low_score", reason=f"nothing came: {told}", action=best.verdict.action)
+        action = "ask with other words; or run: memory-core status"
+        return Verdict("unknown", "not_returned", f"nothing came: {shown.backend} returned nothing", action)
+    return Verdict("gate", "low_score", f"nothing came: {told}", passages[0].verdict.action)

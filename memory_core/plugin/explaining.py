@@ -57,10 +57,8 @@ NOT_A_NOTE = (
     "only Markdown is remembered: name a note; the notes of a further folder are served by memorySearch.extraPaths"
 )
 _LINE_ZERO = re.compile(r"[:#]L?0+\Z")
-CHANGED = Verdict(
-    stage="index", cause="changed", reason="the note has changed since it was indexed, and the index lacks this line",
-    action=INDEX_IT,
-)  # fmt: skip
+_LACKS = "the note has changed since it was indexed, and the index lacks this line"
+CHANGED = Verdict("index", "changed", _LACKS, INDEX_IT)
 
 
 def explain(
@@ -150,18 +148,12 @@ def _look_up(config: AgentConfig, others: Sequence[AgentConfig], place: NotePlac
         action = find_instead(config, place.path) or action
         for other in others:
             if _serves(other, place.path):
-                return Verdict(
-                    stage="file", cause="other_agent",
-                    reason=f"it is a note of the agent {other.agent!r}, and this is the memory of {config.agent!r}",
-                    action=f"ask that one: --agent {other.agent}",
-                )  # fmt: skip
+                whose = f"it is a note of the agent {other.agent!r}, and this is the memory of {config.agent!r}"
+                return Verdict("file", "other_agent", whose, f"ask that one: --agent {other.agent}")
     if reason:
         what = "the path" if reason in MALFORMED else "it" if reason == FOLDER else "the file"
-        return Verdict(stage="file", cause="excluded", reason=f"{what} {reason}", action=action)
-    return Verdict(
-        stage="file", cause="missing", reason=f"there is no such note in {config.workspace}",
-        action=action or AS_SEARCH_NAMES_IT,
-    )  # fmt: skip
+        return Verdict("file", "excluded", f"{what} {reason}", action)
+    return Verdict("file", "missing", f"there is no such note in {config.workspace}", action or AS_SEARCH_NAMES_IT)
 
 
 def find_instead(config: AgentConfig, path: str) -> str:
@@ -228,15 +220,13 @@ def _read(file: MemoryFile, line: int | None) -> Verdict | None:
         is_unfit = error.reason.startswith("is ")
         problem = error.reason if is_unfit else f"cannot be read: {error.reason}"
         action = f"{'correct the file' if is_unfit else 'see to it that you may read it'}; {INDEX_IT}"
-        return Verdict(stage="file", cause="unreadable", reason=f"the file {problem}", action=action)
+        return Verdict("file", "unreadable", f"the file {problem}", action)
     if not text.strip():
-        return Verdict(stage="index", cause="no_text", reason="the note holds no text")
+        return Verdict("index", "no_text", "the note holds no text")
     count = text.count("\n") + (not text.endswith("\n"))
     if line is not None and line > count:
-        return Verdict(
-            stage="file", cause="no_such_line", reason=f"the note ends before line {line}: it has {count}",
-            action="look for the text where it stands now: memory-core get",
-        )  # fmt: skip
+        action = "look for the text where it stands now: memory-core get"
+        return Verdict("file", "no_such_line", f"the note ends before line {line}: it has {count}", action)
     return None
 
 
@@ -250,11 +240,8 @@ def _find_commented(file: MemoryFile, asked: AskedQuestion) -> Verdict | None:
     if not words:
         return None
     stands = "stands" if len(words) == 1 else "stand"
-    return Verdict(
-        stage="index", cause="no_text",
-        reason=f"{', '.join(words)} {stands} between %% and %%, and what Obsidian takes for a comment is left out",
-        action="take it out of the comment",
-    )  # fmt: skip
+    reason = f"{', '.join(words)} {stands} between %% and %%, and what Obsidian takes for a comment is left out"
+    return Verdict("index", "no_text", reason, "take it out of the comment")
 
 
 def _replace_verdict(found: Explanation, place: NotePlace, verdict: Verdict) -> Explanation:
