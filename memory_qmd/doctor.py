@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from typing import Literal
 
 from memory_core.errors import BackendUnavailable, StoreCorrupt, StoreError, SyncBusy
@@ -29,10 +30,8 @@ def diagnose(context: BackendContext) -> list[Finding]:
         "database", "collections" and "models".
     """
     qmd = QmdContext.of(context)
-    try:
+    with closing(qmd.client):
         return list(_check(qmd))
-    finally:
-        qmd.client.close()
 
 
 def _check(qmd: QmdContext) -> Iterator[Finding]:

@@ -327,7 +327,8 @@ def purge(options: Options, *, text: str, dry_run: bool, yes: bool) -> int:
             _drop_leftovers(config, wording)
             turns = _drop_turns(config, wording)
             learned = memory.items.forget_learned(turns)
-            wiped = _wipe_items(config)
+            with closing(ItemsFile(config.items_path)) as items:
+                wiped = items.wipe()  # False while another program reads their file
             history.purge_text(text)
             memory.sync()  # overwrites
             done = history.load_mark() is None and wiped
@@ -457,15 +458,6 @@ def _confirm() -> bool:
     if not sys.stdin.isatty():
         raise InvalidArgument("--yes", "is required where nobody can be asked; --dry-run shows what would go")
     return click.confirm("Take it out for good? Nothing can bring it back.", err=True)
-
-
-def _wipe_items(config: AgentConfig) -> bool:
-    """Overwrite what deleted items have left; return False while another program reads their file."""
-    file = ItemsFile(config.items_path)
-    try:
-        return file.wipe()
-    finally:
-        file.release()
 
 
 def _report(found: list[Version], asides: list[Path], others: Sequence[str], *, done: bool | None, left: str) -> None:

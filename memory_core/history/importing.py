@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from functools import cache
 from itertools import chain, takewhile
@@ -61,21 +62,18 @@ def import_git(config: AgentConfig) -> Imported:
     commits, unreadable = load_commits(config.workspace)
     shallow = is_shallow(config.workspace)
     store = HistoryStore(config.history_path)
-    try:
-        with open_blobs(config.workspace) as blobs, store.write() as connection:
-            if all(each.origin == ORIGIN for each in rows.load_moments(connection)):
-                raise HistoryUnavailable(NONE_YET, action=BEGIN_IT)
-            naming = _Naming(config)
-            purged = load_purged(connection)
-            reader = _CommitReader(naming.find, blobs, _find_purged(commits, naming.find, blobs, purged))
-            rows.drop_moments(connection, ORIGIN)
-            behind = rows.load_moments(connection)[0]  # a sync, or what was imported in front of the commits
-            earlier = _select(commits, naming.find, before_ms=behind.at_ms)
-            first = behind.id
-            states = reader.read_moments(earlier)
-            versions = insert(connection, states, ORIGIN, first - len(earlier), first)
-    finally:
-        store.release()
+    with closing(store), open_blobs(config.workspace) as blobs, store.write() as connection:
+        if all(each.origin == ORIGIN for each in rows.load_moments(connection)):
+            raise HistoryUnavailable(NONE_YET, action=BEGIN_IT)
+        naming = _Naming(config)
+        purged = load_purged(connection)
+        reader = _CommitReader(naming.find, blobs, _find_purged(commits, naming.find, blobs, purged))
+        rows.drop_moments(connection, ORIGIN)
+        behind = rows.load_moments(connection)[0]  # a sync, or what was imported in front of the commits
+        earlier = _select(commits, naming.find, before_ms=behind.at_ms)
+        first = behind.id
+        states = reader.read_moments(earlier)
+        versions = insert(connection, states, ORIGIN, first - len(earlier), first)
     left_out = [
         *_describe("commits that git cannot read", unreadable), *reader.describe(), *naming.describe(commits)
     ]  # fmt: skip

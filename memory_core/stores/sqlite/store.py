@@ -121,11 +121,8 @@ class SqliteStore:
         log.info("%s was made by an older version: it is made anew from the notes", self.path)
         fresh = self.path.with_name(f"{self.path.name}.new")
         delete_files(fresh)
-        database = IndexDatabase(fresh)
-        try:
+        with contextlib.closing(IndexDatabase(fresh)) as database:
             self._save_embeddings(self.path, database)
-        finally:
-            database.close()
         with self.database.closed():
             replace_index(self.path, fresh)
 
