@@ -45,6 +45,7 @@ MOST_ENTRIES = 20_000  # that are looked at to count Markdown files: a home fold
 HERE = "the current folder, which holds notes"
 MARKED = f"the current folder, which holds {PROJECT_FILE}"
 PROJECT = "the notes of the project in whose folder you are"
+REMEMBERED = "as `init --default` remembered"
 USUAL = "as none is named, and the current folder holds no notes"
 OTHER_FILE = "other .md file"  # beside the notes
 PROGRAMS_NOTES = "what other programs keep: memory-core adopt"
@@ -453,7 +454,13 @@ def open_notes(options: Options, today: str | None = None, *, writes: bool = Fal
         problem, action = "there is no such workspace", advise_workspace(workspace)
         if workspace.exists():
             problem, action = "this is a file, and a workspace is a folder", "name its folder with --workspace"
-        if not _is_named(options):
+        settings = open_source(options).current()
+        guessed = explain_guess(settings, options.agent)
+        if settings.resolver.find_workspace_origin(config.agent) == "file":
+            problem += f", though {settings.origin} names it"
+        elif guessed == REMEMBERED:
+            problem += ", though it is the default workspace"
+        elif guessed:
             problem += ", nor are there notes in this folder"
             if unsearched := describe_unsearched(config):
                 problem += f"; {unsearched}"
@@ -499,7 +506,7 @@ def explain_guess(settings: Config, agent: str) -> str:
     if resolved.workspace == find_current_folder():
         return HERE if is_workspace(resolved.workspace) else MARKED
     if resolved.workspace == recall_default_workspace(resolved.state_dir):
-        return "as `init --default` remembered"
+        return REMEMBERED
     return USUAL if resolved.workspace == find_default_workspace(os.environ, resolved.state_dir) else PROJECT
 
 

@@ -120,27 +120,41 @@ def _set(options: Options, key: str, value: str) -> None:
     refused: list[ConfigProblem] = []
     for candidate in [value] if problem else [parsed, value]:
         planned = changes.plan_value(path, keys, candidate)
-        problems = _find_new_problems(planned, key, options)
+        if not planned:
+            _find_rows(_list_settings(options), key)
+            output.tell({"path": path}, f"Nothing to change in {path}")
+            return
+        found = [
+            load_config(
+                read_document(text.decode("utf-8-sig"), path.suffix), state_dir=options.state_dir, refuses=False
+            )
+            for text in (planned[0].before or b"", planned[0].after or b"")
+        ]
+        problems = _find_new_problems(found, key, options)
         refused = refused or problems
         if not problems:
             changes.make_changes(planned, app.find_state_dir(options))
             _report_change(options, path)
+            before, after = (
+                [*each.warnings, *_find_doubts(each)] for each in (it.agent(options.agent) for it in found)
+            )
+            for doubt in (each for each in dict.fromkeys(after) if each not in before):
+                output.complain(doubt)
             return
     raise ConfigError(refused, origin=str(path), action="nothing was changed; all keys: memory-core config get")
 
 
-def _find_new_problems(planned: Sequence[changes.FileChange], key: str, options: Options) -> list[ConfigProblem]:
+def _find_new_problems(found: Sequence[Config], key: str, options: Options) -> list[ConfigProblem]:
     """Return what a change makes wrong, which was not wrong before.
+
+    Args:
+        found: The configuration before and after.
+        key: Of the setting.
+        options: Of every command.
 
     Raises:
         InvalidArgument: There is no such setting.
     """
-    found = []
-    for text in (planned[0].before or b"", planned[0].after or b"") if planned else ():
-        document = read_document(text.decode("utf-8-sig"), planned[0].path.suffix)
-        found.append(load_config(document, state_dir=options.state_dir, refuses=False))
-    if not found:
-        return []
     before, after = ([*each.problems, *find_section_problems(each.agent(options.agent))[0]] for each in found)
     problems = [problem for problem in dict.fromkeys(after) if problem not in before]
     chosen = [each.agent().memory.backend for each in found]
@@ -165,9 +179,22 @@ def _find_rows(rows: Sequence[Row], key: str) -> list[Row]:
     below = (f"{key}.", f"{key}[")  # of a section, or of a list in the section of a backend
     found = [row for row in rows if row.key == key] or [row for row in rows if row.key.startswith(below)]
     if not found:
-        hint = output.suggest(key, [row.key for row in rows])
+        ends = dict.fromkeys(row.key for row in rows if row.key.lower().endswith(f".{key.lower()}"))
+        hint = (
+            f"; did you mean {' or '.join(map(repr, ends))}?"
+            if ends
+            else output.suggest(key, [row.key for row in rows])
+        )
         raise InvalidArgument("KEY", f"there is no setting {key!r}{hint}", action="all keys: memory-core config get")
     return found
+
+
+def _list_settings(options: Options, *, with_defaults: bool = True) -> list[Row]:
+    """Return the settings as they hold, with those of the backends that ship with memory-core which no document sets."""
+    settings = app.open_source(options).current()
+    app.check_agent(settings, options.agent)
+    rows = list(describe(settings, options.agent))
+    return [*rows, *_list_defaults(settings.agent(options.agent), rows)] if with_defaults else rows
 
 
 def _list_defaults(config: AgentConfig, rows: Sequence[Row]) -> Iterator[Row]:
@@ -193,10 +220,8 @@ def _report_change(options: Options, path: Path) -> None:
 @argument("key", required=False, help="such as memorySearch.query, with all below it; without it, all settings")
 def get_value(options: Options, *, key: str | None) -> None:
     """Print settings as they hold, secrets masked, and where each value comes from."""
-    settings = app.open_source(options).current()
-    app.check_agent(settings, options.agent)
-    rows = describe(settings, options.agent)
-    rows = rows if key is None else _find_rows([*rows, *_list_defaults(settings.agent(options.agent), rows)], key)
+    rows = _list_settings(options, with_defaults=key is not None)
+    rows = rows if key is None else _find_rows(rows, key)
     if output.prints_json({"settings": [row._asdict() for row in rows]}):
         return
     if key is not None and len(rows) == 1 and rows[0].key == _shorten(key):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
+import sys
 
 import click
 
@@ -39,8 +39,12 @@ def mcp(options: Options, *, http: str | None, read_only: bool) -> None:
     kind = ReadingSlot if read_only else CopySlot if saving else MemorySlot
     source = ConfigSource if http else FollowingSource
     settings = source(options.config, workspace=options.workspace, state_dir=options.state_dir)
-    with suppress(ConfigError):  # which every call of a tool tells
+    try:
         app.check_agent(settings.current(), options.agent)
+    except ConfigError as error:  # every call of a tool tells it, too, until it is mended
+        output.complain(str(error), error.action)
+    if not http and sys.stdin.isatty():
+        output.print_aside("Waiting for an MCP client, which starts this command by itself. Press Ctrl-C to end.")
 
     def start_sync(minutes: float) -> None:
         started = app.start_behind(options, "sync", "--minutes", str(minutes), folder=settings.folder)

@@ -156,8 +156,9 @@ def _index_behind(memory: Memory) -> None:
 @with_sources
 def watch(options: Options) -> None:
     """Index what changes in the notes, until interrupted."""
-    with open_notes(options) as memory, output.show_progress() as progress:
-        report, seen = memory.sync(progress=progress), memory.status()
+    with open_notes(options) as memory:
+        with output.show_progress() as progress:
+            report, seen = memory.sync(progress=progress), memory.status()
         output.print_report(report, seen.sources)
         sys.stdout.flush()  # a pipe would keep it back
         memory.start()

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 SHOWN = 8  # passages that are listed; --json lists all
 LINE = 60  # characters of the passage that are quoted
+MOST_QUOTED = 300  # characters of a question in a command that is proposed
 BAR = 10  # characters of a full bar
 ROW = "{:>2}  {:>5}  {:>8}  {:>5}  {:>7}  {}"  # of the table of passages
 _FILE = re.compile(r"/|\.(md|jsonl)\b")  # in a word that names a note or a session log
@@ -105,7 +106,8 @@ def _explain_none(
     rest = {"today": today, "max_results": limits["max_results"], "min_score": limits["min_score"]}
     rest |= {"agent": None if options.agent == DEFAULT_AGENT else options.agent}
     rest |= {name: getattr(options, name) for name in ("workspace", "config", "state_dir", "sources")}
-    command = " ".join(filter(None, ("memory-core explain", quote_words(words), bounds, _write_options(rest))))
+    asked = words if len(words) <= MOST_QUOTED else "the same question"
+    command = " ".join(filter(None, ("memory-core explain", quote_words(asked), bounds, _write_options(rest))))
     within = f" within {bounds}" if bounds else ""
     reason = f"other words, or a lower --min-score, may find more{within}"
     with suppress(MemoryCoreError):  # of a backend that cannot explain; the command says so, too

@@ -75,6 +75,23 @@ def _print_steps(steps: Mapping[str, str]) -> None:
         print(f"  {step:<{width}}   {about}".rstrip())
 
 
+def _make_default(options: Options, workspace: Path) -> None:
+    """Remember a workspace as the default one, and say so if notes are not searched any more."""
+    state_dir = find_state_dir(options)
+    former = find_default_workspace(os.environ, state_dir)
+    path = find_remembered(state_dir)
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    replace_file(path, f"{workspace}\n".encode())
+    with suppress(MemoryCoreError):  # every other command tells what is wrong with the configuration
+        config = replace(open_source(options).current().agent(options.agent), workspace=workspace, layers=())
+        if find_unsearched(config, [former], os.environ):
+            action = f"to search them, too: memory-core adopt {_quote(former)} --yes"
+            output.complain(
+                f"the notes in {shorten_home(former)}, the default workspace until now, are not searched any more",
+                action,
+            )
+
+
 @command("init")
 @argument("folder", required=False, type=PATH, help="the folder, new or not; without it the current one")
 @click.option("--default", "default", is_flag=True, help="also use it wherever no other workspace is named")
@@ -92,29 +109,21 @@ def init(options: Options, *, folder: str | None, default: bool) -> None:
     if made and workspace == Path(find_home()):
         output.complain("this is your home folder", f"notes are easier to keep apart in one of their own: {OWN}")
     asks = not options.json and sys.stdin.isatty() and sys.stderr.isatty()
-    state_dir = find_state_dir(options)
-    is_default = recall_default_workspace(state_dir) == workspace
+    is_default = recall_default_workspace(find_state_dir(options)) == workspace
+    done = f"Made {' and '.join(made)} in" if made else "There is a workspace already:"
+    if asks:  # an answer may never come
+        print(f"{done} {shorten_home(workspace)}{', the default workspace' if is_default or default else ''}")
     if not is_default and (default or (asks and click.confirm(AS_DEFAULT, err=True))):
-        former = find_default_workspace(os.environ, state_dir)
-        path, is_default = find_remembered(state_dir), True
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        replace_file(path, f"{workspace}\n".encode())
-        with suppress(MemoryCoreError):  # every other command tells what is wrong with the configuration
-            config = replace(open_source(options).current().agent(options.agent), workspace=workspace, layers=())
-            if find_unsearched(config, [former], os.environ):
-                action = f"to search them, too: memory-core adopt {_quote(former)} --yes"
-                output.complain(
-                    f"the notes in {shorten_home(former)}, the default workspace until now, are not searched any more",
-                    action,
-                )
+        _make_default(options, workspace)
+        is_default = True
     free = [name for name in _find_free_hosts() if not (asks and _put_into(name, workspace, options))]
     homes = [home for home in find_homes(None) if workspace not in home.workspaces.values()]
     found = [{"title": home.title, "path": home.path, "notes": len(home.notes)} for home in homes]
     facts = {"workspace": workspace, "made": made, "default": is_default, "hosts": free, "adoptable": found}
     if output.prints_json(facts):
         return
-    done = f"Made {' and '.join(made)} in" if made else "There is a workspace already:"
-    print(f"{done} {shorten_home(workspace)}{', the default workspace' if is_default else ''}")
+    if not asks:
+        print(f"{done} {shorten_home(workspace)}{', the default workspace' if is_default else ''}")
     named = "" if is_default or workspace == here else f" --workspace {_quote(workspace)}"
     steps = {
         ADD.replace(" add", f"{named} add"): "write into the note of the day",

@@ -267,10 +267,15 @@ class MemorySlot:
         config = self._find(context).config()
         return config.workspace if config.enabled and context.access != "none" else None
 
-    @never_raises(lambda _: None)
+    @never_raises(str)
     def explain_no_workspace(self, context: CallContext | None = None) -> str | None:
-        """Return the reason why there is no such folder; None if there is one, or if it is made for the first note."""
-        return explain_no_workspace(self._find(context).config())
+        """Return the reason why there is no such folder, be it a wrong configuration.
+
+        None if there is one, if it is made for the first note, or when memory is off.
+        """
+        context = check_context(context)
+        config = self._find(context).config()
+        return explain_no_workspace(config) if config.enabled and context.access != "none" else None
 
     @never_raises(lambda _: ())
     def list_missing_workspaces(self, context: CallContext | None = None) -> tuple[Path, ...]:

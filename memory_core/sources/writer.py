@@ -9,6 +9,7 @@ Nothing but notes stays in the workspace.
 
 from __future__ import annotations
 
+import errno
 import json
 import logging
 import os
@@ -655,6 +656,6 @@ def _lock_notes(
     except OSError as error:
         reason, ours = refusals.describe_os_error(error), str(error.filename or "")
         if intent.stem in ours or Path(ours) in intent.parents:
-            reason, action = f"not written, as {ours} cannot be: {reason}", MAKE_WRITABLE
-            raise NoteNotWritten(path, reason, action=action) from error
+            action = CHECK_DISK if error.errno in (errno.ENOSPC, errno.EDQUOT) else MAKE_WRITABLE
+            raise NoteNotWritten(path, f"not written, as {ours} cannot be: {reason}", action=action) from error
         raise NoteNotWritten(path, reason, action=CHECK_DISK) from error

@@ -22,6 +22,7 @@ MONTHS_AND_DAYS = frozenset(form for name in (*MONTHS, *WEEKDAYS) for form in (n
 MILLISECONDS, LAST_STAMP = 1e11, 1e14  # times above are no seconds, which would lie in the year 5138, or no times
 _LAST = timedelta(milliseconds=1)  # moments are told to the millisecond
 _CLOCK = re.compile(r"\d{1,2}:\d\d(?::\d\d)?", re.ASCII)
+_SLASHED = re.compile(r"(\d\d?)/(\d\d?)(?:/\d+)?\Z", re.ASCII)
 _AGO = re.compile(r"(\d{1,4}|an?) (minute|hour)s? ago", re.ASCII | re.IGNORECASE)
 
 
@@ -91,6 +92,8 @@ def _read_day(text: str, today: date) -> date:
         return date.fromisoformat(text)
     from memory_core.text.periods import find_period
 
+    if (parts := _SLASHED.match(text)) and parts[1] != parts[2] and max(int(parts[1]), int(parts[2])) <= len(MONTHS):
+        raise ValueError("nobody knows which of them is the month")
     named = find_period(text, today)
     if named is None or not named.alone or named.period.first != named.period.last:
         raise ValueError("it names no single day")

@@ -199,6 +199,17 @@ def test_it_says_that_its_workspace_does_not_exist(command: Command, tmp_path: P
         )
 
 
+def test_it_says_that_its_configuration_is_wrong(command: Command, tmp_path: Path) -> None:
+    broken = tmp_path / "broken.json5"
+    broken.write_text("{memorySearch: {provider 'none'}}", encoding="utf-8")
+    with Server(command, "--config", str(broken)) as server:
+        opening = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+        server.send("initialize", 1, **opening)
+        told = server.receive()["result"]["instructions"]
+    assert told.startswith(f"Memory does not work: {broken}: line 1")
+    assert told.endswith("Tell the user.")
+
+
 @pytest.mark.parametrize(("mode", "choice"), [("auto", 0), ("auto", -1), ("auto", None), ("legacy", 0)])
 def test_a_user_is_asked_for_the_workspace_before_the_first_note(
     mcp_client: Path, command: Command, tmp_path: Path, mode: str, choice: int | None

@@ -219,3 +219,19 @@ def test_the_doctor_names_the_settings_that_hold(
     assert config("get")[0] == 0
     main(["doctor", "--workspace", str(named)])
     assert f"ok    settings   read from {own}" in capsys.readouterr().out
+
+
+def test_nothing_is_written_where_nothing_changes(config: Run, own: Path) -> None:
+    assert config("unset", "memorySearch.fallback") == (0, f"Nothing to change in {own}\n", "")
+    assert not own.exists()
+    config("set", "memory.citations", "on")
+    written = own.read_bytes()
+    assert config("set", "memory.citations", "on")[1].startswith("Nothing to change in ")
+    assert own.read_bytes() == written
+
+
+def test_what_is_doubtful_about_a_new_value_is_told(config: Run, own: Path) -> None:
+    code, out, err = config("set", "memorySearch.timeZone", "Nowhere")
+    assert (code, "Written: " in out) == (0, True)
+    assert "no time zone 'Nowhere'" in err
+    assert config("set", "memorySearch.query.maxResults", "9")[2] == ""  # nor is it told again

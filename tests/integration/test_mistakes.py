@@ -86,6 +86,18 @@ MISTAKES: dict[str, tuple[str, str, str]] = {  # what is typed, the thing that i
     "too many hits": ("search x --workspace ws --max-results 1000", "--max-results: expected", "search --help"),
     "hits in words": ("search x --max-results many", "'--max-results': 'many'", "memory-core search --help"),
     "a score above 1": ("search x --workspace ws --min-score 5", "--min-score: expected", "search --help"),
+    "a date that may be two": ("search x --workspace ws --after 12/01/2026", "YYYY-MM-DD, not '12/01/2026'", "--help"),
+    "a configured workspace that is gone": (
+        "--config gone.json5 search x",
+        "though {here}/gone.json5 names it",
+        "memory-core init ",
+    ),
+    "a setting by its last part": (
+        "config set maxResults 3",
+        "'maxResults'",
+        "did you mean 'memorySearch.query.maxResults'?",
+    ),
+    "a setting that is none": ("config unset nix", "there is no setting 'nix'", "memory-core config get"),
     "a date in words": ("search x --workspace ws --after soon", "--after: expected a date as YYYY-MM-DD", "--help"),
     "a time in words": ("search x --workspace ws --as-of yesterdy", "--as-of: expected a day", "2026-03-01"),
     "a source that is none": ("search x --workspace ws --sources notes", "--sources: expected memory", "search --help"),
@@ -131,6 +143,7 @@ FILES = {
     "variable.json5": "{memorySearch: {provider: 'openai', remote: {apiKey: '${NO_SUCH_KEY}'}}}",
     "openai.json5": "{memorySearch: {provider: 'openai'}}",
     "backend.json5": "{memory: {backend: 'qdm'}}",
+    "gone.json5": "{agents: {defaults: {workspace: 'nowhere'}}}",
     "server.json5": "{memory: {backend: 'postgres'}}",
     "greeting/MEMORY.md": "The parrot says hello.\n",
     "ws/MEMORY.md": "The kettle is blue.\n",
@@ -173,7 +186,7 @@ def test_a_mistake_is_answered_by_a_line_that_leads_out(
     shown = capsys.readouterr()
     found = "kettle is blue" in shown.out and "--open" not in words
     told = shown.out if "No matches" in shown.out else shown.err or shown.out
-    check(told, thing, way_out)
+    check(told, thing.replace("{here}", str(here)), way_out)
     assert code == (0 if found or "No matches" in told else code)
     assert code or found or "No matches" in told
 

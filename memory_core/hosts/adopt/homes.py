@@ -316,7 +316,8 @@ def _list_some(places: Sequence[str]) -> str:
 
 def find_basic_memory(folder: Path) -> Home | None:
     """Return the notes of a basic-memory project: Markdown files most of which have a permalink in their front matter."""
-    sample = [_read_head(path) for path in islice(sorted(folder.rglob("*.md")), SAMPLED)] if folder.is_dir() else []
+    found = (Path(place, name) for place, _, names in os.walk(folder) for name in names if name.endswith(".md"))
+    sample = [_read_head(path) for path in islice(sorted(found), SAMPLED)]
     if not sample or sum(map(bool, map(_PERMALINK.search, sample))) * 2 <= len(sample):
         return None
     return _collect_folder("basic-memory", "basic-memory", folder)

@@ -160,8 +160,7 @@ def plan_value(path: Path, keys: tuple[str, ...], value: Any) -> list[FileChange
     Raises:
         MemoryCoreError: The file cannot be read or changed.
     """
-    before = _read(path)
-    after = before or b""
+    before = after = _read(path)
     with _explained(path, f"set {'.'.join(keys)} in it yourself"):
         document = _load(path, before)
         keys = place_setting(document, keys)

@@ -104,9 +104,10 @@ def _instruct(slot: MemorySlot, context: CallContext) -> str:
     The section on memory speaks of the workspace. The client's own may be another folder, so the path is told.
     """
     section, workspace = slot.prompt_section(context), slot.find_workspace(context)
+    problem = slot.explain_no_workspace(context)
     if not section or workspace is None:
-        return section
-    if problem := slot.explain_no_workspace(context):
+        return f"Memory does not work: {problem}. Tell the user." if problem else section
+    if problem:
         return f"{section}\n\nBut {problem}; tell the user: {advise_workspace(workspace)}."
     return f"{section}\n\nThe workspace of this memory is {workspace}."
 

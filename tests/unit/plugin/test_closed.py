@@ -51,7 +51,7 @@ SLOT_CALLS: Mapping[str, tuple[Callable[[MemorySlot], object], object]] = {
     "acompact": (lambda slot: getattr(asyncio.run(slot.acompact(MAIN, [], keep_silent)), "status", None), "failed"),
     "session_context": (lambda slot: slot.session_context(MAIN), ""),
     "find_workspace": (lambda slot: slot.find_workspace(MAIN), None),
-    "explain_no_workspace": (lambda slot: slot.explain_no_workspace(MAIN), None),
+    "explain_no_workspace": (lambda slot: slot.explain_no_workspace(MAIN), "this memory was closed"),
     "list_notes": (lambda slot: slot.list_notes(MAIN), ()),
     "list_missing_workspaces": (lambda slot: slot.list_missing_workspaces(MAIN), ()),
     "make_workspace": (lambda slot: slot.make_workspace(Path("elsewhere"), MAIN), False),

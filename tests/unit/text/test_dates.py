@@ -117,6 +117,17 @@ def test_a_day_of_an_argument_may_be_named_as_in_a_question() -> None:
         parse_day("last week", "--after", today=today)
 
 
+@pytest.mark.parametrize("text", ["12/01/2026", "01/12/2026", "3/4"])
+def test_a_day_that_is_a_month_elsewhere_is_not_guessed(text: str) -> None:
+    with pytest.raises(InvalidArgument, match="YYYY-MM-DD"):
+        parse_day(text, "--after", today=date(2026, 3, 4))
+
+
+def test_a_day_that_can_be_no_month_is_read() -> None:
+    assert parse_day("13/01/2026", "--after") == date(2026, 1, 13)
+    assert parse_day("03/03/2026", "--after") == date(2026, 3, 3)
+
+
 def test_a_day_is_parsed_or_its_argument_is_named() -> None:
     assert parse_day("2026-03-01", "--after") == date(2026, 3, 1)
     with pytest.raises(InvalidArgument, match=r"--after: .*YYYY-MM-DD, not '2026-02-30'"):
