@@ -218,7 +218,7 @@ class TermCounts:
         chunk_lengths: Words of every candidate, counted alike.
         found: For every candidate, True for each word of the question that it holds, its headings, date and name included,
             what it repeats left out; words that name a period are held by the notes of its days.
-        identified: For every candidate, True if it or its headings hold an identifier of the question, or a row that it names.
+        identified: For every candidate, True if it or its headings hold an identifier of the question.
         above: For every unit, the terms in the headings above it.
     """
 
@@ -257,8 +257,7 @@ class TermCounts:
             dated = question.period_words if question.is_dated(candidate.chunk) else ()
             best = {word: min(max(each.get(word, 0.0) for each in held), 1.0) for word in own}
             self.found.append([1.0 if word in dated else best.get(word, 0.0) for word in range(len(question.words))])
-            named = not question.identifiers.isdisjoint(own) or question.names_row(candidate.chunk.text)
-            self.identified.append(named)
+            self.identified.append(not question.identifiers.isdisjoint(own))
             self.chunk_counts.append(add_up([own, *counts[begin + 1 : first]]))
             self.chunk_lengths.append(sum(words[begin:end]))
             begin = following

@@ -153,17 +153,6 @@ class Question:
         period = self.period
         return period is not None and (period.last - period.first).days < scores.FEW_DAYS and chunk.date in period
 
-    def names_row(self, text: str) -> bool:
-        """Return True if a table has a row whose first cell is a phrase of the question, such as a name with a hyphen."""
-        return self._row_names is not None and self._row_names.search(text) is not None
-
-    @cached_property
-    def _row_names(self) -> re.Pattern[str] | None:
-        names = "|".join(re.escape(phrase.text) for phrase in self.phrases)
-        return (
-            re.compile(rf"^[ \t>]*\|[ \t`*_]*(?:{names})[ \t`*_]*\|", re.IGNORECASE | re.MULTILINE) if names else None
-        )
-
     @property
     def is_told(self) -> bool:
         """True if notes are of the period that it names, or of one that is to come some line names a day."""
