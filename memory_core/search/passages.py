@@ -293,6 +293,8 @@ def pack(
     by_file: defaultdict[tuple[str, str], list[Passage]] = defaultdict(list)
     room = SHARED * max_chars
     for unit in islice(ranked, LOOK * count):
+        if room <= 0 and len(passages) == count:
+            break
         same_file = by_file[unit.path, unit.source]
         if room > 0:
             grown = (gained for passage in same_file if (gained := passage.take(unit)) is not None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import cached_property
@@ -409,7 +409,7 @@ def _find_compounds(reader: Reader, text: str, language: Language | None, found:
 
 def _list_known(reader: Reader, words: Collection[str], language: Language | None) -> set[str]:
     """Return those words, of three letters and more, that the notes hold or that are common in a language."""
-    stems = {word: stem for word in words if len(word) >= LEAST_PART for stem in reader.stem(word)[:1]}
+    stems = _stem_each(reader, [word for word in words if len(word) >= LEAST_PART])
     counts = reader.count_by_stem({*stems.values()})
     return {word for word, stem in stems.items() if counts.get(stem) or (language and is_common(word, language))}
 
@@ -433,15 +433,14 @@ def _split_compound(reader: Reader, term: Term) -> Term | None:
 def _look_up(reader: Reader, several: Sequence[str], language: Language | None, chunks: int) -> dict[str, Term]:
     """Return words with their forms and counts, by their stems."""
     stems: dict[str, str] = {}
-    for word in several:
-        for stem in reader.stem(word)[:1]:
-            stems.setdefault(stem, word)
+    for word, stem in _stem_each(reader, several).items():
+        stems.setdefault(stem, word)
     forms, verbs = _find_forms(reader, stems, language)
-    for first, second in pairwise(several):
-        if is_spaced(joined := first + second) or first.isdigit():  # "data base" finds "database", "16 GB" "16GB"
-            for stem in reader.stem(joined)[:1]:
-                for word in (first, second):
-                    forms.setdefault(word, {})[stem] = joined
+    pairs = {"".join(pair): pair for pair in pairwise(several)}  # "data base" finds "database", "16 GB" "16GB"
+    whole = [each for each, pair in pairs.items() if is_spaced(each) or pair[0].isdigit()]
+    for joined, stem in _stem_each(reader, whole).items():
+        for word in pairs[joined]:
+            forms.setdefault(word, {})[stem] = joined
     looked = {stem for kind in (forms, verbs) for each in kind.values() for stem in each}
     counts = dict(reader.count_by_stem({*stems, *looked}))
     counts |= reader.count_by_prefix([stem for stem, word in stems.items() if is_single_cjk(word)])
@@ -470,11 +469,20 @@ def _find_forms(
     related = reader.find_forms(words, [*stemmed, "spelt"])
     verbs = reader.find_forms(words, ["en"]) if language in (None, "en") else {}
 
-    def by_stem(several: Iterable[str]) -> dict[str, str]:
-        return {stem: each for each in several for stem in reader.stem(each)[:1]}
+    forms = {word: [*choose_spellings(word, related.get(word, ()))] for word in words}
+    stems = _stem_each(reader, {each for several in (*forms.values(), *verbs.values()) for each in several})
 
-    forms = {word: by_stem(choose_spellings(word, related.get(word, ()))) for word in words}
-    return forms, {word: by_stem(others) for word, others in verbs.items()}
+    def by_stem(related: Mapping[str, Sequence[str]]) -> dict[str, dict[str, str]]:
+        return {word: {stems[each]: each for each in several if each in stems} for word, several in related.items()}
+
+    return by_stem(forms), by_stem(verbs)
+
+
+def _stem_each(reader: Reader, words: Collection[str]) -> dict[str, str]:
+    """Return the first stem of each word that has one; plain words are stemmed together."""
+    plain = [word for word in words if word.isascii() and word.isalnum()]
+    stems = dict(zip(plain, reader.stem(" ".join(plain)), strict=True))
+    return {word: stem for word in words for stem in ([stems[word]] if word in stems else reader.stem(word)[:1])}
 
 
 def choose_spellings(word: str, related: Sequence[str]) -> Iterator[str]:
@@ -536,7 +544,7 @@ def _list_roots(key: str) -> set[str]:
 def _find_synonyms(reader: Reader, term: Term, language: Language | None) -> Term | None:
     """Return a word with words of the notes that mean the same, in all their forms; None if there are none."""
     others = list_synonyms(term.text, language)
-    stems = {stem: other for other in others for stem in reader.stem(other)[:1]}
+    stems = {stem: other for other, stem in _stem_each(reader, others).items()}
     forms, verbs = _find_forms(reader, stems, language)
     stems = {stem: word for kind in (forms, verbs) for each in kind.values() for stem, word in each.items()} | stems
     counts = reader.count_by_stem(stems)
@@ -578,7 +586,7 @@ def _find_near(reader: Reader, word: str, language: Language | None) -> str | No
     nearest = near[min(near)] if near else []
     if not STOP_WORDS[language or "en"].isdisjoint(nearest):
         return None
-    stems = {each: stem for each in nearest for stem in reader.stem(each)[:1]}
+    stems = _stem_each(reader, nearest)
     counts = reader.count_by_stem({*stems.values()})
     held = [each for each in stems if counts.get(stems[each])]
     return min(
