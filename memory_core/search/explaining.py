@@ -195,7 +195,7 @@ class _View:
         counts, judgement = self.trace.counts, self.trace.judgement
         candidate = counts.candidates[counts.units[at].candidate]
         named = scores.NAMED_BONUS * candidate.is_named
-        dated = judgement.period_bonus * self.trace.question.weigh_date(candidate.chunk)
+        dated = judgement.period_bonus * self.trace.question.is_dated(candidate.chunk)
         window = judgement.window_shares[at] if judgement.window_shares else 0.0
         tokens = judgement.token_shares[at] if judgement.token_shares else 0.0
         return Shares(

@@ -141,13 +141,6 @@ class Question:
         """Return True for a chunk of the period that it names, or one that names its day."""
         return self.named is not None and (chunk.date in self.named.period or chunk.id in self.dated.naming)
 
-    def weigh_date(self, chunk: IndexedChunk) -> float:
-        """Return what a chunk of the period counts, 0..1; one that only names its day counts less if there are notes of that."""
-        named = self.named
-        if named is None or not self.is_dated(chunk):
-            return 0.0
-        return scores.NAMES_DAY if chunk.date not in named.period and self.dated.own else 1.0
-
     def is_of_day(self, chunk: IndexedChunk) -> bool:
         """Return True for a chunk of a note of the day, or the weekend, that it names."""
         period = self.period

@@ -95,7 +95,6 @@ QUESTION_EXPONENT = 0.8  # as a share of that, for a question in a sentence
 # are, the fewer words of a question can be expected in them.
 FEW_EXPONENT, FEW_GROWTH = 0.8, 0.1
 PERIOD_WORD_SHARE = 0.5  # of the weight of words that name a period, of which the notes are known by their dates
-NAMES_DAY = 1 / 3  # of the bonus of a note of the day, for lines of others that name it
 OF_DAY = 0.4  # that of a chunk of the very day that a question names
 IDENTIFIED = 0.5  # the lowest score of a chunk that holds an identifier of the question
 

@@ -220,7 +220,7 @@ def _prefer_period(ranks: Sequence[float], counts: TermCounts) -> tuple[list[flo
     """Return ranks with the bonus of units that belong to the period of the question, and that bonus."""
     question = counts.question
     period = question.period
-    dated = [question.weigh_date(candidate.chunk) for candidate in counts.candidates] if period else []
+    dated = [question.is_dated(candidate.chunk) for candidate in counts.candidates]
     if period is None or not any(dated):
         return list(ranks), 0.0
     bonus = scores.period_bonus((period.last - period.first).days + 1, max(ranks))
