@@ -28,11 +28,10 @@ UNIT_SHARE = 0.25  # of the text side: BM25 of the unit; the rest is its chunk's
 WITHOUT_TOKENS, WITH_TABLE, WITH_CONTEXT = (1.0, 0.0), (0.5, 0.5), (0.6, 1.4)
 # Of the best rank: a unit without a word of the question that reaches it opens a passage of its own.
 NEAR_BEST = 0.7
-# Of the best rank, for notes of the days that the question speaks of, by the most days: those of a day come first; longer periods
-# say nothing.
+# Of the best rank, for notes of the days that the question speaks of, by the most days: longer periods say nothing.
 FEW_DAYS = 2  # a day, or a weekend
 LONG_PERIOD = 62  # of a longer one neither further passages nor lines that name it are looked for
-PERIOD_BONUSES = ((FEW_DAYS, 1.2), (10, 0.5), (31, 0.4), (LONG_PERIOD, 0.3), (366, 0.15))
+PERIOD_BONUSES = ((FEW_DAYS, 1.2), (366, 0.4))  # a day or a weekend comes first
 NAMED_BONUS = 2.0  # for notes that the question names: more than all else together
 # Of the best rank, times the share of the question that a unit holds, for units from half of that rank: BM25 and cosines let one
 # rare word outweigh two. Lists gain from .1 on; from .15 a question in words of its own loses its line to one that shares few.
