@@ -13,7 +13,7 @@ from memory_core.text.tense import find_asked_time, find_present, find_tense, te
         "Where does Ann live?", "What is the rate limit now?", "Who mentors Ben at the moment?", "door code of the church?",
         "Wo wohnt Anna?", "Wie viel nehme ich zurzeit?", "Où habite Anne maintenant ?", "¿Dónde vive Ana actualmente?",
         "Dove abita Anna adesso?", "Onde mora a Ana agora?", "Waar woont Anna nu?", "Где сейчас живёт Анна?",
-        "Was lernt Jonas?", "Was trinkt Ben?",
+        "Was lernt Jonas?", "Was trinkt Ben?", "Wo arbeite ich?", "Wann möchte Anna kommen?", "¿Qué compañía tiene Ana?",
     ],
 )  # fmt: skip
 def test_the_present_is_asked(question: str) -> None:
@@ -38,7 +38,8 @@ def test_what_was_before_is_asked(question: str) -> None:
     [
         "Who was ill?", "What did Ann buy?", "Where has Ann moved the boxes?", "boiler filter part number",
         "The old office was nice.",
-        "Was hat Anna gekauft?", "Qu'a-t-elle acheté ?", "¿Qué compró Ana?", "Cosa ha comprato Anna?",
+        "Was hat Anna gekauft?", "Wo wohnte Anna?", "Wer wollte kommen?", "¿Cuándo salía el tren?", "¿Dónde se hacía la feria?",
+        "Qu'a-t-elle acheté ?", "¿Qué compró Ana?", "Cosa ha comprato Anna?",
         "Wat heeft Anna gekocht?", "Что купила Анна?",
     ],
 )  # fmt: skip
