@@ -15,6 +15,7 @@ from typing import Literal
 from memory_core.text.markdown import (
     BLANK,
     CLOSE,
+    CODE,
     HEADING,
     ITEM,
     OPEN,
@@ -110,7 +111,8 @@ def _find_end(lines: Sequence[str], kinds: Sequence[Line], at: int, last_mark: i
     if at == 0 and (length := find_front_matter([lines[0].removeprefix(BOM), *lines[1:]])):
         return length
     if kinds[at] is OPEN:
-        return next((end + 1 for end in range(at, len(lines)) if kinds[end] is CLOSE), len(lines))
+        end = next((end for end in range(at + 1, len(lines)) if kinds[end] is not CODE), len(lines))
+        return end + (kinds[end : end + 1] == [CLOSE])
     if at < last_mark and lines[at].lstrip().startswith("<!--") and "-->" not in lines[at]:
         return next(end + 1 for end in range(at, len(lines)) if "-->" in lines[end])
     return at + 1

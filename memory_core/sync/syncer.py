@@ -44,7 +44,7 @@ from memory_core.text.terms import find_words
 log = logging.getLogger(__name__)
 
 # Goes up whenever chunks, units or windows are cut, words stemmed, dates told or sessions read differently.
-CUT_VERSION = 18
+CUT_VERSION = 19
 HEAD_CHARS, HEAD_LINES = 4096, 40  # of a note, in which its first heading is looked for
 RECORD_SECONDS = 60.0  # a sync that changed nothing is recorded this often, so that most searches write nothing
 FILES_STEP = 64  # files that are committed together, unless they are long

@@ -95,7 +95,7 @@ class _Splitter:
             self.fences.append(fence)
             if kind is HEADING and (heading := parse_heading(line)):
                 trail = [*(entry for entry in trail if entry[0] < heading[0]), heading]
-            elif kind in (OPEN, CLOSE):
+            elif kind is not CODE:
                 fence = parse_fence(line) if kind is OPEN else ""
             self.trails.append(trail)
 

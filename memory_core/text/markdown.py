@@ -53,7 +53,7 @@ BLANK, HEADING, OPEN, CODE, CLOSE, ROW, ITEM, MORE, TEXT = Line
 _TAG_MARK = re.compile("#[^# ]")  # or what may be one
 _LINK_MARKS = ("[[", "](", "]:")
 _HEADING = re.compile(r" {0,3}(#{1,6})(?![^ \t])")
-_FENCE = re.compile(r"(`{3,})[^`]*$|(~{3,})")
+_FENCE = re.compile(r"([>\s]*)(?:(`{3,})[^`]*$|(~{3,}))")
 _ITEM = re.compile(r"(?:[-*+]|\d{1,9}[.)])(?:[ \t]|$)")
 _DELIMITER = re.compile(r"\A[\s>]*+\|?\s*+:?-++:?\s*+(?:\|\s*+:?-++:?\s*+)*+\|?\s*+$")
 
@@ -80,9 +80,9 @@ def parse_heading(line: str) -> tuple[int, str] | None:
 
 
 def parse_fence(line: str) -> str:
-    """Return the backticks or tildes with which a line opens a fence; "" if it opens none."""
-    match = _FENCE.match(line.lstrip())
-    return (match[1] or match[2]) if match else ""
+    """Return the backticks or tildes with which a line opens a fence, behind the marks of its quote; "" if it opens none."""
+    match = _FENCE.match(line)
+    return ">" * match[1].count(">") + (match[2] or match[3]) if match else ""
 
 
 def find_unclosed_fence(kinds: Sequence[Line]) -> int | None:
@@ -123,7 +123,7 @@ def scan(lines: Sequence[str], *, fence: str = "") -> list[Line]:
         fence: The fence that is open before the first line, such as three backticks; `TABLE` inside a table; else "".
 
     Returns:
-        One kind for each line. An unclosed fence lasts to the end.
+        One kind for each line. An unclosed fence lasts to the end of its quote, or of the text.
     """
     kinds: list[Line] = []
     before = ROW if fence == TABLE else BLANK
@@ -131,8 +131,8 @@ def scan(lines: Sequence[str], *, fence: str = "") -> list[Line]:
     item_indent = -1  # the indentation of the list item that a line may belong to; -1 outside
     for line in lines:
         body = line.lstrip()
-        if fence:
-            kind = CLOSE if body.startswith(fence) and not body.rstrip().strip(fence[0]) else CODE
+        if fence and (inner := _leave_out_quote(body, fence.count(">"))) is not None:
+            kind = CLOSE if inner.startswith(fence.lstrip(">")) and not inner.rstrip().strip(fence[-1]) else CODE
             fence = "" if kind is CLOSE else fence
         else:
             indent = len(line) - len(body)
@@ -151,6 +151,15 @@ def scan(lines: Sequence[str], *, fence: str = "") -> list[Line]:
     return kinds
 
 
+def _leave_out_quote(body: str, marks: int) -> str | None:
+    """Return what stands behind the marks of a quote; None if a line has fewer of them."""
+    for _ in range(marks):
+        if body[:1] != ">":
+            return None
+        body = body[1:].lstrip()
+    return body
+
+
 _HTML_ROW = re.compile(r"(?:</?t(?:able|head|body|r)\b[^<>]*>\s*){0,3}<tr\b", re.IGNORECASE)
 _IN_ITEM = (ITEM, MORE)
 _END_ITEM = (HEADING, TEXT, ROW)
@@ -161,7 +170,7 @@ def _kind(line: str, body: str, before: Line) -> Line:
     if not body:
         return BLANK
     first = body[0]
-    if first in "`~" and parse_fence(body):
+    if first in "`~>" and parse_fence(body):
         return OPEN
     if first == "#" and _HEADING.match(line):
         return HEADING
@@ -182,7 +191,10 @@ def may_hold_links(text: str) -> bool:
 SECTION_SIGN = re.compile(r"^§[ \t]*$", re.MULTILINE)  # stands alone on a line between two entries of Hermes
 MARK = "%%"
 CODE_KINDS = frozenset({Line.OPEN, Line.CODE, Line.CLOSE})
-_CODE = re.compile(r"(?<!`)(`+)(?!`).*?(?<!`)\1(?!`)")
+_CODE_OR_MARK = r"(?<!`)(`+)(?!`).*?(?<!`)\1(?!`)|%%"
+_QUOTE = re.compile(r"\A(?: {0,3}> ?)+")
+_IN_COMMENT = re.compile(_CODE_OR_MARK)
+_OUTSIDE = re.compile(rf"{_CODE_OR_MARK}|\$\$(?:.|\n(?![ \t>]*\n))*?\$\$")
 
 
 def leave_out_separators(text: str) -> str:
@@ -193,7 +205,7 @@ def leave_out_separators(text: str) -> str:
 def leave_out_comments(text: str) -> str:
     """Remove `%%comments%%`, also those of several lines; line ends stay, so that lines keep their numbers.
 
-    Marks in code are text, and so is the last mark if it closes nothing.
+    Marks in code and formulas are text, and so is the last mark if it closes nothing.
     """
     if MARK not in text:
         return text
@@ -206,17 +218,18 @@ def leave_out_comments(text: str) -> str:
 
 
 def _find_marks(text: str) -> list[int]:
-    lines = split_lines(text)
-    spots, at, before = [], 0, BLANK
-    for line, kind in zip(lines, scan(lines), strict=True):
-        if kind is TEXT and before in (BLANK, CODE) and line.startswith(("    ", "\t")):
+    lines, before = text.split("\n"), BLANK
+    for at, (line, kind) in enumerate(zip(lines, scan(lines), strict=True)):
+        bare = _QUOTE.sub("", line)
+        if kind is TEXT and before in (BLANK, CODE) and bare.startswith(("    ", "\t")):
             kind = CODE  # noqa: PLW2901 -- indented
-        before = kind
-        if kind not in CODE_KINDS:
-            hidden = [match.span() for match in _CODE.finditer(line)]
-            marks = (match.start() for match in re.finditer(MARK, line))
-            spots += [at + mark for mark in marks if not any(first <= mark < last for first, last in hidden)]
-        at += len(line) + 1
+        before = kind if bare.strip() else BLANK
+        if kind in CODE_KINDS:
+            lines[at] = " " * len(line)
+    text, spots, at = "\n".join(lines), list[int](), 0
+    while found := (_IN_COMMENT if len(spots) % 2 else _OUTSIDE).search(text, at):
+        spots += [found.start()] * (found[0] == MARK)
+        at = found.end()
     return spots
 
 

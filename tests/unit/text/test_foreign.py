@@ -26,6 +26,11 @@ from memory_core.text.markdown import (
         ("%%a%%%%b%%c", "c"),
         ("a\n\n    %%cell\n\n    x %%y\n%%hidden%%", "a\n\n    %%cell\n\n    x %%y\n"),
         ("- a\n\n    %%hidden%% more", "- a\n\n     more"),
+        ("> ```sh\n> date +%%\n> ```\nshown %%hidden%%", "> ```sh\n> date +%%\n> ```\nshown "),
+        ("> [!tip]\n>\n>     date +%%\n\nshown %%hidden%%", "> [!tip]\n>\n>     date +%%\n\nshown "),
+        ("$$\na \\%% b\n$$\nshown %%hidden%%", "$$\na \\%% b\n$$\nshown "),
+        ("$$ is a pid %%hidden%%\n\n$$ too", "$$ is a pid \n\n$$ too"),
+        ("%%hidden $$%% shown $$ %%hidden%%", " shown $$ "),
     ],
 )
 def test_comments_of_obsidian_are_left_out(text: str, left: str) -> None:
