@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import posixpath
 import re
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -18,6 +19,7 @@ VAULT_SETTINGS = {
     f"{VAULT}/plugins/templater-obsidian/data.json": "templates_folder",
     f"{VAULT}/plugins/quickadd/data.json": "templateFolderPath",
     f"{VAULT}/daily-notes.json": "template",  # a note
+    f"{VAULT}/plugins/periodic-notes/data.json": "template",  # one for each period
 }
 
 
@@ -27,7 +29,7 @@ class Vault(NamedTuple):
     Attributes:
         folder: Its real path, with a slash at the end.
         hidden: What the settings leave out, by name, with patterns of relative paths: excluded files, by the beginnings of their
-            paths or by regular expressions, the folders of templates, and the template of daily notes.
+            paths or by regular expressions, the folders of templates, and the templates of daily and periodic notes.
         problem: The reason why nobody knows what is to be left out; None if it is known.
     """
 
@@ -68,13 +70,14 @@ def _read_vault(folder: str) -> Vault:
     places: list[str] = []
     for file, key in VAULT_SETTINGS.items():
         try:
-            named = _read_setting(start + file, key)
+            named = [*_find_values(_read_settings(start + file), key)]
         except (OSError, ValueError, RecursionError):  # Obsidian may be writing it
             reason = "is no JSON, or cannot be read, so what Obsidian excludes is not known"
             return Vault(start, problem=f"has settings that cannot be used: {start}{file} {reason}")
-        places += [each for each in named if isinstance(each, str) and each] if isinstance(named, list) else []
-        if isinstance(named, str) and (place := named.strip("/")):
-            places.append(f"{place.removesuffix('.md')}.md" if key == "template" else f"{place}/")
+        for value in named:
+            places += [each for each in value if isinstance(each, str) and each] if isinstance(value, list) else []
+            if isinstance(value, str) and (place := value.strip("/")):
+                places.append(f"{place.removesuffix('.md')}.md" if key == "template" else f"{place}/")
     hidden: dict[str, re.Pattern[str]] = {}
     for place in places:
         wanted = normalize("NFC", place)
@@ -84,9 +87,16 @@ def _read_vault(folder: str) -> Vault:
     return Vault(start, tuple(hidden.items()))
 
 
-def _read_setting(path: str, key: str) -> object:
+def _read_settings(path: str) -> object:
     try:
-        document = json.loads(Path(path).read_bytes())
+        return json.loads(Path(path).read_bytes())
     except (FileNotFoundError, NotADirectoryError):
         return None
-    return document.get(key) if isinstance(document, dict) else None
+
+
+def _find_values(document: object, key: str) -> Iterator[object]:
+    """Yield the values under a key of settings, at any depth."""
+    if isinstance(document, dict):
+        yield from (document[key],) if key in document else ()
+        for value in document.values():
+            yield from _find_values(value, key)
