@@ -284,14 +284,18 @@ def join_html_rows(text: str) -> str:
     return "\n".join(lines) + "\n" * text.endswith("\n")
 
 
-LONG_RUN = (
-    64  # characters without a space, from which on they are looked at: a line of a certificate, the hash of a file
-)
+LONG_RUN = 64  # characters without a space, from which on they are looked at: a line of a certificate, a hash
 HASH_DIGITS = 12  # of a long hash, which are left
 
-_DATA_URI = re.compile(r"data:[\w.+-]+/[\w.+-]+(?:;[\w.=+-]+)*,[^\s()\"'<>\]]{64,}")
+# One in quotes ends with these.
+_DATA_URI = re.compile(
+    r"""(?P<mark>["'])?data:[\w.+-]+/[\w.+-]+(?:;[\w.=+-]+)*,(?(mark)(?:(?!(?P=mark)).){64,}+(?=(?P=mark))|[^\s()"'<>\]]{64,})"""
+)
 _PEM = re.compile(r"^(-----BEGIN ([A-Z0-9 ]+)-----)[^\n]*\n(.*?)(?=^-----END \2-----)", re.DOTALL | re.MULTILINE)
-_RUN = re.compile(r"(?<![\w+/-])(?:(?P<hash>[\da-f]{64,}|[\dA-F]{64,})|[A-Za-z\d+/]{64,}={0,2})(?![\w+/-])")
+_RUN = re.compile(  # not of an address
+    r"(?<![\w+/.-])(?!//)(?:(?P<hash>[\da-f]{64,}|[\dA-F]{64,})|[\w+/.-]{63,}[\w+/-]={0,2})(?![\w+/-])", re.ASCII
+)
+_JOINS = re.compile("[-_.]")  # pieces of a token, or words of a name
 
 
 def leave_out_blobs(text: str) -> str:
@@ -301,12 +305,12 @@ def leave_out_blobs(text: str) -> str:
     """
     if "-----BEGIN " in text:
         text = _PEM.sub(lambda found: found[1] + "\n" * (found[3].count("\n") + 1), text)
-    if all(len(run) < LONG_RUN for run in text.split()):
+    if "data:" not in text and all(len(run) < LONG_RUN for run in text.split()):
         return text
     lines = text.split("\n")
     for at, line in enumerate(lines):
         if len(line) >= LONG_RUN:
-            shown = _RUN.sub(_shorten, _DATA_URI.sub("data:…", line))
+            shown = _RUN.sub(_shorten, _DATA_URI.sub(r"\g<mark>data:…", line))
             lines[at] = "" if shown.strip(" \t>") == "…" else shown
     return "\n".join(lines)
 
@@ -316,8 +320,9 @@ def _shorten(found: re.Match[str]) -> str:
     run = found[0]
     if found["hash"]:
         return f"{run[:HASH_DIGITS]}…"
-    is_noise = any(map(str.isdigit, run)) and any(map(str.isupper, run)) and any(map(str.islower, run))
-    return "…" if is_noise else run
+    pieces = _JOINS.split(run)
+    noise = (p for p in pieces if all(any(map(kind, p)) for kind in (str.isdigit, str.isupper, str.islower)))
+    return "…" if 2 * sum(map(len, noise)) > len(run) else run
 
 
 logger = logging.getLogger(__name__)
