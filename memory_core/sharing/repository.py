@@ -55,6 +55,7 @@ _KEPT = ("GIT_SSH", "GIT_SSH_COMMAND", "GIT_SSH_VARIANT", "GIT_PROXY_COMMAND", "
 _NAME = "memory-core"
 _EMAIL = "memory-core@localhost"
 _CHECK = "Check its address, the network, and your rights there."
+_TRUST = "It belongs to another user, whom git may let run programs as you: if you trust them, run what git names."
 _ALWAYS_SAID = " fatal: Could not read from remote repository."  # after each reason, with advice
 # What git says if another machine has pushed meanwhile.
 _LATE = re.compile(
@@ -184,7 +185,7 @@ class Repository:
             "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-gc", self.url, f"+{BRANCH}:{ref}"
         )
         if code and "couldn't find remote ref" not in said:
-            raise RemoteUnreachable(f"the remote cannot be read: {said[-SHOWN_CHARS:]}", action=_CHECK)
+            raise _unreachable("read", said)
         if code:
             self.set_refs({ref: None})
         return self.list_refs().get(ref)
@@ -208,7 +209,7 @@ class Repository:
             if refusal := _REFUSED.search(said):
                 told = " ".join(_TOLD.findall(said)) or refusal[1]
                 raise SharingFailed(f"the remote does not take what is sent; it says: {told[:SHOWN_CHARS]}")
-            raise RemoteUnreachable(f"the remote cannot be written: {said[-SHOWN_CHARS:]}", action=_CHECK)
+            raise _unreachable("written", said)
         self._late = said
         return not code
 
@@ -305,6 +306,12 @@ class Repository:
     def clean(self, *, purge: bool = False) -> None:
         """Pack objects where there are many; with `purge`, drop now what no ref leads to."""
         self.run("gc", "--quiet", *(["--prune=now"] if purge else ["--auto"]))
+
+
+def _unreachable(attempt: str, said: str) -> RemoteUnreachable:
+    """Return the error for what git has said of a remote that cannot be read or written."""
+    action = _TRUST if "dubious ownership" in said else _CHECK
+    return RemoteUnreachable(f"the remote cannot be {attempt}: {said[-SHOWN_CHARS:]}", action=action)
 
 
 def end_running(folder: Path) -> None:

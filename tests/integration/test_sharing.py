@@ -956,3 +956,13 @@ def test_sync_off_and_init_again_go_on_from_there(machines: tuple[Machine, Machi
     laptop.init()
     sync_all(laptop, desktop)
     assert desktop.read("MEMORY.md") == FIRST_NOTE
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="gives a folder to another user")
+def test_a_remote_of_another_user_is_told_with_what_helps(tmp_path: Path) -> None:
+    (machine,) = make_machines(tmp_path, ["laptop"])
+    os.chown(machine.remote, 65534, 65534)
+    machine.write("MEMORY.md", "# Memory\n\n- The pier is closed.\n")
+    with pytest.raises(RemoteUnreachable, match=r"safe\.directory") as caught:
+        machine.sync()
+    assert "belongs to another user" in caught.value.action
