@@ -43,7 +43,7 @@ from memory_core.records import (
 )
 from memory_core.sources.notes import find_note_date
 from memory_core.sources.pages import find_text
-from memory_core.sources.refusals import LASTING, describe_failure
+from memory_core.sources.refusals import INSTEAD_OF_LINKS, LASTING, SYMLINK, describe_failure
 from memory_core.stores.interface import Store
 from memory_core.stores.values import DateRange
 from memory_core.sync.background import BackgroundSync
@@ -239,8 +239,8 @@ class Answerer:
     def _warn_of_failures(self, degradation: _Degradation) -> None:
         """Warn of what cannot be read, behind all other warnings: the action of one of those goes first.
 
-        Only a sync before this search, or none as nothing has changed, says what cannot be read now. `status`,
-        `doctor`, `explain` and `index` alone tell what is left out for good.
+        Only a sync before this search, or none as nothing has changed, says what cannot be read now. Where notes are indexed,
+        `status`, `doctor`, `explain` and `index` alone tell what is left out for good.
         """
         if degradation.stale:
             return
@@ -249,11 +249,12 @@ class Answerer:
             for each in (self, *self.others)
             if each._syncs_first
             for failure in each.syncs.failures
-            if not failure.reason.startswith(LASTING)
+            if NOTHING_INDEXED in degradation.warnings or not failure.reason.startswith(LASTING)
         ]
         if failures:
             more = f", and {len(failures) - 1} more" if len(failures) > 1 else ""
-            degradation.warn(f"{describe_failure(failures[0])}{more}", MAKE_READABLE)
+            action = INSTEAD_OF_LINKS if failures[0].reason == SYMLINK else MAKE_READABLE
+            degradation.warn(f"{describe_failure(failures[0])}{more}", action)
 
     @contextmanager
     def _read_all(self, degradation: _Degradation) -> Iterator[Reader]:

@@ -53,25 +53,30 @@ def report_status(name: str, config: AgentConfig, store: Store, file: Path | Non
             if any(row.hash for row in rows):
                 refuse_other_workspace(config, held.workspace, store)
             elif held.workspace is None:
-                return blank
+                return _add_failures(blank, config, files.survey(config))
             spaces = {number: space for space, number in reader.list_spaces().items()}
             status = _fill(blank, reader, held, rows, spaces)
     except OtherWorkspace as error:
         return replace(blank, warnings=(*blank.warnings, f"{error}; {error.action}"))
     except NotIndexed:
-        return blank
+        return _add_failures(blank, config, files.survey(config))
     size = 0
     with suppress(OSError):  # it may go at any moment
         size = file.stat().st_size if file else 0
     found = files.survey(config)
+    dirty = _has_changed(found, rows, held.last_sync)
+    extra = found.count_extra({row.key for row in rows if row.hash})
+    status = replace(_add_failures(status, config, found), store_bytes=size, dirty=dirty, extra=extra)
+    serving = spaces[held.serving] if held.serving is not None else None
+    return _add_outage(status, config, serving, Outage.from_json(held.outage))
+
+
+def _add_failures(status: Status, config: AgentConfig, found: files.Survey) -> Status:
+    """Add what is left out as it is found now."""
     failures = {failure.path: failure for failure in (*found.failures, *status.failures)}
     if explain_no_workspace(config):  # which whoever shows the status tells
         failures.pop(WHOLE, None)
-    dirty = _has_changed(found, rows, held.last_sync)
-    extra = found.count_extra({row.key for row in rows if row.hash})
-    status = replace(status, store_bytes=size, dirty=dirty, extra=extra, failures=tuple(failures.values()))
-    serving = spaces[held.serving] if held.serving is not None else None
-    return _add_outage(status, config, serving, Outage.from_json(held.outage))
+    return replace(status, failures=tuple(failures.values()))
 
 
 def _fill(

@@ -21,6 +21,7 @@ from memory_core.sources.files import list_files
 from memory_core.sources.refusals import (
     FOLDER,
     HIDDEN,
+    INSTEAD_OF_LINKS,
     NOT_MARKDOWN,
     OUTSIDE,
     SYMLINK,
@@ -41,7 +42,7 @@ AS_SEARCH_NAMES_IT = "correct the path; memory-core search names paths as they a
 ACTIONS = {
     FOLDER: "name a note in it",
     NOT_MARKDOWN: "save it as Markdown, under a name that ends in .md",
-    SYMLINK: "put the note itself there, or name the folder that it lies in: memorySearch.extraPaths",
+    SYMLINK: INSTEAD_OF_LINKS,
     UNFIT_NAME: "rename it",
     "is hidden": "give it a name that does not begin with a dot",
     "is in a hidden folder": "move it into a folder whose name does not begin with a dot",

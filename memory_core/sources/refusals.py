@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from memory_core.records import FileFailure
 
 SYMLINK = "is a symbolic link, which memory ignores"
+INSTEAD_OF_LINKS = "put the note itself there, or name the folder that it lies in: memorySearch.extraPaths"
 FOLDER = "is a folder"
 NO_FILE = "is no regular file"
 OUTSIDE = "is not in this agent's memory: MEMORY.md, memory/ and the configured extra paths are"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -125,3 +126,17 @@ def test_a_state_folder_that_others_may_change_is_told_of(command: Command) -> N
     if os.geteuid() == 0:
         os.chown(folder, 65534, 65534)
         assert f"other users may replace what is kept in {folder}" in command("activity").err
+
+
+def test_where_no_note_is_indexed_a_search_and_the_status_name_the_links_that_are_left_out(command: Command) -> None:
+    there = command.workspace
+    command = replace(command, workspace=there.with_name("linked"))
+    command.workspace.mkdir()
+    (command.workspace / "memory").symlink_to(there / "memory")
+    told = "memory is left out: it is a symbolic link"
+    assert told in command("status").err
+    for _ in range(2):
+        said = command("search", "pelican").err
+        assert told in said
+        assert "memorySearch.extraPaths" in said
+    assert told in command("status").err
