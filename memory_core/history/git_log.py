@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import IO, Literal, NamedTuple
 
 from memory_core.errors import HistoryUnavailable
+from memory_core.text.markdown import is_markdown
 
 MOST_COMMITS = 50_000  # that are read, the last ones
 LATEST_MS = 7_258_118_400_000  # the year 2200: git takes any number for a time
@@ -128,7 +129,7 @@ def list_ignored(folder: Path) -> list[str]:
     except HistoryUnavailable:
         return []
     names = listed.decode(errors="surrogateescape").split("\0")
-    return [name for name in names if name != "./" and name.endswith(("/", ".md"))]
+    return [name for name in names if name != "./" and (name.endswith("/") or is_markdown(name))]
 
 
 def is_pushed(workspace: Path, path: str) -> bool:

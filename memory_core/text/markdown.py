@@ -34,7 +34,8 @@ class Line(IntEnum):
     TEXT = 8
 
 
-SUFFIXES = (".md", ".markdown", ".mdx")
+# Of GitHub's linguist those of Markdown that notes have, MDX, and those of R Markdown, which Quarto has, too.
+SUFFIXES = (".md", ".markdown", ".mdown", ".mdwn", ".mdx", ".mkd", ".mkdn", ".mkdown", ".livemd", ".qmd", ".rmd")
 
 
 def is_markdown(path: str) -> bool:

@@ -449,7 +449,7 @@ def test_what_is_left_out_with_its_folder_is_not_named_again(home: Path, adopt: 
         ),
         ({".obsidian/daily-notes.json": '{"folder": "Notes", "template": "Tpl/t"}'}, "a.md old.md log.md attic.md x.draft.md"),
         (
-            {".obsidian/plugins/periodic-notes/data.json": '{"showGettingStartedBanner": false, "yearly": {"template": "Tpl/t.md"}}'},
+            {".obsidian/plugins/periodic-notes/data.json": '{"daily": {}, "yearly": {"template": "Tpl/t.md"}}'},
             "a.md old.md log.md attic.md x.draft.md",
         ),
         (

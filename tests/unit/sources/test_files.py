@@ -448,7 +448,7 @@ def test_spellings_of_one_path(root: Path, path: str) -> None:
         ("..\\outside.md", "is not in this agent's memory"),
         ("file:///etc/passwd", "is not in this agent's memory"),
         ("memory/a.txt", "is not Markdown"),
-        ("memory/a.mdown", "is not Markdown"),
+        ("memory/a.mdtext", "is not Markdown"),
         ("memory/a.md#L3", "is not Markdown"),
         ("memory/.a.md", "is hidden"),
         ("memory/.git/a.md", "is in a hidden folder"),
