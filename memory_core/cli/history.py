@@ -39,7 +39,7 @@ from memory_core.sources.writer import REFUSED, finish_interrupted
 from memory_core.text.dates import parse_instant
 from memory_core.text.matching import unified_diff
 from memory_core.text.wording import Wording
-from memory_core.tools.arguments import read_citation
+from memory_core.tools.arguments import find_cited
 
 if TYPE_CHECKING:
     from memory_core.history.moments import Moment, Version
@@ -83,7 +83,7 @@ def _find_path(config: AgentConfig, history: History, text: str) -> str:
     """
     if not text.strip():
         raise InvalidArgument("PATH", "is empty", action="name a note, such as MEMORY.md")
-    path = name_note(config, read_citation(text).path)
+    path = name_note(config, find_cited(config, text).path)
     return path if history.list_versions(path) else find_meant(path, _list_known(history)) or path
 
 

@@ -33,7 +33,7 @@ from memory_core.sources.journal import Journal
 from memory_core.sources.notes import MAX_NOTE_BYTES
 from memory_core.sources.refusals import describe_failure
 from memory_core.sources.unsearched import holds_notes
-from memory_core.tools.arguments import read_citation
+from memory_core.tools.arguments import find_cited, read_citation
 
 if TYPE_CHECKING:
     from memory_core.config.agent import AgentConfig
@@ -82,7 +82,8 @@ def _get(memory: Memory, asked: Mapping[str, Any]) -> dict[str, Any]:
     result = memory.call_tool("memory_get", asked)
     if output.find_code(result) != 1:
         return result
-    config, cited = memory.config(), read_citation(asked["path"])
+    config = memory.config()
+    cited = find_cited(config, asked["path"])
     meant = find_meant(cited.path, (file.path for file in list_files(config).files))
     if meant and meant != name_note(config, cited.path):
         lines = {"from": asked.get("from") or cited.first, "lines": asked["lines"] or cited.lines}

@@ -17,7 +17,7 @@ from memory_core.sources.origins import find_origins
 from memory_core.sources.roots import advise_workspace, explain_no_workspace, is_there
 from memory_core.sources.session_logs import SOURCE
 from memory_core.tools import items, results, schemas, scope
-from memory_core.tools.arguments import read_citation
+from memory_core.tools.arguments import find_cited
 from memory_core.tools.shown import Shown
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ def _explain(call: ToolCall) -> dict[str, Any]:
     from memory_core.plugin import explaining
 
     path = call.arguments.get("path")
-    place = None if path is None else explaining.read_place(path, call.arguments.get("line"))
+    place = None if path is None else explaining.read_place(call.config, path, call.arguments.get("line"))
     search = call.config.search
     query = schemas.read_query(call.arguments, search.query, today=call.today(), timezone=search.time_zone)
     return results.shape_explanation(explaining.explain(call.selector, call.config, (), query, place))
@@ -136,7 +136,7 @@ def _relate(call: ToolCall) -> dict[str, Any]:
 
 
 def _get(call: ToolCall) -> dict[str, Any]:
-    cited = read_citation(call.arguments["path"])
+    cited = find_cited(call.config, call.arguments["path"])
     first = int(call.arguments.get("from", cited.first or 1))
     lines = int(call.arguments.get("lines", cited.lines or call.config.get_lines))
     as_of = call.arguments.get("asOf", cited.as_of)

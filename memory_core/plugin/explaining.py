@@ -34,7 +34,7 @@ from memory_core.sources.roots import SUFFIX
 from memory_core.sources.transcripts import SHOWN
 from memory_core.text.folding import clean
 from memory_core.text.markdown import is_markdown, strip_suffix
-from memory_core.tools.arguments import read_citation
+from memory_core.tools.arguments import find_cited
 
 INDEX_IT = "run: memory-core index"
 AS_SEARCH_NAMES_IT = "correct the path; memory-core search names paths as they are to be written"
@@ -57,7 +57,6 @@ MOVE_IT = "move it into memory/, or name its folder: memorySearch.extraPaths"
 NOT_A_NOTE = (
     "only Markdown is remembered: name a note; the notes of a further folder are served by memorySearch.extraPaths"
 )
-_LINE_ZERO = re.compile(r"[:#]L?0+\Z")
 _LACKS = "the note has changed since it was indexed, and the index lacks this line"
 CHANGED = Verdict("index", "changed", _LACKS, INDEX_IT)
 
@@ -111,7 +110,7 @@ def _explain(
     return found if told is None else _replace_verdict(found, place, told)
 
 
-def read_place(text: str, line: int | None = None) -> NotePlace:
+def read_place(config: AgentConfig, text: str, line: int | None = None) -> NotePlace:
     """Read a place as a user writes it: a path, a citation such as `MEMORY.md#L3`, or `MEMORY.md:3`.
 
     Raises:
@@ -119,9 +118,9 @@ def read_place(text: str, line: int | None = None) -> NotePlace:
     """
     if not text.strip():
         raise InvalidArgument("path", "is empty", action="Name a note, or a line of it: MEMORY.md#L3.")
-    if (line is not None and line < 1) or _LINE_ZERO.search(text):
+    if line is not None and line < 1:
         raise InvalidArgument("path", "lines count from 1", action="Name a line of the note: MEMORY.md#L3.")
-    cited = read_citation(text)
+    cited = find_cited(config, text)
     if cited.as_of is not None:
         raise InvalidArgument(
             "path", "is of the past, and only searches of the notes as they stand are explained",

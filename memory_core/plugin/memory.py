@@ -483,7 +483,7 @@ class Memory:
         asked = check_arguments(TOOLS["memory_search"], texts, name="explain")
         whole, config = self._open_whole()
         others = [whole.agent(each) for each in whole.agents if each != config.agent]
-        place = None if path is None else explaining.read_place(path, line)
+        place = None if path is None else explaining.read_place(config, path, line)
         refuse_off(config)
         question = schemas.read_query(asked, config.search.query, today=self._get_today(config))
         return explaining.explain(self._selector(config), config, others, question, place)

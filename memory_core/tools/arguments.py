@@ -9,13 +9,17 @@ import json
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple, get_args
+from urllib.parse import unquote
 
-from memory_core.config.agent import normalize_agent_id
-from memory_core.errors import InvalidArgument, expect
+from memory_core.config.agent import AgentConfig, normalize_agent_id
+from memory_core.errors import InvalidArgument, PathRefused, expect
 from memory_core.records import Access, CallContext
+from memory_core.sources import pages
+from memory_core.text.markdown import is_markdown
 
 Schema = Mapping[str, Any]
 
@@ -170,27 +174,50 @@ class Citation(NamedTuple):
     as_of: str | None = None
 
 
-# `path#L3-L9` and `path#L3` as citations have them, `path:L3-L9` as the command line prints
-# them, `path.md:3` as editors do. A path to Markdown ends with its suffix, so that no note is called so.
+_SUFFIX = r"(?:(?<=\.md)|(?<=\.mdx)|(?<=\.markdown))"
+# `path#L3-L9` and `path#L3` as citations have them, `path:L3-L9` as the command line prints them; behind a path to Markdown also
+# `:3:1`, `, L3-L4` and ` (lines 3-4)`, as editors and models write: it ends with its suffix, so that no note is called so.
 _CITED = re.compile(
-    r"\A(?:Source: )?(?P<path>[^\n]+)(?:[:#]L|(?<=\.md):)(?P<first>[1-9]\d{0,8})(?:-L?(?P<last>\d{1,9}))?"
-    r"(?: \(as of (?P<at>[^)\n]+)\))?\Z"
+    rf"""(?P<path>[^\n]+)(?:[:#]L|{_SUFFIX}[\s,;:?#(\[]{{1,4}}(?:lines?|L)?[\s=:]{{0,3}})(?P<first>[1-9]\d{{0,8}})(?:[:C]\d{{1,9}})?
+    (?:\ ?[-\u2010-\u2015\u2212]\ ?L?(?P<last>\d{{1,9}})(?:[:C]\d{{1,9}})?)?[)\]]?(?:\ \(as\ of\ (?P<at>[^)\n]+)\)?)?""",
+    re.VERBOSE | re.IGNORECASE,
 )
-# What models put around a path: quotes, a link, the scheme of a file; and the heading of a link.
+_NO_LINE = re.compile(rf"[^\n]+{_SUFFIX}[:#]\S+", re.IGNORECASE)
+# What people, models and programs put around a path: a link, quotes, brackets, a full stop, the sign of a mention, a scheme.
 _WRAPPED = re.compile(
-    r"""\A(?:\[[^\]\n]*\]\((?P<link>[^\n]+)\)|(?P<mark>["'`])(?P<quoted>[^\n]+)(?P=mark)|<(?P<bracketed>[^\n]+)>|file://(?P<file>/[^\n]+))\Z"""
+    r"""\[[^\]\n]*\]\((?P<link>[^\n]+)\)|\[\[(?P<name>[^\]|\n]+?)(?:\#(?!L\d)[^\]\n]*)?(?:\|[^\]\n]*)?\]\]
+    |["'`*“”„‘’«(\[<](?P<within>[^\n]+)["'`*“”‘’»)\]>]|(?P<sentence>[^\n]+[\w)\]>"'`])[.,;]
+    |(?:Source:|@)\s*(?P<named>[^\n]+)|(?:file://(?=/)|memory:///)(?P<uri>[^\n]+)""",
+    re.VERBOSE,
 )
-_HEADING = re.compile(r"(?<=\.md)#(?!L\d)[^\n]*\Z", re.IGNORECASE)
+_HEADING = re.compile(rf"{_SUFFIX}#(?!L\d)[^\n]*\Z", re.IGNORECASE)
+
+
+def find_cited(config: AgentConfig, path: str) -> Citation:
+    """Read what a caller gives as a path, as `read_citation`; a note that is called exactly so comes first.
+
+    Raises:
+        InvalidArgument: It cites no line that there can be.
+    """
+    with suppress(PathRefused):
+        if pages.resolve(config, path) is not None:
+            return Citation(path)
+    return read_citation(path)
 
 
 def read_citation(path: str) -> Citation:
-    """Read a path, or a citation as memory_search gave it: `MEMORY.md#L3-L9` or `MEMORY.md#L3`; also quoted, or as a link."""
+    """Read a path, or a citation as memory_search gave it: `MEMORY.md#L3-L9` or `MEMORY.md#L3`; also as others write it.
+
+    Raises:
+        InvalidArgument: It cites no line that there can be.
+    """
     path = path.strip()
-    while wrapped := _WRAPPED.match(path):
-        path = next(filter(None, wrapped.group("link", "quoted", "bracketed", "file")))
+    while wrapped := _WRAPPED.fullmatch(path):
+        path = unquote(wrapped["uri"]) if wrapped["uri"] else wrapped[str(wrapped.lastgroup)].strip()
     path = _HEADING.sub("", path)
-    found = _CITED.match(path)
-    if found is None:
+    if is_markdown(path) or (found := _CITED.fullmatch(path)) is None:
+        if _NO_LINE.fullmatch(path) and not is_markdown(path):
+            raise InvalidArgument("path", "lines count from 1", action="Name a line of the note: MEMORY.md#L3.")
         return Citation(path)
     first, last = int(found["first"]), int(found["last"] or found["first"])
     return Citation(found["path"], first, max(last - first + 1, 1), found["at"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,11 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
+from memory_core.config.load import load_config
 from memory_core.config.settings import QuerySettings
 from memory_core.errors import InvalidArgument
 from memory_core.tools import schemas
 from memory_core.tools.append import APPEND
-from memory_core.tools.arguments import TOOLS, Schema, check_arguments, read_citation
+from memory_core.tools.arguments import TOOLS, Schema, check_arguments, find_cited, read_citation
 
 SEARCH, GET, STORE = (TOOLS[f"memory_{name}"] for name in ("search", "get", "store"))
 TAGS = "tags: expected a list of 0 to 16 strings, each a string that is not empty, of at most 64 characters, not "
@@ -82,7 +84,6 @@ def test_a_tool_is_named_as_it_was_called() -> None:
         ("person:MEMORY.md:12", ("person:MEMORY.md", 12, 1)),
         ("team:12", ("team:12", None, None)),
         ("MEMORY.md", ("MEMORY.md", None, None)),
-        ("MEMORY.md#L0", ("MEMORY.md#L0", None, None)),
         ("MEMORY.md#L3-L4 and more", ("MEMORY.md#L3-L4 and more", None, None)),
         ("#L3", ("#L3", None, None)),
         ("a#L3.md", ("a#L3.md", None, None)),
@@ -93,10 +94,42 @@ def test_a_tool_is_named_as_it_was_called() -> None:
         ("memory/a b.md#Day one", ("memory/a b.md", None, None)),
         ("memory/hash #1.md", ("memory/hash #1.md", None, None)),
         ("'tis.md", ("'tis.md", None, None)),
+        ("memory/tea.md:12:40", ("memory/tea.md", 12, 1)),
+        ("[memory/tea.md#L12-L14]", ("memory/tea.md", 12, 3)),
+        ("(memory/tea.md#L12).", ("memory/tea.md", 12, 1)),
+        ("memory/tea.md, L12-L14.", ("memory/tea.md", 12, 3)),
+        ("memory/tea.md L12", ("memory/tea.md", 12, 1)),
+        ("memory/tea.md (lines 12-14)", ("memory/tea.md", 12, 3)),
+        ("memory/tea.markdown, line 12", ("memory/tea.markdown", 12, 1)),
+        ("memory/tea.md?line=12", ("memory/tea.md", 12, 1)),
+        ("memory/tea.md#L12\u2013L14", ("memory/tea.md", 12, 3)),
+        ("memory/tea.md#L12C4-L14C9", ("memory/tea.md", 12, 3)),
+        ("memory/tea.md#2026-05-01", ("memory/tea.md", None, None)),
+        ("memory/tea (lines 12-14).md", ("memory/tea (lines 12-14).md", None, None)),
+        ("@memory/tea.md:12", ("memory/tea.md", 12, 1)),
+        ("[[tea kinds#Green|green]]", ("tea kinds", None, None)),
+        ("**`memory/tea.md`**", ("memory/tea.md", None, None)),
+        ("memory:///person%3Atea%20kinds.md#L12-L14", ("person:tea kinds.md", 12, 3)),
+        ("..", ("..", None, None)),
     ],
 )
 def test_a_citation_is_a_place(given: str, place: tuple[str, int | None, int | None]) -> None:
     assert read_citation(given)[:3] == place
+
+
+@pytest.mark.parametrize("given", ["MEMORY.md#L0", "MEMORY.md:0", "MEMORY.md:-2", "MEMORY.md:x-y"])
+def test_a_citation_of_no_line_is_refused(given: str) -> None:
+    with pytest.raises(InvalidArgument, match="lines count from 1"):
+        read_citation(given)
+
+
+def test_a_note_that_is_called_as_a_citation_is_written_comes_first(tmp_path: Path) -> None:
+    (tmp_path / "@memory").mkdir()
+    (tmp_path / "@memory" / "tea.md").touch()
+    document = {"agents": {"defaults": {"workspace": str(tmp_path), "memorySearch": {"extraPaths": ["@memory"]}}}}
+    config = load_config(document, environ={}).agent()
+    assert find_cited(config, "@memory/tea.md").path == "@memory/tea.md"
+    assert find_cited(config, "@memory/tin.md").path == "memory/tin.md"
 
 
 def test_a_citation_of_the_past_names_its_moment() -> None:
