@@ -379,7 +379,7 @@ UNDERSTOOD: tuple[tuple[bytes, str], ...] = (
 )
 
 
-@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"], ids=["plain", "behind a mark"])
+@pytest.mark.parametrize("mark", [b"", b"\t\xef\xbb\xbf \xef\xbb\xbf"], ids=["plain", "behind marks"])
 @pytest.mark.parametrize(("written", "meant"), UNDERSTOOD, ids=lambda value: ascii(value)[:40])
 def test_what_strict_json_forbids_is_understood(written: bytes, meant: str, mark: bytes) -> None:
     line = mark + b'{"jsonrpc":"2.0","id":7,"method":"ping","params":{"x":' + written + b"}}\r"

@@ -242,11 +242,11 @@ def _refuse(code: int, message: str, number: int | str | None = None) -> types.J
 
 
 def tidy_json(data: bytes) -> bytes:
-    """Return JSON without a byte order mark, halves of surrogates and bare control characters, which strict readers refuse.
+    """Return JSON without marks of a byte order, halves of surrogates and bare control characters, which strict readers refuse.
 
-    What is strict already, and what is no JSON at all, comes back without the mark only.
+    What is strict already, and what is no JSON at all, comes back without the marks only.
     """
-    data = data.removeprefix(b"\xef\xbb\xbf")
+    data = data.lstrip(b"\xef\xbb\xbf \t")
     try:
         from_json(data)
     except ValueError:
