@@ -13,8 +13,8 @@ from memory_core.text.markdown import CODE_KINDS, SUFFIXES, Line, find_front_mat
 
 LinkKind = Literal["wikilink", "link", "tag"]
 
-# Not of a template: [[{{title}}]], [[<% tp.date %>]].
-_WIKILINK = re.compile(r"\[\[((?:(?!\{\{|<%)[^\[\]\n]){1,300})\]\]")
+# Not of a template, nor what a wiki puts a list in place of: [[{{title}}]], [[<% tp.date %>]], [[_TOC_]].
+_WIKILINK = re.compile(r"\[\[(?!_[A-Z]+_\]\])((?:(?!\{\{|<%)[^\[\]\n]){1,300})\]\]")
 _LINK = re.compile(r"\]\([ \t]{0,3}(?:<([^<>\n]{1,500})>|([^\s()<>]{1,500}))")
 _DEFINITION = re.compile(r" {0,3}\[([^\[\]\n]{1,300})\]:[ \t]{0,9}(?:<([^<>\n]{1,500})>|([^\s<>]{1,500}))")
 _REFERENCE = re.compile(r"(?<!\[)\[([^\[\]\n]{1,300})\](?:\[([^\[\]\n]{0,300})\])?+(?![(:\]])")

@@ -32,7 +32,7 @@ def test_links_by_reference_are_read() -> None:
 
 def test_what_is_no_link_to_a_note_is_none() -> None:
     assert not targets("[a](https://example.org/x.md) ![p](photo.png) [[photo.png]] [mail](mailto:a@b.md) [[ ]] [[]]")
-    assert not targets("[[{{title}}]] ![[Daily/{{date:YYYY}}]] [[<% tp.date.now() %>|day]]")
+    assert not targets("[[{{title}}]] ![[Daily/{{date:YYYY}}]] [[_TOC_]] [[/tts:text]] [[<% tp.date.now() %>|day]]")
     assert targets("[[{a} and <b>]]") == ["wikilink {a} and <b>"]
     assert not targets("# Heading\n## Two\nC# and a#b, #12, #1a1a1a #595959, https://example.org/#part &#x20;")
 
