@@ -6,10 +6,13 @@ import re
 
 from memory_core.text.tables import join_lines
 
+_MARKER = r"<<<(?:END_)?[A-Z_]*UNTRUSTED_[A-Z_]+[^\n>]*>>>"  # before and behind what comes from elsewhere
 # Labels of blocks that a host puts before a message, or behind it: "Sender (untrusted metadata):", "Context: ⟦openclaw:ctx⟧".
+_BEHIND = r"Untrusted context \([^)\n]{1,80}\):"  # of all that OpenClaw's appendUntrustedContext adds
 _BLOCK = re.compile(
-    r"^[^\n]{1,80}?(?:[ ]\(untrusted[^)\n]{0,40}\):|[ ]⟦openclaw:ctx⟧)[ \t]*\n"
-    r"(?:```\w*\n.*?(?:^```[ \t]*$|\Z)|\{\n.*?(?:^\}[ \t]*$|\Z)|(?:[^\n]*\S[^\n]*(?:\n|\Z))*)\n*",
+    rf"^(?:[^\n]{{1,80}}?[ ](?:\(untrusted[^)\n]{{0,40}}\):|⟦openclaw:ctx⟧)|{_BEHIND})[ \t]*\n"
+    rf"(?:(?:\n?{_MARKER}\n.*?(?:^<<<END_[^\n]*$|\Z)\n?)+|"
+    r"```\w*\n.*?(?:^```[ \t]*$|\Z)|\{\n.*?(?:^\}[ \t]*$|\Z)|(?:[^\n]*\S[^\n]*(?:\n|\Z))*)\n*",
     re.DOTALL | re.MULTILINE,
 )
 _DATED = r"\[[^\]\n]{0,120}?\d{4}-\d\d-\d\d[T ]\d\d:\d\d[^\]\n]{0,40}\]"
@@ -22,7 +25,6 @@ _HEAD = re.compile(
 )
 # Of queued messages.
 _LATER_HEAD = re.compile(rf"^\[(?:{_CHANNELS}) (?=[^\]\n]*\d\d:\d\d)[^\]\n]{{1,160}}\](?!\()[ \t]*", re.MULTILINE)
-_MARKER = r"<<<(?:END_)?[A-Z_]*UNTRUSTED_[A-Z_]+[^\n>]*>>>"  # before and behind what comes from elsewhere
 _HOST_LINE = re.compile(
     r"\[(?:\w+ )?message[_ ]id: *[^\]\n]+\][ \t]*$\n?|^\[Replying to [^\]\n]*\]\n(?s:.{0,4000}?)^\[/Replying\][ \t]*(?:\n|\Z)"
     r"|^[ \t]*(?:\[(?:from:|media attached|Queued messages|Chat messages since your last reply|Current message -)[^\]\n]*\]"
@@ -31,10 +33,15 @@ _HOST_LINE = re.compile(
     re.MULTILINE,
 )
 # Orders to the host that delivers a reply; they look like links.
-DIRECTIVE = re.compile(r"\[\[ *(?:reply_to_current|reply_to *:[^\]\n]{1,80}|audio_as_voice) *\]\][ \t]*", re.IGNORECASE)
+DIRECTIVE = re.compile(
+    r"\[\[ *(?:reply_to_current|audio_as_voice|reply_to *:[^\]\n]{1,80}|/?tts(?::[^\]\n]{1,200})?) *\]\][ \t]*",
+    re.IGNORECASE,
+)
 HOST_MARKER = re.compile(_MARKER)
 # What a host has recalled for a message, and the marks around the part of a reply that it shows.
-_RECALLED = re.compile(r"<(?P<tag>[a-z]+[-_]memor(?:y|ies))\b[^<>]*>.*?</(?P=tag)>\s*|</?final>", re.DOTALL)
+_RECALLED = re.compile(
+    rf"(?:{_BEHIND}\s*)?<(?P<tag>[a-z]+[-_]memor(?:y|ies)(?:_plugin)?)\b[^<>]*>.*?</(?P=tag)>\s*|</?final>", re.DOTALL
+)
 _HEARTBEAT_OK = "HEARTBEAT_OK"
 _SILENT_CHARS = 300  # beside HEARTBEAT_OK, up to which the host shows nobody a reply
 _WAKING = re.compile(join_lines("waking"), re.IGNORECASE)
@@ -43,7 +50,7 @@ _WAKING = re.compile(join_lines("waking"), re.IGNORECASE)
 def strip_envelope(text: str) -> str:
     """Return the words of a message: without recalled memories, blocks of metadata, the head with channel and time, markers."""
     text = _RECALLED.sub("", text).lstrip() if "</" in text else text
-    if "[" in text or "untrusted" in text or "UNTRUSTED" in text or "openclaw" in text or "<media:" in text:
+    if "[" in text or "ntrusted" in text or "UNTRUSTED" in text or "openclaw" in text or "<media:" in text:
         text = _HOST_LINE.sub("", _BLOCK.sub("", text)).lstrip()
         text = DIRECTIVE.sub("", _LATER_HEAD.sub("", _HEAD.sub("", text)))
     return text.strip()
