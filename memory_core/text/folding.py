@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from functools import cache, partial
-from unicodedata import category, is_normalized, normalize
+from unicodedata import category, decimal, is_normalized, normalize
 
 from memory_core.text.tokens import compile_once
 
@@ -23,6 +23,7 @@ _PERCENT = re.compile(r"%(?<=[\w./(=+&:-]%)[\dA-Fa-f]{2}(?:%[\dA-Fa-f]{2})*")
 _ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][\da-fA-F]{1,6}|[A-Za-z][A-Za-z\d]{1,31});")
 # All but punctuation: models of embeddings know the full-width one, and it says where sentences of Chinese end.
 _NOT_PUNCTUATION = re.compile("[^\u00a8\u00b4\u00b8\u2026\uff01-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65]+")
+_DIGIT = re.compile(r"\d(?<![0-9])")  # of other scripts
 _DOT_ABOVE = "\u0307"
 _ATE = (
     re.compile(r"ate\b(?<!\wate)"),
@@ -37,8 +38,10 @@ _LATIN = {
 _PLAIN = _LATIN | {letter.upper(): plain for letter, plain in _LATIN.items() if letter not in "ßı"} | {"ẞ": "ss"}
 # Letters of other alphabets that are written in two ways, of which the tokenizer of the keyword index knows nothing.
 _OTHERS = dict(zip("άέήίόύώϊϋΐΰΆΈΉΊΌΎΏёЁأإآٱىیک", "αεηιουωιυιυαεηιουωееااااييك", strict=True))
-# Marks of vowels in Arabic and Hebrew, which are mostly left out, and the stroke that makes an Arabic word longer.
+# Marks of vowels in Arabic and Hebrew and the dots below letters of India (nukta), which are mostly left out, and the stroke that
+# makes an Arabic word longer.
 _LEFT_OUT = (
+    "\u093c\u09bc\u0a3c\u0abc\u0b3c"
     "\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670\u06d6-\u06dc\u06df-\u06e8"
     "\u06ea-\u06ed"
 )
@@ -52,7 +55,7 @@ _accented = partial(compile_once, "[\u00c0-\u024f\u1e00-\u1eff]")
 
 
 def clean(text: str) -> str:
-    """Return a text as its reader sees it: no HTML entities, escaped bytes, ligatures and wide letters, nothing invisible."""
+    """Return a text as its reader sees it: no entities, escaped bytes, ligatures, wide letters and other digits."""
     if "%" in text:
         text = _PERCENT.sub(_unquote, text)
     if "&" in text:
@@ -63,8 +66,12 @@ def clean(text: str) -> str:
 
 
 def _clean_line(line: str) -> str:
-    line = _INVISIBLE.sub("", line)
+    line = _show_digits(_INVISIBLE.sub("", line))
     return line if is_normalized("NFKC", line) else _NOT_PUNCTUATION.sub(lambda f: normalize("NFKC", f[0]), line)
+
+
+def _show_digits(text: str) -> str:
+    return _DIGIT.sub(lambda found: str(decimal(found[0])), text)
 
 
 def change_lines(text: str, change: Callable[[str], str]) -> str:
@@ -93,7 +100,7 @@ def fold(text: str) -> str:
     """
     if text.isascii():
         return text.lower()
-    apart = _INVISIBLE.sub("", normalize("NFKD", text).casefold())
+    apart = _show_digits(_INVISIBLE.sub("", normalize("NFKD", text).casefold()))
     return normalize("NFKC", apart.replace("ı", "i").replace(f"i{_DOT_ABOVE}", "i"))
 
 

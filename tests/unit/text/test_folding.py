@@ -45,6 +45,9 @@ def test_a_text_is_read_as_it_looks(text: str, read: str) -> None:
         ("Αθήνα", "Αθηνα"),
         ("Łódź Þór", "lódź thór"),
         ("ǆ ＣＯ₂", "dž CO2"),
+        ("सड़क पर ४२", "सडक पर 42"),
+        ("ଡ଼ ৭", "ଡ 7"),
+        ("۱۴۰۳", "١٤٠٣"),
     ],
 )
 def test_spellings_of_one_word_are_indexed_alike(one: str, other: str) -> None:
