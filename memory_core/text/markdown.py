@@ -346,6 +346,10 @@ _DATES = (
 # Such a field in the text: "**Date:** 3 May 2026", "date:: 2026-05-03".
 _TEXT_FIELD = re.compile(r"^[ \t>*_-]*([^\W\d][\w -]{1,20})[*_]{0,2}::?[*_ \t]+(\S.*)", re.MULTILINE)
 _HEAD_CHARS = 600  # in which it stands
+# Fields at the very top, as Logseq has them instead of front matter: "tags:: garden, [[dry stone]]", "alias:: plot".
+_PROPERTY = r"[^\S\n]*([\w/-]{1,64})::[^\S\n]+(\S.*)(?:\n|\Z)"
+_PROPERTIES = re.compile(rf"(?:- )?(?:{_PROPERTY})+")
+_NEXT_TAG = re.compile(r",|\s(?=#|\[\[)")
 # Fields of tags, with what separates them.
 _TAGS = {"tags": r"[,\s]", "tag": r"[,\s]", "keywords": ",", "category": ",", "categories": ","}
 _JOINTS = re.compile(r"[\s_-]+")
@@ -359,7 +363,7 @@ class FrontMatter(NamedTuple):
     Attributes:
         date: The first of `_DATES` that holds one, as YYYY-MM-DD; None if none does.
         aliases: `aliases` and `alias`, each once.
-        tags: The fields of `_TAGS`, without `#`; each once.
+        tags: The fields of `_TAGS`, without `#` and the brackets of a link; each once.
         title: `title`; "" if there is none.
     """
 
@@ -378,9 +382,12 @@ _NONE = FrontMatter()
 
 
 def read_front_matter(text: str) -> FrontMatter:
-    """Read the front matter of a note; an empty one if it has none."""
+    """Read the front matter of a note, or the properties in its place; an empty one if it has neither."""
     if text.startswith("+++") and (given := _TOML.match(text[:MAX_CHARS])):
         return _read_toml(given[1])
+    if properties := _PROPERTIES.match(text[:MAX_CHARS]):
+        fields = re.findall(_PROPERTY, properties[0].removeprefix("- "))
+        return _conclude({key: _NEXT_TAG.split(value) if key.lower() in _TAGS else value for key, value in fields})
     found = _BLOCK.match(text[: MAX_CHARS + 8]) if text.startswith("---") else None
     return _NONE if found is None else _read(found[1])
 
@@ -445,7 +452,9 @@ def _conclude(fields: Mapping[str, str | list[str]]) -> FrontMatter:
     values = {key.lower(): value for key, value in fields.items()}
     aliases = _keep(chain(_strings(values, "aliases", ","), _strings(values, "alias", ",")))
     tags = _keep(
-        tag.strip().lstrip("#") for key, separator in _TAGS.items() for tag in _strings(values, key, separator)
+        tag.strip().lstrip("#[").rstrip("]")
+        for key, separator in _TAGS.items()
+        for tag in _strings(values, key, separator)
     )
     return FrontMatter(
         _find_date((key, _strings(values, key, None)) for key in values),

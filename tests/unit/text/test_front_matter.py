@@ -73,6 +73,22 @@ def test_what_counts_in_toml(block: str, expected: FrontMatter) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("tags:: yarn, [[dry wool]]\n\n# Loom\n", FrontMatter(None, (), ("yarn", "dry wool"))),
+        ("title:: Loom\nTags:: #yarn #wool", FrontMatter(None, (), ("yarn", "wool"), "Loom")),
+        ("alias:: the loom, frame\n", FrontMatter(None, ("the loom", "frame"))),
+        ("- tags:: yarn\n- text\n", FrontMatter(None, (), ("yarn",))),
+        ("# Loom\ntags:: yarn\n", NONE),
+        ("std::tags is a name\n", NONE),
+        ("tags::\n", NONE),
+    ],
+)  # fmt: skip
+def test_what_counts_of_properties_at_the_top(text: str, expected: FrontMatter) -> None:
+    assert read_front_matter(text) == expected
+
+
+@pytest.mark.parametrize(
     "text", ["", "---", "---\n", "text\n---\ntags: a\n---\n", "---\ntags: a\n", "----\ntags: a\n---\n", "--- x\n---\n"]
 )
 def test_what_is_none(text: str) -> None:
