@@ -14,7 +14,7 @@ from memory_core.sources.roots import LONGTERM_NAMES, USER_NAME
 from memory_core.stores.interface import Reader
 from memory_core.stores.values import DateRange
 from memory_core.text.markdown import FrontMatter, is_markdown, parse_heading, read_front_matter, strip_suffix
-from memory_core.text.names import Spellings, compile_spellings, fold_name, is_date, make_key, split_phrases
+from memory_core.text.names import Spellings, compile_spellings, fold_name, is_date, make_key, make_keys, split_phrases
 
 if TYPE_CHECKING:
     from memory_core.stores.values import ChunkText
@@ -93,15 +93,18 @@ class NameBook:
         self.notes = {note.path: note for note in notes}
         self._stems: dict[str, list[str]] = {}
         self._others: dict[str, list[str]] = {}
+        self._written_out: dict[str, list[str]] = {}
         for note in notes:
             self._stems.setdefault(make_key(note.stem), []).append(note.path)
             for key in {make_key(name) for name in note.others}:
                 self._others.setdefault(key, []).append(note.path)
+            for key in {make_keys(name)[1] for name in (note.stem, *note.others)}:
+                self._written_out.setdefault(key, []).append(note.path)
 
     def resolve(self, name: str) -> Entity:
         """Return the thing that a name, the target of a link, or a tag means; one without notes if no note has the name."""
-        key = make_key(posixpath.basename(name) if is_markdown(name) or "/" in name else name)
-        paths = self._find(key)
+        key, written_out = make_keys(posixpath.basename(name) if is_markdown(name) or "/" in name else name)
+        paths = self._find(key) or self._find(written_out)
         if "/" in name:
             end = "/" + strip_suffix(fold_name(name).lstrip("./"))
             exact = [path for path in paths if ("/" + strip_suffix(fold_name(path))).endswith(end)]
@@ -113,16 +116,16 @@ class NameBook:
         return Entity(key, name, notes=tuple(paths))
 
     def _find(self, key: str) -> Sequence[str]:
-        return self._stems.get(key) or self._others.get(key) or ()
+        return self._stems.get(key) or self._others.get(key) or self._written_out.get(key) or ()
 
     def find_tagged(self, name: str) -> list[str]:
         """Return the paths of the notes that have a name as a tag, or part of one, or lie in a folder of this name."""
-        key = make_key(name)
+        keys = {*make_keys(name)}
         return [
             note.path
             for note in self.notes.values()
             for tag in (*note.tags, *note.line_tags, *posixpath.dirname(note.path).split("/")[1:])
-            if key and f"/{key}/" in f"/{make_key(tag)}/"
+            if any(key and f"/{key}/" in f"/{own}/" for key in keys for own in make_keys(tag))
         ]
 
     def _describe(self, path: str) -> Entity:

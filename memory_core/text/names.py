@@ -13,6 +13,7 @@ from memory_core.text.envelopes import DIRECTIVE, HOST_MARKER
 from memory_core.text.folding import fold, strip_marks
 from memory_core.text.languages import STOP_WORDS
 from memory_core.text.markdown import strip_suffix
+from memory_core.text.spelling import write_out
 from memory_core.text.terms import extract_identifiers, find_words
 from memory_core.text.tokens import UNSPACED, compile_once, may_be_unspaced
 
@@ -53,6 +54,11 @@ def make_key(name: str) -> str:
     key = fold_name(name[: 2 * MAX_CHARS]).strip().lstrip("#")
     key = _SEPARATORS.sub(" ", strip_suffix(key)).strip()
     return key[:MAX_CHARS] if _WORD.search(key) else ""
+
+
+def make_keys(name: str) -> tuple[str, str]:
+    """Return the key of a name, and that with its umlauts written out, which is mostly the same."""
+    return make_key(name), make_key(write_out(name.lower()))
 
 
 def split_phrases(name: str) -> list[str]:

@@ -382,6 +382,7 @@ def test_a_tag_an_alias_and_a_folder_belong_to_all_of_a_note(tmp_path: Path) -> 
         "memory/b.md": "---\ntags: [Pottery]\n---\n\nClay is ordered each August.\n",
         "memory/garden/beds.md": "The door of the frame was welded in June.\n",
         "memory/c.md": "---\ntags: [potteryware]\n---\n\nThe door was welded in July.\n",
+        "memory/d.md": "tags:: Gefäße, Töpferhof\nalias:: Große Öfen\n\nThe grate was cast in March.\n",
     }
     with open_notes(tmp_path, notes) as memory:
 
@@ -393,6 +394,8 @@ def test_a_tag_an_alias_and_a_folder_belong_to_all_of_a_note(tmp_path: Path) -> 
             assert "in May" in find("when was the door welded", about)
             assert "cone six" in find("which cone needs the glaze", about)
             assert "June" not in find("when was the door welded", about)
+        for about in ("Töpferhof", "toepferhof", "gefaesse", "Grosse Oefen"):
+            assert "March" in find("when was the grate cast", about)
         assert "August" in find("when is clay ordered", "pottery")
         assert "July" not in find("when was the door welded", "pottery")
         assert "June" in find("when was the door welded", "garden")
