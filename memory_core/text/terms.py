@@ -116,14 +116,15 @@ def extract_words(text: str) -> list[str]:
     """Extract the words of a question to search for, in order, lower case, each once: no stop words, CJK runs as pairs.
 
     Stop words are those of the question's language. A single CJK character stays alone. None are left of a question of stop
-    words, small talk and punctuation.
+    words, small talk and punctuation; an emoji beside them is asked for where a word asks.
     """
     found: dict[str, None] = {}
     lowered = text.lower().replace("’", "'")
     words, language = _read_words(text)
     stop_words = STOP_WORDS[language or "en"]
     left = _word_of(lowered).findall(_COURTESY.sub(" ", lowered))
-    if not all(map(is_emoji, words)) and all(word in stop_words or is_emoji(word) for word in left):
+    asks = all(map(is_emoji, words)) or not OPENERS[language or "en"].isdisjoint(left)
+    if not asks and all(word in stop_words or is_emoji(word) for word in left):
         return []
     for word in words:
         found.update(dict.fromkeys(_terms(word, stop_words)))
