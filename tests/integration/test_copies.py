@@ -11,6 +11,7 @@ import pytest
 
 import memory_core
 from memory_core.plugin.memory import Memory
+from memory_core.search.copies import tells
 from tests.history import write_notes
 
 FACTS = (
@@ -188,6 +189,32 @@ def test_reports_of_a_host_stand_below_what_they_quote(memory: Memory) -> None:
         assert len(hits[0]["alsoIn"]) == 10
         assert sum("dreaming/" in hit["path"] for hit in hits) <= 3
         assert not any(fact in hit["snippet"] for hit in hits[1:])
+
+
+def test_notes_that_only_ask_leave_room_for_the_answer(memory: Memory) -> None:
+    (question, fact), asking = FACTS[0], "berth is ours in the north harbour"
+    asked = {
+        f"memory/log/{number}.md": f"# Log {number}\n\n- Noor asked {number} times: which {asking}?\n\n"
+        f"- Open {number}: which {asking}? Nobody knows.\n"
+        for number in range(20)
+    }
+    write(memory, {"memory/boats.md": f"# Boats\n\n{fact}\n", **asked})
+    assert ask(memory, question)[0]["path"] == "memory/boats.md"
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("- Open: which berth? Nobody knows.", False),
+        ("- Which berth? No one knows where it is.", False),
+        ("- Welcher Platz? Das weiß niemand.", False),
+        ("- Quelle place ? Personne ne sait.", False),
+        ("- Какое место? Никто не знает.", False),
+        ("- Nobody knows berth 9 but Larsen.", True),
+    ],
+)
+def test_what_nobody_knows_tells_nothing(text: str, *, says: bool) -> None:
+    assert tells(text) is says
 
 
 def test_a_stock_answer_that_sessions_share_makes_no_copy(memory: Memory) -> None:
