@@ -27,6 +27,9 @@ QUOTED = 3  # words of a passage that a report or a log quotes, at least
 ADDED = 4  # words around it in a message, at most: more may say something about it
 STANDS_ALONE, WHOLE = 6, 10  # words of a line that says of whom it speaks: mostly, and surely
 _REPORT = re.compile(r"(?:\A|/)(?:\.?dream(?:ing|s)/|dreams\.md\Z)", re.IGNORECASE)
+# The section of a daily note in which OpenClaw writes the same, with the evidence for each line.
+_SECTION = re.compile(r"^## (.+?)[ \t]*$", re.MULTILINE)
+_REPORTED = frozenset({"Light Sleep", "REM Sleep", "Deep Sleep"})
 _DAILY = re.compile(r"(?:\A|/)[\d\s._-]+\.\w+\Z")
 _HEADING = re.compile(
     r"^ {0,3}#{1,6}[ \t].*$|^[ \t>]*(?:\[!\w+\]|!!! |::: ?\w).*$", re.MULTILINE
@@ -46,6 +49,14 @@ _TELLS_NOTHING = partial(compile_once, rf"[?？؟]|\b(?:{join_lines('knows not')
 def is_report(path: str) -> bool:
     """Return True for what a host writes about the notes, such as OpenClaw's `memory/dreaming/light/2026-04-20.md`."""
     return _REPORT.search(path) is not None
+
+
+def is_reported(chunk: IndexedChunk, index: int) -> bool:
+    """Return True for a unit of what a host writes about the notes, also within a daily note."""
+    if is_report(chunk.path) or "evidence" not in chunk.text:
+        return is_report(chunk.path)
+    above = _SECTION.findall(chunk.text, 0, chunk.units[index].end)
+    return not _REPORTED.isdisjoint(above[-1:] or chunk.context.partition("\n")[0].split(" > "))
 
 
 def is_plain(chunk: IndexedChunk) -> bool:
@@ -205,7 +216,8 @@ def find_copies(chunks: Sequence[IndexedChunk], units: Mapping[int, tuple[int, i
         chunks: Of a search.
         units: The number of the chunk and of the unit in it, by the number of the unit.
     """
-    plain = all(map(is_plain, chunks))
+    reported = {at for at, (number, index) in units.items() if is_reported(chunks[number], index)}
+    plain = all(map(is_plain, chunks)) and not reported
     files = {(_find_day(chunk), chunk.source, chunk.path) for chunk in chunks}
     days = {day for day, *_ in files if day}
     if plain and len(days) == len(files):  # daily notes of as many days
@@ -219,10 +231,10 @@ def find_copies(chunks: Sequence[IndexedChunk], units: Mapping[int, tuple[int, i
     for at, (number, index) in units.items():
         chunk = chunks[number]
         if words := _read_unit(chunk, index):
-            if is_plain(chunk):
+            if is_plain(chunk) and at not in reported:
                 by_words[words].append(at)
             else:
-                later.append((at, words, math.inf if is_report(chunk.path) else ADDED))
+                later.append((at, words, math.inf if at in reported else ADDED))
     quoted = sorted((key for key in by_words if key.count(" ") + 1 >= QUOTED), key=len, reverse=True) if later else ()
     for at, words, room in later:
         held = (key for key in quoted if f" {key} " in f" {words} " and words.count(" ") - key.count(" ") <= room)
@@ -234,7 +246,7 @@ def find_copies(chunks: Sequence[IndexedChunk], units: Mapping[int, tuple[int, i
         kept: list[int] = []
         places = {at: chunks[units[at][0]] for at in numbers}
         ranks = {
-            at: (_is_quotation(chunk, units[at][1]), *rank_place(chunk.path, chunk.source))
+            at: (at in reported, _is_quotation(chunk, units[at][1]), *rank_place(chunk.path, chunk.source))
             for at, chunk in places.items()
         }
         done = {at: _is_done(chunk, units[at][1]) for at, chunk in places.items()}
@@ -244,7 +256,7 @@ def find_copies(chunks: Sequence[IndexedChunk], units: Mapping[int, tuple[int, i
                 each
                 for each in kept
                 if {done[each], done[at]} != {True, False}
-                and _repeats(places[each], places[at], words, shares=pairs[each] in sharing)
+                and (at in reported or _repeats(places[each], places[at], words, shares=pairs[each] in sharing))
             )
             shown = next(repeated, None)
             if shown is None:

@@ -26,7 +26,7 @@ from memory_core.search.candidates import (
     find_candidates,
 )
 from memory_core.search.confidence import SHOWN
-from memory_core.search.copies import Copies, count_words, find_copies, is_plain, name_places
+from memory_core.search.copies import Copies, count_words, find_copies, is_plain, is_reported, name_places
 from memory_core.search.passages import (
     LOOK,
     SHARED,
@@ -269,12 +269,16 @@ class _Presenter:
         The best of both open the hits, in the order of their ranks.
         """
         units, count = self.counts.units, self.query.max_results
-        plain = [is_plain(each.chunk) for each in self.counts.candidates]
-        if all(plain):
-            return [*order]
         best: dict[int, int] = {}
         for at in order:
             best.setdefault(units[at].candidate, at)
+        chunks = {number: self.counts.candidates[number].chunk for number in best}
+        plain = {
+            number: is_plain(chunk) and not is_reported(chunk, units[best[number]].within)
+            for number, chunk in chunks.items()
+        }
+        if all(plain.values()):
+            return [*order]
         logs = [number for number in best if not plain[number]][: max(count // 2, 1)]
         notes = [number for number in best if plain[number] and self._passes[number]]
         served = {*logs, *notes}

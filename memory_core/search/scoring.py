@@ -15,7 +15,7 @@ from memory_core.embeddings.vectors import DEFAULT_CALIBRATION, calibrate
 from memory_core.search import scores
 from memory_core.search.candidates import Candidate, TermCounts, add_up
 from memory_core.search.confidence import BY_KEYWORD, WITH_CONTEXT, WITH_TABLE, Confidence
-from memory_core.search.copies import is_report, only_asks, tells
+from memory_core.search.copies import is_reported, only_asks, tells
 from memory_core.search.question import Question
 from memory_core.search.recency import Recency, compare_ages
 from memory_core.sources.session_logs import SOURCE
@@ -107,7 +107,6 @@ def _find_weak(counts: TermCounts) -> Iterator[float]:
     questions and answers, the next unit is the answer.
     """
     words = {fold(word.text) for word in counts.question.words}
-    reports = [is_report(each.chunk.path) for each in counts.candidates]
     for (number, index), held in zip(counts.units, counts.counts, strict=True):
         chunk = counts.candidates[number].chunk
         if chunk.source == SOURCE:
@@ -116,7 +115,7 @@ def _find_weak(counts: TermCounts) -> Iterator[float]:
             asks = 2 * len(held) > len(words) and not any(
                 tells(chunk.quote_unit(each)) for each in range(index, min(index + 2, len(chunk.units)))
             )
-        yield scores.ONLY_ASKS if asks else reports[number]
+        yield scores.ONLY_ASKS if asks else is_reported(chunk, index)
 
 
 def choose_calibration(serving: ServingSpace, provider: EmbeddingProvider) -> Calibration:

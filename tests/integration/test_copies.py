@@ -191,6 +191,28 @@ def test_reports_of_a_host_stand_below_what_they_quote(memory: Memory) -> None:
         assert not any(fact in hit["snippet"] for hit in hits[1:])
 
 
+def test_reports_within_daily_notes_stand_below_what_they_quote(memory: Memory) -> None:
+    notes = {f"memory/2026-04-1{day}.md": f"# 2026-04-1{day}\n\n- {fact}\n" for day, (_, fact) in enumerate(FACTS)}
+    quotes = "".join(
+        f"- Candidate: {fact}\n  - confidence: 0.62\n  - evidence: memory/2026-04-1{day}.md:3-3\n  - status: staged\n"
+        for day, (_, fact) in enumerate(FACTS)
+    )
+    block = f"## Light Sleep\n<!-- openclaw:dreaming:light:start -->\n{quotes}<!-- openclaw:dreaming:light:end -->\n"
+    reports = {
+        f"memory/2026-05-{day:02}.md": f"# 2026-05-{day:02}\n\n- Swept step {day} of the stairs.\n\n{block}"
+        for day in range(1, 13)
+    }
+    write(memory, {**notes, **reports})
+    for day, (question, fact) in enumerate(FACTS):
+        first, *others = ask(memory, question)
+        assert first["path"] == f"memory/2026-04-1{day}.md"
+        assert not any(fact in hit["snippet"] for hit in others)
+    (swept, *_) = ask(memory, "when was step 7 of the stairs swept")
+    assert swept["path"] == "memory/2026-05-07.md"
+    write(memory, {"memory/own.md": "# Nights\n\n## REM Sleep\n\n- Noor slept an hour in REM by the watch.\n"})
+    assert ask(memory, "how long did Noor sleep in REM")[0]["path"] == "memory/own.md"
+
+
 def test_notes_that_only_ask_leave_room_for_the_answer(memory: Memory) -> None:
     (question, fact), asking = FACTS[0], "berth is ours in the north harbour"
     asked = {
