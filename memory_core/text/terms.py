@@ -15,6 +15,7 @@ from typing import Literal
 
 from memory_core.text.folding import EMOJI, change_lines, fold_words, is_emoji, list_marks
 from memory_core.text.languages import OPENERS, STOP_WORDS, Language, detect
+from memory_core.text.markdown import is_markdown
 from memory_core.text.tables import PHRASES
 from memory_core.text.tokens import SYLLABLES, UNSPACED, WORD, WORD_CHARACTERS, compile_once, may_be_unspaced
 
@@ -255,10 +256,11 @@ def find_cjk_share(text: str) -> float:
 
 
 def extract_file_names(text: str) -> list[str]:
-    """Extract the names of notes in a question, lower case: paths that end in .md, and ISO dates."""
+    """Extract the names of notes in a question, lower case: paths that end in .md, itself if it is one, and ISO dates."""
     # Runs of a path's characters first: a search for names in the whole text would try every suffix of a long run.
     names = (found[0] for run in _PATH.findall(text.lower()) if (found := _FILE_NAME.match(run)))
-    return list(dict.fromkeys([*names, *_ISO_DATE.findall(text)]))
+    whole = [text.strip().lower()] if is_markdown(text.rstrip()) else []
+    return list(dict.fromkeys([*names, *whole, *_ISO_DATE.findall(text)]))
 
 
 def is_single_cjk(word: str) -> bool:

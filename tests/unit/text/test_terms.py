@@ -11,6 +11,7 @@ from memory_core.text.terms import (
     classify,
     cut_cjk,
     detect_language,
+    extract_file_names,
     extract_identifiers,
     extract_ideographs,
     extract_words,
@@ -182,3 +183,8 @@ def test_identifiers_are_told_in_linear_time(part: str) -> None:
 def test_any_text_has_or_has_not_identifiers_and_a_question(text: str) -> None:
     assert all(word in text for word in extract_identifiers(text))
     assert not is_question(text) or text.strip()
+
+
+def test_a_question_that_is_a_path_names_its_file() -> None:
+    assert "memory/red kite/plan.md" in extract_file_names("memory/Red Kite/plan.md ")
+    assert extract_file_names("is it in Red Kite/plan.md?") == ["kite/plan.md"]
