@@ -347,8 +347,8 @@ _DATES = (
 _TEXT_FIELD = re.compile(r"^[ \t>*_-]*([^\W\d][\w -]{1,20})[*_]{0,2}::?[*_ \t]+(\S.*)", re.MULTILINE)
 _HEAD_CHARS = 600  # in which it stands
 # Fields at the very top, as Logseq has them instead of front matter: "tags:: garden, [[dry stone]]", "alias:: plot".
-_PROPERTY = r"[^\S\n]*([\w/-]{1,64})::[^\S\n]+(\S.*)(?:\n|\Z)"
-_PROPERTIES = re.compile(rf"(?:- )?(?:{_PROPERTY})+")
+_PROPERTY = r"([\w/-]{1,64})::[^\S\n]{1,8}(\S.*)(?:\n|\Z)"
+_PROPERTIES = re.compile(rf"\A(?:- )?(?:{_PROPERTY})+")
 _NEXT_TAG = re.compile(r",|\s(?=#|\[\[)")
 # Fields of tags, with what separates them.
 _TAGS = {"tags": r"[,\s]", "tag": r"[,\s]", "keywords": ",", "category": ",", "categories": ","}

@@ -185,11 +185,12 @@ _CITED = re.compile(
 _NO_LINE = re.compile(rf"[^\n]+{_SUFFIX}[:#]\S+", re.IGNORECASE)
 # What people, models and programs put around a path: a link, quotes, brackets, a full stop, the sign of a mention, a scheme.
 _WRAPPED = re.compile(
-    r"""\[[^\]\n]*\]\((?P<link>[^\n]+)\)|\[\[(?P<name>[^\]|\n]+?)(?:\#(?!L\d)[^\]\n]*)?(?:\|[^\]\n]*)?\]\]
+    r"""\A(?:\[[^\]\n]*\]\((?P<link>[^\n]+)\)|\[\[(?P<name>[^]|\#\n]+(?:\#L\d[\dL-]{0,20})?)(?:\#[^]|\n]*)?(?:\|[^]\n]*)?\]\]
     |["'`*“”„‘’«(\[<](?P<within>[^\n]+)["'`*“”‘’»)\]>]|(?P<sentence>[^\n]+[\w)\]>"'`])[.,;]
-    |(?:Source:|@)\s*(?P<named>[^\n]+)|(?:file://(?=/)|memory:///)(?P<uri>[^\n]+)""",
+    |(?:Source:|@)\s{0,4}(?P<named>[^\n]+)|(?:file://(?=/)|memory:///)(?P<uri>[^\n]+))\Z""",
     re.VERBOSE,
 )
+_MOST_WRAPS = 8  # around one path
 _HEADING = re.compile(rf"{_SUFFIX}#(?!L\d)[^\n]*\Z", re.IGNORECASE)
 
 
@@ -212,7 +213,9 @@ def read_citation(path: str) -> Citation:
         InvalidArgument: It cites no line that there can be.
     """
     path = path.strip()
-    while wrapped := _WRAPPED.fullmatch(path):
+    for _ in range(_MOST_WRAPS):
+        if (wrapped := _WRAPPED.match(path)) is None:
+            break
         path = unquote(wrapped["uri"]) if wrapped["uri"] else wrapped[str(wrapped.lastgroup)].strip()
     path = _HEADING.sub("", path)
     if is_markdown(path) or (found := _CITED.fullmatch(path)) is None:
