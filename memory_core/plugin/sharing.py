@@ -290,11 +290,12 @@ def propose(config: AgentConfig, done: Shared) -> None:
             lines = (config.workspace / path).read_text(encoding="utf-8", errors="replace").split("\n")
             first, second = conflict.first.split("\n"), conflict.second.split("\n")
             which = "these lines" if len(first) > 1 else "this line"
-            why = f"Two machines have changed {which}; the other version is: {' / '.join(map(str.strip, second))}"
+            why = f"Two machines have changed {which}; the other version stands, too."
             places = [at for at in range(len(lines)) if lines[at : at + len(first)] == first]
             at = min(places, key=lambda at: lines[at + len(first) :][: len(second)] != second)  # beside it, if anywhere
+            others = [lines.index(line) + 1 for line in second if line.strip()]
             with closing(Tidy(config)) as tidy:
-                tidy.propose(path, at + 1, "", why, count=len(first))
+                tidy.propose(path, at + 1, "", why, count=len(first), others=others)
         except (MemoryCoreError, OSError, ValueError) as error:
             log.info("both versions stay in %s, and none is proposed: %s", path, error)
 

@@ -52,7 +52,12 @@ CREATE TABLE pairs (                    -- an older statement, and one that may 
   PRIMARY KEY (old, new)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX pairs_new ON pairs (new);
-CREATE TABLE proposals (id TEXT PRIMARY KEY, path TEXT NOT NULL, kind TEXT NOT NULL, body TEXT NOT NULL) STRICT, WITHOUT ROWID;
+CREATE TABLE proposals (                -- kind: that of the proposal, or 'accepted' as long as its edit is not undone
+  id     TEXT PRIMARY KEY,
+  path   TEXT NOT NULL,
+  kind   TEXT NOT NULL,
+  body   TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
 CREATE INDEX proposals_path ON proposals (path);
 CREATE TABLE settled (id TEXT PRIMARY KEY, at REAL NOT NULL) STRICT, WITHOUT ROWID;  -- never again; ids are keyed hashes
 CREATE TABLE edits (                    -- what was accepted; the text itself is in the note and in its history
@@ -118,7 +123,7 @@ class TidyStore(Database):
 
     def list_proposals(self, paths: Collection[str] | None = None) -> list[Proposal]:
         """Return what is proposed, the surest first; of some notes, or of all."""
-        query = "SELECT body FROM proposals WHERE id NOT IN (SELECT id FROM settled)"
+        query = "SELECT body FROM proposals WHERE kind != 'accepted' AND id NOT IN (SELECT id FROM settled)"
         query += "" if paths is None else " AND path IN (SELECT value FROM json_each(?))"
         values = () if paths is None else (json.dumps([*paths]),)
         rows: list[Any] = self.ask(lambda connection: connection.execute(query, values).fetchall(), [])
@@ -160,16 +165,17 @@ class TidyStore(Database):
             return int(connection.last_insert_rowid())
 
     def end_edit(self, edit: int, done: int) -> None:
-        """Record that an edit was made (1), undone (2), or never made (-1)."""
+        """Record that an edit was made (1), undone (2), or never made (-1); undone, it is proposed again."""
         with self.write() as connection:
             if done < 0:
                 connection.execute("DELETE FROM edits WHERE id = ?", (edit,))
             else:
                 connection.execute("UPDATE edits SET done = ? WHERE id = ?", (done, edit))
-            if done == 1:
-                connection.execute(
-                    "DELETE FROM proposals WHERE id = (SELECT proposal FROM edits WHERE id = ?)", (edit,)
-                )
+            query = (
+                "UPDATE proposals SET kind = iif(? = 1, 'accepted', json_extract(body, '$.kind'))"
+                " WHERE id = (SELECT proposal FROM edits WHERE id = ?)"
+            )
+            connection.execute(query, (done, edit))
 
     def list_edits(self, done: int) -> list[Edit]:
         """Return the edits in a state, the last one first."""
@@ -309,9 +315,13 @@ class Corpus:
         """Return the paths of all notes, and their marks as JSON."""
         return [(str(path), str(marks)) for path, marks in self._run("SELECT path, marks FROM notes")]
 
+    def list_proposed(self) -> list[Proposal]:
+        """Return what others than the rules have proposed and nobody has accepted."""
+        return [load_proposal(str(body)) for (body,) in self._run("SELECT body FROM proposals WHERE kind = 'proposed'")]
+
     def replace_proposals(self, proposals: Sequence[Proposal]) -> None:
-        """Replace what is proposed, but for what others have proposed of lines that still stand."""
-        self._run("DELETE FROM proposals WHERE kind != 'proposed'")
+        """Replace what is proposed."""
+        self._run("DELETE FROM proposals WHERE kind != 'accepted'")
         self._connection.executemany("INSERT OR REPLACE INTO proposals VALUES (?, ?, ?, ?)", [*map(_to_row, proposals)])
 
 

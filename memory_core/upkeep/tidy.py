@@ -114,7 +114,8 @@ class Tidy:
                 *_propose_findings(marks, reader, shown_chars),
                 *_propose_dates(timezone, marks, reader, find_days),
             ]
-            corpus.replace_proposals([sign(each, key, corpus.get_hash(each.path)) for each in found])
+            signed = [sign(each, key, corpus.get_hash(each.path)) for each in found]
+            corpus.replace_proposals([*signed, *_find_again(corpus.list_proposed(), reader)])
         return self.store.list_proposals()
 
     def consult(self, complete: Complete) -> int:
@@ -223,8 +224,10 @@ class Tidy:
         self.store.end_edit(edit.id, 2)
         return Undone(edit.proposal, edit.path, line, edit.old.decode(errors="replace").strip())
 
-    def propose(self, path: str, line: int, text: str, why: str, *, count: int = 1) -> Proposal:
-        """Keep the proposal of an agent until somebody accepts or rejects it.
+    def propose(
+        self, path: str, line: int, text: str, why: str, *, count: int = 1, others: Sequence[int] = ()
+    ) -> Proposal:
+        """Keep the proposal of an agent until somebody accepts or rejects it, or it does not stand in the note any more.
 
         Args:
             path: The note.
@@ -232,16 +235,20 @@ class Tidy:
             text: The line to write in its place; "" takes it away.
             why: A sentence, which may tell who proposes it.
             count: The number of lines that it is about; of several, the first one is given.
+            others: Other lines of the note, without which it means nothing.
 
         Raises:
             InvalidArgument: The note has no such line.
             PathRefused: It does not lie in the workspace.
         """
-        reader = _Lines(self._config, {path: self._resolve(path)})
+        file = self._resolve(path)
+        path = file.path
+        reader = _Lines(self._config, {path: file})
         stands = "\n".join(reader.pick(path, number) for number in range(line, line + count))
         if not stands.strip():
             raise InvalidArgument("line", f"{path} has no text in line {line}")
-        made = _make(reader, "proposed", path, line, text, why, score=outdated.SHOWN)
+        places = [(path, number) for number in others if reader.pick(path, number).strip()]
+        made = _make(reader, "proposed", path, line, text, why, places, score=outdated.SHOWN)
         if made.new is None:
             raise PathRefused(path, "does not lie in the workspace", action="tell the user what to change")
         made = sign(replace(made, text=stands), self.store.get_key(), reader.hash(path))
@@ -330,6 +337,11 @@ class _Lines:
         """Return a line of a note by its number from 1; "" if there is none."""
         lines = self.lines(path)
         return lines[number - 1] if 0 < number <= len(lines) else ""
+
+    def find(self, cited: CitedLine) -> int:
+        """Return the number of the first line of a note that says what was cited, from 1; 0 if there is none."""
+        lines = enumerate(self.lines(cited.path), 1)
+        return next((number for number, line in lines if line.strip() == cited.text), 0)
 
     def may_change(self, path: str) -> bool:
         """Return True for a note of the workspace; those of other folders that are served are their owner's to change."""
@@ -512,6 +524,21 @@ def _propose_repeated(corpus: Corpus, reader: _Lines) -> Iterator[Proposal]:
             and any("state" in each.flags for each in several)
         ):
             yield from _propose_missing(reader, several[-1].text, f"{len(places)} notes say so.", places)
+
+
+def _find_again(proposals: Iterable[Proposal], reader: _Lines) -> Iterator[Proposal]:
+    """Yield what others have proposed, with the place where its lines stand now.
+
+    Nothing is left of it where they, or a line that speaks for it, are gone, nor where they stand twice in a changed note.
+    """
+    for each in proposals:
+        lines, text = reader.lines(each.path), each.text.split("\n")
+        places = [at + 1 for at in range(len(lines)) if lines[at : at + len(text)] == text]
+        if lines and each.note_hash == reader.hash(each.path):
+            places = [each.line]
+        cited = [replace(line, line=reader.find(line)) for line in each.evidence]
+        if len(places) == 1 and all(line.line for line in cited):
+            yield replace(each, line=places[0], evidence=tuple(cited), note_hash=reader.hash(each.path))
 
 
 def _propose_missing(reader: _Lines, fact: str, why: str, places: Sequence[tuple[str, int]]) -> Iterator[Proposal]:

@@ -139,20 +139,35 @@ def test_status_says_when_it_was_synced_and_what_waits(machines: tuple[Command, 
     assert laptop("sync").error == f"memory-core: these notes are not synced. Run: {name(laptop)} sync init {remote}"
 
 
-def test_a_line_that_both_changed_waits_for_review(machines: tuple[Command, Command]) -> None:
+def test_lines_that_both_changed_wait_for_review_until_one_version_is_gone(machines: tuple[Command, Command]) -> None:
     laptop, desktop = machines
-    note = "# Memory\n\n- The car is red.\n"
+    note = "# Memory\n\n- The car is red.\n\n- The boat is blue.\n\n- The bike is black.\n"
     (laptop.workspace / "MEMORY.md").write_text(note)
     init(machines)
-    (laptop.workspace / "MEMORY.md").write_text(note.replace("red", "red and new"))
-    (desktop.workspace / "MEMORY.md").write_text(note.replace("red", "red and old"))
+    (laptop.workspace / "MEMORY.md").write_text(note.replace(".", " and new."))
+    (desktop.workspace / "MEMORY.md").write_text(note.replace(".", " and old."))
     run(laptop, "sync")
     assert "Choose: memory-core review" in desktop("sync").err
-    proposals = run(desktop, "review", "--json").json["proposals"]
-    found = [each for each in proposals if each["kind"] == "proposed"]
-    assert [(each["text"], each["new"]) for each in found] == [("- The car is red and new.", "")]
-    run(desktop, "review", "accept", found[0]["id"])
-    assert (desktop.workspace / "MEMORY.md").read_text() == note.replace("red", "red and old")
+
+    def list_proposed() -> dict[str, str]:
+        found = run(desktop, "review", "--json").json["proposals"]
+        assert all(each["new"] == "" for each in found if each["kind"] == "proposed")
+        return {each["text"]: each["id"] for each in found if each["kind"] == "proposed"}
+
+    found = list_proposed()
+    assert sorted(found) == ["- The bike is black and new.", "- The boat is blue and new.", "- The car is red and new."]
+    both = (desktop.workspace / "MEMORY.md").read_text()
+    (desktop.workspace / "MEMORY.md").write_text("- mine\n" + both.replace("- The bike is black and old.\n", ""))
+    run(desktop, "review", "accept", found["- The boat is blue and new."])
+    assert list_proposed() == {"- The car is red and new.": found["- The car is red and new."]}
+    run(desktop, "review", "accept", found["- The car is red and new."])
+    lines = [line for line in (desktop.workspace / "MEMORY.md").read_text().split("\n") if line.startswith("- ")]
+    assert lines == [
+        "- mine",
+        "- The car is red and old.",
+        "- The boat is blue and old.",
+        "- The bike is black and new.",
+    ]
 
 
 def test_lines_that_both_wrote_into_one_block_wait_for_review(machines: tuple[Command, Command]) -> None:

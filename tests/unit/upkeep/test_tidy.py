@@ -320,6 +320,41 @@ def test_an_agents_proposal_waits_as_long_as_its_line_stands(house: House) -> No
         house.tidy.propose("MEMORY.md", 2, "x", "y")
 
 
+def test_what_an_agent_proposes_is_found_again_in_a_changed_note_and_asked_again_if_undone(house: House) -> None:
+    first = house.tidy.propose("MEMORY.md", 5, "", "It is said twice.", others=[3])
+    second = house.tidy.propose("MEMORY.md", 3, "- Rent: £420 a month", "The user said so.")
+    house.write({"MEMORY.md": b"- mine\n" + house.read("MEMORY.md")})
+    found = {each.id: each for each in house.find("proposed")}
+    assert {each.id: each.line for each in found.values()} == {first.id: 6, second.id: 4}
+    assert [each.line for each in found[first.id].evidence] == [4]
+    house.tidy.accept(found[first.id])
+    (left,) = house.find("proposed")
+    house.tidy.accept(left)
+    assert house.find("proposed") == []
+    assert house.read("MEMORY.md").decode() == "- mine\n" + NOTES["MEMORY.md"].replace("£410", "£420").replace(
+        "- Accountant: Prakash Nair\n", ""
+    )
+    house.tidy.undo()
+    assert [each.id for each in house.find("proposed")] == [second.id]
+    house.tidy.undo()
+    assert sorted(each.id for each in house.find("proposed")) == sorted([first.id, second.id])
+    assert house.read("MEMORY.md").decode() == "- mine\n" + NOTES["MEMORY.md"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [("- Accountant: Prakash Nair\n", ""), ("£410", "£415"), ("# Memory", "# Memory\n- Accountant: Prakash Nair")],
+    ids=["its line is gone", "a line that speaks for it is gone", "its line stands twice"],
+)
+def test_what_an_agent_proposes_of_lines_that_stand_no_more_is_settled(house: House, old: str, new: str) -> None:
+    made = house.tidy.propose("MEMORY.md", 5, "", "It is said twice.", others=[3])
+    assert [each.id for each in house.find("proposed")] == [made.id]
+    house.write({"MEMORY.md": NOTES["MEMORY.md"].replace(old, new)})
+    assert house.find("proposed") == []
+    house.write(NOTES)
+    assert house.find("proposed") == []
+
+
 def test_conflict_marks_and_half_written_notes_are_no_evidence(house: House) -> None:
     house.write(
         {
